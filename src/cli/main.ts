@@ -1,0 +1,77 @@
+#!/usr/bin/env node
+/**
+ * The `tram` command. Each command registers itself from a file of its own and loads what it needs
+ * inside its action, so that `tram --help` stays instant.
+ *
+ * Data goes to stdout, everything else to stderr.
+ */
+
+import { Command, CommanderError } from 'commander';
+import { registerCheck } from './check.js';
+import { ExitCode } from './exit-codes.js';
+
+const INTRODUCTION =
+  'TRAM orders messages that are addressed to any set of replica groups, so that no two processes ' +
+  'disagree on the order of what they both deliver. Groups form a tree; a message enters at the ' +
+  'lowest common ancestor of its destinations and involves only the groups on its way down.';
+
+const EPILOGUE = `
+Examples:
+  Judge a recorded run by the properties of atomic multicast:
+    $ tram check trace.jsonl
+
+  The same for a program, reading the history from a pipe:
+    $ cat trace.jsonl | tram check - --json
+
+  Use the verdict in a script (3 means that a property is violated):
+    $ tram check trace.jsonl > verdict.txt || echo "failed with exit code $?"
+
+Exit codes:
+  0  fine
+  1  failure
+  2  wrong usage, or an input that can't be read
+  3  verification failed: a property is violated
+`;
+
+function createProgram(): Command {
+  const program = new Command('tram')
+    .description(INTRODUCTION)
+    .version('0.1.0', '--version', 'print the version')
+    .helpOption('-h, --help', 'explain a command')
+    .addHelpText('after', EPILOGUE)
+    .showHelpAfterError('(run with --help for usage)')
+    .exitOverride();
+  registerCheck(program);
+  return program;
+}
+
+async function main(argv: readonly string[]): Promise<void> {
+  const program = createProgram();
+  if (argv.length <= 2) {
+    program.outputHelp({ error: true });
+    process.exitCode = ExitCode.usage;
+    return;
+  }
+  try {
+    await program.parseAsync(argv);
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      // Commander has already printed; it reports --help and --version as "errors" with code 0.
+      process.exitCode = error.exitCode === 0 ? ExitCode.fine : ExitCode.usage;
+      return;
+    }
+    process.stderr.write(`tram: ${error instanceof Error ? error.message : String(error)}\n`);
+    if (process.env['TRAM_DEBUG'] && error instanceof Error) {
+      process.stderr.write(`${error.stack}\n`);
+    }
+    process.exitCode = ExitCode.failure;
+  }
+}
+
+// A reader that has seen enough (`tram check FILE | head`) is not a failure of ours.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit();
+  throw error;
+});
+
+await main(process.argv);

@@ -1,0 +1,3 @@
+/** The public exports of `tram`, and nothing else. */
+
+export {};
