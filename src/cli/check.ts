@@ -1,14 +1,107 @@
 /** `tram check FILE`: reads a recorded history and prints the judge's verdict. */
 
 import type { Command } from 'commander';
+import type { Verdict } from '../check/judge.js';
+import { ExitCode } from './exit-codes.js';
+
+const HELP = `
+The history is JSON Lines, as written by a traced run; docs/check.md describes the events.
+Safety is judged on any history. Validity and agreement need one that was drained (its last line
+says "quiescent": true), and FIFO needs to know where messages enter the tree; otherwise these are
+reported as unknown, which is neither good nor bad.
+
+Examples:
+  $ tram check trace.jsonl
+  $ tram check trace.jsonl --json | jq '.properties[] | select(.outcome == "violated")'
+
+Exit codes:
+  0  no property is violated (some may be unknown: the output says which)
+  2  the file is missing or malformed
+  3  a property is violated
+`;
 
 export function registerCheck(program: Command): void {
   program
     .command('check')
-    .summary('judge a recorded history')
+    .summary('judge a recorded history by the properties of atomic multicast')
+    .description(
+      'Judges a recorded history: validity, uniform agreement, integrity, prefix and acyclic order, ' +
+        'partial genuineness, and FIFO per client and entry group. A violation comes with a witness.',
+    )
     .argument('<file>', 'history as JSON Lines; "-" reads stdin')
-    .option('--json', 'print the verdict as JSON')
-    .action(async () => {
-      throw new Error('not there yet');
+    .option('--json', 'print the verdict as one JSON object')
+    .addHelpText('after', HELP)
+    .action(async (file: string, options: { json?: boolean }) => {
+      process.exitCode = await check(file, options.json === true);
     });
+}
+
+async function check(file: string, json: boolean): Promise<number> {
+  const { readTrace } = await import('../check/trace.js');
+  const { MalformedTraceError } = await import('../check/events.js');
+  const { judge } = await import('../check/judge.js');
+  const name = file === '-' ? 'stdin' : file;
+  try {
+    const verdict = judge(await readTrace(await open(file)));
+    process.stdout.write(json ? `${JSON.stringify(verdict, null, 2)}\n` : formatVerdict(verdict));
+    return verdict.outcome === 'violated' ? ExitCode.verificationFailed : ExitCode.fine;
+  } catch (error) {
+    if (error instanceof MalformedTraceError) {
+      process.stderr.write(`tram check: ${name}, ${error.message}\n`);
+      if (error.text !== undefined) process.stderr.write(`  ${shorten(error.text)}\n`);
+      return ExitCode.usage;
+    }
+    if (isSystemError(error)) {
+      process.stderr.write(`tram check: can't read ${name}: ${error.message}\n`);
+      return ExitCode.usage;
+    }
+    throw error;
+  }
+}
+
+async function open(file: string): Promise<AsyncIterable<string>> {
+  if (file === '-') return process.stdin.setEncoding('utf8');
+  const { createReadStream } = await import('node:fs');
+  return createReadStream(file, { encoding: 'utf8', highWaterMark: 1 << 18 });
+}
+
+/** The table that people read. Shared with the other commands that judge a run. */
+export function formatVerdict(verdict: Verdict): string {
+  const lines = verdict.properties.map((property) => {
+    const line = `${property.property.padEnd(22)} ${paint(property.outcome)}`;
+    if (property.outcome === 'violated') return `${line}\n  ${property.witness}`;
+    return property.outcome === 'unknown' ? `${line}: ${property.reason}` : line;
+  });
+  const { counts } = verdict;
+  const summary = [
+    count(counts.messages, 'message'),
+    count(counts.deliveries, 'delivery', 'deliveries'),
+    count(counts.groups, 'group'),
+    count(counts.replicas, 'replica'),
+    count(counts.crashes, 'crash', 'crashes'),
+    count(counts.restarts, 'restart'),
+    count(counts.restores, 'restore'),
+    count(counts.clientCrashes, 'client crash', 'client crashes'),
+  ].join(', ');
+  return `${lines.join('\n')}\n\n${summary}\nverdict: ${paint(verdict.outcome)}\n`;
+}
+
+function count(n: number, one: string, many = `${one}s`): string {
+  return `${n.toLocaleString('en-US')} ${n === 1 ? one : many}`;
+}
+
+const COLORS = { holds: 32, violated: 31, unknown: 33 } as const;
+
+function paint(outcome: keyof typeof COLORS): string {
+  const plain = !process.stdout.isTTY || Boolean(process.env['NO_COLOR']);
+  return plain ? outcome : `\u001b[${COLORS[outcome]}m${outcome}\u001b[0m`;
+}
+
+function shorten(text: string): string {
+  const characters = 120;
+  return text.length <= characters ? text : `${text.slice(0, characters - 1)}…`;
+}
+
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string';
 }

@@ -1,0 +1,367 @@
+/**
+ * A history as the judge needs it: names interned to small integers, deliveries in flat arrays.
+ *
+ * Callers: the trace parser, and the simulator, which adds events as they happen. `add` only
+ * records (a map look-up or two); everything that takes thought happens in `judge`. A history can
+ * be judged, extended and judged again.
+ *
+ * Groups, replicas, clients and messages are called by their index here; `groupNumbers`,
+ * `replicaNames`, `clientNames` and `messageIds` lead back to the names in the trace.
+ */
+
+import { MalformedTraceError, type TraceEvent } from './events.js';
+import { IntList } from './int-list.js';
+
+const NONE = -1;
+
+/**
+ * What a replica delivered without interruption: a restart or a restore begins a new stretch.
+ * The replica's delivery sequence then is: the first `restored` deliveries of its group, followed
+ * by `delivered`.
+ */
+export interface Stretch {
+  readonly replica: number;
+  /** 0, then one more with every restart. What one life delivers, it delivers at most once. */
+  readonly life: number;
+  /** How much of the group's order was taken over by a snapshot; 0 if none was. */
+  readonly restored: number;
+  /** Messages in delivery order, exactly as recorded: duplicates and strangers included. */
+  readonly delivered: IntList;
+}
+
+export interface Counts {
+  groups: number;
+  replicas: number;
+  clients: number;
+  messages: number;
+  deliveries: number;
+  touches: number;
+  leaders: number;
+  crashes: number;
+  restarts: number;
+  restores: number;
+  clientCrashes: number;
+}
+
+export class History {
+  readonly counts: Counts = {
+    groups: 0,
+    replicas: 0,
+    clients: 0,
+    messages: 0,
+    deliveries: 0,
+    touches: 0,
+    leaders: 0,
+    crashes: 0,
+    restarts: 0,
+    restores: 0,
+    clientCrashes: 0,
+  };
+  /** True once the trace has said that it was drained. */
+  quiescent = false;
+
+  readonly groupNumbers: number[] = [];
+  readonly replicasOf: number[][] = [];
+  readonly replicaNames: string[] = [];
+  readonly groupOfReplica: number[] = [];
+  /** Of each replica: is it down now? */
+  readonly crashed: boolean[] = [];
+  /** Of each replica, oldest first; never empty, the last one is its present. */
+  readonly stretchesOf: Stretch[][] = [];
+
+  readonly clientNames: string[] = [];
+  readonly clientCrashed: boolean[] = [];
+
+  readonly messageIds: string[] = [];
+  /** Messages in the order of their multicast events. */
+  readonly multicasts = new IntList();
+
+  /** The first delivery that had no multicast event before it. */
+  earlyDelivery: { readonly message: number; readonly replica: number } | undefined;
+  /** (message, group) pairs, flat: the relays that might not be allowed. */
+  readonly touches = new IntList();
+
+  private readonly clientOfMessage = new IntList();
+  private readonly entryOfMessage = new IntList();
+  /** Destinations of message m: `destinations` from `firstDestination[m]`, as many as counted. */
+  private readonly firstDestination = new IntList();
+  private readonly destinationCount = new IntList();
+  private readonly destinations = new IntList();
+
+  private readonly groupIndex = new Map<number, number>();
+  private readonly replicaIndex = new Map<string, number>();
+  private readonly clientIndex = new Map<string, number>();
+  private readonly messageIndex = new Map<string, number>();
+  private parentOfGroup: readonly number[] | undefined;
+  private depthOfGroup: readonly number[] = [];
+  private ended = false;
+  private line = 0;
+
+  get messageCount(): number {
+    return this.messageIds.length;
+  }
+
+  get groupCount(): number {
+    return this.groupNumbers.length;
+  }
+
+  isMulticast(message: number): boolean {
+    return this.destinationCount.get(message) > 0;
+  }
+
+  /** Of a message that was multicast. */
+  clientOf(message: number): number {
+    return this.clientOfMessage.get(message);
+  }
+
+  /** Empty if the message was never multicast. */
+  destinationsOf(message: number): Int32Array {
+    const first = this.firstDestination.get(message);
+    return this.destinations.view().subarray(first, first + this.destinationCount.get(message));
+  }
+
+  isAddressedTo(message: number, group: number): boolean {
+    const first = this.firstDestination.get(message);
+    const end = first + this.destinationCount.get(message);
+    for (let i = first; i < end; i++) if (this.destinations.get(i) === group) return true;
+    return false;
+  }
+
+  /**
+   * Where the message entered the tree: as recorded, or the lowest common ancestor of its
+   * destinations; `undefined` if the trace tells neither.
+   */
+  entryGroupOf(message: number): number | undefined {
+    const recorded = this.entryOfMessage.get(message);
+    if (recorded !== NONE) return this.groupNumbers[recorded];
+    const destinations = this.destinationsOf(message);
+    const first = this.groupNumbers[destinations[0]];
+    if (destinations.length === 1) return first;
+    const parents = this.parentOfGroup;
+    if (parents === undefined) return undefined;
+    let ancestor = first;
+    for (let i = 1; i < destinations.length; i++) {
+      let other = this.groupNumbers[destinations[i]];
+      while (ancestor !== other) {
+        if (this.depthOfGroup[ancestor] >= this.depthOfGroup[other]) ancestor = parents[ancestor];
+        else other = parents[other];
+      }
+    }
+    return ancestor;
+  }
+
+  /**
+   * Records one event.
+   *
+   * @param line  where it stands in its file; without one, events are counted
+   * @throws {MalformedTraceError} if the event can't follow what was recorded before
+   */
+  add(event: TraceEvent, line = this.line + 1): void {
+    this.line = line;
+    if (this.ended) throw this.malformed('nothing may follow the "end" event');
+    switch (event.event) {
+      case 'deliver':
+        this.addDeliver(event.id, event.group, event.replica);
+        break;
+      case 'multicast':
+        this.addMulticast(event.id, event.client, event.destinations, event.entry);
+        break;
+      case 'touch':
+        this.addTouch(event.id, event.group);
+        break;
+      case 'groups':
+        this.addGroups(event.groups, event.parents);
+        break;
+      case 'leader':
+        this.memberOf(event.group, event.replica);
+        this.counts.leaders++;
+        break;
+      case 'crash':
+        this.crashed[this.replica(event.replica)] = true;
+        this.counts.crashes++;
+        break;
+      case 'restart':
+        this.addRestart(this.replica(event.replica));
+        break;
+      case 'restore':
+        this.addRestore(event.replica, event.from, event.count);
+        break;
+      case 'client-crash':
+        this.clientCrashed[this.client(event.client)] = true;
+        this.counts.clientCrashes++;
+        break;
+      case 'end':
+        this.ended = true;
+        this.quiescent = event.quiescent;
+        break;
+    }
+  }
+
+  private addDeliver(id: string, groupNumber: number, name: string): void {
+    const replica = this.memberOf(groupNumber, name);
+    const message = this.message(id);
+    if (this.earlyDelivery === undefined && !this.isMulticast(message)) {
+      this.earlyDelivery = { message, replica };
+    }
+    this.stretchesOf[replica].at(-1)!.delivered.push(message);
+    this.counts.deliveries++;
+  }
+
+  private addMulticast(
+    id: string,
+    client: string,
+    destinations: readonly number[],
+    entry: number | undefined,
+  ): void {
+    if (destinations.length === 0) throw this.malformed(`message ${quote(id)} has no destination`);
+    const message = this.message(id);
+    if (this.isMulticast(message)) {
+      throw this.malformed(`message ${quote(id)} is multicast a second time`);
+    }
+    const first = this.destinations.length;
+    for (let i = 0; i < destinations.length; i++) {
+      if (destinations.indexOf(destinations[i]) !== i) {
+        throw this.malformed(`message ${quote(id)} names destination ${destinations[i]} twice`);
+      }
+      this.destinations.push(this.group(destinations[i]));
+    }
+    this.firstDestination.set(message, first);
+    this.destinationCount.set(message, destinations.length);
+    this.clientOfMessage.set(message, this.client(client));
+    if (entry !== undefined) this.entryOfMessage.set(message, this.group(entry));
+    this.multicasts.push(message);
+    this.counts.messages++;
+  }
+
+  private addTouch(id: string, groupNumber: number): void {
+    const group = this.group(groupNumber);
+    const message = this.message(id);
+    this.counts.touches++;
+    // A message known to have several destinations may be relayed by anyone: nothing to keep.
+    if (this.destinationCount.get(message) > 1) return;
+    this.touches.push(message);
+    this.touches.push(group);
+  }
+
+  private addGroups(
+    groups: Readonly<Record<string, readonly string[]>>,
+    parents: readonly number[] | undefined,
+  ): void {
+    if (this.groupCount > 0) throw this.malformed('there is a second "groups" event');
+    const numbers = Object.keys(groups).map(Number);
+    if (numbers.length === 0) throw this.malformed('there are no groups');
+    for (const number of numbers.sort((a, b) => a - b)) {
+      const group = this.groupNumbers.length;
+      this.groupNumbers.push(number);
+      this.groupIndex.set(number, group);
+      this.replicasOf.push(groups[number].map((name) => this.addReplica(name, group)));
+    }
+    this.counts.groups = numbers.length;
+    this.counts.replicas = this.replicaNames.length;
+    if (parents !== undefined) this.addTree(parents);
+  }
+
+  private addReplica(name: string, group: number): number {
+    if (this.replicaIndex.has(name)) {
+      throw this.malformed(`replica ${quote(name)} is named twice`);
+    }
+    const replica = this.replicaNames.length;
+    this.replicaNames.push(name);
+    this.replicaIndex.set(name, replica);
+    this.groupOfReplica.push(group);
+    this.crashed.push(false);
+    this.stretchesOf.push([{ replica, life: 0, restored: 0, delivered: new IntList() }]);
+    return replica;
+  }
+
+  private addTree(parents: readonly number[]): void {
+    const depths = parents.map((_, group) => {
+      let depth = 0;
+      for (let g = group; parents[g] !== -1; g = parents[g]) {
+        if (parents[g] === undefined || ++depth > parents.length) {
+          throw this.malformed(`"parents" is not a tree: group ${group} does not reach a root`);
+        }
+      }
+      return depth;
+    });
+    if (parents.filter((parent) => parent === -1).length !== 1) {
+      throw this.malformed('"parents" is not a tree: it needs exactly one root (-1)');
+    }
+    const outside = this.groupNumbers.find((group) => parents[group] === undefined);
+    if (outside !== undefined) throw this.malformed(`group ${outside} is not in "parents"`);
+    this.parentOfGroup = parents;
+    this.depthOfGroup = depths;
+  }
+
+  private addRestart(replica: number): void {
+    const life = this.stretchesOf[replica].at(-1)!.life + 1;
+    this.stretchesOf[replica].push({ replica, life, restored: 0, delivered: new IntList() });
+    this.crashed[replica] = false;
+    this.counts.restarts++;
+  }
+
+  private addRestore(name: string, from: string, restored: number): void {
+    const replica = this.replica(name);
+    if (this.groupOfReplica[this.replica(from)] !== this.groupOfReplica[replica]) {
+      throw this.malformed(
+        `${quote(name)} restores from ${quote(from)}, which is in another group`,
+      );
+    }
+    const life = this.stretchesOf[replica].at(-1)!.life;
+    this.stretchesOf[replica].push({ replica, life, restored, delivered: new IntList() });
+    this.counts.restores++;
+  }
+
+  private message(id: string): number {
+    const known = this.messageIndex.get(id);
+    if (known !== undefined) return known;
+    const message = this.messageIds.length;
+    this.messageIds.push(id);
+    this.messageIndex.set(id, message);
+    this.clientOfMessage.push(NONE);
+    this.entryOfMessage.push(NONE);
+    this.firstDestination.push(0);
+    this.destinationCount.push(0);
+    return message;
+  }
+
+  private client(name: string): number {
+    const known = this.clientIndex.get(name);
+    if (known !== undefined) return known;
+    const client = this.clientNames.length;
+    this.clientNames.push(name);
+    this.clientIndex.set(name, client);
+    this.clientCrashed.push(false);
+    this.counts.clients++;
+    return client;
+  }
+
+  private replica(name: string): number {
+    const replica = this.replicaIndex.get(name);
+    if (replica === undefined) throw this.malformed(`there is no replica ${quote(name)}`);
+    return replica;
+  }
+
+  private group(number: number): number {
+    const group = this.groupIndex.get(number);
+    if (group === undefined) throw this.malformed(`there is no group ${number}`);
+    return group;
+  }
+
+  private memberOf(groupNumber: number, name: string): number {
+    const replica = this.replica(name);
+    if (this.groupOfReplica[replica] !== this.group(groupNumber)) {
+      throw this.malformed(`replica ${quote(name)} is not in group ${groupNumber}`);
+    }
+    return replica;
+  }
+
+  private malformed(reason: string): MalformedTraceError {
+    const hint = this.groupCount === 0 ? ' (a "groups" event must come first)' : '';
+    return new MalformedTraceError(reason + hint, this.line);
+  }
+}
+
+function quote(name: string): string {
+  return JSON.stringify(name);
+}

@@ -1,0 +1,79 @@
+/** A history in, a verdict out. */
+
+import { findAcyclicViolation } from './acyclic-order.js';
+import { findAgreementViolation, findValidityViolation } from './delivery.js';
+import type { TraceEvent } from './events.js';
+import { judgeFifo } from './fifo.js';
+import { findGenuinenessViolation } from './genuineness.js';
+import { type GroupOrder, orderGroups } from './group-order.js';
+import { type Counts, History } from './history.js';
+import { findIntegrityViolation } from './integrity.js';
+import { findPrefixViolation } from './prefix-order.js';
+import {
+  type Outcome,
+  PROPERTIES,
+  type Property,
+  type PropertyVerdict,
+  type Violation,
+} from './properties.js';
+import { describeViolation } from './witness.js';
+
+export interface Verdict {
+  /** `violated` if any property is, else `unknown` if any is, else `holds`. */
+  readonly outcome: Outcome;
+  /** One verdict a property, in the order of `PROPERTIES`. */
+  readonly properties: readonly PropertyVerdict[];
+  readonly counts: Readonly<Counts>;
+}
+
+/** What a property's algorithm returns: a violation, nothing, or why it can't tell. */
+type Finding = Violation | undefined | { readonly unknown: string };
+
+type Algorithm = (history: History, orders: readonly GroupOrder[]) => Finding;
+
+const NOT_QUIESCENT = { unknown: 'the history does not end with "quiescent": true' };
+
+const ALGORITHMS: Readonly<Record<Property, Algorithm>> = {
+  validity: (history, orders) =>
+    history.quiescent ? findValidityViolation(history, orders) : NOT_QUIESCENT,
+  'uniform-agreement': (history, orders) =>
+    history.quiescent ? findAgreementViolation(history, orders) : NOT_QUIESCENT,
+  'uniform-integrity': findIntegrityViolation,
+  'uniform-prefix-order': findPrefixViolation,
+  'uniform-acyclic-order': findAcyclicViolation,
+  'partial-genuineness': findGenuinenessViolation,
+  'fifo-order': (history, orders) => {
+    const { violation, complete } = judgeFifo(history, orders);
+    if (violation !== undefined || complete) return violation;
+    return { unknown: 'the history names neither entry groups nor the tree ("parents")' };
+  },
+};
+
+/** Judges a recorded history, or events as they come. */
+export function judge(source: History | Iterable<TraceEvent>): Verdict {
+  const history = source instanceof History ? source : record(source);
+  const orders = orderGroups(history);
+  const properties = PROPERTIES.map((property) =>
+    conclude(property, ALGORITHMS[property](history, orders)),
+  );
+  return { outcome: overall(properties), properties, counts: { ...history.counts } };
+}
+
+function record(events: Iterable<TraceEvent>): History {
+  const history = new History();
+  for (const event of events) history.add(event);
+  return history;
+}
+
+function conclude(property: Property, finding: Finding): PropertyVerdict {
+  if (finding === undefined) return { property, outcome: 'holds' };
+  if ('unknown' in finding) return { property, outcome: 'unknown', reason: finding.unknown };
+  const witness = describeViolation(finding);
+  return { property, outcome: 'violated', witness, violation: finding };
+}
+
+function overall(properties: readonly PropertyVerdict[]): Outcome {
+  const outcomes = new Set(properties.map(({ outcome }) => outcome));
+  if (outcomes.has('violated')) return 'violated';
+  return outcomes.has('unknown') ? 'unknown' : 'holds';
+}

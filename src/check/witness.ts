@@ -1,0 +1,64 @@
+/** Violations in words: the smallest evidence that a reader can check against the trace. */
+
+import type { Violation } from './properties.js';
+
+export function describeViolation(violation: Violation): string {
+  switch (violation.property) {
+    case 'validity': {
+      const { message, client, missingAt } = violation;
+      return `${message} was multicast by ${client}, which did not crash, but ${missingAt} never delivered it`;
+    }
+    case 'uniform-agreement': {
+      const { message, deliveredAt, missingAt } = violation;
+      return `${message} was delivered at ${deliveredAt}, but never at ${missingAt}`;
+    }
+    case 'uniform-integrity':
+      return describeIntegrity(violation);
+    case 'uniform-prefix-order': {
+      const { groups, index, one, other } = violation;
+      const scope =
+        groups.length === 1
+          ? `delivery ${index + 1} of group ${groups[0]}`
+          : `message ${index + 1} addressed to both group ${groups[0]} and group ${groups[1]}`;
+      return `${scope} is ${one.message} at ${one.replica}, but ${other.message} at ${other.replica}`;
+    }
+    case 'uniform-acyclic-order': {
+      const steps = violation.cycle.map(
+        ({ before, after, replica }) => `${before} < ${after} at ${replica}`,
+      );
+      return `${steps.join(', ')}: a cycle`;
+    }
+    case 'partial-genuineness': {
+      const { message, destination, group, replica } = violation;
+      const deed = replica === undefined ? `group ${group} ordered it` : `${replica} delivered it`;
+      return `${message} is addressed to group ${destination} alone, but ${deed}`;
+    }
+    case 'fifo-order': {
+      const { client, entry, replica, delivered, skipped } = violation;
+      return `${replica} delivered ${delivered} without ${skipped} before it, which ${client} multicast first (both enter at group ${entry})`;
+    }
+  }
+}
+
+function describeIntegrity(violation: Violation & { property: 'uniform-integrity' }): string {
+  const { replica } = violation;
+  switch (violation.kind) {
+    case 'delivered-twice':
+      return `${violation.message} was delivered twice at ${replica}`;
+    case 'never-multicast':
+      return `${violation.message} was delivered at ${replica}, but never multicast`;
+    case 'before-multicast':
+      return `${violation.message} was delivered at ${replica} before it was multicast`;
+    case 'not-a-destination':
+      return `${violation.message} was delivered at ${replica}, but is addressed to ${listGroups(violation.destinations)}`;
+    case 'restored-unknown': {
+      const { restored, group, deliveredByGroup } = violation;
+      return `${replica} restored ${restored} deliveries, but group ${group} is known to have made ${deliveredByGroup}`;
+    }
+  }
+}
+
+function listGroups(groups: readonly number[]): string {
+  if (groups.length === 0) return 'nobody';
+  return `${groups.length === 1 ? 'group' : 'groups'} ${groups.join(', ')}`;
+}
