@@ -36,7 +36,7 @@ export const DEFINITIONS: Readonly<Record<Property, string>> = {
   'partial-genuineness':
     'A message addressed to exactly one group is ordered or delivered by no other group.',
   'fifo-order':
-    'Of one client’s messages with the same entry group, every group delivers those addressed to it in the order of their multicast, without a gap.',
+    "Of one client's messages with the same entry group, every group delivers those addressed to it in the order of their multicast, without a gap.",
 };
 
 /** A violation dominates; `unknown` means that the history does not say enough to tell. */

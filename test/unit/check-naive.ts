@@ -1,0 +1,299 @@
+/**
+ * The judge's naive twin: the definitions of `properties.ts`, word for word, with sets, arrays and
+ * nested loops. It shares nothing with the judge but the events.
+ */
+
+import type { TraceEvent } from '../../src/check/events.js';
+import type { Outcome, Property } from '../../src/check/properties.js';
+
+interface Message {
+  id: string;
+  client: string;
+  destinations: number[];
+  entry: number | undefined;
+}
+
+interface Stretch {
+  replica: string;
+  group: number;
+  life: number;
+  restored: number;
+  delivered: string[];
+}
+
+/** A delivery sequence; `placed` is false if what came before it is not known. */
+interface Sequence {
+  stretch: Stretch;
+  messages: string[];
+  placed: boolean;
+}
+
+interface Facts {
+  messages: Map<string, Message>;
+  stretches: Stretch[];
+  crashed: Set<string>;
+  crashedClients: Set<string>;
+  touches: { id: string; group: number }[];
+  early: boolean;
+  quiescent: boolean;
+  groups: Map<number, string[]>;
+  parents: readonly number[] | undefined;
+}
+
+export function judgeNaively(events: readonly TraceEvent[]): Record<Property, Outcome> {
+  const facts = collect(events);
+  const sequences: Sequence[] = [];
+  const orders = new Map<number, string[]>();
+  let unfounded = false;
+  for (const group of facts.groups.keys()) {
+    const resolved = resolve(facts, group);
+    sequences.push(...resolved.sequences);
+    orders.set(group, resolved.order);
+    unfounded ||= resolved.unfounded;
+  }
+  const fifo = fifoHolds(facts, sequences);
+  const entriesKnown = [...facts.messages.values()].every((m) => entryOf(facts, m) !== undefined);
+  return {
+    validity: !facts.quiescent ? 'unknown' : outcome(validityHolds(facts, orders)),
+    'uniform-agreement': !facts.quiescent ? 'unknown' : outcome(agreementHolds(facts, orders)),
+    'uniform-integrity': outcome(!unfounded && integrityHolds(facts, orders)),
+    'uniform-prefix-order': outcome(prefixHolds(facts, sequences)),
+    'uniform-acyclic-order': outcome(acyclicHolds(sequences)),
+    'partial-genuineness': outcome(genuinenessHolds(facts)),
+    'fifo-order': fifo && !entriesKnown ? 'unknown' : outcome(fifo),
+  };
+}
+
+const outcome = (holds: boolean): Outcome => (holds ? 'holds' : 'violated');
+
+function collect(events: readonly TraceEvent[]): Facts {
+  const facts: Facts = {
+    messages: new Map(),
+    stretches: [],
+    crashed: new Set(),
+    crashedClients: new Set(),
+    touches: [],
+    early: false,
+    quiescent: false,
+    groups: new Map(),
+    parents: undefined,
+  };
+  const present = (replica: string) => facts.stretches.findLast((s) => s.replica === replica)!;
+  for (const event of events) {
+    switch (event.event) {
+      case 'groups':
+        facts.parents = event.parents;
+        for (const [number, replicas] of Object.entries(event.groups)) {
+          const group = Number(number);
+          facts.groups.set(group, [...replicas]);
+          for (const replica of replicas) {
+            facts.stretches.push({ replica, group, life: 0, restored: 0, delivered: [] });
+          }
+        }
+        break;
+      case 'multicast':
+        facts.messages.set(event.id, {
+          id: event.id,
+          client: event.client,
+          destinations: [...event.destinations],
+          entry: event.entry,
+        });
+        break;
+      case 'deliver':
+        facts.early ||= !facts.messages.has(event.id);
+        present(event.replica).delivered.push(event.id);
+        break;
+      case 'touch':
+        facts.touches.push({ id: event.id, group: event.group });
+        break;
+      case 'crash':
+        facts.crashed.add(event.replica);
+        break;
+      case 'restart': {
+        facts.crashed.delete(event.replica);
+        const last = present(event.replica);
+        facts.stretches.push({ ...last, life: last.life + 1, restored: 0, delivered: [] });
+        break;
+      }
+      case 'restore':
+        facts.stretches.push({
+          ...present(event.replica),
+          restored: event.count,
+          delivered: [],
+        });
+        break;
+      case 'client-crash':
+        facts.crashedClients.add(event.client);
+        break;
+      case 'end':
+        facts.quiescent = event.quiescent;
+        break;
+    }
+  }
+  return facts;
+}
+
+function isAddressed(facts: Facts, id: string, group: number): boolean {
+  return facts.messages.get(id)?.destinations.includes(group) ?? false;
+}
+
+/** Every member's sequence, snapshots replaced by what they stand for. */
+function resolve(facts: Facts, group: number) {
+  const stretches = facts.stretches
+    .filter((stretch) => stretch.group === group)
+    .map((stretch) => ({
+      stretch,
+      own: [...new Set(stretch.delivered)].filter((id) => isAddressed(facts, id, group)),
+    }))
+    .filter(({ stretch }) => stretch.restored > 0 || stretch.delivered.length > 0);
+  // Replica by replica as the group lists them, each in the order of its lives.
+  const rank = (replica: string) => facts.groups.get(group)!.indexOf(replica);
+  stretches.sort((a, b) => rank(a.stretch.replica) - rank(b.stretch.replica));
+  stretches.sort((a, b) => a.stretch.restored - b.stretch.restored || b.own.length - a.own.length);
+  let order: string[] = [];
+  let delivered = 0;
+  let unfounded = false;
+  const sequences: Sequence[] = [];
+  for (const { stretch, own } of stretches) {
+    if (stretch.restored > delivered) unfounded = true;
+    else delivered = Math.max(delivered, stretch.restored + own.length);
+    if (stretch.restored > order.length) {
+      sequences.push({ stretch, messages: own, placed: false });
+      continue;
+    }
+    const messages = [...new Set([...order.slice(0, stretch.restored), ...own])];
+    sequences.push({ stretch, messages, placed: true });
+    if (messages.length > order.length && order.every((id, i) => id === messages[i])) {
+      order = messages;
+    }
+  }
+  return { sequences, order, unfounded };
+}
+
+function present(facts: Facts, orders: Map<number, string[]>, replica: string): Set<string> {
+  const stretches = facts.stretches.filter((stretch) => stretch.replica === replica);
+  const life = Math.max(...stretches.map((stretch) => stretch.life));
+  return new Set(
+    stretches
+      .filter((stretch) => stretch.life === life)
+      .flatMap(({ group, restored, delivered }) => [
+        ...orders.get(group)!.slice(0, restored),
+        ...delivered,
+      ]),
+  );
+}
+
+function everyCorrectReplicaHas(facts: Facts, orders: Map<number, string[]>, id: string): boolean {
+  return (facts.messages.get(id)?.destinations ?? []).every((group) =>
+    facts.groups
+      .get(group)!
+      .every((replica) => facts.crashed.has(replica) || present(facts, orders, replica).has(id)),
+  );
+}
+
+function validityHolds(facts: Facts, orders: Map<number, string[]>): boolean {
+  return [...facts.messages.values()].every(
+    ({ id, client }) =>
+      facts.crashedClients.has(client) || everyCorrectReplicaHas(facts, orders, id),
+  );
+}
+
+function agreementHolds(facts: Facts, orders: Map<number, string[]>): boolean {
+  return facts.stretches
+    .flatMap(({ delivered }) => delivered)
+    .every((id) => everyCorrectReplicaHas(facts, orders, id));
+}
+
+function integrityHolds(facts: Facts, orders: Map<number, string[]>): boolean {
+  if (facts.early) return false;
+  const lives = new Map<string, { delivered: Set<string>; covered: Set<string> }>();
+  for (const { replica, group, life, restored, delivered } of facts.stretches) {
+    const key = `${replica} ${life}`;
+    const seen = lives.get(key) ?? { delivered: new Set(), covered: new Set() };
+    lives.set(key, seen);
+    for (const id of orders.get(group)!.slice(0, restored)) seen.covered.add(id);
+    for (const id of delivered) {
+      if (!isAddressed(facts, id, group)) return false;
+      if (seen.delivered.has(id) || seen.covered.has(id)) return false;
+      seen.delivered.add(id);
+    }
+  }
+  return true;
+}
+
+/** Paper §2.2: if p delivers m and q delivers m', p delivers m' before m or q delivers m before m'. */
+function prefixHolds(facts: Facts, sequences: readonly Sequence[]): boolean {
+  const placed = sequences.filter((sequence) => sequence.placed);
+  const before = (sequence: Sequence, one: string, other: string) =>
+    sequence.messages.includes(one) &&
+    sequence.messages.indexOf(one) < sequence.messages.indexOf(other);
+  for (const p of placed) {
+    for (const q of placed) {
+      const common = (id: string) =>
+        isAddressed(facts, id, p.stretch.group) && isAddressed(facts, id, q.stretch.group);
+      for (const m of p.messages.filter(common)) {
+        for (const other of q.messages.filter(common)) {
+          if (m !== other && !before(p, other, m) && !before(q, m, other)) return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+/** The transitive closure of "delivered before" has nothing before itself. */
+function acyclicHolds(sequences: readonly Sequence[]): boolean {
+  const ids = [...new Set(sequences.flatMap(({ messages }) => messages))];
+  const before = ids.map(() => ids.map(() => false));
+  for (const { messages } of sequences) {
+    for (let i = 0; i < messages.length; i++) {
+      for (let j = i + 1; j < messages.length; j++) {
+        before[ids.indexOf(messages[i])][ids.indexOf(messages[j])] = true;
+      }
+    }
+  }
+  for (const k of ids.keys()) {
+    for (const i of ids.keys()) {
+      for (const j of ids.keys()) before[i][j] ||= before[i][k] && before[k][j];
+    }
+  }
+  return ids.every((_, i) => !before[i][i]);
+}
+
+function genuinenessHolds(facts: Facts): boolean {
+  const involved = [
+    ...facts.touches,
+    ...facts.stretches.flatMap(({ delivered, group }) => delivered.map((id) => ({ id, group }))),
+  ];
+  return involved.every(({ id, group }) => {
+    const destinations = facts.messages.get(id)?.destinations;
+    return destinations?.length !== 1 || destinations[0] === group;
+  });
+}
+
+function entryOf(facts: Facts, { entry, destinations }: Message): number | undefined {
+  if (entry !== undefined) return entry;
+  if (destinations.length === 1) return destinations[0];
+  const { parents } = facts;
+  if (parents === undefined) return undefined;
+  const path = (group: number): number[] => (group === -1 ? [] : [group, ...path(parents[group])]);
+  return path(destinations[0]).find((ancestor) =>
+    destinations.every((group) => path(group).includes(ancestor)),
+  );
+}
+
+function fifoHolds(facts: Facts, sequences: readonly Sequence[]): boolean {
+  const all = [...facts.messages.values()];
+  return sequences.every(({ messages, stretch, placed }) =>
+    all.every((sample) => {
+      const entry = entryOf(facts, sample);
+      if (entry === undefined || !placed) return true;
+      const stream = all
+        .filter((m) => m.client === sample.client && entryOf(facts, m) === entry)
+        .filter((m) => m.destinations.includes(stretch.group))
+        .map((m) => m.id);
+      const delivered = messages.filter((id) => stream.includes(id));
+      return delivered.every((id, i) => id === stream[i]);
+    }),
+  );
+}

@@ -1,0 +1,127 @@
+/** Who may import whom (ARCHITECTURE.md): the folder tree is the architecture, and this keeps it. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, posix, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+const SOURCE = fileURLToPath(new URL('../../src', import.meta.url));
+
+interface Rule {
+  /** What files of the folder may import, as paths below src/; a folder ends with a slash. */
+  readonly imports: readonly string[];
+  /** Files that may import `node:` modules. Nobody may import a package. */
+  readonly node?: RegExp;
+  /** Words that must not occur in the code. */
+  readonly bans?: readonly RegExp[];
+}
+
+const RULES: Readonly<Record<string, Rule>> = {
+  protocol: {
+    imports: ['protocol/', 'memory/contract.ts', 'memory/layout.ts'],
+    bans: [
+      /\bDate\b/,
+      /\bperformance\b/,
+      /\bMath\.random\b/,
+      /\bcrypto\b/,
+      /\b(?:set|clear)(?:Timeout|Interval|Immediate)\b/,
+      /\bqueueMicrotask\b/,
+      /\bPromise\b/,
+      /\basync\b/,
+      /\bawait\b/,
+      /\bprocess\./,
+    ],
+  },
+  memory: { imports: ['memory/'] },
+  check: { imports: ['check/'] },
+  sim: {
+    imports: ['sim/', 'protocol/', 'memory/', 'baselines/', 'check/'],
+    node: /^sim\/(?:run-[^/]*|pool|worker)\.ts$/,
+  },
+};
+
+/** Import and export-from statements, bare imports, and dynamic imports. */
+const IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*(['"`])([^'"`]+)\1/g;
+
+/** What is wrong with a file; empty if nothing is. @param path  below src/, with slashes */
+function complaints(path: string, text: string): string[] {
+  const rule = RULES[path.split('/')[0]];
+  if (rule === undefined) return [];
+  const code = withoutComments(text);
+  const found: string[] = [];
+  for (const [, , target] of code.matchAll(IMPORT)) {
+    if (!mayImport(rule, path, target)) found.push(`${path} must not import ${target}`);
+  }
+  for (const ban of rule.bans ?? []) {
+    const word = ban.exec(withoutStrings(code))?.[0];
+    if (word !== undefined) found.push(`${path} must not use ${word}`);
+  }
+  return found;
+}
+
+function mayImport(rule: Rule, path: string, target: string): boolean {
+  if (target.startsWith('node:')) return rule.node?.test(path) ?? false;
+  if (!target.startsWith('.')) return false;
+  const resolved = posix.join(posix.dirname(path), target).replace(/\.js$/, '.ts');
+  return rule.imports.some((allowed) =>
+    allowed.endsWith('/') ? resolved.startsWith(allowed) : resolved === allowed,
+  );
+}
+
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '$1');
+}
+
+function withoutStrings(code: string): string {
+  return code.replace(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g, "''");
+}
+
+function sourceFiles(): string[] {
+  return readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => path.split(sep).join('/'));
+}
+
+test('every file keeps the rules of its folder', () => {
+  const files = sourceFiles();
+  expect(files).toContain('check/judge.ts');
+  const found = files.flatMap((path) => complaints(path, readFileSync(join(SOURCE, path), 'utf8')));
+  expect(found).toEqual([]);
+});
+
+describe('a planted offence is found', () => {
+  test.each([
+    ['protocol/leader.ts', "import { readFileSync } from 'node:fs';"],
+    ['protocol/leader.ts', "import { SimulatedMemory } from '../memory/simulated.js';"],
+    ['protocol/leader.ts', "import type { World } from '../sim/world.js';"],
+    ['protocol/leader.ts', "export * from '../check/judge.js';"],
+    ['protocol/leader.ts', "import\n{ a,\n b }\nfrom\n'../cli/main.js';"],
+    ['protocol/leader.ts', "import '../runtime/agent.js';"],
+    ['protocol/leader.ts', "import { z } from 'zod';"],
+    ['protocol/leader.ts', 'const now = Date.now();'],
+    ['protocol/leader.ts', 'const dice = Math.random();'],
+    ['protocol/leader.ts', 'setTimeout(() => {}, 10);'],
+    ['protocol/leader.ts', 'async function f() {}'],
+    ['protocol/leader.ts', 'return new Promise(() => {});'],
+    ['memory/simulated.ts', "import { entryGroup } from '../protocol/overlay.js';"],
+    ['memory/simulated.ts', "import { join } from 'node:path';"],
+    ['check/judge.ts', "const m = await import('../protocol/overlay.js');"],
+    ['check/judge.ts', "import { createReadStream } from 'node:fs';"],
+    ['sim/world.ts', "import { cpus } from 'node:os';"],
+    ['sim/world.ts', "import { ExitCode } from '../cli/exit-codes.js';"],
+  ])('%s: %s', (path, text) => {
+    expect(complaints(path, text)).toHaveLength(1);
+  });
+
+  test.each([
+    ['protocol/leader.ts', "import { Log } from './log.js';"],
+    ['protocol/leader.ts', "import type { Memory } from '../memory/contract.js';"],
+    ['protocol/leader.ts', "// Date and import x from 'node:fs' are only words here"],
+    ['protocol/leader.ts', "assert(ok, 'await the grant');"],
+    ['sim/world.ts', "import { judge } from '../check/judge.js';"],
+    ['sim/run-seeds.ts', "import { Worker } from 'node:worker_threads';"],
+    ['cli/sim.ts', "import { Command } from 'commander';"],
+  ])('but not in %s: %s', (path, text) => {
+    expect(complaints(path, text)).toEqual([]);
+  });
+});
