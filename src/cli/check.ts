@@ -23,6 +23,7 @@ Exit codes:
 export function registerCheck(program: Command): void {
   program
     .command('check')
+    .helpGroup('Judge a run:')
     .summary('judge a recorded history by the properties of atomic multicast')
     .description(
       'Judges a recorded history: validity, uniform agreement, integrity, prefix and acyclic order, ' +
