@@ -1,0 +1,84 @@
+/**
+ * What the protocol asks of a memory, whichever it is: simulated, threads, processes or hosts.
+ *
+ * Every process owns one **region** of 32-bit words. It reads and writes its own region directly
+ * (`own`); everything else is **posted**: `write` and `read` name a peer, return at once, and
+ * complete later, or never if the peer has crashed. `poll` hands out completions one by one.
+ *
+ * Every backend promises:
+ *
+ * 1. *Order.* What one process posts to one peer takes effect in the order of posting, and its
+ *    completions come in that order. Nothing is promised between two peers.
+ * 2. *Words.* A 32-bit word is read whole. A posted write of several words may be seen half-way:
+ *    its words land from left to right. Whoever needs more than a word checks both ends of a record
+ *    (`window.ts`).
+ * 3. *Outcome.* A completion says `ok` (all of it has landed), `refused` (the peer did not permit
+ *    it) or `lost` (the connection broke). Of writes that were not `ok`, or have not completed, any
+ *    prefix in the order of posting may have landed; of those refused or not completed, more may
+ *    still land.
+ * 4. *Permission.* A write posted with a `guard` other than `OPEN` is `ok` only if, after its last
+ *    word landed, the peer still permitted exactly that guard. `permit(guard)` grants to one and
+ *    revokes from all others in one step: once it has returned, no write with another guard can
+ *    become `ok` unless all of its words can already be read in `own`. That is what makes a seal:
+ *    permit first, read second, and whatever succeeded is there. (Testing the permission *before*
+ *    writing would not do.)
+ * 5. *Restart.* A process that comes back does so with an empty region and a higher incarnation, and
+ *    nothing that its earlier life posted lands after that.
+ */
+export type ProcessId = number;
+
+/** The guard of a write that needs no permission. */
+export const OPEN = 0;
+
+/** The permission of a process that must not be written to by any leader: above every ballot. */
+export const RETIRED = 0x7fffffff;
+
+export type Outcome = 'ok' | 'refused' | 'lost';
+
+/** One finished operation. The object is reused: it is valid until the next `poll`. */
+export interface Completion {
+  peer: ProcessId;
+  /** As given to `write` or `read`: the poster's own note of what this was. */
+  tag: number;
+  guard: number;
+  outcome: Outcome;
+}
+
+export interface Memory {
+  readonly self: ProcessId;
+
+  /** This process's region. Words written by peers appear in it at any time. */
+  readonly own: Int32Array;
+
+  /** From now on only writes guarded by `guard` succeed here (promise 4). */
+  permit(guard: number): void;
+
+  /** The guard permitted now. */
+  permitted(): number;
+
+  /** Post `count` words, `source[from …]`, to `peer`'s region at `to`. The source is copied. */
+  write(
+    peer: ProcessId,
+    to: number,
+    source: Int32Array,
+    from: number,
+    count: number,
+    guard: number,
+    tag: number,
+  ): void;
+
+  /** Post a read of `count` words of `peer`'s region at `at`; they are in `into[intoAt …]` once it completes. */
+  read(
+    peer: ProcessId,
+    at: number,
+    count: number,
+    into: Int32Array,
+    intoAt: number,
+    tag: number,
+  ): void;
+
+  /** True if `completion` now holds the next finished operation. */
+  poll(): boolean;
+
+  readonly completion: Completion;
+}

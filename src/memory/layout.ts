@@ -1,0 +1,287 @@
+/**
+ * Every offset in every region, derived from the sizes of a cluster. Nothing else computes one.
+ *
+ *   a replica's region                              written by
+ *   ┌──────────────────────────────────────────┐
+ *   │ row                                      │    itself; all others read it
+ *   ├──────────────────────────────────────────┤
+ *   │ per member j of its group:               │
+ *   │   leadRequest[j]      slot               │    j, when it wants to lead
+ *   │   leadGrant[j]        slot               │    j, answering this replica's request
+ *   │   snapshotRequest[j]  slot               │    j, when it has been left behind
+ *   │   snapshotChunk[j]    slot               │    j, answering this replica's request
+ *   │   log[j][0], log[j][1]                   │    j, when it leads (guarded by the permission)
+ *   │     ┌────────┬──────┬─────────┬────────┐ │
+ *   │     │ marker │ base │ decided │ ring … │ │
+ *   │     └────────┴──────┴─────────┴────────┘ │
+ *   ├──────────────────────────────────────────┤
+ *   │ per client c:  inbox[c]                  │    c
+ *   │     ┌─────────┬───────┬────────┐         │
+ *   │     │ session │ nudge │ ring … │         │
+ *   │     └─────────┴───────┴────────┘         │
+ *   ├──────────────────────────────────────────┤
+ *   │ per member j of the parent group:        │
+ *   │   feed[j]    oldest (slot), ring …       │    j, when it leads the parent
+ *   └──────────────────────────────────────────┘
+ *
+ *   a client's region
+ *   ┌──────────────────────────────────────────┐
+ *   │ per replica r:  doorbell, reply slots    │    r
+ *   └──────────────────────────────────────────┘
+ *
+ * Control words (marker, base, decided, session, nudge, doorbell) are single words, so they can't
+ * tear. Each control area and each slot starts a cache line of its own.
+ */
+import { FRAME_WORDS } from './window.js';
+
+/** What a cluster is made of; everything else here follows from it. */
+export interface Sizes {
+  readonly groups: number;
+  /** Members of each group: 2f + 1. */
+  readonly replicas: number;
+  /** How many clients may be registered at one time. */
+  readonly clients: number;
+  readonly payloadBytesMax: number;
+  readonly replyBytesMax: number;
+  /** At least this much for each ring: a log, a client's inbox, a feed from the parent. */
+  readonly logBytes: number;
+  readonly inboxBytes: number;
+  readonly feedBytes: number;
+  /** How many messages of one client may be unanswered at one time. */
+  readonly callsMax: number;
+  readonly snapshotChunkBytes: number;
+  /**
+   * Where every count starts (log index, message number, ring position). Zero, except in tests that
+   * carry the counts across 2³¹ and 2³².
+   */
+  readonly origin: number;
+}
+
+/** A message as it travels: the same words in a client's inbox, in logs and in feeds. */
+export const MESSAGE = {
+  /** Which of the client slots; the call slot, which names the place for replies, is in the upper half. */
+  client: 0,
+  session: 1,
+  /** Consecutive for one session and entry group. */
+  number: 2,
+  entry: 3,
+  destinationsLow: 4,
+  destinationsHigh: 5,
+  payloadBytes: 6,
+  payload: 7,
+} as const;
+
+/** A log entry's body: where it came from, then the message. */
+export const ENTRY = {
+  /** A client slot, or `PARENT`. */
+  source: 0,
+  /** `nextFrom(source)` at the time: the client's number or the parent's count. */
+  number: 1,
+  /** Where in the client's inbox its next message starts. */
+  nextPosition: 2,
+  message: 3,
+} as const;
+
+export const PARENT = -1;
+
+/** The words of a replica's published row. Wide counts take two words: low, high. */
+export const ROW = {
+  incarnation: 0,
+  heartbeat: 1,
+  state: 2,
+  promised: 3,
+  logBallot: 4,
+  ledBallot: 5,
+  delivered: 6,
+  fromParent: 8,
+  holdAt: 10,
+  words: 12,
+} as const;
+
+export const ROW_STATE = { normal: 1, recovering: 2 } as const;
+
+export const REQUEST = { ballot: 0, incarnation: 1, words: 2 } as const;
+
+export const GRANT = {
+  ballot: 0,
+  granted: 1,
+  promised: 2,
+  /** The granter's incarnation, and the candidate's as the granter knows it. */
+  incarnation: 3,
+  candidateIncarnation: 4,
+  logBallot: 5,
+  logWriter: 6,
+  logRing: 7,
+  basePosition: 8,
+  endPosition: 9,
+  endIndex: 10,
+  words: 12,
+} as const;
+
+export const SNAPSHOT_REQUEST = { nonce: 0, chunk: 1, words: 2 } as const;
+
+/** A chunk names the request it answers, so that nothing of an earlier life is mistaken for it. */
+export const CHUNK = {
+  fetcherIncarnation: 0,
+  nonce: 1,
+  chunk: 2,
+  totalWords: 3,
+  index: 4,
+  data: 6,
+} as const;
+
+export const REPLY = { entry: 0, bytes: 1, payload: 2 } as const;
+
+/** The feed's `oldest` slot: where a reader that knows nothing may begin. */
+export const OLDEST = { epoch: 0, number: 1, position: 2, words: 3 } as const;
+
+export const LOG_CONTROL = { marker: 0, base: 1, decided: 2, words: 3 } as const;
+export const INBOX_CONTROL = { session: 0, nudge: 1, words: 2 } as const;
+
+export const RINGS_PER_WRITER = 2;
+const LINE_WORDS = 16;
+
+const wordsFor = (bytes: number): number => (bytes + 3) >> 2;
+const align = (words: number): number => Math.ceil(words / LINE_WORDS) * LINE_WORDS;
+const slot = (bodyWords: number): number => align(bodyWords + FRAME_WORDS);
+
+function ringWords(bytes: number, atLeast: number): number {
+  let words = LINE_WORDS;
+  while (words < atLeast || words * 4 < bytes) words *= 2;
+  return words;
+}
+
+/** Hands out consecutive places. */
+class Cursor {
+  at = 0;
+  take(words: number): number {
+    const start = this.at;
+    this.at += words;
+    return start;
+  }
+}
+
+export class Layout {
+  readonly messageWordsMax: number;
+  readonly inboxRecordWordsMax: number;
+  readonly entryWordsMax: number;
+  readonly logWords: number;
+  readonly inboxWords: number;
+  readonly feedWords: number;
+  readonly chunkWords: number;
+  readonly replySlotWords: number;
+
+  readonly row: number;
+  readonly replicaRegionWords: number;
+  readonly clientRegionWords: number;
+
+  private readonly members: number;
+  private readonly memberStride: number;
+  private readonly inboxes: number;
+  private readonly inboxStride: number;
+  private readonly feeds: number;
+  private readonly feedStride: number;
+  private readonly replyStride: number;
+
+  private readonly offsets: {
+    leadRequest: number;
+    leadGrant: number;
+    snapshotRequest: number;
+    snapshotChunk: number;
+    log: number;
+  };
+  private readonly logStride: number;
+
+  constructor(readonly sizes: Sizes) {
+    this.messageWordsMax = MESSAGE.payload + wordsFor(sizes.payloadBytesMax);
+    this.inboxRecordWordsMax = FRAME_WORDS + this.messageWordsMax;
+    this.entryWordsMax = FRAME_WORDS + ENTRY.message + this.messageWordsMax;
+    // The log never drops its last entry, so it must hold that one and the next.
+    this.logWords = ringWords(sizes.logBytes, 2 * this.entryWordsMax);
+    this.inboxWords = ringWords(sizes.inboxBytes, this.inboxRecordWordsMax);
+    this.feedWords = ringWords(sizes.feedBytes, this.inboxRecordWordsMax);
+    this.chunkWords = wordsFor(sizes.snapshotChunkBytes);
+    this.replySlotWords = slot(REPLY.payload + wordsFor(sizes.replyBytesMax));
+
+    const member = new Cursor();
+    this.logStride = align(LOG_CONTROL.words) + this.logWords;
+    this.offsets = {
+      leadRequest: member.take(slot(REQUEST.words)),
+      leadGrant: member.take(slot(GRANT.words)),
+      snapshotRequest: member.take(slot(SNAPSHOT_REQUEST.words)),
+      snapshotChunk: member.take(slot(CHUNK.data + this.chunkWords)),
+      log: member.take(RINGS_PER_WRITER * this.logStride),
+    };
+    this.memberStride = member.at;
+    this.inboxStride = align(INBOX_CONTROL.words) + this.inboxWords;
+    this.feedStride = slot(OLDEST.words) + this.feedWords;
+
+    const region = new Cursor();
+    this.row = region.take(slot(ROW.words));
+    this.members = region.take(sizes.replicas * this.memberStride);
+    this.inboxes = region.take(sizes.clients * this.inboxStride);
+    this.feeds = region.take(sizes.replicas * this.feedStride);
+    this.replicaRegionWords = region.at;
+
+    this.replyStride = LINE_WORDS + sizes.callsMax * this.replySlotWords;
+    this.clientRegionWords = sizes.groups * sizes.replicas * this.replyStride;
+  }
+
+  leadRequest(member: number): number {
+    return this.members + member * this.memberStride + this.offsets.leadRequest;
+  }
+
+  leadGrant(member: number): number {
+    return this.members + member * this.memberStride + this.offsets.leadGrant;
+  }
+
+  snapshotRequest(member: number): number {
+    return this.members + member * this.memberStride + this.offsets.snapshotRequest;
+  }
+
+  snapshotChunk(member: number): number {
+    return this.members + member * this.memberStride + this.offsets.snapshotChunk;
+  }
+
+  logControl(writer: number, ring: number): number {
+    return this.members + writer * this.memberStride + this.offsets.log + ring * this.logStride;
+  }
+
+  logRing(writer: number, ring: number): number {
+    return this.logControl(writer, ring) + align(LOG_CONTROL.words);
+  }
+
+  inboxControl(client: number): number {
+    return this.inboxes + client * this.inboxStride;
+  }
+
+  inboxRing(client: number): number {
+    return this.inboxControl(client) + align(INBOX_CONTROL.words);
+  }
+
+  feedOldest(parentMember: number): number {
+    return this.feeds + parentMember * this.feedStride;
+  }
+
+  feedRing(parentMember: number): number {
+    return this.feedOldest(parentMember) + slot(OLDEST.words);
+  }
+
+  /** In a client's region: changes whenever `replica` has written replies. */
+  doorbell(replica: number): number {
+    return replica * this.replyStride;
+  }
+
+  reply(replica: number, call: number): number {
+    return this.doorbell(replica) + LINE_WORDS + call * this.replySlotWords;
+  }
+
+  /** Processes are numbered: the replicas of group 0, of group 1, …, then the clients. */
+  replicaProcess(group: number, member: number): number {
+    return group * this.sizes.replicas + member;
+  }
+
+  clientProcess(client: number): number {
+    return this.sizes.groups * this.sizes.replicas + client;
+  }
+}

@@ -1,0 +1,419 @@
+/**
+ * A memory in which every write is under control: deterministic, for proof.
+ *
+ * All processes live in one JavaScript thread. A posted operation travels on a link (one per ordered
+ * pair of processes), arrives after a drawn delay, lands whole or in pieces, and completes at once or
+ * late. What the contract leaves open is drawn: whether a refused write leaves its bytes behind,
+ * which part of a crashed process's writes still lands, whether writes land in the middle of a
+ * permission change.
+ *
+ * Time stands still except in `runNext`. All draws come from the injected `Chance`, so that one seed
+ * gives one history.
+ */
+import { type Completion, type Memory, OPEN, type Outcome, type ProcessId } from './contract.js';
+
+/** Draws; deterministic for a seed. */
+export interface Chance {
+  /** An integer from 0 to `bound` - 1. */
+  below(bound: number): number;
+}
+
+export interface Weather {
+  /** Every operation takes at least this long to arrive, and at most so much more. */
+  delayUs: number;
+  jitterUs: number;
+  /** In a hundred: how many operations land in pieces, and how many completions come late. */
+  tornPercent: number;
+  lateCompletionPercent: number;
+}
+
+interface Operation {
+  isRead: boolean;
+  at: number;
+  data: Int32Array;
+  dataAt: number;
+  count: number;
+  guard: number;
+  tag: number;
+  arrivesUs: number;
+  /** Words that have landed (or been read). */
+  landed: number;
+  /** Words that will ever land, if its poster died meanwhile; such an operation never completes. */
+  landsAtMost: number;
+}
+
+interface Completed extends Completion {
+  availableUs: number;
+}
+
+class Link {
+  readonly operations: Operation[] = [];
+  readonly completions: Completed[] = [];
+  /** Added to every delay. */
+  slownessUs = 0;
+  /** Place in the agenda, or -1. */
+  place = -1;
+  nextUs = 0;
+  lastArrivalUs = 0;
+  /** Nothing written under this guard lands any more. */
+  stoppedGuard = OPEN;
+
+  constructor(
+    readonly from: ProcessId,
+    readonly to: ProcessId,
+  ) {}
+
+  /** When something happens here next. */
+  dueUs(): number {
+    let due = Number.POSITIVE_INFINITY;
+    if (this.operations.length > 0) due = this.operations[0]!.arrivesUs;
+    if (this.completions.length > 0) due = Math.min(due, this.completions[0]!.availableUs);
+    return due;
+  }
+}
+
+/** Links by when something happens on them next: a binary heap that knows each link's place. */
+class Agenda {
+  private readonly heap: Link[] = [];
+
+  get first(): Link | undefined {
+    return this.heap[0];
+  }
+
+  update(link: Link): void {
+    const due = link.dueUs();
+    if (due === Number.POSITIVE_INFINITY) {
+      if (link.place >= 0) this.remove(link);
+      return;
+    }
+    link.nextUs = due;
+    if (link.place < 0) {
+      link.place = this.heap.length;
+      this.heap.push(link);
+    }
+    this.rise(link);
+    this.sink(link);
+  }
+
+  private remove(link: Link): void {
+    const last = this.heap.pop()!;
+    const { place } = link;
+    link.place = -1;
+    if (last === link) return;
+    this.heap[place] = last;
+    last.place = place;
+    this.rise(last);
+    this.sink(last);
+  }
+
+  private rise(link: Link): void {
+    const { heap } = this;
+    while (link.place > 0) {
+      const above = heap[(link.place - 1) >> 1]!;
+      if (above.nextUs <= link.nextUs) return;
+      this.swap(above, link);
+    }
+  }
+
+  private sink(link: Link): void {
+    const { heap } = this;
+    for (;;) {
+      const left = link.place * 2 + 1;
+      if (left >= heap.length) return;
+      let least = heap[left]!;
+      const right = heap[left + 1];
+      if (right !== undefined && right.nextUs < least.nextUs) least = right;
+      if (link.nextUs <= least.nextUs) return;
+      this.swap(link, least);
+    }
+  }
+
+  private swap(a: Link, b: Link): void {
+    const { place } = a;
+    a.place = b.place;
+    b.place = place;
+    this.heap[a.place] = a;
+    this.heap[b.place] = b;
+  }
+}
+
+/** One life of one process, as the memory contract shows it. */
+export class SimulatedMemory implements Memory {
+  readonly own: Int32Array;
+  readonly completion: Completion = { peer: 0, tag: 0, guard: OPEN, outcome: 'ok' };
+  readonly completions: Completed[] = [];
+  permission = 0;
+  /** After so many more posts the process stalls: later ones wait until `resume`. */
+  private postsLeft = Number.POSITIVE_INFINITY;
+  private readonly stalled: { to: ProcessId; operation: Operation }[] = [];
+  private next = 0;
+
+  constructor(
+    readonly self: ProcessId,
+    words: number,
+    private readonly fabric: SimulatedFabric,
+  ) {
+    this.own = new Int32Array(words);
+  }
+
+  permit(guard: number): void {
+    this.fabric.landSome(this.self);
+    this.permission = guard;
+    // A write may land between this and whatever the caller reads next.
+    this.fabric.landSome(this.self);
+  }
+
+  permitted(): number {
+    return this.permission;
+  }
+
+  write(
+    peer: ProcessId,
+    to: number,
+    source: Int32Array,
+    from: number,
+    count: number,
+    guard: number,
+    tag: number,
+  ): void {
+    const data = source.slice(from, from + count);
+    this.post(peer, newOperation(false, to, data, 0, count, guard, tag));
+  }
+
+  read(peer: ProcessId, at: number, count: number, into: Int32Array, intoAt: number, tag: number): void {
+    this.post(peer, newOperation(true, at, into, intoAt, count, OPEN, tag));
+  }
+
+  private post(to: ProcessId, operation: Operation): void {
+    if (this.postsLeft > 0) {
+      this.postsLeft--;
+      this.fabric.post(this.self, to, operation);
+    } else {
+      this.stalled.push({ to, operation });
+    }
+  }
+
+  poll(): boolean {
+    if (this.next === this.completions.length) {
+      if (this.next > 0) {
+        this.completions.length = 0;
+        this.next = 0;
+      }
+      return false;
+    }
+    const { peer, tag, guard, outcome } = this.completions[this.next++]!;
+    const { completion } = this;
+    completion.peer = peer;
+    completion.tag = tag;
+    completion.guard = guard;
+    completion.outcome = outcome;
+    return true;
+  }
+
+  /** Stall in the middle of whatever it does next: `posts` operations go out, the others wait. */
+  stallAfter(posts: number): void {
+    this.postsLeft = posts;
+  }
+
+  resume(): void {
+    this.postsLeft = Number.POSITIVE_INFINITY;
+    for (const { to, operation } of this.stalled) this.fabric.post(this.self, to, operation);
+    this.stalled.length = 0;
+  }
+}
+
+export class SimulatedFabric {
+  nowUs = 0;
+  private readonly memories: (SimulatedMemory | undefined)[];
+  private readonly links: (Link | undefined)[];
+  private readonly agenda = new Agenda();
+
+  constructor(
+    private readonly processes: number,
+    readonly weather: Weather,
+    private readonly chance: Chance,
+  ) {
+    this.memories = new Array<SimulatedMemory | undefined>(processes).fill(undefined);
+    this.links = new Array<Link | undefined>(processes * processes).fill(undefined);
+  }
+
+  /** A process starts, with empty memory. Nothing that its earlier life posted lands any more. */
+  start(process: ProcessId, words: number): SimulatedMemory {
+    for (let peer = 0; peer < this.processes; peer++) {
+      this.clear(process, peer);
+      this.clear(peer, process);
+    }
+    const memory = new SimulatedMemory(process, words, this);
+    this.memories[process] = memory;
+    return memory;
+  }
+
+  /** A process dies: its memory is gone, and of what it had posted some part still lands. */
+  crash(process: ProcessId): void {
+    this.memories[process] = undefined;
+    for (let peer = 0; peer < this.processes; peer++) {
+      const outgoing = this.links[process * this.processes + peer];
+      if (outgoing !== undefined) this.cutShort(outgoing);
+      // Some posters learn that the process is gone, others never hear.
+      if (this.chance.below(2) === 0) this.breakLink(peer, process);
+      else this.clear(peer, process);
+    }
+  }
+
+  /** All that is under way from one process to another is lost, and its poster is told so. */
+  breakLink(from: ProcessId, to: ProcessId): void {
+    const link = this.links[from * this.processes + to];
+    if (link === undefined) return;
+    for (const operation of link.operations.splice(0)) {
+      if (operation.landsAtMost === operation.count) this.complete(link, operation, 'lost');
+    }
+    this.agenda.update(link);
+  }
+
+  slowDown(from: ProcessId, to: ProcessId, slownessUs: number): void {
+    this.link(from, to).slownessUs = slownessUs;
+  }
+
+  private link(from: ProcessId, to: ProcessId): Link {
+    const place = from * this.processes + to;
+    let link = this.links[place];
+    if (link === undefined) {
+      link = new Link(from, to);
+      this.links[place] = link;
+    }
+    return link;
+  }
+
+  private clear(from: ProcessId, to: ProcessId): void {
+    const link = this.links[from * this.processes + to];
+    if (link === undefined) return;
+    link.operations.length = 0;
+    link.completions.length = 0;
+    this.agenda.update(link);
+  }
+
+  private cutShort(link: Link): void {
+    link.completions.length = 0;
+    const { operations } = link;
+    operations.length = this.chance.below(operations.length + 1);
+    operations.forEach((operation, i) => {
+      const isLast = i === operations.length - 1;
+      const whole = operation.count;
+      operation.landsAtMost = isLast ? Math.max(operation.landed, this.chance.below(whole + 1)) : whole;
+      operation.tag = NEVER_COMPLETES;
+    });
+    this.agenda.update(link);
+  }
+
+  post(from: ProcessId, to: ProcessId, operation: Operation): void {
+    if (this.memories[to] === undefined) return;
+    const link = this.link(from, to);
+    const { delayUs, jitterUs } = this.weather;
+    const delay = delayUs + link.slownessUs + (jitterUs > 0 ? this.chance.below(jitterUs + 1) : 0);
+    operation.arrivesUs = Math.max(this.nowUs + delay, link.lastArrivalUs);
+    link.lastArrivalUs = operation.arrivesUs;
+    link.operations.push(operation);
+    if (link.operations.length === 1) this.agenda.update(link);
+  }
+
+  /** When something happens in memory next. */
+  nextUs(): number {
+    return this.agenda.first?.nextUs ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Let that happen. */
+  runNext(): void {
+    const link = this.agenda.first!;
+    this.nowUs = link.nextUs;
+    if (link.operations.length > 0 && link.operations[0]!.arrivesUs <= this.nowUs) this.arrive(link);
+    this.handOver(link);
+    this.agenda.update(link);
+  }
+
+  /** With some chance, part of what is on its way to `process` lands right now. */
+  landSome(process: ProcessId): void {
+    if (this.weather.tornPercent === 0) return;
+    for (let from = 0; from < this.processes; from++) {
+      const link = this.links[from * this.processes + process];
+      if (link === undefined || link.operations.length === 0 || this.chance.below(4) > 0) continue;
+      this.arrive(link);
+      this.agenda.update(link);
+    }
+  }
+
+  private arrive(link: Link): void {
+    const operation = link.operations[0]!;
+    const remaining = operation.landsAtMost - operation.landed;
+    const isTorn = remaining > 1 && this.chance.below(100) < this.weather.tornPercent;
+    const count = isTorn ? 1 + this.chance.below(remaining - 1) : remaining;
+    this.land(link, operation, count);
+    if (operation.landed < operation.landsAtMost) {
+      operation.arrivesUs = this.nowUs + 1 + this.chance.below(PIECE_APART_US);
+      link.lastArrivalUs = Math.max(link.lastArrivalUs, operation.arrivesUs);
+      return;
+    }
+    link.operations.shift();
+    const next = link.operations[0];
+    if (next !== undefined) next.arrivesUs = Math.max(next.arrivesUs, operation.arrivesUs);
+    if (operation.tag === NEVER_COMPLETES) return;
+    const permitted = this.memories[link.to]!.permission;
+    this.complete(link, operation, isPermitted(operation.guard, permitted) ? 'ok' : 'refused');
+  }
+
+  private land(link: Link, operation: Operation, count: number): void {
+    const target = this.memories[link.to]!;
+    const { data, dataAt, at, landed } = operation;
+    operation.landed += count;
+    if (operation.isRead) {
+      data.set(target.own.subarray(at + landed, at + landed + count), dataAt + landed);
+      return;
+    }
+    // Revoked writes may leave their bytes behind, as in shared memory, until one of them is stopped, as by
+    // a network; then all that follow under that guard are.
+    if (!isPermitted(operation.guard, target.permission)) {
+      if (link.stoppedGuard !== operation.guard && this.chance.below(2) === 0) {
+        link.stoppedGuard = operation.guard;
+      }
+      if (link.stoppedGuard === operation.guard) return;
+    }
+    target.own.set(data.subarray(landed, landed + count), at + landed);
+  }
+
+  private complete(link: Link, operation: Operation, outcome: Outcome): void {
+    const { tag, guard } = operation;
+    const isLate = this.chance.below(100) < this.weather.lateCompletionPercent;
+    const afterUs = isLate ? this.chance.below(LATE_COMPLETION_US) : 0;
+    const last = link.completions[link.completions.length - 1];
+    const availableUs = Math.max(this.nowUs + afterUs, last?.availableUs ?? 0);
+    link.completions.push({ peer: link.to, tag, guard, outcome, availableUs });
+    if (afterUs === 0) this.handOver(link);
+  }
+
+  private handOver(link: Link): void {
+    const poster = this.memories[link.from];
+    while (link.completions.length > 0 && link.completions[0]!.availableUs <= this.nowUs) {
+      const completion = link.completions.shift()!;
+      poster?.completions.push(completion);
+    }
+  }
+}
+
+const PIECE_APART_US = 20;
+const LATE_COMPLETION_US = 300;
+const NEVER_COMPLETES = -1;
+
+function isPermitted(guard: number, permission: number): boolean {
+  return guard === OPEN || guard === permission;
+}
+
+function newOperation(
+  isRead: boolean,
+  at: number,
+  data: Int32Array,
+  dataAt: number,
+  count: number,
+  guard: number,
+  tag: number,
+): Operation {
+  return { isRead, at, data, dataAt, count, guard, tag, arrivesUs: 0, landed: 0, landsAtMost: count };
+}

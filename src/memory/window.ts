@@ -1,0 +1,125 @@
+/**
+ * Records: how several words travel together through memory that tears them.
+ *
+ *      +0       +1      +2       +3       +4            +words-1
+ *   ┌────────┬───────┬────────┬────────┬───────────────┬───────┐
+ *   │ words  │ epoch │ number │ check  │ body …        │ tail  │
+ *   └────────┴───────┴────────┴────────┴───────────────┴───────┘
+ *
+ * Both ends carry (epoch, number): the head in two words, the tail folded into one. The tail lands
+ * last; `check` covers everything but itself and the tail. So half a record, one left over from the
+ * ring's last lap or from an earlier leadership, and a payload that looks like an end are nothing.
+ *
+ * A window is where one writer puts its records in another process's region. A *ring* window wraps:
+ * positions only grow (modulo 2³²) and `position & mask` is the place, so a record may continue at
+ * the ring's start and no padding is ever needed. A *slot* window holds one record at a fixed place
+ * (its mask is all ones), overwritten by the next.
+ */
+
+export const HEAD_WORDS = 4;
+export const FRAME_WORDS = HEAD_WORDS + 1;
+
+const EPOCH = 1;
+const NUMBER = 2;
+const CHECK = 3;
+
+/** A slot's mask: every position is its own place. */
+export const UNWRAPPED = -1;
+
+/** Where records live: words `[at …]` of an array, wrapped by `mask` (its ring size less one). */
+export interface Window {
+  readonly words: Int32Array;
+  readonly at: number;
+  readonly mask: number;
+}
+
+export function word(window: Window, position: number): number {
+  return window.words[window.at + (position & window.mask)]!;
+}
+
+function mix(hash: number, value: number): number {
+  const product = Math.imul(hash ^ value, 0x9e3779b1);
+  return product ^ (product >>> 15);
+}
+
+function fold(epoch: number, number: number): number {
+  return Math.imul(epoch, 0x85ebca6b) ^ number;
+}
+
+function checksum(window: Window, position: number, words: number): number {
+  const { words: memory, at, mask } = window;
+  let hash = mix(mix(mix(0, words), memory[at + ((position + EPOCH) & mask)]!),
+    memory[at + ((position + NUMBER) & mask)]!);
+  const start = at + ((position + HEAD_WORDS) & mask);
+  const count = words - FRAME_WORDS;
+  const untilWrap = mask === UNWRAPPED ? count : Math.min(count, at + mask + 1 - start);
+  for (let i = 0; i < untilWrap; i++) hash = mix(hash, memory[start + i]!);
+  for (let i = 0; i < count - untilWrap; i++) hash = mix(hash, memory[at + i]!);
+  return hash;
+}
+
+/** Frame the body that already stands at `position + HEAD_WORDS`: head, check and, last, the tail. */
+export function seal(
+  window: Window,
+  position: number,
+  bodyWords: number,
+  epoch: number,
+  number: number,
+): number {
+  const { words: memory, at, mask } = window;
+  const words = bodyWords + FRAME_WORDS;
+  memory[at + (position & mask)] = words;
+  memory[at + ((position + EPOCH) & mask)] = epoch;
+  memory[at + ((position + NUMBER) & mask)] = number;
+  memory[at + ((position + CHECK) & mask)] = checksum(window, position, words);
+  memory[at + ((position + words - 1) & mask)] = fold(epoch, number | 0);
+  return words;
+}
+
+/** Words of the whole record (epoch, number) at `position`, or 0 if it is not, or not entirely, there. */
+export function wordsOf(
+  window: Window,
+  position: number,
+  epoch: number,
+  number: number,
+  wordsMax: number,
+): number {
+  if (word(window, position + EPOCH) !== epoch) return 0;
+  if (word(window, position + NUMBER) !== (number | 0)) return 0;
+  const words = word(window, position);
+  if (words < FRAME_WORDS || words > wordsMax) return 0;
+  if (word(window, position + words - 1) !== fold(epoch, number | 0)) return 0;
+  return word(window, position + CHECK) === checksum(window, position, words) ? words : 0;
+}
+
+export function epochAt(window: Window, position: number): number {
+  return word(window, position + EPOCH);
+}
+
+export function numberAt(window: Window, position: number): number {
+  return word(window, position + NUMBER);
+}
+
+/** Copy `count` words between windows; either side may wrap. */
+export function copyWords(
+  from: Window,
+  fromPosition: number,
+  to: Window,
+  toPosition: number,
+  count: number,
+): void {
+  for (let i = 0; i < count; i++) {
+    to.words[to.at + ((toPosition + i) & to.mask)] =
+      from.words[from.at + ((fromPosition + i) & from.mask)]!;
+  }
+}
+
+/** The full number whose low 32 bits are `low` and which lies nearest to `near`. */
+export function extend(near: number, low: number): number {
+  return near + ((low - near) | 0);
+}
+
+/** `a - b` for two positions modulo 2³². */
+export function distance(a: number, b: number): number {
+  return (a - b) | 0;
+}

@@ -1,0 +1,183 @@
+/**
+ * Forwarding to one child group (paper steps 2.5 and 5.3): the k-th message that this group sends to
+ * the child is a function of its log, whoever leads, and only decided entries go.
+ *
+ * The leader keeps in every child member's memory all messages from the child's decided count on. That
+ * count, the maximum over the child's members, alone governs what may be overwritten: what a child
+ * has merely seen can be lost with its leader (H26). `mirror` holds the same bytes as the window at
+ * each child member, so writing one of them again is a copy of the mirror.
+ */
+import { OPEN } from '../memory/contract.js';
+import { ENTRY, OLDEST } from '../memory/layout.js';
+import { FRAME_WORDS, HEAD_WORDS, type Window, copyWords, seal, word } from '../memory/window.js';
+import { goesTo } from './counters.js';
+import type { Member } from './member.js';
+import type { Replication } from './replication.js';
+import type { Rows } from './rows.js';
+import { SlotWriter } from './slots.js';
+import { KIND, tagOf } from './tags.js';
+
+export class Feed {
+  readonly child: number;
+  private readonly mirror: Window;
+  private readonly capacity: number;
+  private readonly oldestWriter = new SlotWriter(OLDEST.words);
+  private oldestWrites = 0;
+  private ballot = 0;
+
+  /** The next log entry to look at, and the number that the next message to this child gets. */
+  private logIndex = 0;
+  private logPosition = 0;
+  private nextNumber = 0;
+
+  private oldestNumber = 0;
+  private oldestPosition = 0;
+  private endPosition: number;
+  private sentPosition: number;
+  private readonly incarnations: Int32Array;
+
+  /** What is decided in the child, as far as we know. Never goes back. */
+  decidedByChild: number;
+
+  constructor(
+    private readonly member: Member,
+    private readonly rows: Rows,
+    /** The child's place among this group's children. */
+    readonly place: number,
+  ) {
+    const { layout } = member;
+    this.child = member.children[place]!;
+    this.capacity = layout.feedWords;
+    this.mirror = { words: new Int32Array(this.capacity), at: 0, mask: this.capacity - 1 };
+    this.endPosition = layout.sizes.origin | 0;
+    this.sentPosition = this.endPosition;
+    this.incarnations = new Int32Array(member.replicas);
+    this.decidedByChild = layout.sizes.origin;
+  }
+
+  /** A leader begins: from the log's base, where the number to this child was `firstNumber`. */
+  start(ballot: number, baseIndex: number, basePosition: number, firstNumber: number): void {
+    this.ballot = ballot;
+    this.logIndex = baseIndex;
+    this.logPosition = basePosition;
+    this.nextNumber = firstNumber;
+    this.oldestNumber = firstNumber;
+    this.oldestPosition = this.endPosition;
+    this.sentPosition = this.endPosition;
+    this.incarnations.fill(0);
+  }
+
+  /** Forward decided entries as far as there is room. Returns how many went. */
+  forward(replication: Replication): number {
+    this.learnDecided();
+    let count = 0;
+    let freed = false;
+    while (this.logIndex < replication.decided) {
+      const position = this.logPosition;
+      const words = replication.wordsAt(position);
+      if (goesTo(replication.ring, position, this.member.edges.overlay, this.child)) {
+        if (this.nextNumber < this.decidedByChild) {
+          // Decided long ago; whatever we hold is older still. Numbers in a feed have no gap.
+          freed = this.dropDecided() || freed;
+        } else {
+          const bodyWords = words - FRAME_WORDS - ENTRY.message;
+          if (!this.fits(bodyWords)) {
+            freed = this.dropDecided() || freed;
+            if (!this.fits(bodyWords)) {
+              this.member.edges.observer.transition('feed full');
+              break;
+            }
+          }
+          this.append(replication.ring, position, bodyWords);
+          count++;
+        }
+        this.nextNumber++;
+      }
+      this.logIndex++;
+      this.logPosition = (position + words) | 0;
+    }
+    this.send(freed);
+    return count;
+  }
+
+  private learnDecided(): void {
+    for (let other = 0; other < this.member.replicas; other++) {
+      const peer = this.rows.childPeer(this.place, other);
+      this.decidedByChild = Math.max(this.decidedByChild, peer.fromParent);
+    }
+  }
+
+  private fits(bodyWords: number): boolean {
+    const used = (this.endPosition - this.oldestPosition) | 0;
+    return used + bodyWords + FRAME_WORDS <= this.capacity;
+  }
+
+  /** Free what the child has decided. */
+  private dropDecided(): boolean {
+    const before = this.oldestPosition;
+    while (this.oldestPosition !== this.endPosition && this.oldestNumber < this.decidedByChild) {
+      this.oldestPosition = (this.oldestPosition + word(this.mirror, this.oldestPosition)) | 0;
+      this.oldestNumber++;
+    }
+    return this.oldestPosition !== before;
+  }
+
+  private append(log: Window, position: number, bodyWords: number): void {
+    if (this.oldestPosition === this.endPosition) this.oldestNumber = this.nextNumber;
+    const message = position + HEAD_WORDS + ENTRY.message;
+    copyWords(log, message, this.mirror, this.endPosition + HEAD_WORDS, bodyWords);
+    const words = seal(this.mirror, this.endPosition, bodyWords, this.ballot, this.nextNumber);
+    this.endPosition = (this.endPosition + words) | 0;
+  }
+
+  /** Write what is new to every child member, and everything to one that came back with empty memory. */
+  private send(freed: boolean): void {
+    for (let other = 0; other < this.member.replicas; other++) {
+      const { incarnation } = this.rows.childPeer(this.place, other);
+      const isKnown = this.incarnations[other] === incarnation + 1;
+      if (isKnown) {
+        if (freed) this.writeOldest(other);
+        this.writeRange(other, this.sentPosition);
+      } else if (this.endPosition !== this.oldestPosition) {
+        if (this.incarnations[other] !== 0) {
+          this.member.edges.observer.transition('feed written again');
+        }
+        this.incarnations[other] = incarnation + 1;
+        this.writeOldest(other);
+        this.writeRange(other, this.oldestPosition);
+      }
+    }
+    this.sentPosition = this.endPosition;
+  }
+
+  /** A write to this child member was lost: write all of it again. */
+  onWriteFailed(other: number): void {
+    this.incarnations[other] = 0;
+  }
+
+  private writeOldest(other: number): void {
+    const { layout, memory } = this.member.edges;
+    const { body } = this.oldestWriter;
+    body[OLDEST.epoch] = this.ballot;
+    body[OLDEST.number] = this.oldestNumber | 0;
+    body[OLDEST.position] = this.oldestPosition;
+    const to = layout.feedOldest(this.member.index);
+    const peer = layout.replicaProcess(this.child, other);
+    const number = ++this.oldestWrites;
+    this.oldestWriter.post(memory, peer, to, OLDEST.words, this.member.incarnation, number);
+  }
+
+  private writeRange(other: number, from: number): void {
+    const count = (this.endPosition - from) | 0;
+    if (count === 0) return;
+    const { layout, memory } = this.member.edges;
+    const peer = layout.replicaProcess(this.child, other);
+    const to = layout.feedRing(this.member.index);
+    const start = from & this.mirror.mask;
+    const untilWrap = Math.min(count, this.capacity - start);
+    const tag = tagOf(KIND.feed, this.place);
+    const { words } = this.mirror;
+    memory.write(peer, to + start, words, start, untilWrap, OPEN, tag);
+    if (untilWrap < count) memory.write(peer, to, words, 0, count - untilWrap, OPEN, tag);
+  }
+}

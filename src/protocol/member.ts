@@ -1,0 +1,99 @@
+/**
+ * What all parts of one replica share: who it is, what it has promised, and how far it has delivered.
+ *
+ * Invariants: `promised` never goes back and equals the memory's permission, except while the
+ * replica recovers (then it is RETIRED). `nextToDeliver` never goes back.
+ */
+import { RETIRED } from '../memory/contract.js';
+import type { Layout } from '../memory/layout.js';
+import { assert } from './assert.js';
+import { NO_BALLOT, memberOf } from './ballot.js';
+import { Counters } from './counters.js';
+import type { Edges } from './edges.js';
+import { type Extent, Log } from './log.js';
+import { Replies } from './replies.js';
+
+export interface Identity {
+  readonly group: number;
+  readonly member: number;
+  /** Higher than in any earlier life of this member. */
+  readonly incarnation: number;
+  /** True if there was an earlier life: what it promised is forgotten and must be learnt (§3.8). */
+  readonly restarted: boolean;
+}
+
+export class Member {
+  readonly group: number;
+  readonly index: number;
+  readonly incarnation: number;
+  readonly replicas: number;
+  /** f + 1 */
+  readonly quorum: number;
+  readonly children: readonly number[];
+  readonly layout: Layout;
+
+  readonly log: Log;
+  readonly replies: Replies;
+
+  /** The highest ballot this member has promised to follow. */
+  promised = NO_BALLOT;
+  /** The incarnation of the candidate it was promised to. */
+  promisedIncarnation = 0;
+  /** False while a restarted member does not yet know what it had promised. */
+  normal: boolean;
+
+  /** Paper's STD, and where in the log that entry stands. */
+  nextToDeliver: number;
+  nextPosition: number;
+  /** Counters over the delivered entries and, while leading, over all proposed ones. */
+  readonly delivered: Counters;
+  readonly proposed: Counters;
+  /** How many messages this group has delivered to the application. */
+  deliveries = 0;
+  /** Index of a snapshot that is being fetched, so that the leader keeps the log from there. */
+  holdAt = 0;
+
+  constructor(
+    identity: Identity,
+    readonly edges: Edges,
+  ) {
+    const { layout, overlay, memory } = edges;
+    this.group = identity.group;
+    this.index = identity.member;
+    this.incarnation = identity.incarnation;
+    this.normal = !identity.restarted;
+    this.layout = layout;
+    this.replicas = layout.sizes.replicas;
+    this.quorum = (this.replicas >> 1) + 1;
+    this.children = overlay.children(this.group);
+    this.log = new Log(memory.own, layout);
+    this.nextToDeliver = layout.sizes.origin;
+    this.nextPosition = layout.sizes.origin | 0;
+    this.delivered = new Counters(layout.sizes, overlay, this.children);
+    this.proposed = new Counters(layout.sizes, overlay, this.children);
+    this.replies = new Replies(this);
+    if (identity.restarted) memory.permit(RETIRED);
+  }
+
+  processOf(member: number): number {
+    return this.layout.replicaProcess(this.group, member);
+  }
+
+  /** Give the log to `ballot`'s owner and to nobody else. */
+  promise(ballot: number, incarnation: number): void {
+    assert(ballot > this.promised, 'a promise is never given to a lower ballot');
+    this.promised = ballot;
+    this.promisedIncarnation = incarnation;
+    this.edges.rules.permit(this.edges.memory, ballot);
+  }
+
+  get promisedMember(): number {
+    return memberOf(this.promised);
+  }
+
+  /** This member's log and how far it reaches. Only meaningful after a promise. */
+  sealLog(): Extent {
+    const log = this.edges.rules.sealedLog(this.log);
+    return this.log.extentOf(log, this.nextToDeliver);
+  }
+}

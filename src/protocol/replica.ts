@@ -1,0 +1,186 @@
+/**
+ * One replica: leader, follower, candidate or recovering. `doWork(nowUs)` does a bounded amount of
+ * work and returns how much it was; it never waits. Whoever runs it calls it again and again.
+ */
+import { OPEN } from '../memory/contract.js';
+import { NO_BALLOT } from './ballot.js';
+import { Delivering } from './delivery.js';
+import type { Application, Edges } from './edges.js';
+import { Follower } from './follower.js';
+import { Grants, Requests } from './grants.js';
+import { Leader } from './leader.js';
+import { type Identity, Member } from './member.js';
+import { Recovery } from './recovery.js';
+import { Replication } from './replication.js';
+import { Rows } from './rows.js';
+import { Snapshots } from './snapshots.js';
+import { KIND, kindOf, valueOf } from './tags.js';
+import { Takeover } from './takeover.js';
+
+export type Role = 'recovering' | 'follower' | 'candidate' | 'leader';
+
+export class Replica {
+  role: Role;
+  readonly member: Member;
+  private readonly rows: Rows;
+  private readonly grants: Grants;
+  private readonly replication: Replication;
+  private readonly takeover: Takeover;
+  private readonly leader: Leader;
+  private readonly follower: Follower;
+  private readonly snapshots: Snapshots;
+  private readonly recovery: Recovery | undefined;
+  private writeWasRefused = false;
+
+  constructor(identity: Identity, edges: Edges, application: Application, nowUs: number) {
+    const member = new Member(identity, edges);
+    const rows = new Rows(member, nowUs);
+    const delivering = new Delivering(member, application);
+    this.member = member;
+    this.rows = rows;
+    this.grants = new Grants(member, () => rows.publish());
+    this.snapshots = new Snapshots(member, rows, application);
+    this.replication = new Replication(member);
+    const requests = new Requests(member);
+    this.takeover = new Takeover(member, rows, requests, this.replication, this.snapshots);
+    this.leader = new Leader(member, rows, this.replication, delivering);
+    this.follower = new Follower(member, rows, delivering, this.snapshots);
+    const recovers = identity.restarted && edges.rules.recoversBeforeGranting();
+    member.normal = !recovers;
+    if (recovers) this.recovery = new Recovery(member, rows, this.grants);
+    this.role = recovers ? 'recovering' : 'follower';
+    rows.publish();
+  }
+
+  doWork(nowUs: number): number {
+    let work = this.pollCompletions(nowUs);
+    const leads = this.role === 'leader';
+    this.rows.read(nowUs, leads && this.leader.isPressed(), leads);
+    if (this.role === 'recovering') {
+      this.recovery!.step(nowUs);
+      if (this.member.normal) this.role = 'follower';
+    } else {
+      work += this.grants.answerRequests();
+      work += this.snapshots.serve();
+      if (this.role === 'leader') work += this.leadOn(nowUs);
+      else if (this.role === 'candidate') work += this.takeOver(nowUs);
+      else work += this.follow(nowUs);
+    }
+    this.rows.publish();
+    return work;
+  }
+
+  /** Try to lead, whoever is trusted now: somebody asked for it. */
+  stand(nowUs: number): void {
+    if (this.role === 'recovering') return;
+    this.rows.ledBallot = NO_BALLOT;
+    this.role = 'candidate';
+    this.takeover.begin(nowUs);
+  }
+
+  private follow(nowUs: number): number {
+    const work = this.follower.followLog(nowUs);
+    if (this.follower.shouldStand(nowUs)) this.stand(nowUs);
+    return work;
+  }
+
+  private takeOver(nowUs: number): number {
+    if (this.takeover.step(nowUs)) {
+      this.role = 'leader';
+      this.writeWasRefused = false;
+      this.rows.ledBallot = this.replication.ballot;
+      this.leader.lead();
+      this.member.edges.observer.transition('led');
+      this.member.edges.observer.led(this.replication.ballot);
+      return 1;
+    }
+    if (this.takeover.phase === 'idle') this.becomeFollower(nowUs);
+    return 0;
+  }
+
+  private leadOn(nowUs: number): number {
+    const { rules, observer } = this.member.edges;
+    if (rules.stepsDown(this.member, this.replication.ballot)) {
+      observer.transition('stepped down');
+      this.becomeFollower(nowUs);
+      return 1;
+    }
+    if (this.mustOutbid()) {
+      observer.transition('outbid a higher promise');
+      this.stand(nowUs);
+      return 1;
+    }
+    return this.takeover.admitLate(nowUs) + this.leader.doWork();
+  }
+
+  private becomeFollower(nowUs: number): void {
+    this.rows.ledBallot = NO_BALLOT;
+    this.role = 'follower';
+    this.follower.backOff(nowUs);
+  }
+
+  /**
+   * A live member has promised more than our ballot and nobody pursues it, or our connection to a
+   * member broke although it still follows us: only a higher ballot brings it back.
+   */
+  private mustOutbid(): boolean {
+    const { member, rows, replication } = this;
+    if (!member.edges.rules.outbids(this.writeWasRefused)) return false;
+    const highest = rows.highestPromise();
+    if (highest > replication.ballot) return !rows.isPursued(highest);
+    return this.takeover.hasLostMember();
+  }
+
+  private pollCompletions(nowUs: number): number {
+    const { memory } = this.member.edges;
+    let count = 0;
+    while (memory.poll()) {
+      count++;
+      const { peer, tag, guard, outcome } = memory.completion;
+      const ok = outcome === 'ok';
+      const value = valueOf(tag);
+      const other = peer - this.member.processOf(0);
+      if (guard !== OPEN && guard !== this.replication.ballot) continue;
+      if (guard !== OPEN && !ok) {
+        this.onLogWriteFailed(other, outcome === 'refused');
+        continue;
+      }
+      switch (kindOf(tag)) {
+        case KIND.row:
+          this.rows.onRead(value, ok, nowUs);
+          break;
+        case KIND.entries:
+          this.replication.onEntriesWritten(other, value);
+          break;
+        case KIND.marker:
+          this.replication.onMarkerWritten(other, value);
+          break;
+        case KIND.feed:
+          if (!ok) this.leader.onFeedWriteFailed(value, peer);
+          break;
+        case KIND.recheck:
+          this.takeover.onRechecked(other, value, ok);
+          break;
+        case KIND.adopt:
+        case KIND.adoptLast:
+          this.takeover.onAdoptRead(value, ok, kindOf(tag) === KIND.adoptLast);
+          break;
+      }
+    }
+    return count;
+  }
+
+  private onLogWriteFailed(other: number, refused: boolean): void {
+    this.member.edges.observer.transition(refused ? 'write refused' : 'write lost');
+    if (refused) this.writeWasRefused = true;
+    this.replication.onWriteFailed(other);
+    this.takeover.onWriteFailed(other);
+  }
+
+  describe(): string {
+    const { member, replication } = this;
+    const end = this.role === 'leader' ? ` end=${replication.endIndex} decided=${replication.decided}` : '';
+    const phase = this.role === 'candidate' ? `/${this.takeover.phase}` : '';
+    return `${member.group}/${member.index} ${this.role}${phase} promised=${member.promised >> 3}.${member.promised & 7} delivered=${member.nextToDeliver}${end}`;
+  }
+}

@@ -1,0 +1,257 @@
+/**
+ * The leader's copies: its own log, and the same bytes at the same places in every member that
+ * granted it (paper step 2.3, and 4.3 for the adopted part).
+ *
+ * A member is brought up in one way, whether it granted early or late (H3, H27): reset the spare ring
+ * it named, write the whole log from the base on, all under our ballot, then the marker that makes it
+ * that member's log. A leader that dies half-way has changed nothing there.
+ *
+ * Invariants: an entry counts at a member only after our marker succeeded there. Everything is
+ * posted at once and nobody is waited for (H16).
+ */
+import { LOG_CONTROL } from '../memory/layout.js';
+import { FRAME_WORDS, HEAD_WORDS, copyWords, extend, numberAt, seal, word } from '../memory/window.js';
+import { assert } from './assert.js';
+import type { Extent, LogRing } from './log.js';
+import type { Member } from './member.js';
+import { KIND, tagOf } from './tags.js';
+
+type Phase = 'absent' | 'installing' | 'standing';
+
+/** One member's copy. */
+interface Copy {
+  phase: Phase;
+  /** Counts how often it was brought up, so that an earlier life's marker is not taken for this one's. */
+  admission: number;
+  ring: number;
+  sentIndex: number;
+  sentPosition: number;
+  /** Entries below this index are there. */
+  heldIndex: number;
+  /** The decided index it was last told. */
+  toldDecided: number;
+}
+
+export class Replication {
+  ballot = 0;
+  /** The leader's own ring, the source of all copies. */
+  ring!: LogRing;
+  baseIndex = 0;
+  endIndex = 0;
+  endPosition = 0;
+  /** First undecided index (paper's FUO). */
+  decided = 0;
+
+  private readonly copies: Copy[] = [];
+  private readonly control = new Int32Array(LOG_CONTROL.words);
+  private readonly held: Float64Array;
+  private readonly ringWords: number;
+
+  constructor(private readonly member: Member) {
+    this.ringWords = member.layout.logWords;
+    this.held = new Float64Array(member.replicas);
+    for (let i = 0; i < member.replicas; i++) {
+      this.copies.push({
+        phase: 'absent',
+        admission: 0,
+        ring: 0,
+        sentIndex: 0,
+        sentPosition: 0,
+        heldIndex: 0,
+        toldDecided: 0,
+      });
+    }
+  }
+
+  /**
+   * Begin under `ballot` with a copy of the adopted entries, which stand whole in `source` from
+   * `basePosition` on under their old ballot. From here on this is our own log as well.
+   */
+  start(ballot: number, ring: LogRing, source: LogRing, adopted: Extent, baseIndex: number): void {
+    ring.marker = 0;
+    this.ballot = ballot;
+    this.ring = ring;
+    this.baseIndex = baseIndex;
+    this.endIndex = baseIndex;
+    this.endPosition = adopted.basePosition;
+    this.decided = this.member.nextToDeliver;
+    for (const copy of this.copies) copy.phase = 'absent';
+    while (this.endIndex < adopted.endIndex) {
+      const words = word(source, this.endPosition);
+      copyWords(source, this.endPosition, ring, this.endPosition, words);
+      seal(ring, this.endPosition, words - FRAME_WORDS, ballot, this.endIndex);
+      this.endPosition = (this.endPosition + words) | 0;
+      this.endIndex++;
+    }
+    ring.base = adopted.basePosition;
+    ring.decided = this.decided | 0;
+    ring.marker = ballot;
+  }
+
+  isAbsent(other: number): boolean {
+    return this.copies[other]!.phase === 'absent';
+  }
+
+  /** Bring up a member that granted us its log, in a ring that spares its current one (H22). */
+  admit(other: number, log: Extent): void {
+    const { rules } = this.member.edges;
+    const copy = this.copies[other]!;
+    assert(copy.phase === 'absent', 'a member is brought up once under one ballot');
+    copy.phase = 'installing';
+    copy.admission++;
+    copy.ring = rules.spareRing(log, this.member.index);
+    copy.heldIndex = this.baseIndex;
+    copy.toldDecided = this.decided;
+    const first = rules.installFrom(this, log);
+    copy.sentIndex = first.index;
+    copy.sentPosition = first.position;
+    this.control[LOG_CONTROL.marker] = 0;
+    this.control[LOG_CONTROL.base] = this.ring.base;
+    this.control[LOG_CONTROL.decided] = this.decided | 0;
+    this.writeControl(other, LOG_CONTROL.marker, LOG_CONTROL.words, tagOf(KIND.none, 0));
+    this.send(other);
+    this.control[LOG_CONTROL.marker] = this.ballot;
+    this.writeControl(other, LOG_CONTROL.marker, 1, tagOf(KIND.marker, copy.admission));
+  }
+
+  /** Is there room for one more entry with such a body? */
+  hasRoom(bodyWords: number): boolean {
+    const used = (this.endPosition - this.ring.base) | 0;
+    return used + bodyWords + FRAME_WORDS <= this.ringWords;
+  }
+
+  get usedWords(): number {
+    return (this.endPosition - this.ring.base) | 0;
+  }
+
+  /** The body of the next entry has been put at `endPosition + HEAD_WORDS` of our ring. */
+  append(bodyWords: number): void {
+    const words = seal(this.ring, this.endPosition, bodyWords, this.ballot, this.endIndex);
+    this.endPosition = (this.endPosition + words) | 0;
+    this.endIndex++;
+  }
+
+  /** Where the next entry's body goes. */
+  get nextBody(): number {
+    return (this.endPosition + HEAD_WORDS) | 0;
+  }
+
+  /** Post what each member does not have yet: one write for all of it, two where the ring wraps. */
+  sendAll(): number {
+    let work = 0;
+    for (let other = 0; other < this.copies.length; other++) {
+      const copy = this.copies[other]!;
+      if (copy.phase === 'absent' || copy.sentIndex === this.endIndex) continue;
+      this.send(other);
+      work++;
+    }
+    return work;
+  }
+
+  private send(other: number): void {
+    const copy = this.copies[other]!;
+    const count = (this.endPosition - copy.sentPosition) | 0;
+    if (count === 0) return;
+    const { memory, layout, rules } = this.member.edges;
+    const peer = this.member.processOf(other);
+    const to = layout.logRing(this.member.index, copy.ring);
+    const guard = rules.logGuard(this.ballot);
+    const start = copy.sentPosition & this.ring.mask;
+    const untilWrap = Math.min(count, this.ringWords - start);
+    const tag = tagOf(KIND.entries, this.endIndex);
+    const { words, at } = this.ring;
+    if (untilWrap < count) {
+      memory.write(peer, to + start, words, at + start, untilWrap, guard, tagOf(KIND.none, 0));
+      memory.write(peer, to, words, at, count - untilWrap, guard, tag);
+    } else {
+      memory.write(peer, to + start, words, at + start, count, guard, tag);
+    }
+    copy.sentIndex = this.endIndex;
+    copy.sentPosition = this.endPosition;
+  }
+
+  private writeControl(other: number, field: number, count: number, tag: number): void {
+    const { memory, layout, rules } = this.member.edges;
+    const to = layout.logControl(this.member.index, this.copies[other]!.ring) + field;
+    const guard = rules.logGuard(this.ballot);
+    memory.write(this.member.processOf(other), to, this.control, field, count, guard, tag);
+  }
+
+  onEntriesWritten(other: number, endIndex: number): void {
+    const copy = this.copies[other]!;
+    if (copy.phase !== 'absent') copy.heldIndex = endIndex;
+  }
+
+  /** True if this makes a member's copy stand. */
+  onMarkerWritten(other: number, admission: number): boolean {
+    const copy = this.copies[other]!;
+    if (copy.phase !== 'installing' || copy.admission !== admission) return false;
+    copy.phase = 'standing';
+    return true;
+  }
+
+  onWriteFailed(other: number): void {
+    this.copies[other]!.phase = 'absent';
+  }
+
+  /** How many members, ourselves included, have our log as theirs. */
+  standing(): number {
+    let count = 1;
+    for (const copy of this.copies) if (copy.phase === 'standing') count++;
+    return count;
+  }
+
+  /** How many members, ourselves included, have it or are getting it. */
+  present(): number {
+    let count = 1;
+    for (const copy of this.copies) if (copy.phase !== 'absent') count++;
+    return count;
+  }
+
+  /** Entries below this index are at a quorum under our ballot: they are decided, for ever. */
+  heldByQuorum(): number {
+    const { held, copies } = this;
+    for (let other = 0; other < copies.length; other++) {
+      const copy = copies[other]!;
+      const own = other === this.member.index;
+      held[other] = own ? this.endIndex : copy.phase === 'standing' ? copy.heldIndex : -1;
+    }
+    held.sort();
+    return held[copies.length - this.member.edges.rules.decisionQuorum(this.member)]!;
+  }
+
+  /** Tell the members how far the log is decided; they deliver up to there (H15). */
+  publishDecided(): number {
+    let told = 0;
+    this.ring.decided = this.decided | 0;
+    this.control[LOG_CONTROL.decided] = this.decided | 0;
+    for (let other = 0; other < this.copies.length; other++) {
+      const copy = this.copies[other]!;
+      if (copy.phase === 'absent' || copy.toldDecided === this.decided) continue;
+      copy.toldDecided = this.decided;
+      this.writeControl(other, LOG_CONTROL.decided, 1, tagOf(KIND.none, 0));
+      told++;
+    }
+    return told;
+  }
+
+  /** Drop entries before the one at `position`: the base moves before anything is overwritten. */
+  truncate(index: number, position: number): void {
+    this.baseIndex = index;
+    this.ring.base = position;
+    this.control[LOG_CONTROL.base] = position;
+    for (let other = 0; other < this.copies.length; other++) {
+      if (this.copies[other]!.phase === 'absent') continue;
+      this.writeControl(other, LOG_CONTROL.base, 1, tagOf(KIND.none, 0));
+    }
+  }
+
+  /** The index of the entry at `position` of our log. */
+  indexAt(position: number): number {
+    return extend(this.endIndex, numberAt(this.ring, position));
+  }
+
+  wordsAt(position: number): number {
+    return word(this.ring, position);
+  }
+}

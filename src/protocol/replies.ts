@@ -1,0 +1,102 @@
+/**
+ * Replies: kept by every member, sent by the leader, sent again by the next one (§3.7).
+ *
+ * A client names a call slot with each message and reuses it only after all destinations replied, so
+ * the last reply of every (client, call slot) is all that can ever be asked for again. It is kept as
+ * the very record that is written into the client's memory. A leader never waits for a client.
+ */
+import { OPEN } from '../memory/contract.js';
+import { REPLY } from '../memory/layout.js';
+import { HEAD_WORDS, UNWRAPPED, type Window, epochAt, seal } from '../memory/window.js';
+import { assert } from './assert.js';
+import type { Member } from './member.js';
+import { KIND, tagOf } from './tags.js';
+
+export class Replies {
+  private readonly kept: Window;
+  private readonly keptBytes: Uint8Array;
+  private readonly callsMax: number;
+  private readonly slotWords: number;
+  /** How many times each client's doorbell was rung, and whether it must be rung again. */
+  private readonly rings: Int32Array;
+  private readonly rung: Uint8Array;
+
+  constructor(private readonly member: Member) {
+    const { sizes, replySlotWords } = member.layout;
+    this.callsMax = sizes.callsMax;
+    this.slotWords = replySlotWords;
+    const words = new Int32Array(sizes.clients * sizes.callsMax * replySlotWords);
+    this.kept = { words, at: 0, mask: UNWRAPPED };
+    this.keptBytes = new Uint8Array(words.buffer);
+    this.rings = new Int32Array(sizes.clients);
+    this.rung = new Uint8Array(sizes.clients);
+  }
+
+  keep(
+    client: number,
+    call: number,
+    session: number,
+    entry: number,
+    number: number,
+    reply: Uint8Array | undefined,
+  ): void {
+    const bytes = reply?.length ?? 0;
+    const { replyBytesMax } = this.member.layout.sizes;
+    assert(bytes <= replyBytesMax, `a reply of ${bytes} bytes exceeds replyBytesMax (${replyBytesMax})`);
+    const at = this.slot(client, call);
+    const body = at + HEAD_WORDS;
+    this.kept.words[body + REPLY.entry] = entry;
+    this.kept.words[body + REPLY.bytes] = bytes;
+    if (reply !== undefined) this.keptBytes.set(reply, (body + REPLY.payload) * 4);
+    seal(this.kept, at, REPLY.payload + ((bytes + 3) >> 2), session, number);
+  }
+
+  /** Write the kept reply into the client's memory. */
+  send(client: number, call: number): void {
+    const at = this.slot(client, call);
+    const words = this.kept.words[at]!;
+    const { memory, layout } = this.member.edges;
+    const to = layout.reply(memory.self, call);
+    memory.write(layout.clientProcess(client), to, this.kept.words, at, words, OPEN, KIND.none);
+    this.rung[client] = 1;
+  }
+
+  /** Send all that is kept for a session (or, with no session given, for whoever it is). */
+  sendAgain(client: number, session?: number): void {
+    let sent = false;
+    for (let call = 0; call < this.callsMax; call++) {
+      const at = this.slot(client, call);
+      if (this.kept.words[at] === 0) continue;
+      if (session !== undefined && epochAt(this.kept, at) !== session) continue;
+      this.send(client, call);
+      sent = true;
+    }
+    if (sent) this.member.edges.observer.transition('replies sent again');
+  }
+
+  /** Tell the clients that were written to where to look. */
+  ringDoorbells(): void {
+    const { memory, layout } = this.member.edges;
+    for (let client = 0; client < this.rung.length; client++) {
+      if (this.rung[client] === 0) continue;
+      this.rung[client] = 0;
+      this.rings[client]!++;
+      const to = layout.doorbell(memory.self);
+      const tag = tagOf(KIND.none, 0);
+      memory.write(layout.clientProcess(client), to, this.rings, client, 1, OPEN, tag);
+    }
+  }
+
+  /** All kept replies, for a snapshot; `load` is its inverse. */
+  get words(): Int32Array {
+    return this.kept.words;
+  }
+
+  load(words: Int32Array): void {
+    this.kept.words.set(words);
+  }
+
+  private slot(client: number, call: number): number {
+    return (client * this.callsMax + call) * this.slotWords;
+  }
+}

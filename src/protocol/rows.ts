@@ -1,0 +1,228 @@
+/**
+ * Published rows: what each replica tells all others, by having them read it.
+ *
+ * A replica publishes its own row and reads those of its group's members and, to know how far the
+ * children have come, of the child groups' members. From them it derives who is alive and whom to
+ * trust as leader (paper §2.1's oracle, which only has to be right in the end).
+ */
+import { ROW, ROW_STATE } from '../memory/layout.js';
+import {
+  FRAME_WORDS,
+  HEAD_WORDS,
+  UNWRAPPED,
+  type Window,
+  epochAt,
+  numberAt,
+  seal,
+  wordsOf,
+} from '../memory/window.js';
+import { NO_BALLOT, memberOf } from './ballot.js';
+import type { Member } from './member.js';
+import { KIND, tagOf } from './tags.js';
+
+const RECORD_WORDS = ROW.words + FRAME_WORDS;
+const WIDE = 4294967296;
+
+export function readWide(words: Int32Array, at: number): number {
+  return words[at + 1]! * WIDE + (words[at]! >>> 0);
+}
+
+export function writeWide(words: Int32Array, at: number, value: number): void {
+  words[at] = value | 0;
+  words[at + 1] = Math.floor(value / WIDE);
+}
+
+/** What is known of another replica. */
+export class Peer {
+  /** False until its row has been read once by this life of ours. */
+  seen = false;
+  incarnation = 0;
+  normal = true;
+  promised = NO_BALLOT;
+  logBallot = NO_BALLOT;
+  ledBallot = NO_BALLOT;
+  delivered: number;
+  fromParent: number;
+  holdAt = 0;
+
+  heartbeat = 0;
+  lastBeatUs: number;
+  reading = false;
+  readPostedUs = Number.NEGATIVE_INFINITY;
+  readonly buffer: Window;
+
+  constructor(
+    readonly process: number,
+    origin: number,
+    nowUs: number,
+  ) {
+    this.delivered = origin;
+    this.fromParent = origin;
+    this.lastBeatUs = nowUs;
+    this.buffer = { words: new Int32Array(RECORD_WORDS), at: 0, mask: UNWRAPPED };
+  }
+
+  /** Take over the row that was read into `buffer`; false if it was torn. */
+  accept(nowUs: number): boolean {
+    const { words } = this.buffer;
+    const incarnation = epochAt(this.buffer, 0);
+    if (wordsOf(this.buffer, 0, incarnation, numberAt(this.buffer, 0), RECORD_WORDS) === 0) {
+      return false;
+    }
+    if (incarnation < this.incarnation) return false;
+    const heartbeat = words[HEAD_WORDS + ROW.heartbeat]!;
+    if (incarnation !== this.incarnation || heartbeat !== this.heartbeat) this.lastBeatUs = nowUs;
+    this.seen = true;
+    this.incarnation = incarnation;
+    this.heartbeat = heartbeat;
+    this.normal = words[HEAD_WORDS + ROW.state] === ROW_STATE.normal;
+    this.promised = words[HEAD_WORDS + ROW.promised]!;
+    this.logBallot = words[HEAD_WORDS + ROW.logBallot]!;
+    this.ledBallot = words[HEAD_WORDS + ROW.ledBallot]!;
+    this.delivered = readWide(words, HEAD_WORDS + ROW.delivered);
+    this.fromParent = readWide(words, HEAD_WORDS + ROW.fromParent);
+    this.holdAt = readWide(words, HEAD_WORDS + ROW.holdAt);
+    return true;
+  }
+}
+
+export class Rows {
+  /** The members of this group (our own place is unused), then those of each child. */
+  private readonly peers: Peer[] = [];
+  private nowUs: number;
+
+  private readonly row: Window;
+  private readonly published = new Int32Array(ROW.words);
+  private publications = 0;
+  private heartbeat = 0;
+  private lastBeatUs = Number.NEGATIVE_INFINITY;
+  /** The ballot this member leads, once its marker stands at a quorum. */
+  ledBallot = NO_BALLOT;
+
+  constructor(
+    private readonly member: Member,
+    nowUs: number,
+  ) {
+    const { layout, memory } = member.edges;
+    const { origin } = layout.sizes;
+    this.nowUs = nowUs;
+    this.row = { words: memory.own, at: layout.row, mask: UNWRAPPED };
+    for (const group of [member.group, ...member.children]) {
+      for (let other = 0; other < member.replicas; other++) {
+        this.peers.push(new Peer(layout.replicaProcess(group, other), origin, nowUs));
+      }
+    }
+  }
+
+  /** Another member of this group. */
+  peer(member: number): Peer {
+    return this.peers[member]!;
+  }
+
+  childPeer(child: number, member: number): Peer {
+    return this.peers[(child + 1) * this.member.replicas + member]!;
+  }
+
+  isLive(member: number): boolean {
+    if (member === this.member.index) return true;
+    return this.nowUs - this.peer(member).lastBeatUs <= this.member.edges.timing.suspectAfterUs;
+  }
+
+  private leads(member: number): boolean {
+    if (member === this.member.index) return this.member.normal;
+    return this.isLive(member) && this.peer(member).normal;
+  }
+
+  promisedBy(member: number): number {
+    return member === this.member.index ? this.member.promised : this.peer(member).promised;
+  }
+
+  /** The highest ballot that a live member, not recovering, has promised. */
+  highestPromise(): number {
+    let highest = NO_BALLOT;
+    for (let member = 0; member < this.member.replicas; member++) {
+      if (this.leads(member)) highest = Math.max(highest, this.promisedBy(member));
+    }
+    return highest;
+  }
+
+  /** Is the owner of `ballot` alive and still after it? */
+  isPursued(ballot: number): boolean {
+    const owner = memberOf(ballot);
+    return ballot !== NO_BALLOT && this.leads(owner) && this.promisedBy(owner) === ballot;
+  }
+
+  /**
+   * Whom to trust as leader: the owner of the highest promise while it pursues it; else a leader that
+   * others have not noticed to be outbid; else the first live member. Once nobody crashes, pauses or
+   * is suspected any more, all members see the same rows and so trust the same one.
+   */
+  trusted(): number {
+    const highest = this.highestPromise();
+    if (this.isPursued(highest)) return memberOf(highest);
+    let trusted = -1;
+    let ledBallot = NO_BALLOT;
+    for (let member = 0; member < this.member.replicas; member++) {
+      if (!this.leads(member)) continue;
+      const led = member === this.member.index ? this.ledBallot : this.peer(member).ledBallot;
+      if (trusted === -1) trusted = member;
+      if (led > ledBallot && led === this.promisedBy(member)) {
+        ledBallot = led;
+        trusted = member;
+      }
+    }
+    return trusted;
+  }
+
+  /** Read the rows that are due; with `urgent`, all that are not being read. */
+  read(nowUs: number, urgent: boolean, withChildren: boolean): void {
+    this.nowUs = nowUs;
+    const { layout, memory, timing } = this.member.edges;
+    const count = withChildren ? this.peers.length : this.member.replicas;
+    for (let place = 0; place < count; place++) {
+      if (place === this.member.index) continue;
+      const peer = this.peers[place]!;
+      const elapsedUs = nowUs - peer.readPostedUs;
+      if (elapsedUs < timing.heartbeatUs && (peer.reading || !urgent)) continue;
+      peer.reading = true;
+      peer.readPostedUs = nowUs;
+      const tag = tagOf(KIND.row, place);
+      memory.read(peer.process, layout.row, RECORD_WORDS, peer.buffer.words, 0, tag);
+    }
+  }
+
+  onRead(place: number, ok: boolean, nowUs: number): void {
+    const peer = this.peers[place]!;
+    peer.reading = false;
+    if (ok) peer.accept(nowUs);
+  }
+
+  /** Make the world see this member as it is now. Must precede any grant that tells of it. */
+  publish(): void {
+    const { member, row, published } = this;
+    const { timing, rules } = member.edges;
+    if (this.nowUs - this.lastBeatUs >= timing.heartbeatUs) {
+      this.lastBeatUs = this.nowUs;
+      this.heartbeat++;
+    }
+    const body = row.at + HEAD_WORDS;
+    const { words } = row;
+    const standing = member.log.under(member.promised, member.promisedMember) !== undefined;
+    words[body + ROW.incarnation] = member.incarnation;
+    words[body + ROW.heartbeat] = this.heartbeat;
+    words[body + ROW.state] = member.normal ? ROW_STATE.normal : ROW_STATE.recovering;
+    words[body + ROW.promised] = member.promised;
+    words[body + ROW.logBallot] = standing ? member.promised : NO_BALLOT;
+    words[body + ROW.ledBallot] = this.ledBallot;
+    writeWide(words, body + ROW.delivered, member.nextToDeliver);
+    writeWide(words, body + ROW.fromParent, rules.countFromParent(member));
+    writeWide(words, body + ROW.holdAt, member.holdAt);
+    let changed = this.publications === 0;
+    for (let i = 0; i < ROW.words; i++) {
+      if (published[i] === words[body + i]) continue;
+      published[i] = words[body + i]!;
+      changed = true;
+    }
+    if (changed) seal(row, 0, ROW.words, member.incarnation, ++this.publications);
+  }
+}

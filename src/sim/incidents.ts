@@ -1,0 +1,183 @@
+/**
+ * Makes the plan's faults happen: at their time, or in the middle of the step in which a chosen
+ * transition is taken. Never more than f members of a group are down or recovering at a time, because
+ * beyond that nobody promises anything.
+ */
+import type { Transition } from '../protocol/edges.js';
+import type { Fault, PlannedIncident } from './plan.js';
+import type { ClientHost, Host, ReplicaHost, World } from './world.js';
+
+interface Later {
+  atUs: number;
+  act: () => void;
+}
+
+export class Incidents {
+  private readonly planned: PlannedIncident[];
+  private readonly armed: PlannedIncident[] = [];
+  private readonly later: Later[] = [];
+  private readonly f: number;
+
+  constructor(private readonly world: World) {
+    this.planned = [...world.plan.incidents];
+    this.f = (world.plan.sizes.replicas - 1) >> 1;
+  }
+
+  isOver(): boolean {
+    return this.planned.length === 0;
+  }
+
+  nextUs(): number {
+    let next = this.planned[0]?.atUs ?? Number.POSITIVE_INFINITY;
+    for (const { atUs } of this.later) next = Math.min(next, atUs);
+    return next;
+  }
+
+  runNext(): void {
+    const { nowUs } = this.world;
+    for (let i = 0; i < this.later.length; i++) {
+      if (this.later[i]!.atUs > nowUs) continue;
+      const [{ act }] = this.later.splice(i, 1) as [Later];
+      act();
+      return;
+    }
+    const incident = this.planned.shift()!;
+    if (incident.on !== undefined) this.armed.push(incident);
+    else this.strike(incident, this.target(incident));
+  }
+
+  /** A replica takes a transition, in the middle of its step: an armed incident may strike it now. */
+  onTransition(host: ReplicaHost, transition: Transition): void {
+    const place = this.armed.findIndex(({ on, group }) => on === transition && group === host.group);
+    if (place < 0 || host.afterStep !== undefined) return;
+    const [incident] = this.armed.splice(place, 1) as [PlannedIncident];
+    this.strike(incident, host);
+  }
+
+  private target(incident: PlannedIncident): ReplicaHost {
+    const leader = incident.hitsLeader ? this.world.leaderOf(incident.group) : undefined;
+    return leader ?? this.world.members(incident.group)[incident.member]!;
+  }
+
+  private strike(incident: PlannedIncident, host: ReplicaHost): void {
+    switch (incident.kind) {
+      case 'crash':
+      case 'restart':
+        return this.crash(incident, host);
+      case 'pause':
+        return this.pause(incident, host);
+      case 'suspicion':
+        return this.stand(incident, [host]);
+      case 'rivals': {
+        const members = this.world.members(incident.group);
+        const first = members.indexOf(host);
+        return this.stand(incident, [0, 1, 2].map((i) => members[(first + i) % members.length]!));
+      }
+      case 'slow-link':
+        return this.slowLink(incident, host);
+      case 'broken-link':
+        return this.breakLink(host);
+      case 'client-crash':
+        return this.crashClient(incident);
+    }
+  }
+
+  private count(fault: Fault): void {
+    this.world.tally.fault(fault);
+  }
+
+  /** Do something to a process in the middle of its step: after so many more posts. */
+  private hit(host: Host, afterPosts: number, act: () => void): void {
+    host.memory.stallAfter(afterPosts);
+    host.afterStep = act;
+  }
+
+  private crash(incident: PlannedIncident, host: ReplicaHost): void {
+    if (host.state !== 'up' || host.afterStep || this.world.unavailable(host.group) >= this.f) return;
+    this.hit(host, incident.afterPosts, () => {
+      if (this.world.unavailable(host.group) >= this.f) {
+        host.memory.resume();
+        return;
+      }
+      this.count(incident.kind);
+      this.world.crash(host);
+      if (incident.kind === 'restart') {
+        this.afterUs(incident.durationUs, () => this.world.startReplica(host));
+      }
+    });
+  }
+
+  private pause(incident: PlannedIncident, host: ReplicaHost): void {
+    if (host.state !== 'up' || host.afterStep) return;
+    this.hit(host, incident.afterPosts, () => {
+      this.count('pause');
+      this.world.pause(host);
+      this.afterUs(incident.durationUs, () => this.world.resume(host));
+    });
+  }
+
+  private stand(incident: PlannedIncident, hosts: ReplicaHost[]): void {
+    const able = [...new Set(hosts)].filter((host) => host.state === 'up');
+    if (able.length === 0) return;
+    this.count(incident.kind);
+    for (const host of able) {
+      this.afterUs(0, () => {
+        if (host.state === 'up') host.replica.stand(this.world.nowUs);
+      });
+    }
+  }
+
+  private slowLink(incident: PlannedIncident, host: ReplicaHost): void {
+    const { fabric, random, replicas } = this.world;
+    this.count('slow-link');
+    const peer = random.pick(replicas).process;
+    const slownessUs = random.pick([50, 300, 1500]);
+    fabric.slowDown(peer, host.process, slownessUs);
+    fabric.slowDown(host.process, peer, slownessUs);
+    this.afterUs(incident.durationUs * 2, () => {
+      fabric.slowDown(peer, host.process, 0);
+      fabric.slowDown(host.process, peer, 0);
+    });
+  }
+
+  private breakLink(host: ReplicaHost): void {
+    const { fabric } = this.world;
+    this.count('broken-link');
+    for (const peer of this.world.replicas) {
+      if (peer === host) continue;
+      if (this.world.random.percent(50)) fabric.breakLink(peer.process, host.process);
+      if (this.world.random.percent(50)) fabric.breakLink(host.process, peer.process);
+    }
+  }
+
+  private crashClient(incident: PlannedIncident): void {
+    const { clients, random } = this.world;
+    const host: ClientHost = random.pick(clients);
+    if (host.state !== 'up' || host.afterStep) return;
+    this.hit(host, incident.afterPosts, () => {
+      this.count('client-crash');
+      const { remaining } = host.workload;
+      this.world.crash(host);
+      // Somebody else comes and takes the slot.
+      if (random.percent(70)) {
+        this.afterUs(incident.durationUs, () => this.world.startClient(host, remaining));
+      }
+    });
+  }
+
+  private afterUs(delayUs: number, act: () => void): void {
+    this.later.push({ atUs: this.world.nowUs + delayUs, act });
+  }
+
+  /** End all trouble. Who is down may stay down, as long as a quorum is up. */
+  heal(): void {
+    const { world } = this;
+    this.armed.length = 0;
+    for (const { act } of this.later.splice(0)) act();
+    for (const host of [...world.replicas, ...world.clients]) {
+      host.afterStep = undefined;
+      host.memory.resume();
+      world.resume(host);
+    }
+  }
+}

@@ -1,0 +1,39 @@
+/** The replicated service that the simulator runs: it counts and hashes what it is given. */
+import type { Application, Delivery } from '../protocol/edges.js';
+import type { Ledger } from './ledger.js';
+
+const STATE_WORDS = 2;
+
+export class Service implements Application {
+  /** How many messages were delivered, and a hash over all of them in order. */
+  private readonly state = new Int32Array(STATE_WORDS);
+  private readonly reply = new Uint8Array(this.state.buffer);
+
+  constructor(
+    private readonly ledger: Ledger,
+    private readonly group: number,
+    private readonly member: number,
+    private readonly onDeliver: (delivery: Delivery) => void,
+  ) {}
+
+  get count(): number {
+    return this.state[0]!;
+  }
+
+  deliver(message: Delivery): Uint8Array {
+    this.ledger.deliver(this.group, this.member, this.count, message);
+    this.onDeliver(message);
+    const hash = this.state[1]! ^ Math.imul(message.session, 0x9e3779b1) ^ message.number;
+    this.state[0]!++;
+    this.state[1] = Math.imul(hash, 0x85ebca6b) ^ (hash >>> 13);
+    return this.reply;
+  }
+
+  snapshot(): Uint8Array {
+    return this.reply.slice();
+  }
+
+  restore(snapshot: Uint8Array): void {
+    this.reply.set(snapshot);
+  }
+}

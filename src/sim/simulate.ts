@@ -1,0 +1,25 @@
+/** One seed, one run, one result. */
+import { Rules } from '../protocol/rules.js';
+import { SimulationFailure } from './ledger.js';
+import { type Options, type Plan, drawPlan } from './plan.js';
+import { type Settings, World } from './world.js';
+
+export interface SeedResult {
+  readonly seed: number;
+  readonly plan: Plan;
+  readonly world: World;
+  readonly failure: SimulationFailure | undefined;
+}
+
+export function simulate(seed: number, options: Options, settings: Settings = {}): SeedResult {
+  const plan = drawPlan(seed, options);
+  const world = new World(plan, new Rules(), settings);
+  let failure: SimulationFailure | undefined;
+  try {
+    world.run();
+  } catch (error) {
+    if (!(error instanceof SimulationFailure)) throw error;
+    failure = error;
+  }
+  return { seed, plan, world, failure };
+}

@@ -1,0 +1,41 @@
+/** When each process takes its next step: one entry a process, soonest first. */
+export class Steps {
+  private readonly dueUs: Float64Array;
+  /** A tournament over processes: the root is the soonest. */
+  private readonly winners: Int32Array;
+  private readonly leaves: number;
+
+  constructor(processes: number) {
+    this.leaves = 1;
+    while (this.leaves < processes) this.leaves *= 2;
+    this.dueUs = new Float64Array(this.leaves).fill(Number.POSITIVE_INFINITY);
+    this.winners = new Int32Array(this.leaves * 2);
+    for (let i = 0; i < this.leaves; i++) this.winners[this.leaves + i] = i;
+    for (let i = this.leaves - 1; i > 0; i--) this.replay(i);
+  }
+
+  schedule(process: number, atUs: number): void {
+    this.dueUs[process] = atUs;
+    for (let i = (this.leaves + process) >> 1; i > 0; i >>= 1) this.replay(i);
+  }
+
+  cancel(process: number): void {
+    this.schedule(process, Number.POSITIVE_INFINITY);
+  }
+
+  nextUs(): number {
+    return this.dueUs[this.winners[1]!]!;
+  }
+
+  takeNext(): number {
+    const process = this.winners[1]!;
+    this.cancel(process);
+    return process;
+  }
+
+  private replay(i: number): void {
+    const left = this.winners[i * 2]!;
+    const right = this.winners[i * 2 + 1]!;
+    this.winners[i] = this.dueUs[right]! < this.dueUs[left]! ? right : left;
+  }
+}

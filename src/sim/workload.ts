@@ -1,0 +1,102 @@
+/** What a simulated client sends, and whether the replies it gets can be true. */
+import type { Layout } from '../memory/layout.js';
+import type { Call, CallListener, Client } from '../protocol/client.js';
+import { highMask, lowMask } from '../protocol/overlay.js';
+import { type Ledger, type Sent, SimulationFailure } from './ledger.js';
+import type { Plan } from './plan.js';
+import type { Random } from './random.js';
+
+export class Workload implements CallListener {
+  private readonly outstanding = new Map<number, Sent>();
+  private quietUntilUs = 0;
+  /** Messages that this client has still to send. */
+  remaining: number;
+
+  constructor(
+    private readonly plan: Plan,
+    private readonly ledger: Ledger,
+    private readonly random: Random,
+    private readonly layout: Layout,
+    readonly session: number,
+    messages: number,
+    private readonly onSent: (sent: Sent) => void,
+  ) {
+    this.remaining = messages;
+  }
+
+  get isDone(): boolean {
+    return this.remaining === 0 && this.outstanding.size === 0;
+  }
+
+  /** Send as much as the mood of the moment asks for. */
+  send(client: Client, nowUs: number): void {
+    if (this.remaining === 0 || nowUs < this.quietUntilUs) return;
+    const { random, plan } = this;
+    let burst = plan.isBursty ? random.between(1, 24) : random.between(1, 3);
+    while (burst-- > 0 && this.remaining > 0) {
+      if (!this.sendOne(client)) break;
+    }
+    if (plan.isBursty && random.percent(20)) this.quietUntilUs = nowUs + random.below(3000);
+    else this.quietUntilUs = nowUs + random.below(60);
+  }
+
+  /** Send as much as the client takes. */
+  saturate(client: Client): void {
+    while (this.remaining > 0 && this.sendOne(client)) {
+      // One more.
+    }
+  }
+
+  private sendOne(client: Client): boolean {
+    const { random } = this;
+    const { groups } = this.layout.sizes;
+    let low = 0;
+    let high = 0;
+    const isSingle = random.percent(this.plan.singleGroupPercent);
+    const count = isSingle ? 1 : random.between(1, groups);
+    for (let i = 0; i < count; i++) {
+      const group = random.below(groups);
+      low |= lowMask(group);
+      high |= highMask(group);
+    }
+    const payload = this.drawPayload();
+    if (client.offer(low, high, payload) === 'backPressured') return false;
+    const { entry, number, slot } = client.lastCall;
+    const message = { entry, destinationsLow: low, destinationsHigh: high, payload };
+    const sent = this.ledger.multicast(this.session, number, message);
+    this.outstanding.set(slot, sent);
+    this.remaining--;
+    this.onSent(sent);
+    return true;
+  }
+
+  /** Empty, full, random, and made of small numbers that look like heads and ends of records. */
+  private drawPayload(): Uint8Array {
+    const { random } = this;
+    const { payloadBytesMax } = this.layout.sizes;
+    const style = random.below(4);
+    const length = style === 0 ? payloadBytesMax : random.below(payloadBytesMax + 1);
+    const payload = new Uint8Array(length);
+    if (style === 1) return payload;
+    for (let i = 0; i < length; i++) {
+      payload[i] = style === 2 ? (i % 4 === 0 ? random.below(32) : 0) : random.below(256);
+    }
+    return payload;
+  }
+
+  replied(call: Call, group: number, reply: Uint8Array): void {
+    const sent = this.outstanding.get(call.slot)!;
+    const count = new DataView(reply.buffer, reply.byteOffset).getInt32(0, true);
+    const delivered = this.ledger.orders[group]![count - 1];
+    if (delivered !== sent) {
+      throw new SimulationFailure(
+        'reply',
+        `group ${group} replied to ${sent.id} as its delivery number ${count - 1}, which is ${delivered?.id}`,
+      );
+    }
+  }
+
+  answered(call: Call): void {
+    this.outstanding.delete(call.slot);
+  }
+}
