@@ -143,8 +143,8 @@ export class SimulatedMemory implements Memory {
   readonly completion: Completion = { peer: 0, tag: 0, guard: OPEN, outcome: 'ok' };
   readonly completions: Completed[] = [];
   permission = 0;
-  /** After so many more posts the process stalls: later ones wait until `resume`. */
-  private postsLeft = Number.POSITIVE_INFINITY;
+  /** At the first operation that this names the process stalls: it and all later ones wait until `resume`. */
+  private stallsAt: ((to: ProcessId, isRead: boolean) => boolean) | undefined;
   private readonly stalled: { to: ProcessId; operation: Operation }[] = [];
   private next = 0;
 
@@ -185,11 +185,11 @@ export class SimulatedMemory implements Memory {
   }
 
   private post(to: ProcessId, operation: Operation): void {
-    if (this.postsLeft > 0) {
-      this.postsLeft--;
-      this.fabric.post(this.self, to, operation);
-    } else {
+    const { stallsAt } = this;
+    if (stallsAt !== undefined && (this.isStalled || stallsAt(to, operation.isRead))) {
       this.stalled.push({ to, operation });
+    } else {
+      this.fabric.post(this.self, to, operation);
     }
   }
 
@@ -212,11 +212,22 @@ export class SimulatedMemory implements Memory {
 
   /** Stall in the middle of whatever it does next: `posts` operations go out, the others wait. */
   stallAfter(posts: number): void {
-    this.postsLeft = posts;
+    let left = posts;
+    this.stallsAt = () => left-- <= 0;
+  }
+
+  /** Stall in the middle of the step that posts the next write to one of these processes, before that write. */
+  stallBeforeWriteTo(processes: readonly ProcessId[]): void {
+    this.stallsAt = (to, isRead) => !isRead && processes.includes(to);
+  }
+
+  /** Is there something that it would have posted? */
+  get isStalled(): boolean {
+    return this.stalled.length > 0;
   }
 
   resume(): void {
-    this.postsLeft = Number.POSITIVE_INFINITY;
+    this.stallsAt = undefined;
     for (const { to, operation } of this.stalled) this.fabric.post(this.self, to, operation);
     this.stalled.length = 0;
   }
@@ -272,6 +283,24 @@ export class SimulatedFabric {
 
   slowDown(from: ProcessId, to: ProcessId, slownessUs: number): void {
     this.link(from, to).slownessUs = slownessUs;
+  }
+
+  /** Nothing from one process arrives at another until `release`. */
+  hold(from: ProcessId, to: ProcessId): void {
+    const link = this.link(from, to);
+    link.slownessUs = Number.POSITIVE_INFINITY;
+    for (const operation of link.operations) operation.arrivesUs = Number.POSITIVE_INFINITY;
+    this.agenda.update(link);
+  }
+
+  /** What was held back arrives now, in order. */
+  release(from: ProcessId, to: ProcessId): void {
+    const link = this.link(from, to);
+    const arrivesUs = this.nowUs + this.weather.delayUs;
+    link.slownessUs = 0;
+    link.lastArrivalUs = arrivesUs;
+    for (const operation of link.operations) operation.arrivesUs = arrivesUs;
+    this.agenda.update(link);
   }
 
   private link(from: ProcessId, to: ProcessId): Link {
@@ -336,6 +365,7 @@ export class SimulatedFabric {
     for (let from = 0; from < this.processes; from++) {
       const link = this.links[from * this.processes + process];
       if (link === undefined || link.operations.length === 0 || this.chance.below(4) > 0) continue;
+      if (link.slownessUs === Number.POSITIVE_INFINITY) continue;
       this.arrive(link);
       this.agenda.update(link);
     }

@@ -59,15 +59,20 @@ export class Workload implements CallListener {
       low |= lowMask(group);
       high |= highMask(group);
     }
-    const payload = this.drawPayload();
-    if (client.offer(low, high, payload) === 'backPressured') return false;
+    if (this.multicast(client, low, high, this.drawPayload()) === undefined) return false;
+    this.remaining--;
+    return true;
+  }
+
+  /** Send this message; undefined if the client can take no more for now. */
+  multicast(client: Client, low: number, high: number, payload: Uint8Array): Sent | undefined {
+    if (client.offer(low, high, payload) === 'backPressured') return undefined;
     const { entry, number, slot } = client.lastCall;
     const message = { entry, destinationsLow: low, destinationsHigh: high, payload };
     const sent = this.ledger.multicast(this.session, number, message);
     this.outstanding.set(slot, sent);
-    this.remaining--;
     this.onSent(sent);
-    return true;
+    return sent;
   }
 
   /** Empty, full, random, and made of small numbers that look like heads and ends of records. */

@@ -53,6 +53,8 @@ export interface Settings {
   readonly keepsHistory?: boolean;
   /** Clients send as fast as they can. */
   readonly saturates?: boolean;
+  /** Told of every transition in the middle of the step that takes it; must not act on it. */
+  readonly onTransition?: (process: number, what: Transition) => void;
 }
 
 /** How often each fault struck and each transition was taken. */
@@ -161,7 +163,7 @@ export class World {
       this.lastDeliveryUs = this.nowUs;
     });
     const identity = { group, member, incarnation: host.incarnation, restarted };
-    host.replica = new Replica(identity, this.edges(host.memory, this.observe(host)), service, this.nowUs);
+    host.replica = new Replica(identity, this.edges(host.memory, this.observe(process, host)), service, this.nowUs);
     this.steps.schedule(process, this.nowUs + this.drawStep());
   }
 
@@ -196,7 +198,7 @@ export class World {
       messages,
       (sent) => this.fairness.sent(sent, this.ledger.decidedCount(sent.entry)),
     );
-    const observer = this.observe(undefined);
+    const observer = this.observe(host.process, undefined);
     host.client = new Client(this.edges(host.memory, observer), host.slot, session, host.workload);
     this.steps.schedule(host.process, this.nowUs + this.drawStep());
   }
@@ -207,11 +209,12 @@ export class World {
     return { memory, layout, overlay, timing, pace, rules, observer };
   }
 
-  private observe(host: ReplicaHost | undefined): Observer {
+  private observe(process: number, host: ReplicaHost | undefined): Observer {
     const replica = host && `${host.group}/${host.member}`;
     return {
       transition: (what) => {
         this.tally.transition(what);
+        this.settings.onTransition?.(process, what);
         if (host) this.incidents.onTransition(host, what);
       },
       led: (ballot) => {
