@@ -42,7 +42,8 @@ function mix(hash: number, value: number): number {
   return product ^ (product >>> 15);
 }
 
-function fold(epoch: number, number: number): number {
+/** The word at a record's end. */
+export function tailOf(epoch: number, number: number): number {
   return Math.imul(epoch, 0x85ebca6b) ^ number;
 }
 
@@ -72,7 +73,7 @@ export function seal(
   memory[at + ((position + EPOCH) & mask)] = epoch;
   memory[at + ((position + NUMBER) & mask)] = number;
   memory[at + ((position + CHECK) & mask)] = checksum(window, position, words);
-  memory[at + ((position + words - 1) & mask)] = fold(epoch, number | 0);
+  memory[at + ((position + words - 1) & mask)] = tailOf(epoch, number | 0);
   return words;
 }
 
@@ -88,7 +89,7 @@ export function wordsOf(
   if (word(window, position + NUMBER) !== (number | 0)) return 0;
   const words = word(window, position);
   if (words < FRAME_WORDS || words > wordsMax) return 0;
-  if (word(window, position + words - 1) !== fold(epoch, number | 0)) return 0;
+  if (word(window, position + words - 1) !== tailOf(epoch, number | 0)) return 0;
   return word(window, position + CHECK) === checksum(window, position, words) ? words : 0;
 }
 

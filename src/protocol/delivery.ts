@@ -92,8 +92,8 @@ export class Delivering {
     const reply = this.application.deliver(message);
     member.deliveries++;
     const { client, call, session, entry, number } = message;
-    member.replies.keep(client, call, session, entry, number, reply);
-    if (sendsReplies) member.replies.send(client, call);
+    const isKept = member.replies.keep(client, call, session, entry, number, reply);
+    if (isKept && sendsReplies) member.replies.send(client, call);
   }
 }
 

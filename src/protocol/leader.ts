@@ -66,7 +66,7 @@ export class Leader {
   private recoverCounters(): void {
     const { member, replication, proposed, baseTo } = this;
     const { overlay, rules } = member.edges;
-    rules.resumeSources(proposed, member.delivered);
+    rules.resumeSources(proposed, member.delivered, member);
     baseTo.set(member.delivered.nextTo);
     let position = replication.ring.base;
     for (let index = replication.baseIndex; index < replication.endIndex; index++) {
@@ -79,6 +79,7 @@ export class Leader {
       }
       position = (position + replication.wordsAt(position)) | 0;
     }
+    rules.sourcesRecovered(member);
   }
 
   private numberToChildAt(index: number, child: number): number {

@@ -69,10 +69,14 @@ export class Member {
     this.log = new Log(memory.own, layout);
     this.nextToDeliver = layout.sizes.origin;
     this.nextPosition = layout.sizes.origin | 0;
-    this.delivered = new Counters(layout.sizes, overlay, this.children);
-    this.proposed = new Counters(layout.sizes, overlay, this.children);
+    this.delivered = this.newCounters();
+    this.proposed = this.newCounters();
     this.replies = new Replies(this);
     if (identity.restarted) memory.permit(RETIRED);
+  }
+
+  newCounters(): Counters {
+    return new Counters(this.layout.sizes, this.edges.overlay, this.children);
   }
 
   processOf(member: number): number {
@@ -93,7 +97,6 @@ export class Member {
 
   /** This member's log and how far it reaches. Only meaningful after a promise. */
   sealLog(): Extent {
-    const log = this.edges.rules.sealedLog(this.log);
-    return this.log.extentOf(log, this.nextToDeliver);
+    return this.log.extentOf(this.edges.rules.sealedLog(this), this.nextToDeliver);
   }
 }

@@ -32,6 +32,10 @@ export class Replies {
     this.rung = new Uint8Array(sizes.clients);
   }
 
+  /**
+   * Keep a reply; false if the client's slot has a new user by now, whose replies come first. (Messages
+   * of the one who left may still be on their way down the tree.)
+   */
   keep(
     client: number,
     call: number,
@@ -39,16 +43,18 @@ export class Replies {
     entry: number,
     number: number,
     reply: Uint8Array | undefined,
-  ): void {
+  ): boolean {
     const bytes = reply?.length ?? 0;
     const { replyBytesMax } = this.member.layout.sizes;
     assert(bytes <= replyBytesMax, `a reply of ${bytes} bytes exceeds replyBytesMax (${replyBytesMax})`);
     const at = this.slot(client, call);
+    if (epochAt(this.kept, at) > session) return false;
     const body = at + HEAD_WORDS;
     this.kept.words[body + REPLY.entry] = entry;
     this.kept.words[body + REPLY.bytes] = bytes;
     if (reply !== undefined) this.keptBytes.set(reply, (body + REPLY.payload) * 4);
     seal(this.kept, at, REPLY.payload + ((bytes + 3) >> 2), session, number);
+    return true;
   }
 
   /** Write the kept reply into the client's memory. */

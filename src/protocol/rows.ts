@@ -22,6 +22,8 @@ import { KIND, tagOf } from './tags.js';
 
 const RECORD_WORDS = ROW.words + FRAME_WORDS;
 const WIDE = 4294967296;
+const PATIENCE_GROWTH_MAX = 16;
+const PATIENCE_DECAY_SHIFT = 6;
 
 export function readWide(words: Int32Array, at: number): number {
   return words[at + 1]! * WIDE + (words[at]! >>> 0);
@@ -47,6 +49,8 @@ export class Peer {
 
   heartbeat = 0;
   lastBeatUs: number;
+  /** How long it may be silent. Grows whenever silence turns out to have been mere slowness. */
+  patienceUs: number;
   reading = false;
   readPostedUs = Number.NEGATIVE_INFINITY;
   readonly buffer: Window;
@@ -54,12 +58,26 @@ export class Peer {
   constructor(
     readonly process: number,
     origin: number,
+    private readonly suspectAfterUs: number,
     nowUs: number,
   ) {
     this.delivered = origin;
     this.fromParent = origin;
+    this.patienceUs = suspectAfterUs;
     this.lastBeatUs = nowUs;
     this.buffer = { words: new Int32Array(RECORD_WORDS), at: 0, mask: UNWRAPPED };
+  }
+
+  isLive(nowUs: number): boolean {
+    return nowUs - this.lastBeatUs <= this.patienceUs;
+  }
+
+  private beat(nowUs: number): void {
+    const { suspectAfterUs } = this;
+    const excess = this.patienceUs - suspectAfterUs;
+    if (this.isLive(nowUs)) this.patienceUs -= excess >> PATIENCE_DECAY_SHIFT;
+    else this.patienceUs = Math.min(this.patienceUs * 2, suspectAfterUs * PATIENCE_GROWTH_MAX);
+    this.lastBeatUs = nowUs;
   }
 
   /** Take over the row that was read into `buffer`; false if it was torn. */
@@ -71,7 +89,7 @@ export class Peer {
     }
     if (incarnation < this.incarnation) return false;
     const heartbeat = words[HEAD_WORDS + ROW.heartbeat]!;
-    if (incarnation !== this.incarnation || heartbeat !== this.heartbeat) this.lastBeatUs = nowUs;
+    if (incarnation !== this.incarnation || heartbeat !== this.heartbeat) this.beat(nowUs);
     this.seen = true;
     this.incarnation = incarnation;
     this.heartbeat = heartbeat;
@@ -103,13 +121,14 @@ export class Rows {
     private readonly member: Member,
     nowUs: number,
   ) {
-    const { layout, memory } = member.edges;
+    const { layout, memory, timing } = member.edges;
     const { origin } = layout.sizes;
     this.nowUs = nowUs;
     this.row = { words: memory.own, at: layout.row, mask: UNWRAPPED };
     for (const group of [member.group, ...member.children]) {
       for (let other = 0; other < member.replicas; other++) {
-        this.peers.push(new Peer(layout.replicaProcess(group, other), origin, nowUs));
+        const process = layout.replicaProcess(group, other);
+        this.peers.push(new Peer(process, origin, timing.suspectAfterUs, nowUs));
       }
     }
   }
@@ -125,7 +144,7 @@ export class Rows {
 
   isLive(member: number): boolean {
     if (member === this.member.index) return true;
-    return this.nowUs - this.peer(member).lastBeatUs <= this.member.edges.timing.suspectAfterUs;
+    return this.peer(member).isLive(this.nowUs);
   }
 
   private leads(member: number): boolean {

@@ -8,7 +8,7 @@ import { type Window, wordsOf } from '../memory/window.js';
 import { makeBallot } from './ballot.js';
 import type { Counters } from './counters.js';
 import { decidedIndex } from './delivery.js';
-import type { Extent, Log, LogRing } from './log.js';
+import type { Extent, LogRing } from './log.js';
 import type { Member } from './member.js';
 import type { Replication } from './replication.js';
 import type { SlotReader } from './slots.js';
@@ -45,8 +45,13 @@ export class Rules {
   }
 
   /** What a member seals is what stands in its memory after the promise (H23). */
-  sealedLog(log: Log): LogRing | undefined {
-    return log.current();
+  sealedLog(member: Member): LogRing | undefined {
+    return member.log.current();
+  }
+
+  /** Among logs, a newer ballot wins; among equals, the one that reaches further (H20). */
+  isFurther(a: Extent, b: Extent): boolean {
+    return a.ballot > b.ballot || (a.ballot === b.ballot && a.endIndex > b.endIndex);
   }
 
   /** A grant counts only if its granter's life and promise are the same after the last grant (H24). */
@@ -124,9 +129,12 @@ export class Rules {
   }
 
   /** A new leader takes from each source what follows in the log, whatever it took earlier (H5, H6). */
-  resumeSources(proposed: Counters, delivered: Counters): void {
+  resumeSources(proposed: Counters, delivered: Counters, _member: Member): void {
     proposed.copyFrom(delivered);
   }
+
+  /** Called when the log's entries have been folded in: there is nothing left to correct. */
+  sourcesRecovered(_member: Member): void {}
 
   /** Clients are served in turn: the next round starts after the last one served (H18). */
   nextTurn(last: number, clients: number): number {

@@ -73,7 +73,7 @@ export class Takeover {
   }
 
   private newPeer(other: number): Peer {
-    return new Peer(this.member.processOf(other), this.member.layout.sizes.origin, 0);
+    return new Peer(this.member.processOf(other), this.member.layout.sizes.origin, 0, 0);
   }
 
   /** Start an attempt with a ballot above all that this member knows of. */
@@ -213,10 +213,11 @@ export class Takeover {
   /** Choose the log to go on with, and copy it if it lies elsewhere. */
   private adopt(): void {
     const { member } = this;
+    const { rules } = member.edges;
     let from = member.index;
     for (let other = 0; other < this.grants.length; other++) {
       const grant = this.grants[other];
-      if (grant?.confirmed && isFurther(grant.log, this.grants[from]!.log)) from = other;
+      if (grant?.confirmed && rules.isFurther(grant.log, this.grants[from]!.log)) from = other;
     }
     this.phase = 'adopt';
     this.adoptFrom = from;
@@ -375,8 +376,4 @@ export class Takeover {
       admitted++;
     }
   }
-}
-
-function isFurther(a: Extent, b: Extent): boolean {
-  return a.ballot > b.ballot || (a.ballot === b.ballot && a.endIndex > b.endIndex);
 }

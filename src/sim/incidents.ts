@@ -172,6 +172,9 @@ export class Incidents {
   /** End all trouble. Who is down may stay down, as long as a quorum is up. */
   heal(): void {
     const { world } = this;
+    const { weather } = world.fabric;
+    weather.tornPercent = Math.min(weather.tornPercent, 10);
+    weather.lateCompletionPercent = 0;
     this.armed.length = 0;
     for (const { act } of this.later.splice(0)) act();
     for (const host of [...world.replicas, ...world.clients]) {

@@ -1,5 +1,5 @@
 /** One seed, one run, one result. */
-import { Rules } from '../protocol/rules.js';
+import { rulesWith } from './holes.js';
 import { SimulationFailure } from './ledger.js';
 import { type Options, type Plan, drawPlan } from './plan.js';
 import { type Settings, World } from './world.js';
@@ -13,7 +13,7 @@ export interface SeedResult {
 
 export function simulate(seed: number, options: Options, settings: Settings = {}): SeedResult {
   const plan = drawPlan(seed, options);
-  const world = new World(plan, new Rules(), settings);
+  const world = new World(plan, rulesWith(plan.holes), settings);
   let failure: SimulationFailure | undefined;
   try {
     world.run();

@@ -1,0 +1,262 @@
+/**
+ * Holes, put back: each replaces one rule of the protocol by what the paper does, or by a mistake
+ * that our own design could make. `tram sim --holes H5` opens one; a test shows that the simulator
+ * notices every one of them. What is wrong with each is told in docs/paper-errata.md.
+ */
+import { OPEN } from '../memory/contract.js';
+import { HEAD_WORDS, epochAt, numberAt, tailOf, word } from '../memory/window.js';
+import { makeBallot } from '../protocol/ballot.js';
+import type { Counters } from '../protocol/counters.js';
+import type { LogRing } from '../protocol/log.js';
+import type { Member } from '../protocol/member.js';
+import { Rules } from '../protocol/rules.js';
+import type { Options } from './plan.js';
+
+export interface Hole {
+  readonly title: string;
+  /** Which runs show it best. */
+  readonly options?: Options;
+  open(rules: Rules): void;
+}
+
+export const HOLES: Readonly<Record<string, Hole>> = {
+  H1: {
+    title: 'a new leader skips the first entry it adopted',
+    open: (rules) => {
+      rules.beforeFirstDelivery = (member, replication) => {
+        if (member.nextToDeliver >= replication.decided) return;
+        member.delivered.note(replication.ring, member.nextPosition, member.layout.sizes.origin);
+        member.nextPosition = (member.nextPosition + replication.wordsAt(member.nextPosition)) | 0;
+        member.nextToDeliver++;
+      };
+    },
+  },
+  H2: {
+    title: 'a follower delivers an entry once the next one stands in its log',
+    open: (rules) => {
+      rules.followedLog = (member) => member.log.current();
+      rules.decidedIndex = (member, log) => member.log.extentOf(log, member.nextToDeliver).endIndex - 1;
+    },
+  },
+  H3: {
+    title: 'a member that grants late is not brought up',
+    open: (rules) => {
+      rules.bringsUpLateMembers = () => false;
+    },
+  },
+  H4: {
+    title: 'a new leader forwards only what it had not delivered before',
+    open: (rules) => {
+      rules.forwardFrom = (_replication, member) => ({
+        index: member.nextToDeliver,
+        position: member.nextPosition,
+      });
+    },
+  },
+  H5: {
+    title: 'a new leader finds its place in an inbox by searching it for the last logged message',
+    open: (rules) => {
+      const taken = rememberTaken(rules);
+      rules.sourcesRecovered = (member) => {
+        const before = taken.get(member)!;
+        for (let client = 0; client < before.session.length; client++) {
+          if (!lastLoggedIsInInbox(member, client)) restoreTaken(member.proposed, before, client);
+        }
+      };
+    },
+  },
+  H6: {
+    title: 'a new leader keeps its old place in an inbox of which the log has no entry',
+    open: (rules) => {
+      const taken = rememberTaken(rules);
+      rules.sourcesRecovered = (member) => {
+        const before = taken.get(member)!;
+        for (let client = 0; client < before.session.length; client++) {
+          if (member.proposed.session[client] === 0) restoreTaken(member.proposed, before, client);
+        }
+      };
+    },
+  },
+  H7: {
+    title: 'a candidate does not count itself',
+    open: (rules) => {
+      rules.ownVote = () => 0;
+    },
+  },
+  H8: {
+    title: 'a candidate that has promised somebody else goes on with its attempt',
+    open: (rules) => {
+      rules.isPreempted = () => false;
+    },
+  },
+  H9: {
+    title: 'a request is cleared when it is read, and never made again',
+    open: (rules) => {
+      rules.asksAgain = () => false;
+      rules.requestRead = (member, slot) => {
+        member.edges.memory.own.fill(0, slot.at, slot.at + HEAD_WORDS);
+      };
+    },
+  },
+  H11: {
+    title: 'a grant does not revoke what another was granted before',
+    open: (rules) => {
+      rules.logGuard = () => OPEN;
+    },
+  },
+  H12: {
+    title: 'a leader that has promised somebody else still counts its own copy',
+    open: (rules) => {
+      rules.stepsDown = () => false;
+    },
+  },
+  H13: {
+    title: 'a leader ignores refusals while a quorum remains',
+    open: (rules) => {
+      rules.outbids = () => false;
+    },
+  },
+  H15: {
+    title: 'the decided index travels only with the next entry',
+    open: (rules) => {
+      rules.publishesWhenIdle = () => false;
+    },
+  },
+  H16: {
+    title: 'a leader waits for every member',
+    open: (rules) => {
+      rules.decisionQuorum = (member) => member.replicas;
+    },
+  },
+  H17: {
+    title: 'ballots compare the member before the round',
+    open: (rules) => {
+      const attempts = new Map<number, number>();
+      rules.ballot = (_round, member) => {
+        const attempt = (attempts.get(member) ?? 0) + 1;
+        attempts.set(member, attempt);
+        return makeBallot(member * 65536 + attempt, member);
+      };
+    },
+  },
+  H18: {
+    title: 'clients are always served in the same order',
+    options: { faults: ['tiny-rings'], groups: 1, replicas: 3, clients: 6, messages: 600 },
+    open: (rules) => {
+      rules.nextTurn = () => 0;
+    },
+  },
+  H19: {
+    title: 'a record counts as soon as its head stands',
+    open: (rules) => {
+      rules.recordWords = (window, position, epoch, number, wordsMax) => {
+        if (epochAt(window, position) !== epoch) return 0;
+        if (numberAt(window, position) !== (number | 0)) return 0;
+        return Math.min(word(window, position), wordsMax);
+      };
+    },
+  },
+  H20: {
+    title: 'the longest log is adopted, whatever its ballot',
+    open: (rules) => {
+      rules.isFurther = (a, b) => a.endIndex > b.endIndex;
+    },
+  },
+  H21: {
+    title: 'a restarted member takes part at once, having forgotten its promises',
+    open: (rules) => {
+      rules.recoversBeforeGranting = () => false;
+    },
+  },
+  H22: {
+    title: 'a leader always writes the same ring',
+    open: (rules) => {
+      rules.spareRing = () => 0;
+    },
+  },
+  H23: {
+    title: 'a member seals the log that it last followed, not the one in its memory',
+    open: (rules) => {
+      const followed = new WeakMap<Member, LogRing>();
+      const { followedLog } = rules;
+      rules.followedLog = (member) => {
+        const log = followedLog.call(rules, member);
+        if (log !== undefined) followed.set(member, log);
+        return log;
+      };
+      rules.sealedLog = (member) => {
+        const current = member.log.current();
+        return current?.writer === member.index ? current : followed.get(member);
+      };
+    },
+  },
+  H24: {
+    title: 'grants count as they come, even from a life that has ended',
+    open: (rules) => {
+      rules.trustsGrantsAsTheyCome = () => true;
+    },
+  },
+  H25: {
+    title: 'a leader drops what all members that seem alive have delivered',
+    open: (rules) => {
+      rules.truncationLimit = (liveMinimum) => liveMinimum;
+    },
+  },
+  H26: {
+    title: 'a child reports what its leader has taken, not what is decided',
+    open: (rules) => {
+      rules.countFromParent = (member) =>
+        Math.max(member.delivered.nextFromParent, member.proposed.nextFromParent);
+    },
+  },
+  H27: {
+    title: 'a member gets only the entries that it lacks',
+    open: (rules) => {
+      rules.installFrom = (replication, log) =>
+        log.endIndex > replication.baseIndex
+          ? { index: log.endIndex, position: log.endPosition }
+          : { index: replication.baseIndex, position: replication.ring.base };
+    },
+  },
+  H28: {
+    title: 'a leader notices a higher promise only when it writes',
+    open: (rules) => {
+      rules.outbids = (refused) => refused;
+    },
+  },
+};
+
+/** The rules with these holes in them; none gives the protocol as it is. */
+export function rulesWith(holes: readonly string[]): Rules {
+  const rules = new Rules();
+  for (const name of holes) HOLES[name]!.open(rules);
+  return rules;
+}
+
+/** Remember what each member had taken from its inboxes when it last led. */
+function rememberTaken(rules: Rules): WeakMap<Member, Counters> {
+  const taken = new WeakMap<Member, Counters>();
+  rules.resumeSources = (proposed, delivered, member) => {
+    const before = member.newCounters();
+    before.copyFrom(proposed);
+    taken.set(member, before);
+    proposed.copyFrom(delivered);
+  };
+  return taken;
+}
+
+function restoreTaken(proposed: Counters, before: Counters, client: number): void {
+  proposed.session[client] = before.session[client]!;
+  proposed.nextNumber[client] = before.nextNumber[client]!;
+  proposed.nextPosition[client] = before.nextPosition[client]!;
+}
+
+/** The record before the next one: it ends where that one starts, so its tail stands just there. */
+function lastLoggedIsInInbox(member: Member, client: number): boolean {
+  const { layout, memory } = member.edges;
+  const { session, nextNumber, nextPosition } = member.proposed;
+  if (session[client] === 0) return false;
+  const at = layout.inboxRing(client);
+  const place = (nextPosition[client]! - 1) & (layout.inboxWords - 1);
+  return memory.own[at + place] === tailOf(session[client]!, (nextNumber[client]! - 1) | 0);
+}
