@@ -32,6 +32,7 @@ export class Feed {
 
   private oldestNumber = 0;
   private oldestPosition = 0;
+  private oldestHasMoved = false;
   private endPosition: number;
   private sentPosition: number;
   private readonly incarnations: Int32Array;
@@ -71,18 +72,17 @@ export class Feed {
   forward(replication: Replication): number {
     this.learnDecided();
     let count = 0;
-    let freed = false;
     while (this.logIndex < replication.decided) {
       const position = this.logPosition;
       const words = replication.wordsAt(position);
       if (goesTo(replication.ring, position, this.member.edges.overlay, this.child)) {
         if (this.nextNumber < this.decidedByChild) {
           // Decided long ago; whatever we hold is older still. Numbers in a feed have no gap.
-          freed = this.dropDecided() || freed;
+          this.dropDecided();
         } else {
           const bodyWords = words - FRAME_WORDS - ENTRY.message;
           if (!this.fits(bodyWords)) {
-            freed = this.dropDecided() || freed;
+            this.dropDecided();
             if (!this.fits(bodyWords)) {
               this.member.edges.observer.transition('feed full');
               break;
@@ -96,7 +96,7 @@ export class Feed {
       this.logIndex++;
       this.logPosition = (position + words) | 0;
     }
-    this.send(freed);
+    this.send();
     return count;
   }
 
@@ -113,17 +113,19 @@ export class Feed {
   }
 
   /** Free what the child has decided. */
-  private dropDecided(): boolean {
-    const before = this.oldestPosition;
+  private dropDecided(): void {
     while (this.oldestPosition !== this.endPosition && this.oldestNumber < this.decidedByChild) {
       this.oldestPosition = (this.oldestPosition + word(this.mirror, this.oldestPosition)) | 0;
       this.oldestNumber++;
+      this.oldestHasMoved = true;
     }
-    return this.oldestPosition !== before;
   }
 
   private append(log: Window, position: number, bodyWords: number): void {
-    if (this.oldestPosition === this.endPosition) this.oldestNumber = this.nextNumber;
+    if (this.oldestPosition === this.endPosition && this.oldestNumber !== this.nextNumber) {
+      this.oldestNumber = this.nextNumber;
+      this.oldestHasMoved = true;
+    }
     const message = position + HEAD_WORDS + ENTRY.message;
     copyWords(log, message, this.mirror, this.endPosition + HEAD_WORDS, bodyWords);
     const words = seal(this.mirror, this.endPosition, bodyWords, this.ballot, this.nextNumber);
@@ -131,12 +133,12 @@ export class Feed {
   }
 
   /** Write what is new to every child member, and everything to one that came back with empty memory. */
-  private send(freed: boolean): void {
+  private send(): void {
     for (let other = 0; other < this.member.replicas; other++) {
       const { incarnation } = this.rows.childPeer(this.place, other);
       const isKnown = this.incarnations[other] === incarnation + 1;
       if (isKnown) {
-        if (freed) this.writeOldest(other);
+        if (this.oldestHasMoved) this.writeOldest(other);
         this.writeRange(other, this.sentPosition);
       } else if (this.endPosition !== this.oldestPosition) {
         if (this.incarnations[other] !== 0) {
@@ -148,6 +150,7 @@ export class Feed {
       }
     }
     this.sentPosition = this.endPosition;
+    this.oldestHasMoved = false;
   }
 
   /** A write to this child member was lost: write all of it again. */

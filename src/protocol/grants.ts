@@ -58,10 +58,11 @@ export class Requests {
 
   /** The next answer to the current request, or undefined. */
   nextAnswer(): Answer | undefined {
+    const ballot = this.member.edges.rules.answeredBallot(this.member, this.ballot);
     for (let other = 0; other < this.slots.length; other++) {
       const slot = this.slots[other]!;
       if (!slot.poll()) continue;
-      if (slot.body(GRANT.ballot) !== this.ballot) continue;
+      if (slot.body(GRANT.ballot) !== ballot) continue;
       if (slot.body(GRANT.candidateIncarnation) !== this.member.incarnation) continue;
       return {
         member: other,

@@ -97,6 +97,12 @@ class FeedReader {
     return 0;
   }
 
+  /** Begin again from the oldest record: what was taken under an earlier ballot may have been lost. */
+  rewind(): void {
+    this.epoch = 0;
+    this.oldest.forget();
+  }
+
   advance(words: number): void {
     this.number++;
     this.position = (this.position + words) | 0;
@@ -121,6 +127,10 @@ export class ParentInbox {
   constructor(member: Member) {
     if (member.edges.overlay.parent(member.group) < 0) return;
     for (let other = 0; other < member.replicas; other++) this.feeds.push(new FeedReader(member, other));
+  }
+
+  rewind(): void {
+    for (const feed of this.feeds) feed.rewind();
   }
 
   /** Words of the parent's message `number`, from whichever feed has it; `window` and `position` say where. */

@@ -56,6 +56,7 @@ export class Leader {
     this.feeds.forEach((feed, i) => {
       feed.start(replication.ballot, from.index, from.position, this.numberToChildAt(from.index, i));
     });
+    this.parent.rewind();
     for (const inbox of this.clients) inbox.isNudged();
     replication.decided = replication.endIndex;
     rules.beforeFirstDelivery(member, replication);

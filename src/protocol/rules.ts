@@ -31,6 +31,11 @@ export class Rules {
     return member.promised !== ballot;
   }
 
+  /** What a candidate compares answers with: its own ballot, whatever it has promised since (H8). */
+  answeredBallot(_member: Member, ballot: number): number {
+    return ballot;
+  }
+
   /** A request that nobody answers is made again (H9). */
   asksAgain(): boolean {
     return true;

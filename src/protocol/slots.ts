@@ -41,6 +41,12 @@ export class SlotReader {
     return true;
   }
 
+  /** Take the record that stands here as not seen. */
+  forget(): void {
+    this.seenEpoch = 0;
+    this.seenNumber = 0;
+  }
+
   get epoch(): number {
     return this.seenEpoch;
   }

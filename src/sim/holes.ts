@@ -4,6 +4,7 @@
  * notices every one of them. What is wrong with each is told in docs/paper-errata.md.
  */
 import { OPEN } from '../memory/contract.js';
+import { ENTRY } from '../memory/layout.js';
 import { HEAD_WORDS, epochAt, numberAt, tailOf, word } from '../memory/window.js';
 import { makeBallot } from '../protocol/ballot.js';
 import type { Counters } from '../protocol/counters.js';
@@ -72,7 +73,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
       rules.sourcesRecovered = (member) => {
         const before = taken.get(member)!;
         for (let client = 0; client < before.session.length; client++) {
-          if (member.proposed.session[client] === 0) restoreTaken(member.proposed, before, client);
+          if (!logHasEntryOf(member, client)) restoreTaken(member.proposed, before, client);
         }
       };
     },
@@ -84,9 +85,10 @@ export const HOLES: Readonly<Record<string, Hole>> = {
     },
   },
   H8: {
-    title: 'a candidate that has promised somebody else goes on with its attempt',
+    title: 'what a member proposes and what it has promised are one variable',
     open: (rules) => {
       rules.isPreempted = () => false;
+      rules.answeredBallot = (member) => member.promised;
     },
   },
   H9: {
@@ -249,6 +251,17 @@ function restoreTaken(proposed: Counters, before: Counters, client: number): voi
   proposed.session[client] = before.session[client]!;
   proposed.nextNumber[client] = before.nextNumber[client]!;
   proposed.nextPosition[client] = before.nextPosition[client]!;
+}
+
+function logHasEntryOf(member: Member, client: number): boolean {
+  const ring = member.log.under(member.promised, member.index)!;
+  const { endPosition } = member.log.extentOf(ring, member.nextToDeliver);
+  let position = ring.base;
+  while (position !== endPosition) {
+    if (word(ring, position + HEAD_WORDS + ENTRY.source) === client) return true;
+    position = (position + word(ring, position)) | 0;
+  }
+  return false;
 }
 
 /** The record before the next one: it ends where that one starts, so its tail stands just there. */

@@ -112,8 +112,18 @@ export class Incidents {
     this.hit(host, incident.afterPosts, () => {
       this.count('pause');
       this.world.pause(host);
-      this.afterUs(incident.durationUs, () => this.world.resume(host));
+      this.afterUs(incident.durationUs, () => this.wake(incident, host));
     });
+  }
+
+  /** It resumes, and at times finds its successor struck at that very moment and stands itself. */
+  private wake(incident: PlannedIncident, host: ReplicaHost): void {
+    this.world.resume(host);
+    if (host.state !== 'up' || incident.member % 2 === 0) return;
+    const successor = this.world.leaderOf(host.group);
+    if (successor === undefined || successor === host) return;
+    this.crash({ ...incident, kind: 'restart', afterPosts: 0 }, successor);
+    this.stand({ ...incident, kind: 'suspicion' }, [host]);
   }
 
   private stand(incident: PlannedIncident, hosts: ReplicaHost[]): void {
@@ -128,16 +138,19 @@ export class Incidents {
   }
 
   private slowLink(incident: PlannedIncident, host: ReplicaHost): void {
-    const { fabric, random, replicas } = this.world;
+    const { random } = this.world;
     this.count('slow-link');
-    const peer = random.pick(replicas).process;
-    const slownessUs = random.pick([50, 300, 1500]);
-    fabric.slowDown(peer, host.process, slownessUs);
-    fabric.slowDown(host.process, peer, slownessUs);
-    this.afterUs(incident.durationUs * 2, () => {
-      fabric.slowDown(peer, host.process, 0);
-      fabric.slowDown(host.process, peer, 0);
-    });
+    for (const peer of this.world.members(host.group)) {
+      if (peer === host || random.percent(40)) continue;
+      const slownessUs = random.pick([50, 300, 1500]);
+      this.slowDown(host, peer, slownessUs);
+      this.afterUs(incident.durationUs * 2, () => this.slowDown(host, peer, 0));
+    }
+  }
+
+  private slowDown(a: Host, b: Host, slownessUs: number): void {
+    this.world.fabric.slowDown(a.process, b.process, slownessUs);
+    this.world.fabric.slowDown(b.process, a.process, slownessUs);
   }
 
   private breakLink(host: ReplicaHost): void {
