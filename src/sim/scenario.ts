@@ -9,12 +9,11 @@
 import { judge } from '../check/judge.js';
 import { InvariantError } from '../protocol/assert.js';
 import { describeBallot } from '../protocol/ballot.js';
-import { PACE } from '../protocol/edges.js';
-import { highMask, lowMask, OverlayError, parseTree } from '../protocol/overlay.js';
+import { highMask, lowMask, OverlayError } from '../protocol/overlay.js';
 import { Rules } from '../protocol/rules.js';
 import { SimulationFailure } from './ledger.js';
 import { Narrator } from './narrator.js';
-import type { Plan } from './plan.js';
+import { Complaint, makePlan, readOptions, toNumber } from './scenario-plan.js';
 import { type ClientHost, type Host, type ReplicaHost, World } from './world.js';
 
 /** Something is wrong with the scenario, or its run failed: says where. */
@@ -23,14 +22,7 @@ export class ScenarioError extends Error {
 }
 
 const SEPARATOR = '----';
-const TIMING = {
-  heartbeatUs: 50,
-  suspectAfterUs: 300,
-  askAgainUs: 100,
-  backOffUs: 50,
-  resendAfterUs: 500,
-};
-/** Longer than any patience above: if nothing was told for so long, nothing will be. */
+/** Longer than any patience in the plan: if nothing was told for so long, nothing will be. */
 const QUIET_US = 1000;
 const RUN_LIMIT_US = 50_000;
 
@@ -69,9 +61,6 @@ function runCommand(scenario: Scenario, command: string, where: string): string[
     throw error;
   }
 }
-
-/** What is wrong with a command; the caller knows where it stands. */
-class Complaint extends Error {}
 
 /** A process that is to be struck in the middle of a step, before a certain write. */
 interface Strike {
@@ -385,65 +374,4 @@ class Scenario {
 function count(number: number, noun: string): string {
   if (number === 1) return `1 ${noun}`;
   return `${number} ${noun.replace(/y$/, 'ie')}s`;
-}
-
-// --- options -----------------------------------------------------------------------------------
-
-type GivenOptions = ReadonlyMap<string, string>;
-
-function readOptions(text: string, known: readonly string[]): GivenOptions {
-  const options = new Map<string, string>();
-  for (const part of text.trim().split(/ +/)) {
-    if (part === '') continue;
-    const [name, value] = part.split('=') as [string, string | undefined];
-    if (!known.includes(name) || value === undefined) {
-      throw new Complaint(`"${part}" is no option; known are ${known.join('=, ')}=`);
-    }
-    options.set(name, value);
-  }
-  return options;
-}
-
-function toNumber(options: GivenOptions, name: string, otherwise: number): number {
-  const value = options.get(name);
-  if (value === undefined) return otherwise;
-  if (!/^\d+$/.test(value)) throw new Complaint(`${name}=${value} is not a number`);
-  return Number(value);
-}
-
-/** A plan in which nothing happens by itself. */
-function makePlan(given: string): Plan {
-  const options = readOptions(given, ['groups', 'tree', 'replicas', 'clients', 'payload', 'rings']);
-  const tree = options.get('tree');
-  const groups = toNumber(options, 'groups', tree?.includes(',') ? tree.split(',').length : 1);
-  const parents = parseTree(tree ?? 'breadth', groups);
-  if (parents.length !== groups)
-    throw new Complaint(`tree=${tree} has ${parents.length} groups, not ${groups}`);
-  const ringBytes = toNumber(options, 'rings', 4096);
-  return {
-    seed: 1,
-    parents,
-    sizes: {
-      groups,
-      replicas: toNumber(options, 'replicas', 3),
-      clients: toNumber(options, 'clients', 1),
-      payloadBytesMax: toNumber(options, 'payload', 32),
-      replyBytesMax: 16,
-      logBytes: ringBytes,
-      inboxBytes: ringBytes,
-      feedBytes: ringBytes,
-      callsMax: 16,
-      snapshotChunkBytes: 4096,
-      origin: 0,
-    },
-    timing: TIMING,
-    pace: PACE,
-    weather: { delayUs: 2, jitterUs: 0, tornPercent: 0, lateCompletionPercent: 0 },
-    stepUs: 5,
-    messages: 0,
-    isBursty: false,
-    singleGroupPercent: 0,
-    incidents: [],
-    holes: [],
-  };
 }
