@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import type { Verdict } from '../check/judge.js';
+import { count, paint } from './colors.js';
 import { ExitCode } from './exit-codes.js';
 
 const HELP = `
@@ -69,7 +70,7 @@ async function open(file: string): Promise<AsyncIterable<string>> {
 /** The table that people read. Shared with the other commands that judge a run. */
 export function formatVerdict(verdict: Verdict): string {
   const lines = verdict.properties.map((property) => {
-    const line = `${property.property.padEnd(22)} ${paint(property.outcome)}`;
+    const line = `${property.property.padEnd(22)} ${outcome(property.outcome)}`;
     if (property.outcome === 'violated') return `${line}\n  ${property.witness}`;
     return property.outcome === 'unknown' ? `${line}: ${property.reason}` : line;
   });
@@ -84,18 +85,13 @@ export function formatVerdict(verdict: Verdict): string {
     count(counts.restores, 'restore'),
     count(counts.clientCrashes, 'client crash', 'client crashes'),
   ].join(', ');
-  return `${lines.join('\n')}\n\n${summary}\nverdict: ${paint(verdict.outcome)}\n`;
+  return `${lines.join('\n')}\n\n${summary}\nverdict: ${outcome(verdict.outcome)}\n`;
 }
 
-function count(n: number, one: string, many = `${one}s`): string {
-  return `${n.toLocaleString('en-US')} ${n === 1 ? one : many}`;
-}
+const COLORS = { holds: 'green', violated: 'red', unknown: 'yellow' } as const;
 
-const COLORS = { holds: 32, violated: 31, unknown: 33 } as const;
-
-function paint(outcome: keyof typeof COLORS): string {
-  const plain = !process.stdout.isTTY || Boolean(process.env['NO_COLOR']);
-  return plain ? outcome : `\u001b[${COLORS[outcome]}m${outcome}\u001b[0m`;
+function outcome(text: keyof typeof COLORS): string {
+  return paint(COLORS[text], text);
 }
 
 function shorten(text: string): string {

@@ -4,4 +4,5 @@ export const ExitCode = {
   failure: 1,
   usage: 2,
   verificationFailed: 3,
+  interrupted: 130,
 } as const;

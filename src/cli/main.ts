@@ -9,6 +9,7 @@
 import { Command, CommanderError } from 'commander';
 import { registerCheck } from './check.js';
 import { ExitCode } from './exit-codes.js';
+import { registerSim } from './sim.js';
 
 const INTRODUCTION =
   'TRAM orders messages that are addressed to any set of replica groups, so that no two processes ' +
@@ -41,6 +42,7 @@ function createProgram(): Command {
     .addHelpText('after', EPILOGUE)
     .showHelpAfterError('(run with --help for usage)')
     .exitOverride();
+  registerSim(program);
   registerCheck(program);
   return program;
 }

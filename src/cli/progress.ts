@@ -1,0 +1,35 @@
+/** How far a run of many seeds is, on stderr: a line that changes on a terminal, else one now and then. */
+import type { Totals } from '../sim/outcome.js';
+
+const REDRAW_MS = 200;
+const REPORT_MS = 10_000;
+
+export interface Progress {
+  end(): void;
+}
+
+export function showProgress(seeds: number, totals: Totals): Progress {
+  const { stderr } = process;
+  const startedMs = performance.now();
+  const line = (): string => {
+    const seconds = (performance.now() - startedMs) / 1000;
+    const perSecond = totals.seeds / seconds;
+    const left = totals.seeds === 0 ? '' : `, ${duration((seeds - totals.seeds) / perSecond)} left`;
+    return `${totals.seeds} of ${seeds} seeds, ${perSecond.toFixed(1)} per second, ${totals.failed} failed${left}`;
+  };
+  const draw = (): void => {
+    stderr.write(stderr.isTTY ? `\r\u001b[K${line()}` : `${line()}\n`);
+  };
+  const timer = setInterval(draw, stderr.isTTY ? REDRAW_MS : REPORT_MS);
+  return {
+    end: () => {
+      clearInterval(timer);
+      if (stderr.isTTY) stderr.write('\r\u001b[K');
+    },
+  };
+}
+
+function duration(seconds: number): string {
+  const whole = Math.ceil(seconds);
+  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
+}

@@ -1,0 +1,10 @@
+/** A thread of the pool: runs the seeds it is sent, one after the other, and sends back outcomes. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { runSeed } from './outcome.js';
+import type { WorkerData } from './pool.js';
+
+const { options, wantsDetails } = workerData as WorkerData;
+
+parentPort!.on('message', (seed: number) => {
+  parentPort!.postMessage(runSeed(seed, options, wantsDetails));
+});
