@@ -8,6 +8,7 @@
 
 import { Command, CommanderError } from 'commander';
 import { registerCheck } from './check.js';
+import { registerDemo } from './demo.js';
 import { ExitCode } from './exit-codes.js';
 import { registerSim } from './sim.js';
 
@@ -18,6 +19,15 @@ const INTRODUCTION =
 
 const EPILOGUE = `
 Examples:
+  See it work, and survive the crash of a leader:
+    $ tram demo
+
+  Look for errors with random faults, on all cores:
+    $ tram sim --seeds 2000
+
+  One run, event for event the same on every machine:
+    $ tram sim --seed 7 --trace trace.jsonl
+
   Judge a recorded run by the properties of atomic multicast:
     $ tram check trace.jsonl
 
@@ -28,10 +38,11 @@ Examples:
     $ tram check trace.jsonl > verdict.txt || echo "failed with exit code $?"
 
 Exit codes:
-  0  fine
-  1  failure
-  2  wrong usage, or an input that can't be read
-  3  verification failed: a property is violated
+  0    fine
+  1    failure
+  2    wrong usage, or an input that can't be read
+  3    verification failed: a property is violated
+  130  interrupted
 `;
 
 function createProgram(): Command {
@@ -42,6 +53,7 @@ function createProgram(): Command {
     .addHelpText('after', EPILOGUE)
     .showHelpAfterError('(run with --help for usage)')
     .exitOverride();
+  registerDemo(program);
   registerSim(program);
   registerCheck(program);
   return program;

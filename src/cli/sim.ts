@@ -110,12 +110,13 @@ async function sim(flags: SimFlags, options: Options): Promise<number> {
   const { last, isInterrupted } = await run(flags, options, totals);
   const wallMs = performance.now() - startedMs;
   const summary: Summary = { flags, options, totals, wallMs, isInterrupted };
-  if (flags.trace !== undefined) await writeTrace(flags.trace, last);
+  const isWritten = flags.trace === undefined || (await writeTrace(flags.trace, last));
   if (flags.json) process.stdout.write(`${JSON.stringify(toJson(summary), null, 2)}\n`);
   else if (flags.seed === undefined) process.stdout.write(formatSummary(summary));
   else if (last) process.stdout.write(formatOne(last, summary));
   if (isInterrupted) return ExitCode.interrupted;
-  return isFailed(summary) ? ExitCode.verificationFailed : ExitCode.fine;
+  if (isFailed(summary)) return ExitCode.verificationFailed;
+  return isWritten ? ExitCode.fine : ExitCode.failure;
 }
 
 /** Runs the seeds until they are done or the user interrupts. */
@@ -153,13 +154,17 @@ async function run(
   return { last, isInterrupted: interruption.signal.aborted };
 }
 
-async function writeTrace(file: string, outcome: SeedOutcome | undefined): Promise<void> {
-  if (outcome?.details === undefined) {
-    process.stderr.write(`tram sim: the run came to no end, so ${file} is not written\n`);
-    return;
-  }
+/** True if the history stands in the file. */
+async function writeTrace(file: string, outcome: SeedOutcome | undefined): Promise<boolean> {
   const { writeFile } = await import('node:fs/promises');
-  await writeFile(file, outcome.details.trace);
+  try {
+    if (outcome?.details === undefined) throw new Error('the run came to no end');
+    await writeFile(file, outcome.details.trace);
+    return true;
+  } catch (error) {
+    process.stderr.write(`tram sim: can't write ${file}: ${(error as Error).message}\n`);
+    return false;
+  }
 }
 
 function formatOne(outcome: SeedOutcome, { flags, options, totals }: Summary): string {

@@ -40,6 +40,7 @@ const PLAN: Plan = {
   stepUs: 4,
   messages: Number.MAX_SAFE_INTEGER,
   isBursty: false,
+  messageEveryUs: 0,
   singleGroupPercent: 100,
   incidents: [],
   holes: [],
