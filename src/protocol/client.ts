@@ -86,7 +86,6 @@ export class Client {
   private readonly control = new Int32Array(INBOX_CONTROL.words);
   private readonly replies: { words: Int32Array; at: number; mask: number };
   private readonly replyBytes: Uint8Array;
-  private nowUs = 0;
 
   constructor(
     private readonly edges: Edges,
@@ -94,6 +93,7 @@ export class Client {
     /** Above every earlier session of this slot. */
     readonly session: number,
     private readonly listener: CallListener,
+    private nowUs: number,
   ) {
     const { layout, memory } = edges;
     const { callsMax, groups, replicas } = layout.sizes;

@@ -17,6 +17,8 @@ import type { Rows } from './rows.js';
 import { SlotWriter } from './slots.js';
 import { KIND, tagOf } from './tags.js';
 
+const UNKNOWN = -1;
+
 export class Feed {
   readonly child: number;
   private readonly mirror: Window;
@@ -35,6 +37,7 @@ export class Feed {
   private oldestHasMoved = false;
   private endPosition: number;
   private sentPosition: number;
+  /** Which life of each child member has everything from the oldest record on. */
   private readonly incarnations: Int32Array;
 
   /** What is decided in the child, as far as we know. Never goes back. */
@@ -65,7 +68,7 @@ export class Feed {
     this.oldestNumber = firstNumber;
     this.oldestPosition = this.endPosition;
     this.sentPosition = this.endPosition;
-    this.incarnations.fill(0);
+    this.incarnations.fill(UNKNOWN);
   }
 
   /** Forward decided entries as far as there is room. Returns how many went. */
@@ -135,16 +138,16 @@ export class Feed {
   /** Write what is new to every child member, and everything to one that came back with empty memory. */
   private send(): void {
     for (let other = 0; other < this.member.replicas; other++) {
-      const { incarnation } = this.rows.childPeer(this.place, other);
-      const isKnown = this.incarnations[other] === incarnation + 1;
-      if (isKnown) {
+      const { incarnation, seen } = this.rows.childPeer(this.place, other);
+      if (!seen) continue;
+      if (this.incarnations[other] === incarnation) {
         if (this.oldestHasMoved) this.writeOldest(other);
         this.writeRange(other, this.sentPosition);
       } else if (this.endPosition !== this.oldestPosition) {
-        if (this.incarnations[other] !== 0) {
+        if (this.incarnations[other] !== UNKNOWN) {
           this.member.edges.observer.transition('feed written again');
         }
-        this.incarnations[other] = incarnation + 1;
+        this.incarnations[other] = incarnation;
         this.writeOldest(other);
         this.writeRange(other, this.oldestPosition);
       }
@@ -155,7 +158,7 @@ export class Feed {
 
   /** A write to this child member was lost: write all of it again. */
   onWriteFailed(other: number): void {
-    this.incarnations[other] = 0;
+    this.incarnations[other] = UNKNOWN;
   }
 
   private writeOldest(other: number): void {

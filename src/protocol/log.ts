@@ -62,6 +62,15 @@ export class LogRing implements Window {
     this.words[this.control + LOG_CONTROL.decided] = index;
   }
 
+  /** The life of this member for which the ring was written; a log meant for an earlier one is none. */
+  get incarnation(): number {
+    return this.words[this.control + LOG_CONTROL.incarnation]!;
+  }
+
+  set incarnation(incarnation: number) {
+    this.words[this.control + LOG_CONTROL.incarnation] = incarnation;
+  }
+
   /** Words of entry `index` if it stands whole at `position` under `ballot`, else 0. */
   entryWords(position: number, ballot: number, index: number): number {
     return wordsOf(this, position, ballot, index, this.entryWordsMax);
@@ -95,6 +104,7 @@ export class Log {
   constructor(
     words: Int32Array,
     private readonly layout: Layout,
+    private readonly incarnation: number,
   ) {
     this.rings = [];
     for (let writer = 0; writer < layout.sizes.replicas; writer++) {
@@ -113,7 +123,7 @@ export class Log {
     if (ballot === NO_BALLOT) return undefined;
     for (let ring = 0; ring < RINGS_PER_WRITER; ring++) {
       const candidate = this.ring(writer, ring);
-      if (candidate.marker === ballot) return candidate;
+      if (candidate.marker === ballot && candidate.incarnation === this.incarnation) return candidate;
     }
     return undefined;
   }
@@ -122,6 +132,7 @@ export class Log {
   current(): LogRing | undefined {
     let current: LogRing | undefined;
     for (const ring of this.rings) {
+      if (ring.incarnation !== this.incarnation) continue;
       if (ring.marker > (current?.marker ?? NO_BALLOT)) current = ring;
     }
     return current;

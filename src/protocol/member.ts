@@ -66,7 +66,7 @@ export class Member {
     this.replicas = layout.sizes.replicas;
     this.quorum = (this.replicas >> 1) + 1;
     this.children = overlay.children(this.group);
-    this.log = new Log(memory.own, layout);
+    this.log = new Log(memory.own, layout, identity.incarnation);
     this.nextToDeliver = layout.sizes.origin;
     this.nextPosition = layout.sizes.origin | 0;
     this.delivered = this.newCounters();

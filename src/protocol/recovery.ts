@@ -6,13 +6,17 @@
  * ballot they have promised, and the owner of the highest of these ballots is among them and leads.
  * Anything decided with the help of its earlier life is then in that leader's log: whoever decided it
  * had f further members, at least one of which was read. It promises that ballot, tells the leader,
- * and is a member again once the leader's marker stands here.
+ * and is a member again once the leader's marker stands here and, if that log starts after the
+ * beginning, a snapshot is in place: until then it has lost what it once delivered, and others must
+ * not count on it.
  */
 import { NO_BALLOT, memberOf } from './ballot.js';
+import { isLeftBehind } from './delivery.js';
 import type { Grants } from './grants.js';
-import { noExtent } from './log.js';
+import { type LogRing, noExtent } from './log.js';
 import type { Member } from './member.js';
 import type { Rows } from './rows.js';
+import type { Snapshots } from './snapshots.js';
 
 export class Recovery {
   private grantedUs = Number.NEGATIVE_INFINITY;
@@ -21,6 +25,7 @@ export class Recovery {
     private readonly member: Member,
     private readonly rows: Rows,
     private readonly grants: Grants,
+    private readonly snapshots: Snapshots,
   ) {
     member.edges.observer.transition('recovering');
   }
@@ -29,12 +34,12 @@ export class Recovery {
   step(nowUs: number): void {
     const { member } = this;
     const { observer, timing } = member.edges;
-    if (member.promised !== NO_BALLOT && member.log.under(member.promised, member.promisedMember)) {
-      member.normal = true;
-      observer.transition('recovered');
+    const ballot = this.leadersBallot();
+    const log = member.log.under(member.promised, member.promisedMember);
+    if (log !== undefined && ballot <= member.promised) {
+      this.catchUp(nowUs, log);
       return;
     }
-    const ballot = this.leadersBallot();
     if (ballot === NO_BALLOT || ballot < member.promised) return;
     const leader = memberOf(ballot);
     const { incarnation } = this.rows.peer(leader);
@@ -47,6 +52,17 @@ export class Recovery {
     this.grantedUs = nowUs;
     this.rows.publish();
     this.grants.grant(leader, ballot, incarnation, noExtent(member.layout.sizes.origin));
+  }
+
+  private catchUp(nowUs: number, log: LogRing): void {
+    const { member } = this;
+    if (isLeftBehind(member, log)) {
+      this.snapshots.fetch(nowUs);
+      return;
+    }
+    this.snapshots.abandon();
+    member.normal = true;
+    member.edges.observer.transition('recovered');
   }
 
   /** The ballot to join under, once f+1 others agree that there is one. */

@@ -2,7 +2,7 @@
  * One replica: leader, follower, candidate or recovering. `doWork(nowUs)` does a bounded amount of
  * work and returns how much it was; it never waits. Whoever runs it calls it again and again.
  */
-import { OPEN } from '../memory/contract.js';
+import { OPEN, type Outcome } from '../memory/contract.js';
 import { NO_BALLOT } from './ballot.js';
 import { Delivering } from './delivery.js';
 import type { Application, Edges } from './edges.js';
@@ -47,7 +47,7 @@ export class Replica {
     this.follower = new Follower(member, rows, delivering, this.snapshots);
     const recovers = identity.restarted && edges.rules.recoversBeforeGranting();
     member.normal = !recovers;
-    if (recovers) this.recovery = new Recovery(member, rows, this.grants);
+    if (recovers) this.recovery = new Recovery(member, rows, this.grants, this.snapshots);
     this.role = recovers ? 'recovering' : 'follower';
     rows.publish();
   }
@@ -128,7 +128,7 @@ export class Replica {
     if (!member.edges.rules.outbids(this.writeWasRefused)) return false;
     const highest = rows.highestPromise();
     if (highest > replication.ballot) return !rows.isPursued(highest);
-    return this.takeover.hasLostMember();
+    return this.takeover.hasBrokenMember();
   }
 
   private pollCompletions(nowUs: number): number {
@@ -140,20 +140,17 @@ export class Replica {
       const ok = outcome === 'ok';
       const value = valueOf(tag);
       const other = peer - this.member.processOf(0);
-      if (guard !== OPEN && guard !== this.replication.ballot) continue;
-      if (guard !== OPEN && !ok) {
-        this.onLogWriteFailed(other, outcome === 'refused');
-        continue;
-      }
-      switch (kindOf(tag)) {
+      const kind = kindOf(tag);
+      switch (kind) {
         case KIND.row:
           this.rows.onRead(value, ok, nowUs);
           break;
         case KIND.entries:
-          this.replication.onEntriesWritten(other, value);
-          break;
         case KIND.marker:
-          this.replication.onMarkerWritten(other, value);
+        case KIND.control:
+          // Completions of an earlier ballot never count.
+          if (guard !== OPEN && guard !== this.replication.ballot) break;
+          if (!this.replication.onWritten(other, kind, value, ok)) this.onMemberLost(other, outcome);
           break;
         case KIND.feed:
           if (!ok) this.leader.onFeedWriteFailed(value, peer);
@@ -163,18 +160,18 @@ export class Replica {
           break;
         case KIND.adopt:
         case KIND.adoptLast:
-          this.takeover.onAdoptRead(value, ok, kindOf(tag) === KIND.adoptLast);
+          this.takeover.onAdoptRead(value, ok, kind === KIND.adoptLast);
           break;
       }
     }
     return count;
   }
 
-  private onLogWriteFailed(other: number, refused: boolean): void {
-    this.member.edges.observer.transition(refused ? 'write refused' : 'write lost');
-    if (refused) this.writeWasRefused = true;
-    this.replication.onWriteFailed(other);
-    this.takeover.onWriteFailed(other);
+  private onMemberLost(other: number, outcome: Outcome): void {
+    const isRefused = outcome === 'refused';
+    this.member.edges.observer.transition(isRefused ? 'write refused' : 'write lost');
+    if (isRefused) this.writeWasRefused = true;
+    this.takeover.onMemberLost(other, isRefused);
   }
 
   describe(): string {

@@ -11,7 +11,6 @@
  */
 import { LOG_CONTROL } from '../memory/layout.js';
 import { FRAME_WORDS, HEAD_WORDS, copyWords, extend, numberAt, seal, word } from '../memory/window.js';
-import { assert } from './assert.js';
 import type { Extent, LogRing } from './log.js';
 import type { Member } from './member.js';
 import { KIND, tagOf } from './tags.js';
@@ -21,7 +20,7 @@ type Phase = 'absent' | 'installing' | 'standing';
 /** One member's copy. */
 interface Copy {
   phase: Phase;
-  /** Counts how often it was brought up, so that an earlier life's marker is not taken for this one's. */
+  /** Counts how often it was brought up, so that completions of an earlier life are not taken for this one's. */
   admission: number;
   ring: number;
   sentIndex: number;
@@ -30,6 +29,13 @@ interface Copy {
   heldIndex: number;
   /** The decided index it was last told. */
   toldDecided: number;
+}
+
+/** A completion tells its admission (modulo this) and, for entries, the index below which they are written. */
+const ADMISSIONS = 64;
+
+function copyTag(kind: number, copy: Copy, endIndex: number): number {
+  return tagOf(kind, endIndex * ADMISSIONS + (copy.admission % ADMISSIONS));
 }
 
 export class Replication {
@@ -84,19 +90,15 @@ export class Replication {
       this.endIndex++;
     }
     ring.base = adopted.basePosition;
+    ring.incarnation = this.member.incarnation;
     ring.decided = this.decided | 0;
     ring.marker = ballot;
   }
 
-  isAbsent(other: number): boolean {
-    return this.copies[other]!.phase === 'absent';
-  }
-
   /** Bring up a member that granted us its log, in a ring that spares its current one (H22). */
-  admit(other: number, log: Extent): void {
+  admit(other: number, incarnation: number, log: Extent): void {
     const { rules } = this.member.edges;
     const copy = this.copies[other]!;
-    assert(copy.phase === 'absent', 'a member is brought up once under one ballot');
     copy.phase = 'installing';
     copy.admission++;
     copy.ring = rules.spareRing(log, this.member.index);
@@ -108,10 +110,11 @@ export class Replication {
     this.control[LOG_CONTROL.marker] = 0;
     this.control[LOG_CONTROL.base] = this.ring.base;
     this.control[LOG_CONTROL.decided] = this.decided | 0;
-    this.writeControl(other, LOG_CONTROL.marker, LOG_CONTROL.words, tagOf(KIND.none, 0));
+    this.control[LOG_CONTROL.incarnation] = incarnation;
+    this.writeControl(other, LOG_CONTROL.marker, LOG_CONTROL.words, KIND.control);
     this.send(other);
     this.control[LOG_CONTROL.marker] = this.ballot;
-    this.writeControl(other, LOG_CONTROL.marker, 1, tagOf(KIND.marker, copy.admission));
+    this.writeControl(other, LOG_CONTROL.marker, 1, KIND.marker);
   }
 
   /** Is there room for one more entry with such a body? */
@@ -158,10 +161,11 @@ export class Replication {
     const guard = rules.logGuard(this.ballot);
     const start = copy.sentPosition & this.ring.mask;
     const untilWrap = Math.min(count, this.ringWords - start);
-    const tag = tagOf(KIND.entries, this.endIndex);
+    const tag = copyTag(KIND.entries, copy, this.endIndex);
     const { words, at } = this.ring;
     if (untilWrap < count) {
-      memory.write(peer, to + start, words, at + start, untilWrap, guard, tagOf(KIND.none, 0));
+      const firstPart = copyTag(KIND.control, copy, 0);
+      memory.write(peer, to + start, words, at + start, untilWrap, guard, firstPart);
       memory.write(peer, to, words, at, count - untilWrap, guard, tag);
     } else {
       memory.write(peer, to + start, words, at + start, count, guard, tag);
@@ -170,28 +174,26 @@ export class Replication {
     copy.sentPosition = this.endPosition;
   }
 
-  private writeControl(other: number, field: number, count: number, tag: number): void {
+  private writeControl(other: number, field: number, count: number, kind: number): void {
     const { memory, layout, rules } = this.member.edges;
-    const to = layout.logControl(this.member.index, this.copies[other]!.ring) + field;
+    const copy = this.copies[other]!;
+    const to = layout.logControl(this.member.index, copy.ring) + field;
     const guard = rules.logGuard(this.ballot);
+    const tag = copyTag(kind, copy, 0);
     memory.write(this.member.processOf(other), to, this.control, field, count, guard, tag);
   }
 
-  onEntriesWritten(other: number, endIndex: number): void {
+  /** A write to a member's log has finished. False if it failed and the member is lost to us. */
+  onWritten(other: number, kind: number, value: number, ok: boolean): boolean {
     const copy = this.copies[other]!;
-    if (copy.phase !== 'absent') copy.heldIndex = endIndex;
-  }
-
-  /** True if this makes a member's copy stand. */
-  onMarkerWritten(other: number, admission: number): boolean {
-    const copy = this.copies[other]!;
-    if (copy.phase !== 'installing' || copy.admission !== admission) return false;
-    copy.phase = 'standing';
+    if (copy.phase === 'absent' || value % ADMISSIONS !== copy.admission % ADMISSIONS) return true;
+    if (!ok) {
+      copy.phase = 'absent';
+      return false;
+    }
+    if (kind === KIND.entries) copy.heldIndex = Math.floor(value / ADMISSIONS);
+    else if (kind === KIND.marker) copy.phase = 'standing';
     return true;
-  }
-
-  onWriteFailed(other: number): void {
-    this.copies[other]!.phase = 'absent';
   }
 
   /** How many members, ourselves included, have our log as theirs. */
@@ -229,7 +231,7 @@ export class Replication {
       const copy = this.copies[other]!;
       if (copy.phase === 'absent' || copy.toldDecided === this.decided) continue;
       copy.toldDecided = this.decided;
-      this.writeControl(other, LOG_CONTROL.decided, 1, tagOf(KIND.none, 0));
+      this.writeControl(other, LOG_CONTROL.decided, 1, KIND.control);
       told++;
     }
     return told;
@@ -242,7 +244,7 @@ export class Replication {
     this.control[LOG_CONTROL.base] = position;
     for (let other = 0; other < this.copies.length; other++) {
       if (this.copies[other]!.phase === 'absent') continue;
-      this.writeControl(other, LOG_CONTROL.base, 1, tagOf(KIND.none, 0));
+      this.writeControl(other, LOG_CONTROL.base, 1, KIND.control);
     }
   }
 

@@ -193,8 +193,15 @@ export class Rows {
     return trusted;
   }
 
+  /** While we did not run we could not have seen anybody's heartbeat: that time does not count. */
+  private forgive(sleptUs: number): void {
+    if (sleptUs <= this.member.edges.timing.heartbeatUs) return;
+    for (const peer of this.peers) peer.lastBeatUs += sleptUs;
+  }
+
   /** Read the rows that are due; with `urgent`, all that are not being read. */
   read(nowUs: number, urgent: boolean, withChildren: boolean): void {
+    this.forgive(nowUs - this.nowUs);
     this.nowUs = nowUs;
     const { layout, memory, timing } = this.member.edges;
     const count = withChildren ? this.peers.length : this.member.replicas;

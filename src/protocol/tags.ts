@@ -4,9 +4,10 @@ export const KIND = {
   none: 0,
   /** A row was read; the number is its place in the table of rows. */
   row: 1,
-  /** Log entries below this index were written. */
+  /** Log entries were written; the numbers of these three are those of `Replication`. */
   entries: 2,
   marker: 3,
+  control: 8,
   /** Part of a feed was written; the number is the child's place. */
   feed: 4,
   /** A granter's row was read again; the number is the round of re-checks. */
@@ -17,7 +18,7 @@ export const KIND = {
   adoptLast: 7,
 } as const;
 
-const KINDS = 8;
+const KINDS = 16;
 
 export function tagOf(kind: number, value: number): number {
   return value * KINDS + kind;

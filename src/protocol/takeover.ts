@@ -34,8 +34,8 @@ interface Grant {
   incarnation: number;
   log: Extent;
   confirmed: boolean;
-  /** A write under it failed. */
-  isUsedUp: boolean;
+  /** If a write under it was lost: the member's heartbeat as known then. */
+  brokenAtHeartbeat: number | undefined;
 }
 
 export class Takeover {
@@ -49,7 +49,7 @@ export class Takeover {
   private recheckRound = 0;
   private recheckedUs = 0;
 
-  private writeFailed = false;
+  private memberLost = false;
 
   private adoptAttempt = 0;
   private adoptFrom = -1;
@@ -89,10 +89,10 @@ export class Takeover {
       incarnation: member.incarnation,
       log: member.sealLog(),
       confirmed: true,
-      isUsedUp: false,
+      brokenAtHeartbeat: undefined,
     };
     this.requests.start(this.ballot);
-    this.writeFailed = false;
+    this.memberLost = false;
     this.phase = 'acquireGrants';
     observer.transition('stood');
     this.step(nowUs);
@@ -122,7 +122,7 @@ export class Takeover {
     if (this.phase === 'adopt' && !this.rows.isLive(this.adoptFrom)) this.adoptionFailed();
     if (this.phase === 'catchUp') this.catchUp(nowUs);
     if (this.phase !== 'install') return false;
-    if (this.writeFailed && this.replication.present() < member.quorum) this.refused(this.ballot);
+    if (this.memberLost && this.replication.present() < member.quorum) this.refused(this.ballot);
     return this.phase === 'install' && this.replication.standing() >= member.quorum;
   }
 
@@ -142,7 +142,7 @@ export class Takeover {
     const { member, incarnation, log } = answer;
     const known = this.grants[member];
     if (known !== undefined && known.incarnation === incarnation) return;
-    this.grants[member] = { incarnation, log, confirmed: false, isUsedUp: false };
+    this.grants[member] = { incarnation, log, confirmed: false, brokenAtHeartbeat: undefined };
     if (this.phase === 'install') {
       this.bringUp(member);
     } else if (this.phase === 'recheck') {
@@ -333,24 +333,32 @@ export class Takeover {
 
   /** Write our log into the ring that `other` named as spare. */
   bringUp(other: number): void {
-    if (!this.replication.isAbsent(other)) this.replication.onWriteFailed(other);
-    this.replication.admit(other, this.grants[other]!.log);
+    const { incarnation, log } = this.grants[other]!;
+    this.replication.admit(other, incarnation, log);
   }
 
-  /** A log write to this member failed. What it holds from here on is unknown: its grant is used up. */
-  onWriteFailed(other: number): void {
+  /**
+   * A log write to this member failed. If it was refused, the member has promised somebody else, or
+   * restarted and may grant again; if it was lost, it may well still follow us.
+   */
+  onMemberLost(other: number, isRefused: boolean): void {
+    this.memberLost = true;
     const grant = this.grants[other];
-    if (grant !== undefined) grant.isUsedUp = true;
-    this.writeFailed = true;
+    if (isRefused) this.grants[other] = undefined;
+    else if (grant !== undefined) grant.brokenAtHeartbeat = this.rows.peer(other).heartbeat;
   }
 
-  /** Is there a live member that promised us, but whose grant is used up? Asking again can't help. */
-  hasLostMember(): boolean {
+  /**
+   * Is there a member that still follows us although we lost touch with it? What it holds is unknown,
+   * and a log is never installed twice under one ballot.
+   */
+  hasBrokenMember(): boolean {
     for (let other = 0; other < this.grants.length; other++) {
       const grant = this.grants[other];
-      if (!grant?.isUsedUp || !this.rows.isLive(other)) continue;
-      const peer = this.rows.peer(other);
-      if (peer.incarnation === grant.incarnation && peer.promised === this.ballot) return true;
+      if (grant?.brokenAtHeartbeat === undefined) continue;
+      const { incarnation, promised, heartbeat } = this.rows.peer(other);
+      const isNews = heartbeat !== grant.brokenAtHeartbeat;
+      if (isNews && incarnation === grant.incarnation && promised === this.ballot) return true;
     }
     return false;
   }
@@ -369,7 +377,7 @@ export class Takeover {
         incarnation: answer.incarnation,
         log: answer.log,
         confirmed: true,
-        isUsedUp: false,
+        brokenAtHeartbeat: undefined,
       };
       this.bringUp(answer.member);
       this.member.edges.observer.transition('late member brought up');

@@ -17,9 +17,13 @@ export class Incidents {
   private readonly armed: PlannedIncident[] = [];
   private readonly later: Later[] = [];
   private readonly f: number;
+  private readonly restarts: boolean;
+  /** Leaders that sleep until somebody else has led for a short while. */
+  private readonly sleepers = new Set<{ incident: PlannedIncident; host: ReplicaHost }>();
 
   constructor(private readonly world: World) {
     this.planned = [...world.plan.incidents];
+    this.restarts = this.planned.some(({ kind }) => kind === 'restart');
     this.f = (world.plan.sizes.replicas - 1) >> 1;
   }
 
@@ -48,10 +52,13 @@ export class Incidents {
 
   /** A replica takes a transition, in the middle of its step: an armed incident may strike it now. */
   onTransition(host: ReplicaHost, transition: Transition): void {
+    if (transition === 'led') this.onSuccession(host);
     const place = this.armed.findIndex(({ on, group }) => on === transition && group === host.group);
     if (place < 0 || host.afterStep !== undefined) return;
     const [incident] = this.armed.splice(place, 1) as [PlannedIncident];
-    this.strike(incident, host);
+    const { graceUs } = incident;
+    if (graceUs === undefined) this.strike(incident, host);
+    else this.afterUs(graceUs, () => this.strike(incident, host));
   }
 
   private target(incident: PlannedIncident): ReplicaHost {
@@ -67,6 +74,7 @@ export class Incidents {
       case 'pause':
         return this.pause(incident, host);
       case 'suspicion':
+        if (incident.afterPosts < 4) this.stagger(incident, host);
         return this.stand(incident, [host]);
       case 'rivals': {
         const members = this.world.members(incident.group);
@@ -111,15 +119,26 @@ export class Incidents {
     if (host.state !== 'up' || host.afterStep) return;
     this.hit(host, incident.afterPosts, () => {
       this.count('pause');
+      if (host.replica.role === 'leader' && incident.member % 2 === 1) this.sleepers.add({ incident, host });
       this.world.pause(host);
       this.afterUs(incident.durationUs, () => this.wake(incident, host));
     });
   }
 
+  /** A successor leads: whoever it replaced may wake up soon. */
+  private onSuccession(leader: ReplicaHost): void {
+    for (const sleeper of this.sleepers) {
+      if (sleeper.host.group !== leader.group || sleeper.host === leader) continue;
+      this.sleepers.delete(sleeper);
+      this.afterUs(this.world.random.below(400), () => this.wake(sleeper.incident, sleeper.host));
+    }
+  }
+
   /** It resumes, and at times finds its successor struck at that very moment and stands itself. */
   private wake(incident: PlannedIncident, host: ReplicaHost): void {
+    if (host.state !== 'paused') return;
     this.world.resume(host);
-    if (host.state !== 'up' || incident.member % 2 === 0) return;
+    if (incident.member % 2 === 0) return;
     const successor = this.world.leaderOf(host.group);
     if (successor === undefined || successor === host) return;
     this.crash({ ...incident, kind: 'restart', afterPosts: 0 }, successor);
@@ -134,6 +153,25 @@ export class Incidents {
       this.afterUs(0, () => {
         if (host.state === 'up') host.replica.stand(this.world.nowUs);
       });
+    }
+  }
+
+  /**
+   * A candidate that reaches the members one after the other, and whose first granter restarts at
+   * once: grants of two lives, with a leader that goes on deciding in between (H24).
+   */
+  private stagger(incident: PlannedIncident, host: ReplicaHost): void {
+    const leader = this.world.leaderOf(host.group);
+    const others = this.world.members(host.group).filter((peer) => peer !== host && peer !== leader);
+    if (leader !== undefined && leader !== host) others.push(leader);
+    others.forEach((peer, i) => {
+      const slownessUs = i === 0 ? 0 : 900 + 300 * i + this.world.random.below(100);
+      this.slowDown(host, peer, slownessUs);
+      this.afterUs(6000, () => this.slowDown(host, peer, 0));
+    });
+    const { durationUs, on, ...rest } = incident;
+    if (this.restarts) {
+      this.armed.push({ ...rest, kind: 'restart', on: 'granted', graceUs: 30, durationUs: 20 });
     }
   }
 

@@ -19,13 +19,20 @@ export class SimulationFailure extends Error {
   }
 }
 
-export interface Sent {
-  readonly id: string;
-  readonly client: string;
-  readonly entry: number;
-  readonly destinationsLow: number;
-  readonly destinationsHigh: number;
-  readonly payload: Uint8Array;
+export class Sent {
+  constructor(
+    readonly client: string,
+    readonly entry: number,
+    private readonly ordinal: number,
+    readonly destinationsLow: number,
+    readonly destinationsHigh: number,
+    readonly payload: Uint8Array,
+  ) {}
+
+  /** Put together only when somebody asks: most runs order more messages than they talk about. */
+  get id(): string {
+    return `${this.client}:${this.entry}.${this.ordinal}`;
+  }
 }
 
 export class Ledger {
@@ -63,10 +70,11 @@ export class Ledger {
   }
 
   /** A client's message was taken. */
-  multicast(session: number, number: number, message: Omit<Sent, 'id' | 'client'>): Sent {
+  multicast(session: number, number: number, message: Omit<Sent, 'id' | 'client' | 'ordinal'>): Sent {
     const client = `c${session}`;
     const ordinal = number - this.origin;
-    const sent: Sent = { ...message, client, id: `${client}:${message.entry}.${ordinal}` };
+    const { entry, destinationsLow, destinationsHigh, payload } = message;
+    const sent = new Sent(client, entry, ordinal, destinationsLow, destinationsHigh, payload);
     const entries = (this.sent[session] ??= []);
     const numbers = (entries[message.entry] ??= []);
     numbers[ordinal] = sent;
@@ -87,28 +95,27 @@ export class Ledger {
 
   /** A replica delivers its `count`-th message. */
   deliver(group: number, member: number, count: number, delivery: Delivery): Sent {
-    const replica = `${group}/${member}`;
     const sent = this.find(delivery.session, delivery.entry, delivery.number);
     if (sent === undefined) {
       throw new SimulationFailure(
         'integrity',
-        `${replica} delivered a message that nobody sent: session ${delivery.session}, entry ${delivery.entry}, number ${delivery.number}`,
+        `${group}/${member} delivered a message that nobody sent: session ${delivery.session}, entry ${delivery.entry}, number ${delivery.number}`,
       );
     }
     if (!sameBytes(sent.payload, delivery.payload)) {
-      throw new SimulationFailure('integrity', `${replica} delivered ${sent.id} with another payload`);
+      throw new SimulationFailure('integrity', `${group}/${member} delivered ${sent.id} with another payload`);
     }
     const order = this.orders[group]!;
     if (count === order.length) order.push(sent);
     else if (order[count] !== sent) {
       throw new SimulationFailure(
         'divergence',
-        `${replica} delivered ${sent.id} as number ${count} of its group, where another replica delivered ${order[count]?.id}`,
+        `${group}/${member} delivered ${sent.id} as number ${count} of its group, where another replica delivered ${order[count]?.id}`,
       );
     }
     this.deliveries++;
     if (this.keepsHistory || this.trace) {
-      this.record({ event: 'deliver', id: sent.id, group, replica });
+      this.record({ event: 'deliver', id: sent.id, group, replica: `${group}/${member}` });
     }
     return sent;
   }

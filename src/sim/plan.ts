@@ -38,6 +38,8 @@ export interface PlannedIncident {
   /** It happens at this time, or when the n-th such transition is taken after it. */
   readonly atUs: number;
   readonly on?: Transition;
+  /** … and so much later, so that what the transition caused has arrived. */
+  readonly graceUs?: number;
   /** In the middle of a step: after so many more posts. */
   readonly afterPosts: number;
   readonly durationUs: number;
@@ -54,6 +56,8 @@ export interface Plan {
   readonly stepUs: number;
   readonly messages: number;
   readonly isBursty: boolean;
+  /** On average one message is sent so often, by all clients together. */
+  readonly messageEveryUs: number;
   /** In a hundred: how many messages go to one group only. */
   readonly singleGroupPercent: number;
   readonly incidents: readonly PlannedIncident[];
@@ -108,8 +112,9 @@ export function drawPlan(seed: number, options: Options): Plan {
   const payloadBytesMax = options.payloadBytes ?? random.pick([0, 8, 64, 64, 200, 1000]);
   const ring = (): number => options.ringBytes ?? (isTiny ? 0 : random.pick([2048, 4096, 16384, 65536]));
 
+  const messageEveryUs = random.pick([2, 20, 40, 80]);
   const heartbeatUs = random.pick([50, 100, 200]);
-  const incidents = drawIncidents(random, faults, groups, replicas, messages);
+  const incidents = drawIncidents(random, faults, groups, replicas, messages * Math.max(20, messageEveryUs));
   return {
     seed,
     parents,
@@ -143,6 +148,7 @@ export function drawPlan(seed: number, options: Options): Plan {
     stepUs: random.between(2, 8),
     messages,
     isBursty,
+    messageEveryUs,
     singleGroupPercent: random.pick([0, 30, 60, 100]),
     incidents,
     holes: options.holes ?? [],
@@ -162,7 +168,7 @@ function drawIncidents(
   faults: ReadonlySet<Fault>,
   groups: number,
   replicas: number,
-  messages: number,
+  horizonUs: number,
 ): PlannedIncident[] {
   const weights: [Incident, number][] = [
     ['crash', 4],
@@ -182,7 +188,7 @@ function drawIncidents(
   const target = random.percent(50) ? random.below(groups) : -1;
   let atUs = 0;
   for (let i = 0; i < count; i++) {
-    atUs += random.below((messages * 60) / count);
+    atUs += random.below((horizonUs * 2) / count);
     const isTriggered = random.percent(55);
     incidents.push({
       kind: random.pick(kinds),

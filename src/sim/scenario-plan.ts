@@ -69,6 +69,7 @@ export function makePlan(given: string): Plan {
     stepUs: 5,
     messages: 0,
     isBursty: false,
+    messageEveryUs: 0,
     singleGroupPercent: 0,
     incidents: [],
     holes: [],

@@ -32,12 +32,12 @@ export class Workload implements CallListener {
   send(client: Client, nowUs: number): void {
     if (this.remaining === 0 || nowUs < this.quietUntilUs) return;
     const { random, plan } = this;
-    let burst = plan.isBursty ? random.between(1, 24) : random.between(1, 3);
-    while (burst-- > 0 && this.remaining > 0) {
-      if (!this.sendOne(client)) break;
-    }
-    if (plan.isBursty && random.percent(20)) this.quietUntilUs = nowUs + random.below(3000);
-    else this.quietUntilUs = nowUs + random.below(60);
+    const size = plan.isBursty ? random.between(1, 24) : random.between(1, 3);
+    let sent = 0;
+    while (sent < size && this.remaining > 0 && this.sendOne(client)) sent++;
+    // Spread out, on average, over the time in which the plan's incidents happen.
+    const gapUs = plan.messageEveryUs * plan.sizes.clients;
+    this.quietUntilUs = nowUs + random.below(2 * Math.max(sent, 1) * gapUs + 1);
   }
 
   /** Send as much as the client takes. */

@@ -199,7 +199,8 @@ export class World {
       (sent) => this.fairness.sent(sent, this.ledger.decidedCount(sent.entry)),
     );
     const observer = this.observe(host.process, undefined);
-    host.client = new Client(this.edges(host.memory, observer), host.slot, session, host.workload);
+    const edges = this.edges(host.memory, observer);
+    host.client = new Client(edges, host.slot, session, host.workload, this.nowUs);
     this.steps.schedule(host.process, this.nowUs + this.drawStep());
   }
 
