@@ -39,7 +39,6 @@ export interface Call {
   pendingHigh: number;
   position: number;
   words: number;
-  offeredUs: number;
   isOpen: boolean;
 }
 
@@ -126,7 +125,6 @@ export class Client {
     call.destinationsLow = call.pendingLow = destinationsLow;
     call.destinationsHigh = call.pendingHigh = destinationsHigh;
     call.position = outbox.endPosition;
-    call.offeredUs = this.nowUs;
     call.isOpen = true;
     call.words = this.encode(outbox, call, payload, bodyWords);
     outbox.endPosition = (outbox.endPosition + call.words) | 0;
@@ -329,7 +327,6 @@ function newCall(slot: number): Call {
     pendingHigh: 0,
     position: 0,
     words: 0,
-    offeredUs: 0,
     isOpen: false,
   };
 }

@@ -97,8 +97,12 @@ export class Delivering {
   }
 }
 
-/** Has the leader dropped entries that this member has not delivered? */
+/**
+ * Has the leader dropped entries that this member has not delivered? (Positions can't tell beyond 2³¹
+ * words, but no log holds more entries than it has words.)
+ */
 export function isLeftBehind(member: Member, log: LogRing): boolean {
+  if (member.horizon - member.nextToDeliver > member.layout.logWords) return true;
   return distance(log.base, member.nextPosition) > 0;
 }
 

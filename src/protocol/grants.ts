@@ -6,8 +6,9 @@ import { GRANT, REQUEST } from '../memory/layout.js';
 import { NO_BALLOT } from './ballot.js';
 import { type Extent, noExtent } from './log.js';
 import type { Member } from './member.js';
-import { readWide, writeWide } from './rows.js';
+import type { Rows } from './rows.js';
 import { SlotReader, SlotWriter } from './slots.js';
+import { writeWide } from './wide.js';
 
 /** A member's answer to a request. */
 export interface Answer {
@@ -75,7 +76,7 @@ export class Requests {
           ring: slot.body(GRANT.logRing),
           basePosition: slot.body(GRANT.basePosition),
           endPosition: slot.body(GRANT.endPosition),
-          endIndex: readWide(this.member.edges.memory.own, slot.bodyAt + GRANT.endIndex),
+          endIndex: slot.wide(GRANT.endIndex),
         },
       };
     }
@@ -91,8 +92,7 @@ export class Grants {
 
   constructor(
     private readonly member: Member,
-    /** Makes the promise readable by everybody; called before any candidate hears of it. */
-    private readonly publish: () => void,
+    private readonly rows: Rows,
   ) {
     const { memory, layout } = member.edges;
     for (let other = 0; other < member.replicas; other++) {
@@ -113,7 +113,9 @@ export class Grants {
       rules.requestRead(this.member, slot);
       if (ballot > this.member.promised) {
         this.member.promise(ballot, incarnation);
-        this.publish();
+        this.rows.heardRequest(candidate, ballot, incarnation);
+        // Everybody can read the promise before the candidate hears of it.
+        this.rows.publish();
         this.grant(candidate, ballot, incarnation, this.member.sealLog());
         observer.transition('granted');
       } else if (ballot === this.member.promised && incarnation === this.member.promisedIncarnation) {

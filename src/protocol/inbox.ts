@@ -148,7 +148,13 @@ export class ParentInbox {
   }
 
   get position(): number {
-    return this.feeds[this.current]!.position;
+    return this.feeds[this.current]?.position ?? 0;
+  }
+
+  /** Does the feed that `next` found still have the message, in the same place? */
+  stillHolds(number: number, position: number, words: number): boolean {
+    const feed = this.feeds[this.current]!;
+    return feed.find(number) === words && feed.position === position;
   }
 
   taken(words: number): void {

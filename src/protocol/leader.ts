@@ -104,14 +104,16 @@ export class Leader {
     const { pace, rules, observer } = this.member.edges;
     let room = pace.batchEntries;
     this.logIsFull = false;
-    if (!this.clientsFirst) room -= this.takeFromParent();
+    const parentWaits = this.clientsFirst;
     this.clientsFirst = false;
+    if (!parentWaits) room -= this.takeFromParent();
     const clients = this.clients.length;
     for (let i = 0; i < clients && room > 0; i++) {
       const client = (this.turn + i) % clients;
       room -= this.takeFromClient(this.clients[client]!);
       if (this.logIsFull) {
-        this.clientsFirst = true;
+        // The clients had their turn before the parent: now it is the parent's again.
+        this.clientsFirst = !parentWaits;
         this.turn = rules.nextTurn(client - 1, clients);
         observer.transition('log full');
         return pace.batchEntries - room;
@@ -126,7 +128,11 @@ export class Leader {
     let taken = 0;
     while (taken < this.member.edges.pace.parentEntries) {
       const words = parent.next(proposed.nextFromParent);
-      if (words === 0 || !this.append(parent.window, parent.position, words, PARENT, 0)) break;
+      const { position } = parent;
+      if (words === 0 || !this.append(parent.window, position, words, PARENT, 0)) break;
+      // Whoever thinks it decided may overwrite the message while we copy it.
+      if (!parent.stillHolds(proposed.nextFromParent, position, words)) break;
+      this.keep(words);
       parent.taken(words);
       taken++;
     }
@@ -142,13 +148,15 @@ export class Leader {
       if (words === 0) break;
       const position = proposed.nextPosition[client]!;
       if (!this.append(inbox.window, position, words, client, (position + words) | 0)) break;
+      if (inbox.next(proposed) !== words) break;
+      this.keep(words);
       taken++;
     }
     if (inbox.isNudged()) member.replies.sendAgain(client, inbox.session);
     return taken;
   }
 
-  /** Put one message behind the log's end; false if the log is full. */
+  /** Copy one message behind the log's end; false if the log is full. It is an entry only once kept. */
   private append(from: Window, position: number, words: number, source: number, next: number): boolean {
     const { replication, proposed } = this;
     const messageWords = words - FRAME_WORDS;
@@ -157,15 +165,21 @@ export class Leader {
       this.logIsFull = true;
       return false;
     }
-    const { ring, nextBody: body, endPosition } = replication;
+    const { ring, nextBody: body } = replication;
     const number = source === PARENT ? proposed.nextFromParent : proposed.nextNumber[source]!;
     ring.words[ring.at + ((body + ENTRY.source) & ring.mask)] = source;
     ring.words[ring.at + ((body + ENTRY.number) & ring.mask)] = number | 0;
     ring.words[ring.at + ((body + ENTRY.nextPosition) & ring.mask)] = next;
     copyWords(from, position + HEAD_WORDS, ring, body + ENTRY.message, messageWords);
-    replication.append(bodyWords);
-    proposed.note(ring, endPosition, this.member.layout.sizes.origin);
     return true;
+  }
+
+  /** The message that was copied last is whole: it is the log's next entry. */
+  private keep(words: number): void {
+    const { replication } = this;
+    const { endPosition } = replication;
+    replication.append(words - FRAME_WORDS + ENTRY.message);
+    this.proposed.note(replication.ring, endPosition, this.member.layout.sizes.origin);
   }
 
   /** Write the new entries into every member's log: one write each, nobody is waited for. */
@@ -250,17 +264,20 @@ export class Leader {
 
   private truncationLimit(): number {
     const { member, rows, deliveredBy, replication } = this;
-    let liveMinimum = member.nextToDeliver;
+    let liveMinimum = keptFrom(member.nextToDeliver, member.holdAt);
     for (let other = 0; other < member.replicas; other++) {
       if (other === member.index) {
         deliveredBy[other] = member.nextToDeliver;
         continue;
       }
       const peer = rows.peer(other);
-      deliveredBy[other] = peer.delivered;
-      // A member that fetches a snapshot will need the log from there; one that is left behind needs none.
-      const needs = Math.max(peer.delivered, peer.holdAt);
-      if (rows.isLive(other) && needs >= replication.baseIndex) liveMinimum = Math.min(liveMinimum, needs);
+      // What an earlier life delivered is forgotten.
+      const isOldNews = replication.lifeOf(other) > peer.incarnation;
+      deliveredBy[other] = isOldNews ? member.layout.sizes.origin : peer.delivered;
+      if (!rows.isLive(other)) continue;
+      // Whoever fetches a snapshot will need the log from there; who is left behind needs none.
+      const needs = keptFrom(deliveredBy[other]!, peer.holdAt);
+      if (needs >= replication.baseIndex) liveMinimum = Math.min(liveMinimum, needs);
     }
     deliveredBy.sort();
     const deliveredByQuorum = deliveredBy[member.replicas - member.quorum]!;
@@ -271,4 +288,9 @@ export class Leader {
     const feed = this.feeds[place]!;
     feed.onWriteFailed(process - this.member.layout.replicaProcess(feed.child, 0));
   }
+}
+
+/** From where a member needs the log: what it has delivered, or an older snapshot that it is serving. */
+function keptFrom(delivered: number, holdAt: number): number {
+  return holdAt === 0 ? delivered : Math.min(delivered, holdAt);
 }

@@ -5,8 +5,8 @@
  * An entry has the same index and the same ring position in every log that contains it, whoever
  * leads, so a reader keeps its place across leader changes.
  *
- * Invariants: only the owner of the permitted ballot's writes count here. All entries of a ring
- * carry its marker's ballot. Once non-empty, a log never drops its last entry; that is why one word,
+ * Invariants: only writes of the permitted ballot's owner count here. All entries of a ring carry its
+ * marker's ballot. A marker meant for an earlier life of this member is none. Once non-empty, a log never drops its last entry; that is why one word,
  * `base`, is enough to find its start.
  */
 import {
@@ -15,7 +15,7 @@ import {
   RINGS_PER_WRITER,
 } from '../memory/layout.js';
 import { type Window, extend, numberAt, wordsOf } from '../memory/window.js';
-import { NO_BALLOT } from './ballot.js';
+import { NO_BALLOT, ballotOf, guardOf, isOfLife } from './ballot.js';
 
 export class LogRing implements Window {
   readonly at: number;
@@ -35,13 +35,17 @@ export class LogRing implements Window {
     this.entryWordsMax = layout.entryWordsMax;
   }
 
-  /** The ballot under which this ring became a member's log; 0 while it is being written. */
+  /** Ballot and life under which this ring became its member's log; 0 while it is being written. */
   get marker(): number {
     return this.words[this.control + LOG_CONTROL.marker]!;
   }
 
-  set marker(ballot: number) {
-    this.words[this.control + LOG_CONTROL.marker] = ballot;
+  set marker(guard: number) {
+    this.words[this.control + LOG_CONTROL.marker] = guard;
+  }
+
+  get ballot(): number {
+    return ballotOf(this.marker);
   }
 
   /** Position of the oldest entry. */
@@ -60,15 +64,6 @@ export class LogRing implements Window {
 
   set decided(index: number) {
     this.words[this.control + LOG_CONTROL.decided] = index;
-  }
-
-  /** The life of this member for which the ring was written; a log meant for an earlier one is none. */
-  get incarnation(): number {
-    return this.words[this.control + LOG_CONTROL.incarnation]!;
-  }
-
-  set incarnation(incarnation: number) {
-    this.words[this.control + LOG_CONTROL.incarnation] = incarnation;
   }
 
   /** Words of entry `index` if it stands whole at `position` under `ballot`, else 0. */
@@ -121,9 +116,10 @@ export class Log {
   /** The ring that holds `writer`'s log under `ballot`, once its marker stands. */
   under(ballot: number, writer: number): LogRing | undefined {
     if (ballot === NO_BALLOT) return undefined;
+    const marker = guardOf(ballot, this.incarnation);
     for (let ring = 0; ring < RINGS_PER_WRITER; ring++) {
       const candidate = this.ring(writer, ring);
-      if (candidate.marker === ballot && candidate.incarnation === this.incarnation) return candidate;
+      if (candidate.marker === marker) return candidate;
     }
     return undefined;
   }
@@ -132,7 +128,7 @@ export class Log {
   current(): LogRing | undefined {
     let current: LogRing | undefined;
     for (const ring of this.rings) {
-      if (ring.incarnation !== this.incarnation) continue;
+      if (!isOfLife(ring.marker, this.incarnation)) continue;
       if (ring.marker > (current?.marker ?? NO_BALLOT)) current = ring;
     }
     return current;
@@ -140,16 +136,24 @@ export class Log {
 
   /** From `ring`'s base to the end of what stands whole; `near` is any index close to it. */
   extentOf(ring: LogRing | undefined, near: number): Extent {
+    if (ring === undefined) return noExtent(this.layout.sizes.origin);
+    for (;;) {
+      const { base } = ring;
+      const extent = this.walk(ring, base, near);
+      // A deposed leader's late write may drop and overwrite entries under our eyes.
+      if (ring.base === base) return extent;
+    }
+  }
+
+  private walk(ring: LogRing, base: number, near: number): Extent {
     const extent = noExtent(this.layout.sizes.origin);
-    if (ring === undefined) return extent;
-    extent.ballot = ring.marker;
+    extent.ballot = ring.ballot;
     extent.writer = ring.writer;
     extent.ring = ring.ring;
-    extent.basePosition = ring.base;
-    extent.endPosition = ring.base;
+    extent.basePosition = base;
+    extent.endPosition = base;
     // Only a log that was never written to has no entry at its base; it starts at the origin.
-    const first = extend(near, numberAt(ring, ring.base));
-    for (let index = first; ; index++) {
+    for (let index = extend(near, numberAt(ring, base)); ; index++) {
       const words = ring.entryWords(extent.endPosition, extent.ballot, index);
       if (words === 0) return extent;
       extent.endPosition = (extent.endPosition + words) | 0;

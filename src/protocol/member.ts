@@ -1,13 +1,13 @@
 /**
  * What all parts of one replica share: who it is, what it has promised, and how far it has delivered.
  *
- * Invariants: `promised` never goes back and equals the memory's permission, except while the
- * replica recovers (then it is RETIRED). `nextToDeliver` never goes back.
+ * Invariants: `promised` never goes back and is what the memory permits, except while the replica
+ * recovers (then that is RETIRED). `nextToDeliver` never goes back.
  */
 import { RETIRED } from '../memory/contract.js';
 import type { Layout } from '../memory/layout.js';
 import { assert } from './assert.js';
-import { NO_BALLOT, memberOf } from './ballot.js';
+import { NO_BALLOT, guardOf, memberOf } from './ballot.js';
 import { Counters } from './counters.js';
 import type { Edges } from './edges.js';
 import { type Extent, Log } from './log.js';
@@ -50,8 +50,10 @@ export class Member {
   readonly proposed: Counters;
   /** How many messages this group has delivered to the application. */
   deliveries = 0;
-  /** Index of a snapshot that is being fetched, so that the leader keeps the log from there. */
+  /** Index of a snapshot being fetched from us, so that the leader keeps the log from there; 0 if none. */
   holdAt = 0;
+  /** The furthest that any member of the group is known to have delivered. */
+  horizon: number;
 
   constructor(
     identity: Identity,
@@ -69,6 +71,7 @@ export class Member {
     this.log = new Log(memory.own, layout, identity.incarnation);
     this.nextToDeliver = layout.sizes.origin;
     this.nextPosition = layout.sizes.origin | 0;
+    this.horizon = layout.sizes.origin;
     this.delivered = this.newCounters();
     this.proposed = this.newCounters();
     this.replies = new Replies(this);
@@ -88,7 +91,7 @@ export class Member {
     assert(ballot > this.promised, 'a promise is never given to a lower ballot');
     this.promised = ballot;
     this.promisedIncarnation = incarnation;
-    this.edges.rules.permit(this.edges.memory, ballot);
+    this.edges.memory.permit(guardOf(ballot, this.incarnation));
   }
 
   get promisedMember(): number {
@@ -97,6 +100,6 @@ export class Member {
 
   /** This member's log and how far it reaches. Only meaningful after a promise. */
   sealLog(): Extent {
-    return this.log.extentOf(this.edges.rules.sealedLog(this), this.nextToDeliver);
+    return this.log.extentOf(this.edges.rules.sealedLog(this), this.horizon);
   }
 }

@@ -3,7 +3,7 @@
  * work and returns how much it was; it never waits. Whoever runs it calls it again and again.
  */
 import { OPEN, type Outcome } from '../memory/contract.js';
-import { NO_BALLOT } from './ballot.js';
+import { NO_BALLOT, ballotOf } from './ballot.js';
 import { Delivering } from './delivery.js';
 import type { Application, Edges } from './edges.js';
 import { Follower } from './follower.js';
@@ -38,7 +38,7 @@ export class Replica {
     const delivering = new Delivering(member, application);
     this.member = member;
     this.rows = rows;
-    this.grants = new Grants(member, () => rows.publish());
+    this.grants = new Grants(member, rows);
     this.snapshots = new Snapshots(member, rows, application);
     this.replication = new Replication(member);
     const requests = new Requests(member);
@@ -53,15 +53,16 @@ export class Replica {
   }
 
   doWork(nowUs: number): number {
+    this.rows.wake(nowUs);
     let work = this.pollCompletions(nowUs);
     const leads = this.role === 'leader';
-    this.rows.read(nowUs, leads && this.leader.isPressed(), leads);
+    this.rows.read(leads && this.leader.isPressed(), leads);
     if (this.role === 'recovering') {
       this.recovery!.step(nowUs);
       if (this.member.normal) this.role = 'follower';
     } else {
       work += this.grants.answerRequests();
-      work += this.snapshots.serve();
+      work += this.snapshots.serve(nowUs);
       if (this.role === 'leader') work += this.leadOn(nowUs);
       else if (this.role === 'candidate') work += this.takeOver(nowUs);
       else work += this.follow(nowUs);
@@ -116,6 +117,7 @@ export class Replica {
   private becomeFollower(nowUs: number): void {
     this.rows.ledBallot = NO_BALLOT;
     this.role = 'follower';
+    this.snapshots.abandon();
     this.follower.backOff(nowUs);
   }
 
@@ -128,7 +130,7 @@ export class Replica {
     if (!member.edges.rules.outbids(this.writeWasRefused)) return false;
     const highest = rows.highestPromise();
     if (highest > replication.ballot) return !rows.isPursued(highest);
-    return this.takeover.hasBrokenMember();
+    return this.takeover.needsNewBallot();
   }
 
   private pollCompletions(nowUs: number): number {
@@ -149,7 +151,7 @@ export class Replica {
         case KIND.marker:
         case KIND.control:
           // Completions of an earlier ballot never count.
-          if (guard !== OPEN && guard !== this.replication.ballot) break;
+          if (guard !== OPEN && ballotOf(guard) !== this.takeover.ballot) break;
           if (!this.replication.onWritten(other, kind, value, ok)) this.onMemberLost(other, outcome);
           break;
         case KIND.feed:

@@ -10,7 +10,8 @@
  * posted at once and nobody is waited for (H16).
  */
 import { LOG_CONTROL } from '../memory/layout.js';
-import { FRAME_WORDS, HEAD_WORDS, copyWords, extend, numberAt, seal, word } from '../memory/window.js';
+import { FRAME_WORDS, HEAD_WORDS, copyWords, seal, word } from '../memory/window.js';
+import { guardOf } from './ballot.js';
 import type { Extent, LogRing } from './log.js';
 import type { Member } from './member.js';
 import { KIND, tagOf } from './tags.js';
@@ -22,6 +23,8 @@ interface Copy {
   phase: Phase;
   /** Counts how often it was brought up, so that completions of an earlier life are not taken for this one's. */
   admission: number;
+  /** The life that granted it. */
+  incarnation: number;
   ring: number;
   sentIndex: number;
   sentPosition: number;
@@ -60,6 +63,7 @@ export class Replication {
       this.copies.push({
         phase: 'absent',
         admission: 0,
+        incarnation: 0,
         ring: 0,
         sentIndex: 0,
         sentPosition: 0,
@@ -90,9 +94,8 @@ export class Replication {
       this.endIndex++;
     }
     ring.base = adopted.basePosition;
-    ring.incarnation = this.member.incarnation;
     ring.decided = this.decided | 0;
-    ring.marker = ballot;
+    ring.marker = guardOf(ballot, this.member.incarnation);
   }
 
   /** Bring up a member that granted us its log, in a ring that spares its current one (H22). */
@@ -101,6 +104,7 @@ export class Replication {
     const copy = this.copies[other]!;
     copy.phase = 'installing';
     copy.admission++;
+    copy.incarnation = incarnation;
     copy.ring = rules.spareRing(log, this.member.index);
     copy.heldIndex = this.baseIndex;
     copy.toldDecided = this.decided;
@@ -110,10 +114,9 @@ export class Replication {
     this.control[LOG_CONTROL.marker] = 0;
     this.control[LOG_CONTROL.base] = this.ring.base;
     this.control[LOG_CONTROL.decided] = this.decided | 0;
-    this.control[LOG_CONTROL.incarnation] = incarnation;
     this.writeControl(other, LOG_CONTROL.marker, LOG_CONTROL.words, KIND.control);
     this.send(other);
-    this.control[LOG_CONTROL.marker] = this.ballot;
+    this.control[LOG_CONTROL.marker] = guardOf(this.ballot, incarnation);
     this.writeControl(other, LOG_CONTROL.marker, 1, KIND.marker);
   }
 
@@ -158,7 +161,7 @@ export class Replication {
     const { memory, layout, rules } = this.member.edges;
     const peer = this.member.processOf(other);
     const to = layout.logRing(this.member.index, copy.ring);
-    const guard = rules.logGuard(this.ballot);
+    const guard = rules.logGuard(this.ballot, copy.incarnation);
     const start = copy.sentPosition & this.ring.mask;
     const untilWrap = Math.min(count, this.ringWords - start);
     const tag = copyTag(KIND.entries, copy, this.endIndex);
@@ -178,7 +181,7 @@ export class Replication {
     const { memory, layout, rules } = this.member.edges;
     const copy = this.copies[other]!;
     const to = layout.logControl(this.member.index, copy.ring) + field;
-    const guard = rules.logGuard(this.ballot);
+    const guard = rules.logGuard(this.ballot, copy.incarnation);
     const tag = copyTag(kind, copy, 0);
     memory.write(this.member.processOf(other), to, this.control, field, count, guard, tag);
   }
@@ -194,6 +197,12 @@ export class Replication {
     if (kind === KIND.entries) copy.heldIndex = Math.floor(value / ADMISSIONS);
     else if (kind === KIND.marker) copy.phase = 'standing';
     return true;
+  }
+
+  /** The life of a member whose copy we keep; 0 if we keep none. */
+  lifeOf(other: number): number {
+    const copy = this.copies[other]!;
+    return copy.phase === 'absent' ? 0 : copy.incarnation;
   }
 
   /** How many members, ourselves included, have our log as theirs. */
@@ -246,11 +255,6 @@ export class Replication {
       if (this.copies[other]!.phase === 'absent') continue;
       this.writeControl(other, LOG_CONTROL.base, 1, KIND.control);
     }
-  }
-
-  /** The index of the entry at `position` of our log. */
-  indexAt(position: number): number {
-    return extend(this.endIndex, numberAt(this.ring, position));
   }
 
   wordsAt(position: number): number {

@@ -19,20 +19,11 @@ import {
 import { NO_BALLOT, memberOf } from './ballot.js';
 import type { Member } from './member.js';
 import { KIND, tagOf } from './tags.js';
+import { readWide, writeWide } from './wide.js';
 
 const RECORD_WORDS = ROW.words + FRAME_WORDS;
-const WIDE = 4294967296;
 const PATIENCE_GROWTH_MAX = 16;
 const PATIENCE_DECAY_SHIFT = 6;
-
-export function readWide(words: Int32Array, at: number): number {
-  return words[at + 1]! * WIDE + (words[at]! >>> 0);
-}
-
-export function writeWide(words: Int32Array, at: number, value: number): void {
-  words[at] = value | 0;
-  words[at + 1] = Math.floor(value / WIDE);
-}
 
 /** What is known of another replica. */
 export class Peer {
@@ -90,11 +81,14 @@ export class Peer {
     if (incarnation < this.incarnation) return false;
     const heartbeat = words[HEAD_WORDS + ROW.heartbeat]!;
     if (incarnation !== this.incarnation || heartbeat !== this.heartbeat) this.beat(nowUs);
+    const isSameLife = incarnation === this.incarnation;
     this.seen = true;
     this.incarnation = incarnation;
     this.heartbeat = heartbeat;
     this.normal = words[HEAD_WORDS + ROW.state] === ROW_STATE.normal;
-    this.promised = words[HEAD_WORDS + ROW.promised]!;
+    // In one life promises never go back: a lower one was read before we heard of the higher.
+    const promised = words[HEAD_WORDS + ROW.promised]!;
+    this.promised = isSameLife ? Math.max(this.promised, promised) : promised;
     this.logBallot = words[HEAD_WORDS + ROW.logBallot]!;
     this.ledBallot = words[HEAD_WORDS + ROW.ledBallot]!;
     this.delivered = readWide(words, HEAD_WORDS + ROW.delivered);
@@ -193,16 +187,23 @@ export class Rows {
     return trusted;
   }
 
-  /** While we did not run we could not have seen anybody's heartbeat: that time does not count. */
-  private forgive(sleptUs: number): void {
-    if (sleptUs <= this.member.edges.timing.heartbeatUs) return;
-    for (const peer of this.peers) peer.lastBeatUs += sleptUs;
+  /** A step begins. While we did not run we could not have seen a heartbeat: that time does not count. */
+  wake(nowUs: number): void {
+    const missedUs = nowUs - this.nowUs - this.member.edges.timing.heartbeatUs;
+    this.nowUs = nowUs;
+    if (missedUs <= 0) return;
+    for (const peer of this.peers) peer.lastBeatUs = Math.min(peer.lastBeatUs + missedUs, nowUs);
+  }
+
+  /** A member asked to lead: it has promised itself that ballot, whatever its row said last. */
+  heardRequest(member: number, ballot: number, incarnation: number): void {
+    const peer = this.peer(member);
+    if (incarnation >= peer.incarnation) peer.promised = Math.max(peer.promised, ballot);
   }
 
   /** Read the rows that are due; with `urgent`, all that are not being read. */
-  read(nowUs: number, urgent: boolean, withChildren: boolean): void {
-    this.forgive(nowUs - this.nowUs);
-    this.nowUs = nowUs;
+  read(urgent: boolean, withChildren: boolean): void {
+    const { nowUs } = this;
     const { layout, memory, timing } = this.member.edges;
     const count = withChildren ? this.peers.length : this.member.replicas;
     for (let place = 0; place < count; place++) {
@@ -220,7 +221,8 @@ export class Rows {
   onRead(place: number, ok: boolean, nowUs: number): void {
     const peer = this.peers[place]!;
     peer.reading = false;
-    if (ok) peer.accept(nowUs);
+    if (!ok || !peer.accept(nowUs) || place >= this.member.replicas) return;
+    this.member.horizon = Math.max(this.member.horizon, peer.delivered);
   }
 
   /** Make the world see this member as it is now. Must precede any grant that tells of it. */

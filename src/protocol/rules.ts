@@ -3,9 +3,8 @@
  * named by what it decides. Production has exactly this class. The simulator also has broken ones
  * (`sim/holes.ts`), to show that it would notice; see docs/paper-errata.md.
  */
-import type { Memory } from '../memory/contract.js';
 import { type Window, wordsOf } from '../memory/window.js';
-import { makeBallot } from './ballot.js';
+import { guardOf, makeBallot } from './ballot.js';
 import type { Counters } from './counters.js';
 import { decidedIndex } from './delivery.js';
 import type { Extent, LogRing } from './log.js';
@@ -44,11 +43,6 @@ export class Rules {
   /** A request stays where it is; its reader remembers having seen it (H9, H10). */
   requestRead(_member: Member, _slot: SlotReader): void {}
 
-  /** A grant makes its holder the only writer (H11). */
-  permit(memory: Memory, ballot: number): void {
-    memory.permit(ballot);
-  }
-
   /** What a member seals is what stands in its memory after the promise (H23). */
   sealedLog(member: Member): LogRing | undefined {
     return member.log.current();
@@ -76,9 +70,9 @@ export class Rules {
 
   // --- replicating ---------------------------------------------------------------------------
 
-  /** A leader's write counts only while its ballot is permitted (H11, H12). */
-  logGuard(ballot: number): number {
-    return ballot;
+  /** A leader's write counts only while its ballot is permitted, by the life that granted it (H11, H12). */
+  logGuard(ballot: number, incarnation: number): number {
+    return guardOf(ballot, incarnation);
   }
 
   /** A member that promises somebody else leads no longer (H12). */

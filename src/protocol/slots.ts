@@ -8,34 +8,44 @@ import {
   HEAD_WORDS,
   UNWRAPPED,
   type Window,
+  copyWords,
   epochAt,
   numberAt,
   seal,
+  word,
   wordsOf,
 } from '../memory/window.js';
 import { KIND } from './tags.js';
+import { readWide } from './wide.js';
 
 export class SlotReader {
-  private readonly window: Window;
-  private readonly wordsMax: number;
+  private readonly slot: Window;
+  /** The record as it was when it was polled: what stands in the slot may change at any time. */
+  readonly copy: Int32Array;
+  private readonly copied: Window;
   private seenEpoch = 0;
   private seenNumber = 0;
 
   constructor(
-    private readonly words: Int32Array,
+    words: Int32Array,
     readonly at: number,
     bodyWordsMax: number,
   ) {
-    this.window = { words, at, mask: UNWRAPPED };
-    this.wordsMax = bodyWordsMax + FRAME_WORDS;
+    this.slot = { words, at, mask: UNWRAPPED };
+    this.copy = new Int32Array(bodyWordsMax + FRAME_WORDS);
+    this.copied = { words: this.copy, at: 0, mask: UNWRAPPED };
   }
 
   /** True once for every record that stands here whole. */
   poll(): boolean {
-    const epoch = epochAt(this.window, 0);
-    const number = numberAt(this.window, 0);
+    const { slot, copied, copy } = this;
+    const epoch = epochAt(slot, 0);
+    const number = numberAt(slot, 0);
     if (epoch === this.seenEpoch && number === this.seenNumber) return false;
-    if (wordsOf(this.window, 0, epoch, number, this.wordsMax) === 0) return false;
+    const words = word(slot, 0);
+    if (words < FRAME_WORDS || words > copy.length) return false;
+    copyWords(slot, 0, copied, 0, words);
+    if (wordsOf(copied, 0, epoch, number, copy.length) === 0) return false;
     this.seenEpoch = epoch;
     this.seenNumber = number;
     return true;
@@ -52,12 +62,11 @@ export class SlotReader {
   }
 
   body(field: number): number {
-    return this.words[this.at + HEAD_WORDS + field]!;
+    return this.copy[HEAD_WORDS + field]!;
   }
 
-  /** Offset of the body in the region. */
-  get bodyAt(): number {
-    return this.at + HEAD_WORDS;
+  wide(field: number): number {
+    return readWide(this.copy, HEAD_WORDS + field);
   }
 }
 

@@ -7,17 +7,20 @@
  * delivered; the group does not stop for it.
  */
 import { CHUNK, SNAPSHOT_REQUEST } from '../memory/layout.js';
+import { HEAD_WORDS } from '../memory/window.js';
 import { assert } from './assert.js';
 import type { Application } from './edges.js';
 import type { Member } from './member.js';
-import { type Rows, readWide, writeWide } from './rows.js';
+import type { Rows } from './rows.js';
 import { SlotReader, SlotWriter } from './slots.js';
+import { readWide, writeWide } from './wide.js';
 
 interface Served {
   nonce: number;
   incarnation: number;
   index: number;
   words: Int32Array;
+  askedUs: number;
 }
 
 export class Snapshots {
@@ -35,6 +38,7 @@ export class Snapshots {
   private wanted = 0;
   private received: Int32Array | undefined;
   private receivedIndex = 0;
+  private sourceIncarnation = 0;
   private askedUs = 0;
 
   constructor(
@@ -54,8 +58,8 @@ export class Snapshots {
     }
   }
 
-  /** Answer those who ask. */
-  serve(): number {
+  /** Answer those who ask, and hold the log for them. */
+  serve(nowUs: number): number {
     let work = 0;
     for (let other = 0; other < this.requestSlots.length; other++) {
       const slot = this.requestSlots[other]!;
@@ -68,13 +72,32 @@ export class Snapshots {
           incarnation: slot.epoch,
           index: this.member.nextToDeliver,
           words: this.take(),
+          askedUs: nowUs,
         };
         this.member.edges.observer.transition('snapshot served');
       }
+      this.served[other]!.askedUs = nowUs;
       this.sendChunk(other, slot.body(SNAPSHOT_REQUEST.chunk));
       work++;
     }
+    this.member.holdAt = this.oldestServed(nowUs);
     return work;
+  }
+
+  /**
+   * The oldest snapshot that somebody is still fetching, or 0. The leader keeps the log from there:
+   * it can't have dropped it yet, because we had delivered no more when the snapshot was taken.
+   */
+  private oldestServed(nowUs: number): number {
+    const patienceUs = this.member.edges.timing.suspectAfterUs * 4;
+    let oldest = 0;
+    for (let other = 0; other < this.served.length; other++) {
+      const served = this.served[other];
+      if (served === undefined || nowUs - served.askedUs > patienceUs) continue;
+      if (this.rows.peer(other).delivered >= served.index) continue;
+      oldest = oldest === 0 ? served.index : Math.min(oldest, served.index);
+    }
+    return oldest;
   }
 
   private sendChunk(other: number, chunk: number): void {
@@ -111,7 +134,6 @@ export class Snapshots {
   abandon(): void {
     this.fetching = false;
     this.received = undefined;
-    this.member.holdAt = 0;
   }
 
   /** Pick the next live member to fetch from. */
@@ -135,7 +157,9 @@ export class Snapshots {
     return (
       slot.body(CHUNK.fetcherIncarnation) === this.member.incarnation &&
       slot.body(CHUNK.nonce) === this.nonce &&
-      slot.body(CHUNK.chunk) === this.wanted
+      slot.body(CHUNK.chunk) === this.wanted &&
+      // All chunks must be of one snapshot: a server that restarts takes another.
+      (this.received === undefined || slot.epoch === this.sourceIncarnation)
     );
   }
 
@@ -151,26 +175,22 @@ export class Snapshots {
   }
 
   private accept(slot: SlotReader): void {
-    const { own } = this.member.edges.memory;
     const { chunkWords } = this.member.layout;
     const total = slot.body(CHUNK.totalWords);
     if (this.received === undefined) {
       this.received = new Int32Array(total);
-      this.receivedIndex = readWide(own, slot.bodyAt + CHUNK.index);
-      this.member.holdAt = this.receivedIndex;
+      this.receivedIndex = slot.wide(CHUNK.index);
+      this.sourceIncarnation = slot.epoch;
     }
     const start = this.wanted * chunkWords;
     const count = Math.min(chunkWords, total - start);
-    const data = slot.bodyAt + CHUNK.data;
-    this.received.set(own.subarray(data, data + count), start);
+    const data = HEAD_WORDS + CHUNK.data;
+    this.received.set(slot.copy.subarray(data, data + count), start);
     this.wanted++;
     if (start + count < total) return;
     const words = this.received;
-    const { source } = this;
-    this.fetching = false;
-    this.received = undefined;
-    if (this.receivedIndex > this.member.nextToDeliver) this.restore(words, source);
-    else this.member.holdAt = 0;
+    this.abandon();
+    if (this.receivedIndex > this.member.nextToDeliver) this.restore(words, this.source);
   }
 
   private take(): Int32Array {

@@ -17,7 +17,7 @@
  * Whenever this member promises somebody else, the attempt is over (H8).
  */
 import { LOG_CONTROL } from '../memory/layout.js';
-import { distance, extend, numberAt } from '../memory/window.js';
+import { copyWords, distance, extend, numberAt } from '../memory/window.js';
 import { assert } from './assert.js';
 import { NO_BALLOT, roundOf } from './ballot.js';
 import type { Answer, Requests } from './grants.js';
@@ -50,6 +50,8 @@ export class Takeover {
   private recheckedUs = 0;
 
   private memberLost = false;
+  /** A member promised this very ballot to an earlier life of ours. */
+  private ballotIsTaken = false;
 
   private adoptAttempt = 0;
   private adoptFrom = -1;
@@ -93,6 +95,7 @@ export class Takeover {
     };
     this.requests.start(this.ballot);
     this.memberLost = false;
+    this.ballotIsTaken = false;
     this.phase = 'acquireGrants';
     observer.transition('stood');
     this.step(nowUs);
@@ -119,7 +122,7 @@ export class Takeover {
     this.collectAnswers();
     if (this.phase === 'acquireGrants') this.acquireGrants(nowUs);
     if (this.phase === 'recheck') this.recheck(nowUs);
-    if (this.phase === 'adopt' && !this.rows.isLive(this.adoptFrom)) this.adoptionFailed();
+    if (this.phase === 'adopt' && !this.sourceStands()) this.adoptionFailed();
     if (this.phase === 'catchUp') this.catchUp(nowUs);
     if (this.phase !== 'install') return false;
     if (this.memberLost && this.replication.present() < member.quorum) this.refused(this.ballot);
@@ -227,11 +230,19 @@ export class Takeover {
     else this.readLog(from, log);
   }
 
+  /** Is the member whose log we are reading alive, in the life that granted it? */
+  private sourceStands(): boolean {
+    const { incarnation } = this.rows.peer(this.adoptFrom);
+    return this.rows.isLive(this.adoptFrom) && incarnation <= this.grants[this.adoptFrom]!.incarnation;
+  }
+
   private adoptOwn(sealed: Extent): void {
     const ring = this.member.log.ring(sealed.writer, sealed.ring);
-    const log = this.trimmed(sealed, ring, ring.base);
+    const count = distance(sealed.endPosition, sealed.basePosition);
+    copyWords(ring, sealed.basePosition, this.adopted, sealed.basePosition, count);
+    const log = this.trimmed(sealed, ring.base);
     assert(log !== undefined, 'what was sealed still stands, or was dropped from its start');
-    this.startReplication(ring, log);
+    this.startReplication(log);
     this.member.edges.observer.transition('adopted own log');
   }
 
@@ -265,9 +276,9 @@ export class Takeover {
       this.adoptedRow.incarnation === grant.incarnation &&
       this.adoptedRow.promised === this.ballot
     ) {
-      const log = this.trimmed(grant.log, this.adopted, this.adoptedBase[0]!);
+      const log = this.trimmed(grant.log, this.adoptedBase[0]!);
       if (log !== undefined) {
-        this.startReplication(this.adopted, log);
+        this.startReplication(log);
         this.member.edges.observer.transition('adopted a peer log');
         return;
       }
@@ -276,21 +287,21 @@ export class Takeover {
   }
 
   /**
-   * A sealed log from its base as it is now: a deposed leader's late writes may have dropped entries
+   * The copy of a sealed log from its base as it is after copying: a deposed leader's late writes may have dropped entries
    * after the seal. It could only drop what f+1 members have delivered and all children decided, so
    * starting later is right.
    */
-  private trimmed(sealed: Extent, ring: LogRing, basePosition: number): Extent | undefined {
+  private trimmed(sealed: Extent, basePosition: number): Extent | undefined {
     const log = { ...sealed };
     if (log.basePosition === log.endPosition) return log;
     if (distance(basePosition, log.basePosition) > 0) {
       log.basePosition = basePosition;
       this.member.edges.observer.transition('adopted log started later');
     }
-    let index = extend(log.endIndex, numberAt(ring, log.basePosition));
+    let index = extend(log.endIndex, numberAt(this.adopted, log.basePosition));
     let position = log.basePosition;
     while (index < log.endIndex) {
-      const words = ring.entryWords(position, log.ballot, index);
+      const words = this.adopted.entryWords(position, log.ballot, index);
       if (words === 0) return undefined;
       position = (position + words) | 0;
       index++;
@@ -305,17 +316,17 @@ export class Takeover {
     this.member.edges.observer.transition('adoption failed');
   }
 
-  private startReplication(source: LogRing, log: Extent): void {
+  private startReplication(log: Extent): void {
     const { member, replication } = this;
     const { rules } = member.edges;
     const ring = member.log.ring(member.index, rules.spareRing(this.grants[member.index]!.log, member.index));
     const isEmpty = log.basePosition === log.endPosition;
-    const baseIndex = isEmpty ? log.endIndex : extend(log.endIndex, numberAt(source, log.basePosition));
+    const baseIndex = isEmpty ? log.endIndex : extend(log.endIndex, numberAt(this.adopted, log.basePosition));
     assert(
       log.endIndex >= member.nextToDeliver,
       'the adopted log contains everything that this member has delivered',
     );
-    replication.start(this.ballot, ring, source, log, baseIndex);
+    replication.start(this.ballot, ring, this.adopted, log, baseIndex);
     this.phase = 'catchUp';
   }
 
@@ -332,7 +343,7 @@ export class Takeover {
   }
 
   /** Write our log into the ring that `other` named as spare. */
-  bringUp(other: number): void {
+  private bringUp(other: number): void {
     const { incarnation, log } = this.grants[other]!;
     this.replication.admit(other, incarnation, log);
   }
@@ -350,9 +361,10 @@ export class Takeover {
 
   /**
    * Is there a member that still follows us although we lost touch with it? What it holds is unknown,
-   * and a log is never installed twice under one ballot.
+   * and a log is never installed twice under one ballot. Or one that can't follow this ballot?
    */
-  hasBrokenMember(): boolean {
+  needsNewBallot(): boolean {
+    if (this.ballotIsTaken) return true;
     for (let other = 0; other < this.grants.length; other++) {
       const grant = this.grants[other];
       if (grant?.brokenAtHeartbeat === undefined) continue;
@@ -370,7 +382,12 @@ export class Takeover {
     for (;;) {
       const answer = this.requests.nextAnswer();
       if (answer === undefined) return admitted;
-      if (!answer.granted || !this.member.edges.rules.bringsUpLateMembers()) continue;
+      if (!answer.granted) {
+        this.highestSeen = Math.max(this.highestSeen, answer.promised);
+        if (answer.promised === this.ballot) this.ballotIsTaken = true;
+        continue;
+      }
+      if (!this.member.edges.rules.bringsUpLateMembers()) continue;
       const known = this.grants[answer.member];
       if (known !== undefined && known.incarnation === answer.incarnation) continue;
       this.grants[answer.member] = {

@@ -17,14 +17,15 @@ export class Incidents {
   private readonly armed: PlannedIncident[] = [];
   private readonly later: Later[] = [];
   private readonly f: number;
-  private readonly restarts: boolean;
+  private readonly strikesTwice: boolean;
   /** Leaders that sleep until somebody else has led for a short while. */
   private readonly sleepers = new Set<{ incident: PlannedIncident; host: ReplicaHost }>();
 
   constructor(private readonly world: World) {
     this.planned = [...world.plan.incidents];
-    this.restarts = this.planned.some(({ kind }) => kind === 'restart');
-    this.f = (world.plan.sizes.replicas - 1) >> 1;
+    const { replicas } = world.plan.sizes;
+    this.strikesTwice = replicas > 3 && this.planned.some(({ kind }) => kind === 'restart');
+    this.f = (replicas - 1) >> 1;
   }
 
   isOver(): boolean {
@@ -56,9 +57,10 @@ export class Incidents {
     const place = this.armed.findIndex(({ on, group }) => on === transition && group === host.group);
     if (place < 0 || host.afterStep !== undefined) return;
     const [incident] = this.armed.splice(place, 1) as [PlannedIncident];
-    const { graceUs } = incident;
-    if (graceUs === undefined) this.strike(incident, host);
-    else this.afterUs(graceUs, () => this.strike(incident, host));
+    const { graceUs, hitsLeader } = incident;
+    const strike = () => this.strike(incident, (hitsLeader && this.world.leaderOf(host.group)) || host);
+    if (graceUs === undefined) strike();
+    else this.afterUs(graceUs, strike);
   }
 
   private target(incident: PlannedIncident): ReplicaHost {
@@ -157,22 +159,23 @@ export class Incidents {
   }
 
   /**
-   * A candidate that reaches the members one after the other, and whose first granter restarts at
-   * once: grants of two lives, with a leader that goes on deciding in between (H24).
+   * A candidate whose requests reach the members one after the other, the leader last; its first
+   * granter restarts at once, and the leader, which goes on deciding meanwhile, pauses once enough
+   * others have granted: two ballots with one member's two lives (H24).
    */
   private stagger(incident: PlannedIncident, host: ReplicaHost): void {
+    const { random } = this.world;
     const leader = this.world.leaderOf(host.group);
+    if (leader === undefined || leader === host || !this.strikesTwice) return;
     const others = this.world.members(host.group).filter((peer) => peer !== host && peer !== leader);
-    if (leader !== undefined && leader !== host) others.push(leader);
-    others.forEach((peer, i) => {
-      const slownessUs = i === 0 ? 0 : 900 + 300 * i + this.world.random.below(100);
-      this.slowDown(host, peer, slownessUs);
-      this.afterUs(6000, () => this.slowDown(host, peer, 0));
+    [...others, leader].forEach((peer, i) => {
+      this.slowDown(host, peer, i === 0 ? 0 : peer === leader ? 6000 : 1500 + 30 * i + random.below(30));
+      this.afterUs(9000, () => this.slowDown(host, peer, 0));
     });
-    const { durationUs, on, ...rest } = incident;
-    if (this.restarts) {
-      this.armed.push({ ...rest, kind: 'restart', on: 'granted', graceUs: 30, durationUs: 20 });
-    }
+    const granted = { ...incident, on: 'granted' as const, durationUs: 20 };
+    this.armed.push({ ...granted, kind: 'restart', hitsLeader: false, graceUs: 30 });
+    const graceUs = 40 + random.below(80);
+    this.armed.push({ ...granted, kind: 'pause', hitsLeader: true, graceUs, durationUs: 9000 });
   }
 
   private slowLink(incident: PlannedIncident, host: ReplicaHost): void {
