@@ -196,7 +196,7 @@ export class Layout {
     this.messageWordsMax = MESSAGE.payload + wordsFor(sizes.payloadBytesMax);
     this.inboxRecordWordsMax = FRAME_WORDS + this.messageWordsMax;
     this.entryWordsMax = FRAME_WORDS + ENTRY.message + this.messageWordsMax;
-    // The log never drops its last entry, so it must hold that one and the next.
+    // The log never drops its last decided entry, so it must hold that one and the next.
     this.logWords = ringWords(sizes.logBytes, 2 * this.entryWordsMax);
     this.inboxWords = ringWords(sizes.inboxBytes, this.inboxRecordWordsMax);
     this.feedWords = ringWords(sizes.feedBytes, this.inboxRecordWordsMax);

@@ -231,13 +231,14 @@ export class Leader {
 
   /**
    * Drop entries that nobody needs: every live member has delivered them, f+1 members have whatever
-   * the detector says (H25), and every child concerned has decided them. The last entry stays.
+   * the detector says (H25), and every child concerned has decided them.
    */
   private truncate(): void {
     if (!this.isPressed()) return;
     const { replication, baseTo } = this;
     const { overlay, observer } = this.member.edges;
-    const limit = Math.min(this.truncationLimit(), replication.endIndex - 1);
+    // The last decided entry stays: every log that can be adopted has it, so none is ever empty again.
+    const limit = Math.min(this.truncationLimit(), replication.decided - 1);
     let index = replication.baseIndex;
     let position = replication.ring.base;
     while (index < limit && this.isDecidedBelow(position)) {

@@ -6,7 +6,7 @@
  * leads, so a reader keeps its place across leader changes.
  *
  * Invariants: only writes of the permitted ballot's owner count here. All entries of a ring carry its
- * marker's ballot. A marker meant for an earlier life of this member is none. Once non-empty, a log never drops its last entry; that is why one word,
+ * marker's ballot. A marker meant for an earlier life of this member is none. Once it has one, a log never drops its last decided entry; that is why one word,
  * `base`, is enough to find its start.
  */
 import {

@@ -194,6 +194,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H24: {
     title: 'grants count as they come, even from a life that has ended',
+    options: { faults: ['restart', 'suspicion'], groups: 1, replicas: 5, clients: 5, messages: 1000 },
     open: (rules) => {
       rules.trustsGrantsAsTheyCome = () => true;
     },

@@ -76,8 +76,7 @@ export class Incidents {
       case 'pause':
         return this.pause(incident, host);
       case 'suspicion':
-        if (incident.afterPosts < 4) this.stagger(incident, host);
-        return this.stand(incident, [host]);
+        return this.stand(incident, [incident.afterPosts < 4 ? this.stagger(incident, host) : host]);
       case 'rivals': {
         const members = this.world.members(incident.group);
         const first = members.indexOf(host);
@@ -163,19 +162,23 @@ export class Incidents {
    * granter restarts at once, and the leader, which goes on deciding meanwhile, pauses once enough
    * others have granted: two ballots with one member's two lives (H24).
    */
-  private stagger(incident: PlannedIncident, host: ReplicaHost): void {
+  private stagger(incident: PlannedIncident, host: ReplicaHost): ReplicaHost {
     const { random } = this.world;
     const leader = this.world.leaderOf(host.group);
-    if (leader === undefined || leader === host || !this.strikesTwice) return;
-    const others = this.world.members(host.group).filter((peer) => peer !== host && peer !== leader);
+    if (leader === undefined || !this.strikesTwice) return host;
+    const followers = this.world.members(host.group).filter((peer) => peer !== leader);
+    const candidate = leader === host ? followers.shift()! : host;
+    const others = followers.filter((peer) => peer !== candidate);
     [...others, leader].forEach((peer, i) => {
-      this.slowDown(host, peer, i === 0 ? 0 : peer === leader ? 6000 : 1500 + 30 * i + random.below(30));
-      this.afterUs(9000, () => this.slowDown(host, peer, 0));
+      const slownessUs = i === 0 ? 0 : peer === leader ? 6000 : 1500 + 30 * i + random.below(30);
+      this.slowDown(candidate, peer, slownessUs);
+      this.afterUs(9000, () => this.slowDown(candidate, peer, 0));
     });
     const granted = { ...incident, on: 'granted' as const, durationUs: 20 };
     this.armed.push({ ...granted, kind: 'restart', hitsLeader: false, graceUs: 30 });
     const graceUs = 40 + random.below(80);
     this.armed.push({ ...granted, kind: 'pause', hitsLeader: true, graceUs, durationUs: 9000 });
+    return candidate;
   }
 
   private slowLink(incident: PlannedIncident, host: ReplicaHost): void {
