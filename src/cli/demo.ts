@@ -89,6 +89,7 @@ async function makePlan(): Promise<Plan> {
     isBursty: false,
     messageEveryUs: 12,
     singleGroupPercent: 40,
+    faults: new Set(),
     incidents: [
       {
         kind: 'crash',
@@ -98,6 +99,7 @@ async function makePlan(): Promise<Plan> {
         atUs: CRASH_AT_US,
         afterPosts: 1,
         durationUs: 0,
+        isAmbush: false,
       },
     ],
     holes: [],

@@ -137,6 +137,33 @@ class Agenda {
   }
 }
 
+/** Words on their way: copied into large blocks, which are gone once nothing on the way is in them. */
+class Store {
+  block = new Int32Array(0);
+  private used = 0;
+
+  /** Copy into `block`; returns where. */
+  copyIn(source: Int32Array, from: number, count: number): number {
+    if (this.used + count > this.block.length) {
+      this.block = new Int32Array(Math.max(STORE_BLOCK_WORDS, count));
+      this.used = 0;
+    }
+    const at = this.used;
+    this.used += count;
+    copy(source, from, this.block, at, count);
+    return at;
+  }
+}
+
+/** A loop for a few words, the engine's own copy for many: measured, the loop wins below this. */
+function copy(from: Int32Array, fromAt: number, to: Int32Array, toAt: number, count: number): void {
+  if (count > LOOP_WORDS_MAX) {
+    to.set(from.subarray(fromAt, fromAt + count), toAt);
+    return;
+  }
+  for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i]!;
+}
+
 /** One life of one process, as the memory contract shows it. */
 export class SimulatedMemory implements Memory {
   readonly own: Int32Array;
@@ -176,11 +203,19 @@ export class SimulatedMemory implements Memory {
     guard: number,
     tag: number,
   ): void {
-    const data = source.slice(from, from + count);
-    this.post(peer, newOperation(false, to, data, 0, count, guard, tag));
+    const { store } = this.fabric;
+    const at = store.copyIn(source, from, count);
+    this.post(peer, newOperation(false, to, store.block, at, count, guard, tag));
   }
 
-  read(peer: ProcessId, at: number, count: number, into: Int32Array, intoAt: number, tag: number): void {
+  read(
+    peer: ProcessId,
+    at: number,
+    count: number,
+    into: Int32Array,
+    intoAt: number,
+    tag: number,
+  ): void {
     this.post(peer, newOperation(true, at, into, intoAt, count, OPEN, tag));
   }
 
@@ -235,6 +270,7 @@ export class SimulatedMemory implements Memory {
 
 export class SimulatedFabric {
   nowUs = 0;
+  readonly store = new Store();
   private readonly memories: (SimulatedMemory | undefined)[];
   private readonly links: (Link | undefined)[];
   private readonly agenda = new Agenda();
@@ -328,14 +364,21 @@ export class SimulatedFabric {
     operations.forEach((operation, i) => {
       const isLast = i === operations.length - 1;
       const whole = operation.count;
-      operation.landsAtMost = isLast ? Math.max(operation.landed, this.chance.below(whole + 1)) : whole;
+      operation.landsAtMost = isLast
+        ? Math.max(operation.landed, this.chance.below(whole + 1))
+        : whole;
       operation.tag = NEVER_COMPLETES;
     });
     this.agenda.update(link);
   }
 
   post(from: ProcessId, to: ProcessId, operation: Operation): void {
-    if (this.memories[to] === undefined) return;
+    const target = this.memories[to];
+    if (target === undefined) return;
+    const { at, count } = operation;
+    if (at < 0 || count <= 0 || at + count > target.own.length) {
+      throw new RangeError(`words ${at} to ${at + count} are not in the region of process ${to}`);
+    }
     const link = this.link(from, to);
     const { delayUs, jitterUs } = this.weather;
     const delay = delayUs + link.slownessUs + (jitterUs > 0 ? this.chance.below(jitterUs + 1) : 0);
@@ -354,7 +397,8 @@ export class SimulatedFabric {
   runNext(): void {
     const link = this.agenda.first!;
     this.nowUs = link.nextUs;
-    if (link.operations.length > 0 && link.operations[0]!.arrivesUs <= this.nowUs) this.arrive(link);
+    if (link.operations.length > 0 && link.operations[0]!.arrivesUs <= this.nowUs)
+      this.arrive(link);
     this.handOver(link);
     this.agenda.update(link);
   }
@@ -395,7 +439,7 @@ export class SimulatedFabric {
     const { data, dataAt, at, landed } = operation;
     operation.landed += count;
     if (operation.isRead) {
-      data.set(target.own.subarray(at + landed, at + landed + count), dataAt + landed);
+      copy(target.own, at + landed, data, dataAt + landed, count);
       return;
     }
     // Revoked writes may leave their bytes behind, as in shared memory, until one of them is stopped, as by
@@ -406,7 +450,7 @@ export class SimulatedFabric {
       }
       if (link.stoppedGuard === operation.guard) return;
     }
-    target.own.set(data.subarray(landed, landed + count), at + landed);
+    copy(data, dataAt + landed, target.own, at + landed, count);
   }
 
   private complete(link: Link, operation: Operation, outcome: Outcome): void {
@@ -428,6 +472,8 @@ export class SimulatedFabric {
   }
 }
 
+const STORE_BLOCK_WORDS = 1 << 14;
+const LOOP_WORDS_MAX = 128;
 const PIECE_APART_US = 20;
 const LATE_COMPLETION_US = 300;
 const NEVER_COMPLETES = -1;
@@ -445,5 +491,16 @@ function newOperation(
   guard: number,
   tag: number,
 ): Operation {
-  return { isRead, at, data, dataAt, count, guard, tag, arrivesUs: 0, landed: 0, landsAtMost: count };
+  return {
+    isRead,
+    at,
+    data,
+    dataAt,
+    count,
+    guard,
+    tag,
+    arrivesUs: 0,
+    landed: 0,
+    landsAtMost: count,
+  };
 }

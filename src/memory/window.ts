@@ -49,8 +49,10 @@ export function tailOf(epoch: number, number: number): number {
 
 function checksum(window: Window, position: number, words: number): number {
   const { words: memory, at, mask } = window;
-  let hash = mix(mix(mix(0, words), memory[at + ((position + EPOCH) & mask)]!),
-    memory[at + ((position + NUMBER) & mask)]!);
+  let hash = mix(
+    mix(mix(0, words), memory[at + ((position + EPOCH) & mask)]!),
+    memory[at + ((position + NUMBER) & mask)]!,
+  );
   const start = at + ((position + HEAD_WORDS) & mask);
   const count = words - FRAME_WORDS;
   const untilWrap = mask === UNWRAPPED ? count : Math.min(count, at + mask + 1 - start);
@@ -123,4 +125,19 @@ export function extend(near: number, low: number): number {
 /** `a - b` for two positions modulo 2³². */
 export function distance(a: number, b: number): number {
   return (a - b) | 0;
+}
+
+/** Bytes into the words of a ring, little-endian, the last word filled up with zeros. */
+export function packBytes(bytes: Uint8Array, to: Window, position: number): void {
+  const { words, at, mask } = to;
+  const whole = bytes.length >> 2;
+  for (let i = 0; i < whole; i++) {
+    const b = i * 4;
+    words[at + ((position + i) & mask)] =
+      bytes[b]! | (bytes[b + 1]! << 8) | (bytes[b + 2]! << 16) | (bytes[b + 3]! << 24);
+  }
+  if (bytes.length % 4 === 0) return;
+  let last = 0;
+  for (let b = whole * 4; b < bytes.length; b++) last |= bytes[b]! << ((b & 3) * 8);
+  words[at + ((position + whole) & mask)] = last;
 }

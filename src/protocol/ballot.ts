@@ -21,7 +21,10 @@ export const NO_BALLOT = 0;
 
 export function makeBallot(round: number, member: number): number {
   const ballot = round * (1 << MEMBER_BITS) + member;
-  assert(round > 0 && ballot < BALLOT_END, 'ballots leave room for a life in a guard below RETIRED');
+  assert(
+    round > 0 && ballot < BALLOT_END,
+    'ballots leave room for a life in a guard below RETIRED',
+  );
   return ballot;
 }
 

@@ -15,15 +15,16 @@ import { INBOX_CONTROL, type Layout, MESSAGE, REPLY } from '../memory/layout.js'
 import {
   FRAME_WORDS,
   HEAD_WORDS,
+  packBytes,
+  seal,
   UNWRAPPED,
   type Window,
-  seal,
   word,
   wordsOf,
 } from '../memory/window.js';
 import { assert } from './assert.js';
 import type { Edges } from './edges.js';
-import { GROUPS_MAX, contains } from './overlay.js';
+import { contains, GROUPS_MAX } from './overlay.js';
 import { KIND } from './tags.js';
 
 /** A message that was offered and is not yet answered by all its destinations. */
@@ -101,7 +102,8 @@ export class Client {
     this.doorbells = new Int32Array(groups * replicas);
     this.replies = { words: memory.own, at: 0, mask: UNWRAPPED };
     this.replyBytes = new Uint8Array(memory.own.buffer, memory.own.byteOffset);
-    for (let slotNumber = callsMax - 1; slotNumber >= 0; slotNumber--) this.free.push(newCall(slotNumber));
+    for (let slotNumber = callsMax - 1; slotNumber >= 0; slotNumber--)
+      this.free.push(newCall(slotNumber));
   }
 
   /**
@@ -141,7 +143,9 @@ export class Client {
     if ((low | high) === 0) throw new RangeError('a message needs at least one destination group');
     for (let group = sizes.groups; group < GROUPS_MAX; group++) {
       if (contains(low, high, group)) {
-        throw new RangeError(`unknown destination group ${group}: there are groups 0 to ${sizes.groups - 1}`);
+        throw new RangeError(
+          `unknown destination group ${group}: there are groups 0 to ${sizes.groups - 1}`,
+        );
       }
     }
     if (payload.length > sizes.payloadBytesMax) {
@@ -279,7 +283,8 @@ export class Client {
     const { layout } = this.edges;
     this.replies.at = layout.reply(replica, call.slot);
     const { at } = this.replies;
-    if (wordsOf(this.replies, 0, this.session, call.number, layout.replySlotWords) === 0) return false;
+    if (wordsOf(this.replies, 0, this.session, call.number, layout.replySlotWords) === 0)
+      return false;
     if (word(this.replies, HEAD_WORDS + REPLY.entry) !== call.entry) return false;
     const start = (at + HEAD_WORDS + REPLY.payload) * 4;
     const bytes = word(this.replies, HEAD_WORDS + REPLY.bytes);
@@ -329,19 +334,4 @@ function newCall(slot: number): Call {
     words: 0,
     isOpen: false,
   };
-}
-
-/** Bytes into the words of a ring, little-endian, the last word filled up with zeros. */
-function packBytes(bytes: Uint8Array, to: Window, position: number): void {
-  const { words, at, mask } = to;
-  const whole = bytes.length >> 2;
-  for (let i = 0; i < whole; i++) {
-    const b = i * 4;
-    words[at + ((position + i) & mask)] =
-      bytes[b]! | (bytes[b + 1]! << 8) | (bytes[b + 2]! << 16) | (bytes[b + 3]! << 24);
-  }
-  if (bytes.length % 4 === 0) return;
-  let last = 0;
-  for (let b = whole * 4; b < bytes.length; b++) last |= bytes[b]! << ((b & 3) * 8);
-  words[at + ((position + whole) & mask)] = last;
 }

@@ -8,7 +8,7 @@
  * Invariant: an entry continues its source without a gap and without repeating.
  */
 import { ENTRY, MESSAGE, PARENT, type Sizes } from '../memory/layout.js';
-import { HEAD_WORDS, type Window, extend, word } from '../memory/window.js';
+import { extend, HEAD_WORDS, type Window, word } from '../memory/window.js';
 import { assert } from './assert.js';
 import type { Overlay } from './overlay.js';
 

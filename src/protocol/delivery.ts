@@ -3,7 +3,14 @@
  * followers do exactly the same here; only the leader also sends the replies.
  */
 import { ENTRY, MESSAGE } from '../memory/layout.js';
-import { HEAD_WORDS, UNWRAPPED, type Window, copyWords, distance, extend } from '../memory/window.js';
+import {
+  copyWords,
+  distance,
+  extend,
+  HEAD_WORDS,
+  UNWRAPPED,
+  type Window,
+} from '../memory/window.js';
 import type { Application, Delivery } from './edges.js';
 import type { LogRing } from './log.js';
 import type { Member } from './member.js';

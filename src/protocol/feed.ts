@@ -9,7 +9,7 @@
  */
 import { OPEN } from '../memory/contract.js';
 import { ENTRY, OLDEST } from '../memory/layout.js';
-import { FRAME_WORDS, HEAD_WORDS, type Window, copyWords, seal, word } from '../memory/window.js';
+import { copyWords, FRAME_WORDS, HEAD_WORDS, seal, type Window, word } from '../memory/window.js';
 import { goesTo } from './counters.js';
 import type { Member } from './member.js';
 import type { Replication } from './replication.js';

@@ -53,7 +53,14 @@ export class Requests {
     for (let other = 0; other < this.member.replicas; other++) {
       if (other === this.member.index || hasGranted(other)) continue;
       const peer = this.member.processOf(other);
-      this.writer.post(edges.memory, peer, to, REQUEST.words, this.member.incarnation, this.requests);
+      this.writer.post(
+        edges.memory,
+        peer,
+        to,
+        REQUEST.words,
+        this.member.incarnation,
+        this.requests,
+      );
     }
   }
 
@@ -118,7 +125,10 @@ export class Grants {
         this.rows.publish();
         this.grant(candidate, ballot, incarnation, this.member.sealLog());
         observer.transition('granted');
-      } else if (ballot === this.member.promised && incarnation === this.member.promisedIncarnation) {
+      } else if (
+        ballot === this.member.promised &&
+        incarnation === this.member.promisedIncarnation
+      ) {
         this.grant(candidate, ballot, incarnation, this.member.sealLog());
         observer.transition('answered again');
       } else {
@@ -156,6 +166,13 @@ export class Grants {
     writeWide(body, GRANT.endIndex, log.endIndex);
     const { memory, layout } = member.edges;
     const to = layout.leadGrant(member.index);
-    writer.post(memory, member.processOf(candidate), to, GRANT.words, member.incarnation, ++this.answers);
+    writer.post(
+      memory,
+      member.processOf(candidate),
+      to,
+      GRANT.words,
+      member.incarnation,
+      ++this.answers,
+    );
   }
 }

@@ -4,7 +4,7 @@
  * on exactly where this one stopped.
  */
 import { INBOX_CONTROL, OLDEST } from '../memory/layout.js';
-import { type Window, distance, extend } from '../memory/window.js';
+import { distance, extend, type Window } from '../memory/window.js';
 import type { Counters } from './counters.js';
 import type { Member } from './member.js';
 import { SlotReader } from './slots.js';
@@ -87,7 +87,13 @@ class FeedReader {
     const wordsMax = this.member.layout.inboxRecordWordsMax;
     if (this.oldest.poll()) this.restart(number);
     while (this.epoch !== 0) {
-      const words = rules.recordWords(this.window, this.position, this.epoch, this.number, wordsMax);
+      const words = rules.recordWords(
+        this.window,
+        this.position,
+        this.epoch,
+        this.number,
+        wordsMax,
+      );
       if (words === 0 || this.number > number) return 0;
       if (this.number === number) return words;
       // Decided already, or taken from another member's feed.
@@ -126,7 +132,8 @@ export class ParentInbox {
 
   constructor(member: Member) {
     if (member.edges.overlay.parent(member.group) < 0) return;
-    for (let other = 0; other < member.replicas; other++) this.feeds.push(new FeedReader(member, other));
+    for (let other = 0; other < member.replicas; other++)
+      this.feeds.push(new FeedReader(member, other));
   }
 
   rewind(): void {
@@ -161,4 +168,3 @@ export class ParentInbox {
     this.feeds[this.current]!.advance(words);
   }
 }
-

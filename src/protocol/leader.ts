@@ -9,7 +9,7 @@
  * Invariants: delivered ≤ decided ≤ end. Only decided entries are delivered or forwarded.
  */
 import { ENTRY, PARENT } from '../memory/layout.js';
-import { FRAME_WORDS, HEAD_WORDS, type Window, copyWords } from '../memory/window.js';
+import { copyWords, FRAME_WORDS, HEAD_WORDS, type Window } from '../memory/window.js';
 import { assert } from './assert.js';
 import { type Counters, goesTo } from './counters.js';
 import type { Delivering } from './delivery.js';
@@ -54,7 +54,12 @@ export class Leader {
     this.recoverCounters();
     const from = rules.forwardFrom(replication, member);
     this.feeds.forEach((feed, i) => {
-      feed.start(replication.ballot, from.index, from.position, this.numberToChildAt(from.index, i));
+      feed.start(
+        replication.ballot,
+        from.index,
+        from.position,
+        this.numberToChildAt(from.index, i),
+      );
     });
     this.parent.rewind();
     for (const inbox of this.clients) inbox.isNudged();
@@ -84,7 +89,9 @@ export class Leader {
   }
 
   private numberToChildAt(index: number, child: number): number {
-    return index === this.replication.baseIndex ? this.baseTo[child]! : this.member.delivered.nextTo[child]!;
+    return index === this.replication.baseIndex
+      ? this.baseTo[child]!
+      : this.member.delivered.nextTo[child]!;
   }
 
   /** One round of the data path. Returns how much was done. */
@@ -157,7 +164,13 @@ export class Leader {
   }
 
   /** Copy one message behind the log's end; false if the log is full. It is an entry only once kept. */
-  private append(from: Window, position: number, words: number, source: number, next: number): boolean {
+  private append(
+    from: Window,
+    position: number,
+    words: number,
+    source: number,
+    next: number,
+  ): boolean {
     const { replication, proposed } = this;
     const messageWords = words - FRAME_WORDS;
     const bodyWords = messageWords + ENTRY.message;
@@ -204,7 +217,12 @@ export class Leader {
 
   private deliver(): number {
     const { member, replication } = this;
-    const count = this.delivering.deliver(replication.ring, replication.ballot, replication.decided, true);
+    const count = this.delivering.deliver(
+      replication.ring,
+      replication.ballot,
+      replication.decided,
+      true,
+    );
     assert(
       member.nextToDeliver === replication.decided,
       'a leader delivers everything that is decided, and nothing else',

@@ -9,13 +9,9 @@
  * marker's ballot. A marker meant for an earlier life of this member is none. Once it has one, a log never drops its last decided entry; that is why one word,
  * `base`, is enough to find its start.
  */
-import {
-  LOG_CONTROL,
-  type Layout,
-  RINGS_PER_WRITER,
-} from '../memory/layout.js';
-import { type Window, extend, numberAt, wordsOf } from '../memory/window.js';
-import { NO_BALLOT, ballotOf, guardOf, isOfLife } from './ballot.js';
+import { type Layout, LOG_CONTROL, RINGS_PER_WRITER } from '../memory/layout.js';
+import { extend, numberAt, type Window, wordsOf } from '../memory/window.js';
+import { ballotOf, guardOf, isOfLife, NO_BALLOT } from './ballot.js';
 
 export class LogRing implements Window {
   readonly at: number;

@@ -7,7 +7,7 @@
 import { RETIRED } from '../memory/contract.js';
 import type { Layout } from '../memory/layout.js';
 import { assert } from './assert.js';
-import { NO_BALLOT, guardOf, memberOf } from './ballot.js';
+import { guardOf, memberOf, NO_BALLOT } from './ballot.js';
 import { Counters } from './counters.js';
 import type { Edges } from './edges.js';
 import { type Extent, Log } from './log.js';

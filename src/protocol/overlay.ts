@@ -124,7 +124,8 @@ const breadth = (groups: number): number[] =>
 
 export const SHAPES = {
   /** `[-1,0,1,1,2,2,3,3]`: a root above a binary tree. */
-  base: (groups: number) => Array.from({ length: groups }, (_, group) => (group === 0 ? -1 : group >> 1)),
+  base: (groups: number) =>
+    Array.from({ length: groups }, (_, group) => (group === 0 ? -1 : group >> 1)),
   /** Everybody directly below the root; with three groups the paper's "simple" tree. */
   breadth,
   /** A chain. */
@@ -137,7 +138,10 @@ export type Shape = keyof typeof SHAPES;
 /** `base`, `breadth`, `depth`, `simple`, or a parents array such as `-1,0,0`. */
 export function parseTree(text: string, groups: number): number[] {
   if (Object.hasOwn(SHAPES, text)) return SHAPES[text as Shape](groups);
-  const parents = text.replace(/^\[|\]$/g, '').split(',').map((part) => Number(part.trim() || Number.NaN));
+  const parents = text
+    .replace(/^\[|\]$/g, '')
+    .split(',')
+    .map((part) => Number(part.trim() || Number.NaN));
   if (parents.some((parent) => !Number.isInteger(parent))) {
     throw new OverlayError(
       `"${text}" is no tree: expected ${Object.keys(SHAPES).join(', ')} or parents such as -1,0,0`,

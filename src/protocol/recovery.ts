@@ -10,7 +10,7 @@
  * beginning, a snapshot is in place: until then it has lost what it once delivered, and others must
  * not count on it.
  */
-import { NO_BALLOT, memberOf } from './ballot.js';
+import { memberOf, NO_BALLOT } from './ballot.js';
 import { isLeftBehind } from './delivery.js';
 import type { Grants } from './grants.js';
 import { type LogRing, noExtent } from './log.js';

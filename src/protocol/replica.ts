@@ -3,7 +3,7 @@
  * work and returns how much it was; it never waits. Whoever runs it calls it again and again.
  */
 import { OPEN, type Outcome } from '../memory/contract.js';
-import { NO_BALLOT, ballotOf } from './ballot.js';
+import { ballotOf, NO_BALLOT } from './ballot.js';
 import { Delivering } from './delivery.js';
 import type { Application, Edges } from './edges.js';
 import { Follower } from './follower.js';
@@ -14,7 +14,7 @@ import { Recovery } from './recovery.js';
 import { Replication } from './replication.js';
 import { Rows } from './rows.js';
 import { Snapshots } from './snapshots.js';
-import { KIND, kindOf, valueOf } from './tags.js';
+import { KIND, kindOf, numberOf } from './tags.js';
 import { Takeover } from './takeover.js';
 
 export type Role = 'recovering' | 'follower' | 'candidate' | 'leader';
@@ -140,7 +140,7 @@ export class Replica {
       count++;
       const { peer, tag, guard, outcome } = memory.completion;
       const ok = outcome === 'ok';
-      const value = valueOf(tag);
+      const value = numberOf(tag);
       const other = peer - this.member.processOf(0);
       const kind = kindOf(tag);
       switch (kind) {
@@ -152,7 +152,8 @@ export class Replica {
         case KIND.control:
           // Completions of an earlier ballot never count.
           if (guard !== OPEN && ballotOf(guard) !== this.takeover.ballot) break;
-          if (!this.replication.onWritten(other, kind, value, ok)) this.onMemberLost(other, outcome);
+          if (!this.replication.onWritten(other, kind, value, ok))
+            this.onMemberLost(other, outcome);
           break;
         case KIND.feed:
           if (!ok) this.leader.onFeedWriteFailed(value, peer);
@@ -178,7 +179,8 @@ export class Replica {
 
   describe(): string {
     const { member, replication } = this;
-    const end = this.role === 'leader' ? ` end=${replication.endIndex} decided=${replication.decided}` : '';
+    const end =
+      this.role === 'leader' ? ` end=${replication.endIndex} decided=${replication.decided}` : '';
     const phase = this.role === 'candidate' ? `/${this.takeover.phase}` : '';
     return `${member.group}/${member.index} ${this.role}${phase} promised=${member.promised >> 3}.${member.promised & 7} delivered=${member.nextToDeliver}${end}`;
   }

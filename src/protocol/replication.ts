@@ -10,7 +10,7 @@
  * posted at once and nobody is waited for (H16).
  */
 import { LOG_CONTROL } from '../memory/layout.js';
-import { FRAME_WORDS, HEAD_WORDS, copyWords, seal, word } from '../memory/window.js';
+import { copyWords, FRAME_WORDS, HEAD_WORDS, seal, word } from '../memory/window.js';
 import { guardOf } from './ballot.js';
 import type { Extent, LogRing } from './log.js';
 import type { Member } from './member.js';

@@ -7,14 +7,13 @@
  */
 import { OPEN } from '../memory/contract.js';
 import { REPLY } from '../memory/layout.js';
-import { HEAD_WORDS, UNWRAPPED, type Window, epochAt, seal } from '../memory/window.js';
+import { epochAt, HEAD_WORDS, packBytes, seal, UNWRAPPED, type Window } from '../memory/window.js';
 import { assert } from './assert.js';
 import type { Member } from './member.js';
 import { KIND, tagOf } from './tags.js';
 
 export class Replies {
   private readonly kept: Window;
-  private readonly keptBytes: Uint8Array;
   private readonly callsMax: number;
   private readonly slotWords: number;
   /** How many times each client's doorbell was rung, and whether it must be rung again. */
@@ -27,7 +26,6 @@ export class Replies {
     this.slotWords = replySlotWords;
     const words = new Int32Array(sizes.clients * sizes.callsMax * replySlotWords);
     this.kept = { words, at: 0, mask: UNWRAPPED };
-    this.keptBytes = new Uint8Array(words.buffer);
     this.rings = new Int32Array(sizes.clients);
     this.rung = new Uint8Array(sizes.clients);
   }
@@ -46,13 +44,16 @@ export class Replies {
   ): boolean {
     const bytes = reply?.length ?? 0;
     const { replyBytesMax } = this.member.layout.sizes;
-    assert(bytes <= replyBytesMax, `a reply of ${bytes} bytes exceeds replyBytesMax (${replyBytesMax})`);
+    assert(
+      bytes <= replyBytesMax,
+      `a reply of ${bytes} bytes exceeds replyBytesMax (${replyBytesMax})`,
+    );
     const at = this.slot(client, call);
     if (epochAt(this.kept, at) > session) return false;
     const body = at + HEAD_WORDS;
     this.kept.words[body + REPLY.entry] = entry;
     this.kept.words[body + REPLY.bytes] = bytes;
-    if (reply !== undefined) this.keptBytes.set(reply, (body + REPLY.payload) * 4);
+    if (reply !== undefined) packBytes(reply, this.kept, body + REPLY.payload);
     seal(this.kept, at, REPLY.payload + ((bytes + 3) >> 2), session, number);
     return true;
   }

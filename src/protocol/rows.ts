@@ -7,16 +7,16 @@
  */
 import { ROW, ROW_STATE } from '../memory/layout.js';
 import {
+  epochAt,
   FRAME_WORDS,
   HEAD_WORDS,
-  UNWRAPPED,
-  type Window,
-  epochAt,
   numberAt,
   seal,
+  UNWRAPPED,
+  type Window,
   wordsOf,
 } from '../memory/window.js';
-import { NO_BALLOT, memberOf } from './ballot.js';
+import { memberOf, NO_BALLOT } from './ballot.js';
 import type { Member } from './member.js';
 import { KIND, tagOf } from './tags.js';
 import { readWide, writeWide } from './wide.js';

@@ -123,7 +123,13 @@ export class Rules {
   // --- inboxes -------------------------------------------------------------------------------
 
   /** Only a whole record is a message (H19). */
-  recordWords(window: Window, position: number, epoch: number, number: number, wordsMax: number): number {
+  recordWords(
+    window: Window,
+    position: number,
+    epoch: number,
+    number: number,
+    wordsMax: number,
+  ): number {
     return wordsOf(window, position, epoch, number, wordsMax);
   }
 

@@ -4,14 +4,14 @@
  */
 import { type Memory, OPEN } from '../memory/contract.js';
 import {
-  FRAME_WORDS,
-  HEAD_WORDS,
-  UNWRAPPED,
-  type Window,
   copyWords,
   epochAt,
+  FRAME_WORDS,
+  HEAD_WORDS,
   numberAt,
   seal,
+  UNWRAPPED,
+  type Window,
   word,
   wordsOf,
 } from '../memory/window.js';
@@ -81,7 +81,14 @@ export class SlotWriter {
     this.body = words.subarray(HEAD_WORDS);
   }
 
-  post(memory: Memory, peer: number, to: number, bodyWords: number, epoch: number, number: number): void {
+  post(
+    memory: Memory,
+    peer: number,
+    to: number,
+    bodyWords: number,
+    epoch: number,
+    number: number,
+  ): void {
     const words = seal(this.window, 0, bodyWords, epoch, number);
     memory.write(peer, to, this.window.words, 0, words, OPEN, KIND.none);
   }

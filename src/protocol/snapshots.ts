@@ -171,7 +171,14 @@ export class Snapshots {
     requestWriter.body[SNAPSHOT_REQUEST.chunk] = this.wanted;
     const to = layout.snapshotRequest(member.index);
     const peer = member.processOf(this.source);
-    requestWriter.post(memory, peer, to, SNAPSHOT_REQUEST.words, member.incarnation, ++this.requests);
+    requestWriter.post(
+      memory,
+      peer,
+      to,
+      SNAPSHOT_REQUEST.words,
+      member.incarnation,
+      ++this.requests,
+    );
   }
 
   private accept(slot: SlotReader): void {

@@ -28,6 +28,6 @@ export function kindOf(tag: number): number {
   return tag % KINDS;
 }
 
-export function valueOf(tag: number): number {
+export function numberOf(tag: number): number {
   return Math.floor(tag / KINDS);
 }

@@ -71,7 +71,12 @@ export class Takeover {
     this.recheckPeers = this.grants.map((_, other) => this.newPeer(other));
     this.adoptedRow = this.newPeer(member.index);
     // A private copy of another member's ring: same shape, other memory.
-    this.adopted = new LogRing(new Int32Array(layout.logRing(0, 0) + layout.logWords), layout, 0, 0);
+    this.adopted = new LogRing(
+      new Int32Array(layout.logRing(0, 0) + layout.logWords),
+      layout,
+      0,
+      0,
+    );
   }
 
   private newPeer(other: number): Peer {
@@ -233,7 +238,9 @@ export class Takeover {
   /** Is the member whose log we are reading alive, in the life that granted it? */
   private sourceStands(): boolean {
     const { incarnation } = this.rows.peer(this.adoptFrom);
-    return this.rows.isLive(this.adoptFrom) && incarnation <= this.grants[this.adoptFrom]!.incarnation;
+    return (
+      this.rows.isLive(this.adoptFrom) && incarnation <= this.grants[this.adoptFrom]!.incarnation
+    );
   }
 
   private adoptOwn(sealed: Extent): void {
@@ -319,9 +326,14 @@ export class Takeover {
   private startReplication(log: Extent): void {
     const { member, replication } = this;
     const { rules } = member.edges;
-    const ring = member.log.ring(member.index, rules.spareRing(this.grants[member.index]!.log, member.index));
+    const ring = member.log.ring(
+      member.index,
+      rules.spareRing(this.grants[member.index]!.log, member.index),
+    );
     const isEmpty = log.basePosition === log.endPosition;
-    const baseIndex = isEmpty ? log.endIndex : extend(log.endIndex, numberAt(this.adopted, log.basePosition));
+    const baseIndex = isEmpty
+      ? log.endIndex
+      : extend(log.endIndex, numberAt(this.adopted, log.basePosition));
     assert(
       log.endIndex >= member.nextToDeliver,
       'the adopted log contains everything that this member has delivered',

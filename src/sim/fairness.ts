@@ -5,7 +5,7 @@
  * Only judged in runs without incidents: a leader change, a lost write or a paused client delay a
  * message for reasons that have nothing to do with turns.
  */
-import { SimulationFailure, type Sent } from './ledger.js';
+import { type Sent, SimulationFailure } from './ledger.js';
 import type { Plan } from './plan.js';
 
 export class Fairness {
@@ -15,10 +15,10 @@ export class Fairness {
   private readonly waiting = new Map<string, { sent: Sent[]; sinceIndex: number }>();
   private readonly ledSince = new Map<number, number>();
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, isJudged: boolean) {
     const { clients } = plan.sizes;
     const { clientEntries, parentEntries } = plan.pace;
-    this.isJudged = plan.incidents.length === 0;
+    this.isJudged = isJudged && plan.incidents.length === 0;
     // A round serves everybody; a message may just have missed one, and some travel time is allowed for.
     this.bound = 4 * (clients * clientEntries + parentEntries);
   }

@@ -5,7 +5,7 @@
  */
 import { OPEN } from '../memory/contract.js';
 import { ENTRY } from '../memory/layout.js';
-import { HEAD_WORDS, epochAt, numberAt, tailOf, word } from '../memory/window.js';
+import { epochAt, HEAD_WORDS, numberAt, tailOf, word } from '../memory/window.js';
 import { makeBallot } from '../protocol/ballot.js';
 import type { Counters } from '../protocol/counters.js';
 import type { LogRing } from '../protocol/log.js';
@@ -15,6 +15,8 @@ import type { Options } from './plan.js';
 
 export interface Hole {
   readonly title: string;
+  /** The first seed, with these options, whose run the simulator finds broken. */
+  readonly caughtBy: number;
   /** Which runs show it best. */
   readonly options?: Options;
   open(rules: Rules): void;
@@ -23,6 +25,7 @@ export interface Hole {
 export const HOLES: Readonly<Record<string, Hole>> = {
   H1: {
     title: 'a new leader skips the first entry it adopted',
+    caughtBy: 2,
     open: (rules) => {
       rules.beforeFirstDelivery = (member, replication) => {
         if (member.nextToDeliver >= replication.decided) return;
@@ -34,19 +37,23 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H2: {
     title: 'a follower delivers an entry once the next one stands in its log',
+    caughtBy: 1,
     open: (rules) => {
       rules.followedLog = (member) => member.log.current();
-      rules.decidedIndex = (member, log) => member.log.extentOf(log, member.nextToDeliver).endIndex - 1;
+      rules.decidedIndex = (member, log) =>
+        member.log.extentOf(log, member.nextToDeliver).endIndex - 1;
     },
   },
   H3: {
     title: 'a member that grants late is not brought up',
+    caughtBy: 2,
     open: (rules) => {
       rules.bringsUpLateMembers = () => false;
     },
   },
   H4: {
     title: 'a new leader forwards only what it had not delivered before',
+    caughtBy: 32,
     open: (rules) => {
       rules.forwardFrom = (_replication, member) => ({
         index: member.nextToDeliver,
@@ -56,6 +63,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H5: {
     title: 'a new leader finds its place in an inbox by searching it for the last logged message',
+    caughtBy: 39,
     open: (rules) => {
       const taken = rememberTaken(rules);
       rules.sourcesRecovered = (member) => {
@@ -68,6 +76,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H6: {
     title: 'a new leader keeps its old place in an inbox of which the log has no entry',
+    caughtBy: 1,
     open: (rules) => {
       const taken = rememberTaken(rules);
       rules.sourcesRecovered = (member) => {
@@ -80,12 +89,14 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H7: {
     title: 'a candidate does not count itself',
+    caughtBy: 2,
     open: (rules) => {
       rules.ownVote = () => 0;
     },
   },
   H8: {
     title: 'what a member proposes and what it has promised are one variable',
+    caughtBy: 1,
     open: (rules) => {
       rules.isPreempted = () => false;
       rules.answeredBallot = (member) => member.promised;
@@ -93,6 +104,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H9: {
     title: 'a request is cleared when it is read, and never made again',
+    caughtBy: 2,
     open: (rules) => {
       rules.asksAgain = () => false;
       rules.requestRead = (member, slot) => {
@@ -102,36 +114,42 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H11: {
     title: 'a grant does not revoke what another was granted before',
+    caughtBy: 83,
     open: (rules) => {
       rules.logGuard = () => OPEN;
     },
   },
   H12: {
     title: 'a leader that has promised somebody else still counts its own copy',
+    caughtBy: 2,
     open: (rules) => {
       rules.stepsDown = () => false;
     },
   },
   H13: {
     title: 'a leader ignores refusals while a quorum remains',
+    caughtBy: 34,
     open: (rules) => {
       rules.outbids = () => false;
     },
   },
   H15: {
     title: 'the decided index travels only with the next entry',
+    caughtBy: 1,
     open: (rules) => {
       rules.publishesWhenIdle = () => false;
     },
   },
   H16: {
     title: 'a leader waits for every member',
+    caughtBy: 1,
     open: (rules) => {
       rules.decisionQuorum = (member) => member.replicas;
     },
   },
   H17: {
     title: 'ballots compare the member before the round',
+    caughtBy: 2,
     open: (rules) => {
       const attempts = new Map<number, number>();
       rules.ballot = (_round, member) => {
@@ -143,6 +161,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H18: {
     title: 'clients are always served in the same order',
+    caughtBy: 4,
     options: { faults: ['tiny-rings'], groups: 1, replicas: 3, clients: 6, messages: 600 },
     open: (rules) => {
       rules.nextTurn = () => 0;
@@ -150,6 +169,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H19: {
     title: 'a record counts as soon as its head stands',
+    caughtBy: 1,
     open: (rules) => {
       rules.recordWords = (window, position, epoch, number, wordsMax) => {
         if (epochAt(window, position) !== epoch) return 0;
@@ -160,24 +180,49 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H20: {
     title: 'the longest log is adopted, whatever its ballot',
+    caughtBy: 66,
+    options: {
+      faults: ['slow-link', 'restart', 'bursts'],
+      groups: 1,
+      replicas: 3,
+      clients: 5,
+      messages: 1000,
+    },
     open: (rules) => {
       rules.isFurther = (a, b) => a.endIndex > b.endIndex;
     },
   },
   H21: {
     title: 'a restarted member takes part at once, having forgotten its promises',
+    caughtBy: 35,
     open: (rules) => {
       rules.recoversBeforeGranting = () => false;
     },
   },
   H22: {
     title: 'a leader always writes the same ring',
+    caughtBy: 118,
+    options: {
+      faults: ['slow-link', 'suspicion', 'restart'],
+      triggers: ['adopted own log'],
+      groups: 1,
+      replicas: 3,
+      messages: 600,
+    },
     open: (rules) => {
       rules.spareRing = () => 0;
     },
   },
   H23: {
     title: 'a member seals the log that it last followed, not the one in its memory',
+    caughtBy: 17,
+    options: {
+      faults: ['slow-link', 'suspicion', 'pause', 'restart'],
+      triggers: ['granted', 'led'],
+      groups: 1,
+      replicas: 3,
+      messages: 600,
+    },
     open: (rules) => {
       const followed = new WeakMap<Member, LogRing>();
       const { followedLog } = rules;
@@ -194,19 +239,28 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H24: {
     title: 'grants count as they come, even from a life that has ended',
-    options: { faults: ['restart', 'suspicion'], groups: 1, replicas: 5, clients: 5, messages: 1000 },
+    caughtBy: 188,
+    options: {
+      faults: ['restart', 'suspicion', 'pause'],
+      groups: 1,
+      replicas: 5,
+      clients: 5,
+      messages: 1000,
+    },
     open: (rules) => {
       rules.trustsGrantsAsTheyCome = () => true;
     },
   },
   H25: {
     title: 'a leader drops what all members that seem alive have delivered',
+    caughtBy: 46,
     open: (rules) => {
       rules.truncationLimit = (liveMinimum) => liveMinimum;
     },
   },
   H26: {
     title: 'a child reports what its leader has taken, not what is decided',
+    caughtBy: 147,
     open: (rules) => {
       rules.countFromParent = (member) =>
         Math.max(member.delivered.nextFromParent, member.proposed.nextFromParent);
@@ -214,6 +268,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H27: {
     title: 'a member gets only the entries that it lacks',
+    caughtBy: 2,
     open: (rules) => {
       rules.installFrom = (replication, log) =>
         log.endIndex > replication.baseIndex
@@ -223,6 +278,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H28: {
     title: 'a leader notices a higher promise only when it writes',
+    caughtBy: 34,
     open: (rules) => {
       rules.outbids = (refused) => refused;
     },

@@ -17,15 +17,12 @@ export class Incidents {
   private readonly armed: PlannedIncident[] = [];
   private readonly later: Later[] = [];
   private readonly f: number;
-  private readonly strikesTwice: boolean;
   /** Leaders that sleep until somebody else has led for a short while. */
   private readonly sleepers = new Set<{ incident: PlannedIncident; host: ReplicaHost }>();
 
   constructor(private readonly world: World) {
     this.planned = [...world.plan.incidents];
-    const { replicas } = world.plan.sizes;
-    this.strikesTwice = replicas > 3 && this.planned.some(({ kind }) => kind === 'restart');
-    this.f = (replicas - 1) >> 1;
+    this.f = (world.plan.sizes.replicas - 1) >> 1;
   }
 
   isOver(): boolean {
@@ -54,11 +51,14 @@ export class Incidents {
   /** A replica takes a transition, in the middle of its step: an armed incident may strike it now. */
   onTransition(host: ReplicaHost, transition: Transition): void {
     if (transition === 'led') this.onSuccession(host);
-    const place = this.armed.findIndex(({ on, group }) => on === transition && group === host.group);
+    const place = this.armed.findIndex(
+      ({ on, group }) => on === transition && group === host.group,
+    );
     if (place < 0 || host.afterStep !== undefined) return;
     const [incident] = this.armed.splice(place, 1) as [PlannedIncident];
     const { graceUs, hitsLeader } = incident;
-    const strike = () => this.strike(incident, (hitsLeader && this.world.leaderOf(host.group)) || host);
+    const strike = () =>
+      this.strike(incident, (hitsLeader && this.world.leaderOf(host.group)) || host);
     if (graceUs === undefined) strike();
     else this.afterUs(graceUs, strike);
   }
@@ -72,23 +72,37 @@ export class Incidents {
     switch (incident.kind) {
       case 'crash':
       case 'restart':
-        return this.crash(incident, host);
+        this.crash(incident, host);
+        break;
       case 'pause':
-        return this.pause(incident, host);
+        this.pause(incident, host);
+        break;
       case 'suspicion':
-        return this.stand(incident, [incident.afterPosts < 4 ? this.stagger(incident, host) : host]);
-      case 'rivals': {
-        const members = this.world.members(incident.group);
-        const first = members.indexOf(host);
-        return this.stand(incident, [0, 1, 2].map((i) => members[(first + i) % members.length]!));
-      }
+        this.stand(incident, [incident.isAmbush ? this.stagger(incident, host) : host]);
+        break;
+      case 'rivals':
+        this.stand(incident, this.rivals(host));
+        break;
       case 'slow-link':
-        return this.slowLink(incident, host);
+        this.slowLink(incident, host);
+        break;
       case 'broken-link':
-        return this.breakLink(host);
+        this.breakLink(host);
+        break;
       case 'client-crash':
-        return this.crashClient(incident);
+        this.crashClient(incident);
+        break;
     }
+  }
+
+  private rivals(host: ReplicaHost): ReplicaHost[] {
+    const members = this.world.members(host.group);
+    const first = members.indexOf(host);
+    return [0, 1, 2].map((i) => members[(first + i) % members.length]!);
+  }
+
+  private allows(fault: Fault): boolean {
+    return this.world.plan.faults.has(fault);
   }
 
   private count(fault: Fault): void {
@@ -102,7 +116,8 @@ export class Incidents {
   }
 
   private crash(incident: PlannedIncident, host: ReplicaHost): void {
-    if (host.state !== 'up' || host.afterStep || this.world.unavailable(host.group) >= this.f) return;
+    if (host.state !== 'up' || host.afterStep) return;
+    if (this.world.unavailable(host.group) >= this.f) return;
     this.hit(host, incident.afterPosts, () => {
       if (this.world.unavailable(host.group) >= this.f) {
         host.memory.resume();
@@ -120,7 +135,8 @@ export class Incidents {
     if (host.state !== 'up' || host.afterStep) return;
     this.hit(host, incident.afterPosts, () => {
       this.count('pause');
-      if (host.replica.role === 'leader' && incident.member % 2 === 1) this.sleepers.add({ incident, host });
+      if (incident.isAmbush && host.replica.role === 'leader')
+        this.sleepers.add({ incident, host });
       this.world.pause(host);
       this.afterUs(incident.durationUs, () => this.wake(incident, host));
     });
@@ -135,11 +151,11 @@ export class Incidents {
     }
   }
 
-  /** It resumes, and at times finds its successor struck at that very moment and stands itself. */
+  /** It resumes; in an ambush, its successor is struck at that very moment and it stands itself. */
   private wake(incident: PlannedIncident, host: ReplicaHost): void {
     if (host.state !== 'paused') return;
     this.world.resume(host);
-    if (incident.member % 2 === 0) return;
+    if (!incident.isAmbush || !this.allows('restart') || !this.allows('suspicion')) return;
     const successor = this.world.leaderOf(host.group);
     if (successor === undefined || successor === host) return;
     this.crash({ ...incident, kind: 'restart', afterPosts: 0 }, successor);
@@ -165,7 +181,8 @@ export class Incidents {
   private stagger(incident: PlannedIncident, host: ReplicaHost): ReplicaHost {
     const { random } = this.world;
     const leader = this.world.leaderOf(host.group);
-    if (leader === undefined || !this.strikesTwice) return host;
+    // With three members the first granter can't recover before the candidate leads.
+    if (leader === undefined || this.f < 2 || !this.allows('restart')) return host;
     const followers = this.world.members(host.group).filter((peer) => peer !== leader);
     const candidate = leader === host ? followers.shift()! : host;
     const others = followers.filter((peer) => peer !== candidate);
@@ -174,10 +191,12 @@ export class Incidents {
       this.slowDown(candidate, peer, slownessUs);
       this.afterUs(9000, () => this.slowDown(candidate, peer, 0));
     });
-    const granted = { ...incident, on: 'granted' as const, durationUs: 20 };
+    const granted = { ...incident, on: 'granted' as const, durationUs: 20, isAmbush: false };
     this.armed.push({ ...granted, kind: 'restart', hitsLeader: false, graceUs: 30 });
     const graceUs = 40 + random.below(80);
-    this.armed.push({ ...granted, kind: 'pause', hitsLeader: true, graceUs, durationUs: 9000 });
+    if (this.allows('pause')) {
+      this.armed.push({ ...granted, kind: 'pause', hitsLeader: true, graceUs, durationUs: 9000 });
+    }
     return candidate;
   }
 

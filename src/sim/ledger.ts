@@ -3,16 +3,25 @@
  * It compares each delivery with them at once, so that a failure is reported where it happens, and
  * keeps the history that the checker judges at the end.
  */
-import { History } from '../check/history.js';
+
 import type { TraceEvent } from '../check/events.js';
-import { contains } from '../protocol/overlay.js';
+import { History } from '../check/history.js';
 import type { Delivery } from '../protocol/edges.js';
+import { contains } from '../protocol/overlay.js';
 
 /** Something that must not happen, in words. */
 export class SimulationFailure extends Error {
   override readonly name = 'SimulationFailure';
   constructor(
-    readonly kind: 'divergence' | 'integrity' | 'reply' | 'fairness' | 'liveness' | 'property' | 'assertion',
+    readonly kind:
+      | 'divergence'
+      | 'integrity'
+      | 'reply'
+      | 'fairness'
+      | 'liveness'
+      | 'property'
+      | 'assertion'
+      | 'error',
     message: string,
   ) {
     super(message);
@@ -70,19 +79,24 @@ export class Ledger {
   }
 
   /** A client's message was taken. */
-  multicast(session: number, number: number, message: Omit<Sent, 'id' | 'client' | 'ordinal'>): Sent {
+  multicast(
+    session: number,
+    number: number,
+    message: Omit<Sent, 'id' | 'client' | 'ordinal'>,
+  ): Sent {
     const client = `c${session}`;
     const ordinal = number - this.origin;
     const { entry, destinationsLow, destinationsHigh, payload } = message;
     const sent = new Sent(client, entry, ordinal, destinationsLow, destinationsHigh, payload);
-    const entries = (this.sent[session] ??= []);
-    const numbers = (entries[message.entry] ??= []);
-    numbers[ordinal] = sent;
+    this.sent[session] ??= [];
+    this.sent[session]![entry] ??= [];
+    this.sent[session]![entry]![ordinal] = sent;
     this.messages++;
     if (this.keepsHistory || this.trace) {
       const destinations: number[] = [];
       for (let group = 0; group < this.orders.length; group++) {
-        if (contains(message.destinationsLow, message.destinationsHigh, group)) destinations.push(group);
+        if (contains(message.destinationsLow, message.destinationsHigh, group))
+          destinations.push(group);
       }
       this.record({ event: 'multicast', id: sent.id, client, destinations, entry: message.entry });
     }
@@ -103,7 +117,10 @@ export class Ledger {
       );
     }
     if (!sameBytes(sent.payload, delivery.payload)) {
-      throw new SimulationFailure('integrity', `${group}/${member} delivered ${sent.id} with another payload`);
+      throw new SimulationFailure(
+        'integrity',
+        `${group}/${member} delivered ${sent.id} with another payload`,
+      );
     }
     const order = this.orders[group]!;
     if (count === order.length) order.push(sent);

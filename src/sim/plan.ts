@@ -43,6 +43,8 @@ export interface PlannedIncident {
   /** In the middle of a step: after so many more posts. */
   readonly afterPosts: number;
   readonly durationUs: number;
+  /** A pause or a suspicion that is the first move of something worse: see `Incidents`. */
+  readonly isAmbush: boolean;
 }
 
 export interface Plan {
@@ -60,6 +62,8 @@ export interface Plan {
   readonly messageEveryUs: number;
   /** In a hundred: how many messages go to one group only. */
   readonly singleGroupPercent: number;
+  /** Which faults may happen at all. */
+  readonly faults: ReadonlySet<Fault>;
   readonly incidents: readonly PlannedIncident[];
   readonly holes: readonly string[];
 }
@@ -76,6 +80,8 @@ export interface Options {
   /** Only these faults; an empty list means none. */
   readonly faults?: readonly Fault[];
   readonly holes?: readonly string[];
+  /** Strike only when one of these is taken. */
+  readonly triggers?: readonly Transition[];
 }
 
 /** Transitions at which a fault is most interesting. */
@@ -99,7 +105,8 @@ const TRIGGERS: readonly Transition[] = [
 export function drawPlan(seed: number, options: Options): Plan {
   const random = new Random(seed);
   const faults = new Set<Fault>(options.faults ?? FAULTS);
-  const allows = (fault: Fault, percent: number): boolean => random.percent(percent) && faults.has(fault);
+  const allows = (fault: Fault, percent: number): boolean =>
+    random.percent(percent) && faults.has(fault);
 
   const groups = options.tree?.length ?? options.groups ?? random.pick([1, 1, 2, 3, 3, 4, 5, 8]);
   const parents = options.tree ?? drawTree(random, groups);
@@ -110,11 +117,19 @@ export function drawPlan(seed: number, options: Options): Plan {
   const isTorn = allows('torn-writes', 70);
   const isBursty = allows('bursts', 50);
   const payloadBytesMax = options.payloadBytes ?? random.pick([0, 8, 64, 64, 200, 1000]);
-  const ring = (): number => options.ringBytes ?? (isTiny ? 0 : random.pick([2048, 4096, 16384, 65536]));
+  const ring = (): number =>
+    options.ringBytes ?? (isTiny ? 0 : random.pick([2048, 4096, 16384, 65536]));
 
   const messageEveryUs = random.pick([2, 20, 40, 80]);
   const heartbeatUs = random.pick([50, 100, 200]);
-  const incidents = drawIncidents(random, faults, groups, replicas, messages * Math.max(20, messageEveryUs));
+  const incidents = drawIncidents(
+    random,
+    faults,
+    options.triggers,
+    groups,
+    replicas,
+    messages * Math.max(20, messageEveryUs),
+  );
   return {
     seed,
     parents,
@@ -150,6 +165,7 @@ export function drawPlan(seed: number, options: Options): Plan {
     isBursty,
     messageEveryUs,
     singleGroupPercent: random.pick([0, 30, 60, 100]),
+    faults,
     incidents,
     holes: options.holes ?? [],
   };
@@ -159,13 +175,16 @@ function drawTree(random: Random, groups: number): number[] {
   const shapes = [SHAPES.base, SHAPES.breadth, SHAPES.depth];
   const choice = random.below(shapes.length + 1);
   if (choice < shapes.length) return shapes[choice]!(groups);
-  const parents = Array.from({ length: groups }, (_, group) => (group === 0 ? -1 : random.below(group)));
+  const parents = Array.from({ length: groups }, (_, group) =>
+    group === 0 ? -1 : random.below(group),
+  );
   return [...new Overlay(parents).parents];
 }
 
 function drawIncidents(
   random: Random,
   faults: ReadonlySet<Fault>,
+  triggers: readonly Transition[] | undefined,
   groups: number,
   replicas: number,
   horizonUs: number,
@@ -180,7 +199,9 @@ function drawIncidents(
     ['broken-link', 2],
     ['client-crash', 1],
   ];
-  const kinds = weights.filter(([kind]) => faults.has(kind)).flatMap(([kind, weight]) => Array<Incident>(weight).fill(kind));
+  const kinds = weights
+    .filter(([kind]) => faults.has(kind))
+    .flatMap(([kind, weight]) => Array<Incident>(weight).fill(kind));
   const incidents: PlannedIncident[] = [];
   if (kinds.length === 0) return incidents;
   const count = random.between(3, 14);
@@ -189,16 +210,17 @@ function drawIncidents(
   let atUs = 0;
   for (let i = 0; i < count; i++) {
     atUs += random.below((horizonUs * 2) / count);
-    const isTriggered = random.percent(55);
+    const isTriggered = random.percent(triggers ? 80 : 55);
     incidents.push({
       kind: random.pick(kinds),
       group: target >= 0 && random.percent(80) ? target : random.below(groups),
       hitsLeader: random.percent(50),
       member: random.below(replicas),
       atUs,
-      ...(isTriggered ? { on: random.pick(TRIGGERS) } : {}),
+      ...(isTriggered ? { on: random.pick(triggers ?? TRIGGERS) } : {}),
       afterPosts: random.below(8),
       durationUs: random.pick([20, 200, 1000, 4000, 10000]) + random.below(200),
+      isAmbush: random.percent(40),
     });
   }
   return incidents;

@@ -1,7 +1,7 @@
 /** One seed, one run, one result. */
 import { rulesWith } from './holes.js';
 import { SimulationFailure } from './ledger.js';
-import { type Options, type Plan, drawPlan } from './plan.js';
+import { drawPlan, type Options, type Plan } from './plan.js';
 import { type Settings, World } from './world.js';
 
 export interface SeedResult {

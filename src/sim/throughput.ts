@@ -42,6 +42,7 @@ const PLAN: Plan = {
   isBursty: false,
   messageEveryUs: 0,
   singleGroupPercent: 100,
+  faults: new Set(),
   incidents: [],
   holes: [],
 };

@@ -98,7 +98,7 @@ export class World {
     const processes = sizes.groups * sizes.replicas + sizes.clients;
     this.fabric = new SimulatedFabric(processes, weather, this.random);
     this.steps = new Steps(processes);
-    this.fairness = new Fairness(plan);
+    this.fairness = new Fairness(plan, settings.keepsHistory !== false);
     this.ledger = new Ledger(
       plan.parents,
       sizes.replicas,
@@ -121,20 +121,24 @@ export class World {
   /** Run all of it. */
   run(): void {
     this.guarded(() => {
-      this.runUntil(() => this.clients.every((host) => this.hasSentAll(host)) && this.incidents.isOver());
+      this.runUntil(
+        () => this.clients.every((host) => this.hasSentAll(host)) && this.incidents.isOver(),
+      );
       this.incidents.heal();
       this.drain();
       this.judge();
     });
   }
 
-  /** A broken invariant in the protocol is a failure of the run. */
+  /** Whatever the protocol throws is a failure of the run. */
   guarded(body: () => void): void {
     try {
       body();
     } catch (error) {
-      if (error instanceof InvariantError) throw new SimulationFailure('assertion', error.message);
-      throw error;
+      if (error instanceof SimulationFailure) throw error;
+      const isInvariant = error instanceof InvariantError;
+      const story = isInvariant ? error.message : String((error as Error).stack);
+      throw new SimulationFailure(isInvariant ? 'assertion' : 'error', story);
     }
   }
 
@@ -163,7 +167,12 @@ export class World {
       this.lastDeliveryUs = this.nowUs;
     });
     const identity = { group, member, incarnation: host.incarnation, restarted };
-    host.replica = new Replica(identity, this.edges(host.memory, this.observe(process, host)), service, this.nowUs);
+    host.replica = new Replica(
+      identity,
+      this.edges(host.memory, this.observe(process, host)),
+      service,
+      this.nowUs,
+    );
     this.steps.schedule(process, this.nowUs + this.drawStep());
   }
 
@@ -172,7 +181,8 @@ export class World {
     const { group, member } = host;
     const sent = this.ledger.find(session, entry, number);
     const isNew = this.ledger.decided(group, member, host.replica.member.nextToDeliver, sent);
-    if (isNew && sent && entry === group) this.fairness.ordered(sent, this.ledger.decidedCount(group));
+    if (isNew && sent && entry === group)
+      this.fairness.ordered(sent, this.ledger.decidedCount(group));
     return isNew;
   }
 
@@ -181,7 +191,8 @@ export class World {
     const host = { process, slot, state: 'down', afterStep: undefined };
     this.clients.push(host as unknown as ClientHost);
     const { clients } = this.plan.sizes;
-    const share = Math.floor(this.plan.messages / clients) + (slot < this.plan.messages % clients ? 1 : 0);
+    const share =
+      Math.floor(this.plan.messages / clients) + (slot < this.plan.messages % clients ? 1 : 0);
     this.startClient(this.clients[slot]!, share);
   }
 
@@ -268,7 +279,9 @@ export class World {
 
   /** Down, or back but not yet a member again: what counts against f. */
   unavailable(group: number): number {
-    return this.members(group).filter((host) => host.state === 'down' || !host.replica.member.normal).length;
+    return this.members(group).filter(
+      (host) => host.state === 'down' || !host.replica.member.normal,
+    ).length;
   }
 
   members(group: number): ReplicaHost[] {
@@ -277,7 +290,9 @@ export class World {
   }
 
   leaderOf(group: number): ReplicaHost | undefined {
-    return this.members(group).find((host) => host.state === 'up' && host.replica.role === 'leader');
+    return this.members(group).find(
+      (host) => host.state === 'up' && host.replica.role === 'leader',
+    );
   }
 
   // --- time ----------------------------------------------------------------------------------
@@ -290,7 +305,10 @@ export class World {
     const untilUs = this.nowUs + limitUs;
     while (!isDone()) {
       if (this.nowUs > untilUs) {
-        throw new SimulationFailure('liveness', `nothing more happens after ${limitUs} µs\n${this.describe()}`);
+        throw new SimulationFailure(
+          'liveness',
+          `nothing more happens after ${limitUs} µs\n${this.describe()}`,
+        );
       }
       this.advance();
     }
@@ -340,7 +358,8 @@ export class World {
     const quietUs = this.plan.timing.suspectAfterUs * 4 + this.plan.timing.resendAfterUs;
     this.runUntil(() => {
       if (this.nowUs - this.lastDeliveryUs < quietUs) return false;
-      if (!this.clients.every((host) => host.state === 'down' || host.workload.isDone)) return false;
+      if (!this.clients.every((host) => host.state === 'down' || host.workload.isDone))
+        return false;
       return this.plan.parents.every((_, group) => this.isLevel(group));
     }, DRAIN_LIMIT_US);
     this.ledger.record({ event: 'end', quiescent: true });
@@ -360,7 +379,10 @@ export class World {
     const verdict = judge(this.ledger.history);
     if (verdict.outcome === 'holds') return;
     const broken = verdict.properties.filter((property) => property.outcome !== 'holds');
-    throw new SimulationFailure('property', broken.map((property) => JSON.stringify(property)).join('\n'));
+    throw new SimulationFailure(
+      'property',
+      broken.map((property) => JSON.stringify(property)).join('\n'),
+    );
   }
 
   private countWeather(): void {
@@ -372,7 +394,9 @@ export class World {
 
   describe(): string {
     const replicas = this.replicas.map((host) =>
-      host.state === 'down' ? `${host.group}/${host.member} down` : `${host.replica.describe()} (${host.state})`,
+      host.state === 'down'
+        ? `${host.group}/${host.member} down`
+        : `${host.replica.describe()} (${host.state})`,
     );
     const clients = this.clients.map(
       (host) =>

@@ -18,7 +18,7 @@ interface Rule {
 
 const RULES: Readonly<Record<string, Rule>> = {
   protocol: {
-    imports: ['protocol/', 'memory/contract.ts', 'memory/layout.ts'],
+    imports: ['protocol/', 'memory/contract.ts', 'memory/layout.ts', 'memory/window.ts'],
     bans: [
       /\bDate\b/,
       /\bperformance\b/,

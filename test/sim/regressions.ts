@@ -1,0 +1,12 @@
+/** Seeds that once found a bug, with what they found. They must hold for ever. */
+export const REGRESSIONS: readonly { readonly seed: number; readonly found: string }[] = [
+  { seed: 137, found: "a feed's first number changed without being published" },
+  { seed: 148, found: 'suspicion that never became accurate on slow links' },
+  { seed: 1022, found: 'a torn truncation taken for an empty log' },
+  { seed: 1213, found: 'an adopted log whose start was overwritten meanwhile' },
+  { seed: 1942, found: 'a feed not rewound by a member that leads again' },
+  { seed: 2135, found: "a dead session's reply kept in place of a live one's" },
+  { seed: 4037, found: 'a restarted member counted before it had a snapshot' },
+  { seed: 10019, found: 're-checks that were always started anew' },
+  { seed: 23833, found: 'a log truncated beyond what was decided' },
+];

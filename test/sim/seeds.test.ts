@@ -1,0 +1,40 @@
+/**
+ * Seeds under faults: some hundred that differ with each commit, so that the search never stops, and
+ * all that have ever found a bug.
+ */
+import { execFileSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+import { simulate } from '../../src/sim/simulate.js';
+import { REGRESSIONS } from './regressions.js';
+
+const SEEDS = 300;
+const CHUNK = 50;
+
+/** From the commit under test, so that every commit tries other seeds; without git, always the same ones. */
+function firstSeed(): number {
+  try {
+    const commit = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' });
+    return Number.parseInt(commit.slice(0, 6), 16);
+  } catch {
+    return 1;
+  }
+}
+
+function expectToHold(seed: number): void {
+  const { failure } = simulate(seed, {});
+  const story = `${failure?.kind}: ${failure?.message}\nreplay: npx tram sim --seed ${seed}`;
+  expect(failure, story).toBeUndefined();
+}
+
+const first = firstSeed();
+
+test.each(Array.from({ length: SEEDS / CHUNK }, (_, i) => first + i * CHUNK))(
+  `${CHUNK} seeds from %i on hold`,
+  (from) => {
+    for (let seed = from; seed < from + CHUNK; seed++) expectToHold(seed);
+  },
+);
+
+test.each(REGRESSIONS)('seed $seed still holds: $found', ({ seed }) => {
+  expectToHold(seed);
+});
