@@ -56,7 +56,7 @@ export class Replica {
     this.rows.wake(nowUs);
     let work = this.pollCompletions(nowUs);
     const leads = this.role === 'leader';
-    this.rows.read(leads && this.leader.isPressed(), leads);
+    this.rows.read(leads && this.leader.truncation.isPressed(), leads);
     if (this.role === 'recovering') {
       this.recovery!.step(nowUs);
       if (this.member.normal) this.role = 'follower';

@@ -271,7 +271,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
     caughtBy: 2,
     open: (rules) => {
       rules.installFrom = (replication, log) =>
-        log.endIndex > replication.baseIndex
+        log.endIndex > replication.baseIndex && log.endIndex <= replication.endIndex
           ? { index: log.endIndex, position: log.endPosition }
           : { index: replication.baseIndex, position: replication.ring.base };
     },

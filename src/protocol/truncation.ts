@@ -1,0 +1,99 @@
+/**
+ * Dropping entries from the start of the leader's log, when it is half full: those that every live
+ * member has delivered, that f+1 members have whatever the detector says (H25), and that every child
+ * concerned has decided (§3.6). Called once in each round of the leader.
+ *
+ * Invariant: the last decided entry stays. Every log that can be adopted has it, so once a log has had
+ * an entry, none is ever empty again.
+ */
+import { goesTo } from './counters.js';
+import type { Feed } from './feed.js';
+import type { Member } from './member.js';
+import type { Replication } from './replication.js';
+import type { Rows } from './rows.js';
+
+export class Truncation {
+  /** Per child: the number that the first message for it in the log has. */
+  readonly baseTo: Float64Array;
+  private readonly deliveredBy: Float64Array;
+
+  constructor(
+    private readonly member: Member,
+    private readonly rows: Rows,
+    private readonly replication: Replication,
+    private readonly feeds: readonly Feed[],
+  ) {
+    this.baseTo = new Float64Array(feeds.length);
+    this.deliveredBy = new Float64Array(member.replicas);
+  }
+
+  /** Is the log filling up, so that news of how far others are is urgent? */
+  isPressed(): boolean {
+    return this.replication.usedWords * 2 > this.member.layout.logWords;
+  }
+
+  run(): void {
+    if (!this.isPressed()) return;
+    const { replication } = this;
+    const limit = Math.min(this.neededFrom(), replication.decided - 1);
+    let index = replication.baseIndex;
+    let position = replication.ring.base;
+    while (index < limit && this.isDecidedBelow(position)) {
+      this.count(position, 1);
+      position = (position + replication.wordsAt(position)) | 0;
+      index++;
+    }
+    if (index === replication.baseIndex) return;
+    replication.truncate(index, position);
+    this.member.edges.observer.transition('log truncated');
+  }
+
+  /** Move `baseTo` past the entry at `position`, or back before it. */
+  count(position: number, step: 1 | -1): void {
+    const { feeds, baseTo, replication } = this;
+    const { overlay } = this.member.edges;
+    for (let i = 0; i < feeds.length; i++) {
+      if (goesTo(replication.ring, position, overlay, feeds[i]!.child)) baseTo[i]! += step;
+    }
+  }
+
+  /** Has every child for which the entry at the log's base is decided it? */
+  private isDecidedBelow(position: number): boolean {
+    const { feeds, baseTo, replication } = this;
+    const { overlay } = this.member.edges;
+    for (let i = 0; i < feeds.length; i++) {
+      const { child, decidedByChild } = feeds[i]!;
+      if (baseTo[i]! < decidedByChild) continue;
+      if (goesTo(replication.ring, position, overlay, child)) return false;
+    }
+    return true;
+  }
+
+  /** The first index that some member may still need. */
+  private neededFrom(): number {
+    const { member, rows, deliveredBy, replication } = this;
+    let liveMinimum = keptFrom(member.nextToDeliver, member.holdAt);
+    for (let other = 0; other < member.replicas; other++) {
+      if (other === member.index) {
+        deliveredBy[other] = member.nextToDeliver;
+        continue;
+      }
+      const peer = rows.peer(other);
+      // What an earlier life delivered is forgotten.
+      const isOldNews = replication.lifeOf(other) > peer.incarnation;
+      deliveredBy[other] = isOldNews ? member.layout.sizes.origin : peer.delivered;
+      if (!rows.isLive(other)) continue;
+      // Whoever is left behind already needs a snapshot, not the log.
+      const needs = keptFrom(deliveredBy[other]!, peer.holdAt);
+      if (needs >= replication.baseIndex) liveMinimum = Math.min(liveMinimum, needs);
+    }
+    deliveredBy.sort();
+    const deliveredByQuorum = deliveredBy[member.replicas - member.quorum]!;
+    return member.edges.rules.truncationLimit(liveMinimum, deliveredByQuorum);
+  }
+}
+
+/** From where a member needs the log: what it has delivered, or an older snapshot that it is serving. */
+function keptFrom(delivered: number, holdAt: number): number {
+  return holdAt === 0 ? delivered : Math.min(delivered, holdAt);
+}
