@@ -1,8 +1,8 @@
 /**
  * What all parts of one replica share: who it is, what it has promised, and how far it has delivered.
  *
- * Invariants: `promised` never goes back and is what the memory permits, except while the replica
- * recovers (then that is RETIRED). `nextToDeliver` never goes back.
+ * Invariants: `promised` never goes back and is what the memory permits; a restarted replica permits
+ * nobody (RETIRED) until it has learnt what to promise. `nextToDeliver` never goes back.
  */
 import { RETIRED } from '../memory/contract.js';
 import type { Layout } from '../memory/layout.js';
@@ -18,7 +18,7 @@ export interface Identity {
   readonly member: number;
   /** Higher than in any earlier life of this member. */
   readonly incarnation: number;
-  /** True if there was an earlier life: what it promised is forgotten and must be learnt (§3.8). */
+  /** True if there was an earlier life: what it promised is forgotten and must be learnt from others. */
   readonly restarted: boolean;
 }
 

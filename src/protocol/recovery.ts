@@ -1,5 +1,5 @@
 /**
- * Coming back with empty memory (§3.8). A restarted member has forgotten what it promised, so until
+ * Coming back with empty memory (not in the paper). A restarted member has forgotten what it promised, so until
  * it has learnt that from others it is RETIRED: it permits no leader, grants nothing, counts nowhere.
  *
  * It reads the rows of the others, all after its restart, until f+1 of them follow a log of the very

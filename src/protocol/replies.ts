@@ -1,5 +1,5 @@
 /**
- * Replies: kept by every member, sent by the leader, sent again by the next one (§3.7).
+ * Replies: kept by every member, sent by the leader, sent again by the next one.
  *
  * A client names a call slot with each message and reuses it only after all destinations replied, so
  * the last reply of every (client, call slot) is all that can ever be asked for again. It is kept as

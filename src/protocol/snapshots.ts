@@ -1,5 +1,5 @@
 /**
- * Fetching and serving snapshots (§3.6, §3.8): for a member that was left behind, or restarted.
+ * Fetching and serving snapshots: for a member that was left behind, or restarted.
  *
  * A pull protocol with one chunk under way: the fetcher names a nonce and a chunk, any other member
  * answers with that chunk, and asking again is harmless. A snapshot holds the application's state,
@@ -85,8 +85,8 @@ export class Snapshots {
   }
 
   /**
-   * The oldest snapshot that somebody is still fetching, or 0. The leader keeps the log from there:
-   * it can't have dropped it yet, because we had delivered no more when the snapshot was taken.
+   * The oldest snapshot that somebody is still fetching, or 0. The leader keeps the log from there; it
+   * has not dropped it yet, unless it thinks us dead, because we had delivered no more when we took it.
    */
   private oldestServed(nowUs: number): number {
     const patienceUs = this.member.edges.timing.suspectAfterUs * 4;

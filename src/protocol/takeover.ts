@@ -1,5 +1,5 @@
 /**
- * Becoming leader (paper §5.4 to §5.6, Algorithms 3 and 4), as named phases:
+ * Becoming leader (paper §5.4 and §5.5, Algorithms 3 and 4), as named phases:
  *
  *   acquireGrants ── f+1 grants ──▶ recheck ── still f+1 ──▶ adopt ──▶ catchUp ──▶ install ──▶ lead
  *        ▲                             │                       │

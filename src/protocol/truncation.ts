@@ -1,7 +1,7 @@
 /**
  * Dropping entries from the start of the leader's log, when it is half full: those that every live
  * member has delivered, that f+1 members have whatever the detector says (H25), and that every child
- * concerned has decided (§3.6). Called once in each round of the leader.
+ * concerned has decided. Called once in each round of the leader.
  *
  * Invariant: the last decided entry stays. Every log that can be adopted has it, so once a log has had
  * an entry, none is ever empty again.

@@ -13,7 +13,6 @@ export class Fairness {
   private readonly isJudged: boolean;
   /** By client and entry group: when its oldest unordered message became the next one. */
   private readonly waiting = new Map<string, { sent: Sent[]; sinceIndex: number }>();
-  private readonly ledSince = new Map<number, number>();
 
   constructor(plan: Plan, isJudged: boolean) {
     const { clients } = plan.sizes;
@@ -25,7 +24,6 @@ export class Fairness {
 
   /** A leader change in `group`: whoever waits begins to wait anew. */
   disturbed(group: number): void {
-    this.ledSince.set(group, (this.ledSince.get(group) ?? 0) + 1);
     for (const [key, entry] of this.waiting) {
       if (key.endsWith(`@${group}`)) entry.sinceIndex = Number.POSITIVE_INFINITY;
     }
