@@ -16,6 +16,8 @@
  * (its mask is all ones), overwritten by the next.
  */
 
+import type { Memory, ProcessId } from './contract.js';
+
 export const HEAD_WORDS = 4;
 export const FRAME_WORDS = HEAD_WORDS + 1;
 
@@ -115,6 +117,34 @@ export function copyWords(
     to.words[to.at + ((toPosition + i) & to.mask)] =
       from.words[from.at + ((fromPosition + i) & from.mask)]!;
   }
+}
+
+/**
+ * Post what a ring holds between two positions to the same places of a peer's ring at `to`: one write,
+ * or two where it wraps. The last one carries `tag`, one before it `tagBefore`.
+ */
+export function postRange(
+  memory: Memory,
+  peer: ProcessId,
+  to: number,
+  ring: Window,
+  start: number,
+  end: number,
+  guard: number,
+  tagBefore: number,
+  tag: number,
+): void {
+  const count = (end - start) | 0;
+  if (count === 0) return;
+  const { words, at, mask } = ring;
+  const place = start & mask;
+  const untilWrap = mask + 1 - place;
+  if (count <= untilWrap) {
+    memory.write(peer, to + place, words, at + place, count, guard, tag);
+    return;
+  }
+  memory.write(peer, to + place, words, at + place, untilWrap, guard, tagBefore);
+  memory.write(peer, to, words, at, count - untilWrap, guard, tag);
 }
 
 /** The full number whose low 32 bits are `low` and which lies nearest to `near`. */

@@ -16,6 +16,7 @@ import {
   FRAME_WORDS,
   HEAD_WORDS,
   packBytes,
+  postRange,
   seal,
   UNWRAPPED,
   type Window,
@@ -218,15 +219,11 @@ export class Client {
 
   private writeRange(entry: number, outbox: Outbox, from: number): void {
     const { layout, memory } = this.edges;
-    const { words, mask } = outbox.mirror;
-    const count = (outbox.endPosition - from) | 0;
-    const start = from & mask;
-    const untilWrap = Math.min(count, mask + 1 - start);
+    const { mirror, endPosition } = outbox;
     const to = layout.inboxRing(this.slot);
     for (let member = 0; member < layout.sizes.replicas; member++) {
       const peer = layout.replicaProcess(entry, member);
-      memory.write(peer, to + start, words, start, untilWrap, OPEN, KIND.none);
-      if (untilWrap < count) memory.write(peer, to, words, 0, count - untilWrap, OPEN, KIND.none);
+      postRange(memory, peer, to, mirror, from, endPosition, OPEN, KIND.none, KIND.none);
     }
   }
 

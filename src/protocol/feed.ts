@@ -9,7 +9,15 @@
  */
 import { OPEN } from '../memory/contract.js';
 import { ENTRY, OLDEST } from '../memory/layout.js';
-import { copyWords, FRAME_WORDS, HEAD_WORDS, seal, type Window, word } from '../memory/window.js';
+import {
+  copyWords,
+  FRAME_WORDS,
+  HEAD_WORDS,
+  postRange,
+  seal,
+  type Window,
+  word,
+} from '../memory/window.js';
 import { goesTo } from './counters.js';
 import type { Member } from './member.js';
 import type { Replication } from './replication.js';
@@ -174,16 +182,10 @@ export class Feed {
   }
 
   private writeRange(other: number, from: number): void {
-    const count = (this.endPosition - from) | 0;
-    if (count === 0) return;
     const { layout, memory } = this.member.edges;
     const peer = layout.replicaProcess(this.child, other);
     const to = layout.feedRing(this.member.index);
-    const start = from & this.mirror.mask;
-    const untilWrap = Math.min(count, this.capacity - start);
     const tag = tagOf(KIND.feed, this.place);
-    const { words } = this.mirror;
-    memory.write(peer, to + start, words, start, untilWrap, OPEN, tag);
-    if (untilWrap < count) memory.write(peer, to, words, 0, count - untilWrap, OPEN, tag);
+    postRange(memory, peer, to, this.mirror, from, this.endPosition, OPEN, tag, tag);
   }
 }

@@ -10,7 +10,7 @@
  * posted at once and nobody is waited for (H16).
  */
 import { LOG_CONTROL } from '../memory/layout.js';
-import { copyWords, FRAME_WORDS, HEAD_WORDS, seal, word } from '../memory/window.js';
+import { copyWords, FRAME_WORDS, HEAD_WORDS, postRange, seal, word } from '../memory/window.js';
 import { guardOf } from './ballot.js';
 import type { Extent, LogRing } from './log.js';
 import type { Member } from './member.js';
@@ -156,23 +156,18 @@ export class Replication {
 
   private send(other: number): void {
     const copy = this.copies[other]!;
-    const count = (this.endPosition - copy.sentPosition) | 0;
-    if (count === 0) return;
     const { memory, layout, rules } = this.member.edges;
-    const peer = this.member.processOf(other);
-    const to = layout.logRing(this.member.index, copy.ring);
-    const guard = rules.logGuard(this.ballot, copy.incarnation);
-    const start = copy.sentPosition & this.ring.mask;
-    const untilWrap = Math.min(count, this.ringWords - start);
-    const tag = copyTag(KIND.entries, copy, this.endIndex);
-    const { words, at } = this.ring;
-    if (untilWrap < count) {
-      const firstPart = copyTag(KIND.control, copy, 0);
-      memory.write(peer, to + start, words, at + start, untilWrap, guard, firstPart);
-      memory.write(peer, to, words, at, count - untilWrap, guard, tag);
-    } else {
-      memory.write(peer, to + start, words, at + start, count, guard, tag);
-    }
+    postRange(
+      memory,
+      this.member.processOf(other),
+      layout.logRing(this.member.index, copy.ring),
+      this.ring,
+      copy.sentPosition,
+      this.endPosition,
+      rules.logGuard(this.ballot, copy.incarnation),
+      copyTag(KIND.control, copy, 0),
+      copyTag(KIND.entries, copy, this.endIndex),
+    );
     copy.sentIndex = this.endIndex;
     copy.sentPosition = this.endPosition;
   }

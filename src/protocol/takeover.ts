@@ -34,8 +34,17 @@ interface Grant {
   incarnation: number;
   log: Extent;
   confirmed: boolean;
-  /** If a write under it was lost: the member's heartbeat as known then. */
-  brokenAtHeartbeat: number | undefined;
+  /**
+   * How we lost the member again, after writing to it. Whatever it answers later in this life, it is
+   * not written to again under this ballot: our log there may be its current one by now.
+   */
+  lost: 'refused' | 'broken' | undefined;
+  /** The member's heartbeat as known then. */
+  lostAtHeartbeat: number;
+}
+
+function newGrant(incarnation: number, log: Extent, confirmed: boolean): Grant {
+  return { incarnation, log, confirmed, lost: undefined, lostAtHeartbeat: 0 };
 }
 
 export class Takeover {
@@ -55,6 +64,8 @@ export class Takeover {
 
   private adoptAttempt = 0;
   private adoptFrom = -1;
+  /** The grant that names the log being read. */
+  private source!: Grant;
   private readonly adopted: LogRing;
   private readonly adoptedBase = new Int32Array(1);
   private readonly adoptedRow: Peer;
@@ -92,12 +103,7 @@ export class Takeover {
     member.promise(this.ballot, member.incarnation);
     this.rows.publish();
     this.grants.fill(undefined);
-    this.grants[member.index] = {
-      incarnation: member.incarnation,
-      log: member.sealLog(),
-      confirmed: true,
-      brokenAtHeartbeat: undefined,
-    };
+    this.grants[member.index] = newGrant(member.incarnation, member.sealLog(), true);
     this.requests.start(this.ballot);
     this.memberLost = false;
     this.ballotIsTaken = false;
@@ -113,7 +119,11 @@ export class Takeover {
     this.member.edges.observer.transition('attempt refused');
   }
 
-  hasGranted = (other: number): boolean => this.grants[other] !== undefined;
+  /** Need this member not be asked (again)? */
+  private readonly hasGranted = (other: number): boolean => {
+    const grant = this.grants[other];
+    return grant !== undefined && grant.lost !== 'refused';
+  };
 
   /** Go on as far as possible. True when this member leads. */
   step(nowUs: number): boolean {
@@ -150,7 +160,7 @@ export class Takeover {
     const { member, incarnation, log } = answer;
     const known = this.grants[member];
     if (known !== undefined && known.incarnation === incarnation) return;
-    this.grants[member] = { incarnation, log, confirmed: false, brokenAtHeartbeat: undefined };
+    this.grants[member] = newGrant(incarnation, log, false);
     if (this.phase === 'install') {
       this.bringUp(member);
     } else if (this.phase === 'recheck') {
@@ -230,17 +240,15 @@ export class Takeover {
     this.phase = 'adopt';
     this.adoptFrom = from;
     this.adoptAttempt++;
-    const { log } = this.grants[from]!;
-    if (from === member.index) this.adoptOwn(log);
-    else this.readLog(from, log);
+    this.source = this.grants[from]!;
+    if (from === member.index) this.adoptOwn(this.source.log);
+    else this.readLog(from, this.source.log);
   }
 
   /** Is the member whose log we are reading alive, in the life that granted it? */
   private sourceStands(): boolean {
     const { incarnation } = this.rows.peer(this.adoptFrom);
-    return (
-      this.rows.isLive(this.adoptFrom) && incarnation <= this.grants[this.adoptFrom]!.incarnation
-    );
+    return this.rows.isLive(this.adoptFrom) && incarnation <= this.source.incarnation;
   }
 
   private adoptOwn(sealed: Extent): void {
@@ -274,16 +282,16 @@ export class Takeover {
 
   onAdoptRead(attempt: number, ok: boolean, last: boolean): void {
     if (this.phase !== 'adopt' || attempt !== this.adoptAttempt) return;
-    const grant = this.grants[this.adoptFrom]!;
+    const { incarnation, log: sealed } = this.source;
     if (ok && !last) return;
     this.adoptedRow.incarnation = 0;
     if (
       ok &&
       this.adoptedRow.accept(0) &&
-      this.adoptedRow.incarnation === grant.incarnation &&
+      this.adoptedRow.incarnation === incarnation &&
       this.adoptedRow.promised === this.ballot
     ) {
-      const log = this.trimmed(grant.log, this.adoptedBase[0]!);
+      const log = this.trimmed(sealed, this.adoptedBase[0]!);
       if (log !== undefined) {
         this.startReplication(log);
         this.member.edges.observer.transition('adopted a peer log');
@@ -294,9 +302,9 @@ export class Takeover {
   }
 
   /**
-   * The copy of a sealed log from its base as it is after copying: a deposed leader's late writes may have dropped entries
-   * after the seal. It could only drop what f+1 members have delivered and all children decided, so
-   * starting later is right.
+   * The copy of a sealed log from its base as it was after copying: a deposed leader's late writes may
+   * have dropped entries since the seal. It could only drop what f+1 members have delivered and all
+   * children have decided, so starting later is right.
    */
   private trimmed(sealed: Extent, basePosition: number): Extent | undefined {
     const log = { ...sealed };
@@ -361,27 +369,27 @@ export class Takeover {
   }
 
   /**
-   * A log write to this member failed. If it was refused, the member has promised somebody else, or
-   * restarted and may grant again; if it was lost, it may well still follow us.
+   * A log write to this member failed. If it was refused, the member has promised somebody else, or has
+   * restarted and may grant again in its new life; if the connection broke, it may well still follow us.
    */
   onMemberLost(other: number, isRefused: boolean): void {
     this.memberLost = true;
-    const grant = this.grants[other];
-    if (isRefused) this.grants[other] = undefined;
-    else if (grant !== undefined) grant.brokenAtHeartbeat = this.rows.peer(other).heartbeat;
+    const grant = this.grants[other]!;
+    grant.lost = isRefused ? 'refused' : 'broken';
+    grant.lostAtHeartbeat = this.rows.peer(other).heartbeat;
   }
 
   /**
-   * Is there a member that still follows us although we lost touch with it? What it holds is unknown,
-   * and a log is never installed twice under one ballot. Or one that can't follow this ballot?
+   * Is there a member that still follows us although we lost touch with it, or one that can't follow
+   * this ballot? A log is never installed twice in one life under one ballot.
    */
   needsNewBallot(): boolean {
     if (this.ballotIsTaken) return true;
     for (let other = 0; other < this.grants.length; other++) {
       const grant = this.grants[other];
-      if (grant?.brokenAtHeartbeat === undefined) continue;
+      if (grant?.lost !== 'broken') continue;
       const { incarnation, promised, heartbeat } = this.rows.peer(other);
-      const isNews = heartbeat !== grant.brokenAtHeartbeat;
+      const isNews = heartbeat !== grant.lostAtHeartbeat;
       if (isNews && incarnation === grant.incarnation && promised === this.ballot) return true;
     }
     return false;
@@ -402,12 +410,7 @@ export class Takeover {
       if (!this.member.edges.rules.bringsUpLateMembers()) continue;
       const known = this.grants[answer.member];
       if (known !== undefined && known.incarnation === answer.incarnation) continue;
-      this.grants[answer.member] = {
-        incarnation: answer.incarnation,
-        log: answer.log,
-        confirmed: true,
-        brokenAtHeartbeat: undefined,
-      };
+      this.grants[answer.member] = newGrant(answer.incarnation, answer.log, true);
       this.bringUp(answer.member);
       this.member.edges.observer.transition('late member brought up');
       admitted++;
