@@ -3,7 +3,7 @@
  * work and returns how much it was; it never waits. Whoever runs it calls it again and again.
  */
 import { OPEN, type Outcome } from '../memory/contract.js';
-import { ballotOf, NO_BALLOT } from './ballot.js';
+import { ballotOf, describeBallot, NO_BALLOT } from './ballot.js';
 import { Delivering } from './delivery.js';
 import type { Application, Edges } from './edges.js';
 import { Follower } from './follower.js';
@@ -182,6 +182,6 @@ export class Replica {
     const end =
       this.role === 'leader' ? ` end=${replication.endIndex} decided=${replication.decided}` : '';
     const phase = this.role === 'candidate' ? `/${this.takeover.phase}` : '';
-    return `${member.group}/${member.index} ${this.role}${phase} promised=${member.promised >> 3}.${member.promised & 7} delivered=${member.nextToDeliver}${end}`;
+    return `${member.group}/${member.index} ${this.role}${phase} promised=${describeBallot(member.promised)} delivered=${member.nextToDeliver}${end}`;
   }
 }
