@@ -11,9 +11,9 @@
  *   │   snapshotRequest[j]  slot               │    j, when it has been left behind
  *   │   snapshotChunk[j]    slot               │    j, answering this replica's request
  *   │   log[j][0], log[j][1]                   │    j, when it leads (guarded by the permission)
- *   │     ┌────────┬──────┬─────────┬────────┐ │
- *   │     │ marker │ base │ decided │ ring … │ │
- *   │     └────────┴──────┴─────────┴────────┘ │
+ *   │     ┌────────┬──────┬─────────┬─────┬──┐ │
+ *   │     │ marker │ base │ decided │ key │ …│ │
+ *   │     └────────┴──────┴─────────┴─────┴──┘ │
  *   ├──────────────────────────────────────────┤
  *   │ per client c:  inbox[c]                  │    c
  *   │     ┌─────────┬───────┬────────┐         │
@@ -29,7 +29,7 @@
  *   │ per replica r:  doorbell, reply slots    │    r
  *   └──────────────────────────────────────────┘
  *
- * Control words (marker, base, decided, session, nudge, doorbell) are single words, so they can't
+ * Control words (marker, base, decided, key, session, nudge, doorbell) are single words, so they can't
  * tear. Each control area and each slot starts a cache line of its own.
  */
 import { FRAME_WORDS } from './window.js';
@@ -115,7 +115,9 @@ export const GRANT = {
   basePosition: 8,
   endPosition: 9,
   endIndex: 10,
-  words: 12,
+  /** What the granter's memory permits now. */
+  key: 12,
+  words: 13,
 } as const;
 
 export const SNAPSHOT_REQUEST = { nonce: 0, chunk: 1, words: 2 } as const;
@@ -135,7 +137,7 @@ export const REPLY = { entry: 0, bytes: 1, payload: 2 } as const;
 /** The feed's `oldest` slot: where a reader that knows nothing may begin. */
 export const OLDEST = { epoch: 0, number: 1, position: 2, words: 3 } as const;
 
-export const LOG_CONTROL = { marker: 0, base: 1, decided: 2, words: 3 } as const;
+export const LOG_CONTROL = { marker: 0, base: 1, decided: 2, key: 3, words: 4 } as const;
 export const INBOX_CONTROL = { session: 0, nudge: 1, words: 2 } as const;
 
 export const RINGS_PER_WRITER = 2;

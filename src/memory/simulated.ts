@@ -55,6 +55,8 @@ class Link {
   place = -1;
   nextUs = 0;
   lastArrivalUs = 0;
+  /** The connection broke, and its poster has not noticed yet: whatever it posts is lost too. */
+  isBroken = false;
   /** Nothing written under this guard lands any more. */
   stoppedGuard = OPEN;
 
@@ -237,6 +239,7 @@ export class SimulatedMemory implements Memory {
       return false;
     }
     const { peer, tag, guard, outcome } = this.completions[this.next++]!;
+    if (outcome === 'lost') this.fabric.reconnect(this.self, peer);
     const { completion } = this;
     completion.peer = peer;
     completion.tag = tag;
@@ -311,10 +314,16 @@ export class SimulatedFabric {
   breakLink(from: ProcessId, to: ProcessId): void {
     const link = this.links[from * this.processes + to];
     if (link === undefined) return;
+    link.isBroken = link.operations.length > 0;
     for (const operation of link.operations.splice(0)) {
       if (operation.landsAtMost === operation.count) this.complete(link, operation, 'lost');
     }
     this.agenda.update(link);
+  }
+
+  /** The poster has noticed: what it posts from now on goes over a new connection. */
+  reconnect(from: ProcessId, to: ProcessId): void {
+    this.link(from, to).isBroken = false;
   }
 
   slowDown(from: ProcessId, to: ProcessId, slownessUs: number): void {
@@ -354,6 +363,7 @@ export class SimulatedFabric {
     if (link === undefined) return;
     link.operations.length = 0;
     link.completions.length = 0;
+    link.isBroken = false;
     this.agenda.update(link);
   }
 
@@ -380,6 +390,11 @@ export class SimulatedFabric {
       throw new RangeError(`words ${at} to ${at + count} are not in the region of process ${to}`);
     }
     const link = this.link(from, to);
+    if (link.isBroken) {
+      this.complete(link, operation, 'lost');
+      this.agenda.update(link);
+      return;
+    }
     const { delayUs, jitterUs } = this.weather;
     const delay = delayUs + link.slownessUs + (jitterUs > 0 ? this.chance.below(jitterUs + 1) : 0);
     operation.arrivesUs = Math.max(this.nowUs + delay, link.lastArrivalUs);

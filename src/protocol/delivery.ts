@@ -5,9 +5,9 @@
 import { ENTRY, MESSAGE } from '../memory/layout.js';
 import {
   copyWords,
-  distance,
   extend,
   HEAD_WORDS,
+  numberAt,
   UNWRAPPED,
   type Window,
 } from '../memory/window.js';
@@ -105,12 +105,13 @@ export class Delivering {
 }
 
 /**
- * Has the leader dropped entries that this member has not delivered? (Positions can't tell beyond 2³¹
- * words, but no log holds more entries than it has words.)
+ * Has the leader dropped entries that this member has not delivered? The entry at the base tells; where
+ * there is none yet, nothing was dropped. (Positions wrap and can't tell.)
  */
 export function isLeftBehind(member: Member, log: LogRing): boolean {
-  if (member.horizon - member.nextToDeliver > member.layout.logWords) return true;
-  return distance(log.base, member.nextPosition) > 0;
+  const { base } = log;
+  const first = extend(member.horizon, numberAt(log, base));
+  return first > member.nextToDeliver && log.entryWords(base, log.marker, first) > 0;
 }
 
 /** How far a follower may deliver: what the leader says is decided. */

@@ -178,7 +178,8 @@ export class Feed {
     const to = layout.feedOldest(this.member.index);
     const peer = layout.replicaProcess(this.child, other);
     const number = ++this.oldestWrites;
-    this.oldestWriter.post(memory, peer, to, OLDEST.words, this.member.incarnation, number);
+    const tag = tagOf(KIND.feed, this.place);
+    this.oldestWriter.post(memory, peer, to, OLDEST.words, this.member.incarnation, number, tag);
   }
 
   private writeRange(other: number, from: number): void {

@@ -30,7 +30,7 @@ export class Follower {
     const log = rules.followedLog(member);
     if (log === undefined) return 0;
     this.failedAttempts = 0;
-    const count = this.delivering.deliver(log, log.ballot, rules.decidedIndex(member, log), false);
+    const count = this.delivering.deliver(log, log.marker, rules.decidedIndex(member, log), false);
     if (isLeftBehind(member, log)) {
       if (!this.isBehind) observer.transition('left behind');
       this.isBehind = true;

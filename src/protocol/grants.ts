@@ -17,6 +17,8 @@ export interface Answer {
   /** What the member has promised, if it refused. */
   promised: number;
   incarnation: number;
+  /** What the member's memory permits, if it granted. */
+  key: number;
   log: Extent;
 }
 
@@ -77,6 +79,7 @@ export class Requests {
         granted: slot.body(GRANT.granted) === 1,
         promised: slot.body(GRANT.promised),
         incarnation: slot.body(GRANT.incarnation),
+        key: slot.body(GRANT.key),
         log: {
           ballot: slot.body(GRANT.logBallot),
           writer: slot.body(GRANT.logWriter),
@@ -158,6 +161,7 @@ export class Grants {
     body[GRANT.promised] = member.promised;
     body[GRANT.incarnation] = member.incarnation;
     body[GRANT.candidateIncarnation] = candidateIncarnation;
+    body[GRANT.key] = member.key;
     body[GRANT.logBallot] = log.ballot;
     body[GRANT.logWriter] = log.writer;
     body[GRANT.logRing] = log.ring;

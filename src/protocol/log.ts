@@ -11,7 +11,8 @@
  */
 import { type Layout, LOG_CONTROL, RINGS_PER_WRITER } from '../memory/layout.js';
 import { extend, numberAt, type Window, wordsOf } from '../memory/window.js';
-import { ballotOf, guardOf, isOfLife, NO_BALLOT } from './ballot.js';
+import { NO_BALLOT } from './ballot.js';
+import { isOfLife } from './key.js';
 
 export class LogRing implements Window {
   readonly at: number;
@@ -31,17 +32,22 @@ export class LogRing implements Window {
     this.entryWordsMax = layout.entryWordsMax;
   }
 
-  /** Ballot and life under which this ring became its member's log; 0 while it is being written. */
+  /** The ballot under which this ring became a member's log; 0 while it is being written. */
   get marker(): number {
     return this.words[this.control + LOG_CONTROL.marker]!;
   }
 
-  set marker(guard: number) {
-    this.words[this.control + LOG_CONTROL.marker] = guard;
+  set marker(ballot: number) {
+    this.words[this.control + LOG_CONTROL.marker] = ballot;
   }
 
-  get ballot(): number {
-    return ballotOf(this.marker);
+  /** The key under which it was written: a log meant for an earlier life of its member is none. */
+  get key(): number {
+    return this.words[this.control + LOG_CONTROL.key]!;
+  }
+
+  set key(key: number) {
+    this.words[this.control + LOG_CONTROL.key] = key;
   }
 
   /** Position of the oldest entry. */
@@ -112,10 +118,10 @@ export class Log {
   /** The ring that holds `writer`'s log under `ballot`, once its marker stands. */
   under(ballot: number, writer: number): LogRing | undefined {
     if (ballot === NO_BALLOT) return undefined;
-    const marker = guardOf(ballot, this.incarnation);
     for (let ring = 0; ring < RINGS_PER_WRITER; ring++) {
       const candidate = this.ring(writer, ring);
-      if (candidate.marker === marker) return candidate;
+      if (candidate.marker !== ballot) continue;
+      if (isOfLife(candidate.key, this.incarnation)) return candidate;
     }
     return undefined;
   }
@@ -124,7 +130,7 @@ export class Log {
   current(): LogRing | undefined {
     let current: LogRing | undefined;
     for (const ring of this.rings) {
-      if (!isOfLife(ring.marker, this.incarnation)) continue;
+      if (!isOfLife(ring.key, this.incarnation)) continue;
       if (ring.marker > (current?.marker ?? NO_BALLOT)) current = ring;
     }
     return current;
@@ -143,7 +149,7 @@ export class Log {
 
   private walk(ring: LogRing, base: number, near: number): Extent {
     const extent = noExtent(this.layout.sizes.origin);
-    extent.ballot = ring.ballot;
+    extent.ballot = ring.marker;
     extent.writer = ring.writer;
     extent.ring = ring.ring;
     extent.basePosition = base;

@@ -4,12 +4,13 @@
  * Invariants: `promised` never goes back and is what the memory permits; a restarted replica permits
  * nobody (RETIRED) until it has learnt what to promise. `nextToDeliver` never goes back.
  */
-import { RETIRED } from '../memory/contract.js';
+import { OPEN, RETIRED } from '../memory/contract.js';
 import type { Layout } from '../memory/layout.js';
 import { assert } from './assert.js';
-import { guardOf, memberOf, NO_BALLOT } from './ballot.js';
+import { memberOf, NO_BALLOT } from './ballot.js';
 import { Counters } from './counters.js';
 import type { Edges } from './edges.js';
+import { keyOf } from './key.js';
 import { type Extent, Log } from './log.js';
 import { Replies } from './replies.js';
 
@@ -39,6 +40,9 @@ export class Member {
   promised = NO_BALLOT;
   /** The incarnation of the candidate it was promised to. */
   promisedIncarnation = 0;
+  /** What this member's memory permits since then. */
+  key = OPEN;
+  private promises = 0;
   /** False while a restarted member does not yet know what it had promised. */
   normal: boolean;
 
@@ -91,7 +95,8 @@ export class Member {
     assert(ballot > this.promised, 'a promise is never given to a lower ballot');
     this.promised = ballot;
     this.promisedIncarnation = incarnation;
-    this.edges.memory.permit(guardOf(ballot, this.incarnation));
+    this.key = keyOf(this.incarnation, this.promises++);
+    this.edges.memory.permit(this.key);
   }
 
   get promisedMember(): number {

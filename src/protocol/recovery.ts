@@ -6,12 +6,12 @@
  * ballot they have promised, and the owner of the highest of these ballots is among them and leads.
  * Anything decided with the help of its earlier life is then in that leader's log: whoever decided it
  * had f further members, at least one of which was read. It promises that ballot, tells the leader,
- * and is a member again once the leader's marker stands here and, if that log starts after the
- * beginning, a snapshot is in place: until then it has lost what it once delivered, and others must
- * not count on it.
+ * and is a member again once the leader's marker stands here and all that was decided then is delivered,
+ * by a snapshot if the log starts later: before, it has lost what it once delivered, and others must not
+ * count on it.
  */
 import { memberOf, NO_BALLOT } from './ballot.js';
-import { isLeftBehind } from './delivery.js';
+import { type Delivering, decidedIndex, isLeftBehind } from './delivery.js';
 import type { Grants } from './grants.js';
 import { type LogRing, noExtent } from './log.js';
 import type { Member } from './member.js';
@@ -26,6 +26,7 @@ export class Recovery {
     private readonly rows: Rows,
     private readonly grants: Grants,
     private readonly snapshots: Snapshots,
+    private readonly delivering: Delivering,
   ) {
     member.edges.observer.transition('recovering');
   }
@@ -61,6 +62,10 @@ export class Recovery {
       return;
     }
     this.snapshots.abandon();
+    // Whatever the earlier life had delivered was decided, and so is below this: others counted on it.
+    const decided = decidedIndex(member, log);
+    this.delivering.deliver(log, log.marker, decided, false);
+    if (member.nextToDeliver < decided) return;
     member.normal = true;
     member.edges.observer.transition('recovered');
   }

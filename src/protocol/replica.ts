@@ -2,8 +2,8 @@
  * One replica: leader, follower, candidate or recovering. `doWork(nowUs)` does a bounded amount of
  * work and returns how much it was; it never waits. Whoever runs it calls it again and again.
  */
-import { OPEN, type Outcome } from '../memory/contract.js';
-import { ballotOf, describeBallot, NO_BALLOT } from './ballot.js';
+import type { Outcome } from '../memory/contract.js';
+import { describeBallot, NO_BALLOT } from './ballot.js';
 import { Delivering } from './delivery.js';
 import type { Application, Edges } from './edges.js';
 import { Follower } from './follower.js';
@@ -47,7 +47,8 @@ export class Replica {
     this.follower = new Follower(member, rows, delivering, this.snapshots);
     const recovers = identity.restarted && edges.rules.recoversBeforeGranting();
     member.normal = !recovers;
-    if (recovers) this.recovery = new Recovery(member, rows, this.grants, this.snapshots);
+    if (recovers)
+      this.recovery = new Recovery(member, rows, this.grants, this.snapshots, delivering);
     this.role = recovers ? 'recovering' : 'follower';
     rows.publish();
   }
@@ -138,7 +139,7 @@ export class Replica {
     let count = 0;
     while (memory.poll()) {
       count++;
-      const { peer, tag, guard, outcome } = memory.completion;
+      const { peer, tag, outcome } = memory.completion;
       const ok = outcome === 'ok';
       const value = numberOf(tag);
       const other = peer - this.member.processOf(0);
@@ -150,8 +151,6 @@ export class Replica {
         case KIND.entries:
         case KIND.marker:
         case KIND.control:
-          // Completions of an earlier ballot never count.
-          if (guard !== OPEN && ballotOf(guard) !== this.takeover.ballot) break;
           if (!this.replication.onWritten(other, kind, value, ok))
             this.onMemberLost(other, outcome);
           break;

@@ -11,7 +11,6 @@
  */
 import { LOG_CONTROL } from '../memory/layout.js';
 import { copyWords, FRAME_WORDS, HEAD_WORDS, postRange, seal, word } from '../memory/window.js';
-import { guardOf } from './ballot.js';
 import type { Extent, LogRing } from './log.js';
 import type { Member } from './member.js';
 import { KIND, tagOf } from './tags.js';
@@ -23,8 +22,9 @@ interface Copy {
   phase: Phase;
   /** Counts how often it was brought up, so that completions of an earlier life are not taken for this one's. */
   admission: number;
-  /** The life that granted it. */
+  /** The life that granted it, and with which key. */
   incarnation: number;
+  key: number;
   ring: number;
   sentIndex: number;
   sentPosition: number;
@@ -64,6 +64,7 @@ export class Replication {
         phase: 'absent',
         admission: 0,
         incarnation: 0,
+        key: 0,
         ring: 0,
         sentIndex: 0,
         sentPosition: 0,
@@ -85,7 +86,6 @@ export class Replication {
     this.endIndex = baseIndex;
     this.endPosition = adopted.basePosition;
     this.decided = this.member.nextToDeliver;
-    for (const copy of this.copies) copy.phase = 'absent';
     while (this.endIndex < adopted.endIndex) {
       const words = word(source, this.endPosition);
       copyWords(source, this.endPosition, ring, this.endPosition, words);
@@ -95,16 +95,23 @@ export class Replication {
     }
     ring.base = adopted.basePosition;
     ring.decided = this.decided | 0;
-    ring.marker = guardOf(ballot, this.member.incarnation);
+    ring.key = this.member.key;
+    ring.marker = ballot;
+  }
+
+  /** A new attempt begins: completions of what was written before no longer count. */
+  abandon(): void {
+    for (const copy of this.copies) copy.phase = 'absent';
   }
 
   /** Bring up a member that granted us its log, in a ring that spares its current one (H22). */
-  admit(other: number, incarnation: number, log: Extent): void {
+  admit(other: number, incarnation: number, key: number, log: Extent): void {
     const { rules } = this.member.edges;
     const copy = this.copies[other]!;
     copy.phase = 'installing';
     copy.admission++;
     copy.incarnation = incarnation;
+    copy.key = key;
     copy.ring = rules.spareRing(log, this.member.index);
     copy.heldIndex = this.baseIndex;
     copy.toldDecided = this.decided;
@@ -114,9 +121,10 @@ export class Replication {
     this.control[LOG_CONTROL.marker] = 0;
     this.control[LOG_CONTROL.base] = this.ring.base;
     this.control[LOG_CONTROL.decided] = this.decided | 0;
+    this.control[LOG_CONTROL.key] = key;
     this.writeControl(other, LOG_CONTROL.marker, LOG_CONTROL.words, KIND.control);
     this.send(other);
-    this.control[LOG_CONTROL.marker] = guardOf(this.ballot, incarnation);
+    this.control[LOG_CONTROL.marker] = this.ballot;
     this.writeControl(other, LOG_CONTROL.marker, 1, KIND.marker);
   }
 
@@ -164,7 +172,7 @@ export class Replication {
       this.ring,
       copy.sentPosition,
       this.endPosition,
-      rules.logGuard(this.ballot, copy.incarnation),
+      rules.logGuard(copy.key),
       copyTag(KIND.control, copy, 0),
       copyTag(KIND.entries, copy, this.endIndex),
     );
@@ -176,7 +184,7 @@ export class Replication {
     const { memory, layout, rules } = this.member.edges;
     const copy = this.copies[other]!;
     const to = layout.logControl(this.member.index, copy.ring) + field;
-    const guard = rules.logGuard(this.ballot, copy.incarnation);
+    const guard = rules.logGuard(copy.key);
     const tag = copyTag(kind, copy, 0);
     memory.write(this.member.processOf(other), to, this.control, field, count, guard, tag);
   }

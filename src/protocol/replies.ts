@@ -10,7 +10,7 @@ import { REPLY } from '../memory/layout.js';
 import { epochAt, HEAD_WORDS, packBytes, seal, UNWRAPPED, type Window } from '../memory/window.js';
 import { assert } from './assert.js';
 import type { Member } from './member.js';
-import { KIND, tagOf } from './tags.js';
+import { KIND } from './tags.js';
 
 export class Replies {
   private readonly kept: Window;
@@ -89,8 +89,7 @@ export class Replies {
       this.rung[client] = 0;
       this.rings[client]!++;
       const to = layout.doorbell(memory.self);
-      const tag = tagOf(KIND.none, 0);
-      memory.write(layout.clientProcess(client), to, this.rings, client, 1, OPEN, tag);
+      memory.write(layout.clientProcess(client), to, this.rings, client, 1, OPEN, KIND.none);
     }
   }
 

@@ -4,7 +4,7 @@
  * (`sim/holes.ts`), to show that it would notice; see docs/paper-errata.md.
  */
 import { type Window, wordsOf } from '../memory/window.js';
-import { guardOf, makeBallot } from './ballot.js';
+import { makeBallot } from './ballot.js';
 import type { Counters } from './counters.js';
 import { decidedIndex } from './delivery.js';
 import type { Extent, LogRing } from './log.js';
@@ -70,9 +70,9 @@ export class Rules {
 
   // --- replicating ---------------------------------------------------------------------------
 
-  /** A leader's write counts only while its ballot is permitted, by the life that granted it (H11, H12). */
-  logGuard(ballot: number, incarnation: number): number {
-    return guardOf(ballot, incarnation);
+  /** A leader's write counts only while the key that it was granted is permitted (H11, H12). */
+  logGuard(key: number): number {
+    return key;
   }
 
   /** A member that promises somebody else leads no longer (H12). */

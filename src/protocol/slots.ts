@@ -88,8 +88,9 @@ export class SlotWriter {
     bodyWords: number,
     epoch: number,
     number: number,
+    tag: number = KIND.none,
   ): void {
     const words = seal(this.window, 0, bodyWords, epoch, number);
-    memory.write(peer, to, this.window.words, 0, words, OPEN, KIND.none);
+    memory.write(peer, to, this.window.words, 0, words, OPEN, tag);
   }
 }

@@ -32,6 +32,7 @@ export type Phase = 'idle' | 'acquireGrants' | 'recheck' | 'adopt' | 'catchUp' |
 
 interface Grant {
   incarnation: number;
+  key: number;
   log: Extent;
   confirmed: boolean;
   /**
@@ -43,8 +44,8 @@ interface Grant {
   lostAtHeartbeat: number;
 }
 
-function newGrant(incarnation: number, log: Extent, confirmed: boolean): Grant {
-  return { incarnation, log, confirmed, lost: undefined, lostAtHeartbeat: 0 };
+function newGrant(incarnation: number, key: number, log: Extent, confirmed: boolean): Grant {
+  return { incarnation, key, log, confirmed, lost: undefined, lostAtHeartbeat: 0 };
 }
 
 export class Takeover {
@@ -103,8 +104,9 @@ export class Takeover {
     member.promise(this.ballot, member.incarnation);
     this.rows.publish();
     this.grants.fill(undefined);
-    this.grants[member.index] = newGrant(member.incarnation, member.sealLog(), true);
+    this.grants[member.index] = newGrant(member.incarnation, member.key, member.sealLog(), true);
     this.requests.start(this.ballot);
+    this.replication.abandon();
     this.memberLost = false;
     this.ballotIsTaken = false;
     this.phase = 'acquireGrants';
@@ -122,7 +124,8 @@ export class Takeover {
   /** Need this member not be asked (again)? */
   private readonly hasGranted = (other: number): boolean => {
     const grant = this.grants[other];
-    return grant !== undefined && grant.lost !== 'refused';
+    if (grant === undefined || grant.lost === 'refused') return false;
+    return this.rows.peer(other).incarnation <= grant.incarnation;
   };
 
   /** Go on as far as possible. True when this member leads. */
@@ -140,8 +143,13 @@ export class Takeover {
     if (this.phase === 'adopt' && !this.sourceStands()) this.adoptionFailed();
     if (this.phase === 'catchUp') this.catchUp(nowUs);
     if (this.phase !== 'install') return false;
-    if (this.memberLost && this.replication.present() < member.quorum) this.refused(this.ballot);
+    if (this.memberLost && this.cannotSucceed()) this.refused(this.ballot);
     return this.phase === 'install' && this.replication.standing() >= member.quorum;
+  }
+
+  /** Too few members are left to install at, or one that follows us can't be reached any more. */
+  private cannotSucceed(): boolean {
+    return this.replication.present() < this.member.quorum || this.needsNewBallot();
   }
 
   private collectAnswers(): void {
@@ -157,10 +165,10 @@ export class Takeover {
   }
 
   private onGrant(answer: Answer): void {
-    const { member, incarnation, log } = answer;
+    const { member, incarnation, key, log } = answer;
     const known = this.grants[member];
     if (known !== undefined && known.incarnation === incarnation) return;
-    this.grants[member] = newGrant(incarnation, log, false);
+    this.grants[member] = newGrant(incarnation, key, log, false);
     if (this.phase === 'install') {
       this.bringUp(member);
     } else if (this.phase === 'recheck') {
@@ -364,8 +372,8 @@ export class Takeover {
 
   /** Write our log into the ring that `other` named as spare. */
   private bringUp(other: number): void {
-    const { incarnation, log } = this.grants[other]!;
-    this.replication.admit(other, incarnation, log);
+    const { incarnation, key, log } = this.grants[other]!;
+    this.replication.admit(other, incarnation, key, log);
   }
 
   /**
@@ -410,7 +418,8 @@ export class Takeover {
       if (!this.member.edges.rules.bringsUpLateMembers()) continue;
       const known = this.grants[answer.member];
       if (known !== undefined && known.incarnation === answer.incarnation) continue;
-      this.grants[answer.member] = newGrant(answer.incarnation, answer.log, true);
+      const { member, incarnation, key, log } = answer;
+      this.grants[member] = newGrant(incarnation, key, log, true);
       this.bringUp(answer.member);
       this.member.edges.observer.transition('late member brought up');
       admitted++;
