@@ -11,7 +11,7 @@
  * Invariant: nothing is overwritten at a replica before all destinations have acknowledged it.
  */
 import { OPEN } from '../memory/contract.js';
-import { INBOX_CONTROL, type Layout, MESSAGE, REPLY } from '../memory/layout.js';
+import { INBOX_CONTROL, type Layout, MESSAGE, REPLY, TOO_LARGE } from '../memory/layout.js';
 import {
   FRAME_WORDS,
   HEAD_WORDS,
@@ -46,7 +46,8 @@ export interface Call {
 
 /** Told of replies; `reply` is valid during the call only. */
 export interface CallListener {
-  replied(call: Call, group: number, reply: Uint8Array): void;
+  /** Without a reply: it exceeded `replyBytesMax`. The message was delivered all the same. */
+  replied(call: Call, group: number, reply: Uint8Array | undefined): void;
   answered(call: Call): void;
 }
 
@@ -289,7 +290,8 @@ export class Client {
     else call.pendingHigh &= ~(1 << (group - 32));
     const outbox = this.outboxes[call.entry]!;
     outbox.lastProgressUs = this.nowUs;
-    this.listener.replied(call, group, this.replyBytes.subarray(start, start + bytes));
+    const reply = bytes === TOO_LARGE ? undefined : this.replyBytes.subarray(start, start + bytes);
+    this.listener.replied(call, group, reply);
     if ((call.pendingLow | call.pendingHigh) === 0) this.close(outbox, call);
     return true;
   }

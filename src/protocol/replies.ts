@@ -6,9 +6,8 @@
  * the very record that is written into the client's memory. A leader never waits for a client.
  */
 import { OPEN } from '../memory/contract.js';
-import { REPLY } from '../memory/layout.js';
+import { REPLY, TOO_LARGE } from '../memory/layout.js';
 import { epochAt, HEAD_WORDS, packBytes, seal, UNWRAPPED, type Window } from '../memory/window.js';
-import { assert } from './assert.js';
 import type { Member } from './member.js';
 import { KIND } from './tags.js';
 
@@ -16,6 +15,7 @@ export class Replies {
   private readonly kept: Window;
   private readonly callsMax: number;
   private readonly slotWords: number;
+  private readonly replyBytesMax: number;
   /** How many times each client's doorbell was rung, and whether it must be rung again. */
   private readonly rings: Int32Array;
   private readonly rung: Uint8Array;
@@ -24,6 +24,7 @@ export class Replies {
     const { sizes, replySlotWords } = member.layout;
     this.callsMax = sizes.callsMax;
     this.slotWords = replySlotWords;
+    this.replyBytesMax = sizes.replyBytesMax;
     const words = new Int32Array(sizes.clients * sizes.callsMax * replySlotWords);
     this.kept = { words, at: 0, mask: UNWRAPPED };
     this.rings = new Int32Array(sizes.clients);
@@ -31,7 +32,7 @@ export class Replies {
   }
 
   /**
-   * Keep a reply; false if the client's slot has a new user by now, whose replies come first. (Messages
+   * Keep a reply, or the fact that it is too large to be sent; false if the client's slot has a new user by now, whose replies come first. (Messages
    * of the one who left may still be on their way down the tree.)
    */
   keep(
@@ -42,18 +43,14 @@ export class Replies {
     number: number,
     reply: Uint8Array | undefined,
   ): boolean {
-    const bytes = reply?.length ?? 0;
-    const { replyBytesMax } = this.member.layout.sizes;
-    assert(
-      bytes <= replyBytesMax,
-      `a reply of ${bytes} bytes exceeds replyBytesMax (${replyBytesMax})`,
-    );
+    const isTooLarge = reply !== undefined && reply.length > this.replyBytesMax;
+    const bytes = isTooLarge ? 0 : (reply?.length ?? 0);
     const at = this.slot(client, call);
     if (epochAt(this.kept, at) > session) return false;
     const body = at + HEAD_WORDS;
     this.kept.words[body + REPLY.entry] = entry;
-    this.kept.words[body + REPLY.bytes] = bytes;
-    if (reply !== undefined) packBytes(reply, this.kept, body + REPLY.payload);
+    this.kept.words[body + REPLY.bytes] = isTooLarge ? TOO_LARGE : bytes;
+    if (bytes > 0) packBytes(reply!, this.kept, body + REPLY.payload);
     seal(this.kept, at, REPLY.payload + ((bytes + 3) >> 2), session, number);
     return true;
   }

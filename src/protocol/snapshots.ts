@@ -40,6 +40,7 @@ export class Snapshots {
   private receivedIndex = 0;
   private sourceIncarnation = 0;
   private askedUs = 0;
+  private progressUs = 0;
 
   constructor(
     private readonly member: Member,
@@ -121,11 +122,13 @@ export class Snapshots {
 
   /** Start fetching, or go on: call while a snapshot is needed. */
   fetch(nowUs: number): void {
-    if (!this.fetching) this.choose(nowUs);
-    else if (nowUs - this.askedUs > this.member.edges.timing.suspectAfterUs) this.choose(nowUs);
+    const { askAgainUs, suspectAfterUs } = this.member.edges.timing;
+    if (!this.fetching || nowUs - this.progressUs > suspectAfterUs) this.choose(nowUs);
+    else if (nowUs - this.askedUs > askAgainUs) this.ask(nowUs);
     if (this.source === -1) return;
     const slot = this.chunkSlots[this.source]!;
     if (!slot.poll() || !this.isWanted(slot)) return;
+    this.progressUs = nowUs;
     this.accept(slot);
     if (this.fetching) this.ask(nowUs);
   }
@@ -147,6 +150,7 @@ export class Snapshots {
       this.fetching = true;
       this.nonce++;
       this.wanted = 0;
+      this.progressUs = nowUs;
       this.ask(nowUs);
       return;
     }

@@ -254,6 +254,7 @@ export class Incidents {
     this.armed.length = 0;
     for (const { act } of this.later.splice(0)) act();
     for (const host of [...world.replicas, ...world.clients]) {
+      if (host.state === 'down') continue;
       host.afterStep = undefined;
       host.memory.resume();
       world.resume(host);

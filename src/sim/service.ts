@@ -4,6 +4,9 @@ import type { Ledger } from './ledger.js';
 
 const STATE_WORDS = 2;
 
+/** Every reply is the state after the delivery. */
+export const REPLY_BYTES = STATE_WORDS * 4;
+
 export class Service implements Application {
   /** How many messages were delivered, and a hash over all of them in order. */
   private readonly state = new Int32Array(STATE_WORDS);

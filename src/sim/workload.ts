@@ -5,6 +5,7 @@ import { highMask, lowMask } from '../protocol/overlay.js';
 import { type Ledger, type Sent, SimulationFailure } from './ledger.js';
 import type { Plan } from './plan.js';
 import type { Random } from './random.js';
+import { REPLY_BYTES } from './service.js';
 
 export class Workload implements CallListener {
   private readonly outstanding = new Map<number, Sent>();
@@ -89,8 +90,13 @@ export class Workload implements CallListener {
     return payload;
   }
 
-  replied(call: Call, group: number, reply: Uint8Array): void {
+  replied(call: Call, group: number, reply: Uint8Array | undefined): void {
     const sent = this.outstanding.get(call.slot)!;
+    const fits = REPLY_BYTES <= this.layout.sizes.replyBytesMax;
+    if (fits !== (reply !== undefined)) {
+      throw new SimulationFailure('reply', `group ${group} sent no proper reply to ${sent.id}`);
+    }
+    if (reply === undefined) return;
     const count = new DataView(reply.buffer, reply.byteOffset).getInt32(0, true);
     const delivered = this.ledger.orders[group]![count - 1];
     if (delivered !== sent) {
