@@ -22,6 +22,8 @@ export interface Answer {
   log: Extent;
 }
 
+const ASK_DOUBLINGS_MAX = 4;
+
 /** The candidate's end. It goes on asking whoever has not granted, also while it leads. */
 export class Requests {
   ballot = NO_BALLOT;
@@ -29,6 +31,7 @@ export class Requests {
   private readonly writer = new SlotWriter(REQUEST.words);
   private requests = 0;
   private askedUs = 0;
+  private timesAsked = 0;
 
   constructor(private readonly member: Member) {
     const { memory, layout } = member.edges;
@@ -40,14 +43,20 @@ export class Requests {
   start(ballot: number): void {
     this.ballot = ballot;
     this.askedUs = Number.NEGATIVE_INFINITY;
+    this.timesAsked = 0;
   }
 
-  /** Ask every member that has not granted, now and then again. */
+  /**
+   * Ask every member that has not granted, now and then again: ever more rarely, so that answers have
+   * the time to arrive before the next ones overwrite them.
+   */
   ask(nowUs: number, hasGranted: (member: number) => boolean): void {
     const { edges } = this.member;
-    if (nowUs - this.askedUs < edges.timing.askAgainUs) return;
+    const doublings = Math.min(this.timesAsked, ASK_DOUBLINGS_MAX);
+    if (nowUs - this.askedUs < edges.timing.askAgainUs << doublings) return;
     if (!edges.rules.asksAgain() && this.askedUs !== Number.NEGATIVE_INFINITY) return;
     this.askedUs = nowUs;
+    this.timesAsked++;
     this.requests++;
     this.writer.body[REQUEST.ballot] = this.ballot;
     this.writer.body[REQUEST.incarnation] = this.member.incarnation;

@@ -41,6 +41,7 @@ export class Snapshots {
   private sourceIncarnation = 0;
   private askedUs = 0;
   private progressUs = 0;
+  private retries = 0;
 
   constructor(
     private readonly member: Member,
@@ -90,7 +91,7 @@ export class Snapshots {
    * has not dropped it yet, unless it thinks us dead, because we had delivered no more when we took it.
    */
   private oldestServed(nowUs: number): number {
-    const patienceUs = this.member.edges.timing.suspectAfterUs * 4;
+    const patienceUs = this.member.edges.timing.suspectAfterUs << RETRIES_MAX;
     let oldest = 0;
     for (let other = 0; other < this.served.length; other++) {
       const served = this.served[other];
@@ -122,9 +123,16 @@ export class Snapshots {
 
   /** Start fetching, or go on: call while a snapshot is needed. */
   fetch(nowUs: number): void {
-    const { askAgainUs, suspectAfterUs } = this.member.edges.timing;
-    if (!this.fetching || nowUs - this.progressUs > suspectAfterUs) this.choose(nowUs);
-    else if (nowUs - this.askedUs > askAgainUs) this.ask(nowUs);
+    // Ever more patient: a chunk that is asked for too often is overwritten before it has arrived.
+    const patienceUs = this.member.edges.timing.suspectAfterUs << this.retries;
+    if (!this.fetching) {
+      this.choose(nowUs);
+    } else if (nowUs - this.progressUs > 2 * patienceUs) {
+      this.retries = Math.min(this.retries + 1, RETRIES_MAX);
+      this.choose(nowUs);
+    } else if (nowUs - this.askedUs > patienceUs) {
+      this.ask(nowUs);
+    }
     if (this.source === -1) return;
     const slot = this.chunkSlots[this.source]!;
     if (!slot.poll() || !this.isWanted(slot)) return;
@@ -201,6 +209,7 @@ export class Snapshots {
     if (start + count < total) return;
     const words = this.received;
     this.abandon();
+    this.retries = 0;
     if (this.receivedIndex > this.member.nextToDeliver) this.restore(words, this.source);
   }
 
@@ -268,5 +277,7 @@ const FIXED = {
   stateBytes: 7,
   words: 8,
 } as const;
+
+const RETRIES_MAX = 5;
 
 const CLIENT = { session: 0, nextPosition: 1, nextNumber: 2, words: 4 } as const;

@@ -46,14 +46,14 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H3: {
     title: 'a member that grants late is not brought up',
-    caughtBy: 2,
+    caughtBy: 1,
     open: (rules) => {
       rules.bringsUpLateMembers = () => false;
     },
   },
   H4: {
     title: 'a new leader forwards only what it had not delivered before',
-    caughtBy: 32,
+    caughtBy: 47,
     open: (rules) => {
       rules.forwardFrom = (_replication, member) => ({
         index: member.nextToDeliver,
@@ -63,7 +63,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H5: {
     title: 'a new leader finds its place in an inbox by searching it for the last logged message',
-    caughtBy: 39,
+    caughtBy: 9,
     open: (rules) => {
       const taken = rememberTaken(rules);
       rules.sourcesRecovered = (member) => {
@@ -89,7 +89,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H7: {
     title: 'a candidate does not count itself',
-    caughtBy: 2,
+    caughtBy: 3,
     open: (rules) => {
       rules.ownVote = () => 0;
     },
@@ -104,7 +104,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H9: {
     title: 'a request is cleared when it is read, and never made again',
-    caughtBy: 2,
+    caughtBy: 110,
     open: (rules) => {
       rules.asksAgain = () => false;
       rules.requestRead = (member, slot) => {
@@ -114,21 +114,21 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H11: {
     title: 'a grant does not revoke what another was granted before',
-    caughtBy: 83,
+    caughtBy: 8,
     open: (rules) => {
       rules.logGuard = () => OPEN;
     },
   },
   H12: {
     title: 'a leader that has promised somebody else still counts its own copy',
-    caughtBy: 2,
+    caughtBy: 3,
     open: (rules) => {
       rules.stepsDown = () => false;
     },
   },
   H13: {
     title: 'a leader ignores refusals while a quorum remains',
-    caughtBy: 34,
+    caughtBy: 65,
     open: (rules) => {
       rules.outbids = () => false;
     },
@@ -180,7 +180,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H20: {
     title: 'the longest log is adopted, whatever its ballot',
-    caughtBy: 66,
+    caughtBy: 174,
     options: {
       faults: ['slow-link', 'restart', 'bursts'],
       groups: 1,
@@ -194,14 +194,14 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H21: {
     title: 'a restarted member takes part at once, having forgotten its promises',
-    caughtBy: 35,
+    caughtBy: 168,
     open: (rules) => {
       rules.recoversBeforeGranting = () => false;
     },
   },
   H22: {
     title: 'a leader always writes the same ring',
-    caughtBy: 118,
+    caughtBy: 1,
     options: {
       faults: ['slow-link', 'suspicion', 'restart'],
       triggers: ['adopted own log'],
@@ -215,7 +215,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H23: {
     title: 'a member seals the log that it last followed, not the one in its memory',
-    caughtBy: 17,
+    caughtBy: 209,
     options: {
       faults: ['slow-link', 'suspicion', 'pause', 'restart'],
       triggers: ['granted', 'led'],
@@ -239,7 +239,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H24: {
     title: 'grants count as they come, even from a life that has ended',
-    caughtBy: 188,
+    caughtBy: 501,
     options: {
       faults: ['restart', 'suspicion', 'pause'],
       groups: 1,
@@ -253,14 +253,14 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H25: {
     title: 'a leader drops what all members that seem alive have delivered',
-    caughtBy: 46,
+    caughtBy: 501,
     open: (rules) => {
       rules.truncationLimit = (liveMinimum) => liveMinimum;
     },
   },
   H26: {
     title: 'a child reports what its leader has taken, not what is decided',
-    caughtBy: 147,
+    caughtBy: 171,
     open: (rules) => {
       rules.countFromParent = (member) =>
         Math.max(member.delivered.nextFromParent, member.proposed.nextFromParent);
@@ -278,7 +278,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H28: {
     title: 'a leader notices a higher promise only when it writes',
-    caughtBy: 34,
+    caughtBy: 65,
     open: (rules) => {
       rules.outbids = (refused) => refused;
     },

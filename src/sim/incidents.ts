@@ -191,9 +191,11 @@ export class Incidents {
       this.slowDown(candidate, peer, slownessUs);
       this.afterUs(9000, () => this.slowDown(candidate, peer, 0));
     });
+    // Once it has granted, the first one is out of reach: its next life must not grant as well.
+    this.afterUs(60, () => this.slowDown(candidate, others[0]!, 6000));
     const granted = { ...incident, on: 'granted' as const, durationUs: 20, isAmbush: false };
     this.armed.push({ ...granted, kind: 'restart', hitsLeader: false, graceUs: 30 });
-    const graceUs = 40 + random.below(80);
+    const graceUs = 25 + random.below(40);
     if (this.allows('pause')) {
       this.armed.push({ ...granted, kind: 'pause', hitsLeader: true, graceUs, durationUs: 9000 });
     }
