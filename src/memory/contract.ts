@@ -16,7 +16,7 @@
  *    it) or `lost` (the connection broke). Of writes that were not `ok`, or have not completed, any
  *    prefix in the order of posting may have landed; of those refused or not completed, more may
  *    still land. After a loss, whatever is posted to that peer is lost as well until its poster has
- *    polled the first such completion.
+ *    polled the completions of all that was lost: it never writes on over a gap that it does not know.
  * 4. *Permission.* A write posted with a `guard` other than `OPEN` is `ok` only if, after its last
  *    word landed, the peer still permitted exactly that guard. `permit(guard)` grants to one and
  *    revokes from all others in one step: once it has returned, no write with another guard can

@@ -55,8 +55,8 @@ class Link {
   place = -1;
   nextUs = 0;
   lastArrivalUs = 0;
-  /** The connection broke, and its poster has not noticed yet: whatever it posts is lost too. */
-  isBroken = false;
+  /** Losses that its poster has not polled yet: until it has, whatever else it posts is lost too. */
+  losses = 0;
   /** Nothing written under this guard lands any more. */
   stoppedGuard = OPEN;
 
@@ -239,7 +239,7 @@ export class SimulatedMemory implements Memory {
       return false;
     }
     const { peer, tag, guard, outcome } = this.completions[this.next++]!;
-    if (outcome === 'lost') this.fabric.reconnect(this.self, peer);
+    if (outcome === 'lost') this.fabric.lossPolled(this.self, peer);
     const { completion } = this;
     completion.peer = peer;
     completion.tag = tag;
@@ -314,16 +314,17 @@ export class SimulatedFabric {
   breakLink(from: ProcessId, to: ProcessId): void {
     const link = this.links[from * this.processes + to];
     if (link === undefined) return;
-    link.isBroken = link.operations.length > 0;
     for (const operation of link.operations.splice(0)) {
       if (operation.landsAtMost === operation.count) this.complete(link, operation, 'lost');
     }
     this.agenda.update(link);
   }
 
-  /** The poster has noticed: what it posts from now on goes over a new connection. */
-  reconnect(from: ProcessId, to: ProcessId): void {
-    this.link(from, to).isBroken = false;
+  /** The poster has noticed one of its losses; after the last one it has a new connection. */
+  lossPolled(from: ProcessId, to: ProcessId): void {
+    const link = this.link(from, to);
+    // A restart of the peer has made good for all of them.
+    link.losses = Math.max(0, link.losses - 1);
   }
 
   slowDown(from: ProcessId, to: ProcessId, slownessUs: number): void {
@@ -363,7 +364,7 @@ export class SimulatedFabric {
     if (link === undefined) return;
     link.operations.length = 0;
     link.completions.length = 0;
-    link.isBroken = false;
+    link.losses = 0;
     this.agenda.update(link);
   }
 
@@ -390,7 +391,7 @@ export class SimulatedFabric {
       throw new RangeError(`words ${at} to ${at + count} are not in the region of process ${to}`);
     }
     const link = this.link(from, to);
-    if (link.isBroken) {
+    if (link.losses > 0) {
       this.complete(link, operation, 'lost');
       this.agenda.update(link);
       return;
@@ -470,6 +471,7 @@ export class SimulatedFabric {
 
   private complete(link: Link, operation: Operation, outcome: Outcome): void {
     const { tag, guard } = operation;
+    if (outcome === 'lost') link.losses++;
     const isLate = this.chance.below(100) < this.weather.lateCompletionPercent;
     const afterUs = isLate ? this.chance.below(LATE_COMPLETION_US) : 0;
     const last = link.completions[link.completions.length - 1];

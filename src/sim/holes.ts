@@ -53,7 +53,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H4: {
     title: 'a new leader forwards only what it had not delivered before',
-    caughtBy: 47,
+    caughtBy: 32,
     open: (rules) => {
       rules.forwardFrom = (_replication, member) => ({
         index: member.nextToDeliver,
@@ -104,7 +104,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H9: {
     title: 'a request is cleared when it is read, and never made again',
-    caughtBy: 110,
+    caughtBy: 72,
     open: (rules) => {
       rules.asksAgain = () => false;
       rules.requestRead = (member, slot) => {
@@ -114,21 +114,21 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H11: {
     title: 'a grant does not revoke what another was granted before',
-    caughtBy: 8,
+    caughtBy: 110,
     open: (rules) => {
       rules.logGuard = () => OPEN;
     },
   },
   H12: {
     title: 'a leader that has promised somebody else still counts its own copy',
-    caughtBy: 3,
+    caughtBy: 2,
     open: (rules) => {
       rules.stepsDown = () => false;
     },
   },
   H13: {
     title: 'a leader ignores refusals while a quorum remains',
-    caughtBy: 65,
+    caughtBy: 31,
     open: (rules) => {
       rules.outbids = () => false;
     },
@@ -180,7 +180,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H20: {
     title: 'the longest log is adopted, whatever its ballot',
-    caughtBy: 174,
+    caughtBy: 330,
     options: {
       faults: ['slow-link', 'restart', 'bursts'],
       groups: 1,
@@ -215,7 +215,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H23: {
     title: 'a member seals the log that it last followed, not the one in its memory',
-    caughtBy: 209,
+    caughtBy: 98,
     options: {
       faults: ['slow-link', 'suspicion', 'pause', 'restart'],
       triggers: ['granted', 'led'],
@@ -239,13 +239,14 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H24: {
     title: 'grants count as they come, even from a life that has ended',
-    caughtBy: 501,
+    caughtBy: 93,
     options: {
-      faults: ['restart', 'suspicion', 'pause'],
+      faults: ['suspicion', 'restart', 'pause'],
       groups: 1,
       replicas: 5,
       clients: 5,
-      messages: 1000,
+      messages: 600,
+      ringBytes: 1048576,
     },
     open: (rules) => {
       rules.trustsGrantsAsTheyCome = () => true;
@@ -253,14 +254,21 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H25: {
     title: 'a leader drops what all members that seem alive have delivered',
-    caughtBy: 501,
+    caughtBy: 20,
+    options: {
+      faults: ['slow-link', 'restart', 'pause'],
+      groups: 1,
+      replicas: 3,
+      messages: 600,
+      ringBytes: 0,
+    },
     open: (rules) => {
       rules.truncationLimit = (liveMinimum) => liveMinimum;
     },
   },
   H26: {
     title: 'a child reports what its leader has taken, not what is decided',
-    caughtBy: 171,
+    caughtBy: 32,
     open: (rules) => {
       rules.countFromParent = (member) =>
         Math.max(member.delivered.nextFromParent, member.proposed.nextFromParent);
@@ -278,7 +286,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H28: {
     title: 'a leader notices a higher promise only when it writes',
-    caughtBy: 65,
+    caughtBy: 31,
     open: (rules) => {
       rules.outbids = (refused) => refused;
     },

@@ -186,15 +186,21 @@ export class Incidents {
     const followers = this.world.members(host.group).filter((peer) => peer !== leader);
     const candidate = leader === host ? followers.shift()! : host;
     const others = followers.filter((peer) => peer !== candidate);
+    // What is posted first holds up all that follows on its link.
     [...others, leader].forEach((peer, i) => {
-      const slownessUs = i === 0 ? 0 : peer === leader ? 6000 : 1500 + 30 * i + random.below(30);
-      this.slowDown(candidate, peer, slownessUs);
-      this.afterUs(9000, () => this.slowDown(candidate, peer, 0));
+      const slownessUs = i === 0 ? 0 : peer === leader ? 6000 : 1500 + 20 * i + random.below(20);
+      this.world.fabric.slowDown(candidate.process, peer.process, slownessUs);
+      this.afterUs(60, () => this.world.fabric.slowDown(candidate.process, peer.process, 0));
     });
     // Once it has granted, the first one is out of reach: its next life must not grant as well.
-    this.afterUs(60, () => this.slowDown(candidate, others[0]!, 6000));
+    this.afterUs(61, () => {
+      this.world.fabric.slowDown(candidate.process, others[0]!.process, 4000);
+    });
+    this.afterUs(2000, () => {
+      this.world.fabric.slowDown(candidate.process, others[0]!.process, 0);
+    });
     const granted = { ...incident, on: 'granted' as const, durationUs: 20, isAmbush: false };
-    this.armed.push({ ...granted, kind: 'restart', hitsLeader: false, graceUs: 30 });
+    this.armed.push({ ...granted, kind: 'restart', hitsLeader: false, graceUs: 12 });
     const graceUs = 25 + random.below(40);
     if (this.allows('pause')) {
       this.armed.push({ ...granted, kind: 'pause', hitsLeader: true, graceUs, durationUs: 9000 });
