@@ -309,19 +309,23 @@ describe('outcome', () => {
     expect([...heard.keys()].sort()).toEqual(['', '5 lost, 6 lost']);
   });
 
-  test('a broken link loses what is under way on it, and nothing else', () => {
+  test('a broken link loses what is posted to it until all losses are polled, and nothing else', () => {
     const { fabric, memories } = newFabric(CALM, 1);
     memories[0].write(1, 0, filled(1, 1), 0, 1, OPEN, 1);
     memories[0].write(2, 0, filled(1, 1), 0, 1, OPEN, 2);
     fabric.breakLink(0, 1);
     memories[0].write(1, 1, filled(1, 1), 0, 1, OPEN, 3);
     runAll(fabric);
-    expect([...memories[1].own.slice(0, 2)]).toEqual([0, 1]);
+    expect([...memories[1].own.slice(0, 2)]).toEqual([0, 0]);
     expect(takeCompletions(memories[0])).toEqual([
       { peer: 1, tag: 1, outcome: 'lost' },
+      { peer: 1, tag: 3, outcome: 'lost' },
       { peer: 2, tag: 2, outcome: 'ok' },
-      { peer: 1, tag: 3, outcome: 'ok' },
     ]);
+    memories[0].write(1, 1, filled(1, 1), 0, 1, OPEN, 4);
+    runAll(fabric);
+    expect([...memories[1].own.slice(0, 2)]).toEqual([0, 1]);
+    expect(takeCompletions(memories[0])).toEqual([{ peer: 1, tag: 4, outcome: 'ok' }]);
   });
 
   test('a completion may come long after the write has landed, but never before', () => {
