@@ -309,7 +309,7 @@ export class History {
     }
     const life = this.stretchesOf[replica].at(-1)!.life;
     this.stretchesOf[replica].push({ replica, life, restored, delivered: new IntList() });
-    this.counts.restores++;
+    if (restored > 0) this.counts.restores++;
   }
 
   private message(id: string): number {

@@ -74,6 +74,7 @@ async function makePlan(): Promise<Plan> {
       callsMax: 8,
       snapshotChunkBytes: 4096,
       origin: 0,
+      salt: 1,
     },
     timing: {
       heartbeatUs: 100,

@@ -55,6 +55,8 @@ export interface Sizes {
    * carry the counts across 2³¹ and 2³².
    */
   readonly origin: number;
+  /** A word that only the cluster's own processes know: see `Window`. */
+  readonly salt: number;
 }
 
 /** A message as it travels: the same words in a client's inbox, in logs and in feeds. */

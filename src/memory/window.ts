@@ -7,8 +7,9 @@
  *   └────────┴───────┴────────┴────────┴───────────────┴───────┘
  *
  * Both ends carry (epoch, number): the head in two words, the tail folded into one. The tail lands
- * last; `check` covers everything but itself and the tail. So half a record, one left over from the
- * ring's last lap or from an earlier leadership, and a payload that looks like an end are nothing.
+ * last; `check` covers everything but itself and the tail, and the ring's salt. So half a record, one
+ * left over from the ring's last lap or from an earlier leadership, and a payload that looks like a
+ * record are nothing.
  *
  * A window is where one writer puts its records in another process's region. A *ring* window wraps:
  * positions only grow (modulo 2³²) and `position & mask` is the place, so a record may continue at
@@ -26,13 +27,25 @@ const NUMBER = 2;
 const CHECK = 3;
 
 /** A slot's mask: every position is its own place. */
-export const UNWRAPPED = -1;
+const UNWRAPPED = -1;
 
 /** Where records live: words `[at …]` of an array, wrapped by `mask` (its ring size less one). */
 export interface Window {
   readonly words: Int32Array;
   readonly at: number;
   readonly mask: number;
+  /** Part of every check, so that nobody who does not know it can make a payload that passes for a record. */
+  readonly salt: number;
+}
+
+/** A slot holds no left-over payload where a head is looked for, and so needs no salt. */
+export function slotAt(words: Int32Array, at: number): Window {
+  return { words, at, mask: UNWRAPPED, salt: 0 };
+}
+
+/** `ringWords` is a power of two. */
+export function ringAt(words: Int32Array, at: number, ringWords: number, salt: number): Window {
+  return { words, at, mask: ringWords - 1, salt };
 }
 
 export function word(window: Window, position: number): number {
@@ -52,7 +65,7 @@ export function tailOf(epoch: number, number: number): number {
 function checksum(window: Window, position: number, words: number): number {
   const { words: memory, at, mask } = window;
   let hash = mix(
-    mix(mix(0, words), memory[at + ((position + EPOCH) & mask)]!),
+    mix(mix(window.salt, words), memory[at + ((position + EPOCH) & mask)]!),
     memory[at + ((position + NUMBER) & mask)]!,
   );
   const start = at + ((position + HEAD_WORDS) & mask);

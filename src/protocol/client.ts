@@ -17,8 +17,9 @@ import {
   HEAD_WORDS,
   packBytes,
   postRange,
+  ringAt,
   seal,
-  UNWRAPPED,
+  slotAt,
   type Window,
   word,
   wordsOf,
@@ -69,7 +70,12 @@ class Outbox {
 
   constructor(layout: Layout) {
     const { origin } = layout.sizes;
-    this.mirror = { words: new Int32Array(layout.inboxWords), at: 0, mask: layout.inboxWords - 1 };
+    this.mirror = ringAt(
+      new Int32Array(layout.inboxWords),
+      0,
+      layout.inboxWords,
+      layout.sizes.salt,
+    );
     this.nextNumber = origin;
     this.oldestPosition = origin | 0;
     this.endPosition = origin | 0;
@@ -86,7 +92,7 @@ export class Client {
   private readonly open: (Call | undefined)[];
   private readonly doorbells: Int32Array;
   private readonly control = new Int32Array(INBOX_CONTROL.words);
-  private readonly replies: { words: Int32Array; at: number; mask: number };
+  private readonly replies: Window;
   private readonly replyBytes: Uint8Array;
 
   constructor(
@@ -102,7 +108,7 @@ export class Client {
     this.outboxes = new Array<Outbox | undefined>(groups).fill(undefined);
     this.open = new Array<Call | undefined>(callsMax).fill(undefined);
     this.doorbells = new Int32Array(groups * replicas);
-    this.replies = { words: memory.own, at: 0, mask: UNWRAPPED };
+    this.replies = slotAt(memory.own, 0);
     this.replyBytes = new Uint8Array(memory.own.buffer, memory.own.byteOffset);
     for (let slotNumber = callsMax - 1; slotNumber >= 0; slotNumber--)
       this.free.push(newCall(slotNumber));
@@ -279,13 +285,12 @@ export class Client {
 
   private takeReply(call: Call, replica: number, group: number): boolean {
     const { layout } = this.edges;
-    this.replies.at = layout.reply(replica, call.slot);
-    const { at } = this.replies;
-    if (wordsOf(this.replies, 0, this.session, call.number, layout.replySlotWords) === 0)
+    const at = layout.reply(replica, call.slot);
+    if (wordsOf(this.replies, at, this.session, call.number, layout.replySlotWords) === 0)
       return false;
-    if (word(this.replies, HEAD_WORDS + REPLY.entry) !== call.entry) return false;
+    if (word(this.replies, at + HEAD_WORDS + REPLY.entry) !== call.entry) return false;
     const start = (at + HEAD_WORDS + REPLY.payload) * 4;
-    const bytes = word(this.replies, HEAD_WORDS + REPLY.bytes);
+    const bytes = word(this.replies, at + HEAD_WORDS + REPLY.bytes);
     if (group < 32) call.pendingLow &= ~(1 << group);
     else call.pendingHigh &= ~(1 << (group - 32));
     const outbox = this.outboxes[call.entry]!;

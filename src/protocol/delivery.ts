@@ -3,14 +3,7 @@
  * followers do exactly the same here; only the leader also sends the replies.
  */
 import { ENTRY, MESSAGE } from '../memory/layout.js';
-import {
-  copyWords,
-  extend,
-  HEAD_WORDS,
-  numberAt,
-  UNWRAPPED,
-  type Window,
-} from '../memory/window.js';
+import { copyWords, extend, HEAD_WORDS, numberAt, slotAt, type Window } from '../memory/window.js';
 import type { Application, Delivery } from './edges.js';
 import type { LogRing } from './log.js';
 import type { Member } from './member.js';
@@ -34,7 +27,7 @@ class CopiedEntry implements Delivery {
     readonly group: number,
     wordsMax: number,
   ) {
-    this.window = { words: new Int32Array(wordsMax), at: 0, mask: UNWRAPPED };
+    this.window = slotAt(new Int32Array(wordsMax), 0);
     this.bytes = new Uint8Array(this.window.words.buffer);
   }
 

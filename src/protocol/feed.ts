@@ -14,6 +14,7 @@ import {
   FRAME_WORDS,
   HEAD_WORDS,
   postRange,
+  ringAt,
   seal,
   type Window,
   word,
@@ -60,7 +61,7 @@ export class Feed {
     const { layout } = member;
     this.child = member.children[place]!;
     this.capacity = layout.feedWords;
-    this.mirror = { words: new Int32Array(this.capacity), at: 0, mask: this.capacity - 1 };
+    this.mirror = ringAt(new Int32Array(this.capacity), 0, this.capacity, layout.sizes.salt);
     this.endPosition = layout.sizes.origin | 0;
     this.sentPosition = this.endPosition;
     this.incarnations = new Int32Array(member.replicas);

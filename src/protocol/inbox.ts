@@ -4,7 +4,7 @@
  * on exactly where this one stopped.
  */
 import { INBOX_CONTROL, OLDEST } from '../memory/layout.js';
-import { distance, extend, type Window } from '../memory/window.js';
+import { distance, extend, ringAt, type Window } from '../memory/window.js';
 import type { Counters } from './counters.js';
 import type { Member } from './member.js';
 import { SlotReader } from './slots.js';
@@ -21,11 +21,8 @@ export class ClientInbox {
   ) {
     const { layout, memory } = member.edges;
     this.control = layout.inboxControl(client);
-    this.window = {
-      words: memory.own,
-      at: layout.inboxRing(client),
-      mask: layout.inboxWords - 1,
-    };
+    const { salt } = layout.sizes;
+    this.window = ringAt(memory.own, layout.inboxRing(client), layout.inboxWords, salt);
   }
 
   get session(): number {
@@ -71,11 +68,8 @@ class FeedReader {
     parentMember: number,
   ) {
     const { layout, memory } = member.edges;
-    this.window = {
-      words: memory.own,
-      at: layout.feedRing(parentMember),
-      mask: layout.feedWords - 1,
-    };
+    const { salt } = layout.sizes;
+    this.window = ringAt(memory.own, layout.feedRing(parentMember), layout.feedWords, salt);
     this.oldest = new SlotReader(memory.own, layout.feedOldest(parentMember), OLDEST.words);
     this.number = layout.sizes.origin;
     this.position = layout.sizes.origin | 0;

@@ -17,6 +17,7 @@ import { isOfLife } from './key.js';
 export class LogRing implements Window {
   readonly at: number;
   readonly mask: number;
+  readonly salt: number;
   readonly control: number;
   private readonly entryWordsMax: number;
 
@@ -29,6 +30,7 @@ export class LogRing implements Window {
     this.control = layout.logControl(writer, ring);
     this.at = layout.logRing(writer, ring);
     this.mask = layout.logWords - 1;
+    this.salt = layout.sizes.salt;
     this.entryWordsMax = layout.entryWordsMax;
   }
 

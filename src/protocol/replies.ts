@@ -7,7 +7,7 @@
  */
 import { OPEN } from '../memory/contract.js';
 import { REPLY, TOO_LARGE } from '../memory/layout.js';
-import { epochAt, HEAD_WORDS, packBytes, seal, UNWRAPPED, type Window } from '../memory/window.js';
+import { epochAt, HEAD_WORDS, packBytes, seal, slotAt, type Window } from '../memory/window.js';
 import type { Member } from './member.js';
 import { KIND } from './tags.js';
 
@@ -26,7 +26,7 @@ export class Replies {
     this.slotWords = replySlotWords;
     this.replyBytesMax = sizes.replyBytesMax;
     const words = new Int32Array(sizes.clients * sizes.callsMax * replySlotWords);
-    this.kept = { words, at: 0, mask: UNWRAPPED };
+    this.kept = slotAt(words, 0);
     this.rings = new Int32Array(sizes.clients);
     this.rung = new Uint8Array(sizes.clients);
   }

@@ -12,7 +12,7 @@ import {
   HEAD_WORDS,
   numberAt,
   seal,
-  UNWRAPPED,
+  slotAt,
   type Window,
   wordsOf,
 } from '../memory/window.js';
@@ -56,7 +56,7 @@ export class Peer {
     this.fromParent = origin;
     this.patienceUs = suspectAfterUs;
     this.lastBeatUs = nowUs;
-    this.buffer = { words: new Int32Array(RECORD_WORDS), at: 0, mask: UNWRAPPED };
+    this.buffer = slotAt(new Int32Array(RECORD_WORDS), 0);
   }
 
   isLive(nowUs: number): boolean {
@@ -118,7 +118,7 @@ export class Rows {
     const { layout, memory, timing } = member.edges;
     const { origin } = layout.sizes;
     this.nowUs = nowUs;
-    this.row = { words: memory.own, at: layout.row, mask: UNWRAPPED };
+    this.row = slotAt(memory.own, layout.row);
     for (const group of [member.group, ...member.children]) {
       for (let other = 0; other < member.replicas; other++) {
         const process = layout.replicaProcess(group, other);

@@ -10,7 +10,7 @@ import {
   HEAD_WORDS,
   numberAt,
   seal,
-  UNWRAPPED,
+  slotAt,
   type Window,
   word,
   wordsOf,
@@ -31,9 +31,9 @@ export class SlotReader {
     readonly at: number,
     bodyWordsMax: number,
   ) {
-    this.slot = { words, at, mask: UNWRAPPED };
+    this.slot = slotAt(words, at);
     this.copy = new Int32Array(bodyWordsMax + FRAME_WORDS);
-    this.copied = { words: this.copy, at: 0, mask: UNWRAPPED };
+    this.copied = slotAt(this.copy, 0);
   }
 
   /** True once for every record that stands here whole. */
@@ -77,7 +77,7 @@ export class SlotWriter {
 
   constructor(bodyWordsMax: number) {
     const words = new Int32Array(bodyWordsMax + FRAME_WORDS);
-    this.window = { words, at: 0, mask: UNWRAPPED };
+    this.window = slotAt(words, 0);
     this.body = words.subarray(HEAD_WORDS);
   }
 

@@ -62,6 +62,7 @@ export function makePlan(given: string): Plan {
       callsMax: 16,
       snapshotChunkBytes: 4096,
       origin: 0,
+      salt: 1,
     },
     timing: TIMING,
     pace: PACE,

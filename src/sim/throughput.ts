@@ -27,6 +27,7 @@ const PLAN: Plan = {
     callsMax: 256,
     snapshotChunkBytes: 4096,
     origin: 0,
+    salt: 1,
   },
   timing: {
     heartbeatUs: 1000,

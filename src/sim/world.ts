@@ -161,7 +161,12 @@ export class World {
     host.incarnation++;
     host.state = 'up';
     host.memory = this.fabric.start(process, this.layout.replicaRegionWords);
-    if (restarted) this.ledger.record({ event: 'restart', replica: `${group}/${member}` });
+    if (restarted) {
+      const replica = `${group}/${member}`;
+      this.ledger.record({ event: 'restart', replica });
+      // For judges that take a restart for a mere pause: nothing delivered before is its own now.
+      this.ledger.record({ event: 'restore', replica, from: replica, count: 0 });
+    }
     const service = new Service(this.ledger, group, member, (delivery) => {
       this.noteDecided(host, delivery.session, delivery.entry, delivery.number);
       this.lastDeliveryUs = this.nowUs;

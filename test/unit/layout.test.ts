@@ -40,6 +40,7 @@ const sizes: fc.Arbitrary<Sizes> = fc.record({
   callsMax: fc.integer({ min: 1, max: 20 }),
   snapshotChunkBytes: fc.integer({ min: 4, max: 5000 }),
   origin: fc.constantFrom(0, 2 ** 31 - 40, 2 ** 32 - 40),
+  salt: fc.integer(),
 });
 
 const wordsFor = (count: number) => Math.ceil(count / 4);

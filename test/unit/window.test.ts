@@ -7,9 +7,10 @@ import {
   extend,
   FRAME_WORDS,
   HEAD_WORDS,
+  ringAt,
   seal,
+  slotAt,
   tailOf,
-  UNWRAPPED,
   type Window,
   wordsOf,
 } from '../../src/memory/window.js';
@@ -40,10 +41,12 @@ const draws: fc.Arbitrary<Draw> = fc.record({
   position: fc.integer(),
 });
 
-function newRing(content: readonly number[] = []): Window {
+const SALT = 0x5a17;
+
+function newRing(content: readonly number[] = [], salt = SALT): Window {
   const memory = new Int32Array(RING_WORDS + 2 * MARGIN).fill(UNTOUCHED);
   for (let i = 0; i < RING_WORDS; i++) memory[MARGIN + i] = content[i] ?? 0;
-  return { words: memory, at: MARGIN, mask: RING_WORDS - 1 };
+  return ringAt(memory, MARGIN, RING_WORDS, salt);
 }
 
 const place = (ring: Window, position: number) => ring.at + (position & ring.mask);
@@ -211,7 +214,7 @@ describe('a payload', () => {
 });
 
 test('a slot holds one record after the other, each at the same place', () => {
-  const slot: Window = { words: new Int32Array(20), at: 3, mask: UNWRAPPED };
+  const slot = slotAt(new Int32Array(20), 3);
   for (let number = 1; number < 5; number++) {
     slot.words[slot.at + HEAD_WORDS] = number * 100;
     expect(seal(slot, 0, 1, 1, number)).toBe(6);
@@ -281,4 +284,19 @@ describe('counts modulo 2^32', () => {
     expect(distance(-0x80000000, 0x7fffffff)).toBe(1);
     expect(distance(0, -1)).toBe(1);
   });
+});
+
+test('a payload that imitates the very next record is nothing, unless its maker knows the salt', () => {
+  fc.assert(
+    fc.property(draws, fc.integer(), ({ body, epoch, number, position }, guess) => {
+      fc.pre(guess !== SALT);
+      const forged = newRing([], guess);
+      body.forEach((value, i) => {
+        forged.words[place(forged, position + HEAD_WORDS + i)] = value;
+      });
+      seal(forged, position, body.length, epoch, number);
+      const left = newRing([...forged.words.subarray(MARGIN, MARGIN + RING_WORDS)]);
+      expect(wordsOf(left, position, epoch, number, RING_WORDS)).toBe(0);
+    }),
+  );
 });
