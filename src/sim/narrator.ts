@@ -120,6 +120,7 @@ export class Narrator {
       case 'touch':
         return `group ${event.group} relays ${this.textOf.get(event.id)}`;
       case 'restore':
+        if (event.count === 0) return undefined;
         return `${event.replica} restores a snapshot of ${event.from}, after ${event.count} deliveries`;
       default:
         return undefined;
