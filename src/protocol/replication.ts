@@ -130,8 +130,7 @@ export class Replication {
 
   /** Is there room for one more entry with such a body? */
   hasRoom(bodyWords: number): boolean {
-    const used = (this.endPosition - this.ring.base) | 0;
-    return used + bodyWords + FRAME_WORDS <= this.ringWords;
+    return this.usedWords + bodyWords + FRAME_WORDS <= this.ringWords;
   }
 
   get usedWords(): number {
