@@ -1,0 +1,155 @@
+/** Small things packed into words: ballots, keys and wide counts, each against a twin without bits. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { OPEN, RETIRED } from '../../src/memory/contract.js';
+import {
+  describeBallot,
+  makeBallot,
+  memberOf,
+  NO_BALLOT,
+  roundOf,
+} from '../../src/protocol/ballot.js';
+import { isOfLife, keyOf } from '../../src/protocol/key.js';
+import { readWide, writeWide } from '../../src/protocol/wide.js';
+
+const MEMBERS = 8;
+const LIVES = 2 ** 14;
+const PROMISES = 2 ** 16 - 1;
+const ROUND_MAX = Math.floor(RETIRED / MEMBERS) - 1;
+
+describe('ballots', () => {
+  const ballots = fc.record({
+    round: fc.integer({ min: 1, max: ROUND_MAX }),
+    member: fc.nat(MEMBERS - 1),
+  });
+
+  test('tell round and member, and are positive words between none and retired', () => {
+    fc.assert(
+      fc.property(ballots, ({ round, member }) => {
+        const ballot = makeBallot(round, member);
+        expect([roundOf(ballot), memberOf(ballot)]).toEqual([round, member]);
+        expect(describeBallot(ballot)).toBe(`${round}.${member}`);
+        expect(ballot).toBe(ballot | 0);
+        expect(ballot).toBeGreaterThan(NO_BALLOT);
+        expect(ballot).toBeLessThan(RETIRED);
+      }),
+    );
+  });
+
+  test('are ordered by round, and only then by member', () => {
+    fc.assert(
+      fc.property(ballots, ballots, (a, b) => {
+        const order = a.round - b.round || a.member - b.member;
+        const difference = makeBallot(a.round, a.member) - makeBallot(b.round, b.member);
+        expect(Math.sign(difference)).toBe(Math.sign(order));
+      }),
+    );
+  });
+
+  test('end: no round below the first, none that reaches what is retired', () => {
+    const last = Math.floor(RETIRED / MEMBERS);
+    expect(() => makeBallot(0, 1)).toThrow('positive words');
+    expect(() => makeBallot(-1, 1)).toThrow('positive words');
+    expect(makeBallot(last, MEMBERS - 2)).toBe(RETIRED - 1);
+    expect(() => makeBallot(last, MEMBERS - 1)).toThrow('positive words');
+    expect(() => makeBallot(last + 1, 0)).toThrow('positive words');
+  });
+});
+
+describe('keys', () => {
+  const incarnations = fc.oneof(fc.nat(4 * LIVES), fc.nat(2 ** 31 - 1));
+  const promises = fc.oneof(fc.nat(3 * PROMISES), fc.nat(2 ** 31 - 1));
+  /** What a key stands for: lives and promises as far as they are told apart. */
+  const twin = (incarnation: number, promise: number): string =>
+    `${incarnation % LIVES}/${promise % PROMISES}`;
+
+  test('are words, and neither open to all nor retired', () => {
+    fc.assert(
+      fc.property(incarnations, promises, (incarnation, promise) => {
+        const key = keyOf(incarnation, promise);
+        expect(key).toBe(key | 0);
+        expect(key).toBeGreaterThan(OPEN);
+        expect(key).toBeLessThan(RETIRED);
+      }),
+    );
+    expect(keyOf(LIVES - 1, PROMISES - 1)).toBeLessThan(RETIRED);
+  });
+
+  test('differ whenever life or promise does', () => {
+    const near = fc.integer({ min: -20, max: 20 });
+    const any = fc.record({ incarnation: incarnations, promise: promises });
+    const pairs = fc.oneof(
+      fc.tuple(any, any),
+      fc.tuple(any, near, near).map(([a, lives, later]) => {
+        const incarnation = Math.max(0, a.incarnation + lives);
+        return [a, { incarnation, promise: Math.max(0, a.promise + later) }];
+      }),
+      any.map((a) => [a, { incarnation: a.incarnation + LIVES, promise: a.promise + PROMISES }]),
+    );
+    fc.assert(
+      fc.property(pairs, ([a, b]) => {
+        const isSame = twin(a.incarnation, a.promise) === twin(b.incarnation, b.promise);
+        expect(keyOf(a.incarnation, a.promise) === keyOf(b.incarnation, b.promise)).toBe(isSame);
+      }),
+    );
+  });
+
+  test('no two promises of one life share a key before the count begins again', () => {
+    const keys = new Set<number>();
+    for (let promise = 0; promise < PROMISES; promise++) keys.add(keyOf(3, promise));
+    expect(keys.size).toBe(PROMISES);
+    expect(keyOf(3, PROMISES)).toBe(keyOf(3, 0));
+  });
+
+  test('are of the life that made them and of none near it, however many promises it gave', () => {
+    fc.assert(
+      fc.property(incarnations, promises, incarnations, (incarnation, promise, other) => {
+        const key = keyOf(incarnation, promise);
+        expect(isOfLife(key, incarnation)).toBe(true);
+        expect(isOfLife(key, other)).toBe(other % LIVES === incarnation % LIVES);
+        for (let bit = 1; bit < LIVES; bit *= 2) {
+          expect(isOfLife(key, incarnation + bit)).toBe(false);
+        }
+      }),
+    );
+  });
+
+  test('memory that was never written to has a key of no life that a member has', () => {
+    for (let incarnation = 1; incarnation < LIVES; incarnation++) {
+      expect(isOfLife(0, incarnation)).toBe(false);
+    }
+  });
+});
+
+describe('wide counts', () => {
+  const counts = fc.oneof(
+    fc.nat(10),
+    fc.integer({ min: 2 ** 31 - 5, max: 2 ** 31 + 5 }),
+    fc.integer({ min: 2 ** 32 - 5, max: 2 ** 32 + 5 }),
+    fc.maxSafeNat(),
+  );
+
+  test('are read as they were written, in two words that nothing else shares', () => {
+    fc.assert(
+      fc.property(counts, fc.nat(4), fc.integer(), (value, at, rest) => {
+        const words = new Int32Array(6).fill(rest);
+        writeWide(words, at, value);
+        expect(readWide(words, at)).toBe(value);
+        const others = [...words].filter((_, i) => i !== at && i !== at + 1);
+        expect(others).toEqual(new Array(4).fill(rest | 0));
+      }),
+    );
+  });
+
+  test('are the low word, then the high one', () => {
+    fc.assert(
+      fc.property(counts, (value) => {
+        const words = new Int32Array(2);
+        writeWide(words, 0, value);
+        const [low, high] = words;
+        expect(BigInt.asUintN(32, BigInt(value))).toBe(BigInt(low >>> 0));
+        expect(BigInt(value) >> 32n).toBe(BigInt(high));
+      }),
+    );
+  });
+});
