@@ -3,6 +3,7 @@
  * connections break and answers come late, several of these at a time.
  */
 import { expect, test } from 'vitest';
+import { LOG_CONTROL } from '../../src/memory/layout.js';
 import type { Host, ReplicaHost } from '../../src/sim/world.js';
 import { follows, Stage } from './stage.js';
 
@@ -31,6 +32,21 @@ function withRefusedWrites(stage: Stage, fate: 'landing' | 'stopped', run: () =>
   random.below = (bound) => (bound === 2 && fate === 'landing' ? 1 : 0);
   run();
   random.below = below;
+}
+
+/** The next time that `from` brings up `to`, its step stops before the marker. */
+function stallBeforeMarker(stage: Stage, from: ReplicaHost, to: ReplicaHost): void {
+  const { layout } = stage.world;
+  const { memory } = from;
+  const markers = [0, 1].map((ring) => layout.logControl(from.member, ring) + LOG_CONTROL.marker);
+  const write = memory.write.bind(memory);
+  memory.write = (peer, at, source, start, count, guard, tag) => {
+    if (peer === to.process && count === 1 && markers.includes(at)) {
+      memory.write = write;
+      memory.stallAfter(0);
+    }
+    write(peer, at, source, start, count, guard, tag);
+  };
 }
 
 test('a member that refused is not installed again by an older answer of the same life', () => {
@@ -328,3 +344,48 @@ test.each([1, 8, 16])(
     expect(world.ledger.orders[0]).toHaveLength(3);
   },
 );
+
+test.each([1000, 16_384])('a marker without a log is none in the life of number %d', (life) => {
+  // 1. Y leads. It decides m with B; C hears nothing of that.
+  // 2. B restarts and grants; Y resets a ring at B and writes the entries, and falls asleep before it posts
+  //    the marker.
+  // 3. B restarts again: all memory is zero, and so are the bits of its life that a key tells.
+  // 4. Y wakes and posts the marker. It is refused, but lands.
+  //    Harm, first half: B takes the ring that nobody wrote to for a log of this life, and is a member.
+  // 5. Y falls asleep. C leads with B's help and orders x. Harm: x stands where m was delivered.
+  const stage = new Stage('replicas=3 clients=2 rings=4096');
+  const { world } = stage;
+  const [Y, C, B] = stage.group(0);
+  stage.send(0, [0], 'a');
+  stage.runFor(500);
+  stage.lead(Y);
+  stage.runFor(500);
+  stage.hold(Y, C);
+  stage.hold(world.clients[1], C);
+  stage.send(1, [0], 'm');
+  stage.until(() => Y.replica.member.deliveries === 2);
+  stage.runFor(30);
+
+  world.crash(B);
+  stage.runFor(20);
+  stallBeforeMarker(stage, Y, B);
+  stage.restart(B);
+  stage.until(() => Y.memory.isStalled);
+  world.pause(Y);
+  stage.runFor(20);
+
+  world.crash(B);
+  B.incarnation = life - 1;
+  stage.restart(B);
+  stage.until(() => follows(B, Y));
+  stage.hold(B, Y);
+  withRefusedWrites(stage, 'landing', () => {
+    world.resume(Y);
+    stage.hopeFor(() => B.replica.member.normal);
+  });
+  world.pause(Y);
+  stage.send(0, [0], 'x');
+  stage.runFor(6000);
+  stage.settle();
+  expect(world.ledger.orders[0]).toHaveLength(3);
+});

@@ -8,5 +8,8 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly found: stri
   { seed: 2135, found: "a dead session's reply kept in place of a live one's" },
   { seed: 4037, found: 'a restarted member counted before it had a snapshot' },
   { seed: 10019, found: 're-checks that were always started anew' },
+  { seed: 104708, found: 'answers overwritten by answers before they had arrived' },
+  { seed: 104970, found: 'snapshot chunks asked for too often to arrive' },
+  { seed: 12987672, found: 'writing on over a gap after a broken connection' },
   { seed: 23833, found: 'a log truncated beyond what was decided' },
 ];

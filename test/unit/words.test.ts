@@ -114,8 +114,8 @@ describe('keys', () => {
     );
   });
 
-  test('memory that was never written to has a key of no life that a member has', () => {
-    for (let incarnation = 1; incarnation < LIVES; incarnation++) {
+  test('memory that was never written to has a key of no life', () => {
+    for (let incarnation = 0; incarnation <= 2 * LIVES; incarnation++) {
       expect(isOfLife(0, incarnation)).toBe(false);
     }
   });
