@@ -53,7 +53,7 @@ export class Requests {
   ask(nowUs: number, hasGranted: (member: number) => boolean): void {
     const { edges } = this.member;
     const doublings = Math.min(this.timesAsked, ASK_DOUBLINGS_MAX);
-    if (nowUs - this.askedUs < edges.timing.askAgainUs << doublings) return;
+    if (nowUs - this.askedUs < edges.timing.askAgainUs * (1 << doublings)) return;
     if (!edges.rules.asksAgain() && this.askedUs !== Number.NEGATIVE_INFINITY) return;
     this.askedUs = nowUs;
     this.timesAsked++;

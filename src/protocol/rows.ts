@@ -23,7 +23,7 @@ import { readWide, writeWide } from './wide.js';
 
 const RECORD_WORDS = ROW.words + FRAME_WORDS;
 const PATIENCE_GROWTH_MAX = 16;
-const PATIENCE_DECAY_SHIFT = 6;
+const PATIENCE_DECAY = 64;
 
 /** What is known of another replica. */
 export class Peer {
@@ -66,7 +66,7 @@ export class Peer {
   private beat(nowUs: number): void {
     const { suspectAfterUs } = this;
     const excess = this.patienceUs - suspectAfterUs;
-    if (this.isLive(nowUs)) this.patienceUs -= excess >> PATIENCE_DECAY_SHIFT;
+    if (this.isLive(nowUs)) this.patienceUs -= Math.floor(excess / PATIENCE_DECAY);
     else this.patienceUs = Math.min(this.patienceUs * 2, suspectAfterUs * PATIENCE_GROWTH_MAX);
     this.lastBeatUs = nowUs;
   }

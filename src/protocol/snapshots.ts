@@ -91,7 +91,7 @@ export class Snapshots {
    * has not dropped it yet, unless it thinks us dead, because we had delivered no more when we took it.
    */
   private oldestServed(nowUs: number): number {
-    const patienceUs = this.member.edges.timing.suspectAfterUs << RETRIES_MAX;
+    const patienceUs = this.member.edges.timing.suspectAfterUs * (1 << RETRIES_MAX);
     let oldest = 0;
     for (let other = 0; other < this.served.length; other++) {
       const served = this.served[other];
@@ -124,7 +124,7 @@ export class Snapshots {
   /** Start fetching, or go on: call while a snapshot is needed. */
   fetch(nowUs: number): void {
     // Ever more patient: a chunk that is asked for too often is overwritten before it has arrived.
-    const patienceUs = this.member.edges.timing.suspectAfterUs << this.retries;
+    const patienceUs = this.member.edges.timing.suspectAfterUs * (1 << this.retries);
     if (!this.fetching) {
       this.choose(nowUs);
     } else if (nowUs - this.progressUs > 2 * patienceUs) {
