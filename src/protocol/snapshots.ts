@@ -87,16 +87,22 @@ export class Snapshots {
   }
 
   /**
-   * The oldest snapshot that somebody is still fetching, or 0. The leader keeps the log from there; it
-   * has not dropped it yet, unless it thinks us dead, because we had delivered no more when we took it.
+   * The oldest snapshot that somebody is still fetching, or 0; others are let go. The leader keeps the
+   * log from there; it has not dropped it yet, unless it thinks us dead, because we had delivered no
+   * more when we took it.
    */
   private oldestServed(nowUs: number): number {
     const patienceUs = this.member.edges.timing.suspectAfterUs * (1 << RETRIES_MAX);
     let oldest = 0;
     for (let other = 0; other < this.served.length; other++) {
       const served = this.served[other];
-      if (served === undefined || nowUs - served.askedUs > patienceUs) continue;
-      if (this.rows.peer(other).delivered >= served.index) continue;
+      if (served === undefined) continue;
+      const { incarnation, delivered } = this.rows.peer(other);
+      const isDone = incarnation === served.incarnation && delivered >= served.index;
+      if (isDone || nowUs - served.askedUs > patienceUs) {
+        this.served[other] = undefined;
+        continue;
+      }
       oldest = oldest === 0 ? served.index : Math.min(oldest, served.index);
     }
     return oldest;
@@ -170,9 +176,13 @@ export class Snapshots {
       slot.body(CHUNK.fetcherIncarnation) === this.member.incarnation &&
       slot.body(CHUNK.nonce) === this.nonce &&
       slot.body(CHUNK.chunk) === this.wanted &&
-      // All chunks must be of one snapshot: a server that restarts takes another.
-      (this.received === undefined || slot.epoch === this.sourceIncarnation)
+      (this.received === undefined || this.isOfSame(slot))
     );
+  }
+
+  /** All chunks must be of one snapshot: a server that restarts, or has given us up, takes another. */
+  private isOfSame(slot: SlotReader): boolean {
+    return slot.epoch === this.sourceIncarnation && slot.wide(CHUNK.index) === this.receivedIndex;
   }
 
   private ask(nowUs: number): void {
