@@ -102,9 +102,13 @@ export class Delivering {
  * there is none yet, nothing was dropped. (Positions wrap and can't tell.)
  */
 export function isLeftBehind(member: Member, log: LogRing): boolean {
-  const { base } = log;
-  const first = extend(member.horizon, numberAt(log, base));
-  return first > member.nextToDeliver && log.entryWords(base, log.marker, first) > 0;
+  for (;;) {
+    const { base } = log;
+    const first = extend(member.horizon, numberAt(log, base));
+    const isBehind = first > member.nextToDeliver && log.entryWords(base, log.marker, first) > 0;
+    // The base may move on, and its entry be overwritten, while we look.
+    if (log.base === base) return isBehind;
+  }
 }
 
 /** How far a follower may deliver: what the leader says is decided. */

@@ -29,7 +29,7 @@ export class Follower {
     const { rules, observer } = member.edges;
     const log = rules.followedLog(member);
     if (log === undefined) return 0;
-    this.failedAttempts = 0;
+    if (log.writer !== member.index) this.failedAttempts = 0;
     const count = this.delivering.deliver(log, log.marker, rules.decidedIndex(member, log), false);
     if (isLeftBehind(member, log)) {
       if (!this.isBehind) observer.transition('left behind');

@@ -139,7 +139,7 @@ export class Replica {
     let count = 0;
     while (memory.poll()) {
       count++;
-      const { peer, tag, outcome } = memory.completion;
+      const { peer, tag, guard, outcome } = memory.completion;
       const ok = outcome === 'ok';
       const value = numberOf(tag);
       const other = peer - this.member.processOf(0);
@@ -151,7 +151,7 @@ export class Replica {
         case KIND.entries:
         case KIND.marker:
         case KIND.control:
-          if (!this.replication.onWritten(other, kind, value, ok))
+          if (!this.replication.onWritten(other, kind, value, guard, ok))
             this.onMemberLost(other, outcome);
           break;
         case KIND.feed:

@@ -189,8 +189,9 @@ export class Replication {
   }
 
   /** A write to a member's log has finished. False if it failed and the member is lost to us. */
-  onWritten(other: number, kind: number, value: number, ok: boolean): boolean {
+  onWritten(other: number, kind: number, value: number, guard: number, ok: boolean): boolean {
     const copy = this.copies[other]!;
+    if (guard !== this.member.edges.rules.logGuard(copy.key)) return true;
     if (copy.phase === 'absent' || value % ADMISSIONS !== copy.admission % ADMISSIONS) return true;
     if (!ok) {
       copy.phase = 'absent';

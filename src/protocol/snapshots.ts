@@ -92,7 +92,8 @@ export class Snapshots {
    * more when we took it.
    */
   private oldestServed(nowUs: number): number {
-    const patienceUs = this.member.edges.timing.suspectAfterUs * (1 << RETRIES_MAX);
+    // Longer than any fetcher waits before it asks again.
+    const patienceUs = this.member.edges.timing.suspectAfterUs * (2 << RETRIES_MAX);
     let oldest = 0;
     for (let other = 0; other < this.served.length; other++) {
       const served = this.served[other];
@@ -103,6 +104,8 @@ export class Snapshots {
         this.served[other] = undefined;
         continue;
       }
+      // The group does not stand still for one that has crashed.
+      if (!this.rows.isLive(other)) continue;
       oldest = oldest === 0 ? served.index : Math.min(oldest, served.index);
     }
     return oldest;

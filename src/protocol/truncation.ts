@@ -72,7 +72,8 @@ export class Truncation {
   /** The first index that some member may still need. */
   private neededFrom(): number {
     const { member, rows, deliveredBy, replication } = this;
-    let liveMinimum = keptFrom(member.nextToDeliver, member.holdAt);
+    const { baseIndex } = replication;
+    let liveMinimum = keptFrom(baseIndex, member.nextToDeliver, member.holdAt);
     for (let other = 0; other < member.replicas; other++) {
       if (other === member.index) {
         deliveredBy[other] = member.nextToDeliver;
@@ -84,8 +85,8 @@ export class Truncation {
       deliveredBy[other] = isOldNews ? member.layout.sizes.origin : peer.delivered;
       if (!rows.isLive(other)) continue;
       // Whoever is left behind already needs a snapshot, not the log.
-      const needs = keptFrom(deliveredBy[other]!, peer.holdAt);
-      if (needs >= replication.baseIndex) liveMinimum = Math.min(liveMinimum, needs);
+      const needs = keptFrom(baseIndex, deliveredBy[other]!, peer.holdAt);
+      if (needs >= baseIndex) liveMinimum = Math.min(liveMinimum, needs);
     }
     deliveredBy.sort();
     const deliveredByQuorum = deliveredBy[member.replicas - member.quorum]!;
@@ -93,7 +94,10 @@ export class Truncation {
   }
 }
 
-/** From where a member needs the log: what it has delivered, or an older snapshot that it is serving. */
-function keptFrom(delivered: number, holdAt: number): number {
-  return holdAt === 0 ? delivered : Math.min(delivered, holdAt);
+/**
+ * From where a member needs the log: what it has delivered, or an older snapshot that it is serving,
+ * unless the log starts later anyway.
+ */
+function keptFrom(baseIndex: number, delivered: number, holdAt: number): number {
+  return holdAt < baseIndex || holdAt === 0 ? delivered : Math.min(delivered, holdAt);
 }
