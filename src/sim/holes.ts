@@ -180,13 +180,14 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H20: {
     title: 'the longest log is adopted, whatever its ballot',
-    caughtBy: 330,
+    caughtBy: 91,
     options: {
       faults: ['slow-link', 'restart', 'bursts'],
       groups: 1,
       replicas: 3,
       clients: 5,
       messages: 1000,
+      ringBytes: 65536,
     },
     open: (rules) => {
       rules.isFurther = (a, b) => a.endIndex > b.endIndex;
