@@ -4,14 +4,28 @@
  */
 import { expect, test } from 'vitest';
 import { LOG_CONTROL } from '../../src/memory/layout.js';
+import { word } from '../../src/memory/window.js';
+import { isLeftBehind } from '../../src/protocol/delivery.js';
+import { noExtent } from '../../src/protocol/log.js';
+import { KIND } from '../../src/protocol/tags.js';
 import type { Host, ReplicaHost } from '../../src/sim/world.js';
 import { follows, Stage } from './stage.js';
+
+/** Where a record's number stands, and how many admissions a completion's tag can tell apart. */
+const NUMBER = 2;
+const ADMISSIONS = 64;
 
 type Link = ReturnType<Stage['world']['fabric']['link']>;
 type Operation = Link['operations'][number];
 
 const linkOf = (stage: Stage, from: Host, to: Host): Link =>
   stage.world.fabric['link'](from.process, to.process);
+
+/** Group 0's leader, as soon as there is one. */
+function leaderOf(stage: Stage): ReplicaHost {
+  stage.until(() => stage.world.leaderOf(0) !== undefined);
+  return stage.world.leaderOf(0)!;
+}
 
 const takeoverOf = (host: ReplicaHost) => host.replica['takeover'];
 
@@ -388,4 +402,85 @@ test.each([1000, 16_384])('a marker without a log is none in the life of number 
   stage.runFor(6000);
   stage.settle();
   expect(world.ledger.orders[0]).toHaveLength(3);
+});
+
+/**
+ * 1. M restarts under load and asks S for a snapshot: S holds the log for it.
+ * 2. M crashes before it has fetched it.
+ * 3. The log must not stay held until S loses patience with a dead member: the group would stand still.
+ */
+test('a fetcher that crashes does not stop its group', () => {
+  const stage = new Stage('replicas=3 clients=2 rings=4096');
+  const { world } = stage;
+  const leader = leaderOf(stage);
+  const [server, fetcher] = stage.group(0).filter((host) => host !== leader) as [
+    ReplicaHost,
+    ReplicaHost,
+  ];
+  stage.flood(0, [0], 'x'.repeat(30));
+  stage.runFor(6000);
+  world.crash(fetcher);
+  stage.runFor(1500);
+  stage.restart(fetcher);
+  stage.until(() => leader.replica.member.holdAt > 0 || server.replica.member.holdAt > 0);
+  world.crash(fetcher);
+  const { suspectAfterUs } = world.plan.timing;
+  for (let i = 0; i < 10; i++) {
+    const before = leader.replica.member.deliveries;
+    stage.runFor(5 * suspectAfterUs);
+    expect(leader.replica.member.deliveries).toBeGreaterThan(before);
+  }
+});
+
+/**
+ * 1. A leader that thinks F dead has dropped what F needs: the base is beyond it.
+ * 2. F reads the base; before it looks at the entry there, the base moves on and that entry is overwritten.
+ * 3. F must still find that it was left behind.
+ */
+test('a base that moves while a follower looks does not hide that it was left behind', () => {
+  const stage = new Stage('replicas=3 clients=2 rings=4096');
+  const leader = leaderOf(stage);
+  const follower = stage.group(0).find((host) => host !== leader)!;
+  const { member } = follower.replica;
+  for (let i = 0; i < 6; i++) stage.send(0, [0], `m${i}`);
+  stage.world.pause(follower);
+  stage.until(() => leader.replica.member.deliveries === 6);
+  stage.runFor(200);
+  const log = member.log.under(member.promised, member.promisedMember)!;
+  const after = (position: number) => (position + word(log, position)) | 0;
+  const second = after(after(member.nextPosition));
+  const third = after(second);
+  log.base = second;
+  let reads = 0;
+  const racing = Object.create(log, {
+    base: {
+      get: () => {
+        if (reads++ > 0) return third;
+        log.words[log.at + ((second + NUMBER) & log.mask)]! ^= 1;
+        return second;
+      },
+    },
+  });
+  expect(isLeftBehind(member, racing)).toBe(true);
+});
+
+/**
+ * 1. A leader brings up the same member again and again, 64 times, under one key each.
+ * 2. Completions of the first time arrive only now. They carry the same admission modulo 64.
+ * 3. They must not count: the member does not hold the log of this time.
+ */
+test('completions of a much earlier admission do not count', () => {
+  const stage = new Stage('replicas=3 clients=2 rings=4096');
+  const leader = leaderOf(stage);
+  const other = stage.group(0).find((host) => host !== leader)!.member;
+  const replication = leader.replica['replication'];
+  const copy = replication['copies'][other]!;
+  const { admission, key } = copy;
+  for (let i = 0; i < ADMISSIONS; i++) {
+    replication.abandon();
+    replication.admit(other, 1, 100 + i, noExtent(0));
+  }
+  expect(copy.admission % ADMISSIONS).toBe(admission % ADMISSIONS);
+  replication.onWritten(other, KIND.marker, admission % ADMISSIONS, key, true);
+  expect(copy.phase).toBe('installing');
 });
