@@ -16,7 +16,7 @@ export class Rules {
   // --- taking over ---------------------------------------------------------------------------
 
   /** The round comes first: whoever tries later outbids everybody before (H17). */
-  ballot(round: number, member: number, _above: number): number {
+  ballot(round: number, member: number): number {
     return makeBallot(round, member);
   }
 

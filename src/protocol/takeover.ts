@@ -100,7 +100,7 @@ export class Takeover {
     const { member } = this;
     const { rules, observer } = member.edges;
     const above = Math.max(member.promised, this.highestSeen, this.rows.highestPromise());
-    this.ballot = rules.ballot(roundOf(above) + 1, member.index, above);
+    this.ballot = rules.ballot(roundOf(above) + 1, member.index);
     member.promise(this.ballot, member.incarnation);
     this.rows.publish();
     this.grants.fill(undefined);
