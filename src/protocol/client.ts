@@ -52,6 +52,8 @@ export interface CallListener {
   answered(call: Call): void;
 }
 
+const RESEND_DOUBLINGS_MAX = 4;
+
 export type Offer = 'accepted' | 'backPressured';
 
 /** The client's side of its inboxes at one entry group. */
@@ -65,6 +67,8 @@ class Outbox {
   isOpen = false;
   nudges = 0;
   lastProgressUs = 0;
+  /** Since the last reply: ever more patient, so that replies arrive before they are sent again. */
+  resends = 0;
   /** Calls in ring order, oldest first; answered ones wait until those before them are. */
   readonly calls: Call[] = [];
 
@@ -190,8 +194,10 @@ export class Client {
     for (let entry = 0; entry < this.outboxes.length; entry++) {
       const outbox = this.outboxes[entry];
       if (outbox === undefined || outbox.calls.length === 0) continue;
-      if (nowUs - outbox.lastProgressUs < this.edges.timing.resendAfterUs) continue;
+      const patienceUs = this.edges.timing.resendAfterUs * (1 << outbox.resends);
+      if (nowUs - outbox.lastProgressUs < patienceUs) continue;
       outbox.lastProgressUs = nowUs;
+      outbox.resends = Math.min(outbox.resends + 1, RESEND_DOUBLINGS_MAX);
       this.resend(entry, outbox);
       work++;
     }
@@ -295,6 +301,7 @@ export class Client {
     else call.pendingHigh &= ~(1 << (group - 32));
     const outbox = this.outboxes[call.entry]!;
     outbox.lastProgressUs = this.nowUs;
+    outbox.resends = 0;
     const reply = bytes === TOO_LARGE ? undefined : this.replyBytes.subarray(start, start + bytes);
     this.listener.replied(call, group, reply);
     if ((call.pendingLow | call.pendingHigh) === 0) this.close(outbox, call);

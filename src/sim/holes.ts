@@ -53,7 +53,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H4: {
     title: 'a new leader forwards only what it had not delivered before',
-    caughtBy: 32,
+    caughtBy: 41,
     open: (rules) => {
       rules.forwardFrom = (_replication, member) => ({
         index: member.nextToDeliver,
@@ -104,7 +104,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H9: {
     title: 'a request is cleared when it is read, and never made again',
-    caughtBy: 72,
+    caughtBy: 41,
     open: (rules) => {
       rules.asksAgain = () => false;
       rules.requestRead = (member, slot) => {
@@ -161,7 +161,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H18: {
     title: 'clients are always served in the same order',
-    caughtBy: 4,
+    caughtBy: 1,
     options: { faults: ['tiny-rings'], groups: 1, replicas: 3, clients: 6, messages: 600 },
     open: (rules) => {
       rules.nextTurn = () => 0;
@@ -216,7 +216,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H23: {
     title: 'a member seals the log that it last followed, not the one in its memory',
-    caughtBy: 98,
+    caughtBy: 60,
     options: {
       faults: ['slow-link', 'suspicion', 'pause', 'restart'],
       triggers: ['granted', 'led'],
@@ -269,7 +269,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H26: {
     title: 'a child reports what its leader has taken, not what is decided',
-    caughtBy: 32,
+    caughtBy: 125,
     open: (rules) => {
       rules.countFromParent = (member) =>
         Math.max(member.delivered.nextFromParent, member.proposed.nextFromParent);

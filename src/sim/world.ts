@@ -361,6 +361,8 @@ export class World {
   /** Everything sent by clients that live must be answered, and all members must be level. */
   private drain(): void {
     const quietUs = this.plan.timing.suspectAfterUs * 4 + this.plan.timing.resendAfterUs;
+    // Quiet counts from the healing on: what was held up until then must get its chance.
+    this.lastDeliveryUs = this.nowUs;
     this.runUntil(() => {
       if (this.nowUs - this.lastDeliveryUs < quietUs) return false;
       if (!this.clients.every((host) => host.state === 'down' || host.workload.isDone))

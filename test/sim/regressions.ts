@@ -11,5 +11,7 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly found: stri
   { seed: 104708, found: 'answers overwritten by answers before they had arrived' },
   { seed: 104970, found: 'snapshot chunks asked for too often to arrive' },
   { seed: 12987672, found: 'writing on over a gap after a broken connection' },
+  { seed: 918238, found: 'replies sent again faster than they can arrive' },
+  { seed: 16720050, found: 'a run taken for drained before those who slept had woken' },
   { seed: 23833, found: 'a log truncated beyond what was decided' },
 ];
