@@ -169,7 +169,11 @@ export interface TramErrorOptions {
 }
 
 export class TramError extends Error {
-  override readonly name: string = 'TramError';
+  static {
+    // On the prototype, so that the first line of a stack has it too.
+    TramError.prototype.name = 'TramError';
+  }
+
   readonly code: ErrorCode;
   readonly hint: string | undefined;
   readonly retry: Retry;
