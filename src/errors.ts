@@ -62,7 +62,7 @@ export const ERRORS = {
       'Correct the service or the payload. A service should reply with its refusals, not throw them.',
   },
   TRAM_SERVICE_INVALID: {
-    meaning: 'The module of the service can not be loaded, or exports no `deliver`.',
+    meaning: "The module of the service can't be loaded, or exports no `deliver`.",
     retry: 'useless',
     whatToDo: 'Check the path of `service` (built JavaScript, not TypeScript) and its exports.',
   },
@@ -106,7 +106,7 @@ export const ERRORS = {
     whatToDo: 'Look at the `cause` and at the output of that host, then start again.',
   },
   TRAM_HOST_RUNNING: {
-    meaning: 'The host is already running, so it can not be started a second time.',
+    meaning: "The host is already running, so it can't be started a second time.",
     retry: 'useless',
     whatToDo: 'Stop the running one first, or leave it as it is.',
   },
@@ -137,7 +137,7 @@ export const ERRORS = {
       'Enlarge /dev/shm (`docker run --shm-size=1g`), or ask for less: `clients`, `logBytes`, `inboxBytes`, `feedBytes`, `callsMax`.',
   },
   TRAM_NATIVE_MISSING: {
-    meaning: "`memory: 'processes'` needs the package koffi, and it can not be loaded.",
+    meaning: "`memory: 'processes'` needs the package koffi, and it can't be loaded.",
     retry: 'useless',
     whatToDo: "`npm install koffi`, or use `memory: 'threads'`, which needs no native code.",
   },
@@ -154,8 +154,7 @@ export const ERRORS = {
   TRAM_UNAVAILABLE: {
     meaning: 'A group has lost the majority of its replicas, or has no leader.',
     retry: 'safe',
-    whatToDo:
-      'Wait for an election, or restart the replicas that are down; `tram status` shows which.',
+    whatToDo: 'Wait for an election, or restart the replicas that are down.',
   },
 } as const satisfies Record<string, ErrorDescription>;
 
