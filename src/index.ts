@@ -12,3 +12,16 @@ export {
   type Violation,
 } from './check/properties.js';
 export { parseTrace, readTrace } from './check/trace.js';
+export {
+  Client,
+  type ConnectOptions,
+  type Destinations,
+  type MulticastOptions,
+  type OfferListener,
+} from './client.js';
+export { Cluster, type DeliveriesOptions, type Logger, type StartOptions } from './cluster.js';
+export type { ClusterOptions } from './config.js';
+export { ERRORS, type ErrorCode, type Retry, TramError } from './errors.js';
+export type { Message, Service, ServiceContext } from './hosting/service.js';
+export type { ClusterStatus, GroupStatus, ReplicaStatus } from './hosting/status.js';
+export type { Delivered } from './hosting/tail.js';

@@ -1,0 +1,323 @@
+/**
+ * A cluster that this process starts: `Cluster.start` makes the shared memory, starts the hosts, as
+ * threads or as processes, and waits until every group has a leader.
+ */
+import { randomInt } from 'node:crypto';
+import { channel } from 'node:diagnostics_channel';
+import { Client, type ConnectOptions } from './client.js';
+import { type ClusterConfig, type ClusterOptions, resolveConfig } from './config.js';
+import { TramError } from './errors.js';
+import { Commons } from './hosting/commons.js';
+import type { HostReport } from './hosting/host.js';
+import {
+  type HostHandle,
+  type HostStarter,
+  processStarter,
+  threadStarter,
+} from './hosting/starters.js';
+import { type ClusterStatus, statusOf } from './hosting/status.js';
+import { type Delivered, Tail } from './hosting/tail.js';
+import { TraceFile } from './hosting/trace.js';
+import { ARENA, ARENA_STATE, HOST, HOST_STATE, PROCESS, withHostState } from './memory/arena.js';
+import { arenaPath, createArenaFile, removeArenaFile } from './memory/processes.js';
+import { threadsArena } from './memory/threads.js';
+
+/** What the cluster tells its user in words; `console` will do, and so will pino. */
+export interface Logger {
+  info(message: string): void;
+  warn(message: string): void;
+  error(message: string): void;
+}
+
+export interface StartOptions extends ClusterOptions {
+  /** By default nothing is logged. */
+  logger?: Logger;
+  /** How long the start may take. */
+  startTimeoutMs?: number;
+}
+
+export interface DeliveriesOptions {
+  readonly group: number;
+  readonly signal?: AbortSignal;
+}
+
+const SILENT: Logger = { info: () => undefined, warn: () => undefined, error: () => undefined };
+const START_TIMEOUT_MS = 30_000;
+const POLL_MS = 1;
+/** How many empty looks before a reader of deliveries sleeps between them. */
+const EAGER_LOOKS = 100;
+
+const leaderChannel = channel('tram:leader');
+const hostChannel = channel('tram:host');
+
+export class Cluster implements AsyncDisposable {
+  private readonly clients = new Set<Client>();
+  private readonly hosts: (HostHandle | undefined)[] = [];
+  private isClosed = false;
+
+  private constructor(
+    private readonly commons: Commons,
+    private readonly starter: HostStarter,
+    private readonly logger: Logger,
+    private readonly removeMemory: () => void,
+  ) {}
+
+  static async start(options: StartOptions): Promise<Cluster> {
+    const { logger = SILENT, startTimeoutMs = START_TIMEOUT_MS, ...rest } = options;
+    const config = resolveConfig(rest, randomInt(2 ** 31));
+    const cluster = Cluster.create(config, logger);
+    try {
+      await cluster.begin(startTimeoutMs);
+      return cluster;
+    } catch (error) {
+      await cluster.destroy();
+      throw error;
+    }
+  }
+
+  private static create(config: ClusterConfig, logger: Logger): Cluster {
+    const words = Commons.wordsOf(config);
+    if (config.memory === 'processes') {
+      const path = arenaPath(config.name ?? `${process.pid}-${randomInt(2 ** 31)}`);
+      const arena = createArenaFile(path, words);
+      const commons = Commons.create(config, arena);
+      return new Cluster(commons, processStarter(path), logger, () => {
+        arena.close();
+        removeArenaFile(path);
+      });
+    }
+    if (config.memory === 'threads') {
+      const buffer = new SharedArrayBuffer(words * 4);
+      const commons = Commons.create(config, threadsArena(buffer));
+      return new Cluster(commons, threadStarter(buffer), logger, () => undefined);
+    }
+    throw new TramError('TRAM_INVALID_CONFIG', `a cluster can't run on ${config.memory} memory`);
+  }
+
+  private async begin(timeoutMs: number): Promise<void> {
+    const { config, map } = this.commons;
+    const deadlineMs = Date.now() + timeoutMs;
+    if (config.trace !== undefined) traceGroups(config);
+    const hosts = Array.from({ length: map.hosts }, (_, host) => host);
+    await Promise.all(hosts.map((host) => this.startHost(host, false, deadlineMs)));
+    await this.leadersUntil(deadlineMs);
+    Atomics.store(this.words, ARENA.state, ARENA_STATE.running);
+    this.logger.info(
+      `cluster of ${config.sizes.groups} groups on ${map.hosts} ${config.memory} is up`,
+    );
+  }
+
+  private get words(): Int32Array {
+    return this.commons.arena.words;
+  }
+
+  private async startHost(host: number, resumes: boolean, deadlineMs: number): Promise<void> {
+    const handle = this.starter.start(host, resumes, {
+      onReport: (report) => this.onReport(report),
+      onExit: (why) => this.onHostExit(host, why),
+    });
+    this.hosts[host] = handle;
+    await handle.ready(deadlineMs);
+    hostChannel.publish({ what: 'started', host });
+  }
+
+  private onReport(report: HostReport): void {
+    if (report.what === 'leader') {
+      const { group, member, ballot } = report;
+      this.logger.info(`g${group}/${member} leads its group under ballot ${ballot}`);
+      leaderChannel.publish({ group, member, ballot });
+    } else if (report.what === 'service-failed') {
+      this.logger.error(`the service threw at g${report.group}/${report.member}: ${report.error}`);
+    }
+  }
+
+  /** Whoever could take over learns at once that the host is gone. */
+  private onHostExit(host: number, why: string): void {
+    this.hosts[host] = undefined;
+    const at = this.commons.map.host(host) + HOST.state;
+    Atomics.store(this.words, at, withHostState(this.words[at]!, HOST_STATE.ended));
+    if (this.isClosed) return;
+    this.wakeHosts();
+    this.logger.warn(`host ${host} has ended: ${why}`);
+    hostChannel.publish({ what: 'ended', host, why });
+  }
+
+  private wakeHosts(): void {
+    const { map, arena } = this.commons;
+    for (let host = 0; host < map.hosts; host++) {
+      Atomics.store(this.words, map.host(host) + HOST.parked, 0);
+      arena.parking.wake(map.host(host) + HOST.parked);
+    }
+  }
+
+  private async leadersUntil(deadlineMs: number): Promise<void> {
+    for (;;) {
+      const missing = this.status().groups.filter((group) => group.leader === undefined);
+      if (missing.length === 0) return;
+      if (Date.now() > deadlineMs) {
+        const names = missing.map(({ group }) => `g${group}`).join(', ');
+        throw new TramError('TRAM_START_FAILED', `no leader was elected in ${names} in time`);
+      }
+      await pause(POLL_MS);
+    }
+  }
+
+  /** A client in this thread. Others connect from their own processes with `Client.connect`. */
+  async connect(options: ConnectOptions = {}): Promise<Client> {
+    this.requireOpen();
+    const client: Client = Client.attach(this.commons, options, () => this.clients.delete(client));
+    this.clients.add(client);
+    return client;
+  }
+
+  /**
+   * What a group delivers from now on, in its order. Reading does not hold the group up: a reader that
+   * falls a whole log behind gets TRAM_LAGGED.
+   */
+  async *deliveries({ group, signal }: DeliveriesOptions): AsyncGenerator<Delivered, void, void> {
+    this.requireOpen();
+    this.requireGroup(group);
+    yield* follow(this.commons, group, () => this.isClosed || signal?.aborted === true);
+  }
+
+  status(): ClusterStatus {
+    return statusOf(this.commons);
+  }
+
+  /** Ask a replica to become the leader of its group. It may fail; `status` tells. */
+  lead(group: number, member: number): void {
+    this.requireOpen();
+    this.requireGroup(group);
+    requestLead(this.commons, group, member);
+  }
+
+  /** End a host as a crash would: at once, in the middle of whatever it does. */
+  async crash(host: number): Promise<void> {
+    await this.hostHandle(host).kill();
+  }
+
+  /** Start a host again. It takes up what survived in memory, or with `fresh` begins with nothing. */
+  async restart(host: number, { fresh = false }: { fresh?: boolean } = {}): Promise<void> {
+    this.requireOpen();
+    if (this.hosts[host] !== undefined) {
+      throw new TramError('TRAM_HOST_RUNNING', `host ${host} is running`);
+    }
+    await this.startHost(host, !fresh, Date.now() + START_TIMEOUT_MS);
+  }
+
+  private hostHandle(host: number): HostHandle {
+    const handle = this.hosts[host];
+    if (handle !== undefined) return handle;
+    throw new TramError('TRAM_UNKNOWN_REPLICA', `there is no running host ${host}`);
+  }
+
+  private requireOpen(): void {
+    if (this.isClosed) throw new TramError('TRAM_CLOSED', 'this cluster is closed');
+  }
+
+  private requireGroup(group: number): void {
+    const { groups } = this.commons.config.sizes;
+    if (Number.isInteger(group) && group >= 0 && group < groups) return;
+    throw new TramError(
+      'TRAM_INVALID_ARGUMENT',
+      `there is no group ${group}: there are 0 to ${groups - 1}`,
+    );
+  }
+
+  /** Take no more messages, wait for the answers to all that were taken by clients of this process, then end. */
+  async close(): Promise<void> {
+    if (this.isClosed) return;
+    await Promise.all([...this.clients].map((client) => client.close()));
+    await this.settle();
+    await this.end(true);
+  }
+
+  /** End at once. Messages that were not answered may or may not have been delivered. */
+  async destroy(): Promise<void> {
+    if (this.isClosed) return;
+    for (const client of [...this.clients]) client.destroy();
+    await this.end(false);
+  }
+
+  /** Until all replicas that are up have delivered what their groups have. */
+  private async settle(): Promise<void> {
+    const deadlineMs = Date.now() + SETTLE_MS;
+    while (Date.now() < deadlineMs) {
+      const isSettled = this.status().groups.every(({ replicas }) => {
+        const delivered = replicas.filter(({ state }) => state === 'up').map((r) => r.delivered);
+        return delivered.every((count) => count === delivered[0]);
+      });
+      if (isSettled) return;
+      await pause(POLL_MS);
+    }
+  }
+
+  private async end(isQuiescent: boolean): Promise<void> {
+    this.isClosed = true;
+    Atomics.store(this.words, ARENA.state, ARENA_STATE.closing);
+    this.wakeHosts();
+    await Promise.all(this.hosts.map((host) => host?.end(END_MS)));
+    const { trace } = this.commons.config;
+    if (trace !== undefined) traceEnd(trace, isQuiescent);
+    this.removeMemory();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+const SETTLE_MS = 5000;
+const END_MS = 2000;
+
+/** Count up the requests that a replica lead, and wake its host. */
+export function requestLead(commons: Commons, group: number, member: number): void {
+  const { layout, map, arena } = commons;
+  const { replicas } = layout.sizes;
+  if (!Number.isInteger(member) || member < 0 || member >= replicas) {
+    throw new TramError('TRAM_UNKNOWN_REPLICA', `there is no replica g${group}/${member}`);
+  }
+  const process = layout.replicaProcess(group, member);
+  Atomics.add(arena.words, map.process(process) + PROCESS.standRequests, 1);
+  commons.memory(process).wake(process, true);
+}
+
+export async function* follow(
+  commons: Commons,
+  group: number,
+  isOver: () => boolean,
+): AsyncGenerator<Delivered, void, void> {
+  const tail = new Tail(commons, group);
+  let looks = 0;
+  while (!isOver()) {
+    const delivered = tail.next();
+    if (delivered !== undefined) {
+      looks = 0;
+      yield delivered;
+    } else if (looks++ < EAGER_LOOKS) {
+      await new Promise((resolve) => setImmediate(resolve));
+    } else {
+      await pause(POLL_MS);
+    }
+  }
+}
+
+function traceGroups({ sizes, parents, trace }: ClusterConfig): void {
+  const groups: Record<string, string[]> = {};
+  for (let group = 0; group < sizes.groups; group++) {
+    groups[group] = Array.from({ length: sizes.replicas }, (_, member) => `${group}/${member}`);
+  }
+  const file = new TraceFile(trace!, 'groups');
+  file.add({ event: 'groups', groups, parents });
+  file.close();
+}
+
+function traceEnd(directory: string, quiescent: boolean): void {
+  const file = new TraceFile(directory, 'end');
+  file.add({ event: 'end', quiescent });
+  file.close();
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

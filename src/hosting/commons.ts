@@ -1,0 +1,109 @@
+/**
+ * What all who take part in a cluster on shared memory have in common: its configuration, and where
+ * everything lies in its arena. Hosts, clients and tools each make one for themselves.
+ */
+import type { ClusterConfig } from '../config.js';
+import { TramError } from '../errors.js';
+import { ARENA, ARENA_MAGIC, ARENA_VERSION, type Arena, ArenaMap } from '../memory/arena.js';
+import type { ProcessId } from '../memory/contract.js';
+import { Layout } from '../memory/layout.js';
+import { SharedMemory } from '../memory/shared.js';
+import { type Edges, type Observer, PACE } from '../protocol/edges.js';
+import { Overlay } from '../protocol/overlay.js';
+import { Rules } from '../protocol/rules.js';
+import { STATISTICS_WORDS } from './statistics.js';
+
+export class Commons {
+  readonly layout: Layout;
+  readonly overlay: Overlay;
+
+  private constructor(
+    readonly config: ClusterConfig,
+    readonly arena: Arena,
+    readonly map: ArenaMap,
+  ) {
+    this.layout = map.layout;
+    this.overlay = new Overlay(config.parents);
+  }
+
+  /** How many words the arena of such a cluster has. */
+  static wordsOf(config: ClusterConfig): number {
+    return mapOf(config, describe(config).length).words;
+  }
+
+  /** Put the description of the cluster into an arena that is all zero. */
+  static create(config: ClusterConfig, arena: Arena): Commons {
+    const { words } = arena;
+    const description = describe(config);
+    const map = mapOf(config, description.length);
+    words[ARENA.words] = map.words;
+    words[ARENA.descriptionBytes] = description.length;
+    bytesOf(words, description.length).set(description);
+    words[ARENA.version] = ARENA_VERSION;
+    // Last: whoever sees it may rely on the rest.
+    Atomics.store(words, ARENA.magic, ARENA_MAGIC);
+    return new Commons(config, arena, map);
+  }
+
+  /** Read it from an arena that somebody else made. */
+  static attach(arena: Arena): Commons {
+    const { words } = arena;
+    checkArena(words, words.length);
+    const bytes = words[ARENA.descriptionBytes]!;
+    // A copy: TextDecoder does not take shared memory.
+    const text = new TextDecoder().decode(bytesOf(words, bytes).slice());
+    const config = JSON.parse(text) as ClusterConfig;
+    return new Commons(config, arena, mapOf(config, bytes));
+  }
+
+  memory(process: ProcessId): SharedMemory {
+    return new SharedMemory(process, this.arena, this.map);
+  }
+
+  edges(memory: SharedMemory, observer: Observer): Edges {
+    const { layout, overlay } = this;
+    const { timing } = this.config;
+    return { memory, layout, overlay, timing, pace: PACE, rules: new Rules(), observer };
+  }
+
+  /** `g2/0` */
+  nameOf(process: ProcessId): string {
+    const { replicas } = this.config.sizes;
+    return `g${Math.floor(process / replicas)}/${process % replicas}`;
+  }
+}
+
+function mapOf(config: ClusterConfig, descriptionBytes: number): ArenaMap {
+  const layout = new Layout(config.sizes);
+  return new ArenaMap(layout, config.parents, config.hosts, descriptionBytes, STATISTICS_WORDS);
+}
+
+function describe(config: ClusterConfig): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(config));
+}
+
+function bytesOf(words: Int32Array, bytes: number): Uint8Array {
+  return new Uint8Array(words.buffer, words.byteOffset + ARENA.description * 4, bytes);
+}
+
+/** Is this the arena of a cluster, and one that this version of TRAM understands? */
+export function checkArena(words: Int32Array, fileWords: number): void {
+  if (words[ARENA.magic] !== ARENA_MAGIC) {
+    throw new TramError('TRAM_CORRUPT', 'this is not the memory of a TRAM cluster: wrong magic', {
+      hint: 'Check the name. If a cluster was there, remove it with `tram down` and start it anew.',
+    });
+  }
+  const version = words[ARENA.version]!;
+  if (version !== ARENA_VERSION) {
+    throw new TramError(
+      'TRAM_VERSION_MISMATCH',
+      `the cluster was started by another version of TRAM (memory version ${version}, this is ${ARENA_VERSION})`,
+    );
+  }
+  if (words[ARENA.words] !== fileWords) {
+    throw new TramError(
+      'TRAM_CORRUPT',
+      `the memory of the cluster has ${fileWords} words, but says ${words[ARENA.words]}`,
+    );
+  }
+}

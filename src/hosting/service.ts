@@ -1,0 +1,124 @@
+/**
+ * The user's service: a module that every replica loads for itself, so that what the module keeps in
+ * its variables is the state of that one replica.
+ */
+import { TramError } from '../errors.js';
+import type { Application, Delivery } from '../protocol/edges.js';
+import { contains } from '../protocol/overlay.js';
+
+/** A message as a service sees it. The object and its payload are reused after the call: copy what you keep. */
+export interface Message {
+  readonly payload: Uint8Array;
+  /** The groups that it is addressed to, ascending. */
+  readonly destinations: readonly number[];
+  /** Unique in the life of the cluster, the same at every replica. */
+  readonly id: string;
+}
+
+/** Where a service runs. */
+export interface ServiceContext {
+  readonly group: number;
+  /** Which replica of the group. Must not influence the state or a reply. */
+  readonly member: number;
+}
+
+/** What the module of a service exports. */
+export interface Service {
+  /** Deterministic: the same messages in the same order give the same state and replies. */
+  // biome-ignore lint/suspicious/noConfusingVoidType: a service that does not reply returns nothing
+  deliver(message: Message, context: ServiceContext): Uint8Array | void;
+  /** The whole state. Without it the service is taken to keep none. */
+  snapshot?(context: ServiceContext): Uint8Array;
+  /** Replace the state by one that `snapshot` returned. */
+  restore?(snapshot: Uint8Array, context: ServiceContext): void;
+}
+
+/** `c12:3.456`: the session of the client, the group where it entered, and its number there. */
+export function messageId(session: number, entry: number, number: number): string {
+  return `c${session}:${entry}.${number >>> 0}`;
+}
+
+export function groupsOf(low: number, high: number): number[] {
+  const groups: number[] = [];
+  for (let group = 0; group < 64; group++) if (contains(low, high, group)) groups.push(group);
+  return groups;
+}
+
+/** Wraps a delivery; what costs something is made only when the service asks for it. */
+class ServiceMessage implements Message {
+  delivery!: Delivery;
+
+  get payload(): Uint8Array {
+    return this.delivery.payload;
+  }
+
+  get destinations(): readonly number[] {
+    return groupsOf(this.delivery.destinationsLow, this.delivery.destinationsHigh);
+  }
+
+  get id(): string {
+    const { session, entry, number } = this.delivery;
+    return messageId(session, entry, number);
+  }
+}
+
+const NOTHING = new Uint8Array(0);
+
+/** Replies are empty; there is no state. */
+export const NO_SERVICE: Application = {
+  deliver: () => undefined,
+  snapshot: () => NOTHING,
+  restore: () => undefined,
+};
+
+/** @param href  of the module; `life` makes this life's instance of it a new one */
+export async function loadService(
+  href: string,
+  context: ServiceContext,
+  life: number,
+): Promise<Application> {
+  const service = await importService(href, context, life);
+  const message = new ServiceMessage();
+  return {
+    deliver: (delivery) => {
+      message.delivery = delivery;
+      return service.deliver(message, context) ?? undefined;
+    },
+    snapshot: () => service.snapshot?.(context) ?? NOTHING,
+    restore: (snapshot) => service.restore?.(snapshot, context),
+  };
+}
+
+async function importService(
+  href: string,
+  { group, member }: ServiceContext,
+  life: number,
+): Promise<Service> {
+  const instance = new URL(href);
+  // A data: URL has no query; there each import is told apart by its fragment.
+  const label = `replica=${group}.${member}.${life}`;
+  if (instance.protocol === 'file:') instance.search = label;
+  else instance.hash = label;
+  let module: Partial<Service>;
+  try {
+    module = (await import(instance.href)) as Partial<Service>;
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new TramError('TRAM_SERVICE_INVALID', `can't load the service ${href}: ${why}`, {
+      cause,
+    });
+  }
+  if (typeof module.deliver !== 'function') {
+    throw new TramError(
+      'TRAM_SERVICE_INVALID',
+      `the service ${href} exports no function "deliver"`,
+    );
+  }
+  if ((module.snapshot === undefined) !== (module.restore === undefined)) {
+    throw new TramError(
+      'TRAM_SERVICE_INVALID',
+      `the service ${href} exports only one of "snapshot" and "restore": it needs both, or has no state`,
+    );
+  }
+  return module as Service;
+}

@@ -1,0 +1,150 @@
+/** What a cluster looks like from outside, read from its memory while it runs. */
+import { ARENA, ARENA_STATE, HOST, HOST_STATE, hostStateOf, PROCESS } from '../memory/arena.js';
+import { describeBallot, NO_BALLOT } from '../protocol/ballot.js';
+import { Peer, ROW_RECORD_WORDS } from '../protocol/rows.js';
+import { Histogram } from '../runtime/histogram.js';
+import type { Commons } from './commons.js';
+import { ROLES } from './replica-agent.js';
+import { latencyOf, STATISTIC } from './statistics.js';
+
+export interface ReplicaStatus {
+  /** `g2/0` */
+  readonly name: string;
+  readonly group: number;
+  readonly member: number;
+  readonly host: number;
+  readonly state: 'up' | 'starting' | 'down';
+  readonly role: string;
+  readonly incarnation: number;
+  /** The highest ballot it has promised, `round.member`; undefined if none. */
+  readonly promised: string | undefined;
+  /** Log entries that it has delivered or relayed. */
+  readonly delivered: number;
+  /** Messages given to the service. */
+  readonly messages: number;
+  readonly timesLed: number;
+}
+
+export interface GroupStatus {
+  readonly group: number;
+  /** -1 at the root. */
+  readonly parent: number;
+  /** `undefined` if nobody who is up leads. */
+  readonly leader: number | undefined;
+  readonly ballot: string | undefined;
+  readonly replicas: readonly ReplicaStatus[];
+}
+
+export interface ClusterStatus {
+  readonly state: 'starting' | 'running' | 'closing';
+  readonly memory: string;
+  readonly groups: readonly GroupStatus[];
+  readonly hosts: readonly { host: number; pid: number; state: 'up' | 'starting' | 'down' }[];
+  /** Of all clients since the start: messages answered, and how long that took. */
+  readonly answered: number;
+  readonly latencyNsP50: number;
+  readonly latencyNsP99: number;
+}
+
+export function statusOf(commons: Commons): ClusterStatus {
+  const { words } = commons.arena;
+  const { map, config } = commons;
+  const latency = totalLatency(commons);
+  const state = words[ARENA.state];
+  return {
+    state:
+      state === ARENA_STATE.running
+        ? 'running'
+        : state === ARENA_STATE.closing
+          ? 'closing'
+          : 'starting',
+    memory: config.memory,
+    groups: config.parents.map((parent, group) => groupStatus(commons, group, parent)),
+    hosts: Array.from({ length: map.hosts }, (_, host) => ({
+      host,
+      pid: words[map.host(host) + HOST.pid]!,
+      state: hostState(commons, host),
+    })),
+    answered: latency.count,
+    latencyNsP50: latency.count > 0 ? latency.percentile(50) : 0,
+    latencyNsP99: latency.count > 0 ? latency.percentile(99) : 0,
+  };
+}
+
+/** The latencies of all clients, in a histogram of its own. */
+export function totalLatency({ arena, map, layout }: Commons): Histogram {
+  const total = Histogram.empty();
+  for (let slot = 0; slot < layout.sizes.clients; slot++) {
+    total.add(latencyOf(arena.words, map, layout.clientProcess(slot)));
+  }
+  return total;
+}
+
+function groupStatus(commons: Commons, group: number, parent: number): GroupStatus {
+  const { layout } = commons;
+  const replicas: ReplicaStatus[] = [];
+  let leader: number | undefined;
+  let ledBallot = NO_BALLOT;
+  for (let member = 0; member < layout.sizes.replicas; member++) {
+    const process = layout.replicaProcess(group, member);
+    const row = readRow(commons, process);
+    const status = replicaStatus(commons, process, group, member, row);
+    replicas.push(status);
+    if (status.state === 'up' && row !== undefined && row.ledBallot > ledBallot) {
+      ledBallot = row.ledBallot;
+      leader = member;
+    }
+  }
+  const ballot = leader === undefined ? undefined : describeBallot(ledBallot);
+  return { group, parent, leader, ballot, replicas };
+}
+
+function replicaStatus(
+  commons: Commons,
+  process: number,
+  group: number,
+  member: number,
+  row: Peer | undefined,
+): ReplicaStatus {
+  const { words } = commons.arena;
+  const { map } = commons;
+  const statistics = map.statisticsOf(process);
+  const host = map.hostOf(process);
+  return {
+    name: commons.nameOf(process),
+    group,
+    member,
+    host,
+    state: hostState(commons, host),
+    role: ROLES[words[statistics + STATISTIC.role]!]!,
+    incarnation: words[map.process(process) + PROCESS.incarnation]!,
+    promised:
+      row === undefined || row.promised === NO_BALLOT ? undefined : describeBallot(row.promised),
+    delivered: row?.delivered ?? 0,
+    messages: words[statistics + STATISTIC.messages]! >>> 0,
+    timesLed: words[statistics + STATISTIC.timesLed]!,
+  };
+}
+
+function hostState({ arena, map }: Commons, host: number): 'up' | 'starting' | 'down' {
+  const isLocked =
+    'isHostLocked' in arena ? (arena as { isHostLocked(host: number): boolean }) : undefined;
+  const state = hostStateOf(arena.words[map.host(host) + HOST.state]!);
+  if (isLocked?.isHostLocked(host) === false) return 'down';
+  if (state === HOST_STATE.running) return 'up';
+  return state === HOST_STATE.starting ? 'starting' : 'down';
+}
+
+/** A replica's published row, unless it never comes to rest. */
+function readRow(commons: Commons, process: number): Peer | undefined {
+  const { layout } = commons;
+  const { own } = commons.memory(process);
+  const row = new Peer(process, layout.sizes.origin, 0, 0);
+  for (let attempt = 0; attempt < ROW_ATTEMPTS; attempt++) {
+    row.buffer.words.set(own.subarray(layout.row, layout.row + ROW_RECORD_WORDS));
+    if (row.accept(0)) return row;
+  }
+  return undefined;
+}
+
+const ROW_ATTEMPTS = 1000;

@@ -1,0 +1,35 @@
+/**
+ * Histories as JSON Lines, for `tram check`: a directory with one file for each replica and client, so
+ * that nobody waits for anybody. Lines are written in batches and whole.
+ */
+import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TraceEvent } from '../check/events.js';
+
+const BATCH_CHARACTERS = 1 << 16;
+
+export class TraceFile {
+  private readonly descriptor: number;
+  private pending = '';
+
+  constructor(directory: string, name: string) {
+    mkdirSync(directory, { recursive: true });
+    this.descriptor = openSync(join(directory, `${name}.jsonl`), 'a', 0o600);
+  }
+
+  add(event: TraceEvent): void {
+    this.pending += `${JSON.stringify(event)}\n`;
+    if (this.pending.length >= BATCH_CHARACTERS) this.flush();
+  }
+
+  flush(): void {
+    if (this.pending === '') return;
+    writeSync(this.descriptor, this.pending);
+    this.pending = '';
+  }
+
+  close(): void {
+    this.flush();
+    closeSync(this.descriptor);
+  }
+}
