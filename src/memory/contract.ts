@@ -9,9 +9,9 @@
  *
  * 1. *Order.* What one process posts to one peer takes effect in the order of posting, and its
  *    completions come in that order. Nothing is promised between two peers.
- * 2. *Words.* A 32-bit word is read whole. A posted write of several words may be seen half-way:
- *    its words land from left to right. Whoever needs more than a word checks both ends of a record
- *    (`window.ts`).
+ * 2. *Words.* A 32-bit word is read whole. A posted write of several words may be seen half-way, and
+ *    nothing is promised of the order in which its words land. Whoever needs more than a word checks
+ *    both ends of a record (`window.ts`), or waits for a word that was posted after it.
  * 3. *Outcome.* A completion says `ok` (all of it has landed), `refused` (the peer did not permit
  *    it) or `lost` (the connection broke). Of writes that were not `ok`, or have not completed, any
  *    prefix in the order of posting may have landed; of those refused or not completed, more may
@@ -23,8 +23,12 @@
  *    become `ok` unless all of its words can already be read in `own`. That is what makes a seal:
  *    permit first, read second, and whatever succeeded is there. (Testing the permission *before*
  *    writing would not do.)
- * 5. *Restart.* A process that comes back does so with an empty region and a higher incarnation, and
- *    nothing that its earlier life posted lands after that.
+ * 5. *Restart.* A process that comes back has a higher incarnation, and nothing that its earlier life
+ *    posted lands after that. Its region is empty and permits `RETIRED`; or, if it says that it
+ *    *resumes*, region and permission are as they were, and writes to it have gone on landing.
+ *
+ * Two things are hints and may be wrong for a while: `wake` and `hasEnded`. Nothing that must hold
+ * depends on them.
  */
 export type ProcessId = number;
 
@@ -50,6 +54,9 @@ export interface Memory {
 
   /** This process's region. Words written by peers appear in it at any time. */
   readonly own: Int32Array;
+
+  /** Words of this process's own, zero, that nobody else looks at: what is posted from here goes fastest. */
+  scratch(words: number): Int32Array;
 
   /** From now on only writes guarded by `guard` succeed here (promise 4). */
   permit(guard: number): void;
@@ -78,8 +85,20 @@ export interface Memory {
     tag: number,
   ): void;
 
-  /** True if `completion` now holds the next finished operation. */
+  /**
+   * True if `completion` now holds the next finished operation. Writes with tag 0 that are `ok` need not
+   * be among them.
+   */
   poll(): boolean;
 
   readonly completion: Completion;
+
+  /**
+   * There is something for `peer` in its memory. It may be asleep: it is woken if that is `urgent`, and
+   * else looks when it wakes by itself.
+   */
+  wake(peer: ProcessId, urgent: boolean): void;
+
+  /** Does the platform know that `peer` has ended, and not come back? */
+  hasEnded(peer: ProcessId): boolean;
 }

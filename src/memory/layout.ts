@@ -73,16 +73,21 @@ export const MESSAGE = {
   payload: 7,
 } as const;
 
-/** A log entry's body: where it came from, then the message. */
-export const ENTRY = {
+/** What follows the message in the body of a log entry: where it came from. */
+export const ORIGIN = {
   /** A client slot, or `PARENT`. */
   source: 0,
   /** `nextFrom(source)` at the time: the client's number or the parent's count. */
   number: 1,
   /** Where in the client's inbox its next message starts. */
   nextPosition: 2,
-  message: 3,
+  words: 3,
 } as const;
+
+/** Where in a log entry of so many words, frame included, its origin stands. */
+export function originIn(entryWords: number): number {
+  return entryWords - 1 - ORIGIN.words;
+}
 
 export const PARENT = -1;
 
@@ -202,7 +207,7 @@ export class Layout {
   constructor(readonly sizes: Sizes) {
     this.messageWordsMax = MESSAGE.payload + wordsFor(sizes.payloadBytesMax);
     this.inboxRecordWordsMax = FRAME_WORDS + this.messageWordsMax;
-    this.entryWordsMax = FRAME_WORDS + ENTRY.message + this.messageWordsMax;
+    this.entryWordsMax = FRAME_WORDS + this.messageWordsMax + ORIGIN.words;
     // The log never drops its last decided entry, so it must hold that one and the next.
     this.logWords = ringWords(sizes.logBytes, 2 * this.entryWordsMax);
     this.inboxWords = ringWords(sizes.inboxBytes, this.inboxRecordWordsMax);

@@ -13,8 +13,9 @@ export interface Operation {
   guard: number;
   tag: number;
   arrivesUs: number;
-  /** Words that have landed (or been read). */
+  /** Words that have landed (or been read), from the left or from the right. */
   landed: number;
+  isBackward: boolean;
   /** Words that will ever land, if its poster died meanwhile; such an operation never completes. */
   landsAtMost: number;
 }
@@ -135,6 +136,7 @@ export function newOperation(
     tag,
     arrivesUs: 0,
     landed: 0,
+    isBackward: false,
     landsAtMost: count,
   };
 }

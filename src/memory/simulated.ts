@@ -74,6 +74,10 @@ export class SimulatedMemory implements Memory {
     this.own = new Int32Array(words);
   }
 
+  scratch(words: number): Int32Array {
+    return new Int32Array(words);
+  }
+
   permit(guard: number): void {
     this.fabric.landSome(this.self);
     this.permission = guard;
@@ -153,6 +157,13 @@ export class SimulatedMemory implements Memory {
     return this.stalled.length > 0;
   }
 
+  /** Time is all that wakes anybody here. */
+  wake(): void {}
+
+  hasEnded(peer: ProcessId): boolean {
+    return this.fabric.knowsEnded(peer);
+  }
+
   resume(): void {
     this.stallsAt = undefined;
     for (const { to, operation } of this.stalled) this.fabric.post(this.self, to, operation);
@@ -166,6 +177,8 @@ export class SimulatedFabric {
   private readonly memories: (SimulatedMemory | undefined)[];
   private readonly links: (Link | undefined)[];
   private readonly agenda = new Agenda();
+  /** Processes of which everybody knows that they have ended. */
+  private readonly ended = new Set<ProcessId>();
 
   constructor(
     private readonly processes: number,
@@ -178,6 +191,7 @@ export class SimulatedFabric {
 
   /** A process starts, with empty memory. Nothing that its earlier life posted lands any more. */
   start(process: ProcessId, words: number): SimulatedMemory {
+    this.ended.delete(process);
     for (let peer = 0; peer < this.processes; peer++) {
       this.clear(process, peer);
       this.clear(peer, process);
@@ -190,6 +204,7 @@ export class SimulatedFabric {
   /** A process dies: its memory is gone, and of what it had posted some part still lands. */
   crash(process: ProcessId): void {
     this.memories[process] = undefined;
+    if (this.chance.below(2) === 0) this.ended.add(process);
     for (let peer = 0; peer < this.processes; peer++) {
       const outgoing = this.links[process * this.processes + peer];
       if (outgoing !== undefined) this.cutShort(outgoing);
@@ -197,6 +212,10 @@ export class SimulatedFabric {
       if (this.chance.below(2) === 0) this.breakLink(peer, process);
       else this.clear(peer, process);
     }
+  }
+
+  knowsEnded(process: ProcessId): boolean {
+    return this.ended.has(process);
   }
 
   /** All that is under way from one process to another is lost, and its poster is told so. */
@@ -324,6 +343,7 @@ export class SimulatedFabric {
     const operation = link.operations[0]!;
     const remaining = operation.landsAtMost - operation.landed;
     const isTorn = remaining > 1 && this.chance.below(100) < this.weather.tornPercent;
+    if (isTorn && operation.landed === 0) operation.isBackward = this.chance.below(2) === 0;
     const count = isTorn ? 1 + this.chance.below(remaining - 1) : remaining;
     this.land(link, operation, count);
     if (operation.landed < operation.landsAtMost) {
@@ -342,9 +362,10 @@ export class SimulatedFabric {
   private land(link: Link, operation: Operation, count: number): void {
     const target = this.memories[link.to]!;
     const { data, dataAt, at, landed } = operation;
+    const skip = operation.isBackward ? operation.count - landed - count : landed;
     operation.landed += count;
     if (operation.isRead) {
-      copy(target.own, at + landed, data, dataAt + landed, count);
+      copy(target.own, at + skip, data, dataAt + skip, count);
       return;
     }
     // Revoked writes may leave their bytes behind, as in shared memory, until one of them is stopped, as by
@@ -355,7 +376,7 @@ export class SimulatedFabric {
       }
       if (link.stoppedGuard === operation.guard) return;
     }
-    copy(data, dataAt + landed, target.own, at + landed, count);
+    copy(data, dataAt + skip, target.own, at + skip, count);
   }
 
   private complete(link: Link, operation: Operation, outcome: Outcome): void {

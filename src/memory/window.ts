@@ -6,10 +6,10 @@
  *   │ words  │ epoch │ number │ check  │ body …        │ tail  │
  *   └────────┴───────┴────────┴────────┴───────────────┴───────┘
  *
- * Both ends carry (epoch, number): the head in two words, the tail folded into one. The tail lands
- * last; `check` covers everything but itself and the tail, and the ring's salt. So half a record, one
- * left over from the ring's last lap or from an earlier leadership, and a payload that looks like a
- * record are nothing.
+ * Both ends carry (epoch, number): the head in two words, the tail folded into one. `check` covers
+ * everything but itself and the tail, and the ring's salt. So half a record, in whatever order its words
+ * land, one left over from the ring's last lap or from an earlier leadership, and a payload that looks
+ * like a record are nothing. A record that is framed but may still be landing is copied first and checked then.
  *
  * A window is where one writer puts its records in another process's region. A *ring* window wraps:
  * positions only grow (modulo 2³²) and `position & mask` is the place, so a record may continue at
@@ -28,6 +28,7 @@ const CHECK = 3;
 
 /** A slot's mask: every position is its own place. */
 const UNWRAPPED = -1;
+const NEVER_WRAPS = 0x7fffffff;
 
 /** Where records live: words `[at …]` of an array, wrapped by `mask` (its ring size less one). */
 export interface Window {
@@ -52,28 +53,32 @@ export function word(window: Window, position: number): number {
   return window.words[window.at + (position & window.mask)]!;
 }
 
+/** Every bit of a word reaches all others after a few steps, and one step undoes no other. */
 function mix(hash: number, value: number): number {
-  const product = Math.imul(hash ^ value, 0x9e3779b1);
-  return product ^ (product >>> 15);
+  return Math.imul(((hash << 7) | (hash >>> 25)) ^ value, 0x9e3779b1);
 }
+
+/** The hash of no words. */
+export const NO_WORDS = 1;
 
 /** The word at a record's end. */
 export function tailOf(epoch: number, number: number): number {
   return Math.imul(epoch, 0x85ebca6b) ^ number;
 }
 
-function checksum(window: Window, position: number, words: number): number {
+/** Go on with `hash` over `count` words from `position` on. */
+export function hashWords(window: Window, position: number, count: number, hash: number): number {
   const { words: memory, at, mask } = window;
-  let hash = mix(
-    mix(mix(window.salt, words), memory[at + ((position + EPOCH) & mask)]!),
-    memory[at + ((position + NUMBER) & mask)]!,
-  );
-  const start = at + ((position + HEAD_WORDS) & mask);
-  const count = words - FRAME_WORDS;
+  const start = at + (position & mask);
   const untilWrap = mask === UNWRAPPED ? count : Math.min(count, at + mask + 1 - start);
   for (let i = 0; i < untilWrap; i++) hash = mix(hash, memory[start + i]!);
   for (let i = 0; i < count - untilWrap; i++) hash = mix(hash, memory[at + i]!);
   return hash;
+}
+
+/** A record's check, from the hash of its body. */
+function checkOf(hash: number, salt: number, words: number, epoch: number, number: number): number {
+  return mix(mix(mix(mix(hash, salt), words), epoch), number);
 }
 
 /** Frame the body that already stands at `position + HEAD_WORDS`: head, check and, last, the tail. */
@@ -84,14 +89,41 @@ export function seal(
   epoch: number,
   number: number,
 ): number {
+  const hash = hashWords(window, position + HEAD_WORDS, bodyWords, NO_WORDS);
+  return sealHashed(window, position, bodyWords, epoch, number, hash);
+}
+
+/** The same for a body whose hash is known. */
+export function sealHashed(
+  window: Window,
+  position: number,
+  bodyWords: number,
+  epoch: number,
+  number: number,
+  hash: number,
+): number {
   const { words: memory, at, mask } = window;
   const words = bodyWords + FRAME_WORDS;
   memory[at + (position & mask)] = words;
   memory[at + ((position + EPOCH) & mask)] = epoch;
   memory[at + ((position + NUMBER) & mask)] = number;
-  memory[at + ((position + CHECK) & mask)] = checksum(window, position, words);
+  memory[at + ((position + CHECK) & mask)] = checkOf(hash, window.salt, words, epoch, number | 0);
   memory[at + ((position + words - 1) & mask)] = tailOf(epoch, number | 0);
   return words;
+}
+
+/** Say what will be sealed here: the head without the check. */
+export function name(
+  window: Window,
+  position: number,
+  bodyWords: number,
+  epoch: number,
+  number: number,
+): void {
+  const { words: memory, at, mask } = window;
+  memory[at + (position & mask)] = bodyWords + FRAME_WORDS;
+  memory[at + ((position + EPOCH) & mask)] = epoch;
+  memory[at + ((position + NUMBER) & mask)] = number;
 }
 
 /** Words of the whole record (epoch, number) at `position`, or 0 if it is not, or not entirely, there. */
@@ -102,12 +134,35 @@ export function wordsOf(
   number: number,
   wordsMax: number,
 ): number {
-  if (word(window, position + EPOCH) !== epoch) return 0;
-  if (word(window, position + NUMBER) !== (number | 0)) return 0;
-  const words = word(window, position);
+  const words = framedWords(window, position, epoch, number, wordsMax);
+  if (words === 0) return 0;
+  const hash = hashWords(window, position + HEAD_WORDS, words - FRAME_WORDS, NO_WORDS);
+  return isChecked(window, position, words, hash) ? words : 0;
+}
+
+/** Words of the record (epoch, number) at `position` if both its ends stand there, whatever is between them. */
+export function framedWords(
+  window: Window,
+  position: number,
+  epoch: number,
+  number: number,
+  wordsMax: number,
+): number {
+  const { words: memory, at, mask } = window;
+  if (memory[at + ((position + NUMBER) & mask)] !== (number | 0)) return 0;
+  if (memory[at + ((position + EPOCH) & mask)] !== epoch) return 0;
+  const words = memory[at + (position & mask)]!;
   if (words < FRAME_WORDS || words > wordsMax) return 0;
-  if (word(window, position + words - 1) !== tailOf(epoch, number | 0)) return 0;
-  return word(window, position + CHECK) === checksum(window, position, words) ? words : 0;
+  const tail = memory[at + ((position + words - 1) & mask)];
+  return tail === tailOf(epoch, number | 0) ? words : 0;
+}
+
+/** Does the check of a framed record agree with the hash of what was found between its ends? */
+export function isChecked(window: Window, position: number, words: number, hash: number): boolean {
+  const { salt } = window;
+  const epoch = word(window, position + EPOCH);
+  const number = word(window, position + NUMBER);
+  return word(window, position + CHECK) === checkOf(hash, salt, words, epoch, number);
 }
 
 export function epochAt(window: Window, position: number): number {
@@ -118,7 +173,36 @@ export function numberAt(window: Window, position: number): number {
   return word(window, position + NUMBER);
 }
 
-/** Copy `count` words between windows; either side may wrap. */
+/** Copy `count` words between windows, either of which may wrap; returns the hash of what was copied. */
+export function copyHashed(
+  from: Window,
+  fromPosition: number,
+  to: Window,
+  toPosition: number,
+  count: number,
+): number {
+  const source = from.words;
+  const target = to.words;
+  let hash = NO_WORDS;
+  for (let done = 0; done < count; ) {
+    const sourceAt = from.at + ((fromPosition + done) & from.mask);
+    const targetAt = to.at + ((toPosition + done) & to.mask);
+    const run = Math.min(
+      count - done,
+      untilWrap(from, fromPosition + done),
+      untilWrap(to, toPosition + done),
+    );
+    for (let i = 0; i < run; i++) {
+      const value = source[sourceAt + i]!;
+      target[targetAt + i] = value;
+      hash = mix(hash, value);
+    }
+    done += run;
+  }
+  return hash;
+}
+
+/** Copy `count` words between windows; either may wrap. */
 export function copyWords(
   from: Window,
   fromPosition: number,
@@ -126,10 +210,24 @@ export function copyWords(
   toPosition: number,
   count: number,
 ): void {
-  for (let i = 0; i < count; i++) {
-    to.words[to.at + ((toPosition + i) & to.mask)] =
-      from.words[from.at + ((fromPosition + i) & from.mask)]!;
+  const source = from.words;
+  const target = to.words;
+  for (let done = 0; done < count; ) {
+    const sourceAt = from.at + ((fromPosition + done) & from.mask);
+    const targetAt = to.at + ((toPosition + done) & to.mask);
+    const run = Math.min(
+      count - done,
+      untilWrap(from, fromPosition + done),
+      untilWrap(to, toPosition + done),
+    );
+    for (let i = 0; i < run; i++) target[targetAt + i] = source[sourceAt + i]!;
+    done += run;
   }
+}
+
+function untilWrap(window: Window, position: number): number {
+  const { mask } = window;
+  return mask === UNWRAPPED ? NEVER_WRAPS : mask + 1 - (position & mask);
 }
 
 /**

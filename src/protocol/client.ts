@@ -11,7 +11,7 @@
  * Invariant: nothing is overwritten at a replica before all destinations have acknowledged it.
  */
 import { OPEN } from '../memory/contract.js';
-import { INBOX_CONTROL, type Layout, MESSAGE, REPLY, TOO_LARGE } from '../memory/layout.js';
+import { INBOX_CONTROL, MESSAGE, REPLY, TOO_LARGE } from '../memory/layout.js';
 import {
   FRAME_WORDS,
   HEAD_WORDS,
@@ -25,9 +25,11 @@ import {
   wordsOf,
 } from '../memory/window.js';
 import { assert } from './assert.js';
+import { NO_BALLOT } from './ballot.js';
 import type { Edges } from './edges.js';
-import { contains, GROUPS_MAX } from './overlay.js';
-import { KIND } from './tags.js';
+import { contains } from './overlay.js';
+import { Peer, ROW_RECORD_WORDS } from './rows.js';
+import { KIND, kindOf, numberOf, tagOf } from './tags.js';
 
 /** A message that was offered and is not yet answered by all its destinations. */
 export interface Call {
@@ -45,14 +47,17 @@ export interface Call {
   isOpen: boolean;
 }
 
-/** Told of replies; `reply` is valid during the call only. */
+/** The message was delivered; its reply may have exceeded `replyBytesMax`, or the service failed. */
+export type ReplyOutcome = 'ok' | 'tooLarge' | 'failed';
+
+/** Told of replies; `reply` is valid during the call only, and empty if the outcome is not `ok`. */
 export interface CallListener {
-  /** Without a reply: it exceeded `replyBytesMax`. The message was delivered all the same. */
-  replied(call: Call, group: number, reply: Uint8Array | undefined): void;
+  replied(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome): void;
   answered(call: Call): void;
 }
 
 const RESEND_DOUBLINGS_MAX = 4;
+const UNKNOWN = -1;
 
 export type Offer = 'accepted' | 'backPressured';
 
@@ -70,20 +75,46 @@ class Outbox {
   /** Since the last reply: ever more patient, so that replies arrive before they are sent again. */
   resends = 0;
   /** Calls in ring order, oldest first; answered ones wait until those before them are. */
-  readonly calls: Call[] = [];
+  readonly calls: CallQueue;
 
-  constructor(layout: Layout) {
-    const { origin } = layout.sizes;
-    this.mirror = ringAt(
-      new Int32Array(layout.inboxWords),
-      0,
-      layout.inboxWords,
-      layout.sizes.salt,
-    );
+  constructor({ memory, layout }: Edges) {
+    const { origin, salt } = layout.sizes;
+    const { inboxWords } = layout;
+    this.mirror = ringAt(memory.scratch(inboxWords), 0, inboxWords, salt);
     this.nextNumber = origin;
     this.oldestPosition = origin | 0;
     this.endPosition = origin | 0;
     this.sentPosition = origin | 0;
+    this.calls = new CallQueue(layout.sizes.callsMax);
+  }
+}
+
+/** First in, first out, allocated once. */
+class CallQueue {
+  private readonly places: (Call | undefined)[];
+  private first = 0;
+  length = 0;
+
+  constructor(capacity: number) {
+    this.places = new Array<Call | undefined>(capacity).fill(undefined);
+  }
+
+  at(i: number): Call {
+    const place = this.first + i;
+    const { places } = this;
+    return places[place < places.length ? place : place - places.length]!;
+  }
+
+  add(call: Call): void {
+    const { places } = this;
+    const place = this.first + this.length++;
+    places[place < places.length ? place : place - places.length] = call;
+  }
+
+  dropFirst(): void {
+    this.places[this.first] = undefined;
+    this.first = this.first + 1 < this.places.length ? this.first + 1 : 0;
+    this.length--;
   }
 }
 
@@ -93,8 +124,13 @@ export class Client {
   outstanding = 0;
   private readonly outboxes: (Outbox | undefined)[];
   private readonly free: Call[] = [];
-  private readonly open: (Call | undefined)[];
+  /** The sets of groups that there are. */
+  private readonly groupsLow: number;
+  private readonly groupsHigh: number;
   private readonly doorbells: Int32Array;
+  /** Per group, the member that leads it as far as we know: it alone need be woken. */
+  private readonly leaders: Int8Array;
+  private readonly members: Peer[] = [];
   private readonly control = new Int32Array(INBOX_CONTROL.words);
   private readonly replies: Window;
   private readonly replyBytes: Uint8Array;
@@ -110,8 +146,13 @@ export class Client {
     const { layout, memory } = edges;
     const { callsMax, groups, replicas } = layout.sizes;
     this.outboxes = new Array<Outbox | undefined>(groups).fill(undefined);
-    this.open = new Array<Call | undefined>(callsMax).fill(undefined);
+    this.groupsLow = groups >= 32 ? -1 : (1 << groups) - 1;
+    this.groupsHigh = groups <= 32 ? 0 : groups === 64 ? -1 : (1 << (groups - 32)) - 1;
     this.doorbells = new Int32Array(groups * replicas);
+    this.leaders = new Int8Array(groups).fill(UNKNOWN);
+    for (let replica = 0; replica < groups * replicas; replica++) {
+      this.members.push(new Peer(replica, layout.sizes.origin, 0, nowUs));
+    }
     this.replies = slotAt(memory.own, 0);
     this.replyBytes = new Uint8Array(memory.own.buffer, memory.own.byteOffset);
     for (let slotNumber = callsMax - 1; slotNumber >= 0; slotNumber--)
@@ -143,8 +184,7 @@ export class Client {
     call.words = this.encode(outbox, call, payload, bodyWords);
     outbox.endPosition = (outbox.endPosition + call.words) | 0;
     if (outbox.calls.length === 0) outbox.lastProgressUs = this.nowUs;
-    outbox.calls.push(call);
-    this.open[call.slot] = call;
+    outbox.calls.add(call);
     this.outstanding++;
     this.lastCall = call;
     return 'accepted';
@@ -153,12 +193,12 @@ export class Client {
   private check(low: number, high: number, payload: Uint8Array): void {
     const { sizes } = this.edges.layout;
     if ((low | high) === 0) throw new RangeError('a message needs at least one destination group');
-    for (let group = sizes.groups; group < GROUPS_MAX; group++) {
-      if (contains(low, high, group)) {
-        throw new RangeError(
-          `unknown destination group ${group}: there are groups 0 to ${sizes.groups - 1}`,
-        );
-      }
+    if ((low & ~this.groupsLow) | (high & ~this.groupsHigh)) {
+      let group = sizes.groups;
+      while (!contains(low, high, group)) group++;
+      throw new RangeError(
+        `unknown destination group ${group}: there are groups 0 to ${sizes.groups - 1}`,
+      );
     }
     if (payload.length > sizes.payloadBytesMax) {
       throw new RangeError(
@@ -188,6 +228,8 @@ export class Client {
     this.nowUs = nowUs;
     while (memory.poll()) {
       // Nothing depends on whether a write arrived: silence does.
+      const { tag, outcome } = memory.completion;
+      if (kindOf(tag) === KIND.row && outcome === 'ok') this.learnLeader(numberOf(tag));
     }
     let work = this.flush();
     work += this.pollReplies();
@@ -214,9 +256,37 @@ export class Client {
       outbox.isOpen = true;
       this.writeRange(entry, outbox, outbox.sentPosition);
       outbox.sentPosition = outbox.endPosition;
+      this.wakeLeader(entry);
       work++;
     }
     return work;
+  }
+
+  /** Wake whoever leads a group; if we do not know who that is, everybody, and ask. */
+  private wakeLeader(group: number): void {
+    const { layout, memory } = this.edges;
+    const leader = this.leaders[group]!;
+    if (leader !== UNKNOWN) {
+      memory.wake(layout.replicaProcess(group, leader), true);
+      return;
+    }
+    for (let member = 0; member < layout.sizes.replicas; member++) {
+      const peer = layout.replicaProcess(group, member);
+      memory.wake(peer, true);
+      const { words } = this.members[peer]!.buffer;
+      memory.read(peer, layout.row, ROW_RECORD_WORDS, words, 0, tagOf(KIND.row, peer));
+    }
+  }
+
+  private learnLeader(replica: number): void {
+    const { replicas } = this.edges.layout.sizes;
+    const peer = this.members[replica]!;
+    if (!peer.accept(this.nowUs) || peer.ledBallot === NO_BALLOT) return;
+    const group = Math.floor(replica / replicas);
+    const known = this.leaders[group]!;
+    const isLater =
+      known === UNKNOWN || peer.ledBallot > this.members[group * replicas + known]!.ledBallot;
+    if (isLater) this.leaders[group] = replica % replicas;
   }
 
   private writeControl(group: number, outbox: Outbox): void {
@@ -245,18 +315,22 @@ export class Client {
     this.edges.observer.transition('client resent');
     let low = 0;
     let high = 0;
-    for (const call of outbox.calls) {
-      low |= call.pendingLow;
-      high |= call.pendingHigh;
+    for (let i = 0; i < outbox.calls.length; i++) {
+      low |= outbox.calls.at(i).pendingLow;
+      high |= outbox.calls.at(i).pendingHigh;
     }
     this.writeControl(entry, outbox);
     this.writeRange(entry, outbox, outbox.oldestPosition);
+    this.leaders[entry] = UNKNOWN;
+    this.wakeLeader(entry);
     for (let group = 0; group < this.outboxes.length; group++) {
       if (!contains(low, high, group)) continue;
       const owing = this.outbox(group);
       owing.nudges++;
       owing.isOpen = true;
       this.writeControl(group, owing);
+      this.leaders[group] = UNKNOWN;
+      this.wakeLeader(group);
     }
     this.lookEverywhere();
   }
@@ -282,10 +356,23 @@ export class Client {
   private lookAt(replica: number): number {
     const group = Math.floor(replica / this.edges.layout.sizes.replicas);
     let found = 0;
-    for (const call of this.open) {
-      if (call === undefined || !contains(call.pendingLow, call.pendingHigh, group)) continue;
-      if (this.takeReply(call, replica, group)) found++;
+    for (const outbox of this.outboxes) {
+      if (outbox !== undefined) found += this.lookFor(outbox, replica, group);
     }
+    return found;
+  }
+
+  /** Messages of one outbox are replied to in their order: after one that is not, none is. */
+  private lookFor(outbox: Outbox, replica: number, group: number): number {
+    const { calls } = outbox;
+    let found = 0;
+    for (let i = 0; i < calls.length; i++) {
+      const call = calls.at(i);
+      if (!call.isOpen || !contains(call.pendingLow, call.pendingHigh, group)) continue;
+      if (!this.takeReply(call, replica, group)) break;
+      found++;
+    }
+    this.freeAnswered(outbox);
     return found;
   }
 
@@ -302,21 +389,27 @@ export class Client {
     const outbox = this.outboxes[call.entry]!;
     outbox.lastProgressUs = this.nowUs;
     outbox.resends = 0;
-    const reply = bytes === TOO_LARGE ? undefined : this.replyBytes.subarray(start, start + bytes);
-    this.listener.replied(call, group, reply);
-    if ((call.pendingLow | call.pendingHigh) === 0) this.close(outbox, call);
+    this.leaders[group] = replica % layout.sizes.replicas;
+    const outcome = bytes >= 0 ? 'ok' : bytes === TOO_LARGE ? 'tooLarge' : 'failed';
+    const reply = this.replyBytes.subarray(start, start + Math.max(0, bytes));
+    this.listener.replied(call, group, reply, outcome);
+    if ((call.pendingLow | call.pendingHigh) === 0) this.close(call);
     return true;
   }
 
-  /** All destinations have replied: free the call and, from the oldest on, the ring. */
-  private close(outbox: Outbox, call: Call): void {
+  private close(call: Call): void {
     assert(call.isOpen, 'a call is answered once');
     call.isOpen = false;
-    this.open[call.slot] = undefined;
     this.outstanding--;
     this.listener.answered(call);
-    while (outbox.calls.length > 0 && !outbox.calls[0]!.isOpen) {
-      const oldest = outbox.calls.shift()!;
+  }
+
+  /** From the oldest on, answered calls can be used again, and their place in the ring. */
+  private freeAnswered(outbox: Outbox): void {
+    const { calls } = outbox;
+    while (calls.length > 0 && !calls.at(0).isOpen) {
+      const oldest = calls.at(0);
+      calls.dropFirst();
       outbox.oldestPosition = (outbox.oldestPosition + oldest.words) | 0;
       this.free.push(oldest);
     }
@@ -325,7 +418,7 @@ export class Client {
   private outbox(group: number): Outbox {
     let outbox = this.outboxes[group];
     if (outbox === undefined) {
-      outbox = new Outbox(this.edges.layout);
+      outbox = new Outbox(this.edges);
       this.outboxes[group] = outbox;
     }
     return outbox;

@@ -7,7 +7,7 @@
  *
  * Invariant: an entry continues its source without a gap and without repeating.
  */
-import { ENTRY, MESSAGE, PARENT, type Sizes } from '../memory/layout.js';
+import { MESSAGE, ORIGIN, originIn, PARENT, type Sizes } from '../memory/layout.js';
 import { extend, HEAD_WORDS, type Window, word } from '../memory/window.js';
 import { assert } from './assert.js';
 import type { Overlay } from './overlay.js';
@@ -51,9 +51,10 @@ export class Counters {
 
   /** Fold in the log entry whose record starts at `position`. */
   note(log: Window, position: number, origin: number): void {
-    const body = position + HEAD_WORDS;
-    const source = word(log, body + ENTRY.source);
-    const low = word(log, body + ENTRY.number);
+    const message = position + HEAD_WORDS;
+    const from = position + originIn(word(log, position));
+    const source = word(log, from + ORIGIN.source);
+    const low = word(log, from + ORIGIN.number);
     if (source === PARENT) {
       assert(
         low === (this.nextFromParent | 0),
@@ -61,14 +62,14 @@ export class Counters {
       );
       this.nextFromParent++;
     } else {
-      const session = word(log, body + ENTRY.message + MESSAGE.session);
+      const session = word(log, message + MESSAGE.session);
       if (session > this.session[source]!) this.open(source, session, origin);
       assert(
         session === this.session[source] && low === (this.nextNumber[source]! | 0),
         "an entry from a client continues its session's numbers",
       );
       this.nextNumber[source] = extend(this.nextNumber[source]!, low) + 1;
-      this.nextPosition[source] = word(log, body + ENTRY.nextPosition);
+      this.nextPosition[source] = word(log, from + ORIGIN.nextPosition);
     }
     for (let i = 0; i < this.children.length; i++) {
       if (goesTo(log, position, this.overlay, this.children[i]!)) this.nextTo[i]!++;
@@ -78,7 +79,7 @@ export class Counters {
 
 /** Must the entry at `position` be forwarded to `child`? */
 export function goesTo(log: Window, position: number, overlay: Overlay, child: number): boolean {
-  const message = position + HEAD_WORDS + ENTRY.message;
+  const message = position + HEAD_WORDS;
   return overlay.reaches(
     child,
     word(log, message + MESSAGE.destinationsLow),

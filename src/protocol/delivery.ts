@@ -2,17 +2,28 @@
  * Delivering decided entries, in log order, each once (paper steps 2.4 and 2.6). The leader and the
  * followers do exactly the same here; only the leader also sends the replies.
  */
-import { ENTRY, MESSAGE } from '../memory/layout.js';
-import { copyWords, extend, HEAD_WORDS, numberAt, slotAt, type Window } from '../memory/window.js';
+import { MESSAGE } from '../memory/layout.js';
+import {
+  extend,
+  FRAME_WORDS,
+  framedWords,
+  HEAD_WORDS,
+  numberAt,
+  slotAt,
+  type Window,
+} from '../memory/window.js';
 import type { Application, Delivery } from './edges.js';
 import type { LogRing } from './log.js';
 import type { Member } from './member.js';
 import { contains } from './overlay.js';
 
-const AT = HEAD_WORDS + ENTRY.message;
+/** How much of the log is copied out at a time, unless one entry is larger. */
+const STRETCH_WORDS = 2048;
+/** A loop for a few words, the engine's own copy for many. */
+const LOOP_WORDS_MAX = 64;
 
-/** One entry, copied out of the log so that nothing can change it while it is delivered. */
-class CopiedEntry implements Delivery {
+/** The message of the entry at `at` of a private copy, as the application sees it. */
+class CopiedMessage implements Delivery {
   client = 0;
   call = 0;
   session = 0;
@@ -20,43 +31,55 @@ class CopiedEntry implements Delivery {
   entry = 0;
   destinationsLow = 0;
   destinationsHigh = 0;
-  readonly window: Window;
+  private payloadAt = 0;
+  private payloadBytes = 0;
   private readonly bytes: Uint8Array;
 
   constructor(
     readonly group: number,
-    wordsMax: number,
+    private readonly words: Int32Array,
   ) {
-    this.window = slotAt(new Int32Array(wordsMax), 0);
-    this.bytes = new Uint8Array(this.window.words.buffer);
+    this.bytes = new Uint8Array(words.buffer);
   }
 
   get payload(): Uint8Array {
-    const start = (AT + MESSAGE.payload) * 4;
-    return this.bytes.subarray(start, start + this.window.words[AT + MESSAGE.payloadBytes]!);
+    return this.bytes.subarray(this.payloadAt, this.payloadAt + this.payloadBytes);
   }
 
-  load(log: LogRing, position: number, entryWords: number): void {
-    copyWords(log, position, this.window, 0, entryWords);
-    const { words } = this.window;
-    this.client = words[AT + MESSAGE.client]! & 0xffff;
-    this.call = words[AT + MESSAGE.client]! >>> 16;
-    this.session = words[AT + MESSAGE.session]!;
-    this.number = words[AT + MESSAGE.number]!;
-    this.entry = words[AT + MESSAGE.entry]!;
-    this.destinationsLow = words[AT + MESSAGE.destinationsLow]!;
-    this.destinationsHigh = words[AT + MESSAGE.destinationsHigh]!;
+  at(position: number): void {
+    const { words } = this;
+    const message = position + HEAD_WORDS;
+    const names = words[message + MESSAGE.client]!;
+    this.client = names & 0xffff;
+    this.call = names >>> 16;
+    this.session = words[message + MESSAGE.session]!;
+    this.number = words[message + MESSAGE.number]!;
+    this.entry = words[message + MESSAGE.entry]!;
+    this.destinationsLow = words[message + MESSAGE.destinationsLow]!;
+    this.destinationsHigh = words[message + MESSAGE.destinationsHigh]!;
+    this.payloadAt = (message + MESSAGE.payload) * 4;
+    this.payloadBytes = words[message + MESSAGE.payloadBytes]!;
   }
 }
 
 export class Delivering {
-  private readonly message: CopiedEntry;
+  /** Part of the log, copied out so that nothing can change it while it is delivered. */
+  private readonly stretch: Window;
+  private readonly message: CopiedMessage;
+  private readonly entryWordsMax: number;
+  /** Words of the last entry: the next ones are probably as long. */
+  private lastWords: number;
 
   constructor(
     private readonly member: Member,
     private readonly application: Application,
   ) {
-    this.message = new CopiedEntry(member.group, member.layout.entryWordsMax);
+    const { entryWordsMax, logWords } = member.layout;
+    const words = Math.min(logWords, Math.max(STRETCH_WORDS, entryWordsMax));
+    this.stretch = slotAt(new Int32Array(words), 0);
+    this.message = new CopiedMessage(member.group, this.stretch.words);
+    this.entryWordsMax = entryWordsMax;
+    this.lastWords = entryWordsMax;
   }
 
   /**
@@ -65,36 +88,79 @@ export class Delivering {
    */
   deliver(log: LogRing, ballot: number, decided: number, sendsReplies: boolean): number {
     const { member } = this;
-    let count = 0;
+    const first = member.nextToDeliver;
     while (member.nextToDeliver < decided) {
-      const position = member.nextPosition;
-      const words = log.entryWords(position, ballot, member.nextToDeliver);
-      if (words === 0) break;
-      this.message.load(log, position, words);
-      // Whoever thinks us dead may drop this entry while we copy it.
-      if (isLeftBehind(member, log)) break;
+      const words = this.copyOut(log, ballot, decided - member.nextToDeliver);
+      // Whoever thinks us dead may drop entries while we copy them.
+      if (words === 0 || isLeftBehind(member, log)) break;
+      if (this.deliverCopied(words, ballot, decided, sendsReplies) === 0) break;
+    }
+    return member.nextToDeliver - first;
+  }
+
+  /** Copy what is probably the next `count` entries, one at least; returns how many words that is. */
+  private copyOut(log: LogRing, ballot: number, count: number): number {
+    const { member, stretch } = this;
+    const position = member.nextPosition;
+    const first = log.decidedEntryWords(position, ballot, member.nextToDeliver);
+    if (first === 0) return 0;
+    const wanted = Math.min(count * this.lastWords, stretch.words.length);
+    const words = Math.max(first, wanted);
+    const place = log.at + (position & log.mask);
+    const untilWrap = Math.min(words, log.at + log.mask + 1 - place);
+    copyPart(log.words, place, stretch.words, 0, untilWrap);
+    copyPart(log.words, log.at, stretch.words, untilWrap, words - untilWrap);
+    return words;
+  }
+
+  /** Deliver those entries of the stretch that were copied entirely. */
+  private deliverCopied(
+    words: number,
+    ballot: number,
+    decided: number,
+    sendsReplies: boolean,
+  ): number {
+    const { member, stretch, entryWordsMax } = this;
+    let at = 0;
+    while (member.nextToDeliver < decided && at + FRAME_WORDS <= words) {
+      const here = stretch.words[at]!;
+      if (here > words - at) break;
+      const index = member.nextToDeliver;
+      if (framedWords(stretch, at, ballot, index, entryWordsMax) === 0) break;
+      this.message.at(at);
+      member.delivered.note(stretch, at, member.layout.sizes.origin);
       this.apply(sendsReplies);
       member.nextToDeliver++;
-      member.nextPosition = (position + words) | 0;
-      count++;
+      member.nextPosition = (member.nextPosition + here) | 0;
+      this.lastWords = here;
+      at += here;
     }
-    return count;
+    return at;
   }
 
   private apply(sendsReplies: boolean): void {
     const { member, message } = this;
-    const { observer } = member.edges;
-    member.delivered.note(message.window, 0, member.layout.sizes.origin);
+    const { client, call, session, entry, number } = message;
     if (!contains(message.destinationsLow, message.destinationsHigh, member.group)) {
-      observer.relayed(message.session, message.entry, message.number);
+      member.edges.observer.relayed(session, entry, number);
       return;
     }
     const reply = this.application.deliver(message);
     member.deliveries++;
-    const { client, call, session, entry, number } = message;
     const isKept = member.replies.keep(client, call, session, entry, number, reply);
     if (isKept && sendsReplies) member.replies.send(client, call);
   }
+}
+
+function copyPart(
+  from: Int32Array,
+  fromAt: number,
+  to: Int32Array,
+  toAt: number,
+  count: number,
+): void {
+  if (count > LOOP_WORDS_MAX) to.set(from.subarray(fromAt, fromAt + count), toAt);
+  else for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i]!;
 }
 
 /**

@@ -8,14 +8,14 @@
  * each child member, so writing one of them again is a copy of the mirror.
  */
 import { OPEN } from '../memory/contract.js';
-import { ENTRY, OLDEST } from '../memory/layout.js';
+import { OLDEST, ORIGIN } from '../memory/layout.js';
 import {
-  copyWords,
+  copyHashed,
   FRAME_WORDS,
   HEAD_WORDS,
   postRange,
   ringAt,
-  seal,
+  sealHashed,
   type Window,
   word,
 } from '../memory/window.js';
@@ -49,6 +49,8 @@ export class Feed {
   /** Which life of each child member has everything from the oldest record on. */
   private readonly incarnations: Int32Array;
 
+  /** Is there something to forward for which there is no room? */
+  isFull = false;
   /** What is decided in the child, as far as we know. Never goes back. */
   decidedByChild: number;
 
@@ -61,7 +63,8 @@ export class Feed {
     const { layout } = member;
     this.child = member.children[place]!;
     this.capacity = layout.feedWords;
-    this.mirror = ringAt(new Int32Array(this.capacity), 0, this.capacity, layout.sizes.salt);
+    const mirror = member.edges.memory.scratch(this.capacity);
+    this.mirror = ringAt(mirror, 0, this.capacity, layout.sizes.salt);
     this.endPosition = layout.sizes.origin | 0;
     this.sentPosition = this.endPosition;
     this.incarnations = new Int32Array(member.replicas);
@@ -83,6 +86,7 @@ export class Feed {
   /** Forward decided entries as far as there is room. Returns how many went. */
   forward(replication: Replication): number {
     this.learnDecided();
+    this.isFull = false;
     let count = 0;
     while (this.logIndex < replication.decided) {
       const position = this.logPosition;
@@ -92,11 +96,12 @@ export class Feed {
           // Decided long ago; whatever we hold is older still. Numbers in a feed have no gap.
           this.dropDecided();
         } else {
-          const bodyWords = words - FRAME_WORDS - ENTRY.message;
+          const bodyWords = words - FRAME_WORDS - ORIGIN.words;
           if (!this.fits(bodyWords)) {
             this.dropDecided();
             if (!this.fits(bodyWords)) {
               this.member.edges.observer.transition('feed full');
+              this.isFull = true;
               break;
             }
           }
@@ -138,10 +143,16 @@ export class Feed {
       this.oldestNumber = this.nextNumber;
       this.oldestHasMoved = true;
     }
-    const message = position + HEAD_WORDS + ENTRY.message;
-    copyWords(log, message, this.mirror, this.endPosition + HEAD_WORDS, bodyWords);
-    const words = seal(this.mirror, this.endPosition, bodyWords, this.ballot, this.nextNumber);
-    this.endPosition = (this.endPosition + words) | 0;
+    const { mirror, endPosition, ballot, nextNumber } = this;
+    const hash = copyHashed(
+      log,
+      position + HEAD_WORDS,
+      mirror,
+      endPosition + HEAD_WORDS,
+      bodyWords,
+    );
+    const words = sealHashed(mirror, endPosition, bodyWords, ballot, nextNumber, hash);
+    this.endPosition = (endPosition + words) | 0;
   }
 
   /** Write what is new to every child member, and everything to one that came back with empty memory. */
@@ -161,8 +172,22 @@ export class Feed {
         this.writeRange(other, this.oldestPosition);
       }
     }
+    if (this.sentPosition !== this.endPosition) this.wakeChild();
     this.sentPosition = this.endPosition;
     this.oldestHasMoved = false;
+  }
+
+  /** Only a leader has anything to do with it: whoever led when we looked last. */
+  private wakeChild(): void {
+    const { layout, memory } = this.member.edges;
+    let leader = 0;
+    for (let other = 1; other < this.member.replicas; other++) {
+      const isLater =
+        this.rows.childPeer(this.place, other).ledBallot >
+        this.rows.childPeer(this.place, leader).ledBallot;
+      if (isLater) leader = other;
+    }
+    memory.wake(layout.replicaProcess(this.child, leader), true);
   }
 
   /** A write to this child member was lost: write all of it again. */

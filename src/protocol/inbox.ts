@@ -4,7 +4,7 @@
  * on exactly where this one stopped.
  */
 import { INBOX_CONTROL, OLDEST } from '../memory/layout.js';
-import { distance, extend, ringAt, type Window } from '../memory/window.js';
+import { distance, extend, ringAt, type Window, wordsOf } from '../memory/window.js';
 import type { Counters } from './counters.js';
 import type { Member } from './member.js';
 import { SlotReader } from './slots.js';
@@ -91,6 +91,7 @@ class FeedReader {
       if (words === 0 || this.number > number) return 0;
       if (this.number === number) return words;
       // Decided already, or taken from another member's feed.
+      if (wordsOf(this.window, this.position, this.epoch, this.number, wordsMax) === 0) return 0;
       observer.transition('stale feed skipped');
       this.advance(words);
     }
@@ -152,13 +153,12 @@ export class ParentInbox {
     return this.feeds[this.current]?.position ?? 0;
   }
 
-  /** Does the feed that `next` found still have the message, in the same place? */
-  stillHolds(number: number, position: number, words: number): boolean {
-    const feed = this.feeds[this.current]!;
-    return feed.find(number) === words && feed.position === position;
-  }
-
   taken(words: number): void {
     this.feeds[this.current]!.advance(words);
+  }
+
+  /** It was not whole, and may never be if its writer has died: look first at another feed next time. */
+  turnAway(): void {
+    this.current = (this.current + 1) % this.feeds.length;
   }
 }

@@ -9,8 +9,8 @@
  *
  * Invariants: delivered ≤ decided ≤ end. Only decided entries are delivered or forwarded.
  */
-import { ENTRY, PARENT } from '../memory/layout.js';
-import { copyWords, FRAME_WORDS, HEAD_WORDS, type Window } from '../memory/window.js';
+import { ORIGIN, PARENT } from '../memory/layout.js';
+import { copyHashed, FRAME_WORDS, HEAD_WORDS, hashWords, type Window } from '../memory/window.js';
 import { assert } from './assert.js';
 import type { Counters } from './counters.js';
 import type { Delivering } from './delivery.js';
@@ -27,7 +27,7 @@ export class Leader {
   private readonly feeds: Feed[] = [];
   /** Counters over all entries in the log, decided or not. */
   private readonly proposed: Counters;
-  readonly truncation: Truncation;
+  private readonly truncation: Truncation;
   private turn = 0;
   private clientsFirst = false;
   private logIsFull = false;
@@ -46,11 +46,22 @@ export class Leader {
     this.truncation = new Truncation(member, rows, replication, this.feeds);
   }
 
-  /** One round of the data path. Returns how much was done. */
-  doWork(): number {
-    let work = this.pollInboxes();
-    work += this.replicate();
-    work += this.decide();
+  /** Is there no room, so that it matters how far members and children are? */
+  isPressed(): boolean {
+    if (this.replication.isPressed) return true;
+    for (const feed of this.feeds) if (feed.isFull) return true;
+    return false;
+  }
+
+  /** The first half of a round: find messages and write them into the logs. Returns how much was done. */
+  order(): number {
+    const work = this.pollInboxes();
+    return work + this.replicate();
+  }
+
+  /** The second half: what follows from the writes that have completed. */
+  finish(): number {
+    let work = this.decide();
     work += this.deliver();
     work += this.forward();
     this.acknowledge();
@@ -90,11 +101,12 @@ export class Leader {
     let taken = 0;
     while (taken < this.member.edges.pace.parentEntries) {
       const words = parent.next(proposed.nextFromParent);
-      const { position } = parent;
-      if (words === 0 || !this.copy(parent.window, position, words, PARENT, 0)) break;
-      // Whoever thinks it decided may overwrite the message while we copy it.
-      if (!parent.stillHolds(proposed.nextFromParent, position, words)) break;
-      this.append(words);
+      if (words === 0) break;
+      const number = proposed.nextFromParent;
+      if (!this.append(parent.window, parent.position, words, PARENT, number, 0)) {
+        if (!this.logIsFull) parent.turnAway();
+        break;
+      }
       parent.taken(words);
       taken++;
     }
@@ -109,45 +121,45 @@ export class Leader {
       const words = inbox.next(proposed);
       if (words === 0) break;
       const position = proposed.nextPosition[client]!;
-      if (!this.copy(inbox.window, position, words, client, (position + words) | 0)) break;
-      if (inbox.next(proposed) !== words) break;
-      this.append(words);
+      const number = proposed.nextNumber[client]!;
+      const next = (position + words) | 0;
+      if (!this.append(inbox.window, position, words, client, number, next)) break;
       taken++;
     }
     if (inbox.isNudged()) member.replies.sendAgain(client, inbox.session);
     return taken;
   }
 
-  /** Copy one message behind the log's end, where it is no entry yet; false if the log is full. */
-  private copy(
+  /**
+   * Copy one message behind the log's end and, if what was copied is whole, make it the next entry.
+   * False if the log is full, or the message still landing or just being overwritten.
+   */
+  private append(
     from: Window,
     position: number,
     words: number,
     source: number,
-    next: number,
+    number: number,
+    nextPosition: number,
   ): boolean {
-    const { replication, proposed } = this;
+    const { replication } = this;
+    const { rules, layout } = this.member.edges;
     const messageWords = words - FRAME_WORDS;
-    const bodyWords = messageWords + ENTRY.message;
+    const bodyWords = messageWords + ORIGIN.words;
     if (!replication.hasRoom(bodyWords)) {
       this.logIsFull = true;
       return false;
     }
-    const { ring, nextBody: body } = replication;
-    const number = source === PARENT ? proposed.nextFromParent : proposed.nextNumber[source]!;
-    ring.words[ring.at + ((body + ENTRY.source) & ring.mask)] = source;
-    ring.words[ring.at + ((body + ENTRY.number) & ring.mask)] = number | 0;
-    ring.words[ring.at + ((body + ENTRY.nextPosition) & ring.mask)] = next;
-    copyWords(from, position + HEAD_WORDS, ring, body + ENTRY.message, messageWords);
+    const { ring, nextBody: body, endPosition } = replication;
+    const hash = copyHashed(from, position + HEAD_WORDS, ring, body, messageWords);
+    if (!rules.isWhole(from, position, words, hash)) return false;
+    const origin = body + messageWords;
+    ring.words[ring.at + ((origin + ORIGIN.source) & ring.mask)] = source;
+    ring.words[ring.at + ((origin + ORIGIN.number) & ring.mask)] = number | 0;
+    ring.words[ring.at + ((origin + ORIGIN.nextPosition) & ring.mask)] = nextPosition;
+    replication.append(bodyWords, hashWords(ring, origin, ORIGIN.words, hash));
+    this.proposed.note(ring, endPosition, layout.sizes.origin);
     return true;
-  }
-
-  /** The message that was copied last is whole: it is the log's next entry. */
-  private append(words: number): void {
-    const { replication } = this;
-    const { endPosition } = replication;
-    replication.append(words - FRAME_WORDS + ENTRY.message);
-    this.proposed.note(replication.ring, endPosition, this.member.layout.sizes.origin);
   }
 
   /** Write the new entries into every member's log (2.3): one write each, nobody is waited for. */

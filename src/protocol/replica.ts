@@ -57,7 +57,7 @@ export class Replica {
     this.rows.wake(nowUs);
     let work = this.pollCompletions(nowUs);
     const leads = this.role === 'leader';
-    this.rows.read(leads && this.leader.truncation.isPressed(), leads);
+    this.rows.read(leads && this.leader.isPressed(), leads);
     if (this.role === 'recovering') {
       this.recovery!.step(nowUs);
       if (this.member.normal) this.role = 'follower';
@@ -112,7 +112,11 @@ export class Replica {
       this.stand(nowUs);
       return 1;
     }
-    return this.takeover.admitLate(nowUs) + this.leader.doWork();
+    let work = this.takeover.admitLate(nowUs);
+    work += this.leader.order();
+    // Where memory is shared, what was just written has arrived already.
+    this.pollCompletions(nowUs);
+    return work + this.leader.finish();
   }
 
   private becomeFollower(nowUs: number): void {

@@ -10,9 +10,18 @@
  * posted at once and nobody is waited for (H16).
  */
 import { LOG_CONTROL } from '../memory/layout.js';
-import { copyWords, FRAME_WORDS, HEAD_WORDS, postRange, seal, word } from '../memory/window.js';
+import {
+  copyWords,
+  FRAME_WORDS,
+  HEAD_WORDS,
+  postRange,
+  seal,
+  sealHashed,
+  word,
+} from '../memory/window.js';
 import type { Extent, LogRing } from './log.js';
 import type { Member } from './member.js';
+import { reachedBy } from './quorum.js';
 import { KIND, tagOf } from './tags.js';
 
 type Phase = 'absent' | 'installing' | 'standing';
@@ -122,10 +131,13 @@ export class Replication {
     this.control[LOG_CONTROL.base] = this.ring.base;
     this.control[LOG_CONTROL.decided] = this.decided | 0;
     this.control[LOG_CONTROL.key] = key;
-    this.writeControl(other, LOG_CONTROL.marker, LOG_CONTROL.words, KIND.control);
+    // No log any more before anything of it changes: words of one write land in any order.
+    this.writeControl(other, LOG_CONTROL.marker, 1, KIND.control);
+    this.writeControl(other, LOG_CONTROL.base, LOG_CONTROL.words - 1, KIND.control);
     this.send(other);
     this.control[LOG_CONTROL.marker] = this.ballot;
     this.writeControl(other, LOG_CONTROL.marker, 1, KIND.marker);
+    this.member.edges.memory.wake(this.member.processOf(other), true);
   }
 
   /** Is there room for one more entry with such a body? */
@@ -137,9 +149,15 @@ export class Replication {
     return (this.endPosition - this.ring.base) | 0;
   }
 
-  /** The body of the next entry has been put at `endPosition + HEAD_WORDS` of our ring. */
-  append(bodyWords: number): void {
-    const words = seal(this.ring, this.endPosition, bodyWords, this.ballot, this.endIndex);
+  /** Is the log filling up, so that it matters how far others are? */
+  get isPressed(): boolean {
+    return this.usedWords * 2 > this.ringWords;
+  }
+
+  /** The body of the next entry, with this hash, has been put at `nextBody`. */
+  append(bodyWords: number, hash: number): void {
+    const { ring, endPosition, ballot, endIndex } = this;
+    const words = sealHashed(ring, endPosition, bodyWords, ballot, endIndex, hash);
     this.endPosition = (this.endPosition + words) | 0;
     this.endIndex++;
   }
@@ -230,8 +248,7 @@ export class Replication {
       const own = other === this.member.index;
       held[other] = own ? this.endIndex : copy.phase === 'standing' ? copy.heldIndex : -1;
     }
-    held.sort();
-    return held[copies.length - this.member.edges.rules.decisionQuorum(this.member)]!;
+    return reachedBy(held, this.member.edges.rules.decisionQuorum(this.member));
   }
 
   /** Tell the members how far the log is decided; they deliver up to there (H15). */
@@ -244,6 +261,8 @@ export class Replication {
       if (copy.phase === 'absent' || copy.toldDecided === this.decided) continue;
       copy.toldDecided = this.decided;
       this.writeControl(other, LOG_CONTROL.decided, 1, KIND.control);
+      // Nobody waits for a follower, unless the log is filling up.
+      this.member.edges.memory.wake(this.member.processOf(other), this.isPressed);
       told++;
     }
     return told;

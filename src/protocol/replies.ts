@@ -7,7 +7,17 @@
  */
 import { OPEN } from '../memory/contract.js';
 import { REPLY, TOO_LARGE } from '../memory/layout.js';
-import { epochAt, HEAD_WORDS, packBytes, seal, slotAt, type Window } from '../memory/window.js';
+import {
+  epochAt,
+  FRAME_WORDS,
+  HEAD_WORDS,
+  name,
+  numberAt,
+  packBytes,
+  seal,
+  slotAt,
+  type Window,
+} from '../memory/window.js';
 import type { Member } from './member.js';
 import { KIND } from './tags.js';
 
@@ -51,14 +61,16 @@ export class Replies {
     this.kept.words[body + REPLY.entry] = entry;
     this.kept.words[body + REPLY.bytes] = isTooLarge ? TOO_LARGE : bytes;
     if (bytes > 0) packBytes(reply!, this.kept, body + REPLY.payload);
-    seal(this.kept, at, REPLY.payload + ((bytes + 3) >> 2), session, number);
+    name(this.kept, at, REPLY.payload + ((bytes + 3) >> 2), session, number);
     return true;
   }
 
   /** Write the kept reply into the client's memory. */
   send(client: number, call: number): void {
     const at = this.slot(client, call);
-    const words = this.kept.words[at]!;
+    const bodyWords = this.kept.words[at]! - FRAME_WORDS;
+    // Most members keep replies that they never send: a record is finished only here.
+    const words = seal(this.kept, at, bodyWords, epochAt(this.kept, at), numberAt(this.kept, at));
     const { memory, layout } = this.member.edges;
     const to = layout.reply(memory.self, call);
     memory.write(layout.clientProcess(client), to, this.kept.words, at, words, OPEN, KIND.none);
@@ -87,6 +99,7 @@ export class Replies {
       this.rings[client]!++;
       const to = layout.doorbell(memory.self);
       memory.write(layout.clientProcess(client), to, this.rings, client, 1, OPEN, KIND.none);
+      memory.wake(layout.clientProcess(client), true);
     }
   }
 

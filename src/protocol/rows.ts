@@ -21,7 +21,7 @@ import type { Member } from './member.js';
 import { KIND, tagOf } from './tags.js';
 import { readWide, writeWide } from './wide.js';
 
-const RECORD_WORDS = ROW.words + FRAME_WORDS;
+export const ROW_RECORD_WORDS = ROW.words + FRAME_WORDS;
 const PATIENCE_GROWTH_MAX = 16;
 const PATIENCE_DECAY = 64;
 
@@ -56,7 +56,7 @@ export class Peer {
     this.fromParent = origin;
     this.patienceUs = suspectAfterUs;
     this.lastBeatUs = nowUs;
-    this.buffer = slotAt(new Int32Array(RECORD_WORDS), 0);
+    this.buffer = slotAt(new Int32Array(ROW_RECORD_WORDS), 0);
   }
 
   isLive(nowUs: number): boolean {
@@ -75,7 +75,7 @@ export class Peer {
   accept(nowUs: number): boolean {
     const { words } = this.buffer;
     const incarnation = epochAt(this.buffer, 0);
-    if (wordsOf(this.buffer, 0, incarnation, numberAt(this.buffer, 0), RECORD_WORDS) === 0) {
+    if (wordsOf(this.buffer, 0, incarnation, numberAt(this.buffer, 0), ROW_RECORD_WORDS) === 0) {
       return false;
     }
     if (incarnation < this.incarnation) return false;
@@ -138,7 +138,8 @@ export class Rows {
 
   isLive(member: number): boolean {
     if (member === this.member.index) return true;
-    return this.peer(member).isLive(this.nowUs);
+    const { memory } = this.member.edges;
+    return this.peer(member).isLive(this.nowUs) && !memory.hasEnded(this.member.processOf(member));
   }
 
   private leads(member: number): boolean {
@@ -214,7 +215,7 @@ export class Rows {
       peer.reading = true;
       peer.readPostedUs = nowUs;
       const tag = tagOf(KIND.row, place);
-      memory.read(peer.process, layout.row, RECORD_WORDS, peer.buffer.words, 0, tag);
+      memory.read(peer.process, layout.row, ROW_RECORD_WORDS, peer.buffer.words, 0, tag);
     }
   }
 

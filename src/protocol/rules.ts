@@ -3,7 +3,7 @@
  * named by what it decides. Production has exactly this class. The simulator also has broken ones
  * (`sim/holes.ts`), to show that it would notice; see docs/paper-errata.md.
  */
-import { type Window, wordsOf } from '../memory/window.js';
+import { framedWords, isChecked, type Window } from '../memory/window.js';
 import { makeBallot } from './ballot.js';
 import type { Counters } from './counters.js';
 import { decidedIndex } from './delivery.js';
@@ -122,7 +122,7 @@ export class Rules {
 
   // --- inboxes -------------------------------------------------------------------------------
 
-  /** Only a whole record is a message (H19). */
+  /** Only a record with both its ends is a message … (H19) */
   recordWords(
     window: Window,
     position: number,
@@ -130,7 +130,12 @@ export class Rules {
     number: number,
     wordsMax: number,
   ): number {
-    return wordsOf(window, position, epoch, number, wordsMax);
+    return framedWords(window, position, epoch, number, wordsMax);
+  }
+
+  /** … and only if what was copied of it, with this hash, is what its writer put between them (H19). */
+  isWhole(window: Window, position: number, words: number, hash: number): boolean {
+    return isChecked(window, position, words, hash);
   }
 
   /** A new leader takes from each source what follows in the log, whatever it took earlier (H5, H6). */

@@ -9,6 +9,7 @@
 import { goesTo } from './counters.js';
 import type { Feed } from './feed.js';
 import type { Member } from './member.js';
+import { reachedBy } from './quorum.js';
 import type { Replication } from './replication.js';
 import type { Rows } from './rows.js';
 
@@ -27,14 +28,9 @@ export class Truncation {
     this.deliveredBy = new Float64Array(member.replicas);
   }
 
-  /** Is the log filling up, so that news of how far others are is urgent? */
-  isPressed(): boolean {
-    return this.replication.usedWords * 2 > this.member.layout.logWords;
-  }
-
   run(): void {
-    if (!this.isPressed()) return;
     const { replication } = this;
+    if (!replication.isPressed) return;
     const limit = Math.min(this.neededFrom(), replication.decided - 1);
     let index = replication.baseIndex;
     let position = replication.ring.base;
@@ -88,8 +84,7 @@ export class Truncation {
       const needs = keptFrom(baseIndex, deliveredBy[other]!, peer.holdAt);
       if (needs >= baseIndex) liveMinimum = Math.min(liveMinimum, needs);
     }
-    deliveredBy.sort();
-    const deliveredByQuorum = deliveredBy[member.replicas - member.quorum]!;
+    const deliveredByQuorum = reachedBy(deliveredBy, member.quorum);
     return member.edges.rules.truncationLimit(liveMinimum, deliveredByQuorum);
   }
 }

@@ -4,7 +4,7 @@
  * notices every one of them. What is wrong with each is told in docs/paper-errata.md.
  */
 import { OPEN } from '../memory/contract.js';
-import { ENTRY } from '../memory/layout.js';
+import { ORIGIN, originIn } from '../memory/layout.js';
 import { epochAt, HEAD_WORDS, numberAt, tailOf, word } from '../memory/window.js';
 import { makeBallot } from '../protocol/ballot.js';
 import type { Counters } from '../protocol/counters.js';
@@ -53,7 +53,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H4: {
     title: 'a new leader forwards only what it had not delivered before',
-    caughtBy: 41,
+    caughtBy: 21,
     open: (rules) => {
       rules.forwardFrom = (_replication, member) => ({
         index: member.nextToDeliver,
@@ -104,7 +104,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H9: {
     title: 'a request is cleared when it is read, and never made again',
-    caughtBy: 41,
+    caughtBy: 40,
     open: (rules) => {
       rules.asksAgain = () => false;
       rules.requestRead = (member, slot) => {
@@ -114,7 +114,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H11: {
     title: 'a grant does not revoke what another was granted before',
-    caughtBy: 110,
+    caughtBy: 7,
     open: (rules) => {
       rules.logGuard = () => OPEN;
     },
@@ -128,7 +128,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H13: {
     title: 'a leader ignores refusals while a quorum remains',
-    caughtBy: 31,
+    caughtBy: 132,
     open: (rules) => {
       rules.outbids = () => false;
     },
@@ -161,7 +161,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H18: {
     title: 'clients are always served in the same order',
-    caughtBy: 1,
+    caughtBy: 4,
     options: { faults: ['tiny-rings'], groups: 1, replicas: 3, clients: 6, messages: 600 },
     open: (rules) => {
       rules.nextTurn = () => 0;
@@ -176,13 +176,15 @@ export const HOLES: Readonly<Record<string, Hole>> = {
         if (numberAt(window, position) !== (number | 0)) return 0;
         return Math.min(word(window, position), wordsMax);
       };
+      rules.isWhole = () => true;
     },
   },
   H20: {
     title: 'the longest log is adopted, whatever its ballot',
-    caughtBy: 91,
+    caughtBy: 95,
     options: {
       faults: ['slow-link', 'restart', 'bursts'],
+      triggers: ['led', 'granted'],
       groups: 1,
       replicas: 3,
       clients: 5,
@@ -195,7 +197,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H21: {
     title: 'a restarted member takes part at once, having forgotten its promises',
-    caughtBy: 168,
+    caughtBy: 21,
     open: (rules) => {
       rules.recoversBeforeGranting = () => false;
     },
@@ -216,7 +218,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H23: {
     title: 'a member seals the log that it last followed, not the one in its memory',
-    caughtBy: 60,
+    caughtBy: 17,
     options: {
       faults: ['slow-link', 'suspicion', 'pause', 'restart'],
       triggers: ['granted', 'led'],
@@ -257,11 +259,12 @@ export const HOLES: Readonly<Record<string, Hole>> = {
     title: 'a leader drops what all members that seem alive have delivered',
     caughtBy: 20,
     options: {
-      faults: ['slow-link', 'restart', 'pause'],
+      faults: ['restart', 'pause'],
+      triggers: ['log truncated', 'left behind', 'snapshot served'],
       groups: 1,
       replicas: 3,
-      messages: 600,
-      ringBytes: 0,
+      messages: 900,
+      ringBytes: 2048,
     },
     open: (rules) => {
       rules.truncationLimit = (liveMinimum) => liveMinimum;
@@ -269,7 +272,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H26: {
     title: 'a child reports what its leader has taken, not what is decided',
-    caughtBy: 125,
+    caughtBy: 32,
     open: (rules) => {
       rules.countFromParent = (member) =>
         Math.max(member.delivered.nextFromParent, member.proposed.nextFromParent);
@@ -287,7 +290,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H28: {
     title: 'a leader notices a higher promise only when it writes',
-    caughtBy: 31,
+    caughtBy: 188,
     open: (rules) => {
       rules.outbids = (refused) => refused;
     },
@@ -324,8 +327,9 @@ function logHasEntryOf(member: Member, client: number): boolean {
   const { endPosition } = member.log.extentOf(ring, member.nextToDeliver);
   let position = ring.base;
   while (position !== endPosition) {
-    if (word(ring, position + HEAD_WORDS + ENTRY.source) === client) return true;
-    position = (position + word(ring, position)) | 0;
+    const words = word(ring, position);
+    if (word(ring, position + originIn(words) + ORIGIN.source) === client) return true;
+    position = (position + words) | 0;
   }
   return false;
 }

@@ -6,7 +6,7 @@
  * What happens all the time, or follows from another line, is not told.
  */
 import type { TraceEvent } from '../check/events.js';
-import { ENTRY, MESSAGE } from '../memory/layout.js';
+import { MESSAGE } from '../memory/layout.js';
 import { HEAD_WORDS, word } from '../memory/window.js';
 import { describeBallot } from '../protocol/ballot.js';
 import type { Call } from '../protocol/client.js';
@@ -162,7 +162,7 @@ export class Narrator {
     const { basePosition, endPosition } = member.log.extentOf(ring, member.nextToDeliver);
     const texts: string[] = [];
     for (let at = basePosition; at !== endPosition; at = (at + word(ring, at)) | 0) {
-      const message = at + HEAD_WORDS + ENTRY.message;
+      const message = at + HEAD_WORDS;
       const session = word(ring, message + MESSAGE.session);
       const entry = word(ring, message + MESSAGE.entry);
       const number = word(ring, message + MESSAGE.number);

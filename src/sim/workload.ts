@@ -1,6 +1,6 @@
 /** What a simulated client sends, and whether the replies it gets can be true. */
 import type { Layout } from '../memory/layout.js';
-import type { Call, CallListener, Client } from '../protocol/client.js';
+import type { Call, CallListener, Client, ReplyOutcome } from '../protocol/client.js';
 import { highMask, lowMask } from '../protocol/overlay.js';
 import { type Ledger, type Sent, SimulationFailure } from './ledger.js';
 import type { Plan } from './plan.js';
@@ -90,13 +90,16 @@ export class Workload implements CallListener {
     return payload;
   }
 
-  replied(call: Call, group: number, reply: Uint8Array | undefined): void {
+  replied(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome): void {
     const sent = this.outstanding.get(call.slot)!;
-    const fits = REPLY_BYTES <= this.layout.sizes.replyBytesMax;
-    if (fits !== (reply !== undefined)) {
-      throw new SimulationFailure('reply', `group ${group} sent no proper reply to ${sent.id}`);
+    const expected = REPLY_BYTES <= this.layout.sizes.replyBytesMax ? 'ok' : 'tooLarge';
+    if (outcome !== expected) {
+      throw new SimulationFailure(
+        'reply',
+        `group ${group} replied to ${sent.id}: ${outcome}, not ${expected}`,
+      );
     }
-    if (reply === undefined) return;
+    if (outcome !== 'ok') return;
     const count = new DataView(reply.buffer, reply.byteOffset).getInt32(0, true);
     const delivered = this.ledger.orders[group]![count - 1];
     if (delivered !== sent) {

@@ -127,7 +127,8 @@ test('what an earlier life delivered does not count for dropping entries', () =>
   stage.runFor(20);
 
   world.resume(A);
-  stage.stallAfterWrites(A, B, 3);
+  // The marker is taken away, the control words, the entries, the marker.
+  stage.stallAfterWrites(A, B, 4);
   stage.until(() => A.memory.isStalled);
   world.pause(A);
   stage.until(() => B.replica.member.normal);

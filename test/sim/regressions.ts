@@ -13,5 +13,9 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly found: stri
   { seed: 12987672, found: 'writing on over a gap after a broken connection' },
   { seed: 918238, found: 'replies sent again faster than they can arrive' },
   { seed: 16720050, found: 'a run taken for drained before those who slept had woken' },
+  {
+    seed: 11750478,
+    found: "half a message in a dead member's feed that hid the whole one in another",
+  },
   { seed: 23833, found: 'a log truncated beyond what was decided' },
 ];

@@ -3,13 +3,13 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
   CHUNK,
-  ENTRY,
   GRANT,
   INBOX_CONTROL,
   Layout,
   LOG_CONTROL,
   MESSAGE,
   OLDEST,
+  ORIGIN,
   REPLY,
   REQUEST,
   RINGS_PER_WRITER,
@@ -128,7 +128,7 @@ test('rings wrap by a mask, are as large as asked for, and hold the largest reco
       expect(inboxWords).toBeGreaterThanOrEqual(message);
       expect(feedWords).toBeGreaterThanOrEqual(message);
       // The last entry stays, so that one and the next.
-      expect(logWords).toBeGreaterThanOrEqual(2 * (message + ENTRY.message));
+      expect(logWords).toBeGreaterThanOrEqual(2 * (message + ORIGIN.words));
     }),
   );
 });

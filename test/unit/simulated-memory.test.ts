@@ -112,8 +112,8 @@ describe('order', () => {
 });
 
 describe('words', () => {
-  test('a write lands from left to right, once, and is seen half-way', () => {
-    const states = new Set<number>();
+  test('the words of a write land once, from the left or from the right, and are seen half-way', () => {
+    const states = new Set<string>();
     fc.assert(
       fc.property(weathers, seeds, fc.integer({ min: 1, max: 20 }), (weather, seed, count) => {
         const { fabric, memories } = newFabric(weather, seed);
@@ -122,19 +122,47 @@ describe('words', () => {
         let landed = 0;
         runAll(fabric, () => {
           const { own } = memories[1];
-          const now = own.findIndex((word, i) => i >= 10 && word === 0) - 10;
-          expect([...own.slice(10, 10 + now)]).toEqual([...data.slice(0, now)]);
-          expect(own.slice(10 + now).every((word) => word === 0)).toBe(true);
-          expect(own.slice(0, 10).every((word) => word === 0)).toBe(true);
+          const now = own.filter((word) => word !== 0).length;
+          const isForward = own[10] === 1;
+          const first = isForward ? 0 : count - now;
+          const expected = new Int32Array(own.length);
+          expected.set(data.slice(first, first + now), 10 + first);
+          expect(own).toEqual(expected);
           expect(now).toBeGreaterThanOrEqual(landed);
           landed = now;
-          if (now < count) states.add(now);
+          if (now < count) states.add(`${now} from the ${isForward ? 'left' : 'right'}`);
         });
         expect(landed).toBe(count);
       }),
       RUNS,
     );
-    expect(states.size).toBeGreaterThan(15);
+    expect(states.size).toBeGreaterThan(30);
+  });
+
+  test('a read may bring older words beside newer ones, on either side', () => {
+    const seen = new Set<string>();
+    for (let seed = 1; seed <= 200; seed++) {
+      const { fabric, memories } = newFabric({ ...CALM, tornPercent: 100 }, seed);
+      const into = new Int32Array(4);
+      memories[0].read(1, 0, 4, into, 0, 0);
+      runAll(fabric, () => {
+        memories[1].own.fill(1);
+      });
+      seen.add([...into].join(''));
+    }
+    expect(seen).toContain('0111');
+    expect(seen).toContain('1110');
+    for (const words of seen) expect(words).toMatch(/^(0+1*|1+0*)$/);
+  });
+
+  test('scratch is zero, as large as asked for, and of its owner alone', () => {
+    const { memories } = newFabric(CALM, 1);
+    const one = memories[0].scratch(8);
+    const other = memories[0].scratch(8);
+    expect(one).toEqual(new Int32Array(8));
+    one.fill(7);
+    expect(other).toEqual(new Int32Array(8));
+    expect(memories[0].own.every((word) => word === 0)).toBe(true);
   });
 
   test('the source is copied when it is posted', () => {
@@ -260,9 +288,13 @@ describe('restart', () => {
         const reborn = fabric.start(0, REGION_WORDS);
         runAll(fabric, () => expect(memories[1].own).toEqual(atRestart));
         expect(takeCompletions(reborn)).toEqual([]);
-        // What did land is a prefix of all that was posted.
-        const end = atRestart.indexOf(0);
-        expect(atRestart.slice(end).every((word) => word === 0)).toBe(true);
+        // What did land is a prefix of all that was posted; of the last one, a part.
+        const landed = Array.from({ length: 8 }, (_, tag) =>
+          atRestart.slice(tag * 4, tag * 4 + 4).reduce((sum, word) => sum + word, 0),
+        );
+        const wholes = landed.lastIndexOf(4) + 1;
+        expect(landed.slice(0, wholes).every((count) => count === 4)).toBe(true);
+        expect(landed.slice(wholes + 1).every((count) => count === 0)).toBe(true);
       }),
       RUNS,
     );

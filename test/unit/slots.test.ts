@@ -18,12 +18,16 @@ interface Post {
 /** A memory that keeps what is posted, for the test to land as it likes. */
 class Postbox {
   readonly posts: Post[] = [];
+  readonly woken: number[] = [];
 
   get memory(): Memory {
     const write: Memory['write'] = (peer, to, source, from, count) => {
       this.posts.push({ peer, to, words: source.slice(from, from + count) });
     };
-    return { write } as Memory;
+    const wake: Memory['wake'] = (peer) => {
+      this.woken.push(peer);
+    };
+    return { write, wake } as Memory;
   }
 }
 
@@ -106,7 +110,7 @@ describe('a reader', () => {
   });
 });
 
-test('a writer posts one write of the whole record, and what it posted stays as it was', () => {
+test('a writer posts one write of the whole record and wakes its reader; what it posted stays as it was', () => {
   const postbox = new Postbox();
   const writer = new SlotWriter(BODY_WORDS_MAX);
   writer.body.set([1, 2]);
@@ -117,6 +121,7 @@ test('a writer posts one write of the whole record, and what it posted stays as 
     [3, AT],
     [4, AT],
   ]);
+  expect(postbox.woken).toEqual([3, 4]);
   const bodies = postbox.posts.map(({ words }) => [...words.slice(HEAD_WORDS, -1)]);
   expect(bodies).toEqual([
     [1, 2],
@@ -124,7 +129,7 @@ test('a writer posts one write of the whole record, and what it posted stays as 
   ]);
 });
 
-/** Records land left to right, one after the other; at any point the reader looks. */
+/** Records land one after the other, each from the left or from the right; at any point the reader looks. */
 test('a reader and its naive twin see the same records', () => {
   const words = fc.oneof(fc.nat(12), fc.integer());
   const steps = fc.array(
@@ -138,6 +143,7 @@ test('a reader and its naive twin see the same records', () => {
         }),
         /** How much of it, in hundredths. */
         share: fc.oneof(fc.constant(100), fc.nat(100)),
+        isBackward: fc.boolean(),
       }),
       fc.constantFrom('poll' as const, 'poll' as const, 'forget' as const),
     ),
@@ -167,7 +173,9 @@ test('a reader and its naive twin see the same records', () => {
         } else {
           const image = recordWords(step.land);
           records.push(step.land);
-          memory.set(image.slice(0, Math.round((image.length * step.share) / 100)), AT);
+          const landed = Math.round((image.length * step.share) / 100);
+          const skip = step.isBackward ? image.length - landed : 0;
+          memory.set(image.slice(skip, skip + landed), AT + skip);
         }
       }
     }),

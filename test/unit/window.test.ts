@@ -2,16 +2,26 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
+  copyHashed,
   copyWords,
   distance,
+  epochAt,
   extend,
   FRAME_WORDS,
+  framedWords,
   HEAD_WORDS,
+  hashWords,
+  isChecked,
+  NO_WORDS,
+  name,
+  numberAt,
   ringAt,
   seal,
+  sealHashed,
   slotAt,
   tailOf,
   type Window,
+  word,
   wordsOf,
 } from '../../src/memory/window.js';
 
@@ -62,13 +72,19 @@ function put(ring: Window, { body, epoch, number, position }: Draw): number {
 const find = (ring: Window, { epoch, number, position }: Draw) =>
   wordsOf(ring, position, epoch, number, RING_WORDS);
 
-/** The first `landed` words of the record, over what is there. */
-function landPrefix(ring: Window, draw: Draw, landed: number): void {
+/** Those words of the record that have landed, over what is there. */
+function land(ring: Window, draw: Draw, hasLanded: (i: number) => boolean): void {
   const source = newRing();
-  put(source, draw);
-  for (let i = 0; i < landed; i++) {
+  const count = put(source, draw);
+  for (let i = 0; i < count; i++) {
+    if (!hasLanded(i)) continue;
     ring.words[place(ring, draw.position + i)] = source.words[place(source, draw.position + i)];
   }
+}
+
+/** The first `landed` words of it. */
+function landPrefix(ring: Window, draw: Draw, landed: number): void {
+  land(ring, draw, (i) => i < landed);
 }
 
 /** The naive twin: is every word of the record where it belongs? */
@@ -134,6 +150,24 @@ describe('a record', () => {
             standsWhole(ring, draw),
           );
         }
+      }),
+    );
+  });
+
+  test('is not there while any of its words is missing, in whatever order they land', () => {
+    const contents = fc.array(words, { minLength: RING_WORDS, maxLength: RING_WORDS });
+    const orders = fc.array(fc.nat(), { minLength: RING_WORDS, maxLength: RING_WORDS });
+    fc.assert(
+      fc.property(draws, contents, orders, (draw, content, order) => {
+        const count = draw.body.length + FRAME_WORDS;
+        const places = Array.from({ length: count }, (_, i) => i);
+        places.sort((a, b) => order[a] - order[b]);
+        const ring = newRing(content);
+        for (const next of places) {
+          expect(find(ring, draw) !== 0).toBe(standsWhole(ring, draw));
+          land(ring, draw, (i) => i === next);
+        }
+        expect(find(ring, draw)).toBe(count);
       }),
     );
   });
@@ -223,20 +257,102 @@ test('a slot holds one record after the other, each at the same place', () => {
   }
 });
 
-test('words are copied between windows, whichever of them wraps', () => {
+describe('a record taken in two steps', () => {
+  test('is framed if both its ends stand, whatever is between them', () => {
+    fc.assert(
+      fc.property(draws, words, fc.nat(), (draw, other, which) => {
+        const ring = newRing();
+        const count = put(ring, draw);
+        const { position, epoch, number, body } = draw;
+        expect(framedWords(ring, position, epoch, number, RING_WORDS)).toBe(count);
+        expect(framedWords(ring, position, epoch, number, count - 1)).toBe(0);
+        if (body.length > 0) {
+          const inside = place(ring, position + HEAD_WORDS + (which % body.length));
+          fc.pre(ring.words[inside] !== other);
+          ring.words[inside] = other;
+          expect(framedWords(ring, position, epoch, number, RING_WORDS)).toBe(count);
+          expect(find(ring, draw)).toBe(0);
+        }
+        ring.words[place(ring, position + count - 1)] ^= 1;
+        expect(framedWords(ring, position, epoch, number, RING_WORDS)).toBe(0);
+      }),
+    );
+  });
+
+  test('is whole if the hash of what was copied of it agrees with its check', () => {
+    fc.assert(
+      fc.property(draws, fc.integer(), fc.nat(), (draw, to, which) => {
+        const ring = newRing();
+        const count = put(ring, draw);
+        const { position, body } = draw;
+        const copy = newRing();
+        const taken = copyHashed(ring, position + HEAD_WORDS, copy, to, body.length);
+        expect(isChecked(ring, position, count, taken)).toBe(true);
+        // One bit of it still to come.
+        if (body.length === 0) return;
+        ring.words[place(ring, position + HEAD_WORDS + (which % body.length))] ^= 1 << (which % 32);
+        const half = copyHashed(ring, position + HEAD_WORDS, copy, to, body.length);
+        expect(isChecked(ring, position, count, half)).toBe(false);
+      }),
+    );
+  });
+
+  test('a hash goes on where it was left, and seals as if the body had been hashed at once', () => {
+    fc.assert(
+      fc.property(draws, fc.nat(RING_WORDS), ({ body, epoch, number, position }, drawn) => {
+        const split = Math.min(drawn, body.length);
+        const at = position + HEAD_WORDS;
+        const whole = newRing();
+        const count = put(whole, { body, epoch, number, position });
+        const parts = newRing();
+        body.forEach((value, i) => {
+          parts.words[place(parts, at + i)] = value;
+        });
+        const first = hashWords(parts, at, split, NO_WORDS);
+        const hash = hashWords(parts, at + split, body.length - split, first);
+        expect(sealHashed(parts, position, body.length, epoch, number, hash)).toBe(count);
+        expect(parts.words).toEqual(whole.words);
+      }),
+    );
+  });
+
+  test('what is named is no record before it is sealed', () => {
+    const slot = slotAt(new Int32Array(20), 3);
+    slot.words[slot.at + HEAD_WORDS] = 7;
+    name(slot, 0, 1, 5, 9);
+    expect([word(slot, 0), epochAt(slot, 0), numberAt(slot, 0)]).toEqual([6, 5, 9]);
+    expect(wordsOf(slot, 0, 5, 9, 17)).toBe(0);
+    seal(slot, 0, 1, 5, 9);
+    expect(wordsOf(slot, 0, 5, 9, 17)).toBe(6);
+  });
+});
+
+describe('words are copied between windows, whichever of them wraps', () => {
   const positions = fc.integer();
-  fc.assert(
-    fc.property(positions, positions, fc.nat(RING_WORDS), (from, to, count) => {
-      const source = newRing(Array.from({ length: RING_WORDS }, (_, i) => i + 1));
-      const target = newRing();
-      copyWords(source, from, target, to, count);
-      const expected = newRing();
-      for (let i = 0; i < count; i++) {
-        expected.words[place(expected, to + i)] = source.words[place(source, from + i)];
-      }
-      expect(target.words).toEqual(expected.words);
-    }),
-  );
+  const checkCopy = (copy: typeof copyWords) =>
+    fc.assert(
+      fc.property(positions, positions, fc.nat(RING_WORDS), (from, to, count) => {
+        const source = newRing(Array.from({ length: RING_WORDS }, (_, i) => i + 1));
+        const target = newRing();
+        copy(source, from, target, to, count);
+        const expected = newRing();
+        for (let i = 0; i < count; i++) {
+          expected.words[place(expected, to + i)] = source.words[place(source, from + i)];
+        }
+        expect(target.words).toEqual(expected.words);
+      }),
+    );
+
+  test('plainly', () => {
+    checkCopy(copyWords);
+  });
+
+  test('and hashed on the way', () => {
+    checkCopy((source, from, target, to, count) => {
+      const hash = copyHashed(source, from, target, to, count);
+      expect(hash).toBe(hashWords(source, from, count, NO_WORDS));
+    });
+  });
 });
 
 describe('counts modulo 2^32', () => {

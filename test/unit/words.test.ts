@@ -1,4 +1,4 @@
-/** Small things packed into words: ballots, keys and wide counts, each against a twin without bits. */
+/** Small things: ballots, keys and wide counts packed into words, and quorums; each against a naive twin. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { OPEN, RETIRED } from '../../src/memory/contract.js';
@@ -10,6 +10,7 @@ import {
   roundOf,
 } from '../../src/protocol/ballot.js';
 import { isOfLife, keyOf } from '../../src/protocol/key.js';
+import { reachedBy } from '../../src/protocol/quorum.js';
 import { readWide, writeWide } from '../../src/protocol/wide.js';
 
 const MEMBERS = 8;
@@ -151,5 +152,28 @@ describe('wide counts', () => {
         expect(BigInt(value) >> 32n).toBe(BigInt(high));
       }),
     );
+  });
+});
+
+describe('quorums', () => {
+  const values = fc.array(fc.oneof(fc.nat(5), fc.integer({ min: -1, max: 2 ** 40 })), {
+    minLength: 1,
+    maxLength: 7,
+  });
+
+  test('so many members reach a value, and no more reach a higher one', () => {
+    fc.assert(
+      fc.property(values, fc.nat(), (reached, drawn) => {
+        const count = 1 + (drawn % reached.length);
+        const sorted = [...reached].sort((a, b) => a - b);
+        const given = Float64Array.from(reached);
+        expect(reachedBy(given, count)).toBe(sorted[sorted.length - count]);
+        expect([...given]).toEqual(reached);
+      }),
+    );
+  });
+
+  test('more than there are reach nothing', () => {
+    expect(reachedBy(Float64Array.of(1, 2, 3), 4)).toBe(Number.NEGATIVE_INFINITY);
   });
 });

@@ -1,0 +1,221 @@
+/**
+ * All words that the processes of a cluster share, in one array: a SharedArrayBuffer (threads) or a
+ * mapped file (processes). Nothing else computes an offset in it.
+ *
+ *   ┌──────────────────────────────────────────────┐
+ *   │ header: magic, version, size, state          │
+ *   │ description: the cluster's configuration     │   for those who attach later
+ *   ├──────────────────────────────────────────────┤
+ *   │ board                                        │
+ *   │   per host: parked, pid, life, state, stop   │   a line each
+ *   │   per host: ready flags, two per process     │   set by whoever writes to that process
+ *   │   per process: permission, incarnation, …    │   a line each
+ *   │   per process: statistics                    │
+ *   ├──────────────────────────────────────────────┤
+ *   │ per process: its region (layout.ts)          │
+ *   │ per process: scratch, its own                │
+ *   └──────────────────────────────────────────────┘
+ *
+ * A *process* is a replica or a client; a *host* is what runs some of them: a worker thread or an
+ * operating-system process. Host h runs one member of a share of the groups, so that no host holds
+ * two members of one group. Every client is a host of its own.
+ */
+import type { ProcessId } from './contract.js';
+import type { Layout } from './layout.js';
+
+/** How a host sleeps, and is woken. */
+export interface Parking {
+  /** Sleep while `words[at]` is `expected`: until woken, or the time is over, or sooner for no reason. */
+  wait(at: number, expected: number, timeoutUs: number): void;
+  wake(at: number): void;
+}
+
+export interface Arena {
+  readonly words: Int32Array;
+  readonly parking: Parking;
+  close(): void;
+}
+
+/** "TRAM" */
+export const ARENA_MAGIC = 0x4d415254;
+/** Changes whenever an offset or the meaning of a word does. */
+export const ARENA_VERSION = 1;
+
+export const ARENA = {
+  magic: 0,
+  version: 1,
+  /** All words of the arena. */
+  words: 2,
+  state: 3,
+  /** Counts the sessions of clients. */
+  sessions: 4,
+  descriptionBytes: 5,
+  description: 16,
+} as const;
+
+export const ARENA_STATE = { starting: 0, running: 1, closing: 2 } as const;
+
+export const HOST = {
+  /** 1 while it sleeps or is about to. */
+  parked: 0,
+  pid: 1,
+  /** How often it was started, above one of `HOST_STATE` in the lowest two bits. */
+  state: 2,
+  words: 16,
+} as const;
+
+export const HOST_STATE = { none: 0, starting: 1, running: 2, ended: 3 } as const;
+
+export function hostStateOf(word: number): number {
+  return word & 3;
+}
+
+/** The state of a host that starts once more than this word tells. */
+export function nextHostLife(word: number): number {
+  return (((word >> 2) + 1) << 2) | HOST_STATE.starting;
+}
+
+export function withHostState(word: number, state: number): number {
+  return (word & ~3) | state;
+}
+
+export const PROCESS = {
+  permission: 0,
+  incarnation: 1,
+  /** A client slot: 0 if it is free, else the operating-system process that uses it. */
+  owner: 2,
+  /** Counts the requests that this replica lead. */
+  standRequests: 3,
+  words: 16,
+} as const;
+
+const LINE_WORDS = 16;
+const align = (words: number): number => Math.ceil(words / LINE_WORDS) * LINE_WORDS;
+
+/** Where everything is in the arena of a cluster. */
+export class ArenaMap {
+  readonly processes: number;
+  readonly replicas: number;
+  readonly words: number;
+  private readonly hostLines: number;
+  private readonly readyFlags: number;
+  private readonly readyStride: number;
+  private readonly processLines: number;
+  private readonly statistics: number;
+  private readonly replicaRegions: number;
+  private readonly clientRegions: number;
+  /** Where the scratch of each process starts; one more for the end. */
+  private readonly scratches: readonly number[];
+
+  constructor(
+    readonly layout: Layout,
+    parents: readonly number[],
+    /** Hosts of replicas: a multiple of the replicas of a group. */
+    readonly hosts: number,
+    readonly descriptionBytes: number,
+    /** Words of statistics for each process. */
+    private readonly statisticsWords: number,
+  ) {
+    const { groups, replicas, clients } = layout.sizes;
+    this.replicas = groups * replicas;
+    this.processes = this.replicas + clients;
+    this.readyStride = align(Math.ceil(groups / (hosts / replicas)));
+    let at = align(ARENA.description + Math.ceil(descriptionBytes / 4));
+    const take = (count: number): number => {
+      const start = at;
+      at += count;
+      return start;
+    };
+    this.hostLines = take((hosts + clients) * HOST.words);
+    this.readyFlags = take((hosts + clients) * 2 * this.readyStride);
+    this.processLines = take(this.processes * PROCESS.words);
+    this.statistics = take(this.processes * align(statisticsWords));
+    this.replicaRegions = take(this.replicas * layout.replicaRegionWords);
+    this.clientRegions = take(clients * align(layout.clientRegionWords));
+    this.scratches = Array.from({ length: this.processes }, (_, process) =>
+      take(scratchWords(layout, parents, process)),
+    );
+    this.words = at;
+  }
+
+  scratch(process: ProcessId): number {
+    return this.scratches[process]!;
+  }
+
+  scratchEnd(process: ProcessId): number {
+    return this.scratches[process + 1] ?? this.words;
+  }
+
+  hostOf(process: ProcessId): number {
+    if (process >= this.replicas) return this.hosts + process - this.replicas;
+    const { replicas } = this.layout.sizes;
+    const group = Math.floor(process / replicas);
+    return (process % replicas) + replicas * (group % (this.hosts / replicas));
+  }
+
+  /** The replicas that a host runs, in the order of their ready flags. */
+  processesOf(host: number): ProcessId[] {
+    const found: ProcessId[] = [];
+    for (let process = 0; process < this.processes; process++) {
+      if (this.hostOf(process) === host) found.push(process);
+    }
+    return found;
+  }
+
+  host(host: number): number {
+    return this.hostLines + host * HOST.words;
+  }
+
+  /** The first of a host's ready flags: one for each of its processes, in their order. */
+  readyOf(host: number): number {
+    return this.readyFlags + host * 2 * this.readyStride;
+  }
+
+  /** The same for what can wait until the host wakes by itself. */
+  readyLaterOf(host: number): number {
+    return this.readyOf(host) + this.readyStride;
+  }
+
+  ready(process: ProcessId): number {
+    return this.readyOf(this.hostOf(process)) + this.placeAtHost(process);
+  }
+
+  readyLater(process: ProcessId): number {
+    return this.readyLaterOf(this.hostOf(process)) + this.placeAtHost(process);
+  }
+
+  private placeAtHost(process: ProcessId): number {
+    if (process >= this.replicas) return 0;
+    const { replicas } = this.layout.sizes;
+    return Math.floor(Math.floor(process / replicas) / (this.hosts / replicas));
+  }
+
+  process(process: ProcessId): number {
+    return this.processLines + process * PROCESS.words;
+  }
+
+  statisticsOf(process: ProcessId): number {
+    return this.statistics + process * align(this.statisticsWords);
+  }
+
+  region(process: ProcessId): number {
+    if (process < this.replicas) {
+      return this.replicaRegions + process * this.layout.replicaRegionWords;
+    }
+    const client = process - this.replicas;
+    return this.clientRegions + client * align(this.layout.clientRegionWords);
+  }
+
+  regionWords(process: ProcessId): number {
+    const { replicaRegionWords, clientRegionWords } = this.layout;
+    return process < this.replicas ? replicaRegionWords : clientRegionWords;
+  }
+}
+
+/** A replica keeps a copy of what it feeds to each child, a client of what it wrote to each group. */
+function scratchWords(layout: Layout, parents: readonly number[], process: ProcessId): number {
+  const { groups, replicas } = layout.sizes;
+  if (process >= groups * replicas) return groups * layout.inboxWords;
+  const group = Math.floor(process / replicas);
+  return parents.filter((parent) => parent === group).length * layout.feedWords;
+}

@@ -1,0 +1,227 @@
+/**
+ * Memory that all processes have before them: threads over a SharedArrayBuffer, or operating-system
+ * processes over a mapped file. What is posted takes effect at once, so completions are ready with
+ * the next `poll`.
+ *
+ * Permission (promise 4) rests on sequentially consistent accesses alone, without a lock: a writer
+ * stores its last word and then loads the permission; an owner stores the permission and then loads
+ * what was written. So a write that its writer saw permitted is there for the owner, and one that is
+ * not there will not be seen permitted. A writer paused in between holds nobody up.
+ *
+ * Words are stored from right to left, so that the head of a record, or of a batch of records, comes
+ * last and whoever reads from left to right meets whole ones.
+ */
+import { type Arena, type ArenaMap, HOST, HOST_STATE, hostStateOf, PROCESS } from './arena.js';
+import { type Completion, type Memory, OPEN, type ProcessId, RETIRED } from './contract.js';
+import { HEAD_WORDS } from './window.js';
+
+/** A loop for a few words, the engine's own copy for many: it is free in its order, so the head stays for last. */
+const LOOP_WORDS_MAX = 24;
+const NO_COMPLETION = 0;
+
+export class SharedMemory implements Memory {
+  readonly own: Int32Array;
+  readonly completion: Completion = { peer: 0, tag: 0, guard: OPEN, outcome: 'ok' };
+  private readonly words: Int32Array;
+  /** Per process: where its region starts and how many words it has; its permission, its ready flag, its host. */
+  private readonly regions: Int32Array;
+  private readonly regionWords: Int32Array;
+  private readonly permissions: Int32Array;
+  private readonly readyFlags: Int32Array;
+  private readonly readyLaterFlags: Int32Array;
+  private readonly hostLines: Int32Array;
+
+  private readonly finished = new Completions();
+  private scratchAt: number;
+
+  constructor(
+    readonly self: ProcessId,
+    private readonly arena: Arena,
+    private readonly map: ArenaMap,
+  ) {
+    this.words = arena.words;
+    this.scratchAt = map.scratch(self);
+    const each = (value: (process: ProcessId) => number): Int32Array =>
+      Int32Array.from({ length: map.processes }, (_, process) => value(process));
+    this.regions = each((process) => map.region(process));
+    this.regionWords = each((process) => map.regionWords(process));
+    this.permissions = each((process) => map.process(process) + PROCESS.permission);
+    this.readyFlags = each((process) => map.ready(process));
+    this.readyLaterFlags = each((process) => map.readyLater(process));
+    this.hostLines = each((process) => map.host(map.hostOf(process)));
+    const start = this.regions[self]!;
+    this.own = this.words.subarray(start, start + this.regionWords[self]!);
+  }
+
+  scratch(words: number): Int32Array {
+    const start = this.scratchAt;
+    this.scratchAt += words;
+    if (this.scratchAt > this.map.scratchEnd(this.self)) {
+      throw new RangeError(`process ${this.self} has no ${words} words of scratch left`);
+    }
+    return this.words.subarray(start, this.scratchAt).fill(0);
+  }
+
+  permit(guard: number): void {
+    const at = this.permissions[this.self]!;
+    Atomics.store(this.words, at, guard);
+    // On machines that let plain loads overtake a store, not past this load.
+    Atomics.load(this.words, at);
+  }
+
+  permitted(): number {
+    return Atomics.load(this.words, this.permissions[this.self]!);
+  }
+
+  write(
+    peer: ProcessId,
+    to: number,
+    source: Int32Array,
+    from: number,
+    count: number,
+    guard: number,
+    tag: number,
+  ): void {
+    this.check(peer, to, count);
+    const { words } = this;
+    const at = this.regions[peer]! + to;
+    let left = count;
+    if (count > LOOP_WORDS_MAX) {
+      left = HEAD_WORDS;
+      this.copyIn(source, from + left, at + left, count - left);
+    }
+    for (let i = left - 1; i > 0; i--) words[at + i] = source[from + i]!;
+    if (guard === OPEN) {
+      words[at] = source[from]!;
+      if (tag !== NO_COMPLETION) this.finished.add(peer, tag, guard, true);
+      return;
+    }
+    Atomics.store(words, at, source[from]!);
+    const isPermitted = Atomics.load(words, this.permissions[peer]!) === guard;
+    this.finished.add(peer, tag, guard, isPermitted);
+  }
+
+  private copyIn(source: Int32Array, from: number, at: number, count: number): void {
+    const { words } = this;
+    if (source.buffer === words.buffer) {
+      const start = ((source.byteOffset - words.byteOffset) >> 2) + from;
+      words.copyWithin(at, start, start + count);
+    } else {
+      words.set(source.subarray(from, from + count), at);
+    }
+  }
+
+  read(
+    peer: ProcessId,
+    at: number,
+    count: number,
+    into: Int32Array,
+    intoAt: number,
+    tag: number,
+  ): void {
+    this.check(peer, at, count);
+    const { words } = this;
+    const start = this.regions[peer]! + at;
+    // What follows from a later store must not be read before it.
+    into[intoAt] = Atomics.load(words, start);
+    if (count <= LOOP_WORDS_MAX) {
+      for (let i = 1; i < count; i++) into[intoAt + i] = words[start + i]!;
+    } else {
+      into.set(words.subarray(start + 1, start + count), intoAt + 1);
+    }
+    this.finished.add(peer, tag, OPEN, true);
+  }
+
+  private check(peer: ProcessId, at: number, count: number): void {
+    if (at < 0 || count <= 0 || at + count > this.regionWords[peer]!) {
+      throw new RangeError(`words ${at} to ${at + count} are not in the region of process ${peer}`);
+    }
+  }
+
+  poll(): boolean {
+    return this.finished.next(this.completion);
+  }
+
+  wake(peer: ProcessId, urgent: boolean): void {
+    const { words } = this;
+    if (!urgent) {
+      words[this.readyLaterFlags[peer]!] = 1;
+      return;
+    }
+    Atomics.store(words, this.readyFlags[peer]!, 1);
+    const parked = this.hostLines[peer]! + HOST.parked;
+    if (Atomics.load(words, parked) === 1 && Atomics.exchange(words, parked, 0) === 1) {
+      this.arena.parking.wake(parked);
+    }
+  }
+
+  hasEnded(peer: ProcessId): boolean {
+    return hostStateOf(this.words[this.hostLines[peer]! + HOST.state]!) === HOST_STATE.ended;
+  }
+}
+
+/** Finished operations that have not been polled: a queue that is allocated once and grows if it must. */
+class Completions {
+  private tags = new Float64Array(256);
+  private guards = new Int32Array(256);
+  private peers = new Int32Array(256);
+  private oks = new Uint8Array(256);
+  private first = 0;
+  private end = 0;
+
+  add(peer: ProcessId, tag: number, guard: number, ok: boolean): void {
+    if (this.end === this.tags.length) this.grow();
+    const place = this.end++;
+    this.tags[place] = tag;
+    this.guards[place] = guard;
+    this.peers[place] = peer;
+    this.oks[place] = ok ? 1 : 0;
+  }
+
+  next(into: Completion): boolean {
+    if (this.first === this.end) return false;
+    const place = this.first++;
+    into.tag = this.tags[place]!;
+    into.guard = this.guards[place]!;
+    into.peer = this.peers[place]!;
+    into.outcome = this.oks[place] === 1 ? 'ok' : 'refused';
+    if (this.first === this.end) {
+      this.first = 0;
+      this.end = 0;
+    }
+    return true;
+  }
+
+  private grow(): void {
+    const size = this.tags.length * 2;
+    const larger = <T extends Float64Array | Int32Array | Uint8Array>(from: T, to: T): T => {
+      to.set(from);
+      return to;
+    };
+    this.tags = larger(this.tags, new Float64Array(size));
+    this.guards = larger(this.guards, new Int32Array(size));
+    this.peers = larger(this.peers, new Int32Array(size));
+    this.oks = larger(this.oks, new Uint8Array(size));
+  }
+}
+
+/**
+ * A process begins a life; returns its incarnation. Unless it resumes with the region as it is, nobody may
+ * write to it before all of it is empty. Whoever calls this makes sure that the earlier life has ended.
+ */
+export function beginLife(
+  arena: Arena,
+  map: ArenaMap,
+  process: ProcessId,
+  resumes: boolean,
+): number {
+  const { words } = arena;
+  const line = map.process(process);
+  const hadLife = Atomics.load(words, line + PROCESS.incarnation) > 0;
+  if (!resumes && hadLife) {
+    Atomics.store(words, line + PROCESS.permission, RETIRED);
+    const start = map.region(process);
+    words.fill(0, start, start + map.regionWords(process));
+  }
+  return Atomics.add(words, line + PROCESS.incarnation, 1) + 1;
+}
