@@ -90,6 +90,7 @@ async function makePlan(): Promise<Plan> {
     isBursty: false,
     messageEveryUs: 12,
     singleGroupPercent: 40,
+    serviceFailsEvery: 0,
     faults: new Set(),
     incidents: [
       {

@@ -150,11 +150,11 @@ export class Host {
         trace?.add({ event: 'touch', id: messageId(session, entry, number), group }),
       restored: (from, count) =>
         trace?.add({ event: 'restore', replica, from: `${group}/${from}`, count }),
-      failed: (error: unknown) => {
+      failed: (error) => {
         const text = error instanceof Error ? String(error.stack) : String(error);
         settings.report({ what: 'service-failed', group, member, error: text });
       },
-    } as Observer;
+    };
   }
 
   /** Returns when the cluster closes, or after `stop`. */

@@ -141,8 +141,9 @@ export const CHUNK = {
 
 export const REPLY = { entry: 0, bytes: 1, payload: 2 } as const;
 
-/** In place of a reply's size: it exceeds `replyBytesMax` and was not sent. */
+/** In place of a reply's size: it exceeds `replyBytesMax` and was not sent, or the service failed. */
 export const TOO_LARGE = -1;
+export const FAILED = -2;
 
 /** The feed's `oldest` slot: where a reader that knows nothing may begin. */
 export const OLDEST = { epoch: 0, number: 1, position: 2, words: 3 } as const;

@@ -2,7 +2,7 @@
  * Delivering decided entries, in log order, each once (paper steps 2.4 and 2.6). The leader and the
  * followers do exactly the same here; only the leader also sends the replies.
  */
-import { MESSAGE } from '../memory/layout.js';
+import { FAILED, MESSAGE } from '../memory/layout.js';
 import {
   extend,
   FRAME_WORDS,
@@ -12,10 +12,12 @@ import {
   slotAt,
   type Window,
 } from '../memory/window.js';
+import { InvariantError } from './assert.js';
 import type { Application, Delivery } from './edges.js';
 import type { LogRing } from './log.js';
 import type { Member } from './member.js';
 import { contains } from './overlay.js';
+import type { Reply } from './replies.js';
 
 /** How much of the log is copied out at a time, unless one entry is larger. */
 const STRETCH_WORDS = 2048;
@@ -145,10 +147,23 @@ export class Delivering {
       member.edges.observer.relayed(session, entry, number);
       return;
     }
-    const reply = this.application.deliver(message);
+    const reply = this.serve();
     member.deliveries++;
     const isKept = member.replies.keep(client, call, session, entry, number, reply);
     if (isKept && sendsReplies) member.replies.send(client, call);
+  }
+
+  /** A service fails at every member or at none: to carry on is to agree. */
+  private serve(): Reply {
+    try {
+      return this.application.deliver(this.message);
+    } catch (error) {
+      if (error instanceof InvariantError) throw error;
+      const { observer } = this.member.edges;
+      observer.transition('service failed');
+      observer.failed(error);
+      return FAILED;
+    }
   }
 }
 

@@ -20,8 +20,9 @@ export interface Delivery {
   readonly payload: Uint8Array;
 }
 
-/** The replicated service. Deterministic: the same deliveries give the same replies and snapshots. */
+/** The replicated service. Deterministic: the same deliveries give the same replies, failures and snapshots. */
 export interface Application {
+  /** If it throws, the message counts as delivered all the same, and its client is told that it failed. */
   deliver(message: Delivery): Uint8Array | undefined;
   snapshot(): Uint8Array;
   restore(snapshot: Uint8Array): void;
@@ -60,6 +61,7 @@ export const TRANSITIONS = [
   'decided index published idle',
   'session replaced',
   'replies sent again',
+  'service failed',
   'client resent',
   'client back-pressured',
 ] as const;
@@ -74,6 +76,8 @@ export interface Observer {
   relayed(session: number, entry: number, number: number): void;
   /** The state now is that after the group's first `count` deliveries. */
   restored(fromMember: number, count: number): void;
+  /** The service threw this instead of delivering a message. */
+  failed(error: unknown): void;
 }
 
 /** All in microseconds of the injected clock. */

@@ -6,7 +6,7 @@
  * the very record that is written into the client's memory. A leader never waits for a client.
  */
 import { OPEN } from '../memory/contract.js';
-import { REPLY, TOO_LARGE } from '../memory/layout.js';
+import { FAILED, REPLY, TOO_LARGE } from '../memory/layout.js';
 import {
   epochAt,
   FRAME_WORDS,
@@ -20,6 +20,9 @@ import {
 } from '../memory/window.js';
 import type { Member } from './member.js';
 import { KIND } from './tags.js';
+
+/** What the service made of a message. */
+export type Reply = Uint8Array | undefined | typeof FAILED;
 
 export class Replies {
   private readonly kept: Window;
@@ -42,8 +45,8 @@ export class Replies {
   }
 
   /**
-   * Keep a reply, or the fact that it is too large to be sent; false if the client's slot has a new user by now, whose replies come first. (Messages
-   * of the one who left may still be on their way down the tree.)
+   * Keep a reply, or the fact that there is none to send; false if the client's slot has a new user by now,
+   * whose replies come first. (Messages of the one who left may still be on their way down the tree.)
    */
   keep(
     client: number,
@@ -51,18 +54,24 @@ export class Replies {
     session: number,
     entry: number,
     number: number,
-    reply: Uint8Array | undefined,
+    reply: Reply,
   ): boolean {
-    const isTooLarge = reply !== undefined && reply.length > this.replyBytesMax;
-    const bytes = isTooLarge ? 0 : (reply?.length ?? 0);
+    const size = this.sizeOf(reply);
+    const bytes = Math.max(0, size);
     const at = this.slot(client, call);
     if (epochAt(this.kept, at) > session) return false;
     const body = at + HEAD_WORDS;
     this.kept.words[body + REPLY.entry] = entry;
-    this.kept.words[body + REPLY.bytes] = isTooLarge ? TOO_LARGE : bytes;
-    if (bytes > 0) packBytes(reply!, this.kept, body + REPLY.payload);
+    this.kept.words[body + REPLY.bytes] = size;
+    if (bytes > 0) packBytes(reply as Uint8Array, this.kept, body + REPLY.payload);
     name(this.kept, at, REPLY.payload + ((bytes + 3) >> 2), session, number);
     return true;
+  }
+
+  private sizeOf(reply: Reply): number {
+    if (reply === undefined) return 0;
+    if (reply === FAILED) return FAILED;
+    return reply.length > this.replyBytesMax ? TOO_LARGE : reply.length;
   }
 
   /** Write the kept reply into the client's memory. */

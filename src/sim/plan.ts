@@ -62,6 +62,8 @@ export interface Plan {
   readonly messageEveryUs: number;
   /** In a hundred: how many messages go to one group only. */
   readonly singleGroupPercent: number;
+  /** One in so many messages makes the service fail; 0 if none does. */
+  readonly serviceFailsEvery: number;
   /** Which faults may happen at all. */
   readonly faults: ReadonlySet<Fault>;
   readonly incidents: readonly PlannedIncident[];
@@ -167,6 +169,7 @@ export function drawPlan(seed: number, options: Options): Plan {
     isBursty,
     messageEveryUs,
     singleGroupPercent: random.pick([0, 30, 60, 100]),
+    serviceFailsEvery: random.pick([0, 0, 0, 7]),
     faults,
     incidents,
     holes: options.holes ?? [],

@@ -1,4 +1,4 @@
-/** The replicated service that the simulator runs: it counts and hashes what it is given. */
+/** The replicated service that the simulator runs: it counts and hashes what it is given, and fails at times. */
 import type { Application, Delivery } from '../protocol/edges.js';
 import type { Ledger } from './ledger.js';
 
@@ -6,6 +6,14 @@ const STATE_WORDS = 2;
 
 /** Every reply is the state after the delivery. */
 export const REPLY_BYTES = STATE_WORDS * 4;
+
+/** What it throws when it is meant to fail. */
+export class ServiceFailure extends Error {}
+
+/** Is this a message that the service fails on? Every so many are; 0 for none. */
+export function failsOn(every: number, session: number, number: number): boolean {
+  return every > 0 && (session + (number >>> 0)) % every === 0;
+}
 
 export class Service implements Application {
   /** How many messages were delivered, and a hash over all of them in order. */
@@ -16,6 +24,7 @@ export class Service implements Application {
     private readonly ledger: Ledger,
     private readonly group: number,
     private readonly member: number,
+    private readonly failsEvery: number,
     private readonly onDeliver: (delivery: Delivery) => void,
   ) {}
 
@@ -29,6 +38,7 @@ export class Service implements Application {
     const hash = this.state[1]! ^ Math.imul(message.session, 0x9e3779b1) ^ message.number;
     this.state[0]!++;
     this.state[1] = Math.imul(hash, 0x85ebca6b) ^ (hash >>> 13);
+    if (failsOn(this.failsEvery, message.session, message.number)) throw new ServiceFailure();
     return this.reply;
   }
 

@@ -5,7 +5,7 @@ import { highMask, lowMask } from '../protocol/overlay.js';
 import { type Ledger, type Sent, SimulationFailure } from './ledger.js';
 import type { Plan } from './plan.js';
 import type { Random } from './random.js';
-import { REPLY_BYTES } from './service.js';
+import { failsOn, REPLY_BYTES } from './service.js';
 
 export class Workload implements CallListener {
   private readonly outstanding = new Map<number, Sent>();
@@ -92,7 +92,7 @@ export class Workload implements CallListener {
 
   replied(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome): void {
     const sent = this.outstanding.get(call.slot)!;
-    const expected = REPLY_BYTES <= this.layout.sizes.replyBytesMax ? 'ok' : 'tooLarge';
+    const expected = this.expectedOutcome(call);
     if (outcome !== expected) {
       throw new SimulationFailure(
         'reply',
@@ -108,6 +108,11 @@ export class Workload implements CallListener {
         `group ${group} replied to ${sent.id} as its delivery number ${count - 1}, which is ${delivered?.id}`,
       );
     }
+  }
+
+  private expectedOutcome(call: Call): ReplyOutcome {
+    if (failsOn(this.plan.serviceFailsEvery, this.session, call.number)) return 'failed';
+    return REPLY_BYTES <= this.layout.sizes.replyBytesMax ? 'ok' : 'tooLarge';
   }
 
   answered(call: Call): void {

@@ -20,7 +20,7 @@ import { Incidents } from './incidents.js';
 import { Ledger, SimulationFailure } from './ledger.js';
 import type { Fault, Plan } from './plan.js';
 import { Random } from './random.js';
-import { Service } from './service.js';
+import { Service, ServiceFailure } from './service.js';
 import { Steps } from './steps.js';
 import { Workload } from './workload.js';
 
@@ -167,7 +167,8 @@ export class World {
       // For judges that take a restart for a mere pause: nothing delivered before is its own now.
       this.ledger.record({ event: 'restore', replica, from: replica, count: 0 });
     }
-    const service = new Service(this.ledger, group, member, (delivery) => {
+    const { serviceFailsEvery } = this.plan;
+    const service = new Service(this.ledger, group, member, serviceFailsEvery, (delivery) => {
       this.noteDecided(host, delivery.session, delivery.entry, delivery.number);
       this.lastDeliveryUs = this.nowUs;
     });
@@ -252,6 +253,9 @@ export class World {
       restored: (fromMember, count) => {
         const from = `${host!.group}/${fromMember}`;
         this.ledger.record({ event: 'restore', replica: replica!, from, count });
+      },
+      failed: (error) => {
+        if (!(error instanceof ServiceFailure)) throw error;
       },
     };
   }

@@ -13,6 +13,7 @@ import { type Host, type ReplicaHost, World } from '../../src/sim/world.js';
 export interface Overrides {
   readonly sizes?: Partial<Sizes>;
   readonly timing?: Partial<Timing>;
+  readonly serviceFailsEvery?: number;
 }
 
 const STEP_LIMIT_US = 50_000;
@@ -22,10 +23,15 @@ export class Stage {
   private readonly held = new Set<() => void>();
 
   /** @param cluster  as in a scenario: `replicas=3 clients=2 rings=4096` */
-  constructor(cluster: string, { sizes, timing }: Overrides = {}) {
+  constructor(cluster: string, { sizes, timing, serviceFailsEvery = 0 }: Overrides = {}) {
     const plan = makePlan(cluster);
     this.world = new World(
-      { ...plan, sizes: { ...plan.sizes, ...sizes }, timing: { ...plan.timing, ...timing } },
+      {
+        ...plan,
+        sizes: { ...plan.sizes, ...sizes },
+        timing: { ...plan.timing, ...timing },
+        serviceFailsEvery,
+      },
       new Rules(),
     );
   }
