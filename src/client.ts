@@ -12,7 +12,7 @@ import { groupsOf, messageId } from './hosting/service.js';
 import { type ClientSlot, takeSlot } from './hosting/slot.js';
 import { latencyOf, STATISTIC } from './hosting/statistics.js';
 import { TraceFile } from './hosting/trace.js';
-import { ARENA, ARENA_STATE } from './memory/arena.js';
+import { ARENA, ARENA_STATE, PROCESS } from './memory/arena.js';
 import { arenaPath, openArenaFile } from './memory/processes.js';
 import {
   type Call,
@@ -87,6 +87,7 @@ export class Client implements CallListener, AsyncDisposable {
   private readonly trace: TraceFile | undefined;
   private readonly latency: Histogram;
   private readonly answeredAt: number;
+  private readonly sessionAt: number;
   /** By call slot. */
   private readonly requests: (Request | undefined)[];
   private readonly offeredUs: Float64Array;
@@ -107,6 +108,8 @@ export class Client implements CallListener, AsyncDisposable {
     const { words } = commons.arena;
     const { callsMax } = commons.layout.sizes;
     const session = Atomics.add(words, ARENA.sessions, 1) + 1;
+    this.sessionAt = commons.map.process(slot.process) + PROCESS.session;
+    const crashed = Atomics.exchange(words, this.sessionAt, session);
     const edges = commons.edges(commons.memory(slot.process), NO_OBSERVER);
     this.client = new ProtocolClient(edges, slot.slot, session, this, nowUs());
     this.latency = latencyOf(words, commons.map, slot.process);
@@ -116,6 +119,7 @@ export class Client implements CallListener, AsyncDisposable {
     this.tickets = new Float64Array(callsMax);
     const { trace } = commons.config;
     if (trace !== undefined) this.trace = new TraceFile(trace, `client-${session}`);
+    if (crashed !== 0) this.trace?.add({ event: 'client-crash', client: `c${crashed}` });
   }
 
   /** A client of a cluster whose processes this one does not run (`memory: 'processes'`). */
@@ -419,6 +423,8 @@ export class Client implements CallListener, AsyncDisposable {
     if (this.state === 'closed') return;
     this.state = 'closed';
     this.trace?.close();
+    // Whoever takes the slot next, or judges the run, is told if the fate of a message was left open.
+    if (this.client.outstanding === 0) Atomics.store(this.commons.arena.words, this.sessionAt, 0);
     this.slot.release();
     this.onDrained?.();
     this.onClosed();

@@ -10,6 +10,18 @@ import { TramError } from './errors.js';
 import { Commons } from './hosting/commons.js';
 import type { HostReport } from './hosting/host.js';
 import {
+  askToEnd,
+  beginTrace,
+  discardTrace,
+  drain,
+  endTrace,
+  pause,
+  replicasDown,
+  starterLock,
+  untilLed,
+  wakeHosts,
+} from './hosting/oversight.js';
+import {
   type HostHandle,
   type HostStarter,
   processStarter,
@@ -17,9 +29,8 @@ import {
 } from './hosting/starters.js';
 import { type ClusterStatus, statusOf } from './hosting/status.js';
 import { type Delivered, Tail } from './hosting/tail.js';
-import { TraceFile } from './hosting/trace.js';
 import { ARENA, ARENA_STATE, HOST, HOST_STATE, PROCESS, withHostState } from './memory/arena.js';
-import { arenaPath, createArenaFile, removeArenaFile } from './memory/processes.js';
+import { type ArenaFile, arenaPath, createArenaFile, removeArenaFile } from './memory/processes.js';
 import { threadsArena } from './memory/threads.js';
 
 /** What the cluster tells its user in words; `console` will do, and so will pino. */
@@ -34,6 +45,13 @@ export interface StartOptions extends ClusterOptions {
   logger?: Logger;
   /** How long the start may take. */
   startTimeoutMs?: number;
+  /** Gives up the start, and leaves nothing behind. */
+  signal?: AbortSignal;
+  /**
+   * For processes: a directory in which each host has a file for what it prints. Such hosts outlive this
+   * process if they are told to (`detach`). By default they print where this process does.
+   */
+  logDirectory?: string;
 }
 
 export interface DeliveriesOptions {
@@ -53,6 +71,7 @@ const hostChannel = channel('tram:host');
 export class Cluster implements AsyncDisposable {
   private readonly clients = new Set<Client>();
   private readonly hosts: (HostHandle | undefined)[] = [];
+  private hasTrace = false;
   private isClosed = false;
 
   private constructor(
@@ -63,25 +82,39 @@ export class Cluster implements AsyncDisposable {
   ) {}
 
   static async start(options: StartOptions): Promise<Cluster> {
-    const { logger = SILENT, startTimeoutMs = START_TIMEOUT_MS, ...rest } = options;
+    const {
+      logger = SILENT,
+      startTimeoutMs = START_TIMEOUT_MS,
+      signal,
+      logDirectory,
+      ...rest
+    } = options;
     const config = resolveConfig(rest, randomInt(2 ** 31));
-    const cluster = Cluster.create(config, logger);
+    const cluster = Cluster.create(config, logger, logDirectory);
     try {
-      await cluster.begin(startTimeoutMs);
+      await cluster.begin(startTimeoutMs, signal);
       return cluster;
     } catch (error) {
       await cluster.destroy();
-      throw error;
+      if (cluster.hasTrace) discardTrace(config.trace!);
+      if (!signal?.aborted) throw error;
+      throw new TramError('TRAM_ABORTED', 'aborted while the cluster started', {
+        cause: signal.reason,
+      });
     }
   }
 
-  private static create(config: ClusterConfig, logger: Logger): Cluster {
+  private static create(
+    config: ClusterConfig,
+    logger: Logger,
+    logDirectory: string | undefined,
+  ): Cluster {
     const words = Commons.wordsOf(config);
     if (config.memory === 'processes') {
       const path = arenaPath(config.name ?? `${process.pid}-${randomInt(2 ** 31)}`);
       const arena = createArenaFile(path, words);
       const commons = Commons.create(config, arena);
-      return new Cluster(commons, processStarter(path), logger, () => {
+      return new Cluster(commons, processStarter(path, logDirectory), logger, () => {
         arena.close();
         removeArenaFile(path);
       });
@@ -94,14 +127,25 @@ export class Cluster implements AsyncDisposable {
     throw new TramError('TRAM_INVALID_CONFIG', `a cluster can't run on ${config.memory} memory`);
   }
 
-  private async begin(timeoutMs: number): Promise<void> {
-    const { config, map } = this.commons;
+  private async begin(timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
+    const { config, map, arena } = this.commons;
     const deadlineMs = Date.now() + timeoutMs;
-    if (config.trace !== undefined) traceGroups(config);
+    const lock =
+      'lockHost' in arena ? (arena as ArenaFile).lockHost(starterLock(this.commons), 0) : undefined;
+    if (config.trace !== undefined) {
+      beginTrace(config, config.trace);
+      this.hasTrace = true;
+    }
+    const giveUp = (): void => {
+      for (const host of this.hosts) void host?.kill();
+    };
+    signal?.addEventListener('abort', giveUp);
     const hosts = Array.from({ length: map.hosts }, (_, host) => host);
     await Promise.all(hosts.map((host) => this.startHost(host, false, deadlineMs)));
-    await this.leadersUntil(deadlineMs);
+    await untilLed(this.commons, deadlineMs, signal);
     Atomics.store(this.words, ARENA.state, ARENA_STATE.running);
+    signal?.removeEventListener('abort', giveUp);
+    lock?.release();
     this.logger.info(
       `cluster of ${config.sizes.groups} groups on ${map.hosts} ${config.memory} is up`,
     );
@@ -137,29 +181,9 @@ export class Cluster implements AsyncDisposable {
     const at = this.commons.map.host(host) + HOST.state;
     Atomics.store(this.words, at, withHostState(this.words[at]!, HOST_STATE.ended));
     if (this.isClosed) return;
-    this.wakeHosts();
+    wakeHosts(this.commons);
     this.logger.warn(`host ${host} has ended: ${why}`);
     hostChannel.publish({ what: 'ended', host, why });
-  }
-
-  private wakeHosts(): void {
-    const { map, arena } = this.commons;
-    for (let host = 0; host < map.hosts; host++) {
-      Atomics.store(this.words, map.host(host) + HOST.parked, 0);
-      arena.parking.wake(map.host(host) + HOST.parked);
-    }
-  }
-
-  private async leadersUntil(deadlineMs: number): Promise<void> {
-    for (;;) {
-      const missing = this.status().groups.filter((group) => group.leader === undefined);
-      if (missing.length === 0) return;
-      if (Date.now() > deadlineMs) {
-        const names = missing.map(({ group }) => `g${group}`).join(', ');
-        throw new TramError('TRAM_START_FAILED', `no leader was elected in ${names} in time`);
-      }
-      await pause(POLL_MS);
-    }
   }
 
   /** A client in this thread. Others connect from their own processes with `Client.connect`. */
@@ -228,8 +252,7 @@ export class Cluster implements AsyncDisposable {
   async close(): Promise<void> {
     if (this.isClosed) return;
     await Promise.all([...this.clients].map((client) => client.close()));
-    await this.settle();
-    await this.end(true);
+    await this.end(await drain(this.commons, DRAIN_MS));
   }
 
   /** End at once. Messages that were not answered may or may not have been delivered. */
@@ -239,27 +262,25 @@ export class Cluster implements AsyncDisposable {
     await this.end(false);
   }
 
-  /** Until all replicas that are up have delivered what their groups have. */
-  private async settle(): Promise<void> {
-    const deadlineMs = Date.now() + SETTLE_MS;
-    while (Date.now() < deadlineMs) {
-      const isSettled = this.status().groups.every(({ replicas }) => {
-        const delivered = replicas.filter(({ state }) => state === 'up').map((r) => r.delivered);
-        return delivered.every((count) => count === delivered[0]);
-      });
-      if (isSettled) return;
-      await pause(POLL_MS);
-    }
-  }
-
   private async end(isQuiescent: boolean): Promise<void> {
     this.isClosed = true;
-    Atomics.store(this.words, ARENA.state, ARENA_STATE.closing);
-    this.wakeHosts();
+    const down = replicasDown(this.commons);
+    askToEnd(this.commons);
     await Promise.all(this.hosts.map((host) => host?.end(END_MS)));
-    const { trace } = this.commons.config;
-    if (trace !== undefined) traceEnd(trace, isQuiescent);
+    if (this.hasTrace) endTrace(this.commons, down, isQuiescent);
     this.removeMemory();
+  }
+
+  /**
+   * Leave the cluster running and let go of it: this process may end, others connect by its name. For
+   * processes that were started with a `logDirectory`.
+   */
+  async detach(): Promise<void> {
+    this.requireOpen();
+    await Promise.all([...this.clients].map((client) => client.close()));
+    this.isClosed = true;
+    for (const host of this.hosts) host?.detach();
+    this.commons.arena.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -267,7 +288,7 @@ export class Cluster implements AsyncDisposable {
   }
 }
 
-const SETTLE_MS = 5000;
+const DRAIN_MS = 5000;
 const END_MS = 2000;
 
 /** Count up the requests that a replica lead, and wake its host. */
@@ -300,24 +321,4 @@ export async function* follow(
       await pause(POLL_MS);
     }
   }
-}
-
-function traceGroups({ sizes, parents, trace }: ClusterConfig): void {
-  const groups: Record<string, string[]> = {};
-  for (let group = 0; group < sizes.groups; group++) {
-    groups[group] = Array.from({ length: sizes.replicas }, (_, member) => `${group}/${member}`);
-  }
-  const file = new TraceFile(trace!, 'groups');
-  file.add({ event: 'groups', groups, parents });
-  file.close();
-}
-
-function traceEnd(directory: string, quiescent: boolean): void {
-  const file = new TraceFile(directory, 'end');
-  file.add({ event: 'end', quiescent });
-  file.close();
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,7 +1,10 @@
 /**
- * The process of a host: `node host-process.js ARENA HOST [--fresh]`, started by `Cluster.start` for
- * `memory: 'processes'` and by `tram up` and `tram restart`.
+ * The process of a host: `node host-process.js ARENA HOST [--fresh] [--log]`, started by `Cluster.start` for
+ * `memory: 'processes'` and by `tram up` and `tram restart`. With `--log` it tells in words what happens.
+ *
+ * Whoever started it may end before it does.
  */
+import { TramError } from '../errors.js';
 import {
   ARENA,
   ARENA_STATE,
@@ -13,31 +16,73 @@ import {
 import { type ArenaFile, openArenaFile } from '../memory/processes.js';
 import type { Agent } from '../runtime/duty.js';
 import { Commons } from './commons.js';
-import { Host } from './host.js';
+import { Host, type HostReport } from './host.js';
 import { pacingOf } from './pacing.js';
+import type { HostFailure } from './starters.js';
 
-const [path, hostText, freshness] = process.argv.slice(2);
+const [path, hostText, ...flags] = process.argv.slice(2);
 const host = Number(hostText);
-const arena = openArenaFile(path!);
-const commons = Commons.attach(arena);
+const log = flags.includes('--log')
+  ? (text: string): void => console.error(`${new Date().toISOString()} host ${host}: ${text}`)
+  : (): void => undefined;
 
-// A predecessor that is merely paused must not wake up beside us; the lock ends with the process.
-arena.lockHost(host, Atomics.load(arena.words, commons.map.host(host) + HOST.pid));
-
-const running = await Host.start(commons, {
-  host,
-  resumes: freshness !== '--fresh',
-  pacing: pacingOf(commons.config),
-  report: (report) => process.send?.(report),
-  watch: watchOthers(arena, commons, host),
-});
-process.on('SIGTERM', () => running.stop());
 // Whoever started a cluster and dies leaves it running: it can be attached to, and taken down.
 process.on('disconnect', () => undefined);
-await running.run();
-if (Atomics.load(arena.words, ARENA.state) === ARENA_STATE.closing) process.disconnect?.();
-arena.close();
-process.exit(0);
+
+try {
+  await live(openArenaFile(path!));
+  process.exit(0);
+} catch (error) {
+  fail(error);
+}
+
+async function live(arena: ArenaFile): Promise<void> {
+  const commons = Commons.attach(arena);
+  // A predecessor that is merely paused must not wake up beside us; the lock ends with the process.
+  arena.lockHost(host, Atomics.load(arena.words, commons.map.host(host) + HOST.pid));
+  const names = commons.map.processesOf(host).map((replica) => commons.nameOf(replica));
+  log(
+    `process ${process.pid} starts ${names.join(', ')}${flags.includes('--fresh') ? ' afresh' : ''}`,
+  );
+  const running = await Host.start(commons, {
+    host,
+    resumes: !flags.includes('--fresh'),
+    pacing: pacingOf(commons.config),
+    report: tell,
+    watch: watchOthers(arena, commons, host),
+  });
+  process.on('SIGTERM', () => running.stop());
+  await running.run();
+  const isClosing = Atomics.load(arena.words, ARENA.state) === ARENA_STATE.closing;
+  log(isClosing ? 'ends with its cluster' : 'ends: it was asked to by SIGTERM');
+  arena.close();
+}
+
+function tell(report: HostReport): void {
+  if (report.what === 'ready') log('runs');
+  else {
+    const name = `g${report.group}/${report.member}`;
+    if (report.what === 'leader') log(`${name} leads its group under ballot ${report.ballot}`);
+    else log(`the service threw at ${name}: ${report.error}`);
+  }
+  send(report);
+}
+
+/** To whoever started this process, if it is still there. */
+function send(report: HostReport | HostFailure, then: () => void = () => undefined): void {
+  if (process.connected) process.send!(report, then);
+  else then();
+}
+
+function fail(error: unknown): void {
+  console.error(error);
+  // Anything else is a bug; its stack is on stderr.
+  if (!(error instanceof TramError)) process.exit(1);
+  const { code, message, hint } = error;
+  send({ what: 'failed', code, message, ...(hint !== undefined && { hint }) }, () =>
+    process.exit(1),
+  );
+}
 
 /** A lock that is gone tells at once that its process is. */
 function watchOthers(file: ArenaFile, { map }: Commons, self: number): Agent {

@@ -1,8 +1,10 @@
 /** Starting hosts and ending them: as worker threads, or as processes. */
-import { fork } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { TramError } from '../errors.js';
+import { type ErrorCode, TramError } from '../errors.js';
 import type { HostReport } from './host.js';
 import type { HostThreadData } from './host-thread.js';
 
@@ -18,6 +20,16 @@ export interface HostHandle {
   kill(): Promise<void>;
   /** Let it end by itself, then by force. */
   end(timeoutMs: number): Promise<void>;
+  /** Let it go on when this process ends. Does nothing for threads, which can't. */
+  detach(): void;
+}
+
+/** Why a host did not start: what its process tells, instead of being ready. */
+export interface HostFailure {
+  readonly what: 'failed';
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly hint?: string;
 }
 
 export interface HostStarter {
@@ -29,7 +41,8 @@ export function threadStarter(buffer: SharedArrayBuffer): HostStarter {
     start: (host, resumes, events) => {
       const data: HostThreadData = { buffer, host, resumes };
       const worker = new Worker(new URL('./host-thread.js', import.meta.url), { workerData: data });
-      const handle = new Started(host, events, () => worker.terminate().then(() => undefined));
+      const terminate = (): Promise<void> => worker.terminate().then(() => undefined);
+      const handle = new Started(host, events, terminate, () => undefined);
       worker.on('message', (report: HostReport) => handle.onReport(report));
       worker.on('error', (error) => handle.onExit(describe(error)));
       worker.on('exit', (code) => handle.onExit(`exit code ${code}`));
@@ -38,28 +51,82 @@ export function threadStarter(buffer: SharedArrayBuffer): HostStarter {
   };
 }
 
-export function processStarter(path: string): HostStarter {
+/**
+ * @param path  of the arena
+ * @param logDirectory  where each host has a file for what it prints; such a host can be detached. Without
+ *   it hosts print where this process does.
+ */
+export function processStarter(path: string, logDirectory?: string): HostStarter {
+  const script = fileURLToPath(new URL('./host-process.js', import.meta.url));
   return {
     start: (host, resumes, events) => {
-      const script = fileURLToPath(new URL('./host-process.js', import.meta.url));
       const args = [path, String(host), ...(resumes ? [] : ['--fresh'])];
-      const child = fork(script, args, { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] });
-      let complaint = '';
-      child.stderr!.setEncoding('utf8').on('data', (text: string) => {
-        complaint = (complaint + text).slice(-COMPLAINT_CHARACTERS_MAX);
-        process.stderr.write(text);
-      });
-      const handle = new Started(host, events, async () => {
-        child.kill('SIGKILL');
-      });
-      child.on('message', (report: HostReport) => handle.onReport(report));
-      child.on('error', (error) => handle.onExit(describe(error)));
-      child.on('exit', (code, signal) =>
-        handle.onExit(signal ?? `exit code ${code}${complaint && `: ${complaint}`}`),
+      const { child, complaint } =
+        logDirectory === undefined
+          ? forkAttached(script, args)
+          : forkLogged(script, args, logFile(logDirectory, host));
+      const handle = new Started(
+        host,
+        events,
+        async () => {
+          child.kill('SIGKILL');
+        },
+        () => {
+          if (child.connected) child.disconnect();
+          child.unref();
+        },
       );
+      child.on('message', (report: HostReport | HostFailure) => {
+        if (report.what === 'failed') handle.onFailure(report);
+        else handle.onReport(report);
+      });
+      child.on('error', (error) => handle.onExit(describe(error)));
+      child.on('exit', (code, signal) => {
+        const last = complaint();
+        handle.onExit(signal ?? `exit code ${code}${last && `: ${last}`}`);
+      });
       return handle;
     },
   };
+}
+
+/** Where the host writes what it prints. */
+export function logFile(directory: string, host: number): string {
+  return join(directory, `host-${host}.log`);
+}
+
+interface Forked {
+  readonly child: ChildProcess;
+  /** The end of what it wrote to stderr. */
+  readonly complaint: () => string;
+}
+
+function forkAttached(script: string, args: readonly string[]): Forked {
+  const child = fork(script, args, { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] });
+  let complaint = '';
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+    complaint = (complaint + text).slice(-COMPLAINT_CHARACTERS_MAX);
+    process.stderr.write(text);
+  });
+  return { child, complaint: () => complaint };
+}
+
+/** In a session of its own, so that an interrupt of this process's terminal does not reach it. */
+function forkLogged(script: string, args: readonly string[], log: string): Forked {
+  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
+  const descriptor = openSync(log, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600);
+  try {
+    const { size } = fstatSync(descriptor);
+    const child = fork(script, [...args, '--log'], {
+      detached: true,
+      stdio: ['ignore', descriptor, descriptor, 'ipc'],
+    });
+    const complaint = (): string =>
+      readFileSync(log).subarray(size).toString('utf8').slice(-COMPLAINT_CHARACTERS_MAX);
+    return { child, complaint };
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 const COMPLAINT_CHARACTERS_MAX = 4000;
@@ -67,12 +134,14 @@ const COMPLAINT_CHARACTERS_MAX = 4000;
 class Started implements HostHandle {
   private isReady = false;
   private exit: string | undefined;
+  private failure: HostFailure | undefined;
   private waiting: (() => void)[] = [];
 
   constructor(
     private readonly host: number,
     private readonly events: HostEvents,
     private readonly terminate: () => Promise<void>,
+    readonly detach: () => void,
   ) {}
 
   onReport(report: HostReport): void {
@@ -81,6 +150,11 @@ class Started implements HostHandle {
       this.changed();
     }
     this.events.onReport(report);
+  }
+
+  onFailure(failure: HostFailure): void {
+    this.failure = failure;
+    this.changed();
   }
 
   /** The first reason is the real one. */
@@ -107,6 +181,10 @@ class Started implements HostHandle {
 
   async ready(deadlineMs: number): Promise<void> {
     while (!this.isReady) {
+      if (this.failure !== undefined) {
+        const { code, message, hint } = this.failure;
+        throw new TramError(code, message, { hint });
+      }
       if (this.exit !== undefined) {
         throw new TramError(
           'TRAM_START_FAILED',

@@ -1,5 +1,14 @@
 /** What a cluster looks like from outside, read from its memory while it runs. */
-import { ARENA, ARENA_STATE, HOST, HOST_STATE, hostStateOf, PROCESS } from '../memory/arena.js';
+import {
+  ARENA,
+  ARENA_STATE,
+  type Arena,
+  HOST,
+  HOST_STATE,
+  hostStateOf,
+  PROCESS,
+} from '../memory/arena.js';
+import type { ArenaFile } from '../memory/processes.js';
 import { describeBallot, NO_BALLOT } from '../protocol/ballot.js';
 import { Peer, ROW_RECORD_WORDS } from '../protocol/rows.js';
 import { Histogram } from '../runtime/histogram.js';
@@ -40,6 +49,7 @@ export interface ClusterStatus {
   readonly memory: string;
   readonly groups: readonly GroupStatus[];
   readonly hosts: readonly { host: number; pid: number; state: 'up' | 'starting' | 'down' }[];
+  readonly clients: { readonly connected: number; readonly most: number };
   /** Of all clients since the start: messages answered, and how long that took. */
   readonly answered: number;
   readonly latencyNsP50: number;
@@ -65,6 +75,7 @@ export function statusOf(commons: Commons): ClusterStatus {
       pid: words[map.host(host) + HOST.pid]!,
       state: hostState(commons, host),
     })),
+    clients: { connected: connectedClients(commons), most: config.sizes.clients },
     answered: latency.count,
     latencyNsP50: latency.count > 0 ? latency.percentile(50) : 0,
     latencyNsP99: latency.count > 0 ? latency.percentile(99) : 0,
@@ -90,7 +101,8 @@ function groupStatus(commons: Commons, group: number, parent: number): GroupStat
     const row = readRow(commons, process);
     const status = replicaStatus(commons, process, group, member, row);
     replicas.push(status);
-    if (status.state === 'up' && row !== undefined && row.ledBallot > ledBallot) {
+    const isMember = status.state === 'up' && status.role !== 'recovering';
+    if (isMember && row !== undefined && row.ledBallot > ledBallot) {
       ledBallot = row.ledBallot;
       leader = member;
     }
@@ -110,14 +122,17 @@ function replicaStatus(
   const { map } = commons;
   const statistics = map.statisticsOf(process);
   const host = map.hostOf(process);
+  const incarnation = words[map.process(process) + PROCESS.incarnation]!;
+  // What an earlier life has left behind says nothing of this one.
+  const isNormal = row?.incarnation === incarnation && row.normal;
   return {
     name: commons.nameOf(process),
     group,
     member,
     host,
     state: hostState(commons, host),
-    role: ROLES[words[statistics + STATISTIC.role]!]!,
-    incarnation: words[map.process(process) + PROCESS.incarnation]!,
+    role: isNormal ? ROLES[words[statistics + STATISTIC.role]!]! : 'recovering',
+    incarnation,
     promised:
       row === undefined || row.promised === NO_BALLOT ? undefined : describeBallot(row.promised),
     delivered: row?.delivered ?? 0,
@@ -126,11 +141,23 @@ function replicaStatus(
   };
 }
 
+function connectedClients({ arena, map, layout }: Commons): number {
+  let connected = 0;
+  for (let slot = 0; slot < layout.sizes.clients; slot++) {
+    const owner = arena.words[map.process(layout.clientProcess(slot)) + PROCESS.owner]!;
+    if (isLocked(arena, map.hosts + slot) ?? owner !== 0) connected++;
+  }
+  return connected;
+}
+
+/** `undefined` if this memory has no locks. */
+function isLocked(arena: Arena, host: number): boolean | undefined {
+  return 'isHostLocked' in arena ? (arena as ArenaFile).isHostLocked(host) : undefined;
+}
+
 function hostState({ arena, map }: Commons, host: number): 'up' | 'starting' | 'down' {
-  const isLocked =
-    'isHostLocked' in arena ? (arena as { isHostLocked(host: number): boolean }) : undefined;
   const state = hostStateOf(arena.words[map.host(host) + HOST.state]!);
-  if (isLocked?.isHostLocked(host) === false) return 'down';
+  if (isLocked(arena, host) === false) return 'down';
   if (state === HOST_STATE.running) return 'up';
   return state === HOST_STATE.starting ? 'starting' : 'down';
 }

@@ -2,11 +2,21 @@
  * Histories as JSON Lines, for `tram check`: a directory with one file for each replica and client, so
  * that nobody waits for anybody. Lines are written in batches and whole.
  */
-import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  fstatSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import type { TraceEvent } from '../check/events.js';
 
 const BATCH_CHARACTERS = 1 << 16;
+/** Longer than any line. */
+const LINE_BYTES = 1 << 14;
 
 export class TraceFile {
   private readonly descriptor: number;
@@ -14,7 +24,8 @@ export class TraceFile {
 
   constructor(directory: string, name: string) {
     mkdirSync(directory, { recursive: true });
-    this.descriptor = openSync(join(directory, `${name}.jsonl`), 'a', 0o600);
+    this.descriptor = openSync(join(directory, `${name}.jsonl`), 'a+', 0o600);
+    cutUnfinishedLine(this.descriptor);
   }
 
   add(event: TraceEvent): void {
@@ -32,4 +43,13 @@ export class TraceFile {
     this.flush();
     closeSync(this.descriptor);
   }
+}
+
+/** An earlier life may have been ended in the middle of a line. */
+function cutUnfinishedLine(descriptor: number): void {
+  const { size } = fstatSync(descriptor);
+  const start = Math.max(0, size - LINE_BYTES);
+  const last = Buffer.alloc(size - start);
+  readSync(descriptor, last, 0, last.length, start);
+  ftruncateSync(descriptor, start + last.lastIndexOf('\n') + 1);
 }

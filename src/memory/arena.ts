@@ -86,6 +86,8 @@ export const PROCESS = {
   owner: 2,
   /** Counts the requests that this replica lead. */
   standRequests: 3,
+  /** A client slot: the session of a client that uses it, or that ended with messages unanswered; else 0. */
+  session: 4,
   words: 16,
 } as const;
 
