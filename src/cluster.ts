@@ -114,10 +114,8 @@ export class Cluster implements AsyncDisposable {
       const path = arenaPath(config.name ?? `${process.pid}-${randomInt(2 ** 31)}`);
       const arena = createArenaFile(path, words);
       const commons = Commons.create(config, arena);
-      return new Cluster(commons, processStarter(path, logDirectory), logger, () => {
-        arena.close();
-        removeArenaFile(path);
-      });
+      const starter = processStarter(path, logDirectory);
+      return new Cluster(commons, starter, logger, () => removeArenaFile(path));
     }
     if (config.memory === 'threads') {
       const buffer = new SharedArrayBuffer(words * 4);
@@ -265,10 +263,12 @@ export class Cluster implements AsyncDisposable {
   private async end(isQuiescent: boolean): Promise<void> {
     this.isClosed = true;
     const down = replicasDown(this.commons);
-    askToEnd(this.commons);
+    // Otherwise somebody takes it down from outside, and perhaps has started the next of that name.
+    const isOurs = askToEnd(this.commons);
     await Promise.all(this.hosts.map((host) => host?.end(END_MS)));
-    if (this.hasTrace) endTrace(this.commons, down, isQuiescent);
-    this.removeMemory();
+    if (isOurs && this.hasTrace) endTrace(this.commons, down, isQuiescent);
+    if (isOurs) this.removeMemory();
+    this.commons.arena.close();
   }
 
   /**

@@ -1,23 +1,27 @@
-/** `tram check FILE`: reads a recorded history and prints the judge's verdict. */
+/** `tram check`: reads a recorded history, a file or a directory, and prints the judge's verdict. */
 
 import type { Command } from 'commander';
+import type { History } from '../check/history.js';
 import type { Verdict } from '../check/judge.js';
 import { count, paint } from './colors.js';
 import { ExitCode } from './exit-codes.js';
+import type { TraceSource } from './trace-source.js';
 
 const HELP = `
-The history is JSON Lines, as written by a traced run; docs/check.md describes the events.
+The history is JSON Lines, as written by a traced run; docs/check.md describes the events. A directory is
+one that "tram up --trace" or the option "trace" of a cluster has made, with a file for each replica and client.
 Safety is judged on any history. Validity and agreement need one that was drained (its last line
 says "quiescent": true), and FIFO needs to know where messages enter the tree; otherwise these are
 reported as unknown, which is neither good nor bad.
 
 Examples:
   $ tram check trace.jsonl
+  $ tram check history/
   $ tram check trace.jsonl --json | jq '.properties[] | select(.outcome == "violated")'
 
 Exit codes:
   0  no property is violated (some may be unknown: the output says which)
-  2  the file is missing or malformed
+  2  the history is missing or malformed
   3  a property is violated
 `;
 
@@ -30,7 +34,7 @@ export function registerCheck(program: Command): void {
       'Judges a recorded history: validity, uniform agreement, integrity, prefix and acyclic order, ' +
         'partial genuineness, and FIFO per client and entry group. A violation comes with a witness.',
     )
-    .argument('<file>', 'history as JSON Lines; "-" reads stdin')
+    .argument('<history>', 'a file of JSON Lines, or a directory of such; "-" reads stdin')
     .option('--json', 'print the verdict as one JSON object')
     .addHelpText('after', HELP)
     .action(async (file: string, options: { json?: boolean }) => {
@@ -38,33 +42,42 @@ export function registerCheck(program: Command): void {
     });
 }
 
-async function check(file: string, json: boolean): Promise<number> {
-  const { readTrace } = await import('../check/trace.js');
+async function check(path: string, json: boolean): Promise<number> {
   const { MalformedTraceError } = await import('../check/events.js');
   const { judge } = await import('../check/judge.js');
-  const name = file === '-' ? 'stdin' : file;
+  const source = await open(path);
   try {
-    const verdict = judge(await readTrace(await open(file)));
+    const verdict = judge(await read(source));
     process.stdout.write(json ? `${JSON.stringify(verdict, null, 2)}\n` : formatVerdict(verdict));
     return verdict.outcome === 'violated' ? ExitCode.verificationFailed : ExitCode.fine;
   } catch (error) {
     if (error instanceof MalformedTraceError) {
-      process.stderr.write(`tram check: ${name}, ${error.message}\n`);
+      const { name, line } = source.place(error.line);
+      process.stderr.write(`tram check: ${name}, line ${line}: ${error.reason}\n`);
       if (error.text !== undefined) process.stderr.write(`  ${shorten(error.text)}\n`);
       return ExitCode.usage;
     }
     if (isSystemError(error)) {
-      process.stderr.write(`tram check: can't read ${name}: ${error.message}\n`);
+      process.stderr.write(`tram check: can't read ${path}: ${error.message}\n`);
       return ExitCode.usage;
     }
     throw error;
   }
 }
 
-async function open(file: string): Promise<AsyncIterable<string>> {
-  if (file === '-') return process.stdin.setEncoding('utf8');
-  const { createReadStream } = await import('node:fs');
-  return createReadStream(file, { encoding: 'utf8', highWaterMark: 1 << 18 });
+async function read(source: TraceSource): Promise<History> {
+  const { readTrace } = await import('../check/trace.js');
+  const history = await readTrace(source.chunks);
+  for (const name of source.unfinished) {
+    process.stderr.write(`tram check: ${name} breaks off in its last line, which is left out\n`);
+  }
+  return history;
+}
+
+async function open(path: string): Promise<TraceSource> {
+  const { isDirectory, openDirectory, openFile, openStdin } = await import('./trace-source.js');
+  if (path === '-') return openStdin();
+  return (await isDirectory(path)) ? openDirectory(path) : openFile(path);
 }
 
 /** The table that people read. Shared with the other commands that judge a run. */

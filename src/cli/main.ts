@@ -7,10 +7,19 @@
  */
 
 import { Command, CommanderError } from 'commander';
+import { ERRORS, TramError } from '../errors.js';
 import { registerCheck } from './check.js';
 import { registerDemo } from './demo.js';
-import { ExitCode } from './exit-codes.js';
+import { registerDown } from './down.js';
+import { ExitCode, exitCodeOf } from './exit-codes.js';
+import { registerKill } from './kill.js';
+import { registerLead } from './lead.js';
+import { registerRestart } from './restart.js';
+import { registerSend } from './send.js';
 import { registerSim } from './sim.js';
+import { registerStatus } from './status.js';
+import { registerTail } from './tail.js';
+import { registerUp } from './up.js';
 
 const INTRODUCTION =
   'TRAM orders messages that are addressed to any set of replica groups, so that no two processes ' +
@@ -21,6 +30,14 @@ const EPILOGUE = `
 Examples:
   See it work, and survive the crash of a leader:
     $ tram demo
+
+  Run a cluster of processes, use it, kill one, and end it:
+    $ tram up
+    $ tram send --to 1,4 --text hello
+    $ tram status
+    $ tram kill g1/0 && tram send --to 1,4 --text "still here"
+    $ tram restart g1/0
+    $ tram down
 
   Look for errors with random faults, on all cores:
     $ tram sim --seeds 2000
@@ -42,6 +59,7 @@ Exit codes:
   1    failure
   2    wrong usage, or an input that can't be read
   3    verification failed: a property is violated
+  4    timeout
   130  interrupted
 `;
 
@@ -54,6 +72,14 @@ function createProgram(): Command {
     .showHelpAfterError('(run with --help for usage)')
     .exitOverride();
   registerDemo(program);
+  registerUp(program);
+  registerStatus(program);
+  registerSend(program);
+  registerTail(program);
+  registerDown(program);
+  registerKill(program);
+  registerRestart(program);
+  registerLead(program);
   registerSim(program);
   registerCheck(program);
   return program;
@@ -74,12 +100,20 @@ async function main(argv: readonly string[]): Promise<void> {
       process.exitCode = error.exitCode === 0 ? ExitCode.fine : ExitCode.usage;
       return;
     }
-    process.stderr.write(`tram: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(describe(error));
     if (process.env['TRAM_DEBUG'] && error instanceof Error) {
       process.stderr.write(`${error.stack}\n`);
     }
-    process.exitCode = ExitCode.failure;
+    process.exitCode = exitCodeOf(error);
   }
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof TramError)) {
+    return `tram: ${error instanceof Error ? error.message : String(error)}\n`;
+  }
+  const { code, message, hint } = error;
+  return `tram: ${message}\n  ${hint ?? ERRORS[code].whatToDo}\n`;
 }
 
 // A reader that has seen enough (`tram check FILE | head`) is not a failure of ours.

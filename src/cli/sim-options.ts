@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { Overlay, OverlayError, parseTree, SHAPES } from '../protocol/overlay.js';
 import { HOLES } from '../sim/holes.js';
 import { FAULTS, type Fault, type Options } from '../sim/plan.js';
+import { integer } from './number-option.js';
 
 /** As Commander hands them over: parsed one by one, not yet compared with each other. */
 export interface SimFlags {
@@ -83,14 +84,6 @@ export function addOptions(command: Command): Command {
         'jobs',
       ]),
     );
-}
-
-function integer(least: number, most: number): (text: string) => number {
-  return (text) => {
-    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= least && value <= most) return value;
-    throw new InvalidArgumentError(`Expected an integer from ${least} to ${most}.`);
-  };
 }
 
 function oneOf(values: readonly number[]): (text: string) => number {

@@ -28,10 +28,12 @@ export function wakeHosts({ map, arena }: Commons): void {
   }
 }
 
-/** Tell all hosts to end. */
-export function askToEnd(commons: Commons): void {
-  Atomics.store(commons.arena.words, ARENA.state, ARENA_STATE.closing);
+/** Tell all hosts to end. True if nobody has before: whoever was the first also clears up. */
+export function askToEnd(commons: Commons): boolean {
+  const { words } = commons.arena;
+  const before = Atomics.exchange(words, ARENA.state, ARENA_STATE.closing);
   wakeHosts(commons);
+  return before !== ARENA_STATE.closing;
 }
 
 /** Wait until every group has a leader. @throws TRAM_START_FAILED */

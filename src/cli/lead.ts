@@ -1,0 +1,95 @@
+/** `tram lead`: a replica is asked to take over the leadership of its group. */
+import type { Command } from 'commander';
+import { TramError } from '../errors.js';
+import type { Attached } from './attached.js';
+import { commandFor, nameOption } from './cluster-name.js';
+import { ExitCode } from './exit-codes.js';
+import { milliseconds } from './number-option.js';
+import { parseReplica } from './replica-name.js';
+
+interface LeadFlags {
+  readonly name: string;
+  readonly timeoutMs: number;
+  readonly json?: boolean;
+}
+
+const DEFAULT_TIMEOUT_MS = 5000;
+/** A candidate may lose against another one: then it is asked again. */
+const ASK_AGAIN_MS = 500;
+const LOOK_MS = 1;
+
+const HELP = `
+Nothing is lost: the new leader adopts what the old one has decided. Clients notice a pause of a few milliseconds.
+Use it before you stop a host, to move its leaderships away first.
+
+Examples:
+  $ tram lead g2/1
+  $ for g in 0 1 2 3; do tram lead g$g/1; done
+
+Exit codes:
+  0  it leads
+  1  there is no such cluster, or the replica is down
+  2  there is no such replica
+  4  it did not lead in time; the message says who does
+`;
+
+export function registerLead(program: Command): void {
+  program
+    .command('lead')
+    .helpGroup('Make things go wrong:')
+    .summary('let a replica take over the leadership of its group')
+    .description('Asks a replica to lead its group, and waits until it does.')
+    .argument('<replica>', 'group/member, as in g2/1')
+    .addOption(nameOption())
+    .option('--timeout-ms <ms>', 'how long to wait', milliseconds, DEFAULT_TIMEOUT_MS)
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', HELP)
+    .action(async (replica: string, flags: LeadFlags) => {
+      const { withCluster } = await import('./attached.js');
+      process.exitCode = await withCluster(flags.name, (cluster) => lead(cluster, replica, flags));
+    });
+}
+
+async function lead(cluster: Attached, text: string, flags: LeadFlags): Promise<number> {
+  const { requestLead } = await import('../cluster.js');
+  const { pause } = await import('../hosting/oversight.js');
+  const { statusOf } = await import('../hosting/status.js');
+  const { commons, name } = cluster;
+  const { group, member } = parseReplica(text, commons);
+  const replica = `g${group}/${member}`;
+  const startedMs = performance.now();
+  let askedMs = Number.NEGATIVE_INFINITY;
+  for (;;) {
+    const { leader, ballot, replicas } = statusOf(commons).groups[group]!;
+    const tookMs = performance.now() - startedMs;
+    if (leader === member) {
+      tell(replica, ballot!, tookMs, flags);
+      return ExitCode.fine;
+    }
+    if (replicas[member]!.state === 'down') {
+      throw new TramError('TRAM_UNAVAILABLE', `${replica} is down and can't lead`, {
+        hint: `Start it with \`${commandFor(name, `restart ${replica}`)}\`.`,
+      });
+    }
+    if (tookMs > flags.timeoutMs) {
+      const instead = leader === undefined ? 'nobody does' : `g${group}/${leader} does`;
+      throw new TramError(
+        'TRAM_TIMEOUT',
+        `${replica} does not lead its group after ${flags.timeoutMs} ms: ${instead}`,
+        { hint: `It needs a majority of its group: see \`${commandFor(name, 'status')}\`.` },
+      );
+    }
+    if (tookMs - askedMs > ASK_AGAIN_MS) {
+      askedMs = tookMs;
+      requestLead(commons, group, member);
+    }
+    await pause(LOOK_MS);
+  }
+}
+
+function tell(replica: string, ballot: string, tookMs: number, { json }: LeadFlags): void {
+  const text = json
+    ? JSON.stringify({ leader: replica, ballot, tookMs: Math.round(tookMs) })
+    : `${replica} leads its group under ballot ${ballot}`;
+  process.stdout.write(`${text}\n`);
+}

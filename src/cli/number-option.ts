@@ -1,0 +1,20 @@
+/** Numbers among the options of a command. */
+import { InvalidArgumentError } from 'commander';
+
+export function integer(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`Expected an integer from ${least} to ${most}.`);
+  };
+}
+
+/** Which values are allowed is for somebody else to say. */
+export function anyNumber(text: string): number {
+  const value = text.trim() === '' ? Number.NaN : Number(text);
+  if (!Number.isNaN(value)) return value;
+  throw new InvalidArgumentError('Expected a number.');
+}
+
+/** The longest that a timer can wait. */
+export const milliseconds: (text: string) => number = integer(1, 2 ** 31 - 1);

@@ -1,0 +1,24 @@
+/** Payloads and replies for the eye: text if they are, else hexadecimal. */
+
+/** All but what moves the cursor or can't be seen; line breaks and tabs are written as escapes. */
+const UNPRINTABLE = /[^\P{C}\n\r\t]/u;
+
+export type Readable = { readonly text: string } | { readonly hex: string };
+
+export function readable(bytes: Uint8Array): Readable {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    if (!UNPRINTABLE.test(text)) return { text };
+  } catch {
+    // Not UTF-8.
+  }
+  return { hex: Buffer.from(bytes).toString('hex') };
+}
+
+/** In one line. */
+export function readableLine(bytes: Uint8Array): string {
+  if (bytes.length === 0) return '(empty)';
+  const content = readable(bytes);
+  if ('hex' in content) return `0x${content.hex}`;
+  return content.text.replace(/[\n\r\t]/g, (character) => JSON.stringify(character).slice(1, -1));
+}

@@ -1,0 +1,194 @@
+/** `tram send`: multicasts messages as a client, and prints what the groups reply. */
+import { type Command, Option } from 'commander';
+import type { Client } from '../client.js';
+import { TramError } from '../errors.js';
+import { commandFor, nameOption } from './cluster-name.js';
+import { count as counted, paint } from './colors.js';
+import { ExitCode } from './exit-codes.js';
+import { groupList } from './group-list.js';
+import { catchInterruption } from './interruption.js';
+import { integer, milliseconds } from './number-option.js';
+import { readable, readableLine } from './readable.js';
+
+interface SendFlags {
+  readonly name: string;
+  readonly to: number[];
+  readonly text?: string;
+  readonly file?: string;
+  readonly count: number;
+  readonly timeoutMs: number;
+  readonly json?: boolean;
+}
+
+interface Answer {
+  /** From 1 on. */
+  readonly number: number;
+  readonly latencyUs: number;
+  readonly replies: ReadonlyMap<number, Uint8Array>;
+}
+
+const DEFAULT_TIMEOUT_MS = 5000;
+/** How many messages are under way at one time. */
+const WINDOW = 32;
+
+const HELP = `
+The payload is --text, or the contents of --file, or else what is on stdin. A reply is printed as text if it is
+UTF-8 without control characters, and in hexadecimal otherwise. A message that was sent and not answered in time may
+still be delivered: see docs/errors.md on TRAM_OUTCOME_UNKNOWN.
+
+Examples:
+  $ tram send --to 1,4 --text "hello"
+  $ tram send --to 0 --file order.json
+  $ date | tram send --to 0,1,2,3
+
+  A little load, and only the summary:
+    $ tram send --to 1,4 --text x --count 10000 > /dev/null
+
+Exit codes:
+  0    all groups have replied
+  1    there is no such cluster, or the service has failed
+  2    there is no such group, the payload is too large, or the file can't be read
+  4    not all groups have replied in time
+  130  interrupted
+`;
+
+export function registerSend(program: Command): void {
+  program
+    .command('send')
+    .helpGroup('Run a cluster:')
+    .summary('multicast a message and print the replies')
+    .description(
+      'Connects to a cluster, multicasts a message to some groups, and prints their replies.',
+    )
+    .addOption(nameOption())
+    .requiredOption('--to <groups>', 'destinations, separated by commas: 1,4', groupList)
+    .addOption(new Option('--text <text>', 'the payload').conflicts('file'))
+    .option('--file <file>', 'the payload is in this file')
+    .option('--count <n>', 'how often to send it', integer(1, 1e9), 1)
+    .option(
+      '--timeout-ms <ms>',
+      'how long to wait for the replies',
+      milliseconds,
+      DEFAULT_TIMEOUT_MS,
+    )
+    .option('--json', 'print one JSON object a message')
+    .addHelpText('after', HELP)
+    .action(async (flags: SendFlags) => {
+      process.exitCode = await send(flags);
+    });
+}
+
+async function send(flags: SendFlags): Promise<number> {
+  const { Client } = await import('../client.js');
+  const payload = await payloadOf(flags);
+  const interruption = catchInterruption();
+  const client = await Client.connect(flags.name);
+  try {
+    await sendAll(client, payload, flags, interruption.signal);
+    await client.close();
+    return ExitCode.fine;
+  } catch (error) {
+    client.destroy();
+    if (interruption.signal.aborted) return ExitCode.interrupted;
+    throw await explained(error, flags);
+  } finally {
+    interruption.release();
+  }
+}
+
+async function payloadOf({ text, file }: SendFlags): Promise<Uint8Array> {
+  if (text !== undefined) return new TextEncoder().encode(text);
+  const { readFile } = await import('node:fs/promises');
+  if (file === undefined && process.stdin.isTTY) {
+    process.stderr.write('reading the payload from the terminal; end it with Ctrl-D\n');
+  }
+  try {
+    return await readFile(file ?? '/dev/stdin');
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new TramError('TRAM_INVALID_ARGUMENT', `can't read the payload: ${message}`, { cause });
+  }
+}
+
+/** Some at a time; the answers are printed in the order in which they were sent. */
+async function sendAll(
+  client: Client,
+  payload: Uint8Array,
+  flags: SendFlags,
+  signal: AbortSignal,
+): Promise<void> {
+  const { count, timeoutMs, to } = flags;
+  const startedMs = performance.now();
+  const underWay: Promise<Answer>[] = [];
+  for (let number = 1; number <= count || underWay.length > 0; number++) {
+    if (number <= count) {
+      const sentMs = performance.now();
+      const answer = client.multicast(to, payload, { timeoutMs, signal }).then((replies) => ({
+        number,
+        latencyUs: Math.round((performance.now() - sentMs) * 1000),
+        replies,
+      }));
+      // Those that are not awaited yet when the first fails.
+      answer.catch(() => undefined);
+      underWay.push(answer);
+    }
+    if (number < Math.min(count, WINDOW)) continue;
+    print(await underWay.shift()!, flags);
+  }
+  if (count > 1) summarize(count, performance.now() - startedMs);
+}
+
+function print(answer: Answer, { json, count }: SendFlags): void {
+  const { number, latencyUs, replies } = answer;
+  const sorted = [...replies].sort(([one], [other]) => one - other);
+  if (json) {
+    const byGroup = Object.fromEntries(sorted.map(([group, reply]) => [group, readable(reply)]));
+    process.stdout.write(`${JSON.stringify({ number, latencyUs, replies: byGroup })}\n`);
+    return;
+  }
+  const place = count > 1 ? `${String(number).padStart(String(count).length)}  ` : '';
+  const lines = sorted.map(([group, reply]) => {
+    const text = readableLine(reply);
+    return `${place}g${group}  ${reply.length === 0 ? paint('dim', text) : text}\n`;
+  });
+  process.stdout.write(lines.join(''));
+}
+
+function summarize(count: number, tookMs: number): void {
+  const rate = Math.round(count / (tookMs / 1000)).toLocaleString('en-US');
+  process.stderr.write(
+    `${counted(count, 'message')} answered in ${(tookMs / 1000).toFixed(2)} s: ${rate} per second\n`,
+  );
+}
+
+/** Silence often has a reason that can be seen from outside. */
+async function explained(error: unknown, { name, to, timeoutMs }: SendFlags): Promise<unknown> {
+  const isSilence =
+    error instanceof TramError &&
+    (error.code === 'TRAM_OUTCOME_UNKNOWN' || error.code === 'TRAM_TIMEOUT');
+  if (!isSilence) return error;
+  const { withCluster } = await import('./attached.js');
+  const { statusOf } = await import('../hosting/status.js');
+  const { Overlay } = await import('../protocol/overlay.js');
+  const leaderless = await withCluster(name, async ({ commons }) => {
+    const { groups } = statusOf(commons);
+    const overlay = new Overlay(commons.config.parents);
+    const involved = groupsOnTheWay(overlay.parents, to);
+    return groups.filter(({ group, leader }) => leader === undefined && involved.has(group));
+  });
+  if (leaderless.length === 0) return error;
+  const names = leaderless.map(({ group }) => `g${group}`).join(', ');
+  return new TramError(error.code, `${error.message} (${timeoutMs} ms); no leader in ${names}`, {
+    hint: `Bring replicas back: \`${commandFor(name, 'status')}\` shows which are down.`,
+    cause: error,
+  });
+}
+
+/** The destinations, and whatever lies between them and the root. */
+function groupsOnTheWay(parents: readonly number[], to: readonly number[]): ReadonlySet<number> {
+  const involved = new Set<number>();
+  for (const destination of to) {
+    for (let group = destination; group !== -1; group = parents[group]!) involved.add(group);
+  }
+  return involved;
+}

@@ -1,0 +1,289 @@
+/** A cluster as `tram status` and `tram up` draw it: the tree, who leads, how far everybody is, how fast. */
+import { stripVTControlCharacters } from 'node:util';
+import type { Commons } from '../hosting/commons.js';
+import { hostProcesses } from '../hosting/host-processes.js';
+import {
+  type ClusterStatus,
+  type GroupStatus,
+  type ReplicaStatus,
+  statusOf,
+  totalLatency,
+} from '../hosting/status.js';
+import type { Histogram } from '../runtime/histogram.js';
+import { commandFor } from './cluster-name.js';
+import { count, paint } from './colors.js';
+
+/** What a cluster looked like at one time. */
+export interface Reading {
+  readonly atMs: number;
+  readonly status: ClusterStatus;
+  readonly latency: Histogram;
+  /** By host: is its process stopped, neither running nor ended? */
+  readonly stopped: ReadonlySet<number>;
+}
+
+/** What happened between two readings. */
+export interface Rates {
+  /** Messages delivered per second, by group. */
+  readonly groups: readonly number[];
+  /** Messages answered per second. */
+  readonly answered: number;
+  readonly latency: Histogram;
+}
+
+export function read(commons: Commons, path: string): Reading {
+  const stopped = hostProcesses(path).filter(({ isStopped }) => isStopped);
+  return {
+    atMs: performance.now(),
+    status: statusOf(commons),
+    latency: totalLatency(commons),
+    stopped: new Set(stopped.map(({ host }) => host)),
+  };
+}
+
+export function ratesBetween(before: Reading, after: Reading): Rates {
+  const seconds = (after.atMs - before.atMs) / 1000;
+  const latency = after.latency.since(before.latency);
+  return {
+    groups: after.status.groups.map((group, index) =>
+      Math.round(deliveredBetween(before.status.groups[index]!, group) / seconds),
+    ),
+    answered: Math.round(latency.count / seconds),
+    latency,
+  };
+}
+
+/** A group has delivered what the most eager of its replicas has. */
+function deliveredBetween(before: GroupStatus, after: GroupStatus): number {
+  const each = after.replicas.map((replica, member) => {
+    const earlier = before.replicas[member]!;
+    // A new life counts anew. Counts are modulo 2³².
+    if (replica.incarnation !== earlier.incarnation) return 0;
+    return (replica.messages - earlier.messages) >>> 0;
+  });
+  return Math.max(...each);
+}
+
+// --- for programs ------------------------------------------------------------------------------
+
+export function toJson(name: string, reading: Reading, rates: Rates, latency: Histogram): unknown {
+  const { status, stopped } = reading;
+  return {
+    name,
+    ...status,
+    hosts: status.hosts.map((host) =>
+      stopped.has(host.host) ? { ...host, state: 'stopped' } : host,
+    ),
+    groups: status.groups.map((group, index) => ({
+      ...group,
+      leader: group.leader ?? null,
+      ballot: group.ballot ?? null,
+      messagesPerSecond: rates.groups[index],
+    })),
+    answeredPerSecond: rates.answered,
+    latencyNsP50: percentile(latency, 50) ?? null,
+    latencyNsP99: percentile(latency, 99) ?? null,
+  };
+}
+
+function percentile(latency: Histogram, percent: number): number | undefined {
+  const value = latency.percentile(percent);
+  return Number.isNaN(value) ? undefined : value;
+}
+
+// --- for people --------------------------------------------------------------------------------
+
+export interface View {
+  readonly name: string;
+  readonly reading: Reading;
+  readonly rates: Rates;
+  readonly latency: Histogram;
+  /** What the latencies cover, in words. */
+  readonly latencyOf: string;
+  readonly columns: number;
+}
+
+export function formatStatus(view: View): string {
+  const { status } = view.reading;
+  const parts = [
+    heading(view),
+    '',
+    ...groupLines(view),
+    '',
+    ...hostLines(view),
+    ...loadLines(view),
+  ];
+  const troubles = status.groups.flatMap((group) => troubleOf(group, view.name));
+  if (troubles.length > 0) parts.push('', ...troubles);
+  return `${parts.join('\n')}\n`;
+}
+
+const STATE_COLORS = { running: 'green', starting: 'yellow', closing: 'yellow' } as const;
+
+function heading({ name, reading: { status } }: View): string {
+  const [first] = status.groups;
+  const size = `${count(status.groups.length, 'group')} of ${count(first!.replicas.length, 'replica')}`;
+  const state = paint(STATE_COLORS[status.state], status.state);
+  return `${paint('bold', name)} ${state}: ${size} on ${count(status.hosts.length, 'host')}`;
+}
+
+function groupLines({ reading, rates, columns }: View): string[] {
+  const { groups } = reading.status;
+  const tree = treeOf(groups.map(({ parent }) => parent));
+  const treeWidth = Math.max(5, ...tree.map(({ label }) => label.length));
+  const lefts = tree.map(({ group, label }) => {
+    const { ballot } = groups[group]!;
+    const ballotText = (ballot ?? 'none').padStart(7);
+    const rate = rates.groups[group]!.toLocaleString('en-US').padStart(9);
+    return `${label.padEnd(treeWidth)} ${ballot === undefined ? paint('red', ballotText) : ballotText} ${rate} `;
+  });
+  const leftWidth = treeWidth + 19;
+  const cells = tree.map(({ group }) => cellsOf(groups[group]!, reading));
+  const cellWidth = Math.max(...cells.flat().map(widthOf)) + 2;
+  const perLine = Math.max(1, Math.floor((columns - leftWidth) / cellWidth));
+  const lines = [
+    paint(
+      'dim',
+      `${'group'.padEnd(treeWidth)}  ballot     msg/s  delivered by each replica (* leads)`,
+    ),
+  ];
+  for (const [index, left] of lefts.entries()) {
+    const rows = inRowsOf(perLine, cells[index]!);
+    for (const [row, texts] of rows.entries()) {
+      const start = row === 0 ? left : ' '.repeat(leftWidth);
+      lines.push(
+        start +
+          texts
+            .map((cell) => padEnd(cell, cellWidth))
+            .join('')
+            .trimEnd(),
+      );
+    }
+  }
+  return lines;
+}
+
+function cellsOf(group: GroupStatus, { status, stopped }: Reading): string[] {
+  const everybody = status.groups.flatMap(({ replicas }) => replicas);
+  const widest = Math.max(...everybody.map((replica) => delivered(replica).length));
+  return group.replicas.map((replica) => {
+    const { member, incarnation } = replica;
+    const leads = group.leader === member;
+    const word = stopped.has(replica.host) ? 'stopped' : wordFor(replica);
+    const text = `${leads ? '*' : ' '}${member} ${(word ?? delivered(replica)).padStart(widest)}`;
+    const life = incarnation > 1 ? ` ×${incarnation}` : '';
+    if (word !== undefined) return paint(word === 'down' ? 'red' : 'yellow', text) + life;
+    return (leads ? paint('green', text) : text) + life;
+  });
+}
+
+function delivered(replica: ReplicaStatus): string {
+  return replica.delivered.toLocaleString('en-US');
+}
+
+/** In place of a number, if the replica takes no part as it should. */
+function wordFor({ state, role }: ReplicaStatus): string | undefined {
+  if (state !== 'up') return state;
+  if (role === 'recovering') return 'recovering';
+  return role === 'candidate' ? 'standing' : undefined;
+}
+
+function hostLines({ reading: { status, stopped }, columns }: View): string[] {
+  const texts = status.hosts.map(({ host, pid, state }) => {
+    const shown = stopped.has(host) ? 'stopped' : state;
+    const color = shown === 'up' ? 'green' : shown === 'down' ? 'red' : 'yellow';
+    return `${host} ${paint(color, shown)}${shown === 'down' ? '' : ` (process ${pid})`}`;
+  });
+  const width = Math.max(...texts.map(widthOf)) + 3;
+  const rows = inRowsOf(Math.max(1, Math.floor((columns - 9) / width)), texts);
+  return rows.map((row, index) => {
+    const line = row
+      .map((text) => padEnd(text, width))
+      .join('')
+      .trimEnd();
+    return `${(index === 0 ? 'hosts' : '').padEnd(9)}${line}`;
+  });
+}
+
+function loadLines({ reading: { status }, rates, latency, latencyOf }: View): string[] {
+  const { clients, answered } = status;
+  const p50 = percentile(latency, 50);
+  const p99 = percentile(latency, 99);
+  const answers = `${count(answered, 'message')} answered`;
+  return [
+    `clients  ${clients.connected} of ${clients.most} connected`,
+    `load     ${answers}, ${rates.answered.toLocaleString('en-US')}/s`,
+    p50 === undefined || p99 === undefined
+      ? `latency  nothing was answered ${latencyOf}`
+      : `latency  p50 ${duration(p50)}, p99 ${duration(p99)} ${latencyOf}`,
+  ];
+}
+
+/** What is wrong with a group, and what to do about it. */
+function troubleOf({ group, leader, replicas }: GroupStatus, name: string): string[] {
+  if (leader !== undefined) return [];
+  const up = replicas.filter(({ state }) => state === 'up');
+  const down = replicas.find(({ state }) => state === 'down');
+  const isLost = 2 * up.length <= replicas.length && down !== undefined;
+  const why = isLost
+    ? `only ${up.length} of ${replicas.length} replicas are up. Bring one back: ${commandFor(name, `restart ${down.name}`)}`
+    : 'an election is under way';
+  return [`${paint('red', `g${group} has no leader`)}: ${why}`];
+}
+
+// --- trees -------------------------------------------------------------------------------------
+
+const TREE_COLUMNS_MAX = 24;
+
+export interface TreeLine {
+  readonly group: number;
+  readonly label: string;
+}
+
+/** The groups in the order of a walk through the tree, drawn as such unless that gets too wide. */
+export function treeOf(parents: readonly number[]): TreeLine[] {
+  const childrenOf = (parent: number): number[] =>
+    parents.flatMap((candidate, group) => (candidate === parent ? [group] : []));
+  const lines: TreeLine[] = [];
+  const visit = (group: number, branch: string, indent: string): void => {
+    lines.push({ group, label: `${branch}g${group}` });
+    const children = childrenOf(group);
+    for (const [index, child] of children.entries()) {
+      const isLast = index === children.length - 1;
+      visit(child, `${indent}${isLast ? '└─ ' : '├─ '}`, `${indent}${isLast ? '   ' : '│  '}`);
+    }
+  };
+  for (const root of childrenOf(-1)) visit(root, '', '');
+  if (lines.every(({ label }) => label.length <= TREE_COLUMNS_MAX)) return lines;
+  return lines.map(({ group }) => {
+    const parent = parents[group]!;
+    return { group, label: parent === -1 ? `g${group}` : `g${group} under g${parent}` };
+  });
+}
+
+// --- texts -------------------------------------------------------------------------------------
+
+/** `45 µs` */
+export function duration(ns: number): string {
+  if (ns < 1000) return `${ns} ns`;
+  if (ns < 1e6) return `${figures(ns / 1000)} µs`;
+  return ns < 1e9 ? `${figures(ns / 1e6)} ms` : `${figures(ns / 1e9)} s`;
+}
+
+function figures(value: number): string {
+  return value < 10 ? value.toFixed(1) : Math.round(value).toLocaleString('en-US');
+}
+
+function widthOf(text: string): number {
+  return stripVTControlCharacters(text).length;
+}
+
+function padEnd(text: string, width: number): string {
+  return text + ' '.repeat(Math.max(0, width - widthOf(text)));
+}
+
+function inRowsOf<Item>(length: number, items: readonly Item[]): Item[][] {
+  const rows: Item[][] = [];
+  for (let at = 0; at < items.length; at += length) rows.push(items.slice(at, at + length));
+  return rows;
+}

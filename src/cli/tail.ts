@@ -1,0 +1,105 @@
+/** `tram tail`: prints what groups deliver, as they deliver it. */
+import { once } from 'node:events';
+import type { Command } from 'commander';
+import { TramError } from '../errors.js';
+import type { Delivered } from '../hosting/tail.js';
+import type { Attached } from './attached.js';
+import { nameOption } from './cluster-name.js';
+import { paint } from './colors.js';
+import { ExitCode } from './exit-codes.js';
+import { group as parseGroup } from './group-list.js';
+import { catchInterruption } from './interruption.js';
+import { integer } from './number-option.js';
+import { readable, readableLine } from './readable.js';
+
+interface TailFlags {
+  readonly name: string;
+  readonly group?: number;
+  readonly count?: number;
+  readonly json?: boolean;
+}
+
+const HELP = `
+A line is: the group; the place in the group's order, which also counts messages that the group only passes on; the id
+of the message; its destinations; its payload, as text or in hexadecimal. The lines of one group are in its order.
+
+It reads along in the shared memory and holds nobody up. If it falls a whole log behind, it says so and goes on
+with what is delivered then.
+
+Examples:
+  $ tram tail --group 4
+  $ tram tail --count 10
+  $ tram tail --json | jq -r 'select(.destinations | length > 1) | .id'
+
+Exit codes:
+  0    --count deliveries were printed, or the cluster has been taken down
+  1    there is no such cluster
+  2    there is no such group
+  130  interrupted
+`;
+
+export function registerTail(program: Command): void {
+  program
+    .command('tail')
+    .helpGroup('Run a cluster:')
+    .summary('print what groups deliver, from now on')
+    .description('Prints the deliveries of one group or of all groups, from now on, until Ctrl-C.')
+    .addOption(nameOption())
+    .option('--group <group>', 'of this group only', parseGroup)
+    .option('--count <n>', 'end after so many deliveries', integer(1, 1e9))
+    .option('--json', 'print one JSON object a delivery')
+    .addHelpText('after', HELP)
+    .action(async (flags: TailFlags) => {
+      const { withCluster } = await import('./attached.js');
+      process.exitCode = await withCluster(flags.name, (cluster) => tail(cluster, flags));
+    });
+}
+
+async function tail({ commons }: Attached, flags: TailFlags): Promise<number> {
+  const { follow } = await import('../cluster.js');
+  const { ARENA, ARENA_STATE } = await import('../memory/arena.js');
+  const groups = groupsOf(commons.config.sizes.groups, flags.group);
+  const interruption = catchInterruption();
+  let left = flags.count ?? Number.POSITIVE_INFINITY;
+  const isOver = (): boolean =>
+    left === 0 ||
+    interruption.signal.aborted ||
+    Atomics.load(commons.arena.words, ARENA.state) === ARENA_STATE.closing;
+
+  const print = async (group: number): Promise<void> => {
+    while (!isOver()) {
+      try {
+        for await (const delivered of follow(commons, group, isOver)) {
+          left--;
+          if (!process.stdout.write(line(delivered, flags))) await once(process.stdout, 'drain');
+          if (isOver()) return;
+        }
+      } catch (error) {
+        if (!(error instanceof TramError) || error.code !== 'TRAM_LAGGED') throw error;
+        process.stderr.write(`${error.message}\n`);
+      }
+    }
+  };
+  const printed = groups.map(print);
+  process.stderr.write(`following ${groups.map((group) => `g${group}`).join(', ')}\n`);
+  await Promise.all(printed);
+  interruption.release();
+  return interruption.signal.aborted ? ExitCode.interrupted : ExitCode.fine;
+}
+
+function groupsOf(groups: number, only: number | undefined): number[] {
+  if (only === undefined) return Array.from({ length: groups }, (_, group) => group);
+  if (only < groups) return [only];
+  throw new TramError(
+    'TRAM_INVALID_ARGUMENT',
+    `there is no group ${only}: there are g0 to g${groups - 1}`,
+  );
+}
+
+function line({ group, index, id, destinations, payload }: Delivered, { json }: TailFlags): string {
+  if (json) {
+    return `${JSON.stringify({ group, index, id, destinations, payload: readable(payload) })}\n`;
+  }
+  const place = paint('dim', `g${group}  ${String(index).padStart(6)}  ${id.padEnd(10)}`);
+  return `${place}  ${destinations.join(',')}  ${readableLine(payload)}\n`;
+}

@@ -1,0 +1,116 @@
+/**
+ * Where `tram check` reads a history from: a file, stdin, or a directory with a file for each replica and
+ * client (hosting/trace.ts). Whatever it is, it is read as one text, and a line of that text leads back to
+ * its place.
+ *
+ * A process that is killed may leave its last line unfinished. Nobody has seen what that line would have said,
+ * so it is left out; but only where a process that may be killed writes.
+ */
+import { createReadStream } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { TramError } from '../errors.js';
+
+export interface Place {
+  readonly name: string;
+  readonly line: number;
+}
+
+export interface TraceSource {
+  readonly chunks: AsyncIterable<string>;
+  /** Where a line of the whole text stands, once it has been read. */
+  place(line: number): Place;
+  /** Files whose last line was left out, once all has been read. */
+  readonly unfinished: readonly string[];
+}
+
+const CHUNK_BYTES = 1 << 18;
+/** In the order in which they must be read: who multicast what comes before who delivered it. */
+const ORDER = [
+  /^groups\.jsonl$/,
+  /^client-\d+\.jsonl$/,
+  /^replica-\d+-\d+\.jsonl$/,
+  /^end\.jsonl$/,
+];
+const MAY_BREAK_OFF = /^(client|replica)-/;
+
+export function openStdin(): TraceSource {
+  return single('stdin', process.stdin.setEncoding('utf8'));
+}
+
+export function openFile(path: string): TraceSource {
+  return single(path, textOf(path));
+}
+
+export async function isDirectory(path: string): Promise<boolean> {
+  // What does not exist is for the reader to complain about.
+  return stat(path).then(
+    (file) => file.isDirectory(),
+    () => false,
+  );
+}
+
+export async function openDirectory(directory: string): Promise<TraceSource> {
+  const names = await readdir(directory);
+  if (!names.includes('groups.jsonl')) {
+    throw new TramError(
+      'TRAM_INVALID_ARGUMENT',
+      `${directory} holds no history: there is no groups.jsonl`,
+      { hint: 'Give the directory that was given as --trace, or a file.' },
+    );
+  }
+  const ordered = ORDER.flatMap((pattern) => names.filter((name) => pattern.test(name)).sort());
+  return new DirectorySource(directory, ordered);
+}
+
+function single(name: string, chunks: AsyncIterable<string>): TraceSource {
+  return { chunks, place: (line) => ({ name, line }), unfinished: [] };
+}
+
+/** Opened only when it is read: an error before that would be nobody's. */
+async function* textOf(path: string): AsyncGenerator<string, void, void> {
+  yield* createReadStream(path, { encoding: 'utf8', highWaterMark: CHUNK_BYTES });
+}
+
+class DirectorySource implements TraceSource {
+  readonly unfinished: string[] = [];
+  /** Of each file that has been begun: how many lines stood before it. */
+  private readonly begun: { readonly name: string; readonly linesBefore: number }[] = [];
+  private lines = 0;
+
+  constructor(
+    private readonly directory: string,
+    private readonly names: readonly string[],
+  ) {}
+
+  get chunks(): AsyncIterable<string> {
+    return this.read();
+  }
+
+  private async *read(): AsyncGenerator<string, void, void> {
+    for (const name of this.names) {
+      const path = join(this.directory, name);
+      this.begun.push({ name: path, linesBefore: this.lines });
+      let rest = '';
+      for await (const chunk of textOf(path)) {
+        const end = chunk.lastIndexOf('\n') + 1;
+        if (end > 0) yield this.counted(rest + chunk.slice(0, end));
+        rest = end > 0 ? chunk.slice(end) : rest + chunk;
+      }
+      if (rest === '') continue;
+      if (MAY_BREAK_OFF.test(name)) this.unfinished.push(path);
+      else yield this.counted(`${rest}\n`);
+    }
+  }
+
+  /** @param text  whole lines */
+  private counted(text: string): string {
+    for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) this.lines++;
+    return text;
+  }
+
+  place(line: number): Place {
+    const file = this.begun.findLast(({ linesBefore }) => linesBefore < line)!;
+    return { name: file.name, line: line - file.linesBefore };
+  }
+}
