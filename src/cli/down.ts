@@ -31,8 +31,8 @@ it tells the hosts to end, kills those that have not after ${END_MS / 1000} seco
 logs. A history (--trace) stays, and its last line says whether the cluster was drained: it was not if a client
 was still connected, a group had no leader, or a host had to be killed.
 
---force waits for nothing, kills the hosts at once, and also removes what can't be read: the memory of another
-version, or of a start that was given up half-way.
+--force waits for nothing, kills the hosts at once, and also clears away what can't be read: the memory of another
+version or of a start that was given up half-way, or hosts whose memory somebody has removed.
 
 Examples:
   $ tram down
@@ -68,17 +68,20 @@ async function down(flags: DownFlags): Promise<number> {
     tell(outcome, flags);
   } catch (error) {
     if (!(error instanceof TramError)) throw error;
-    if (error.code === 'TRAM_NOT_FOUND' && removeStateDirectory(name)) {
-      process.stderr.write(`cluster "${name}" was down already; removed its logs\n`);
-      return ExitCode.fine;
-    }
-    if (!force || !UNREADABLE.has(error.code)) throw error;
-    tell({ isDrained: false, killed: await removeUnread(name), trace: undefined }, flags);
+    // A restart of the machine takes the memory and may leave the logs.
+    const hadLogs = error.code === 'TRAM_NOT_FOUND' && removeStateDirectory(name);
+    if (!hadLogs && !(force && UNREADABLE.has(error.code))) throw error;
+    const killed = force ? await removeUnread(name) : [];
+    tell({ isDrained: false, killed, trace: undefined }, flags);
   }
   return ExitCode.fine;
 }
 
-const UNREADABLE: ReadonlySet<string> = new Set(['TRAM_CORRUPT', 'TRAM_VERSION_MISMATCH']);
+const UNREADABLE: ReadonlySet<string> = new Set([
+  'TRAM_NOT_FOUND',
+  'TRAM_CORRUPT',
+  'TRAM_VERSION_MISMATCH',
+]);
 
 async function takeDown(cluster: Attached, force: boolean): Promise<Outcome> {
   const { askToEnd, drain, endTrace, replicasDown } = await import('../hosting/oversight.js');

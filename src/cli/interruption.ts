@@ -1,4 +1,5 @@
 /** Ctrl-C and SIGTERM as a signal by which work is given up. */
+import { setMaxListeners } from 'node:events';
 
 export interface Interruption {
   /** Its reason is the name of what interrupted: `SIGINT` or `SIGTERM`. */
@@ -9,6 +10,8 @@ export interface Interruption {
 
 export function catchInterruption(): Interruption {
   const controller = new AbortController();
+  // One for each message under way is no leak.
+  setMaxListeners(0, controller.signal);
   const interrupt = (name: NodeJS.Signals): void => controller.abort(name);
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
   return {

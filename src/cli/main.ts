@@ -8,6 +8,7 @@
 
 import { Command, CommanderError } from 'commander';
 import { ERRORS, TramError } from '../errors.js';
+import { registerBench } from './bench.js';
 import { registerCheck } from './check.js';
 import { registerDemo } from './demo.js';
 import { registerDown } from './down.js';
@@ -81,6 +82,7 @@ function createProgram(): Command {
   registerRestart(program);
   registerLead(program);
   registerSim(program);
+  registerBench(program);
   registerCheck(program);
   return program;
 }

@@ -21,6 +21,17 @@ export function requireDead({ name, path, arena, commons }: Attached): void {
   });
 }
 
+/** Somebody may have removed the file of a cluster that runs. @throws TRAM_EXISTS */
+export function requireNoOrphans(name: string, path: string): void {
+  const pids = hostProcesses(path).map(({ pid }) => pid);
+  if (pids.length === 0) return;
+  throw new TramError(
+    'TRAM_EXISTS',
+    `hosts of a cluster "${name}" run as processes ${pids.join(', ')}, but its memory ${path} is gone`,
+    { hint: `End them with \`${commandFor(name, 'down --force')}\`.` },
+  );
+}
+
 /** Its memory, and what its hosts printed. A history stays. */
 export function clearAway({ name, path }: Pick<Attached, 'name' | 'path'>): void {
   removeArenaFile(path);

@@ -104,7 +104,6 @@ export interface View {
 }
 
 export function formatStatus(view: View): string {
-  const { status } = view.reading;
   const parts = [
     heading(view),
     '',
@@ -113,8 +112,8 @@ export function formatStatus(view: View): string {
     ...hostLines(view),
     ...loadLines(view),
   ];
-  const troubles = status.groups.flatMap((group) => troubleOf(group, view.name));
-  if (troubles.length > 0) parts.push('', ...troubles);
+  const wrong = troubles(view);
+  if (wrong.length > 0) parts.push('', ...wrong);
   return `${parts.join('\n')}\n`;
 }
 
@@ -219,16 +218,38 @@ function loadLines({ reading: { status }, rates, latency, latencyOf }: View): st
   ];
 }
 
-/** What is wrong with a group, and what to do about it. */
-function troubleOf({ group, leader, replicas }: GroupStatus, name: string): string[] {
-  if (leader !== undefined) return [];
-  const up = replicas.filter(({ state }) => state === 'up');
-  const down = replicas.find(({ state }) => state === 'down');
-  const isLost = 2 * up.length <= replicas.length && down !== undefined;
-  const why = isLost
-    ? `only ${up.length} of ${replicas.length} replicas are up. Bring one back: ${commandFor(name, `restart ${down.name}`)}`
-    : 'an election is under way';
-  return [`${paint('red', `g${group} has no leader`)}: ${why}`];
+/** What is wrong, and what to do about it. */
+function troubles({ name, reading: { status, stopped } }: View): string[] {
+  const { groups, hosts } = status;
+  if (hosts.every(({ state }) => state === 'down')) {
+    return [`${paint('red', 'all hosts are down')}. Start afresh: ${commandFor(name, 'up')}`];
+  }
+  const isAbsent = ({ state, host }: ReplicaStatus): boolean =>
+    state === 'down' || stopped.has(host);
+  const leaderless = groups.filter(({ leader }) => leader === undefined);
+  const lost = leaderless.filter(
+    ({ replicas }) => 2 * replicas.filter(isAbsent).length >= replicas.length,
+  );
+  const electing = leaderless.filter((group) => !lost.includes(group));
+  const lines: string[] = [];
+  if (lost.length > 0) {
+    const absent = lost[0]!.replicas.find(isAbsent)!;
+    const remedy = stopped.has(absent.host)
+      ? `kill ${absent.name} --signal SIGCONT`
+      : `restart ${absent.name}`;
+    lines.push(
+      `${paint('red', `no leader in ${namesOf(lost)}`)}: half of the replicas or more are down. ` +
+        `Bring one back: ${commandFor(name, remedy)}`,
+    );
+  }
+  if (electing.length > 0) {
+    lines.push(`${paint('yellow', `no leader in ${namesOf(electing)}`)}: an election is under way`);
+  }
+  return lines;
+}
+
+function namesOf(groups: readonly GroupStatus[]): string {
+  return groups.map(({ group }) => `g${group}`).join(', ');
 }
 
 // --- trees -------------------------------------------------------------------------------------

@@ -66,12 +66,13 @@ async function tail({ commons }: Attached, flags: TailFlags): Promise<number> {
     interruption.signal.aborted ||
     Atomics.load(commons.arena.words, ARENA.state) === ARENA_STATE.closing;
 
+  const output = new Output();
   const print = async (group: number): Promise<void> => {
     while (!isOver()) {
       try {
         for await (const delivered of follow(commons, group, isOver)) {
           left--;
-          if (!process.stdout.write(line(delivered, flags))) await once(process.stdout, 'drain');
+          await output.add(line(delivered, flags));
           if (isOver()) return;
         }
       } catch (error) {
@@ -83,8 +84,31 @@ async function tail({ commons }: Attached, flags: TailFlags): Promise<number> {
   const printed = groups.map(print);
   process.stderr.write(`following ${groups.map((group) => `g${group}`).join(', ')}\n`);
   await Promise.all(printed);
+  output.flush();
   interruption.release();
   return interruption.signal.aborted ? ExitCode.interrupted : ExitCode.fine;
+}
+
+/** Lines to stdout, as many at a time as there are. */
+class Output {
+  private pending = '';
+  private isScheduled = false;
+
+  /** Resolves when there is room for more. */
+  async add(text: string): Promise<void> {
+    this.pending += text;
+    if (!this.isScheduled) {
+      this.isScheduled = true;
+      setImmediate(() => this.flush());
+    }
+    if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
+  }
+
+  flush(): void {
+    this.isScheduled = false;
+    if (this.pending !== '') process.stdout.write(this.pending);
+    this.pending = '';
+  }
 }
 
 function groupsOf(groups: number, only: number | undefined): number[] {

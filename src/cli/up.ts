@@ -166,9 +166,10 @@ async function readFile(file: string): Promise<ClusterOptions> {
 async function makeWay(name: string): Promise<void> {
   const { existsSync } = await import('node:fs');
   const { arenaPath } = await import('../memory/processes.js');
-  if (!existsSync(arenaPath(name))) return;
   const { withCluster } = await import('./attached.js');
-  const { requireDead, clearAway } = await import('./remains.js');
+  const { clearAway, requireDead, requireNoOrphans } = await import('./remains.js');
+  const path = arenaPath(name);
+  if (!existsSync(path)) return requireNoOrphans(name, path);
   await withCluster(name, async (cluster) => {
     requireDead(cluster);
     clearAway(cluster);

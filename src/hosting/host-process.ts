@@ -26,6 +26,10 @@ const log = flags.includes('--log')
   ? (text: string): void => console.error(`${new Date().toISOString()} host ${host}: ${text}`)
   : (): void => undefined;
 
+const QUIET_MS = 1000;
+let quietUntilMs = 0;
+let unsaid = 0;
+
 // Whoever started a cluster and dies leaves it running: it can be attached to, and taken down.
 process.on('disconnect', () => undefined);
 
@@ -63,9 +67,21 @@ function tell(report: HostReport): void {
   else {
     const name = `g${report.group}/${report.member}`;
     if (report.what === 'leader') log(`${name} leads its group under ballot ${report.ballot}`);
-    else log(`the service threw at ${name}: ${report.error}`);
+    else logFailure(`the service threw at ${name}: ${report.error}`);
   }
   send(report);
+}
+
+/** A service that fails with every message must not fill the disk. */
+function logFailure(text: string): void {
+  const nowMs = Date.now();
+  if (nowMs < quietUntilMs) {
+    unsaid++;
+    return;
+  }
+  log(unsaid === 0 ? text : `${text} (and ${unsaid} more times before)`);
+  quietUntilMs = nowMs + QUIET_MS;
+  unsaid = 0;
 }
 
 /** To whoever started this process, if it is still there. */

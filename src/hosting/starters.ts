@@ -82,7 +82,7 @@ export function processStarter(path: string, logDirectory?: string): HostStarter
       });
       child.on('error', (error) => handle.onExit(describe(error)));
       child.on('exit', (code, signal) => {
-        const last = complaint();
+        const last = code === 0 ? '' : complaint();
         handle.onExit(signal ?? `exit code ${code}${last && `: ${last}`}`);
       });
       return handle;
