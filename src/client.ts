@@ -8,12 +8,12 @@
 import { channel } from 'node:diagnostics_channel';
 import { TramError } from './errors.js';
 import { Commons } from './hosting/commons.js';
+import { openArena } from './hosting/open-arena.js';
 import { groupsOf, messageId } from './hosting/service.js';
 import { type ClientSlot, takeSlot } from './hosting/slot.js';
 import { latencyOf, STATISTIC } from './hosting/statistics.js';
 import { TraceFile } from './hosting/trace.js';
 import { ARENA, ARENA_STATE, PROCESS } from './memory/arena.js';
-import { arenaPath, openArenaFile } from './memory/processes.js';
 import {
   type Call,
   type CallListener,
@@ -29,6 +29,9 @@ export interface MulticastOptions {
   /** How long to wait for room and for all replies. By default 30 seconds. */
   readonly timeoutMs?: number;
 }
+
+/** Where a cluster is: its memory, or the name or path of the file that holds it. */
+export type ClusterAddress = ArrayBufferLike | string;
 
 /** A set of groups, for `offer`: made once, used often. */
 export interface Destinations {
@@ -122,12 +125,15 @@ export class Client implements CallListener, AsyncDisposable {
     if (crashed !== 0) this.trace?.add({ event: 'client-crash', client: `c${crashed}` });
   }
 
-  /** A client of a cluster whose processes this one does not run (`memory: 'processes'`). */
-  static async connect(nameOrPath: string, options: ConnectOptions = {}): Promise<Client> {
-    const arena = openArenaFile(arenaPath(nameOrPath));
+  /**
+   * A client of a cluster that another thread or process has started.
+   * @param address  the `address` of the cluster or, for `memory: 'processes'`, its name
+   */
+  static async connect(address: ClusterAddress, options: ConnectOptions = {}): Promise<Client> {
+    const arena = openArena(address);
     try {
       const commons = Commons.attach(arena);
-      requireRunning(commons, nameOrPath);
+      requireRunning(commons, typeof address === 'string' ? address : 'of this process');
       return Client.attach(commons, options, () => arena.close());
     } catch (error) {
       arena.close();

@@ -4,7 +4,7 @@
  */
 import { randomInt } from 'node:crypto';
 import { channel } from 'node:diagnostics_channel';
-import { Client, type ConnectOptions } from './client.js';
+import { Client, type ClusterAddress, type ConnectOptions } from './client.js';
 import { type ClusterConfig, type ClusterOptions, resolveConfig } from './config.js';
 import { TramError } from './errors.js';
 import { Commons } from './hosting/commons.js';
@@ -69,6 +69,8 @@ const leaderChannel = channel('tram:leader');
 const hostChannel = channel('tram:host');
 
 export class Cluster implements AsyncDisposable {
+  /** For `Client.connect` in another thread (it can be posted) or, if it is a path, in another process. */
+  readonly address: ClusterAddress;
   private readonly clients = new Set<Client>();
   private readonly hosts: (HostHandle | undefined)[] = [];
   private hasTrace = false;
@@ -79,7 +81,10 @@ export class Cluster implements AsyncDisposable {
     private readonly starter: HostStarter,
     private readonly logger: Logger,
     private readonly removeMemory: () => void,
-  ) {}
+  ) {
+    const { arena } = commons;
+    this.address = 'path' in arena ? (arena as ArenaFile).path : arena.words.buffer;
+  }
 
   static async start(options: StartOptions): Promise<Cluster> {
     const {

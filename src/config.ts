@@ -280,14 +280,15 @@ function checkReplicas(replicas = DEFAULT_REPLICAS): number {
 
 function checkHosts(hosts: number | undefined, groups: number, replicas: number): number {
   if (hosts === undefined) return replicas;
+  if (hosts < replicas) return hosts;
   // More than one host for each replica would leave some without any.
   const most = groups * replicas;
   if (hosts % replicas === 0 && hosts <= most) return hosts;
   throw new ConfigError(
     ['hosts'],
     most === replicas
-      ? `hosts must be ${replicas}, the number of replicas, not ${hosts}`
-      : `hosts must be a multiple of replicas, ${replicas} to ${most}, not ${hosts}`,
+      ? `hosts must be 1 to ${replicas}, the number of replicas, not ${hosts}`
+      : `hosts must be 1 to ${replicas}, or a multiple of replicas up to ${most}, not ${hosts}`,
     { hint: 'A host runs one member of each of its groups, so that its loss costs no group two.' },
   );
 }

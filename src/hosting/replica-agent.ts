@@ -17,6 +17,7 @@ export class ReplicaAgent implements Agent {
   private readonly standRequests: number;
   private readonly statistics: number;
   private seenStandRequests: number;
+  private seenRole: Role | undefined;
 
   constructor(
     commons: Commons,
@@ -41,8 +42,13 @@ export class ReplicaAgent implements Agent {
       this.replica.stand(nowUs);
     }
     const work = this.replica.doWork(nowUs);
-    this.words[this.statistics + STATISTIC.role] = ROLES.indexOf(this.replica.role);
-    this.words[this.statistics + STATISTIC.messages] = this.replica.member.deliveries | 0;
+    if (work > 0 || this.replica.role !== this.seenRole) this.note();
     return work;
+  }
+
+  private note(): void {
+    this.seenRole = this.replica.role;
+    this.words[this.statistics + STATISTIC.role] = ROLES.indexOf(this.seenRole);
+    this.words[this.statistics + STATISTIC.messages] = this.replica.member.deliveries | 0;
   }
 }

@@ -17,8 +17,9 @@
  *   └──────────────────────────────────────────────┘
  *
  * A *process* is a replica or a client; a *host* is what runs some of them: a worker thread or an
- * operating-system process. Host h runs one member of a share of the groups, so that no host holds
- * two members of one group. Every client is a host of its own.
+ * operating-system process. If there are as many hosts as replicas of a group, or a multiple, no host
+ * runs two members of one group; with fewer, the last one runs all that are left. Every client is a
+ * host of its own.
  */
 import type { ProcessId } from './contract.js';
 import type { Layout } from './layout.js';
@@ -99,6 +100,7 @@ export class ArenaMap {
   readonly processes: number;
   readonly replicas: number;
   readonly words: number;
+  private readonly processesByHost: ProcessId[][];
   private readonly hostLines: number;
   private readonly readyFlags: number;
   private readonly readyStride: number;
@@ -112,7 +114,7 @@ export class ArenaMap {
   constructor(
     readonly layout: Layout,
     parents: readonly number[],
-    /** Hosts of replicas: a multiple of the replicas of a group. */
+    /** Hosts of replicas: a multiple of the replicas of a group, or fewer than these. */
     readonly hosts: number,
     readonly descriptionBytes: number,
     /** Words of statistics for each process. */
@@ -121,7 +123,11 @@ export class ArenaMap {
     const { groups, replicas, clients } = layout.sizes;
     this.replicas = groups * replicas;
     this.processes = this.replicas + clients;
-    this.readyStride = align(Math.ceil(groups / (hosts / replicas)));
+    this.processesByHost = Array.from({ length: hosts + clients }, () => []);
+    for (let process = 0; process < this.processes; process++) {
+      this.processesByHost[this.hostOf(process)]!.push(process);
+    }
+    this.readyStride = align(Math.max(...this.processesByHost.map(({ length }) => length)));
     let at = align(ARENA.description + Math.ceil(descriptionBytes / 4));
     const take = (count: number): number => {
       const start = at;
@@ -151,17 +157,15 @@ export class ArenaMap {
   hostOf(process: ProcessId): number {
     if (process >= this.replicas) return this.hosts + process - this.replicas;
     const { replicas } = this.layout.sizes;
+    const member = process % replicas;
+    if (this.hosts < replicas) return Math.min(member, this.hosts - 1);
     const group = Math.floor(process / replicas);
-    return (process % replicas) + replicas * (group % (this.hosts / replicas));
+    return member + replicas * (group % (this.hosts / replicas));
   }
 
   /** The replicas that a host runs, in the order of their ready flags. */
-  processesOf(host: number): ProcessId[] {
-    const found: ProcessId[] = [];
-    for (let process = 0; process < this.processes; process++) {
-      if (this.hostOf(process) === host) found.push(process);
-    }
-    return found;
+  processesOf(host: number): readonly ProcessId[] {
+    return this.processesByHost[host]!;
   }
 
   host(host: number): number {
@@ -187,9 +191,7 @@ export class ArenaMap {
   }
 
   private placeAtHost(process: ProcessId): number {
-    if (process >= this.replicas) return 0;
-    const { replicas } = this.layout.sizes;
-    return Math.floor(Math.floor(process / replicas) / (this.hosts / replicas));
+    return this.processesByHost[this.hostOf(process)]!.indexOf(process);
   }
 
   process(process: ProcessId): number {

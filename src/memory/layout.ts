@@ -4,6 +4,8 @@
  *   a replica's region                              written by
  *   ┌──────────────────────────────────────────┐
  *   │ row                                      │    itself; all others read it
+ *   │ per member j of its group:  mail         │    j, after it wrote one of the slots below
+ *   │ per client c:  bell                      │    c, after it wrote into its inbox
  *   ├──────────────────────────────────────────┤
  *   │ per member j of its group:               │
  *   │   leadRequest[j]      slot               │    j, when it wants to lead
@@ -26,11 +28,13 @@
  *
  *   a client's region
  *   ┌──────────────────────────────────────────┐
- *   │ per replica r:  doorbell, reply slots    │    r
+ *   │ per replica r:  doorbell                 │    r, after it wrote replies
+ *   │ per replica r:  reply slots              │    r
  *   └──────────────────────────────────────────┘
  *
- * Control words (marker, base, decided, key, session, nudge, doorbell) are single words, so they can't
- * tear. Each control area and each slot starts a cache line of its own.
+ * Control words (marker, base, decided, key, session, nudge) and bells (mail, bell, doorbell) are single
+ * words, so they can't tear. Bells lie side by side, so that a look at a few lines tells where there is
+ * something new. Each control area and each slot starts a cache line of its own.
  */
 import { FRAME_WORDS } from './window.js';
 
@@ -81,7 +85,9 @@ export const ORIGIN = {
   number: 1,
   /** Where in the client's inbox its next message starts. */
   nextPosition: 2,
-  words: 3,
+  /** Of the message: whoever forwards it need not read all of it again. */
+  hash: 3,
+  words: 4,
 } as const;
 
 /** Where in a log entry of so many words, frame included, its origin stands. */
@@ -185,6 +191,8 @@ export class Layout {
   readonly replySlotWords: number;
 
   readonly row: number;
+  private readonly mails: number;
+  private readonly bells: number;
   readonly replicaRegionWords: number;
   readonly clientRegionWords: number;
 
@@ -194,6 +202,7 @@ export class Layout {
   private readonly inboxStride: number;
   private readonly feeds: number;
   private readonly feedStride: number;
+  private readonly firstReply: number;
   private readonly replyStride: number;
 
   private readonly offsets: {
@@ -231,13 +240,27 @@ export class Layout {
 
     const region = new Cursor();
     this.row = region.take(slot(ROW.words));
+    this.mails = region.take(align(sizes.replicas));
+    this.bells = region.take(align(sizes.clients));
     this.members = region.take(sizes.replicas * this.memberStride);
     this.inboxes = region.take(sizes.clients * this.inboxStride);
     this.feeds = region.take(sizes.replicas * this.feedStride);
     this.replicaRegionWords = region.at;
 
-    this.replyStride = LINE_WORDS + sizes.callsMax * this.replySlotWords;
-    this.clientRegionWords = sizes.groups * sizes.replicas * this.replyStride;
+    const replicas = sizes.groups * sizes.replicas;
+    this.replyStride = sizes.callsMax * this.replySlotWords;
+    this.firstReply = align(replicas);
+    this.clientRegionWords = this.firstReply + replicas * this.replyStride;
+  }
+
+  /** Changes whenever `member` has written one of its slots: requests, grants, snapshots. */
+  mail(member: number): number {
+    return this.mails + member;
+  }
+
+  /** Changes whenever `client` has written into its inbox. */
+  bell(client: number): number {
+    return this.bells + client;
   }
 
   leadRequest(member: number): number {
@@ -282,11 +305,11 @@ export class Layout {
 
   /** In a client's region: changes whenever `replica` has written replies. */
   doorbell(replica: number): number {
-    return replica * this.replyStride;
+    return replica;
   }
 
   reply(replica: number, call: number): number {
-    return this.doorbell(replica) + LINE_WORDS + call * this.replySlotWords;
+    return this.firstReply + replica * this.replyStride + call * this.replySlotWords;
   }
 
   /** Processes are numbered: the replicas of group 0, of group 1, …, then the clients. */

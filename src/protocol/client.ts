@@ -58,6 +58,7 @@ export interface CallListener {
 
 const RESEND_DOUBLINGS_MAX = 4;
 const UNKNOWN = -1;
+const NO_BYTES = new Uint8Array(0);
 
 export type Offer = 'accepted' | 'backPressured';
 
@@ -71,13 +72,15 @@ class Outbox {
   sentPosition: number;
   isOpen = false;
   nudges = 0;
+  /** How often its bell was rung. Every session counts from elsewhere, so that its first ring is a change. */
+  rings: number;
   lastProgressUs = 0;
   /** Since the last reply: ever more patient, so that replies arrive before they are sent again. */
   resends = 0;
   /** Calls in ring order, oldest first; answered ones wait until those before them are. */
   readonly calls: CallQueue;
 
-  constructor({ memory, layout }: Edges) {
+  constructor({ memory, layout }: Edges, session: number) {
     const { origin, salt } = layout.sizes;
     const { inboxWords } = layout;
     this.mirror = ringAt(memory.scratch(inboxWords), 0, inboxWords, salt);
@@ -85,6 +88,7 @@ class Outbox {
     this.oldestPosition = origin | 0;
     this.endPosition = origin | 0;
     this.sentPosition = origin | 0;
+    this.rings = session << 16;
     this.calls = new CallQueue(layout.sizes.callsMax);
   }
 }
@@ -132,6 +136,7 @@ export class Client {
   private readonly leaders: Int8Array;
   private readonly members: Peer[] = [];
   private readonly control = new Int32Array(INBOX_CONTROL.words);
+  private readonly bell = new Int32Array(1);
   private readonly replies: Window;
   private readonly replyBytes: Uint8Array;
 
@@ -256,10 +261,24 @@ export class Client {
       outbox.isOpen = true;
       this.writeRange(entry, outbox, outbox.sentPosition);
       outbox.sentPosition = outbox.endPosition;
-      this.wakeLeader(entry);
+      this.ring(entry, outbox);
       work++;
     }
     return work;
+  }
+
+  /** Something was written into our inbox at all members of a group: let them know. */
+  private ring(group: number, outbox: Outbox): void {
+    const { layout, memory } = this.edges;
+    this.bell[0] = ++outbox.rings;
+    const to = layout.bell(this.slot);
+    const leader = this.leaders[group]!;
+    for (let member = 0; member < layout.sizes.replicas; member++) {
+      // Whoever begins to lead looks everywhere, and now and then again.
+      if (leader !== UNKNOWN && leader !== member) continue;
+      memory.write(layout.replicaProcess(group, member), to, this.bell, 0, 1, OPEN, KIND.none);
+    }
+    this.wakeLeader(group);
   }
 
   /** Wake whoever leads a group; if we do not know who that is, everybody, and ask. */
@@ -322,7 +341,7 @@ export class Client {
     this.writeControl(entry, outbox);
     this.writeRange(entry, outbox, outbox.oldestPosition);
     this.leaders[entry] = UNKNOWN;
-    this.wakeLeader(entry);
+    this.ring(entry, outbox);
     for (let group = 0; group < this.outboxes.length; group++) {
       if (!contains(low, high, group)) continue;
       const owing = this.outbox(group);
@@ -330,7 +349,7 @@ export class Client {
       owing.isOpen = true;
       this.writeControl(group, owing);
       this.leaders[group] = UNKNOWN;
-      this.wakeLeader(group);
+      this.ring(group, owing);
     }
     this.lookEverywhere();
   }
@@ -338,11 +357,13 @@ export class Client {
   /** Look at the replies of every replica whose doorbell has changed. */
   private pollReplies(): number {
     const { layout, memory } = this.edges;
+    const { replicas } = layout.sizes;
     let work = 0;
     for (let replica = 0; replica < this.doorbells.length; replica++) {
       const rings = memory.own[layout.doorbell(replica)]!;
       if (rings === this.doorbells[replica]) continue;
       this.doorbells[replica] = rings;
+      this.leaders[Math.floor(replica / replicas)] = replica % replicas;
       work += this.lookAt(replica);
     }
     return work;
@@ -389,9 +410,8 @@ export class Client {
     const outbox = this.outboxes[call.entry]!;
     outbox.lastProgressUs = this.nowUs;
     outbox.resends = 0;
-    this.leaders[group] = replica % layout.sizes.replicas;
     const outcome = bytes >= 0 ? 'ok' : bytes === TOO_LARGE ? 'tooLarge' : 'failed';
-    const reply = this.replyBytes.subarray(start, start + Math.max(0, bytes));
+    const reply = bytes > 0 ? this.replyBytes.subarray(start, start + bytes) : NO_BYTES;
     this.listener.replied(call, group, reply, outcome);
     if ((call.pendingLow | call.pendingHigh) === 0) this.close(call);
     return true;
@@ -418,7 +438,7 @@ export class Client {
   private outbox(group: number): Outbox {
     let outbox = this.outboxes[group];
     if (outbox === undefined) {
-      outbox = new Outbox(this.edges);
+      outbox = new Outbox(this.edges, this.session);
       this.outboxes[group] = outbox;
     }
     return outbox;

@@ -54,10 +54,10 @@ export class Counters {
     const message = position + HEAD_WORDS;
     const from = position + originIn(word(log, position));
     const source = word(log, from + ORIGIN.source);
-    const low = word(log, from + ORIGIN.number);
+    const number = word(log, from + ORIGIN.number);
     if (source === PARENT) {
       assert(
-        low === (this.nextFromParent | 0),
+        number === (this.nextFromParent | 0),
         'an entry from the parent continues what was decided from the parent',
       );
       this.nextFromParent++;
@@ -65,24 +65,25 @@ export class Counters {
       const session = word(log, message + MESSAGE.session);
       if (session > this.session[source]!) this.open(source, session, origin);
       assert(
-        session === this.session[source] && low === (this.nextNumber[source]! | 0),
+        session === this.session[source] && number === (this.nextNumber[source]! | 0),
         "an entry from a client continues its session's numbers",
       );
-      this.nextNumber[source] = extend(this.nextNumber[source]!, low) + 1;
+      this.nextNumber[source] = extend(this.nextNumber[source]!, number) + 1;
       this.nextPosition[source] = word(log, from + ORIGIN.nextPosition);
     }
+    const low = word(log, message + MESSAGE.destinationsLow);
+    const high = word(log, message + MESSAGE.destinationsHigh);
     for (let i = 0; i < this.children.length; i++) {
-      if (goesTo(log, position, this.overlay, this.children[i]!)) this.nextTo[i]!++;
+      if (this.overlay.reaches(this.children[i]!, low, high)) this.nextTo[i]!++;
     }
   }
 }
 
-/** Must the entry at `position` be forwarded to `child`? */
-export function goesTo(log: Window, position: number, overlay: Overlay, child: number): boolean {
-  const message = position + HEAD_WORDS;
-  return overlay.reaches(
-    child,
-    word(log, message + MESSAGE.destinationsLow),
-    word(log, message + MESSAGE.destinationsHigh),
-  );
+/** Where the entry at `position` goes. */
+export function destinationsLow(log: Window, position: number): number {
+  return word(log, position + HEAD_WORDS + MESSAGE.destinationsLow);
+}
+
+export function destinationsHigh(log: Window, position: number): number {
+  return word(log, position + HEAD_WORDS + MESSAGE.destinationsHigh);
 }

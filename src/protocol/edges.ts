@@ -100,7 +100,7 @@ export interface Pace {
   readonly clientEntries: number;
 }
 
-export const PACE: Pace = { batchEntries: 256, parentEntries: 128, clientEntries: 16 };
+export const PACE: Pace = { batchEntries: 256, parentEntries: 128, clientEntries: 64 };
 
 export interface Edges {
   readonly memory: Memory;

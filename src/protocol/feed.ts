@@ -10,7 +10,7 @@
 import { OPEN } from '../memory/contract.js';
 import { OLDEST, ORIGIN } from '../memory/layout.js';
 import {
-  copyHashed,
+  copyWords,
   FRAME_WORDS,
   HEAD_WORDS,
   postRange,
@@ -19,7 +19,7 @@ import {
   type Window,
   word,
 } from '../memory/window.js';
-import { goesTo } from './counters.js';
+import { destinationsHigh, destinationsLow } from './counters.js';
 import type { Member } from './member.js';
 import type { Replication } from './replication.js';
 import type { Rows } from './rows.js';
@@ -87,11 +87,19 @@ export class Feed {
   forward(replication: Replication): number {
     this.learnDecided();
     this.isFull = false;
+    const { overlay } = this.member.edges;
+    const { ring } = replication;
     let count = 0;
     while (this.logIndex < replication.decided) {
       const position = this.logPosition;
       const words = replication.wordsAt(position);
-      if (goesTo(replication.ring, position, this.member.edges.overlay, this.child)) {
+      if (
+        overlay.reaches(
+          this.child,
+          destinationsLow(ring, position),
+          destinationsHigh(ring, position),
+        )
+      ) {
         if (this.nextNumber < this.decidedByChild) {
           // Decided long ago; whatever we hold is older still. Numbers in a feed have no gap.
           this.dropDecided();
@@ -144,13 +152,9 @@ export class Feed {
       this.oldestHasMoved = true;
     }
     const { mirror, endPosition, ballot, nextNumber } = this;
-    const hash = copyHashed(
-      log,
-      position + HEAD_WORDS,
-      mirror,
-      endPosition + HEAD_WORDS,
-      bodyWords,
-    );
+    const message = position + HEAD_WORDS;
+    const hash = word(log, message + bodyWords + ORIGIN.hash);
+    copyWords(log, message, mirror, endPosition + HEAD_WORDS, bodyWords);
     const words = sealHashed(mirror, endPosition, bodyWords, ballot, nextNumber, hash);
     this.endPosition = (endPosition + words) | 0;
   }
@@ -177,7 +181,7 @@ export class Feed {
     this.oldestHasMoved = false;
   }
 
-  /** Only a leader has anything to do with it: whoever led when we looked last. */
+  /** Only a leader has anything to do with it: whoever led when we looked last, or by now another. */
   private wakeChild(): void {
     const { layout, memory } = this.member.edges;
     let leader = 0;
@@ -187,7 +191,9 @@ export class Feed {
         this.rows.childPeer(this.place, leader).ledBallot;
       if (isLater) leader = other;
     }
-    memory.wake(layout.replicaProcess(this.child, leader), true);
+    for (let other = 0; other < this.member.replicas; other++) {
+      memory.wake(layout.replicaProcess(this.child, other), other === leader);
+    }
   }
 
   /** A write to this child member was lost: write all of it again. */

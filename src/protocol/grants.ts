@@ -72,6 +72,7 @@ export class Requests {
         this.member.incarnation,
         this.requests,
       );
+      this.member.mailTo(other);
     }
   }
 
@@ -187,5 +188,6 @@ export class Grants {
       member.incarnation,
       ++this.answers,
     );
+    member.mailTo(candidate);
   }
 }

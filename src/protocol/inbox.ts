@@ -13,7 +13,11 @@ import { SlotReader } from './slots.js';
 export class ClientInbox {
   readonly window: Window;
   private readonly control: number;
+  private readonly bell: number;
+  private seenBell = 0;
   private seenNudge = 0;
+  /** May there be something in it? */
+  isWaiting = true;
 
   constructor(
     private readonly member: Member,
@@ -21,12 +25,23 @@ export class ClientInbox {
   ) {
     const { layout, memory } = member.edges;
     this.control = layout.inboxControl(client);
+    this.bell = layout.bell(client);
     const { salt } = layout.sizes;
     this.window = ringAt(memory.own, layout.inboxRing(client), layout.inboxWords, salt);
   }
 
   get session(): number {
     return this.window.words[this.control + INBOX_CONTROL.session]!;
+  }
+
+  /** True if the client rang since we looked last, or something was left then. */
+  hasRung(): boolean {
+    const bell = this.window.words[this.bell]!;
+    if (bell !== this.seenBell) {
+      this.seenBell = bell;
+      this.isWaiting = true;
+    }
+    return this.isWaiting;
   }
 
   /** Words of the client's next message if it is there, else 0. A newer session starts afresh. */
@@ -143,6 +158,11 @@ export class ParentInbox {
       this.current = (this.current + 1) % this.feeds.length;
     }
     return 0;
+  }
+
+  /** The member of the parent group whose feed we read. */
+  get writer(): number {
+    return this.current;
   }
 
   get window(): Window {

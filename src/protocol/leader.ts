@@ -53,6 +53,11 @@ export class Leader {
     return false;
   }
 
+  /** Look into every inbox once: not every client knows whose bell to ring. */
+  lookEverywhere(): void {
+    for (const inbox of this.clients) inbox.isWaiting = true;
+  }
+
   /** The first half of a round: find messages and write them into the logs. Returns how much was done. */
   order(): number {
     const work = this.pollInboxes();
@@ -61,10 +66,13 @@ export class Leader {
 
   /** The second half: what follows from the writes that have completed. */
   finish(): number {
+    const wasIdle = this.replication.decided === this.replication.endIndex;
     let work = this.decide();
-    work += this.deliver();
+    // Others wait for what goes down the tree and back to clients, and nobody for the rest.
     work += this.forward();
+    work += this.deliver();
     this.acknowledge();
+    work += this.publish(wasIdle);
     this.truncation.run();
     return work;
   }
@@ -83,7 +91,9 @@ export class Leader {
     const clients = this.clients.length;
     for (let i = 0; i < clients && room > 0; i++) {
       const client = (this.turn + i) % clients;
-      room -= this.takeFromClient(this.clients[client]!);
+      const inbox = this.clients[client]!;
+      if (!inbox.hasRung()) continue;
+      room -= this.takeFromClient(inbox);
       if (this.logIsFull) {
         // The clients had their turn before the parent: now it is the parent's again.
         this.clientsFirst = !parentWaits;
@@ -119,7 +129,10 @@ export class Leader {
     let taken = 0;
     while (taken < member.edges.pace.clientEntries) {
       const words = inbox.next(proposed);
-      if (words === 0) break;
+      if (words === 0) {
+        inbox.isWaiting = false;
+        break;
+      }
       const position = proposed.nextPosition[client]!;
       const number = proposed.nextNumber[client]!;
       const next = (position + words) | 0;
@@ -157,6 +170,7 @@ export class Leader {
     ring.words[ring.at + ((origin + ORIGIN.source) & ring.mask)] = source;
     ring.words[ring.at + ((origin + ORIGIN.number) & ring.mask)] = number | 0;
     ring.words[ring.at + ((origin + ORIGIN.nextPosition) & ring.mask)] = nextPosition;
+    ring.words[ring.at + ((origin + ORIGIN.hash) & ring.mask)] = hash;
     replication.append(bodyWords, hashWords(ring, origin, ORIGIN.words, hash));
     this.proposed.note(ring, endPosition, layout.sizes.origin);
     return true;
@@ -167,19 +181,24 @@ export class Leader {
     return this.replication.sendAll();
   }
 
-  /** What f+1 members hold under our ballot is decided; tell everybody how far that is. */
+  /** What f+1 members hold under our ballot is decided. */
   private decide(): number {
     const { replication } = this;
-    const { rules, observer } = this.member.edges;
     const decided = replication.heldByQuorum();
-    const wasIdle = replication.decided === replication.endIndex;
     const advanced = Math.max(0, decided - replication.decided);
     if (advanced > 0) replication.decided = decided;
     assert(replication.decided <= replication.endIndex, 'only entries of the log are decided');
-    if (!rules.publishesWhenIdle() && replication.decided === replication.endIndex) return advanced;
+    return advanced;
+  }
+
+  /** Tell the members how far the log is decided. */
+  private publish(wasIdle: boolean): number {
+    const { replication } = this;
+    const { rules, observer } = this.member.edges;
+    if (!rules.publishesWhenIdle() && replication.decided === replication.endIndex) return 0;
     const told = replication.publishDecided();
     if (told > 0 && wasIdle) observer.transition('decided index published idle');
-    return advanced + told;
+    return told;
   }
 
   /** Deliver what is decided, if this group is a destination, and reply (2.4). */
@@ -229,6 +248,7 @@ export class Leader {
     });
     this.parent.rewind();
     for (const inbox of this.clients) inbox.isNudged();
+    this.lookEverywhere();
     replication.decided = replication.endIndex;
     rules.beforeFirstDelivery(member, replication);
     for (const { client } of this.clients) member.replies.sendAgain(client);
@@ -257,6 +277,14 @@ export class Leader {
     return index === this.replication.baseIndex
       ? this.truncation.baseTo[child]!
       : this.member.delivered.nextTo[child]!;
+  }
+
+  /** Whoever feeds us may be waiting for room. */
+  wakeParent(): void {
+    const { group, edges } = this.member;
+    const parent = edges.overlay.parent(group);
+    if (parent < 0) return;
+    edges.memory.wake(edges.layout.replicaProcess(parent, this.parent.writer), true);
   }
 
   onFeedWriteFailed(place: number, process: number): void {

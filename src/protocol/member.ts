@@ -13,6 +13,7 @@ import type { Edges } from './edges.js';
 import { keyOf } from './key.js';
 import { type Extent, Log } from './log.js';
 import { Replies } from './replies.js';
+import { KIND } from './tags.js';
 
 export interface Identity {
   readonly group: number;
@@ -58,6 +59,8 @@ export class Member {
   holdAt = 0;
   /** The furthest that any member of the group is known to have delivered. */
   horizon: number;
+  private readonly mailsSent: Int32Array;
+  private readonly mailsSeen: Int32Array;
 
   constructor(
     identity: Identity,
@@ -76,10 +79,35 @@ export class Member {
     this.nextToDeliver = layout.sizes.origin;
     this.nextPosition = layout.sizes.origin | 0;
     this.horizon = layout.sizes.origin;
+    // Every life counts from elsewhere, so that its first mail is a change.
+    this.mailsSent = Int32Array.of(identity.incarnation << 16);
+    this.mailsSeen = new Int32Array(this.replicas);
     this.delivered = this.newCounters();
     this.proposed = this.newCounters();
     this.replies = new Replies(this);
     if (identity.restarted) memory.permit(RETIRED);
+  }
+
+  /** A slot was written at another member of the group: let it know. */
+  mailTo(member: number): void {
+    const { memory, layout } = this.edges;
+    this.mailsSent[0]!++;
+    const peer = this.processOf(member);
+    memory.write(peer, layout.mail(this.index), this.mailsSent, 0, 1, OPEN, KIND.none);
+    memory.wake(peer, true);
+  }
+
+  /** Has any member written a slot since this was asked last? */
+  takeMail(): boolean {
+    const { own } = this.edges.memory;
+    let hasMail = false;
+    for (let member = 0; member < this.replicas; member++) {
+      const mails = own[this.layout.mail(member)]!;
+      if (mails === this.mailsSeen[member]) continue;
+      this.mailsSeen[member] = mails;
+      hasMail = true;
+    }
+    return hasMail;
   }
 
   newCounters(): Counters {

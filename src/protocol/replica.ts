@@ -2,7 +2,7 @@
  * One replica: leader, follower, candidate or recovering. `doWork(nowUs)` does a bounded amount of
  * work and returns how much it was; it never waits. Whoever runs it calls it again and again.
  */
-import type { Outcome } from '../memory/contract.js';
+import { OPEN, type Outcome } from '../memory/contract.js';
 import { describeBallot, NO_BALLOT } from './ballot.js';
 import { Delivering } from './delivery.js';
 import type { Application, Edges } from './edges.js';
@@ -55,21 +55,29 @@ export class Replica {
 
   doWork(nowUs: number): number {
     this.rows.wake(nowUs);
-    let work = this.pollCompletions(nowUs);
     const leads = this.role === 'leader';
     this.rows.read(leads && this.leader.isPressed(), leads);
+    let work = this.pollCompletions(nowUs);
     if (this.role === 'recovering') {
       this.recovery!.step(nowUs);
       if (this.member.normal) this.role = 'follower';
     } else {
-      work += this.grants.answerRequests();
-      work += this.snapshots.serve(nowUs);
-      if (this.role === 'leader') work += this.leadOn(nowUs);
+      const hasMail = this.member.takeMail();
+      if (hasMail) work += this.grants.answerRequests();
+      work += this.snapshots.serve(nowUs, hasMail);
+      if (this.role === 'leader') work += this.leadOn(nowUs, hasMail);
       else if (this.role === 'candidate') work += this.takeOver(nowUs);
       else work += this.follow(nowUs);
     }
-    this.rows.publish();
+    if (this.rows.publish()) this.wakeWhoWaits();
     return work;
+  }
+
+  /** A leader whose log is full waits for its members, and one whose feed is full for its child. */
+  private wakeWhoWaits(): void {
+    const { member } = this;
+    if (this.role === 'leader') this.leader.wakeParent();
+    else member.edges.memory.wake(member.processOf(member.promisedMember), true);
   }
 
   /** Try to lead, whoever is trusted now: somebody asked for it. */
@@ -87,7 +95,15 @@ export class Replica {
   }
 
   private takeOver(nowUs: number): number {
-    if (this.takeover.step(nowUs)) {
+    let work = 0;
+    let isLeader = this.takeover.step(nowUs);
+    // Where memory is shared, what a step has posted is done already: go on at once.
+    for (let done = this.pollCompletions(nowUs); done > 0 && !isLeader; ) {
+      work += done;
+      isLeader = this.takeover.step(nowUs);
+      done = this.pollCompletions(nowUs);
+    }
+    if (isLeader) {
       this.role = 'leader';
       this.writeWasRefused = false;
       this.rows.ledBallot = this.replication.ballot;
@@ -97,22 +113,24 @@ export class Replica {
       return 1;
     }
     if (this.takeover.phase === 'idle') this.becomeFollower(nowUs);
-    return 0;
+    return work;
   }
 
-  private leadOn(nowUs: number): number {
+  private leadOn(nowUs: number, hasMail: boolean): number {
     const { rules, observer } = this.member.edges;
     if (rules.stepsDown(this.member, this.replication.ballot)) {
       observer.transition('stepped down');
       this.becomeFollower(nowUs);
       return 1;
     }
-    if (this.mustOutbid()) {
+    const hasNews = this.rows.takeNews();
+    if (hasNews) this.leader.lookEverywhere();
+    if ((hasMail || hasNews) && this.mustOutbid()) {
       observer.transition('outbid a higher promise');
       this.stand(nowUs);
       return 1;
     }
-    let work = this.takeover.admitLate(nowUs);
+    let work = this.takeover.admitLate(nowUs, hasMail);
     work += this.leader.order();
     // Where memory is shared, what was just written has arrived already.
     this.pollCompletions(nowUs);
@@ -142,19 +160,24 @@ export class Replica {
     const { memory } = this.member.edges;
     let count = 0;
     while (memory.poll()) {
-      count++;
       const { peer, tag, guard, outcome } = memory.completion;
       const ok = outcome === 'ok';
       const value = numberOf(tag);
       const other = peer - this.member.processOf(0);
       const kind = kindOf(tag);
+      // Rows are read all the time: that is no work.
+      if (kind !== KIND.row) count++;
       switch (kind) {
         case KIND.row:
           this.rows.onRead(value, ok, nowUs);
           break;
+        case KIND.none:
+          // Of the rest only what was written into a log matters, and only if it failed.
+          if (guard === OPEN) break;
+          if (!ok && this.replication.onFailed(other, guard)) this.onMemberLost(other, outcome);
+          break;
         case KIND.entries:
         case KIND.marker:
-        case KIND.control:
           if (!this.replication.onWritten(other, kind, value, guard, ok))
             this.onMemberLost(other, outcome);
           break;
@@ -176,6 +199,7 @@ export class Replica {
   private onMemberLost(other: number, outcome: Outcome): void {
     const isRefused = outcome === 'refused';
     this.member.edges.observer.transition(isRefused ? 'write refused' : 'write lost');
+    this.rows.hasNews = true;
     if (isRefused) this.writeWasRefused = true;
     this.takeover.onMemberLost(other, isRefused);
   }

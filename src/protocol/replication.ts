@@ -43,11 +43,19 @@ interface Copy {
   toldDecided: number;
 }
 
-/** A completion tells its admission (modulo this) and, for entries, the index below which they are written. */
-const ADMISSIONS = 64;
+/**
+ * A completion tells its admission (modulo 16) and, for entries, the index below which they are written
+ * (modulo 2²⁴, more than any log holds).
+ */
+const ADMISSION_BITS = 4;
+const INDEX_MASK = (1 << 24) - 1;
 
 function copyTag(kind: number, copy: Copy, endIndex: number): number {
-  return tagOf(kind, endIndex * ADMISSIONS + (copy.admission % ADMISSIONS));
+  return tagOf(kind, (endIndex << ADMISSION_BITS) | admissionOf(copy.admission));
+}
+
+function admissionOf(value: number): number {
+  return value & ((1 << ADMISSION_BITS) - 1);
 }
 
 export class Replication {
@@ -132,11 +140,11 @@ export class Replication {
     this.control[LOG_CONTROL.decided] = this.decided | 0;
     this.control[LOG_CONTROL.key] = key;
     // No log any more before anything of it changes: words of one write land in any order.
-    this.writeControl(other, LOG_CONTROL.marker, 1, KIND.control);
-    this.writeControl(other, LOG_CONTROL.base, LOG_CONTROL.words - 1, KIND.control);
+    this.writeControl(other, LOG_CONTROL.marker, 1, KIND.none);
+    this.writeControl(other, LOG_CONTROL.base, LOG_CONTROL.words - 1, KIND.none);
     this.send(other);
     this.control[LOG_CONTROL.marker] = this.ballot;
-    this.writeControl(other, LOG_CONTROL.marker, 1, KIND.marker);
+    this.writeControl(other, LOG_CONTROL.marker, 1, copyTag(KIND.marker, copy, 0));
     this.member.edges.memory.wake(this.member.processOf(other), true);
   }
 
@@ -190,33 +198,41 @@ export class Replication {
       copy.sentPosition,
       this.endPosition,
       rules.logGuard(copy.key),
-      copyTag(KIND.control, copy, 0),
+      KIND.none,
       copyTag(KIND.entries, copy, this.endIndex),
     );
     copy.sentIndex = this.endIndex;
     copy.sentPosition = this.endPosition;
   }
 
-  private writeControl(other: number, field: number, count: number, kind: number): void {
+  private writeControl(other: number, field: number, count: number, tag: number): void {
     const { memory, layout, rules } = this.member.edges;
     const copy = this.copies[other]!;
     const to = layout.logControl(this.member.index, copy.ring) + field;
     const guard = rules.logGuard(copy.key);
-    const tag = copyTag(kind, copy, 0);
     memory.write(this.member.processOf(other), to, this.control, field, count, guard, tag);
   }
 
   /** A write to a member's log has finished. False if it failed and the member is lost to us. */
   onWritten(other: number, kind: number, value: number, guard: number, ok: boolean): boolean {
     const copy = this.copies[other]!;
-    if (guard !== this.member.edges.rules.logGuard(copy.key)) return true;
-    if (copy.phase === 'absent' || value % ADMISSIONS !== copy.admission % ADMISSIONS) return true;
-    if (!ok) {
-      copy.phase = 'absent';
+    if (admissionOf(value) !== admissionOf(copy.admission)) return true;
+    if (!ok) return !this.onFailed(other, guard);
+    if (copy.phase === 'absent' || guard !== this.member.edges.rules.logGuard(copy.key))
+      return true;
+    if (kind === KIND.marker) copy.phase = 'standing';
+    else
+      copy.heldIndex =
+        copy.sentIndex - ((copy.sentIndex - (value >>> ADMISSION_BITS)) & INDEX_MASK);
+    return true;
+  }
+
+  /** Whatever was written under this guard failed. True if the member is lost to us by that. */
+  onFailed(other: number, guard: number): boolean {
+    const copy = this.copies[other]!;
+    if (copy.phase === 'absent' || guard !== this.member.edges.rules.logGuard(copy.key))
       return false;
-    }
-    if (kind === KIND.entries) copy.heldIndex = Math.floor(value / ADMISSIONS);
-    else if (kind === KIND.marker) copy.phase = 'standing';
+    copy.phase = 'absent';
     return true;
   }
 
@@ -260,7 +276,7 @@ export class Replication {
       const copy = this.copies[other]!;
       if (copy.phase === 'absent' || copy.toldDecided === this.decided) continue;
       copy.toldDecided = this.decided;
-      this.writeControl(other, LOG_CONTROL.decided, 1, KIND.control);
+      this.writeControl(other, LOG_CONTROL.decided, 1, KIND.none);
       // Nobody waits for a follower, unless the log is filling up.
       this.member.edges.memory.wake(this.member.processOf(other), this.isPressed);
       told++;
@@ -275,7 +291,7 @@ export class Replication {
     this.control[LOG_CONTROL.base] = position;
     for (let other = 0; other < this.copies.length; other++) {
       if (this.copies[other]!.phase === 'absent') continue;
-      this.writeControl(other, LOG_CONTROL.base, 1, KIND.control);
+      this.writeControl(other, LOG_CONTROL.base, 1, KIND.none);
     }
   }
 

@@ -29,9 +29,10 @@ export class Replies {
   private readonly callsMax: number;
   private readonly slotWords: number;
   private readonly replyBytesMax: number;
-  /** How many times each client's doorbell was rung, and whether it must be rung again. */
+  /** How many times each client's doorbell was rung, and who was written to since. */
   private readonly rings: Int32Array;
-  private readonly rung: Uint8Array;
+  private readonly isWritten: Uint8Array;
+  private readonly written: number[] = [];
 
   constructor(private readonly member: Member) {
     const { sizes, replySlotWords } = member.layout;
@@ -41,7 +42,7 @@ export class Replies {
     const words = new Int32Array(sizes.clients * sizes.callsMax * replySlotWords);
     this.kept = slotAt(words, 0);
     this.rings = new Int32Array(sizes.clients);
-    this.rung = new Uint8Array(sizes.clients);
+    this.isWritten = new Uint8Array(sizes.clients);
   }
 
   /**
@@ -83,7 +84,10 @@ export class Replies {
     const { memory, layout } = this.member.edges;
     const to = layout.reply(memory.self, call);
     memory.write(layout.clientProcess(client), to, this.kept.words, at, words, OPEN, KIND.none);
-    this.rung[client] = 1;
+    if (this.isWritten[client] === 0) {
+      this.isWritten[client] = 1;
+      this.written.push(client);
+    }
   }
 
   /** Send all that is kept for a session (or, with no session given, for whoever it is). */
@@ -102,9 +106,9 @@ export class Replies {
   /** Tell the clients that were written to where to look. */
   ringDoorbells(): void {
     const { memory, layout } = this.member.edges;
-    for (let client = 0; client < this.rung.length; client++) {
-      if (this.rung[client] === 0) continue;
-      this.rung[client] = 0;
+    while (this.written.length > 0) {
+      const client = this.written.pop()!;
+      this.isWritten[client] = 0;
       this.rings[client]!++;
       const to = layout.doorbell(memory.self);
       memory.write(layout.clientProcess(client), to, this.rings, client, 1, OPEN, KIND.none);

@@ -7,6 +7,7 @@
  */
 import { ROW, ROW_STATE } from '../memory/layout.js';
 import {
+  distance,
   epochAt,
   FRAME_WORDS,
   HEAD_WORDS,
@@ -23,6 +24,7 @@ import { readWide, writeWide } from './wide.js';
 
 export const ROW_RECORD_WORDS = ROW.words + FRAME_WORDS;
 const PATIENCE_GROWTH_MAX = 16;
+const NEWSWORTHY_SHARE = 16;
 const PATIENCE_DECAY = 64;
 
 /** What is known of another replica. */
@@ -104,7 +106,13 @@ export class Rows {
   private nowUs: number;
 
   private readonly row: Window;
+  /** So much of a log must have been delivered before it is worth telling. */
+  private readonly newsworthyWords: number;
   private readonly published = new Int32Array(ROW.words);
+  /** Has a row been read since `takeNews`, or could what follows from them be different? */
+  hasNews = true;
+  private hasChanged = true;
+  private publishedPosition = 0;
   private publications = 0;
   private heartbeat = 0;
   private lastBeatUs = Number.NEGATIVE_INFINITY;
@@ -119,6 +127,7 @@ export class Rows {
     const { origin } = layout.sizes;
     this.nowUs = nowUs;
     this.row = slotAt(memory.own, layout.row);
+    this.newsworthyWords = Math.min(layout.logWords, layout.feedWords) / NEWSWORTHY_SHARE;
     for (const group of [member.group, ...member.children]) {
       for (let other = 0; other < member.replicas; other++) {
         const process = layout.replicaProcess(group, other);
@@ -219,39 +228,62 @@ export class Rows {
     }
   }
 
+  takeNews(): boolean {
+    const { hasNews } = this;
+    this.hasNews = false;
+    return hasNews;
+  }
+
   onRead(place: number, ok: boolean, nowUs: number): void {
     const peer = this.peers[place]!;
     peer.reading = false;
+    this.hasNews = true;
     if (!ok || !peer.accept(nowUs) || place >= this.member.replicas) return;
     this.member.horizon = Math.max(this.member.horizon, peer.delivered);
   }
 
-  /** Make the world see this member as it is now. Must precede any grant that tells of it. */
-  publish(): void {
+  /**
+   * Make the world see this member as it is now. Must precede any grant that tells of it. True if it has
+   * come so far that somebody may be waiting for that.
+   */
+  publish(): boolean {
     const { member, row, published } = this;
     const { timing, rules } = member.edges;
-    if (this.nowUs - this.lastBeatUs >= timing.heartbeatUs) {
+    const isDue = this.nowUs - this.lastBeatUs >= timing.heartbeatUs;
+    if (isDue) {
       this.lastBeatUs = this.nowUs;
       this.heartbeat++;
     }
-    const body = row.at + HEAD_WORDS;
-    const { words } = row;
     const standing = member.log.under(member.promised, member.promisedMember) !== undefined;
-    words[body + ROW.incarnation] = member.incarnation;
-    words[body + ROW.heartbeat] = this.heartbeat;
-    words[body + ROW.state] = member.normal ? ROW_STATE.normal : ROW_STATE.recovering;
-    words[body + ROW.promised] = member.promised;
-    words[body + ROW.logBallot] = standing ? member.promised : NO_BALLOT;
-    words[body + ROW.ledBallot] = this.ledBallot;
-    writeWide(words, body + ROW.delivered, member.nextToDeliver);
-    writeWide(words, body + ROW.fromParent, rules.countFromParent(member));
-    writeWide(words, body + ROW.holdAt, member.holdAt);
-    let changed = this.publications === 0;
-    for (let i = 0; i < ROW.words; i++) {
-      if (published[i] === words[body + i]) continue;
-      published[i] = words[body + i]!;
-      changed = true;
-    }
-    if (changed) seal(row, 0, ROW.words, member.incarnation, ++this.publications);
+    this.set(ROW.incarnation, member.incarnation);
+    this.set(ROW.heartbeat, this.heartbeat);
+    this.set(ROW.state, member.normal ? ROW_STATE.normal : ROW_STATE.recovering);
+    this.set(ROW.promised, member.promised);
+    this.set(ROW.logBallot, standing ? member.promised : NO_BALLOT);
+    this.set(ROW.ledBallot, this.ledBallot);
+    this.setWide(ROW.holdAt, member.holdAt);
+    // How far it has come matters to others only when their rings fill up.
+    const isFurther = distance(member.nextPosition, this.publishedPosition) >= this.newsworthyWords;
+    if (!this.hasChanged && !isDue && !isFurther) return false;
+    this.publishedPosition = member.nextPosition;
+    this.setWide(ROW.delivered, member.nextToDeliver);
+    this.setWide(ROW.fromParent, rules.countFromParent(member));
+    if (!this.hasChanged) return false;
+    this.hasChanged = false;
+    row.words.set(published, row.at + HEAD_WORDS);
+    seal(row, 0, ROW.words, member.incarnation, ++this.publications);
+    return isFurther;
+  }
+
+  private set(field: number, value: number): void {
+    if (this.published[field] === value) return;
+    this.published[field] = value;
+    this.hasChanged = true;
+  }
+
+  private setWide(field: number, value: number): void {
+    if (readWide(this.published, field) === value) return;
+    writeWide(this.published, field, value);
+    this.hasChanged = true;
   }
 }

@@ -92,6 +92,5 @@ export class SlotWriter {
   ): void {
     const words = seal(this.window, 0, bodyWords, epoch, number);
     memory.write(peer, to, this.window.words, 0, words, OPEN, tag);
-    memory.wake(peer, true);
   }
 }

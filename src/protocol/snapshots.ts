@@ -30,6 +30,7 @@ export class Snapshots {
   private readonly chunkWriter: SlotWriter;
   private readonly served: (Served | undefined)[] = [];
   private chunksSent = 0;
+  private isServing = false;
 
   private nonce = 0;
   private requests = 0;
@@ -61,7 +62,13 @@ export class Snapshots {
   }
 
   /** Answer those who ask, and hold the log for them. */
-  serve(nowUs: number): number {
+  serve(nowUs: number, hasMail: boolean): number {
+    const work = hasMail ? this.answerRequests(nowUs) : 0;
+    if (work > 0 || this.isServing) this.member.holdAt = this.oldestServed(nowUs);
+    return work;
+  }
+
+  private answerRequests(nowUs: number): number {
     let work = 0;
     for (let other = 0; other < this.requestSlots.length; other++) {
       const slot = this.requestSlots[other]!;
@@ -82,7 +89,6 @@ export class Snapshots {
       this.sendChunk(other, slot.body(SNAPSHOT_REQUEST.chunk));
       work++;
     }
-    this.member.holdAt = this.oldestServed(nowUs);
     return work;
   }
 
@@ -95,9 +101,11 @@ export class Snapshots {
     // Longer than any fetcher waits before it asks again.
     const patienceUs = this.member.edges.timing.suspectAfterUs * (2 << RETRIES_MAX);
     let oldest = 0;
+    this.isServing = false;
     for (let other = 0; other < this.served.length; other++) {
       const served = this.served[other];
       if (served === undefined) continue;
+      this.isServing = true;
       const { incarnation, delivered } = this.rows.peer(other);
       const isDone = incarnation === served.incarnation && delivered >= served.index;
       if (isDone || nowUs - served.askedUs > patienceUs) {
@@ -128,6 +136,7 @@ export class Snapshots {
     const peer = member.processOf(other);
     const bodyWords = CHUNK.data + count;
     chunkWriter.post(memory, peer, to, bodyWords, member.incarnation, ++this.chunksSent);
+    member.mailTo(other);
   }
 
   /** Start fetching, or go on: call while a snapshot is needed. */
@@ -204,6 +213,7 @@ export class Snapshots {
       member.incarnation,
       ++this.requests,
     );
+    member.mailTo(this.source);
   }
 
   private accept(slot: SlotReader): void {

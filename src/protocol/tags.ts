@@ -1,13 +1,12 @@
 /** What a completion was for: a kind, and a number that the kind gives meaning to. */
 export const KIND = {
-  /** Nobody waits for it. */
+  /** Nobody waits for it. Completions of such writes are seen only if they failed. */
   none: 0,
   /** A row was read; the number is its place in the table of rows. */
   row: 1,
-  /** Log entries were written; the numbers of these three are those of `Replication`. */
+  /** Log entries were written; the numbers of these two are those of `Replication`. */
   entries: 2,
   marker: 3,
-  control: 8,
   /** Part of a feed was written; the number is the child's place. */
   feed: 4,
   /** A granter's row was read again; the number is the round of re-checks. */
@@ -18,16 +17,17 @@ export const KIND = {
   adoptLast: 7,
 } as const;
 
-const KINDS = 16;
+const KIND_BITS = 4;
 
+/** One word. @param value  of 28 bits */
 export function tagOf(kind: number, value: number): number {
-  return value * KINDS + kind;
+  return (value << KIND_BITS) | kind;
 }
 
 export function kindOf(tag: number): number {
-  return tag % KINDS;
+  return tag & ((1 << KIND_BITS) - 1);
 }
 
 export function numberOf(tag: number): number {
-  return Math.floor(tag / KINDS);
+  return tag >>> KIND_BITS;
 }

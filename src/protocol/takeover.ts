@@ -404,10 +404,10 @@ export class Takeover {
   }
 
   /** While leading: members that grant late. Returns how many. */
-  admitLate(nowUs: number): number {
+  admitLate(nowUs: number, hasMail: boolean): number {
     let admitted = 0;
     this.requests.ask(nowUs, this.hasGranted);
-    for (;;) {
+    while (hasMail) {
       const answer = this.requests.nextAnswer();
       if (answer === undefined) return admitted;
       if (!answer.granted) {
@@ -424,5 +424,6 @@ export class Takeover {
       this.member.edges.observer.transition('late member brought up');
       admitted++;
     }
+    return admitted;
   }
 }

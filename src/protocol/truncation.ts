@@ -6,7 +6,7 @@
  * Invariant: the last decided entry stays. Every log that can be adopted has it, so once a log has had
  * an entry, none is ever empty again.
  */
-import { goesTo } from './counters.js';
+import { destinationsHigh, destinationsLow } from './counters.js';
 import type { Feed } from './feed.js';
 import type { Member } from './member.js';
 import { reachedBy } from './quorum.js';
@@ -48,8 +48,10 @@ export class Truncation {
   count(position: number, step: 1 | -1): void {
     const { feeds, baseTo, replication } = this;
     const { overlay } = this.member.edges;
+    const low = destinationsLow(replication.ring, position);
+    const high = destinationsHigh(replication.ring, position);
     for (let i = 0; i < feeds.length; i++) {
-      if (goesTo(replication.ring, position, overlay, feeds[i]!.child)) baseTo[i]! += step;
+      if (overlay.reaches(feeds[i]!.child, low, high)) baseTo[i]! += step;
     }
   }
 
@@ -60,7 +62,8 @@ export class Truncation {
     for (let i = 0; i < feeds.length; i++) {
       const { child, decidedByChild } = feeds[i]!;
       if (baseTo[i]! < decidedByChild) continue;
-      if (goesTo(replication.ring, position, overlay, child)) return false;
+      const low = destinationsLow(replication.ring, position);
+      if (overlay.reaches(child, low, destinationsHigh(replication.ring, position))) return false;
     }
     return true;
   }

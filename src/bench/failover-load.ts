@@ -1,0 +1,94 @@
+/** The clients of `tram bench failover`, in a process of their own: they note when each message was sent and answered. */
+import { Commons } from '../hosting/commons.js';
+import { openArena } from '../hosting/open-arena.js';
+import { nowUs } from '../runtime/clock.js';
+import { Load, type LoadOptions } from './load.js';
+
+export interface FailoverJob extends LoadOptions {
+  readonly address: string;
+}
+
+/** By the clock that all processes share. */
+export interface Span {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+/** Of the messages that were under way at some moment of a span. */
+export interface SpanReport {
+  readonly messages: number;
+  readonly spanMs: number;
+  readonly meanMs: number;
+  readonly deviationMs: number;
+  readonly minMs: number;
+  readonly maxMs: number;
+}
+
+const SLICE_MS = 2;
+const MESSAGES_MAX = 1 << 22;
+
+process.once('message', (job: FailoverJob) => {
+  const commons = Commons.attach(openArena(job.address));
+  // From our own clock to the one that all processes share.
+  const offsetMs = Number(process.hrtime.bigint()) / 1e6 - performance.now();
+  const sentMs = new Float64Array(MESSAGES_MAX);
+  const answeredMs = new Float64Array(MESSAGES_MAX);
+  let count = 0;
+  const note = (sent: number, answered: number): void => {
+    sentMs[count % MESSAGES_MAX] = sent + offsetMs;
+    answeredMs[count % MESSAGES_MAX] = answered + offsetMs;
+    count++;
+  };
+  const loads = Array.from({ length: job.clients }, (_, i) => new Load(commons, job, i, note));
+  let timer: NodeJS.Immediate;
+  const slice = (): void => {
+    const untilMs = performance.now() + SLICE_MS;
+    let work = 0;
+    do {
+      work = 0;
+      for (const load of loads) work += load.doWork(nowUs());
+    } while (work > 0 && performance.now() < untilMs);
+    timer = setImmediate(slice);
+  };
+  slice();
+  process.send!('started');
+  process.once('message', (spans: Span[]) => {
+    clearImmediate(timer);
+    const kept = Math.min(count, MESSAGES_MAX);
+    const delayedIn = (span: Span): number[] => {
+      const delays: number[] = [];
+      for (let i = 0; i < kept; i++) {
+        if (sentMs[i]! < span.untilMs && answeredMs[i]! > span.fromMs) {
+          delays.push(answeredMs[i]! - sentMs[i]!);
+        }
+      }
+      return delays;
+    };
+    const delays = spans.map(delayedIn);
+    const usual = Array.from({ length: kept }, (_, i) => answeredMs[i]! - sentMs[i]!).sort(
+      (a, b) => a - b,
+    );
+    process.send!({
+      changes: spans.map((span, i) => report(delays[i]!, span.untilMs - span.fromMs)),
+      total: report(
+        delays.flat(),
+        spans.reduce((sum, span) => sum + span.untilMs - span.fromMs, 0),
+      ),
+      usualMsP50: usual[usual.length >> 1] ?? 0,
+    });
+  });
+});
+
+function report(delaysMs: readonly number[], spanMs: number): SpanReport {
+  const messages = delaysMs.length;
+  const meanMs = delaysMs.reduce((sum, delay) => sum + delay, 0) / messages;
+  const variance = delaysMs.reduce((sum, delay) => sum + (delay - meanMs) ** 2, 0) / messages;
+  return {
+    messages,
+    spanMs,
+    meanMs,
+    deviationMs: Math.sqrt(variance),
+    minMs: Math.min(...delaysMs),
+    maxMs: Math.max(...delaysMs),
+  };
+}

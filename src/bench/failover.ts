@@ -1,0 +1,157 @@
+/**
+ * `tram bench failover`: what clients feel of a leader change, as in the paper's last experiment. All
+ * clients send to all groups of a breadth tree, one message at a time each; the leader changes in every
+ * group at once, on request or because the process that runs all leaders is killed (SIGKILL).
+ *
+ * A message is *delayed* if it was under way at some moment of the change: sent before the last group had
+ * its new leader, and answered after the change began.
+ */
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { Cluster } from '../cluster.js';
+import type { FailoverJob, Span, SpanReport } from './failover-load.js';
+
+export interface FailoverOptions {
+  readonly groups: number;
+  readonly replicas: number;
+  readonly tree: string;
+  readonly clients: number;
+  readonly payloadBytes: number;
+  readonly changes: number;
+}
+
+export type Cause = 'request' | 'kill';
+
+export interface FailoverResult {
+  readonly options: FailoverOptions;
+  readonly causes: readonly {
+    readonly cause: Cause;
+    readonly changes: readonly SpanReport[];
+    readonly total: SpanReport;
+    /** The same messages when nothing happens, for comparison. */
+    readonly usualMsP50: number;
+  }[];
+}
+
+const BETWEEN_MS = 1000;
+const CHANGE_LIMIT_MS = 10_000;
+const LOOK_MS = 0.2;
+
+export async function benchFailover(
+  options: FailoverOptions,
+  progress: (step: string) => void,
+): Promise<FailoverResult> {
+  const request = await measure(options, 'request', progress);
+  const kill = await measure(options, 'kill', progress);
+  return { options, causes: [request, kill] };
+}
+
+async function measure(
+  options: FailoverOptions,
+  cause: Cause,
+  progress: (step: string) => void,
+): Promise<FailoverResult['causes'][number]> {
+  const { groups, replicas, tree, clients, payloadBytes } = options;
+  const cluster = await Cluster.start({
+    memory: 'processes',
+    groups,
+    replicas,
+    tree,
+    clients: clients + 1,
+    callsMax: 4,
+    payloadBytesMax: Math.max(payloadBytes, 16),
+    replyBytesMax: 16,
+    logBytes: 1 << 16,
+    inboxBytes: 1 << 10,
+  });
+  const load = startLoad({
+    address: cluster.address as string,
+    clients,
+    outstanding: 1,
+    destinations: groups,
+    payloadBytes,
+  });
+  try {
+    await load.started;
+    await pause(BETWEEN_MS);
+    const spans: Span[] = [];
+    for (let change = 0; change < options.changes; change++) {
+      progress(
+        `${cause === 'kill' ? 'SIGKILL' : 'requested change'} ${change + 1} of ${options.changes}`,
+      );
+      spans.push(await changeLeaders(cluster, cause));
+      await pause(BETWEEN_MS);
+    }
+    const { changes, total, usualMsP50 } = await load.finish(spans);
+    return { cause, changes, total, usualMsP50 };
+  } finally {
+    load.kill();
+    await cluster.destroy();
+  }
+}
+
+/** Resolves when every group has another leader than before. */
+async function changeLeaders(cluster: Cluster, cause: Cause): Promise<Span> {
+  const before = cluster.status().groups.map(({ leader }) => leader);
+  const fromMs = clockMs();
+  if (cause === 'kill') {
+    const hosts = new Set(
+      cluster.status().groups.map(({ replicas, leader }) => replicas[leader!]!.host),
+    );
+    const [host] = hosts;
+    await cluster.crash(host!);
+    const untilMs = await untilChanged(cluster, before, host);
+    await cluster.restart(host!);
+    return { fromMs, untilMs };
+  }
+  before.forEach((leader, group) => {
+    cluster.lead(group, (leader! + 1) % cluster.status().groups[group]!.replicas.length);
+  });
+  return { fromMs, untilMs: await untilChanged(cluster, before) };
+}
+
+async function untilChanged(
+  cluster: Cluster,
+  before: readonly (number | undefined)[],
+  deadHost?: number,
+): Promise<number> {
+  const limitMs = clockMs() + CHANGE_LIMIT_MS;
+  for (;;) {
+    const isDone = cluster.status().groups.every(({ leader, replicas, group }) => {
+      if (leader === undefined) return false;
+      const wasHere = deadHost !== undefined && replicas[before[group]!]!.host !== deadHost;
+      return wasHere || leader !== before[group];
+    });
+    if (isDone) return clockMs();
+    if (clockMs() > limitMs) throw new Error('the leaders did not change in time');
+    await pause(LOOK_MS);
+  }
+}
+
+/** A clock that all processes share. */
+function clockMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
+function startLoad(job: FailoverJob) {
+  const script = fileURLToPath(new URL('./failover-load.js', import.meta.url));
+  const child = fork(script, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  child.send(job);
+  const message = (): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      child.once('message', resolve);
+      child.once('exit', (code) => reject(new Error(`the load ended with exit code ${code}`)));
+    });
+  return {
+    started: message(),
+    finish: (spans: readonly Span[]) => {
+      child.send(spans);
+      return message() as Promise<{ changes: SpanReport[]; total: SpanReport; usualMsP50: number }>;
+    },
+    kill: () => child.kill('SIGKILL'),
+  };
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,102 @@
+/**
+ * Runs clients in a thread or process of their own, all in one piece: warm-up, measurement, rest until
+ * all is answered. Started by `order.ts` with a `LoadJob`, reports a `LoadReport`.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import { Commons } from '../hosting/commons.js';
+import { openArena } from '../hosting/open-arena.js';
+import { pacingOf } from '../hosting/pacing.js';
+import { totalLatency } from '../hosting/status.js';
+import { type ArenaMap, HOST } from '../memory/arena.js';
+import { nowUs } from '../runtime/clock.js';
+import { type Agent, Duty, type DutyWords } from '../runtime/duty.js';
+import { Load, type LoadOptions } from './load.js';
+
+export interface LoadJob extends LoadOptions {
+  readonly address: ArrayBufferLike | string;
+  readonly warmUpSeconds: number;
+  readonly seconds: number;
+}
+
+export interface LoadReport {
+  readonly messages: number;
+  readonly seconds: number;
+  readonly latencyNsP50: number;
+  readonly latencyNsP90: number;
+  readonly latencyNsP99: number;
+  readonly latencyNsP999: number;
+  readonly latencyNsMax: number;
+  /** Messages that were never answered. */
+  readonly unanswered: number;
+}
+
+const DRAIN_US = 5_000_000;
+const SLICE_US = 10_000;
+/** Only the first of several clients can be woken for: look after the others this often. */
+const MANY_CLIENTS_US = 100;
+
+function run(job: LoadJob): LoadReport {
+  const arena = openArena(job.address);
+  const commons = Commons.attach(arena);
+  const { map } = commons;
+  const usual = pacingOf(commons.config);
+  const pacing = job.clients === 1 ? usual : { ...usual, heartbeatUs: MANY_CLIENTS_US };
+  const loads = Array.from({ length: job.clients }, (_, i) => new Load(commons, job, i));
+  const duty = new Duty(arena, wordsOf(map, loads[0]!.process), [together(loads)], pacing, nowUs);
+  duty.run(job.warmUpSeconds * 1e6);
+  const before = totalLatency(commons);
+  const startedUs = nowUs();
+  const count = loads.reduce((sum, load) => sum + load.count, 0);
+  duty.run(job.seconds * 1e6);
+  const seconds = (nowUs() - startedUs) / 1e6;
+  const messages = loads.reduce((sum, load) => sum + load.count, 0) - count;
+  const latency = totalLatency(commons).since(before);
+  for (const load of loads) load.stop();
+  const outstanding = (): number => loads.reduce((sum, load) => sum + load.outstanding, 0);
+  for (const untilUs = nowUs() + DRAIN_US; outstanding() > 0 && nowUs() < untilUs; )
+    duty.run(SLICE_US);
+  const unanswered = outstanding();
+  for (const load of loads) load.release();
+  arena.close();
+  return {
+    messages,
+    seconds,
+    latencyNsP50: latency.percentile(50),
+    latencyNsP90: latency.percentile(90),
+    latencyNsP99: latency.percentile(99),
+    latencyNsP999: latency.percentile(99.9),
+    latencyNsMax: latency.max,
+    unanswered,
+  };
+}
+
+/** Every client has a host of its own, but only one of them can be slept on. */
+function together(loads: readonly Load[]): Agent {
+  if (loads.length === 1) return loads[0]!;
+  return {
+    doWork: (now) => {
+      let work = 0;
+      for (const load of loads) work += load.doWork(now);
+      return work;
+    },
+  };
+}
+
+function wordsOf(map: ArenaMap, process: number): DutyWords {
+  const host = map.hostOf(process);
+  return {
+    parked: map.host(host) + HOST.parked,
+    ready: map.readyOf(host),
+    readyLater: map.readyLaterOf(host),
+  };
+}
+
+if (parentPort !== null) {
+  parentPort.postMessage(run(workerData as LoadJob));
+} else {
+  process.once('message', (job: LoadJob) => {
+    const report = run(job);
+    const { user, system } = process.cpuUsage();
+    process.send!({ ...report, cpuSeconds: (user + system) / 1e6 }, () => process.exit(0));
+  });
+}
