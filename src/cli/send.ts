@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander';
 import type { Client } from '../client.js';
 import { TramError } from '../errors.js';
-import { commandFor, nameOption } from './cluster-name.js';
+import { nameOption } from './cluster-name.js';
 import { count as counted, paint } from './colors.js';
 import { ExitCode } from './exit-codes.js';
 import { groupList } from './group-list.js';
@@ -162,33 +162,17 @@ function summarize(count: number, tookMs: number): void {
 }
 
 /** Silence often has a reason that can be seen from outside. */
-async function explained(error: unknown, { name, to, timeoutMs }: SendFlags): Promise<unknown> {
+async function explained(error: unknown, { name }: SendFlags): Promise<unknown> {
   const isSilence =
     error instanceof TramError &&
     (error.code === 'TRAM_OUTCOME_UNKNOWN' || error.code === 'TRAM_TIMEOUT');
   if (!isSilence) return error;
   const { withCluster } = await import('./attached.js');
-  const { statusOf } = await import('../hosting/status.js');
-  const { Overlay } = await import('../protocol/overlay.js');
-  const leaderless = await withCluster(name, async ({ commons }) => {
-    const { groups } = statusOf(commons);
-    const overlay = new Overlay(commons.config.parents);
-    const involved = groupsOnTheWay(overlay.parents, to);
-    return groups.filter(({ group, leader }) => leader === undefined && involved.has(group));
-  });
-  if (leaderless.length === 0) return error;
-  const names = leaderless.map(({ group }) => `g${group}`).join(', ');
-  return new TramError(error.code, `${error.message} (${timeoutMs} ms); no leader in ${names}`, {
-    hint: `Bring replicas back: \`${commandFor(name, 'status')}\` shows which are down.`,
-    cause: error,
-  });
-}
-
-/** The destinations, and whatever lies between them and the root. */
-function groupsOnTheWay(parents: readonly number[], to: readonly number[]): ReadonlySet<number> {
-  const involved = new Set<number>();
-  for (const destination of to) {
-    for (let group = destination; group !== -1; group = parents[group]!) involved.add(group);
-  }
-  return involved;
+  const { read, troublesOf } = await import('./status-view.js');
+  const troubles = await withCluster(name, async ({ commons, path }) =>
+    troublesOf(name, read(commons, path)),
+  );
+  if (troubles.length === 0) return error;
+  const hint = troubles.map(({ what, advice }) => `${what}: ${advice}`).join('\n  ');
+  return new TramError(error.code, error.message, { hint, cause: error });
 }

@@ -112,8 +112,9 @@ export function formatStatus(view: View): string {
     ...hostLines(view),
     ...loadLines(view),
   ];
-  const wrong = troubles(view);
-  if (wrong.length > 0) parts.push('', ...wrong);
+  const troubles = troublesOf(view.name, view.reading);
+  if (troubles.length > 0) parts.push('');
+  for (const { what, advice } of troubles) parts.push(`${paint('red', what)}: ${advice}`);
   return `${parts.join('\n')}\n`;
 }
 
@@ -218,34 +219,54 @@ function loadLines({ reading: { status }, rates, latency, latencyOf }: View): st
   ];
 }
 
-/** What is wrong, and what to do about it. */
-function troubles({ name, reading: { status, stopped } }: View): string[] {
+export interface Trouble {
+  readonly what: string;
+  /** What follows from it, and what to do about it. */
+  readonly advice: string;
+}
+
+const TROUBLES = {
+  leaderless: (groups: string, remedy: string): Trouble => ({
+    what: `no leader in ${groups}`,
+    advice: `most of their replicas are down or recovering. ${remedy}`,
+  }),
+  // The leader goes on, in the memory that the others have left behind.
+  alone: (groups: string, remedy: string): Trouble => ({
+    what: `nobody could succeed the leader of ${groups}`,
+    advice: `most of their replicas are down or recovering. ${remedy}`,
+  }),
+  electing: (groups: string): Trouble => ({
+    what: `no leader in ${groups}`,
+    advice: 'an election is under way',
+  }),
+} as const;
+
+/** What is wrong with a cluster, as far as it can be seen from outside. */
+export function troublesOf(name: string, { status, stopped }: Reading): Trouble[] {
   const { groups, hosts } = status;
   if (hosts.every(({ state }) => state === 'down')) {
-    return [`${paint('red', 'all hosts are down')}. Start afresh: ${commandFor(name, 'up')}`];
+    return [{ what: 'all hosts are down', advice: `start afresh: ${commandFor(name, 'up')}` }];
   }
   const isAbsent = ({ state, host }: ReplicaStatus): boolean =>
     state === 'down' || stopped.has(host);
-  const leaderless = groups.filter(({ leader }) => leader === undefined);
-  const lost = leaderless.filter(
-    ({ replicas }) => 2 * replicas.filter(isAbsent).length >= replicas.length,
-  );
-  const electing = leaderless.filter((group) => !lost.includes(group));
-  const lines: string[] = [];
-  if (lost.length > 0) {
-    const absent = lost[0]!.replicas.find(isAbsent)!;
-    const remedy = stopped.has(absent.host)
-      ? `kill ${absent.name} --signal SIGCONT`
-      : `restart ${absent.name}`;
-    lines.push(
-      `${paint('red', `no leader in ${namesOf(lost)}`)}: half of the replicas or more are down. ` +
-        `Bring one back: ${commandFor(name, remedy)}`,
-    );
-  }
-  if (electing.length > 0) {
-    lines.push(`${paint('yellow', `no leader in ${namesOf(electing)}`)}: an election is under way`);
-  }
-  return lines;
+  const canDecide = (replica: ReplicaStatus): boolean =>
+    !isAbsent(replica) && replica.role !== 'recovering';
+  const troubleOf = ({ leader, replicas }: GroupStatus): keyof typeof TROUBLES | undefined => {
+    const isLost = 2 * replicas.filter(canDecide).length < replicas.length;
+    if (isLost) return leader === undefined ? 'leaderless' : 'alone';
+    return leader === undefined ? 'electing' : undefined;
+  };
+  const remedyFor = ({ replicas }: GroupStatus): string => {
+    const absent = replicas.find(isAbsent);
+    if (absent === undefined) return '';
+    const { name: replica, host } = absent;
+    const words = stopped.has(host) ? `kill ${replica} --signal SIGCONT` : `restart ${replica}`;
+    return `Bring one back: ${commandFor(name, words)}`;
+  };
+  return (Object.keys(TROUBLES) as (keyof typeof TROUBLES)[]).flatMap((trouble) => {
+    const those = groups.filter((group) => troubleOf(group) === trouble);
+    return those.length === 0 ? [] : [TROUBLES[trouble](namesOf(those), remedyFor(those[0]!))];
+  });
 }
 
 function namesOf(groups: readonly GroupStatus[]): string {

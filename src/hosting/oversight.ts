@@ -78,7 +78,8 @@ export async function drain(commons: Commons, timeoutMs: number): Promise<boolea
 
 function canDrain({ clients, groups }: ClusterStatus): boolean {
   const hasQuorum = ({ replicas }: GroupStatus): boolean =>
-    2 * replicas.filter(({ state }) => state !== 'down').length > replicas.length;
+    2 * replicas.filter(({ state, role }) => state === 'up' && role !== 'recovering').length >
+    replicas.length;
   return clients.connected === 0 && groups.every(hasQuorum);
 }
 
