@@ -37,6 +37,8 @@ export class SharedMemory implements Memory {
   /** Arrays of ours that lie in the arena, and where. */
   private readonly places = new Map<Int32Array, number>();
 
+  /** Nobody looks at it: see `fence`. */
+  private readonly barrier = new Int32Array(1);
   private readonly finished = new Completions();
   private scratchAt: number;
 
@@ -100,13 +102,14 @@ export class SharedMemory implements Memory {
       left = HEAD_WORDS + ((at + HEAD_WORDS) & 1);
       this.copyIn(source, from + left, at + left, count - left);
     }
-    for (let i = left - 1; i > 0; i--) words[at + i] = source[from + i]!;
+    for (let i = left - 1; i >= 0; i--) words[at + i] = source[from + i]!;
     if (guard === OPEN) {
-      words[at] = source[from]!;
-      if (tag !== NO_COMPLETION) this.finished.add(peer, tag, guard, true);
+      if (tag === NO_COMPLETION) return;
+      // It is ok once others see it.
+      this.fence();
+      this.finished.add(peer, tag, guard, true);
       return;
     }
-    words[at] = source[from]!;
     // Adding nothing is one instruction that lets no store before it be late and no load early.
     const isPermitted = Atomics.add(words, this.permissions[peer]!, 0) === guard;
     if (!isPermitted || tag !== NO_COMPLETION) this.finished.add(peer, tag, guard, isPermitted);
@@ -140,6 +143,8 @@ export class SharedMemory implements Memory {
     this.check(peer, at, count);
     const { words } = this;
     const start = this.regions[peer]! + at;
+    // What was written before, there or here, is there before this looks.
+    this.fence();
     // What follows from a later store must not be read before it.
     into[intoAt] = Atomics.load(words, start);
     if (count <= LOOP_WORDS_MAX) {
@@ -148,6 +153,15 @@ export class SharedMemory implements Memory {
       into.set(words.subarray(start + 1, start + count), intoAt + 1);
     }
     this.finished.add(peer, tag, OPEN, true);
+  }
+
+  /**
+   * Processors let loads overtake stores. Not past these two, whatever word they are on: a store and a
+   * load that are both sequentially consistent.
+   */
+  private fence(): void {
+    Atomics.store(this.barrier, 0, 0);
+    Atomics.load(this.barrier, 0);
   }
 
   private check(peer: ProcessId, at: number, count: number): void {
