@@ -99,11 +99,12 @@ async function send(flags: SendFlags): Promise<number> {
 async function payloadOf({ text, file }: SendFlags): Promise<Uint8Array> {
   if (text !== undefined) return new TextEncoder().encode(text);
   const { readFile } = await import('node:fs/promises');
+  const { buffer } = await import('node:stream/consumers');
   if (file === undefined && process.stdin.isTTY) {
     process.stderr.write('reading the payload from the terminal; end it with Ctrl-D\n');
   }
   try {
-    return await readFile(file ?? '/dev/stdin');
+    return await (file === undefined ? buffer(process.stdin) : readFile(file));
   } catch (cause) {
     const { message } = cause as Error;
     throw new TramError('TRAM_INVALID_ARGUMENT', `can't read the payload: ${message}`, { cause });

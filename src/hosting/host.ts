@@ -50,7 +50,7 @@ export interface HostSettings {
 }
 
 /** How long the host keeps the thread to itself before timers and messages get their turn. */
-const SLICE_US = 20_000;
+const SLICE_US = 50_000;
 
 export class Host {
   private readonly words: Int32Array;

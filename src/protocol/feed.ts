@@ -49,6 +49,8 @@ export class Feed {
   /** Which life of each child member has everything from the oldest record on. */
   private readonly incarnations: Int32Array;
 
+  /** The rows as of which everything was forwarded; a failed write asks for all of it again. */
+  private seenNews = UNKNOWN;
   /** Is there something to forward for which there is no room? */
   isFull = false;
   /** What is decided in the child, as far as we know. Never goes back. */
@@ -81,10 +83,13 @@ export class Feed {
     this.oldestPosition = this.endPosition;
     this.sentPosition = this.endPosition;
     this.incarnations.fill(UNKNOWN);
+    this.seenNews = UNKNOWN;
   }
 
   /** Forward decided entries as far as there is room. Returns how many went. */
   forward(replication: Replication): number {
+    if (this.logIndex === replication.decided && this.seenNews === this.rows.news) return 0;
+    this.seenNews = this.rows.news;
     this.learnDecided();
     this.isFull = false;
     const { overlay } = this.member.edges;
@@ -199,6 +204,7 @@ export class Feed {
   /** A write to this child member was lost: write all of it again. */
   onWriteFailed(other: number): void {
     this.incarnations[other] = UNKNOWN;
+    this.seenNews = UNKNOWN;
   }
 
   private writeOldest(other: number): void {

@@ -31,6 +31,7 @@ export class Replica {
   private readonly snapshots: Snapshots;
   private readonly recovery: Recovery | undefined;
   private writeWasRefused = false;
+  private seenNews = -1;
 
   constructor(identity: Identity, edges: Edges, application: Application, nowUs: number) {
     const member = new Member(identity, edges);
@@ -123,7 +124,8 @@ export class Replica {
       this.becomeFollower(nowUs);
       return 1;
     }
-    const hasNews = this.rows.takeNews();
+    const hasNews = this.rows.news !== this.seenNews;
+    this.seenNews = this.rows.news;
     if (hasNews) this.leader.lookEverywhere();
     if ((hasMail || hasNews) && this.mustOutbid()) {
       observer.transition('outbid a higher promise');
@@ -199,7 +201,7 @@ export class Replica {
   private onMemberLost(other: number, outcome: Outcome): void {
     const isRefused = outcome === 'refused';
     this.member.edges.observer.transition(isRefused ? 'write refused' : 'write lost');
-    this.rows.hasNews = true;
+    this.rows.news++;
     if (isRefused) this.writeWasRefused = true;
     this.takeover.onMemberLost(other, isRefused);
   }

@@ -109,8 +109,11 @@ export class Rows {
   /** So much of a log must have been delivered before it is worth telling. */
   private readonly newsworthyWords: number;
   private readonly published = new Int32Array(ROW.words);
-  /** Has a row been read since `takeNews`, or could what follows from them be different? */
-  hasNews = true;
+  /** Counts the rows that were read, and what else could change what follows from them. */
+  news = 0;
+  /** No row is due before. */
+  private nextReadUs = Number.NEGATIVE_INFINITY;
+  private readsChildren = false;
   private hasChanged = true;
   private publishedPosition = 0;
   private publications = 0;
@@ -215,12 +218,18 @@ export class Rows {
   read(urgent: boolean, withChildren: boolean): void {
     const { nowUs } = this;
     const { layout, memory, timing } = this.member.edges;
+    if (nowUs < this.nextReadUs && !urgent && withChildren === this.readsChildren) return;
+    this.readsChildren = withChildren;
+    this.nextReadUs = nowUs + timing.heartbeatUs;
     const count = withChildren ? this.peers.length : this.member.replicas;
     for (let place = 0; place < count; place++) {
       if (place === this.member.index) continue;
       const peer = this.peers[place]!;
-      const elapsedUs = nowUs - peer.readPostedUs;
-      if (elapsedUs < timing.heartbeatUs && (peer.reading || !urgent)) continue;
+      const dueUs = peer.readPostedUs + timing.heartbeatUs;
+      if (nowUs < dueUs && (peer.reading || !urgent)) {
+        this.nextReadUs = Math.min(this.nextReadUs, dueUs);
+        continue;
+      }
       peer.reading = true;
       peer.readPostedUs = nowUs;
       const tag = tagOf(KIND.row, place);
@@ -228,16 +237,10 @@ export class Rows {
     }
   }
 
-  takeNews(): boolean {
-    const { hasNews } = this;
-    this.hasNews = false;
-    return hasNews;
-  }
-
   onRead(place: number, ok: boolean, nowUs: number): void {
     const peer = this.peers[place]!;
     peer.reading = false;
-    this.hasNews = true;
+    this.news++;
     if (!ok || !peer.accept(nowUs) || place >= this.member.replicas) return;
     this.member.horizon = Math.max(this.member.horizon, peer.delivered);
   }

@@ -5,7 +5,8 @@
  * An agent runs when somebody has set its ready flag, when it did something the last time, and with
  * every heartbeat. What others marked as ready *later* waits for a moment, so that it comes in batches. After
  * work the host spins for a while, because waking a sleeper costs more than most answers take; then it
- * parks, and whoever has something urgent for one of its agents wakes it.
+ * parks, and whoever has something urgent for one of its agents wakes it. Where nothing has happened for
+ * long, hearts beat more slowly.
  *
  * Invariant: a flag is taken down before its agent runs, and the host says that it is parked before it
  * looks at the flags for the last time. So nothing urgent is overslept.
@@ -37,6 +38,8 @@ export interface Pacing {
 
 /** The clock costs more than a look at the flags. */
 const TURNS_PER_CLOCK = 16;
+const QUIET_AFTER_US = 200_000;
+const QUIET_FACTOR = 8;
 
 export class Duty {
   private readonly words: Int32Array;
@@ -44,7 +47,7 @@ export class Duty {
   private beatUs = Number.NEGATIVE_INFINITY;
   private laterUs = Number.NEGATIVE_INFINITY;
   private hadLaterUs = Number.NEGATIVE_INFINITY;
-  private workedUs = Number.NEGATIVE_INFINITY;
+  private workedUs: number;
 
   constructor(
     private readonly arena: Arena,
@@ -58,6 +61,7 @@ export class Duty {
   ) {
     this.words = arena.words;
     this.wasBusy = new Uint8Array(agents.length);
+    this.workedUs = clock();
   }
 
   /** Work, spin and sleep for so long, and perhaps one sleep longer. */
@@ -87,7 +91,7 @@ export class Duty {
   /** Run each agent that is due, once. Returns how much was done for a reason other than the time. */
   private turn(nowUs: number): number {
     const { words, at, agents, wasBusy, pacing } = this;
-    const beats = nowUs - this.beatUs >= pacing.heartbeatUs;
+    const beats = nowUs - this.beatUs >= this.heartbeatUs(nowUs);
     const takesLater = beats || nowUs - this.laterUs >= pacing.laterUs;
     if (beats) {
       this.beatUs = nowUs;
@@ -114,10 +118,16 @@ export class Duty {
     return work;
   }
 
+  private heartbeatUs(nowUs: number): number {
+    const activeUs = Math.max(this.workedUs, this.hadLaterUs);
+    const { heartbeatUs } = this.pacing;
+    return nowUs - activeUs > QUIET_AFTER_US ? heartbeatUs * QUIET_FACTOR : heartbeatUs;
+  }
+
   private park(nowUs: number, untilUs: number): void {
     const { words, at, pacing } = this;
     const expectsMore = nowUs - this.hadLaterUs < pacing.heartbeatUs;
-    const wakesUs = expectsMore ? nowUs + pacing.laterUs : this.beatUs + pacing.heartbeatUs;
+    const wakesUs = expectsMore ? nowUs + pacing.laterUs : this.beatUs + this.heartbeatUs(nowUs);
     const timeoutUs = Math.min(wakesUs, untilUs) - nowUs;
     if (timeoutUs <= 0) return;
     Atomics.store(words, at.parked, 1);
