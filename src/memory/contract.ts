@@ -86,8 +86,8 @@ export interface Memory {
   ): void;
 
   /**
-   * True if `completion` now holds the next finished operation. Writes with tag 0 that are `ok` need not
-   * be among them.
+   * True if `completion` now holds the next finished operation. Writes with a tag of 0 or below that are
+   * `ok` need not be among them.
    */
   poll(): boolean;
 

@@ -19,7 +19,8 @@ import { HEAD_WORDS } from './window.js';
 const LOOP_WORDS_MAX = 24;
 /** Up to here a loop over pairs of words is faster than the engine's copy. */
 const PAIRS_WORDS_MAX = 120;
-const NO_COMPLETION = 0;
+/** With a tag up to this, success is not worth telling. */
+const FAILURES_ONLY = 0;
 
 export class SharedMemory implements Memory {
   readonly own: Int32Array;
@@ -104,7 +105,7 @@ export class SharedMemory implements Memory {
     }
     for (let i = left - 1; i >= 0; i--) words[at + i] = source[from + i]!;
     if (guard === OPEN) {
-      if (tag === NO_COMPLETION) return;
+      if (tag <= FAILURES_ONLY) return;
       // It is ok once others see it.
       this.fence();
       this.finished.add(peer, tag, guard, true);
@@ -112,7 +113,7 @@ export class SharedMemory implements Memory {
     }
     // Adding nothing is one instruction that lets no store before it be late and no load early.
     const isPermitted = Atomics.add(words, this.permissions[peer]!, 0) === guard;
-    if (!isPermitted || tag !== NO_COMPLETION) this.finished.add(peer, tag, guard, isPermitted);
+    if (!isPermitted || tag > FAILURES_ONLY) this.finished.add(peer, tag, guard, isPermitted);
   }
 
   /** @param at  even */

@@ -24,7 +24,7 @@ import type { Member } from './member.js';
 import type { Replication } from './replication.js';
 import type { Rows } from './rows.js';
 import { SlotWriter } from './slots.js';
-import { KIND, tagOf } from './tags.js';
+import { failureTagOf, KIND } from './tags.js';
 
 const UNKNOWN = -1;
 
@@ -216,7 +216,7 @@ export class Feed {
     const to = layout.feedOldest(this.member.index);
     const peer = layout.replicaProcess(this.child, other);
     const number = ++this.oldestWrites;
-    const tag = tagOf(KIND.feed, this.place);
+    const tag = failureTagOf(KIND.feed, this.place);
     this.oldestWriter.post(memory, peer, to, OLDEST.words, this.member.incarnation, number, tag);
   }
 
@@ -224,7 +224,7 @@ export class Feed {
     const { layout, memory } = this.member.edges;
     const peer = layout.replicaProcess(this.child, other);
     const to = layout.feedRing(this.member.index);
-    const tag = tagOf(KIND.feed, this.place);
+    const tag = failureTagOf(KIND.feed, this.place);
     postRange(memory, peer, to, this.mirror, from, this.endPosition, OPEN, tag, tag);
   }
 }

@@ -45,13 +45,13 @@ interface Copy {
 
 /**
  * A completion tells its admission (modulo 16) and, for entries, the index below which they are written
- * (modulo 2²⁴, more than any log holds).
+ * (modulo 2²³: more are never under way).
  */
 const ADMISSION_BITS = 4;
-const INDEX_MASK = (1 << 24) - 1;
+const INDEX_MASK = (1 << 23) - 1;
 
 function copyTag(kind: number, copy: Copy, endIndex: number): number {
-  return tagOf(kind, (endIndex << ADMISSION_BITS) | admissionOf(copy.admission));
+  return tagOf(kind, ((endIndex & INDEX_MASK) << ADMISSION_BITS) | admissionOf(copy.admission));
 }
 
 function admissionOf(value: number): number {

@@ -19,15 +19,20 @@ export const KIND = {
 
 const KIND_BITS = 4;
 
-/** One word. @param value  of 28 bits */
+/** One word, not negative. @param value  of 27 bits */
 export function tagOf(kind: number, value: number): number {
   return (value << KIND_BITS) | kind;
 }
 
+/** The same, if only failures matter. */
+export function failureTagOf(kind: number, value: number): number {
+  return ~tagOf(kind, value);
+}
+
 export function kindOf(tag: number): number {
-  return tag & ((1 << KIND_BITS) - 1);
+  return (tag < 0 ? ~tag : tag) & ((1 << KIND_BITS) - 1);
 }
 
 export function numberOf(tag: number): number {
-  return tag >>> KIND_BITS;
+  return (tag < 0 ? ~tag : tag) >> KIND_BITS;
 }
