@@ -41,8 +41,11 @@ export interface Destinations {
 
 /** Told of the replies to messages that were offered. `reply` is valid during the call only. */
 export interface OfferListener {
-  /** @param ticket  as `client.ticket` was after the offer */
-  replied(ticket: number, group: number, reply: Uint8Array): void;
+  /**
+   * @param ticket  as `client.ticket` was after the offer
+   * @param outcome  if it is not `ok`, the message was delivered but has no reply
+   */
+  replied(ticket: number, group: number, reply: Uint8Array, outcome: ReplyOutcome): void;
   /** All destinations have replied. */
   answered(ticket: number): void;
 }
@@ -197,7 +200,7 @@ export class Client implements CallListener, AsyncDisposable {
    * `listener` given to `connect`.
    */
   offer(destinations: Destinations, payload: Uint8Array): Offer | 'closed' {
-    if (this.state !== 'open') return 'closed';
+    if (this.state !== 'open' || this.isClusterClosed) return 'closed';
     this.checkPayload(payload);
     const { low, high } = destinations;
     const offer = this.waiting.length > 0 ? 'backPressured' : this.client.offer(low, high, payload);
@@ -212,11 +215,11 @@ export class Client implements CallListener, AsyncDisposable {
 
   /** A set of groups. @throws TRAM_INVALID_DESTINATIONS */
   destinations(groups: Iterable<number> | Destinations): Destinations {
-    if ('low' in groups) return groups;
+    if (this.isKnown(groups)) return groups;
     const count = this.commons.config.sizes.groups;
     let low = 0;
     let high = 0;
-    for (const group of groups) {
+    for (const group of listOf(groups)) {
       if (!Number.isInteger(group) || group < 0 || group >= count) {
         throw new TramError(
           'TRAM_INVALID_DESTINATIONS',
@@ -233,6 +236,14 @@ export class Client implements CallListener, AsyncDisposable {
       );
     }
     return { low, high };
+  }
+
+  /** A set that this function has made needs no second look. */
+  private isKnown(groups: Iterable<number> | Destinations): groups is Destinations {
+    if (typeof groups !== 'object' || groups === null || !('low' in groups)) return false;
+    const { reachLow, reachHigh, root } = this.commons.overlay;
+    const outside = (groups.low & ~reachLow[root]!) | (groups.high & ~reachHigh[root]!);
+    return outside === 0 && (groups.low | groups.high) !== 0;
   }
 
   private checkPayload(payload: Uint8Array): void {
@@ -253,6 +264,12 @@ export class Client implements CallListener, AsyncDisposable {
 
   private requireOpen(): void {
     if (this.state !== 'open') throw new TramError('TRAM_CLOSED', 'this client is closed');
+    if (this.isClusterClosed) throw new TramError('TRAM_CLOSED', 'the cluster is closed');
+  }
+
+  /** By somebody else: whoever closes it here closes its clients first. */
+  private get isClusterClosed(): boolean {
+    return this.commons.arena.words[ARENA.state] === ARENA_STATE.closing;
   }
 
   /** Give up on a request after its time, or when its signal says so. */
@@ -346,6 +363,10 @@ export class Client implements CallListener, AsyncDisposable {
     if (this.state === 'closed') return;
     const now = nowUs();
     if (this.client.doWork(now) > 0) this.progressUs = now;
+    if (this.isClusterClosed && this.outstanding > 0) {
+      this.giveUpAll('the cluster was closed');
+      return;
+    }
     while (this.waiting.length > 0 && this.tryOffer(this.waiting[0]!)) this.waiting.shift();
     this.flush();
     this.noteDrained();
@@ -355,7 +376,7 @@ export class Client implements CallListener, AsyncDisposable {
   replied(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome): void {
     const request = this.requests[call.slot];
     if (request === undefined) {
-      this.listener?.replied(this.tickets[call.slot]!, group, reply);
+      this.listener?.replied(this.tickets[call.slot]!, group, reply, outcome);
     } else if (outcome === 'ok') {
       request.replies.set(group, reply.slice());
     } else {
@@ -407,20 +428,21 @@ export class Client implements CallListener, AsyncDisposable {
 
   /** Give up at once. Messages that are not answered yet may still be delivered. */
   destroy(): void {
+    this.giveUpAll('the client was destroyed');
+  }
+
+  private giveUpAll(why: string): void {
     if (this.state === 'closed') return;
     for (const request of this.requests) {
       if (request === undefined) continue;
       request.release();
       request.reject(
-        new TramError(
-          'TRAM_OUTCOME_UNKNOWN',
-          'the client was destroyed: the message may still be delivered',
-        ),
+        new TramError('TRAM_OUTCOME_UNKNOWN', `${why}: the message may still be delivered`),
       );
     }
     for (const request of this.waiting.splice(0)) {
       request.release();
-      request.reject(new TramError('TRAM_CLOSED', 'the client was destroyed: nothing was sent'));
+      request.reject(new TramError('TRAM_CLOSED', `${why}: nothing was sent`));
     }
     this.end();
   }
@@ -439,6 +461,17 @@ export class Client implements CallListener, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+}
+
+function listOf(groups: Iterable<number> | Destinations): Iterable<number> {
+  if (typeof groups === 'object' && groups !== null) {
+    if (Symbol.iterator in groups) return groups;
+    if ('low' in groups && 'high' in groups) return groupsOf(groups.low, groups.high);
+  }
+  throw new TramError(
+    'TRAM_INVALID_DESTINATIONS',
+    `destinations must be a list or a set of group numbers, not ${typeof groups}`,
+  );
 }
 
 function requireRunning({ arena }: Commons, name: string): void {

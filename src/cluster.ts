@@ -75,6 +75,8 @@ export class Cluster implements AsyncDisposable {
   private readonly hosts: (HostHandle | undefined)[] = [];
   private hasTrace = false;
   private isClosed = false;
+  private closing: Promise<void> | undefined;
+  private ending: Promise<void> | undefined;
 
   private constructor(
     private readonly commons: Commons,
@@ -95,6 +97,7 @@ export class Cluster implements AsyncDisposable {
       ...rest
     } = options;
     const config = resolveConfig(rest, randomInt(2 ** 31));
+    if (signal?.aborted) throw startAborted(signal);
     const cluster = Cluster.create(config, logger, logDirectory);
     try {
       await cluster.begin(startTimeoutMs, signal);
@@ -102,10 +105,7 @@ export class Cluster implements AsyncDisposable {
     } catch (error) {
       await cluster.destroy();
       if (cluster.hasTrace) discardTrace(config.trace!);
-      if (!signal?.aborted) throw error;
-      throw new TramError('TRAM_ABORTED', 'aborted while the cluster started', {
-        cause: signal.reason,
-      });
+      throw signal?.aborted ? startAborted(signal) : error;
     }
   }
 
@@ -143,11 +143,14 @@ export class Cluster implements AsyncDisposable {
       for (const host of this.hosts) void host?.kill();
     };
     signal?.addEventListener('abort', giveUp);
-    const hosts = Array.from({ length: map.hosts }, (_, host) => host);
-    await Promise.all(hosts.map((host) => this.startHost(host, false, deadlineMs)));
-    await untilLed(this.commons, deadlineMs, signal);
+    try {
+      const hosts = Array.from({ length: map.hosts }, (_, host) => host);
+      await Promise.all(hosts.map((host) => this.startHost(host, false, deadlineMs)));
+      await untilLed(this.commons, deadlineMs, signal);
+    } finally {
+      signal?.removeEventListener('abort', giveUp);
+    }
     Atomics.store(this.words, ARENA.state, ARENA_STATE.running);
-    signal?.removeEventListener('abort', giveUp);
     lock?.release();
     this.logger.info(
       `cluster of ${config.sizes.groups} groups on ${map.hosts} ${config.memory} is up`,
@@ -164,11 +167,18 @@ export class Cluster implements AsyncDisposable {
       onExit: (why) => this.onHostExit(host, why),
     });
     this.hosts[host] = handle;
-    await handle.ready(deadlineMs);
+    try {
+      await handle.ready(deadlineMs);
+    } catch (error) {
+      await handle.kill();
+      throw error;
+    }
     hostChannel.publish({ what: 'started', host });
   }
 
   private onReport(report: HostReport): void {
+    // While hosts end one by one, others may still take over: that is no news.
+    if (this.isClosed) return;
     if (report.what === 'leader') {
       const { group, member, ballot } = report;
       this.logger.info(`g${group}/${member} leads its group under ballot ${ballot}`);
@@ -201,13 +211,14 @@ export class Cluster implements AsyncDisposable {
    * What a group delivers from now on, in its order. Reading does not hold the group up: a reader that
    * falls a whole log behind gets TRAM_LAGGED.
    */
-  async *deliveries({ group, signal }: DeliveriesOptions): AsyncGenerator<Delivered, void, void> {
+  deliveries({ group, signal }: DeliveriesOptions): AsyncGenerator<Delivered, void, void> {
     this.requireOpen();
     this.requireGroup(group);
-    yield* follow(this.commons, group, () => this.isClosed || signal?.aborted === true);
+    return follow(this.commons, group, () => this.isClosed || signal?.aborted === true);
   }
 
   status(): ClusterStatus {
+    this.requireOpen();
     return statusOf(this.commons);
   }
 
@@ -220,22 +231,28 @@ export class Cluster implements AsyncDisposable {
 
   /** End a host as a crash would: at once, in the middle of whatever it does. */
   async crash(host: number): Promise<void> {
-    await this.hostHandle(host).kill();
+    this.requireOpen();
+    this.requireHost(host);
+    await this.hosts[host]?.kill();
   }
 
   /** Start a host again. It takes up what survived in memory, or with `fresh` begins with nothing. */
   async restart(host: number, { fresh = false }: { fresh?: boolean } = {}): Promise<void> {
     this.requireOpen();
+    this.requireHost(host);
     if (this.hosts[host] !== undefined) {
       throw new TramError('TRAM_HOST_RUNNING', `host ${host} is running`);
     }
     await this.startHost(host, !fresh, Date.now() + START_TIMEOUT_MS);
   }
 
-  private hostHandle(host: number): HostHandle {
-    const handle = this.hosts[host];
-    if (handle !== undefined) return handle;
-    throw new TramError('TRAM_UNKNOWN_REPLICA', `there is no running host ${host}`);
+  private requireHost(host: number): void {
+    const { hosts } = this.commons.map;
+    if (Number.isInteger(host) && host >= 0 && host < hosts) return;
+    throw new TramError(
+      'TRAM_UNKNOWN_REPLICA',
+      `there is no host ${host}: there are 0 to ${hosts - 1}`,
+    );
   }
 
   private requireOpen(): void {
@@ -251,21 +268,33 @@ export class Cluster implements AsyncDisposable {
     );
   }
 
-  /** Take no more messages, wait for the answers to all that were taken by clients of this process, then end. */
-  async close(): Promise<void> {
-    if (this.isClosed) return;
+  /**
+   * Take no more messages, wait for the answers to all that were taken by clients of this process, then end.
+   * If a group can't answer, because it has lost its majority, that takes for ever: then `destroy`.
+   */
+  close(): Promise<void> {
+    this.closing ??= this.drainAndEnd();
+    return this.closing;
+  }
+
+  private async drainAndEnd(): Promise<void> {
     await Promise.all([...this.clients].map((client) => client.close()));
-    await this.end(await drain(this.commons, DRAIN_MS));
+    const isOver = (): boolean => this.ending !== undefined;
+    await this.end(!isOver() && (await drain(this.commons, DRAIN_MS, isOver)));
   }
 
   /** End at once. Messages that were not answered may or may not have been delivered. */
   async destroy(): Promise<void> {
-    if (this.isClosed) return;
     for (const client of [...this.clients]) client.destroy();
     await this.end(false);
   }
 
-  private async end(isQuiescent: boolean): Promise<void> {
+  private end(isQuiescent: boolean): Promise<void> {
+    this.ending ??= this.endHosts(isQuiescent);
+    return this.ending;
+  }
+
+  private async endHosts(isQuiescent: boolean): Promise<void> {
     this.isClosed = true;
     const down = replicasDown(this.commons);
     // Otherwise somebody takes it down from outside, and perhaps has started the next of that name.
@@ -284,6 +313,7 @@ export class Cluster implements AsyncDisposable {
     this.requireOpen();
     await Promise.all([...this.clients].map((client) => client.close()));
     this.isClosed = true;
+    this.ending = Promise.resolve();
     for (const host of this.hosts) host?.detach();
     this.commons.arena.close();
   }
@@ -295,6 +325,10 @@ export class Cluster implements AsyncDisposable {
 
 const DRAIN_MS = 5000;
 const END_MS = 2000;
+
+function startAborted({ reason }: AbortSignal): TramError {
+  return new TramError('TRAM_ABORTED', 'aborted while the cluster started', { cause: reason });
+}
 
 /** Count up the requests that a replica lead, and wake its host. */
 export function requestLead(commons: Commons, group: number, member: number): void {
@@ -308,12 +342,17 @@ export function requestLead(commons: Commons, group: number, member: number): vo
   commons.memory(process).wake(process, true);
 }
 
-export async function* follow(
+/** What a group delivers from this call on. */
+export function follow(
   commons: Commons,
   group: number,
   isOver: () => boolean,
 ): AsyncGenerator<Delivered, void, void> {
-  const tail = new Tail(commons, group);
+  // Not in the generator, which would begin with the first message that is asked for.
+  return readOn(new Tail(commons, group), isOver);
+}
+
+async function* readOn(tail: Tail, isOver: () => boolean): AsyncGenerator<Delivered, void, void> {
   let looks = 0;
   while (!isOver()) {
     const delivered = tail.next();

@@ -25,3 +25,4 @@ export { ERRORS, type ErrorCode, type Retry, TramError } from './errors.js';
 export type { Message, Service, ServiceContext } from './hosting/service.js';
 export type { ClusterStatus, GroupStatus, ReplicaStatus } from './hosting/status.js';
 export type { Delivered } from './hosting/tail.js';
+export type { ReplyOutcome } from './protocol/client.js';

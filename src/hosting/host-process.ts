@@ -16,9 +16,8 @@ import {
 import { type ArenaFile, openArenaFile } from '../memory/processes.js';
 import type { Agent } from '../runtime/duty.js';
 import { Commons } from './commons.js';
-import { Host, type HostReport } from './host.js';
+import { failureOf, Host, type HostFailure, type HostReport } from './host.js';
 import { pacingOf } from './pacing.js';
-import type { HostFailure } from './starters.js';
 
 const [path, hostText, ...flags] = process.argv.slice(2);
 const host = Number(hostText);
@@ -91,13 +90,11 @@ function send(report: HostReport | HostFailure, then: () => void = () => undefin
 }
 
 function fail(error: unknown): void {
-  console.error(error);
-  // Anything else is a bug; its stack is on stderr.
-  if (!(error instanceof TramError)) process.exit(1);
-  const { code, message, hint } = error;
-  send({ what: 'failed', code, message, ...(hint !== undefined && { hint }) }, () =>
-    process.exit(1),
-  );
+  const isBug = !(error instanceof TramError);
+  // Whoever started us is told, and need not read it twice.
+  if (isBug || !process.connected || flags.includes('--log')) console.error(error);
+  if (isBug) process.exit(1);
+  send(failureOf(error), () => process.exit(1));
 }
 
 /** A lock that is gone tells at once that its process is. */

@@ -1,8 +1,9 @@
 /** The worker thread of a host: what `Cluster.start` runs for `memory: 'threads'`. */
 import { parentPort, workerData } from 'node:worker_threads';
+import { TramError } from '../errors.js';
 import { threadsArena } from '../memory/threads.js';
 import { Commons } from './commons.js';
-import { Host } from './host.js';
+import { failureOf, Host } from './host.js';
 import { pacingOf } from './pacing.js';
 
 export interface HostThreadData {
@@ -13,10 +14,16 @@ export interface HostThreadData {
 
 const { buffer, host, resumes } = workerData as HostThreadData;
 const commons = Commons.attach(threadsArena(buffer));
-const running = await Host.start(commons, {
-  host,
-  resumes,
-  pacing: pacingOf(commons.config),
-  report: (report) => parentPort?.postMessage(report),
-});
-await running.run();
+try {
+  const running = await Host.start(commons, {
+    host,
+    resumes,
+    pacing: pacingOf(commons.config),
+    report: (report) => parentPort?.postMessage(report),
+  });
+  await running.run();
+} catch (error) {
+  // Anything else is a bug, and ends the thread with its stack.
+  if (!(error instanceof TramError)) throw error;
+  parentPort?.postMessage(failureOf(error));
+}

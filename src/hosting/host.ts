@@ -2,6 +2,7 @@
  * A host: runs its share of the replicas until the cluster closes. The same in a worker thread and in
  * a process of its own; `host-thread.ts` and `host-process.ts` are the two ways in.
  */
+import type { ErrorCode, TramError } from '../errors.js';
 import {
   ARENA,
   ARENA_STATE,
@@ -38,6 +39,18 @@ export type HostReport =
       readonly member: number;
       readonly error: string;
     };
+
+/** Why a host did not start: what it tells instead of being ready. */
+export interface HostFailure {
+  readonly what: 'failed';
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly hint?: string;
+}
+
+export function failureOf({ code, message, hint }: TramError): HostFailure {
+  return { what: 'failed', code, message, ...(hint !== undefined && { hint }) };
+}
 
 export interface HostSettings {
   readonly host: number;

@@ -58,11 +58,15 @@ export async function untilLed(
  * Wait until nothing moves any more: every group has a leader, and all its replicas that are up have
  * delivered the same. True if so; false if that can't be, or not in time, or a client is connected.
  */
-export async function drain(commons: Commons, timeoutMs: number): Promise<boolean> {
+export async function drain(
+  commons: Commons,
+  timeoutMs: number,
+  isOver: () => boolean = () => false,
+): Promise<boolean> {
   const deadlineMs = Date.now() + timeoutMs;
   let before = '';
   let stillSinceMs = Number.POSITIVE_INFINITY;
-  for (;;) {
+  while (!isOver()) {
     const status = statusOf(commons);
     if (!canDrain(status)) return false;
     const nowMs = Date.now();
@@ -74,6 +78,7 @@ export async function drain(commons: Commons, timeoutMs: number): Promise<boolea
     if (nowMs > deadlineMs) return false;
     await pause(LOOK_MS);
   }
+  return false;
 }
 
 function canDrain({ clients, groups }: ClusterStatus): boolean {

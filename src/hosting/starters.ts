@@ -4,8 +4,8 @@ import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { type ErrorCode, TramError } from '../errors.js';
-import type { HostReport } from './host.js';
+import { TramError } from '../errors.js';
+import type { HostFailure, HostReport } from './host.js';
 import type { HostThreadData } from './host-thread.js';
 
 export interface HostEvents {
@@ -24,14 +24,6 @@ export interface HostHandle {
   detach(): void;
 }
 
-/** Why a host did not start: what its process tells, instead of being ready. */
-export interface HostFailure {
-  readonly what: 'failed';
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly hint?: string;
-}
-
 export interface HostStarter {
   start(host: number, resumes: boolean, events: HostEvents): HostHandle;
 }
@@ -43,7 +35,7 @@ export function threadStarter(buffer: SharedArrayBuffer): HostStarter {
       const worker = new Worker(new URL('./host-thread.js', import.meta.url), { workerData: data });
       const terminate = (): Promise<void> => worker.terminate().then(() => undefined);
       const handle = new Started(host, events, terminate, () => undefined);
-      worker.on('message', (report: HostReport) => handle.onReport(report));
+      worker.on('message', (report: HostReport | HostFailure) => handle.onMessage(report));
       worker.on('error', (error) => handle.onExit(describe(error)));
       worker.on('exit', (code) => handle.onExit(`exit code ${code}`));
       return handle;
@@ -76,10 +68,7 @@ export function processStarter(path: string, logDirectory?: string): HostStarter
           child.unref();
         },
       );
-      child.on('message', (report: HostReport | HostFailure) => {
-        if (report.what === 'failed') handle.onFailure(report);
-        else handle.onReport(report);
-      });
+      child.on('message', (report: HostReport | HostFailure) => handle.onMessage(report));
       child.on('error', (error) => handle.onExit(describe(error)));
       child.on('exit', (code, signal) => {
         const last = code === 0 ? '' : complaint();
@@ -144,16 +133,10 @@ class Started implements HostHandle {
     readonly detach: () => void,
   ) {}
 
-  onReport(report: HostReport): void {
-    if (report.what === 'ready') {
-      this.isReady = true;
-      this.changed();
-    }
-    this.events.onReport(report);
-  }
-
-  onFailure(failure: HostFailure): void {
-    this.failure = failure;
+  onMessage(message: HostReport | HostFailure): void {
+    if (message.what === 'failed') this.failure = message;
+    else this.events.onReport(message);
+    if (message.what === 'ready') this.isReady = true;
     this.changed();
   }
 
