@@ -1,0 +1,636 @@
+/** The API as applications use it, on threads and on processes. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import {
+  Client,
+  Cluster,
+  decode,
+  encode,
+  pause,
+  type StartOptions,
+  TramError,
+  until,
+} from './built.js';
+
+const RECORDER = new URL('./recorder.mjs', import.meta.url);
+const SIZES = { payloadBytesMax: 64, replyBytesMax: 4000, callsMax: 4 } as const;
+
+/** Whatever a test leaves open. */
+const leftOver: { destroy(): unknown }[] = [];
+
+afterEach(async () => {
+  for (const thing of leftOver.splice(0).reverse()) await thing.destroy();
+});
+
+function service(source: string): string {
+  return `data:text/javascript,${encodeURIComponent(source)}`;
+}
+
+async function codeOf(promise: Promise<unknown>): Promise<string> {
+  const { code, retry } = await errorOf(promise);
+  return `${code} ${retry}`;
+}
+
+async function errorOf(promise: Promise<unknown>): Promise<InstanceType<typeof TramError>> {
+  const outcome = await promise.then(
+    () => 'no error',
+    (error: unknown) => error,
+  );
+  if (!(outcome instanceof TramError)) throw new Error(`no TramError: ${outcome}`);
+  return outcome;
+}
+
+/** What is published on a channel until the test ends. */
+function listenTo(name: string): unknown[] {
+  const messages: unknown[] = [];
+  const listener = (message: unknown): void => void messages.push(message);
+  subscribe(name, listener);
+  leftOver.push({ destroy: () => unsubscribe(name, listener) });
+  return messages;
+}
+
+describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
+  async function start(options: Partial<StartOptions> = {}): Promise<Cluster> {
+    const cluster = await Cluster.start({
+      groups: 3,
+      memory,
+      service: RECORDER,
+      ...SIZES,
+      ...options,
+    });
+    leftOver.push(cluster);
+    return cluster;
+  }
+
+  describe('one cluster', () => {
+    const errors: string[] = [];
+    let cluster: Cluster;
+    let client: Client;
+
+    beforeAll(async () => {
+      const logger = {
+        info: () => undefined,
+        warn: () => undefined,
+        error: (message: string) => void errors.push(message),
+      };
+      cluster = await Cluster.start({
+        groups: 3,
+        memory,
+        service: RECORDER,
+        ...SIZES,
+        clients: 4,
+        logger,
+      });
+      client = await cluster.connect();
+    });
+
+    afterAll(() => cluster.close());
+
+    async function connect(...options: Parameters<Cluster['connect']>): Promise<Client> {
+      const another = await cluster.connect(...options);
+      leftOver.push(another);
+      return another;
+    }
+
+    async function send(text: string, groups = [0]): Promise<string | undefined> {
+      return decode((await client.multicast(groups, encode(text))).get(groups[0]!));
+    }
+
+    test('every destination replies, and nobody else', async () => {
+      const replies = await client.multicast([2, 0], encode('hello'));
+      expect([...replies.keys()].sort()).toEqual([0, 2]);
+      expect(decode(replies.get(0))).toMatch(/^\d+:hello$/);
+      expect(await send('read', [1])).not.toContain('hello');
+    });
+
+    test('a destination that is named twice is one', async () => {
+      expect((await client.multicast(new Set([1]), encode('twice'))).size).toBe(1);
+      await client.multicast([1, 1], encode('again'));
+      expect((await send('read', [1]))?.split(',').filter((text) => text === 'again')).toEqual([
+        'again',
+      ]);
+    });
+
+    test('the payload may be changed once the call has returned', async () => {
+      const payload = encode('first');
+      const first = client.multicast([0], payload);
+      payload.set(encode('spoil'));
+      expect(decode((await first).get(0))).toMatch(/:first$/);
+    });
+
+    test('a service that returns nothing replies nothing', async () => {
+      expect(await send('nothing')).toBe('');
+    });
+
+    test('an empty payload is a message', async () => {
+      expect(await send('')).toMatch(/^\d+:$/);
+    });
+
+    test.each<[string, unknown, unknown, unknown, string]>([
+      ['a payload too large', [0], new Uint8Array(65), {}, 'TRAM_PAYLOAD_TOO_LARGE'],
+      ['a payload that is text', [0], 'text', {}, 'TRAM_INVALID_ARGUMENT'],
+      ['no destination', [], new Uint8Array(1), {}, 'TRAM_INVALID_DESTINATIONS'],
+      ['an unknown destination', [0, 3], new Uint8Array(1), {}, 'TRAM_INVALID_DESTINATIONS'],
+      ['a negative destination', [-1], new Uint8Array(1), {}, 'TRAM_INVALID_DESTINATIONS'],
+      ['half a destination', [0.5], new Uint8Array(1), {}, 'TRAM_INVALID_DESTINATIONS'],
+      ['a number as destinations', 1, new Uint8Array(1), {}, 'TRAM_INVALID_DESTINATIONS'],
+      ['nothing as destinations', undefined, new Uint8Array(1), {}, 'TRAM_INVALID_DESTINATIONS'],
+      ['a forged set', { low: 8, high: 0 }, new Uint8Array(1), {}, 'TRAM_INVALID_DESTINATIONS'],
+      ['no time at all', [0], new Uint8Array(1), { timeoutMs: 0 }, 'TRAM_INVALID_ARGUMENT'],
+      ['a time in words', [0], new Uint8Array(1), { timeoutMs: '1' }, 'TRAM_INVALID_ARGUMENT'],
+    ])('%s is refused', async (_, destinations, payload, options, code) => {
+      const call = client.multicast(destinations as [], payload as Uint8Array, options as object);
+      expect(await codeOf(call)).toBe(`${code} useless`);
+      expect(client.outstanding).toBe(0);
+    });
+
+    test('a service that throws fails that message alone', async () => {
+      const before = errors.length;
+      expect(await codeOf(client.multicast([0, 1], encode('throw')))).toBe(
+        'TRAM_SERVICE_FAILED unsafe',
+      );
+      expect(await send('after the error', [0, 1])).toMatch(/:after the error$/);
+      await until(() => errors.length > before);
+      expect(errors.at(-1)).toMatch(/^the service threw at g[01]\/\d: Error: as it was told/);
+      expect(cluster.status().hosts.every(({ state }) => state === 'up')).toBe(true);
+    });
+
+    test('a reply that is too large fails that message alone', async () => {
+      const error = await errorOf(client.multicast([2], encode('long')));
+      expect(error.code).toBe('TRAM_REPLY_TOO_LARGE');
+      expect(error.message).toContain('replyBytesMax (4000)');
+      expect(await send('after the long reply', [2])).toMatch(/:after the long reply$/);
+    });
+
+    test('aborted before it is sent, a message is not delivered', async () => {
+      const reason = new Error('changed my mind');
+      const call = client.multicast([0], encode('aborted'), { signal: AbortSignal.abort(reason) });
+      const error = await errorOf(call);
+      expect([error.code, error.retry, error.cause]).toEqual(['TRAM_ABORTED', 'safe', reason]);
+      expect(await send('read')).not.toContain('aborted');
+    });
+
+    test('given up after it was sent, a message may still be delivered', async () => {
+      const busy = client.multicast([0], encode('sleep 300'));
+      const late = client.multicast([0], encode('late'), { timeoutMs: 30 });
+      const controller = new AbortController();
+      const dropped = client.multicast([0], encode('dropped'), { signal: controller.signal });
+      setTimeout(() => controller.abort('enough'), 30);
+      expect(await codeOf(late)).toBe('TRAM_OUTCOME_UNKNOWN unsafe');
+      const error = await errorOf(dropped);
+      expect([error.code, error.cause]).toEqual(['TRAM_OUTCOME_UNKNOWN', 'enough']);
+      await busy;
+      const texts = (await send('read'))?.split(',');
+      expect(texts?.filter((text) => text === 'late')).toHaveLength(1);
+      expect(texts?.filter((text) => text === 'dropped')).toHaveLength(1);
+    });
+
+    test('given up while it waits for room, a message is not delivered', async () => {
+      const busy = ['sleep 400', 'b', 'c', 'd'].map((text) => client.multicast([1], encode(text)));
+      const waits = client.multicast([1], encode('waits'));
+      const late = client.multicast([1], encode('too late'), { timeoutMs: 30 });
+      const signal = AbortSignal.timeout(30);
+      const aborted = client.multicast([1], encode('given up'), { signal });
+      expect(client.outstanding).toBe(7);
+      expect(await codeOf(late)).toBe('TRAM_TIMEOUT safe');
+      expect(await codeOf(aborted)).toBe('TRAM_ABORTED safe');
+      await Promise.all([...busy, waits]);
+      const texts = await send('read', [1]);
+      expect(texts).toMatch(/b,c,d,waits$/);
+      expect(client.outstanding).toBe(0);
+    });
+
+    test('messages are taken in the order of the calls, and all replies find their call', async () => {
+      const texts = Array.from({ length: 200 }, (_, i) => `call ${i}`);
+      const replies = await Promise.all(texts.map((text) => send(text, [i(text) % 3])));
+      expect(replies.map((reply) => reply?.replace(/^\d+:/, ''))).toEqual(texts);
+      const delivered = (await Promise.all([0, 1, 2].map((group) => deliveredAt(group)))).flat();
+      expect(delivered.sort((a, b) => i(a) - i(b))).toEqual(texts);
+    });
+
+    function i(text: string): number {
+      return Number(text.slice(5));
+    }
+
+    /** Too much to read in one reply: the numbers stand in their order. */
+    async function deliveredAt(group: number): Promise<string[]> {
+      const texts = (await readAll(group)).filter((text) => text.startsWith('call '));
+      expect(texts).toEqual([...texts].sort((a, b) => i(a) - i(b)));
+      return texts;
+    }
+
+    async function readAll(group: number): Promise<string[]> {
+      return ((await send('read', [group])) ?? '').split(',');
+    }
+
+    test('two groups deliver what is for both in one order', async () => {
+      const [here, there] = [0, 2].map((group) => cluster.deliveries({ group }));
+      const other = await connect();
+      const both = [client, other].flatMap((sender, who) =>
+        Array.from({ length: 100 }, (_, n) => sender.multicast([0, 2], encode(`both ${who}.${n}`))),
+      );
+      const alone = Array.from({ length: 20 }, (_, n) =>
+        other.multicast([2], encode(`alone ${n}`)),
+      );
+      await Promise.all([...both, ...alone]);
+      const [first, second] = await Promise.all([take(here!, 200), take(there!, 200)]);
+      expect(first).toHaveLength(200);
+      expect(second).toEqual(first);
+    });
+
+    /** The first so many messages that are for both groups. */
+    async function take(deliveries: ReturnType<Cluster['deliveries']>, count: number) {
+      const texts: string[] = [];
+      let index = -1;
+      for await (const message of deliveries) {
+        expect(message.index).toBeGreaterThan(index);
+        index = message.index;
+        if (message.destinations.length === 2) texts.push(decode(message.payload)!);
+        if (texts.length === count) break;
+      }
+      return texts;
+    }
+
+    test('deliveries begin with the call and end with the signal', async () => {
+      const controller = new AbortController();
+      const deliveries = cluster.deliveries({ group: 1, signal: controller.signal });
+      await send('seen', [1]);
+      const { value } = await deliveries.next();
+      expect(value).toMatchObject({ group: 1, destinations: [1], payload: encode('seen') });
+      expect(value!.id).toMatch(/^c\d+:1\.\d+$/);
+      const next = deliveries.next();
+      controller.abort();
+      expect(await next).toEqual({ value: undefined, done: true });
+      expect(() => cluster.deliveries({ group: 3 })).toThrow(/no group 3/);
+    });
+
+    test('offer: replies go to the listener, and a full ring is a result', async () => {
+      const told: string[] = [];
+      const offering = await connect({
+        listener: {
+          replied: (ticket, group, reply, outcome) =>
+            told.push(`${ticket} g${group} ${outcome} ${decode(reply)?.replace(/^\d+:/, '')}`),
+          answered: (ticket) => told.push(`${ticket} answered`),
+        },
+      });
+      const both = offering.destinations([0, 1]);
+      const one = offering.destinations([0]);
+      const offers = [
+        offering.offer(one, encode('sleep 50')),
+        offering.offer(both, encode('offered')),
+        offering.offer(one, encode('throw')),
+        offering.offer(one, encode('long')),
+      ];
+      expect(offers).toEqual(['accepted', 'accepted', 'accepted', 'accepted']);
+      expect(offering.ticket).toBe(4);
+      expect(offering.offer(one, encode('refused'))).toBe('backPressured');
+      expect(offering.ticket).toBe(4);
+      await until(() => offering.outstanding === 0);
+      expect([...told].sort()).toEqual([
+        '1 answered',
+        '1 g0 ok sleep 50',
+        '2 answered',
+        '2 g0 ok offered',
+        '2 g1 ok offered',
+        '3 answered',
+        '3 g0 failed ',
+        '4 answered',
+        '4 g0 tooLarge ',
+      ]);
+      expect(() => offering.offer(one, new Uint8Array(65))).toThrow(/payloadBytesMax/);
+      await offering.close();
+      expect(offering.offer(one, encode('late'))).toBe('closed');
+      expect(await send('read')).not.toContain('refused');
+    });
+
+    test('there are as many clients as slots', async () => {
+      const others = await Promise.all([connect(), connect(), connect()]);
+      const error = await errorOf(cluster.connect());
+      expect([error.code, error.retry]).toEqual(['TRAM_NO_CLIENT_SLOT', 'safe']);
+      expect(cluster.status().clients).toEqual({ connected: 4, most: 4 });
+      await others[0]!.close();
+      const again = await connect();
+      const replies = await again.multicast([0], encode('a slot again'));
+      expect(decode(replies.get(0))).toMatch(/:a slot again$/);
+    });
+
+    test('a client that is closed waits for its replies, and takes no more', async () => {
+      const closing = await connect();
+      const calls = Array.from({ length: 10 }, (_, n) => closing.multicast([2], encode(`c${n}`)));
+      const closed = closing.close();
+      expect(await codeOf(closing.multicast([2], encode('after')))).toBe('TRAM_CLOSED useless');
+      await Promise.all([closed, closing.close()]);
+      expect(await Promise.all(calls)).toHaveLength(10);
+      expect(closing.outstanding).toBe(0);
+    });
+
+    test('a client that is destroyed does not wait', async () => {
+      const doomed = await connect();
+      const calls = ['sleep 200', 'b', 'c', 'd', 'e'].map((text) =>
+        doomed.multicast([0], encode(text)),
+      );
+      const codes = Promise.all(calls.map(codeOf));
+      await pause(10);
+      doomed.destroy();
+      expect(new Set((await codes).slice(0, 4))).toEqual(new Set(['TRAM_OUTCOME_UNKNOWN unsafe']));
+      expect((await codes)[4]).toBe('TRAM_CLOSED useless');
+      expect(await codeOf(doomed.multicast([0], encode('f')))).toBe('TRAM_CLOSED useless');
+    });
+
+    test('tram:multicast tells of every answered message', async () => {
+      const messages = listenTo('tram:multicast');
+      await send('told', [0, 2]);
+      await errorOf(client.multicast([1], encode('throw')));
+      expect(messages).toMatchObject([
+        { client: client.name, destinations: [0, 2], error: undefined },
+        { client: client.name, destinations: [1], error: { code: 'TRAM_SERVICE_FAILED' } },
+      ]);
+      expect((messages[0] as { latencyUs: number }).latencyUs).toBeGreaterThan(0);
+    });
+
+    test('status tells who leads, who is up and how much was delivered', async () => {
+      const before = cluster.status();
+      await send('counted', [1]);
+      const status = cluster.status();
+      expect(status.state).toBe('running');
+      expect(status.memory).toBe(memory);
+      expect(status.groups.map(({ parent }) => parent)).toEqual([-1, 0, 1]);
+      expect(status.answered).toBe(before.answered + 1);
+      expect(status.latencyNsP50).toBeGreaterThan(0);
+      const { leader, replicas } = status.groups[1]!;
+      expect(replicas[leader!]).toMatchObject({ group: 1, state: 'up', role: 'leader' });
+      expect(replicas.map(({ host }) => host)).toEqual([0, 1, 2]);
+    });
+
+    test('lead moves the lead', async () => {
+      const leaders = listenTo('tram:leader');
+      const next = (cluster.status().groups[2]!.leader! + 1) % 3;
+      await leadOf(cluster, 2, next);
+      expect(await send('under another leader', [2])).toMatch(/:under another leader$/);
+      await until(() => leaders.length > 0);
+      expect(leaders[0]).toMatchObject({ group: 2, member: next });
+      expect(() => cluster.lead(2, 3)).toThrow(/no replica g2\/3/);
+      expect(() => cluster.lead(3, 0)).toThrow(/no group 3/);
+    });
+
+    test.each([-1, 3, 0.5, Number.NaN])(
+      'there is no host %d to crash or to restart',
+      async (host) => {
+        expect(await codeOf(cluster.crash(host))).toBe('TRAM_UNKNOWN_REPLICA useless');
+        expect(await codeOf(cluster.restart(host))).toBe('TRAM_UNKNOWN_REPLICA useless');
+      },
+    );
+
+    test('a host that runs is not started again', async () => {
+      expect(await codeOf(cluster.restart(1))).toBe('TRAM_HOST_RUNNING useless');
+    });
+  });
+
+  test('a host that crashes and begins afresh has the state again', async () => {
+    const hosts = listenTo('tram:host');
+    const warnings: string[] = [];
+    const cluster = await start({
+      groups: 2,
+      logger: {
+        info: () => undefined,
+        warn: (text) => warnings.push(text),
+        error: () => undefined,
+      },
+    });
+    const client = await cluster.connect();
+    const send = async (text: string) =>
+      decode((await client.multicast([0, 1], encode(text))).get(1));
+    await send('before');
+    await cluster.crash(0);
+    await send('meanwhile');
+    await cluster.restart(0, { fresh: true });
+    await send('after');
+    await leadOf(cluster, 1, 0);
+    expect(await send('read')).toBe('before,meanwhile,after');
+    expect(hosts).toMatchObject([
+      { what: 'started' },
+      { what: 'started' },
+      { what: 'started' },
+      { what: 'ended', host: 0 },
+      { what: 'started', host: 0 },
+    ]);
+    expect(warnings[0]).toMatch(/^host 0 has ended/);
+  });
+
+  async function leadOf(cluster: Cluster, group: number, member: number): Promise<void> {
+    while (cluster.status().groups[group]!.leader !== member) {
+      cluster.lead(group, member);
+      await pause(20);
+    }
+  }
+
+  test('what is sent while every leader crashes is delivered once', async () => {
+    const cluster = await start();
+    const client = await cluster.connect();
+    const texts = Array.from({ length: 300 }, (_, n) => `${n}`);
+    const calls = texts.map((text) => client.multicast([0, 1, 2], encode(text)));
+    await calls[10];
+    await cluster.crash(cluster.status().groups[0]!.leader!);
+    await Promise.all(calls);
+    for (const group of [0, 1, 2]) {
+      const counter = decode((await client.multicast([group], encode('x'))).get(group));
+      expect(counter).toBe('301:x');
+    }
+  });
+
+  test('what is sent again and again is delivered once', async () => {
+    const cluster = await start({ groups: 2, resendAfterMs: 1 });
+    const client = await cluster.connect();
+    await client.multicast([0], encode('sleep 50'));
+    const texts = Array.from({ length: 200 }, (_, n) => (n % 50 === 0 ? 'sleep 20' : `${n}`));
+    await Promise.all(texts.map((text) => client.multicast([0, 1], encode(text))));
+    const counts = await client.multicast([0, 1], encode('x'));
+    expect([...counts.values()].map(decode)).toEqual(['197:x', '197:x']);
+  });
+
+  test('deliveries that are read too slowly say so', async () => {
+    const cluster = await start({ groups: 1, logBytes: 2048 });
+    const client = await cluster.connect();
+    const deliveries = cluster.deliveries({ group: 0 });
+    for (let n = 0; n < 100; n++) await client.multicast([0], encode(`${n}`));
+    expect(await codeOf(deliveries.next())).toBe('TRAM_LAGGED safe');
+    const again = cluster.deliveries({ group: 0 });
+    await client.multicast([0], encode('seen'));
+    expect(decode((await again.next()).value?.payload)).toBe('seen');
+  });
+
+  test('close waits for what was sent; then everything is closed', async () => {
+    const cluster = await start();
+    const client = await cluster.connect();
+    const calls = Array.from({ length: 50 }, (_, n) => client.multicast([0, 2], encode(`${n}`)));
+    const deliveries = cluster.deliveries({ group: 0 });
+    await Promise.all([cluster.close(), cluster.close()]);
+    expect(await Promise.all(calls)).toHaveLength(50);
+    expect(await codeOf(client.multicast([0], encode('late')))).toBe('TRAM_CLOSED useless');
+    expect(await codeOf(cluster.connect())).toBe('TRAM_CLOSED useless');
+    expect(await codeOf(cluster.restart(0))).toBe('TRAM_CLOSED useless');
+    expect(await codeOf(cluster.crash(0))).toBe('TRAM_CLOSED useless');
+    expect(() => cluster.deliveries({ group: 0 })).toThrow(/closed/);
+    for await (const _ of deliveries) expect(_.group).toBe(0);
+    await cluster.destroy();
+  });
+
+  test('destroy does not wait', async () => {
+    const cluster = await start();
+    const client = await cluster.connect();
+    const call = codeOf(client.multicast([0], encode('sleep 300')));
+    await pause(20);
+    await Promise.all([cluster.destroy(), cluster.destroy()]);
+    expect(await call).toBe('TRAM_OUTCOME_UNKNOWN unsafe');
+  });
+
+  test('a close that waits in vain ends with destroy', async () => {
+    const cluster = await start({ groups: 1 });
+    const client = await cluster.connect();
+    // More than half of the replicas, the leader among them: nobody can go on.
+    const { leader } = cluster.status().groups[0]!;
+    await Promise.all([cluster.crash(leader!), cluster.crash((leader! + 1) % 3)]);
+    const call = codeOf(client.multicast([0], encode('in vain')));
+    const closed = cluster.close();
+    await pause(100);
+    await cluster.destroy();
+    await closed;
+    expect(await call).toBe('TRAM_OUTCOME_UNKNOWN unsafe');
+  });
+
+  test('disposed of, clients and clusters are closed', async () => {
+    const cluster = await start({ groups: 1 });
+    const client = await cluster.connect();
+    await client[Symbol.asyncDispose]();
+    expect(await codeOf(client.multicast([0], encode('late')))).toBe('TRAM_CLOSED useless');
+    await cluster[Symbol.asyncDispose]();
+    expect(await codeOf(cluster.connect())).toBe('TRAM_CLOSED useless');
+  });
+
+  test.each([
+    ['is not there', new URL('./missing.mjs', import.meta.url), /can't load the service/],
+    ['has an error', service('export function deliver( {'), /can't load the service/],
+    ['throws at once', service('throw new Error("no licence")'), /no licence/],
+    ['exports no deliver', service('export default 1'), /exports no function "deliver"/],
+    [
+      'can only snapshot',
+      service('export const deliver = () => {}, snapshot = () => new Uint8Array()'),
+      /only one of "snapshot" and "restore"/,
+    ],
+  ])('a service that %s is an error of the start', async (_, module, message) => {
+    const error = await errorOf(start({ groups: 1, service: module }));
+    expect(error.code).toBe('TRAM_SERVICE_INVALID');
+    expect(error.message).toMatch(message);
+  });
+
+  test('every replica has its own instance of the service', async () => {
+    const source = `
+      let count = 0;
+      export const deliver = () => Uint8Array.of(++count);
+      export const snapshot = () => Uint8Array.of(count);
+      export const restore = ([number]) => { count = number; };`;
+    const cluster = await start({ hosts: 3, service: service(source) });
+    const client = await cluster.connect();
+    await client.multicast([0, 1], new Uint8Array(0));
+    const replies = await client.multicast([0, 1, 2], new Uint8Array(0));
+    expect([...replies].sort().map(([, [count]]) => count)).toEqual([2, 2, 1]);
+  });
+
+  test('a start can be given up', async () => {
+    const name = `test-given-up-${process.pid}`;
+    const reason = new Error('no patience');
+    const early = AbortSignal.abort(reason);
+    expect((await errorOf(start({ name, signal: early }))).cause).toBe(reason);
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(reason), 20);
+    const slow = service('await new Promise((resolve) => setTimeout(resolve, 60_000));');
+    const error = await errorOf(start({ name, service: slow, signal: controller.signal }));
+    expect([error.code, error.cause]).toEqual(['TRAM_ABORTED', reason]);
+    expect(existsSync(`/dev/shm/tram-${name}`)).toBe(false);
+  });
+
+  test('a start that takes too long says who is late', async () => {
+    const slow = service('await new Promise((resolve) => setTimeout(resolve, 60_000));');
+    const error = await errorOf(start({ service: slow, startTimeoutMs: 200 }));
+    expect(error.code).toBe('TRAM_START_FAILED');
+    expect(error.message).toMatch(/^host \d did not start its replicas in time/);
+  });
+});
+
+describe('from other processes', () => {
+  const name = `test-api-${process.pid}`;
+
+  async function startNamed(options: Partial<StartOptions> = {}): Promise<Cluster> {
+    const memory = 'processes';
+    const cluster = await Cluster.start({
+      groups: 2,
+      memory,
+      name,
+      service: RECORDER,
+      ...SIZES,
+      ...options,
+    });
+    leftOver.push(cluster);
+    return cluster;
+  }
+
+  async function startProcess(): Promise<ChildProcess> {
+    const child = fork(fileURLToPath(new URL('./other-process.mjs', import.meta.url)), [name]);
+    leftOver.push({ destroy: () => child.kill('SIGKILL') });
+    await once(child, 'message');
+    return child;
+  }
+
+  async function ask(child: ChildProcess, groups: number[], text: string): Promise<unknown> {
+    child.send({ groups, text });
+    return (await once(child, 'message'))[0];
+  }
+
+  test('any process of the user can connect by name', async () => {
+    const cluster = await startNamed();
+    const child = await startProcess();
+    expect(await ask(child, [0, 1], 'from afar')).toEqual({
+      replies: { 0: '1:from afar', 1: '1:from afar' },
+    });
+    const client = await Client.connect(name);
+    expect((await client.multicast([1], encode('from here'))).size).toBe(1);
+    expect(cluster.status().clients.connected).toBe(2);
+    child.disconnect();
+    await once(child, 'exit');
+    expect(cluster.status().clients.connected).toBe(1);
+    await client.close();
+  });
+
+  test('a client that is killed leaves its slot to the next', async () => {
+    const cluster = await startNamed({ clients: 1 });
+    const child = await startProcess();
+    expect((await errorOf(cluster.connect())).code).toBe('TRAM_NO_CLIENT_SLOT');
+    await ask(child, [0], 'the last words');
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    const client = await cluster.connect();
+    expect(decode((await client.multicast([0], encode('read'))).get(0))).toBe('the last words');
+  });
+
+  test('when the cluster closes, those who wait are told', async () => {
+    const cluster = await startNamed();
+    const client = await Client.connect(name);
+    await client.multicast([0], encode('before'));
+    const call = codeOf(client.multicast([0], encode('sleep 300')));
+    await pause(20);
+    await cluster.close();
+    expect(await call).toBe('TRAM_OUTCOME_UNKNOWN unsafe');
+    expect(await codeOf(client.multicast([0], encode('after')))).toBe('TRAM_CLOSED useless');
+    await client.close();
+    expect(await codeOf(Client.connect(name))).toBe('TRAM_NOT_FOUND safe');
+  });
+
+  test('there is one cluster of a name', async () => {
+    await startNamed();
+    expect(await codeOf(startNamed())).toBe('TRAM_EXISTS useless');
+  });
+});
