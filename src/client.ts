@@ -115,7 +115,6 @@ export class Client implements CallListener, AsyncDisposable {
     const { callsMax } = commons.layout.sizes;
     const session = Atomics.add(words, ARENA.sessions, 1) + 1;
     this.sessionAt = commons.map.process(slot.process) + PROCESS.session;
-    const crashed = Atomics.exchange(words, this.sessionAt, session);
     const edges = commons.edges(commons.memory(slot.process), NO_OBSERVER);
     this.client = new ProtocolClient(edges, slot.slot, session, this, nowUs());
     this.latency = latencyOf(words, commons.map, slot.process);
@@ -125,7 +124,15 @@ export class Client implements CallListener, AsyncDisposable {
     this.tickets = new Float64Array(callsMax);
     const { trace } = commons.config;
     if (trace !== undefined) this.trace = new TraceFile(trace, `client-${session}`);
-    if (crashed !== 0) this.trace?.add({ event: 'client-crash', client: `c${crashed}` });
+    this.noteCrashed(Atomics.load(words, this.sessionAt));
+    Atomics.store(words, this.sessionAt, session);
+  }
+
+  /** Whoever had the slot before left messages behind. Written down before the slot forgets it. */
+  private noteCrashed(session: number): void {
+    if (session === 0) return;
+    this.trace?.add({ event: 'client-crash', client: `c${session}` });
+    this.trace?.flush();
   }
 
   /**
