@@ -93,22 +93,35 @@ export function totalLatency({ arena, map, layout }: Commons): Histogram {
 
 function groupStatus(commons: Commons, group: number, parent: number): GroupStatus {
   const { layout } = commons;
+  const rows: (Peer | undefined)[] = [];
   const replicas: ReplicaStatus[] = [];
-  let leader: number | undefined;
-  let ledBallot = NO_BALLOT;
   for (let member = 0; member < layout.sizes.replicas; member++) {
     const process = layout.replicaProcess(group, member);
     const row = readRow(commons, process);
-    const status = replicaStatus(commons, process, group, member, row);
-    replicas.push(status);
-    const isMember = status.state === 'up' && status.role !== 'recovering';
-    if (isMember && row !== undefined && row.ledBallot > ledBallot) {
-      ledBallot = row.ledBallot;
-      leader = member;
-    }
+    rows.push(row);
+    replicas.push(replicaStatus(commons, process, group, member, row));
   }
-  const ballot = leader === undefined ? undefined : describeBallot(ledBallot);
+  const leader = leaderAmong(replicas, rows);
+  const ballot = leader === undefined ? undefined : describeBallot(rows[leader]!.ledBallot);
   return { group, parent, leader, ballot, replicas };
+}
+
+function leaderAmong(
+  replicas: readonly ReplicaStatus[],
+  rows: readonly (Peer | undefined)[],
+): number | undefined {
+  let leader: number | undefined;
+  let ledBallot = NO_BALLOT;
+  for (const { member, state, role } of replicas) {
+    const led = rows[member]?.ledBallot ?? NO_BALLOT;
+    if (state !== 'up' || role === 'recovering' || led <= ledBallot) continue;
+    ledBallot = led;
+    leader = member;
+  }
+  // One that stands still does not know that it has been deposed.
+  const isDeposed = ({ promised }: Peer): boolean => promised > ledBallot;
+  const doubters = rows.filter((row) => row === undefined || isDeposed(row));
+  return 2 * doubters.length > replicas.length ? undefined : leader;
 }
 
 function replicaStatus(
