@@ -101,6 +101,7 @@ async function makePlan(): Promise<Plan> {
         atUs: CRASH_AT_US,
         afterPosts: 1,
         durationUs: 0,
+        leavesMemory: false,
         isAmbush: false,
       },
     ],

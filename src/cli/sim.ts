@@ -30,6 +30,7 @@ const HANG_AFTER_MS = 120_000;
 const FAULT_TITLES: Readonly<Record<Fault, string>> = {
   crash: 'a replica stops for good, in the middle of a step',
   restart: 'a replica stops and comes back with empty memory',
+  kill: 'a replica stops, and resumes with the memory that it left',
   pause: 'a replica stands still, in the middle of a step, and goes on much later',
   suspicion: 'a replica suspects a leader that is well',
   rivals: 'up to three members want to lead at the same time',

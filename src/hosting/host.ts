@@ -118,13 +118,7 @@ export class Host {
     const member = process % sizes.replicas;
     const incarnation = beginLife(commons.arena, commons.map, process, settings.resumes);
     const past = incarnation === 1 ? 'none' : settings.resumes ? 'kept' : 'lost';
-    const identity = {
-      group,
-      member,
-      incarnation,
-      past,
-      restarted: past !== 'none',
-    } as Identity & { past: string };
+    const identity: Identity = { group, member, incarnation, past };
     const context = { group, member };
     let application =
       service === undefined ? NO_SERVICE : await loadService(service, context, incarnation);
@@ -134,7 +128,7 @@ export class Host {
     return new ReplicaAgent(commons, process, identity, application, observer, nowUs());
   }
 
-  private openTrace({ group, member, past }: Identity & { past: string }): TraceFile | undefined {
+  private openTrace({ group, member, past }: Identity): TraceFile | undefined {
     const { trace: directory } = this.commons.config;
     if (directory === undefined) return undefined;
     const replica = `${group}/${member}`;

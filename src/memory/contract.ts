@@ -24,8 +24,10 @@
  *    permit first, read second, and whatever succeeded is there. (Testing the permission *before*
  *    writing would not do.)
  * 5. *Restart.* A process that comes back has a higher incarnation, and nothing that its earlier life
- *    posted lands after that. Its region is empty and permits `RETIRED`; or, if it says that it
- *    *resumes*, region and permission are as they were, and writes to it have gone on landing.
+ *    posted lands after that. Either its region has been emptied: then `RETIRED` was permitted before
+ *    the first word changed, the words of the row were the first to change, and what others posted
+ *    before may still land. Or it *resumes*: region and permission are as they were, and writes to it
+ *    have gone on landing and succeeding.
  *
  * Two things are hints and may be wrong for a while: `wake` and `hasEnded`. Nothing that must hold
  * depends on them.

@@ -4,6 +4,7 @@
  *   a replica's region                              written by
  *   ┌──────────────────────────────────────────┐
  *   │ row                                      │    itself; all others read it
+ *   │ kept                                     │    itself, for its next life
  *   │ per member j of its group:  mail         │    j, after it wrote one of the slots below
  *   │ per client c:  bell                      │    c, after it wrote into its inbox
  *   ├──────────────────────────────────────────┤
@@ -32,8 +33,8 @@
  *   │ per replica r:  reply slots              │    r
  *   └──────────────────────────────────────────┘
  *
- * Control words (marker, base, decided, key, session, nudge) and bells (mail, bell, doorbell) are single
- * words, so they can't tear. Bells lie side by side, so that a look at a few lines tells where there is
+ * Control words (kept, marker, base, decided, key, session, nudge) and bells (mail, bell, doorbell) are
+ * single words, so they can't tear. Bells lie side by side, so that a look at a few lines tells where there is
  * something new. Each control area and each slot starts a cache line of its own.
  */
 import { FRAME_WORDS } from './window.js';
@@ -97,21 +98,23 @@ export function originIn(entryWords: number): number {
 
 export const PARENT = -1;
 
-/** The words of a replica's published row. Wide counts take two words: low, high. */
+/** The words of a replica's published row; its epoch is the incarnation. Wide counts take two words: low, high. */
 export const ROW = {
-  incarnation: 0,
-  heartbeat: 1,
-  state: 2,
-  promised: 3,
-  logBallot: 4,
-  ledBallot: 5,
-  delivered: 6,
-  fromParent: 8,
-  holdAt: 10,
-  words: 12,
+  heartbeat: 0,
+  state: 1,
+  promised: 2,
+  logBallot: 3,
+  ledBallot: 4,
+  delivered: 5,
+  fromParent: 7,
+  holdAt: 9,
+  words: 11,
 } as const;
 
 export const ROW_STATE = { normal: 1, recovering: 2 } as const;
+
+/** What a replica keeps for a life after this one: see protocol/kept.ts. */
+export const KEPT = { life: 0, member: 1, promised: 2, keys: 3, era: 4, words: 5 } as const;
 
 export const REQUEST = { ballot: 0, incarnation: 1, words: 2 } as const;
 
@@ -191,6 +194,7 @@ export class Layout {
   readonly replySlotWords: number;
 
   readonly row: number;
+  readonly kept: number;
   private readonly mails: number;
   private readonly bells: number;
   readonly replicaRegionWords: number;
@@ -240,6 +244,7 @@ export class Layout {
 
     const region = new Cursor();
     this.row = region.take(slot(ROW.words));
+    this.kept = region.take(align(KEPT.words));
     this.mails = region.take(align(sizes.replicas));
     this.bells = region.take(align(sizes.clients));
     this.members = region.take(sizes.replicas * this.memberStride);

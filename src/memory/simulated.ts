@@ -4,13 +4,20 @@
  * All processes live in one JavaScript thread. A posted operation travels on a link (one per ordered
  * pair of processes), arrives after a drawn delay, lands whole or in pieces, and completes at once or
  * late. What the contract leaves open is drawn: whether a refused write leaves its bytes behind,
- * which part of a crashed process's writes still lands, whether writes land in the middle of a
- * permission change.
+ * which part of a dead process's writes still lands, whether writes land in the middle of a permission
+ * change, or while a region is emptied.
  *
  * Time stands still except in `runNext`. All draws come from the injected `Chance`, so that one seed
  * gives one history.
  */
-import { type Completion, type Memory, OPEN, type Outcome, type ProcessId } from './contract.js';
+import {
+  type Completion,
+  type Memory,
+  OPEN,
+  type Outcome,
+  type ProcessId,
+  RETIRED,
+} from './contract.js';
 import { Agenda, type Completed, Link, newOperation, type Operation } from './links.js';
 
 /** Draws; deterministic for a seed. */
@@ -55,32 +62,35 @@ function copy(from: Int32Array, fromAt: number, to: Int32Array, toAt: number, co
   for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i]!;
 }
 
+/** Thrown in the middle of a step, to end the process there. */
+export class Killed extends Error {}
+
 /** One life of one process, as the memory contract shows it. */
 export class SimulatedMemory implements Memory {
-  readonly own: Int32Array;
   readonly completion: Completion = { peer: 0, tag: 0, guard: OPEN, outcome: 'ok' };
   readonly completions: Completed[] = [];
   permission = 0;
   /** At the first operation that this names the process stalls: it and all later ones wait until `resume`. */
   private stallsAt: ((to: ProcessId, isRead: boolean) => boolean) | undefined;
   private readonly stalled: { to: ProcessId; operation: Operation }[] = [];
+  private diesAt: (() => boolean) | undefined;
   private next = 0;
 
   constructor(
     readonly self: ProcessId,
-    words: number,
+    readonly own: Int32Array,
     private readonly fabric: SimulatedFabric,
-  ) {
-    this.own = new Int32Array(words);
-  }
+  ) {}
 
   scratch(words: number): Int32Array {
     return new Int32Array(words);
   }
 
   permit(guard: number): void {
+    this.live();
     this.fabric.landSome(this.self);
     this.permission = guard;
+    this.live();
     // A write may land between this and whatever the caller reads next.
     this.fabric.landSome(this.self);
   }
@@ -115,6 +125,7 @@ export class SimulatedMemory implements Memory {
   }
 
   private post(to: ProcessId, operation: Operation): void {
+    this.live();
     const { stallsAt } = this;
     if (stallsAt !== undefined && (this.isStalled || stallsAt(to, operation.isRead))) {
       this.stalled.push({ to, operation });
@@ -141,6 +152,17 @@ export class SimulatedMemory implements Memory {
     return true;
   }
 
+  /** Here it may die: between two of the things it does, so that nothing that follows is done. */
+  private live(): void {
+    if (this.diesAt?.()) throw new Killed();
+  }
+
+  /** Die in the middle of whatever it does next, after so many more posts and changes of permission, if it may. */
+  dieAfter(deeds: number, mayDie: () => boolean): void {
+    let left = deeds;
+    this.diesAt = () => left-- <= 0 && mayDie();
+  }
+
   /** Stall in the middle of whatever it does next: `posts` operations go out, the others wait. */
   stallAfter(posts: number): void {
     let left = posts;
@@ -165,6 +187,7 @@ export class SimulatedMemory implements Memory {
   }
 
   resume(): void {
+    this.diesAt = undefined;
     this.stallsAt = undefined;
     for (const { to, operation } of this.stalled) this.fabric.post(this.self, to, operation);
     this.stalled.length = 0;
@@ -189,25 +212,55 @@ export class SimulatedFabric {
     this.links = new Array<Link | undefined>(processes * processes).fill(undefined);
   }
 
-  /** A process starts, with empty memory. Nothing that its earlier life posted lands any more. */
+  /** A process starts, with memory that nobody has written to. Nothing that an earlier life posted lands any more. */
   start(process: ProcessId, words: number): SimulatedMemory {
+    for (let peer = 0; peer < this.processes; peer++) this.clear(peer, process);
+    return this.begin(process, new Int32Array(words));
+  }
+
+  private begin(process: ProcessId, own: Int32Array): SimulatedMemory {
     this.ended.delete(process);
-    for (let peer = 0; peer < this.processes; peer++) {
-      this.clear(process, peer);
-      this.clear(peer, process);
-    }
-    const memory = new SimulatedMemory(process, words, this);
+    for (let peer = 0; peer < this.processes; peer++) this.clear(process, peer);
+    const memory = new SimulatedMemory(process, own, this);
     this.memories[process] = memory;
     return memory;
   }
 
-  /** A process dies: its memory is gone, and of what it had posted some part still lands. */
-  crash(process: ProcessId): void {
-    this.memories[process] = undefined;
+  /** A process dies, and its memory lives on. Of what it had posted some part still lands. */
+  kill(process: ProcessId): void {
     if (this.chance.below(2) === 0) this.ended.add(process);
     for (let peer = 0; peer < this.processes; peer++) {
       const outgoing = this.links[process * this.processes + peer];
       if (outgoing !== undefined) this.cutShort(outgoing);
+    }
+  }
+
+  /** It comes back to the memory that it left. */
+  resume(process: ProcessId): SimulatedMemory {
+    const { own, permission } = this.memories[process]!;
+    const memory = this.begin(process, own);
+    memory.permission = permission;
+    return memory;
+  }
+
+  /** It comes back and empties that memory, from left to right, while others may still be writing to it. */
+  restart(process: ProcessId): SimulatedMemory {
+    const memory = this.resume(process);
+    memory.permission = RETIRED;
+    for (let at = 0; at < memory.own.length; ) {
+      this.landSome(process);
+      const end = at + 1 + this.chance.below(memory.own.length - at);
+      memory.own.fill(0, at, end);
+      at = end;
+    }
+    return memory;
+  }
+
+  /** A process dies with its memory. Of what it had posted some part still lands. */
+  crash(process: ProcessId): void {
+    this.kill(process);
+    this.memories[process] = undefined;
+    for (let peer = 0; peer < this.processes; peer++) {
       // Some posters learn that the process is gone, others never hear.
       if (this.chance.below(2) === 0) this.breakLink(peer, process);
       else this.clear(peer, process);

@@ -185,7 +185,7 @@ function copyPart(
 export function isLeftBehind(member: Member, log: LogRing): boolean {
   for (;;) {
     const { base } = log;
-    const first = extend(member.horizon, numberAt(log, base));
+    const first = extend(member.near, numberAt(log, base));
     const isBehind = first > member.nextToDeliver && log.entryWords(base, log.marker, first) > 0;
     // The base may move on, and its entry be overwritten, while we look.
     if (log.base === base) return isBehind;

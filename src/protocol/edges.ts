@@ -55,6 +55,7 @@ export const TRANSITIONS = [
   'left behind',
   'snapshot served',
   'snapshot restored',
+  'resumed',
   'recovering',
   'recovery found a leader',
   'recovered',

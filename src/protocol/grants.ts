@@ -138,10 +138,7 @@ export class Grants {
         this.rows.publish();
         this.grant(candidate, ballot, incarnation, this.member.sealLog());
         observer.transition('granted');
-      } else if (
-        ballot === this.member.promised &&
-        incarnation === this.member.promisedIncarnation
-      ) {
+      } else if (ballot === this.member.promised && rules.tellsAgain(this.member, incarnation)) {
         this.grant(candidate, ballot, incarnation, this.member.sealLog());
         observer.transition('answered again');
       } else {

@@ -6,8 +6,9 @@
  * leads, so a reader keeps its place across leader changes.
  *
  * Invariants: only writes of the permitted ballot's owner count here. All entries of a ring carry its
- * marker's ballot. A marker meant for an earlier life of this member is none. Once it has one, a log never drops its last decided entry; that is why one word,
- * `base`, is enough to find its start.
+ * marker's ballot. A marker meant for an earlier life of this member, whose memory was lost, is none. Once
+ * it has one, a log never drops its last decided entry; that is why one word, `base`, is enough to find
+ * its start.
  */
 import { type Layout, LOG_CONTROL, RINGS_PER_WRITER } from '../memory/layout.js';
 import { extend, framedWords, numberAt, type Window, wordsOf } from '../memory/window.js';
@@ -111,7 +112,8 @@ export class Log {
   constructor(
     words: Int32Array,
     private readonly layout: Layout,
-    private readonly incarnation: number,
+    /** The life in which the region was last empty. */
+    private readonly life: number,
   ) {
     this.rings = [];
     for (let writer = 0; writer < layout.sizes.replicas; writer++) {
@@ -131,7 +133,7 @@ export class Log {
     for (let ring = 0; ring < RINGS_PER_WRITER; ring++) {
       const candidate = this.ring(writer, ring);
       if (candidate.marker !== ballot) continue;
-      if (isOfLife(candidate.key, this.incarnation)) return candidate;
+      if (isOfLife(candidate.key, this.life)) return candidate;
     }
     return undefined;
   }
@@ -140,7 +142,7 @@ export class Log {
   current(): LogRing | undefined {
     let current: LogRing | undefined;
     for (const ring of this.rings) {
-      if (!isOfLife(ring.key, this.incarnation)) continue;
+      if (!isOfLife(ring.key, this.life)) continue;
       if (ring.marker > (current?.marker ?? NO_BALLOT)) current = ring;
     }
     return current;

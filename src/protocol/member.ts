@@ -1,8 +1,9 @@
 /**
  * What all parts of one replica share: who it is, what it has promised, and how far it has delivered.
  *
- * Invariants: `promised` never goes back and is what the memory permits; a restarted replica permits
- * nobody (RETIRED) until it has learnt what to promise. `nextToDeliver` never goes back.
+ * Invariants: `promised` never goes back, not even from life to life while the region lasts; the memory
+ * permits the key that was made for it, or nobody. A member that has lost its region permits nobody
+ * (RETIRED) until it has learnt what to promise. `nextToDeliver` never goes back.
  */
 import { OPEN, RETIRED } from '../memory/contract.js';
 import type { Layout } from '../memory/layout.js';
@@ -10,19 +11,28 @@ import { assert } from './assert.js';
 import { memberOf, NO_BALLOT } from './ballot.js';
 import { Counters } from './counters.js';
 import type { Edges } from './edges.js';
+import { Kept } from './kept.js';
 import { keyOf } from './key.js';
 import { type Extent, Log } from './log.js';
 import { Replies } from './replies.js';
 import { KIND } from './tags.js';
+
+/**
+ * What is left of earlier lives: nothing, as there was none; nothing, as their region is gone and what was
+ * promised must be learnt from others; or the region, with promises and logs.
+ */
+export type Past = 'none' | 'lost' | 'kept';
 
 export interface Identity {
   readonly group: number;
   readonly member: number;
   /** Higher than in any earlier life of this member. */
   readonly incarnation: number;
-  /** True if there was an earlier life: what it promised is forgotten and must be learnt from others. */
-  readonly restarted: boolean;
+  readonly past: Past;
 }
+
+/** No life's: incarnations start at 1. */
+const NOBODY = 0;
 
 export class Member {
   readonly group: number;
@@ -33,18 +43,21 @@ export class Member {
   readonly quorum: number;
   readonly children: readonly number[];
   readonly layout: Layout;
+  readonly past: Past;
 
   readonly log: Log;
   readonly replies: Replies;
 
   /** The highest ballot this member has promised to follow. */
   promised = NO_BALLOT;
-  /** The incarnation of the candidate it was promised to. */
-  promisedIncarnation = 0;
+  /** The incarnation of the candidate it was promised to, in this life. */
+  promisedIncarnation = NOBODY;
   /** What this member's memory permits since then. */
   key = OPEN;
-  private promises = 0;
-  /** False while a restarted member does not yet know what it had promised. */
+  private readonly kept: Kept;
+  /** The life in which the region was last empty. */
+  private readonly life: number;
+  /** False while a member that lost its region does not yet know what it had promised. */
   normal: boolean;
 
   /** Paper's STD, and where in the log that entry stands. */
@@ -70,22 +83,58 @@ export class Member {
     this.group = identity.group;
     this.index = identity.member;
     this.incarnation = identity.incarnation;
-    this.normal = !identity.restarted;
+    this.kept = new Kept(memory.own, layout.kept);
+    this.past = this.pastOf(identity.past);
+    this.life = this.past === 'kept' ? this.kept.life : identity.incarnation;
+    this.normal = this.past !== 'lost';
     this.layout = layout;
     this.replicas = layout.sizes.replicas;
     this.quorum = (this.replicas >> 1) + 1;
     this.children = overlay.children(this.group);
-    this.log = new Log(memory.own, layout, identity.incarnation);
+    this.log = new Log(memory.own, layout, this.life);
     this.nextToDeliver = layout.sizes.origin;
     this.nextPosition = layout.sizes.origin | 0;
-    this.horizon = layout.sizes.origin;
+    this.horizon = Math.max(layout.sizes.origin, this.kept.near);
     // Every life counts from elsewhere, so that its first mail is a change.
     this.mailsSent = Int32Array.of(identity.incarnation << 16);
     this.mailsSeen = new Int32Array(this.replicas);
     this.delivered = this.newCounters();
     this.proposed = this.newCounters();
     this.replies = new Replies(this);
-    if (identity.restarted) memory.permit(RETIRED);
+    if (this.past === 'kept') this.resume();
+    else this.startAfresh();
+  }
+
+  /** What there is to resume with. Where nobody was ever permitted anything there was no promise. */
+  private pastOf(claimed: Past): Past {
+    const { memory, rules } = this.edges;
+    if (claimed !== 'kept') return claimed;
+    const permitted = memory.permitted();
+    if (permitted === OPEN && !this.kept.isMember) return 'none';
+    return rules.isKept(this.kept.isMember, permitted) ? 'kept' : 'lost';
+  }
+
+  /** Begin with an empty region, or one in which nothing counts any more. */
+  private startAfresh(): void {
+    if (this.past === 'lost') this.edges.memory.permit(RETIRED);
+    this.kept.begin(this.life);
+    if (this.past === 'none') this.kept.becomeMember();
+  }
+
+  /**
+   * Go on with promise and logs as they are, under a key that nobody knows: whoever leads must ask again,
+   * and with a higher ballot, since no log is installed twice under one.
+   */
+  private resume(): void {
+    this.promised = this.edges.rules.keptPromise(this.kept.promised);
+    this.key = this.nextKey();
+    this.edges.memory.permit(this.key);
+  }
+
+  /** It has learnt what it had promised, and has whatever it helped to decide: a member like any other. */
+  recovered(): void {
+    this.normal = true;
+    this.kept.becomeMember();
   }
 
   /** A slot was written at another member of the group: let it know. */
@@ -123,8 +172,14 @@ export class Member {
     assert(ballot > this.promised, 'a promise is never given to a lower ballot');
     this.promised = ballot;
     this.promisedIncarnation = incarnation;
-    this.key = keyOf(this.incarnation, this.promises++);
+    this.key = this.nextKey();
+    this.kept.promised = ballot;
     this.edges.memory.permit(this.key);
+  }
+
+  /** One that was never made before in this region, not even by a life that ended just then. */
+  private nextKey(): number {
+    return keyOf(this.life, this.kept.keys++);
   }
 
   get promisedMember(): number {
@@ -133,6 +188,16 @@ export class Member {
 
   /** This member's log and how far it reaches. Only meaningful after a promise. */
   sealLog(): Extent {
-    return this.log.extentOf(this.edges.rules.sealedLog(this), this.horizon);
+    return this.log.extentOf(this.edges.rules.sealedLog(this), this.near);
+  }
+
+  /** An index not far from those in the log. */
+  get near(): number {
+    return Math.max(this.horizon, this.nextToDeliver);
+  }
+
+  /** Keep what a later life could not find out by itself. */
+  keepNear(): void {
+    this.kept.near = this.near;
   }
 }

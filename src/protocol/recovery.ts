@@ -66,7 +66,7 @@ export class Recovery {
     const decided = decidedIndex(member, log);
     this.delivering.deliver(log, log.marker, decided, false);
     if (member.nextToDeliver < decided) return;
-    member.normal = true;
+    member.recovered();
     member.edges.observer.transition('recovered');
   }
 

@@ -46,11 +46,16 @@ export class Replica {
     this.takeover = new Takeover(member, rows, requests, this.replication, this.snapshots);
     this.leader = new Leader(member, rows, this.replication, delivering);
     this.follower = new Follower(member, rows, delivering, this.snapshots);
-    const recovers = identity.restarted && edges.rules.recoversBeforeGranting();
+    const recovers = member.past === 'lost' && edges.rules.recoversBeforeGranting();
     member.normal = !recovers;
     if (recovers)
       this.recovery = new Recovery(member, rows, this.grants, this.snapshots, delivering);
     this.role = recovers ? 'recovering' : 'follower';
+    if (member.past === 'kept') {
+      edges.observer.transition('resumed');
+      // It does not know yet how others fare.
+      this.follower.backOff(nowUs);
+    }
     rows.publish();
   }
 

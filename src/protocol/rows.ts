@@ -256,9 +256,9 @@ export class Rows {
     if (isDue) {
       this.lastBeatUs = this.nowUs;
       this.heartbeat++;
+      member.keepNear();
     }
     const standing = member.log.under(member.promised, member.promisedMember) !== undefined;
-    this.set(ROW.incarnation, member.incarnation);
     this.set(ROW.heartbeat, this.heartbeat);
     this.set(ROW.state, member.normal ? ROW_STATE.normal : ROW_STATE.recovering);
     this.set(ROW.promised, member.promised);

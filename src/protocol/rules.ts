@@ -3,6 +3,7 @@
  * named by what it decides. Production has exactly this class. The simulator also has broken ones
  * (`sim/holes.ts`), to show that it would notice; see docs/paper-errata.md.
  */
+import { RETIRED } from '../memory/contract.js';
 import { framedWords, isChecked, type Window } from '../memory/window.js';
 import { makeBallot } from './ballot.js';
 import type { Counters } from './counters.js';
@@ -66,6 +67,21 @@ export class Rules {
   /** A restarted member takes no part before it knows what it had promised (H21). */
   recoversBeforeGranting(): boolean {
     return true;
+  }
+
+  /** One that resumes goes on as a member only if it was one: not if it recovered, or was being emptied (H31). */
+  isKept(wasMember: boolean, permitted: number): boolean {
+    return wasMember && permitted !== RETIRED;
+  }
+
+  /** One that resumes keeps the promise that it finds in its memory (H29) … */
+  keptPromise(stored: number): number {
+    return stored;
+  }
+
+  /** … and tells a promise again only to whom this very life made it (H30). */
+  tellsAgain(member: Member, candidateIncarnation: number): boolean {
+    return candidateIncarnation === member.promisedIncarnation;
   }
 
   // --- replicating ---------------------------------------------------------------------------

@@ -3,10 +3,10 @@
  * that our own design could make. `tram sim --holes H5` opens one; a test shows that the simulator
  * notices every one of them. What is wrong with each is told in docs/paper-errata.md.
  */
-import { OPEN } from '../memory/contract.js';
+import { OPEN, RETIRED } from '../memory/contract.js';
 import { ORIGIN, originIn } from '../memory/layout.js';
 import { epochAt, HEAD_WORDS, numberAt, tailOf, word } from '../memory/window.js';
-import { makeBallot } from '../protocol/ballot.js';
+import { makeBallot, NO_BALLOT } from '../protocol/ballot.js';
 import type { Counters } from '../protocol/counters.js';
 import type { LogRing } from '../protocol/log.js';
 import type { Member } from '../protocol/member.js';
@@ -53,7 +53,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H4: {
     title: 'a new leader forwards only what it had not delivered before',
-    caughtBy: 21,
+    caughtBy: 23,
     open: (rules) => {
       rules.forwardFrom = (_replication, member) => ({
         index: member.nextToDeliver,
@@ -63,7 +63,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H5: {
     title: 'a new leader finds its place in an inbox by searching it for the last logged message',
-    caughtBy: 9,
+    caughtBy: 38,
     open: (rules) => {
       const taken = rememberTaken(rules);
       rules.sourcesRecovered = (member) => {
@@ -89,14 +89,14 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H7: {
     title: 'a candidate does not count itself',
-    caughtBy: 3,
+    caughtBy: 2,
     open: (rules) => {
       rules.ownVote = () => 0;
     },
   },
   H8: {
     title: 'what a member proposes and what it has promised are one variable',
-    caughtBy: 1,
+    caughtBy: 3,
     open: (rules) => {
       rules.isPreempted = () => false;
       rules.answeredBallot = (member) => member.promised;
@@ -104,7 +104,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H9: {
     title: 'a request is cleared when it is read, and never made again',
-    caughtBy: 40,
+    caughtBy: 2,
     open: (rules) => {
       rules.asksAgain = () => false;
       rules.requestRead = (member, slot) => {
@@ -114,21 +114,21 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H11: {
     title: 'a grant does not revoke what another was granted before',
-    caughtBy: 7,
+    caughtBy: 63,
     open: (rules) => {
       rules.logGuard = () => OPEN;
     },
   },
   H12: {
     title: 'a leader that has promised somebody else still counts its own copy',
-    caughtBy: 2,
+    caughtBy: 1,
     open: (rules) => {
       rules.stepsDown = () => false;
     },
   },
   H13: {
     title: 'a leader ignores refusals while a quorum remains',
-    caughtBy: 132,
+    caughtBy: 35,
     open: (rules) => {
       rules.outbids = () => false;
     },
@@ -142,14 +142,14 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H16: {
     title: 'a leader waits for every member',
-    caughtBy: 1,
+    caughtBy: 5,
     open: (rules) => {
       rules.decisionQuorum = (member) => member.replicas;
     },
   },
   H17: {
     title: 'ballots compare the member before the round',
-    caughtBy: 2,
+    caughtBy: 1,
     open: (rules) => {
       const attempts = new Map<number, number>();
       rules.ballot = (_round, member) => {
@@ -181,10 +181,9 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H20: {
     title: 'the longest log is adopted, whatever its ballot',
-    caughtBy: 95,
+    caughtBy: 99,
     options: {
-      faults: ['slow-link', 'restart', 'bursts'],
-      triggers: ['led', 'granted'],
+      faults: ['slow-link', 'restart', 'pause', 'suspicion', 'bursts'],
       groups: 1,
       replicas: 3,
       clients: 5,
@@ -197,16 +196,24 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H21: {
     title: 'a restarted member takes part at once, having forgotten its promises',
-    caughtBy: 21,
+    caughtBy: 12,
+    options: {
+      faults: ['restart', 'pause'],
+      groups: 1,
+      replicas: 3,
+      clients: 5,
+      messages: 600,
+      ringBytes: 65536,
+    },
     open: (rules) => {
       rules.recoversBeforeGranting = () => false;
     },
   },
   H22: {
     title: 'a leader always writes the same ring',
-    caughtBy: 1,
+    caughtBy: 29,
     options: {
-      faults: ['slow-link', 'suspicion', 'restart'],
+      faults: ['slow-link', 'suspicion', 'kill'],
       triggers: ['adopted own log'],
       groups: 1,
       replicas: 3,
@@ -218,10 +225,10 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H23: {
     title: 'a member seals the log that it last followed, not the one in its memory',
-    caughtBy: 17,
+    caughtBy: 22,
     options: {
-      faults: ['slow-link', 'suspicion', 'pause', 'restart'],
-      triggers: ['granted', 'led'],
+      faults: ['suspicion', 'pause', 'restart'],
+      triggers: ['granted', 'adopted own log'],
       groups: 1,
       replicas: 3,
       messages: 600,
@@ -242,7 +249,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H24: {
     title: 'grants count as they come, even from a life that has ended',
-    caughtBy: 93,
+    caughtBy: 51,
     options: {
       faults: ['suspicion', 'restart', 'pause'],
       groups: 1,
@@ -257,7 +264,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H25: {
     title: 'a leader drops what all members that seem alive have delivered',
-    caughtBy: 20,
+    caughtBy: 53,
     options: {
       faults: ['restart', 'pause'],
       triggers: ['log truncated', 'left behind', 'snapshot served'],
@@ -272,7 +279,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H26: {
     title: 'a child reports what its leader has taken, not what is decided',
-    caughtBy: 32,
+    caughtBy: 80,
     open: (rules) => {
       rules.countFromParent = (member) =>
         Math.max(member.delivered.nextFromParent, member.proposed.nextFromParent);
@@ -280,7 +287,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H27: {
     title: 'a member gets only the entries that it lacks',
-    caughtBy: 2,
+    caughtBy: 1,
     open: (rules) => {
       rules.installFrom = (replication, log) =>
         log.endIndex > replication.baseIndex && log.endIndex <= replication.endIndex
@@ -290,9 +297,40 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H28: {
     title: 'a leader notices a higher promise only when it writes',
-    caughtBy: 188,
+    caughtBy: 118,
     open: (rules) => {
       rules.outbids = (refused) => refused;
+    },
+  },
+  H29: {
+    title: 'a member that resumes has forgotten its promise',
+    caughtBy: 35,
+    open: (rules) => {
+      rules.keptPromise = () => NO_BALLOT;
+    },
+  },
+  H30: {
+    title: 'a member that resumes grants the ballot it had promised once more',
+    caughtBy: 35,
+    open: (rules) => {
+      const { tellsAgain } = rules;
+      rules.tellsAgain = (member, candidateIncarnation) =>
+        member.promisedIncarnation === 0 || tellsAgain.call(rules, member, candidateIncarnation);
+    },
+  },
+  H31: {
+    title: 'a member that is killed while it recovers resumes as if it had',
+    caughtBy: 18,
+    options: {
+      faults: ['restart', 'kill', 'pause'],
+      groups: 1,
+      replicas: 3,
+      clients: 5,
+      messages: 600,
+      ringBytes: 65536,
+    },
+    open: (rules) => {
+      rules.isKept = (_wasMember, permitted) => permitted !== RETIRED;
     },
   },
 };

@@ -71,11 +71,16 @@ export class Incidents {
   private strike(incident: PlannedIncident, host: ReplicaHost): void {
     switch (incident.kind) {
       case 'crash':
+      case 'kill':
+        this.end(incident, host);
+        break;
       case 'restart':
-        this.crash(incident, host);
+        if (incident.isAmbush) this.relapse(incident, host);
+        else this.end(incident, host);
         break;
       case 'pause':
-        this.pause(incident, host);
+        if (incident.isAmbush) this.fallAsleep(incident, host);
+        else this.pause(incident, host);
         break;
       case 'suspicion':
         this.stand(incident, [incident.isAmbush ? this.stagger(incident, host) : host]);
@@ -115,19 +120,77 @@ export class Incidents {
     host.afterStep = act;
   }
 
-  private crash(incident: PlannedIncident, host: ReplicaHost): void {
-    if (host.state !== 'up' || host.afterStep) return;
-    if (this.world.unavailable(host.group) >= this.f) return;
-    this.hit(host, incident.afterPosts, () => {
-      if (this.world.unavailable(host.group) >= this.f) {
+  /** It dies in the middle of its step, and perhaps comes back later. */
+  private end(incident: PlannedIncident, host: ReplicaHost): void {
+    const { world } = this;
+    const { kind, durationUs } = incident;
+    if (host.state !== 'up' || host.afterStep || !this.mayEnd(host)) return;
+    const leavesMemory = kind === 'kill' || incident.leavesMemory;
+    if (leavesMemory) host.memory.dieAfter(incident.afterPosts, () => this.mayEnd(host));
+    else host.memory.stallAfter(incident.afterPosts);
+    host.afterStep = () => {
+      if (!this.mayEnd(host)) {
         host.memory.resume();
         return;
       }
-      this.count(incident.kind);
-      this.world.crash(host);
-      if (incident.kind === 'restart') {
-        this.afterUs(incident.durationUs, () => this.world.startReplica(host));
-      }
+      this.count(kind);
+      if (leavesMemory) world.kill(host);
+      else world.crash(host);
+      if (kind === 'kill') this.afterUs(durationUs, () => world.resumeReplica(host));
+      else if (kind === 'restart') this.afterUs(durationUs, () => world.startReplica(host));
+    };
+  }
+
+  /**
+   * A member restarts that helped to decide what a third one has not got yet. Then the leader pauses (H21),
+   * or the member is killed as soon as it has found the leader, which pauses when it is back (H31).
+   */
+  private relapse(incident: PlannedIncident, host: ReplicaHost): void {
+    const { fabric, random } = this.world;
+    const leader = this.world.leaderOf(host.group);
+    const third = this.world.members(host.group).find((peer) => peer !== leader && peer !== host);
+    const plain = { ...incident, isAmbush: false };
+    if (leader === undefined || leader === host || !this.allows('pause')) {
+      this.end(plain, host);
+      return;
+    }
+    fabric.slowDown(leader.process, third!.process, 4000);
+    this.afterUs(600, () => fabric.slowDown(leader.process, third!.process, 0));
+    this.afterUs(300, () => this.end({ ...plain, durationUs: 20 }, host));
+    const pause = { ...plain, kind: 'pause', hitsLeader: true, durationUs: 9000 } as const;
+    if (random.percent(50) || !this.allows('kill')) {
+      this.afterUs(350, () => this.pause(pause, leader));
+      return;
+    }
+    // After its promise, before its grant.
+    const kill = {
+      ...plain,
+      kind: 'kill',
+      hitsLeader: false,
+      afterPosts: 2,
+      durationUs: 20,
+    } as const;
+    this.armed.push({ ...kill, on: 'recovery found a leader' });
+    this.armed.push({ ...pause, on: 'resumed', graceUs: 2 });
+  }
+
+  /** Are enough others left? */
+  private mayEnd(host: ReplicaHost): boolean {
+    const others = this.world.members(host.group).filter((member) => member !== host);
+    return others.filter((member) => this.world.isUnavailable(member)).length < this.f;
+  }
+
+  /** What it writes last takes long, so that it falls asleep with much that nobody else has (H20). */
+  private fallAsleep(incident: PlannedIncident, host: ReplicaHost): void {
+    if (host.replica.role !== 'leader' || !this.allows('slow-link')) {
+      this.pause(incident, host);
+      return;
+    }
+    const peers = this.world.members(host.group).filter((peer) => peer !== host);
+    for (const { process } of peers) this.world.fabric.slowDown(host.process, process, 5000);
+    this.afterUs(this.world.random.pick([100, 1000, 2500]), () => {
+      for (const { process } of peers) this.world.fabric.slowDown(host.process, process, 0);
+      this.pause(incident, host);
     });
   }
 
@@ -147,7 +210,10 @@ export class Incidents {
     for (const sleeper of this.sleepers) {
       if (sleeper.host.group !== leader.group || sleeper.host === leader) continue;
       this.sleepers.delete(sleeper);
-      this.afterUs(this.world.random.below(400), () => this.wake(sleeper.incident, sleeper.host));
+      const { random } = this.world;
+      this.afterUs(random.below(random.pick([40, 400])), () =>
+        this.wake(sleeper.incident, sleeper.host),
+      );
     }
   }
 
@@ -158,7 +224,7 @@ export class Incidents {
     if (!incident.isAmbush || !this.allows('restart') || !this.allows('suspicion')) return;
     const successor = this.world.leaderOf(host.group);
     if (successor === undefined || successor === host) return;
-    this.crash({ ...incident, kind: 'restart', afterPosts: 0 }, successor);
+    this.end({ ...incident, kind: 'restart', afterPosts: 0 }, successor);
     this.stand({ ...incident, kind: 'suspicion' }, [host]);
   }
 
@@ -168,7 +234,7 @@ export class Incidents {
     this.count(incident.kind);
     for (const host of able) {
       this.afterUs(0, () => {
-        if (host.state === 'up') host.replica.stand(this.world.nowUs);
+        if (host.state === 'up') this.world.stand(host);
       });
     }
   }
@@ -241,7 +307,8 @@ export class Incidents {
     this.hit(host, incident.afterPosts, () => {
       this.count('client-crash');
       const { remaining } = host.workload;
-      this.world.crash(host);
+      if (incident.leavesMemory) this.world.kill(host);
+      else this.world.crash(host);
       // Somebody else comes and takes the slot.
       if (random.percent(70)) {
         this.afterUs(incident.durationUs, () => this.world.startClient(host, remaining));

@@ -33,6 +33,7 @@ const DEEDS: Partial<Record<Transition, (ballot: string) => string>> = {
   'stepped down': (ballot) => `steps down: it has promised ${ballot}`,
   'log truncated': () => 'drops the oldest part of its log',
   'left behind': () => 'is left behind: the log no longer has what it needs',
+  resumed: (ballot) => `resumes: it has promised ${ballot}, and its state is gone`,
   recovering: () => 'recovers: it has forgotten what it promised',
   'recovery found a leader': () => 'joins the leader it found',
   recovered: () => 'is a member again',

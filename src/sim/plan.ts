@@ -13,6 +13,7 @@ import { Random } from './random.js';
 export const FAULTS = [
   'crash',
   'restart',
+  'kill',
   'pause',
   'suspicion',
   'rivals',
@@ -43,6 +44,8 @@ export interface PlannedIncident {
   /** In the middle of a step: after so many more posts. */
   readonly afterPosts: number;
   readonly durationUs: number;
+  /** When a process dies for good, or is to come back with nothing: does its memory live on until then? */
+  readonly leavesMemory: boolean;
   /** A pause or a suspicion that is the first move of something worse: see `Incidents`. */
   readonly isAmbush: boolean;
 }
@@ -95,6 +98,7 @@ const TRIGGERS: readonly Transition[] = [
   'adopted a peer log',
   'led',
   'late member brought up',
+  'resumed',
   'recovered',
   'recovery found a leader',
   'snapshot served',
@@ -197,6 +201,7 @@ function drawIncidents(
   const weights: [Incident, number][] = [
     ['crash', 4],
     ['restart', 6],
+    ['kill', 6],
     ['pause', 6],
     ['suspicion', 4],
     ['rivals', 3],
@@ -225,6 +230,7 @@ function drawIncidents(
       ...(isTriggered ? { on: random.pick(triggers ?? TRIGGERS) } : {}),
       afterPosts: random.below(8),
       durationUs: random.pick([20, 200, 1000, 4000, 10000]) + random.below(200),
+      leavesMemory: random.percent(50),
       isAmbush: random.percent(40),
     });
   }

@@ -65,7 +65,7 @@ function runCommand(scenario: Scenario, command: string, where: string): string[
 /** A process that is to be struck in the middle of a step, before a certain write. */
 interface Strike {
   readonly host: Host;
-  readonly verb: 'crash' | 'pause';
+  readonly verb: 'crash' | 'kill' | 'pause';
   readonly before: string;
 }
 
@@ -93,11 +93,12 @@ class Scenario {
     ['run 500us', /^run (\d+)us$/, ([, us]) => this.runFor(Number(us))],
     ['run until quiet', /^run until quiet$/, () => this.runUntilQuiet()],
     ['run until 0/1 leads', /^run until (.+)$/, ([, deed]) => this.runUntilTold(deed!)],
-    ['crash 0/0', /^crash (\S+)$/, ([, who]) => this.crash(this.host(who!))],
+    ['crash 0/0', /^crash (\S+)$/, ([, who]) => this.end('crash', this.host(who!))],
+    ['kill 0/0', /^kill (\S+)$/, ([, who]) => this.end('kill', this.host(who!))],
     ['pause 0/0', /^pause (\S+)$/, ([, who]) => this.pause(this.upHost(who!))],
     [
       'pause 0/0 before a write to 0/2',
-      /^(crash|pause) (\S+) before a write to (.+)$/,
+      /^(crash|kill|pause) (\S+) before a write to (.+)$/,
       ([, verb, who, place]) => this.arm(verb as Strike['verb'], this.upHost(who!), place!),
     ],
     ['resume 0/0', /^resume (\S+)$/, ([, who]) => this.resume(this.host(who!))],
@@ -200,8 +201,8 @@ class Scenario {
     for (const strike of this.strikes) {
       if (!strike.host.memory.isStalled) continue;
       this.strikes = this.strikes.filter((other) => other !== strike);
-      if (strike.verb === 'crash') this.crash(strike.host, strike.before);
-      else this.pause(strike.host, strike.before);
+      if (strike.verb === 'pause') this.pause(strike.host, strike.before);
+      else this.end(strike.verb, strike.host, strike.before);
     }
   }
 
@@ -262,12 +263,13 @@ class Scenario {
     this.strikes.push({ host, verb, before: ` before its write to ${place}` });
   }
 
-  private crash(host: Host, before = ''): void {
+  private end(verb: 'crash' | 'kill', host: Host, before = ''): void {
     if (host.state === 'down') throw new Complaint(`${this.narrator.name(host)} is down already`);
     this.strikes = this.strikes.filter((strike) => strike.host !== host);
-    this.world.crash(host);
+    this.world[verb](host);
     this.narrator.forget(host);
-    this.narrator.tell(`${this.narrator.name(host)} crashes${before}`);
+    const deed = verb === 'crash' ? 'crashes' : 'is killed';
+    this.narrator.tell(`${this.narrator.name(host)} ${deed}${before}`);
   }
 
   private pause(host: Host, before = ''): void {
@@ -276,9 +278,16 @@ class Scenario {
   }
 
   private resume(host: Host): void {
-    if (host.state !== 'paused') throw new Complaint(`${this.narrator.name(host)} is not paused`);
-    this.narrator.tell(`${this.narrator.name(host)} resumes`);
-    this.world.resume(host);
+    const name = this.narrator.name(host);
+    if (host.state === 'paused') {
+      this.narrator.tell(`${name} resumes`);
+      this.world.resume(host);
+    } else if (host.leftMemory && 'member' in host) {
+      this.narrator.tell(`${name} comes back to its memory`);
+      this.world.resumeReplica(host as ReplicaHost);
+    } else {
+      throw new Complaint(`${name} is not paused`);
+    }
   }
 
   private restart(host: Host): void {
@@ -290,7 +299,7 @@ class Scenario {
 
   private stand(host: Host): void {
     if (!('member' in host)) throw new Complaint('only a replica can lead');
-    (host as ReplicaHost).replica.stand(this.world.nowUs);
+    this.world.stand(host as ReplicaHost);
   }
 
   private onLinks(from: string, to: string, act: (from: number, to: number) => void): void {

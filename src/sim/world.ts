@@ -7,11 +7,12 @@
  */
 import { judge } from '../check/judge.js';
 import { Layout } from '../memory/layout.js';
-import { SimulatedFabric, type SimulatedMemory } from '../memory/simulated.js';
+import { Killed, SimulatedFabric, type SimulatedMemory } from '../memory/simulated.js';
 import { InvariantError } from '../protocol/assert.js';
 import { describeBallot } from '../protocol/ballot.js';
 import { Client } from '../protocol/client.js';
 import type { Edges, Observer, Transition } from '../protocol/edges.js';
+import type { Past } from '../protocol/member.js';
 import { Overlay } from '../protocol/overlay.js';
 import { Replica } from '../protocol/replica.js';
 import type { Rules } from '../protocol/rules.js';
@@ -31,6 +32,8 @@ export interface Host {
   readonly process: number;
   state: State;
   memory: SimulatedMemory;
+  /** It is down, and its memory lives on. */
+  leftMemory: boolean;
   /** What to do at the end of the step that is under way: it was struck in the middle. */
   afterStep: (() => void) | undefined;
 }
@@ -40,6 +43,8 @@ export interface ReplicaHost extends Host {
   readonly member: number;
   replica: Replica;
   incarnation: number;
+  /** How far a life that was killed had delivered. */
+  hadDelivered: number;
 }
 
 export interface ClientHost extends Host {
@@ -150,18 +155,42 @@ export class World {
 
   private addReplica(group: number, member: number): void {
     const process = this.layout.replicaProcess(group, member);
-    const host = { process, group, member, state: 'down', incarnation: 0, afterStep: undefined };
+    const host = {
+      process,
+      group,
+      member,
+      state: 'down',
+      leftMemory: false,
+      incarnation: 0,
+      hadDelivered: 0,
+      afterStep: undefined,
+    };
     this.replicas.push(host as unknown as ReplicaHost);
     this.startReplica(this.replicas[process]!);
   }
 
+  /** A replica starts, or comes back with empty memory. */
   startReplica(host: ReplicaHost): void {
+    host.memory = this.emptyMemory(host, this.layout.replicaRegionWords);
+    this.beginLife(host, host.incarnation > 0 ? 'lost' : 'none');
+  }
+
+  /** A replica comes back to the memory that it left when it was killed. */
+  resumeReplica(host: ReplicaHost): void {
+    host.memory = this.fabric.resume(host.process);
+    this.beginLife(host, 'kept');
+  }
+
+  private emptyMemory({ process, leftMemory }: Host, words: number): SimulatedMemory {
+    return leftMemory ? this.fabric.restart(process) : this.fabric.start(process, words);
+  }
+
+  private beginLife(host: ReplicaHost, past: Past): void {
     const { group, member, process } = host;
-    const restarted = host.incarnation > 0;
     host.incarnation++;
     host.state = 'up';
-    host.memory = this.fabric.start(process, this.layout.replicaRegionWords);
-    if (restarted) {
+    host.leftMemory = false;
+    if (past !== 'none') {
       const replica = `${group}/${member}`;
       this.ledger.record({ event: 'restart', replica });
       // For judges that take a restart for a mere pause: nothing delivered before is its own now.
@@ -172,7 +201,7 @@ export class World {
       this.noteDecided(host, delivery.session, delivery.entry, delivery.number);
       this.lastDeliveryUs = this.nowUs;
     });
-    const identity = { group, member, incarnation: host.incarnation, restarted };
+    const identity = { group, member, incarnation: host.incarnation, past };
     host.replica = new Replica(
       identity,
       this.edges(host.memory, this.observe(process, host)),
@@ -194,7 +223,7 @@ export class World {
 
   private addClient(slot: number): void {
     const process = this.layout.clientProcess(slot);
-    const host = { process, slot, state: 'down', afterStep: undefined };
+    const host = { process, slot, state: 'down', leftMemory: false, afterStep: undefined };
     this.clients.push(host as unknown as ClientHost);
     const { clients } = this.plan.sizes;
     const share =
@@ -205,7 +234,8 @@ export class World {
   startClient(host: ClientHost, messages: number): void {
     const session = ++this.sessions;
     host.state = 'up';
-    host.memory = this.fabric.start(host.process, this.layout.clientRegionWords);
+    host.memory = this.emptyMemory(host, this.layout.clientRegionWords);
+    host.leftMemory = false;
     host.workload = new Workload(
       this.plan,
       this.ledger,
@@ -260,13 +290,31 @@ export class World {
     };
   }
 
+  /** It dies, and its memory with it. */
   crash(host: Host): void {
+    this.fabric.crash(host.process);
+    host.leftMemory = false;
+    this.end(host);
+  }
+
+  /** It dies, and its memory lives on. */
+  kill(host: Host): void {
+    this.fabric.kill(host.process);
+    host.leftMemory = true;
+    this.end(host);
+  }
+
+  private end(host: Host): void {
     host.state = 'down';
     host.afterStep = undefined;
-    this.fabric.crash(host.process);
     this.steps.cancel(host.process);
     if ('member' in host) {
-      const { group, member } = host as ReplicaHost;
+      const { group, member, replica } = host as ReplicaHost;
+      const { nextToDeliver } = replica.member;
+      (host as ReplicaHost).hadDelivered = Math.max(
+        (host as ReplicaHost).hadDelivered,
+        nextToDeliver,
+      );
       this.ledger.record({ event: 'crash', replica: `${group}/${member}` });
     } else {
       const { session } = (host as ClientHost).workload;
@@ -286,11 +334,10 @@ export class World {
     this.steps.schedule(host.process, this.nowUs + this.drawStep());
   }
 
-  /** Down, or back but not yet a member again: what counts against f. */
-  unavailable(group: number): number {
-    return this.members(group).filter(
-      (host) => host.state === 'down' || !host.replica.member.normal,
-    ).length;
+  /** Down, or back and without what it once had: what counts against f. */
+  isUnavailable({ state, replica, hadDelivered }: ReplicaHost): boolean {
+    const { normal, nextToDeliver } = replica.member;
+    return state === 'down' || !normal || nextToDeliver < hadDelivered;
   }
 
   members(group: number): ReplicaHost[] {
@@ -340,14 +387,27 @@ export class World {
   }
 
   private step(process: number): void {
-    const { replicas, clients } = this;
-    const host: Host = replicas[process] ?? clients[process - replicas.length]!;
-    const work =
-      process < replicas.length
-        ? replicas[process]!.replica.doWork(this.nowUs)
-        : this.stepClient(host as ClientHost);
-    const idleFactor = work > 0 ? 1 : IDLE_FACTOR;
-    this.steps.schedule(process, this.nowUs + this.drawStep() * idleFactor);
+    const replica = this.replicas[process];
+    const host: Host = replica ?? this.clients[process - this.replicas.length]!;
+    this.act(host, () => {
+      const work = replica?.replica.doWork(this.nowUs) ?? this.stepClient(host as ClientHost);
+      const idleFactor = work > 0 ? 1 : IDLE_FACTOR;
+      this.steps.schedule(process, this.nowUs + this.drawStep() * idleFactor);
+    });
+  }
+
+  /** A replica tries to lead, whoever leads now. */
+  stand(host: ReplicaHost): void {
+    this.act(host, () => host.replica.stand(this.nowUs));
+  }
+
+  /** Let a process do something. It may be struck in the middle. */
+  private act(host: Host, deed: () => void): void {
+    try {
+      deed();
+    } catch (error) {
+      if (!(error instanceof Killed)) throw error;
+    }
     const { afterStep } = host;
     host.afterStep = undefined;
     afterStep?.();

@@ -29,12 +29,12 @@ function leaderOf(stage: Stage): ReplicaHost {
 
 const takeoverOf = (host: ReplicaHost) => host.replica['takeover'];
 
-/** Of what is held back on a link, this one and all before it arrive now. */
-function letArrive(stage: Stage, link: Link, last: Operation): void {
+/** Of what is held back on a link, this answer, the mail that tells of it, and all before it arrive now. */
+function letArrive(stage: Stage, link: Link, answer: Operation): void {
   const { fabric, nowUs } = stage.world;
-  const end = link.operations.indexOf(last);
-  expect(end).toBeGreaterThanOrEqual(0);
-  for (const operation of link.operations.slice(0, end + 1)) operation.arrivesUs = nowUs;
+  const mail = link.operations.indexOf(answer) + 1;
+  expect(link.operations[mail]).toMatchObject({ isRead: false, count: 1 });
+  for (const operation of link.operations.slice(0, mail + 1)) operation.arrivesUs = nowUs;
   link.lastArrivalUs = nowUs;
   fabric['agenda'].update(link);
 }

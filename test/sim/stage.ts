@@ -5,7 +5,7 @@
 import type { Sizes } from '../../src/memory/layout.js';
 import type { Timing } from '../../src/protocol/edges.js';
 import { highMask, lowMask } from '../../src/protocol/overlay.js';
-import { Rules } from '../../src/protocol/rules.js';
+import { rulesWith } from '../../src/sim/holes.js';
 import type { Sent } from '../../src/sim/ledger.js';
 import { makePlan } from '../../src/sim/scenario-plan.js';
 import { type Host, type ReplicaHost, World } from '../../src/sim/world.js';
@@ -14,6 +14,8 @@ export interface Overrides {
   readonly sizes?: Partial<Sizes>;
   readonly timing?: Partial<Timing>;
   readonly serviceFailsEvery?: number;
+  /** To show that an attack would do harm if it could. */
+  readonly holes?: readonly string[];
 }
 
 const STEP_LIMIT_US = 50_000;
@@ -23,7 +25,10 @@ export class Stage {
   private readonly held = new Set<() => void>();
 
   /** @param cluster  as in a scenario: `replicas=3 clients=2 rings=4096` */
-  constructor(cluster: string, { sizes, timing, serviceFailsEvery = 0 }: Overrides = {}) {
+  constructor(
+    cluster: string,
+    { sizes, timing, serviceFailsEvery = 0, holes = [] }: Overrides = {},
+  ) {
     const plan = makePlan(cluster);
     this.world = new World(
       {
@@ -32,7 +37,7 @@ export class Stage {
         timing: { ...plan.timing, ...timing },
         serviceFailsEvery,
       },
-      new Rules(),
+      rulesWith(holes),
     );
   }
 
@@ -90,7 +95,7 @@ export class Stage {
   }
 
   stand(host: ReplicaHost): void {
-    host.replica.stand(this.world.nowUs);
+    this.world.stand(host);
   }
 
   /** It stands, and leads in the end. */
@@ -140,6 +145,20 @@ export class Stage {
 
   restart(host: ReplicaHost): void {
     this.world.startReplica(host);
+  }
+
+  /** It dies with all that it has posted; its memory lives on. */
+  kill(host: Host): void {
+    const { random } = this.world;
+    const { below } = random;
+    random.below = () => 0;
+    this.world.kill(host);
+    random.below = below;
+  }
+
+  /** It comes back to the memory that it left. */
+  resume(host: ReplicaHost): void {
+    this.world.resumeReplica(host);
   }
 
   // --- the end -------------------------------------------------------------------------------

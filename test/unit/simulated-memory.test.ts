@@ -1,8 +1,13 @@
 /** The simulated memory keeps every promise of the contract, in any weather. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { OPEN, type Outcome } from '../../src/memory/contract.js';
-import { SimulatedFabric, type SimulatedMemory, type Weather } from '../../src/memory/simulated.js';
+import { OPEN, type Outcome, RETIRED } from '../../src/memory/contract.js';
+import {
+  Killed,
+  SimulatedFabric,
+  type SimulatedMemory,
+  type Weather,
+} from '../../src/memory/simulated.js';
 import { Random } from '../../src/sim/random.js';
 
 const CALM: Weather = { delayUs: 2, jitterUs: 0, tornPercent: 0, lateCompletionPercent: 0 };
@@ -317,6 +322,110 @@ describe('restart', () => {
       }),
       RUNS,
     );
+  });
+});
+
+describe('memory that outlives its process', () => {
+  /** Process 1 permits 8 and dies, with a write to it and one of its own under way. */
+  function killed(weather: Weather, seed: number) {
+    const { fabric, memories } = newFabric(weather, seed);
+    memories[1].permit(8);
+    memories[1].own.fill(7, 40);
+    memories[0].write(1, 0, filled(6, 1), 0, 6, 8, 1);
+    memories[1].write(2, 0, filled(6, 1), 0, 6, OPEN, 2);
+    fabric.kill(1);
+    return { fabric, memories };
+  }
+
+  test('goes on being written to, and writes to it succeed', () => {
+    fc.assert(
+      fc.property(weathers, seeds, (weather, seed) => {
+        const { fabric, memories } = killed(weather, seed);
+        memories[0].write(1, 6, filled(2, 2), 0, 2, 8, 3);
+        memories[0].write(1, 8, filled(2, 3), 0, 2, 9, 4);
+        runAll(fabric);
+        expect([...memories[1].own.slice(0, 8)]).toEqual([1, 1, 1, 1, 1, 1, 2, 2]);
+        expect(takeCompletions(memories[0])).toEqual([
+          { peer: 1, tag: 1, outcome: 'ok' },
+          { peer: 1, tag: 3, outcome: 'ok' },
+          { peer: 1, tag: 4, outcome: 'refused' },
+        ]);
+      }),
+      RUNS,
+    );
+  });
+
+  test('is there for the next life, and so is its permission; nothing of the earlier one lands any more', () => {
+    let landed = 0;
+    fc.assert(
+      fc.property(weathers, seeds, fc.nat(6), (weather, seed, between) => {
+        const { fabric, memories } = killed(weather, seed);
+        for (let i = 0; i < between && fabric.nextUs() < Number.POSITIVE_INFINITY; i++) {
+          fabric.runNext();
+        }
+        const resumed = fabric.resume(1);
+        expect(resumed.permitted()).toBe(8);
+        expect(resumed.own).toBe(memories[1].own);
+        expect(resumed.own[40]).toBe(7);
+        const elsewhere = memories[2].own.slice();
+        if (elsewhere[0] !== 0) landed++;
+        runAll(fabric);
+        expect(memories[2].own).toEqual(elsewhere);
+        expect(takeCompletions(resumed)).toEqual([]);
+        expect(takeCompletions(memories[0])).toEqual([{ peer: 1, tag: 1, outcome: 'ok' }]);
+      }),
+      RUNS,
+    );
+    expect(landed).toBeGreaterThan(20);
+  });
+
+  test('is emptied behind a permission for nobody; what is under way may land afterwards', () => {
+    const after = new Set<number>();
+    fc.assert(
+      fc.property(weathers, seeds, (weather, seed) => {
+        const { fabric, memories } = killed(weather, seed);
+        const restarted = fabric.restart(1);
+        expect(restarted.permitted()).toBe(RETIRED);
+        expect(restarted.own.slice(40).every((word) => word === 0)).toBe(true);
+        runAll(fabric);
+        const [{ outcome }] = takeCompletions(memories[0]);
+        expect(outcome).toBe('refused');
+        after.add(restarted.own.reduce((sum, word) => sum + word, 0));
+      }),
+      RUNS,
+    );
+    expect(after).toContain(0);
+    expect(after).toContain(6);
+  });
+
+  test('a process dies exactly where it is told to, if it may', () => {
+    for (let deeds = 0; deeds <= 4; deeds++) {
+      const { fabric, memories } = newFabric(CALM, 1);
+      memories[0].dieAfter(deeds, () => true);
+      let done = 0;
+      const live = () => {
+        memories[0].write(1, 0, filled(1, 1), 0, 1, OPEN, 1);
+        done++;
+        memories[0].permit(8);
+        done++;
+        memories[0].write(1, 1, filled(1, 1), 0, 1, OPEN, 1);
+        done++;
+      };
+      if (deeds < 4) expect(live).toThrow(Killed);
+      else live();
+      runAll(fabric);
+      // Before and after a change of permission are two places.
+      const permitted = deeds >= 2 ? 8 : 0;
+      expect({ done, permitted: memories[0].permitted() }).toEqual({
+        done: [0, 1, 1, 2, 3][deeds],
+        permitted,
+      });
+      expect([...memories[1].own.slice(0, 2)]).toEqual([Math.min(deeds, 1), deeds === 4 ? 1 : 0]);
+    }
+    const { memories } = newFabric(CALM, 1);
+    memories[0].dieAfter(0, () => false);
+    memories[0].permit(8);
+    expect(memories[0].permitted()).toBe(8);
   });
 });
 

@@ -2,6 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { OPEN, RETIRED } from '../../src/memory/contract.js';
+import { KEPT } from '../../src/memory/layout.js';
+import { extend } from '../../src/memory/window.js';
 import {
   describeBallot,
   makeBallot,
@@ -9,6 +11,7 @@ import {
   NO_BALLOT,
   roundOf,
 } from '../../src/protocol/ballot.js';
+import { Kept } from '../../src/protocol/kept.js';
 import { isOfLife, keyOf } from '../../src/protocol/key.js';
 import { reachedBy } from '../../src/protocol/quorum.js';
 import { readWide, writeWide } from '../../src/protocol/wide.js';
@@ -119,6 +122,52 @@ describe('keys', () => {
     for (let incarnation = 0; incarnation <= 2 * LIVES; incarnation++) {
       expect(isOfLife(0, incarnation)).toBe(false);
     }
+  });
+});
+
+describe('what is kept for the next life', () => {
+  const AT = 3;
+
+  test('is found again in the same words, and in no others', () => {
+    const words = new Int32Array(AT + KEPT.words + 2).fill(-1);
+    const kept = new Kept(words, AT);
+    kept.begin(7);
+    expect([kept.life, kept.isMember, kept.promised, kept.keys]).toEqual([7, false, 0, 0]);
+    kept.promised = makeBallot(4, 1);
+    kept.keys++;
+    kept.keys++;
+    kept.becomeMember();
+    const next = new Kept(words, AT);
+    expect([next.life, next.isMember, next.promised, next.keys]).toEqual([
+      7,
+      true,
+      makeBallot(4, 1),
+      2,
+    ]);
+    next.begin(9);
+    expect([kept.life, kept.isMember, kept.promised, kept.keys]).toEqual([9, false, 0, 0]);
+    expect([...words.slice(0, AT), ...words.slice(-2)]).toEqual([-1, -1, -1, -1, -1]);
+  });
+
+  test('tells an index from its low word, if it lies in the log of that time', () => {
+    const indices = fc.oneof(
+      fc.integer({ min: 2 ** 31 - 5, max: 2 ** 31 + 5 }),
+      fc.integer({ min: 2 ** 32 - 5, max: 2 ** 32 + 5 }),
+      fc.integer({ min: 0, max: 2 ** 50 }),
+    );
+    const LOG_ENTRIES_MAX = 2 ** 27;
+    fc.assert(
+      fc.property(
+        indices,
+        fc.integer({ min: -LOG_ENTRIES_MAX, max: LOG_ENTRIES_MAX }),
+        (index, away) => {
+          fc.pre(index + away >= 0);
+          const kept = new Kept(new Int32Array(KEPT.words), 0);
+          kept.near = index;
+          expect(extend(kept.near, (index + away) | 0)).toBe(index + away);
+        },
+      ),
+    );
   });
 });
 
