@@ -1,0 +1,241 @@
+/**
+ * Makes planned faults happen to a cluster of processes. The lanes of a plan run beside each other; each waits
+ * until what it has struck is back before it strikes again.
+ */
+import { pause } from '../../dist/hosting/oversight.js';
+import { CheckError, until } from './clients.mjs';
+import { REPLICAS } from './plan.mjs';
+
+/** @typedef {import('./plan.mjs').Fault} Fault */
+
+const REJOIN_MS = 60_000;
+const DEATH_MS = 10_000;
+
+export class Faults {
+  /** How many have struck, by kind. @type {Map<string, number>} */
+  counts = new Map();
+  /** Hosts that are down, stopped, or coming back. @type {Set<number>} */
+  struck = new Set();
+  /** How long each host that was restarted took until its replicas were members again. @type {number[]} */
+  rejoinedMs = [];
+  isOver = false;
+
+  /**
+   * @param {import('tram').Cluster} cluster
+   * @param {import('./clients.mjs').Clients} clients
+   * @param {(text: string) => void} log
+   */
+  constructor(cluster, clients, log) {
+    this.cluster = cluster;
+    this.clients = clients;
+    this.log = log;
+  }
+
+  get total() {
+    return [...this.counts.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  /** @param {import('./plan.mjs').RoundPlan} plan */
+  async run({ hostLanes, leadLane, clientLane }) {
+    await Promise.all([
+      ...hostLanes.map((lane, place) =>
+        this.runLane(lane, (fault) => this.strikeHost(fault, this.hostsOfLane(place))),
+      ),
+      this.runLane(leadLane, (fault) => this.requestLead(fault)),
+      this.runLane(clientLane, (fault) => this.strikeClient(fault)),
+    ]);
+  }
+
+  /** @param {number} lane */
+  hostsOfLane(lane) {
+    return Array.from({ length: REPLICAS }, (_, member) => lane * REPLICAS + member);
+  }
+
+  /**
+   * @param {readonly Fault[]} lane
+   * @param {(fault: Fault) => Promise<void>} strike
+   */
+  async runLane(lane, strike) {
+    for (const fault of lane) {
+      await pause(fault.pauseMs);
+      if (this.isOver) return;
+      await strike(fault);
+    }
+  }
+
+  /** @param {Fault} fault @param {string} what */
+  note({ kind }, what) {
+    this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
+    this.log(`${kind}: ${what}`);
+  }
+
+  // --- hosts ---------------------------------------------------------------------------------
+
+  /** @param {Fault} fault @param {number[]} hosts */
+  async strikeHost(fault, hosts) {
+    const host = this.aim(fault, hosts);
+    this.struck.add(host);
+    switch (fault.kind) {
+      case 'stop-leader':
+      case 'stop-follower':
+        await this.stop(fault, host);
+        break;
+      case 'kill-stopped':
+        await this.killStopped(fault, host);
+        break;
+      case 'kill-again':
+        await this.killAgain(fault, host);
+        break;
+      default:
+        await this.kill(fault, host);
+    }
+    this.struck.delete(host);
+  }
+
+  /** The host that has the role aimed at; if there is no leader, any. @param {Fault} fault @param {number[]} hosts */
+  aim({ kind, group, draw }, hosts) {
+    const { leader, replicas } = this.cluster.status().groups[group];
+    if (leader === undefined) return hosts[draw % hosts.length];
+    const led = replicas[leader].host;
+    if (kind.includes('leader')) return led;
+    const others = hosts.filter((host) => host !== led);
+    return kind.includes('follower') ? others[draw % others.length] : hosts[draw % hosts.length];
+  }
+
+  /** @param {Fault} fault @param {number} host */
+  async stop(fault, host) {
+    const pid = this.pidOf(host);
+    process.kill(pid, 'SIGSTOP');
+    this.note(fault, `host ${host} for ${fault.stopMs} ms`);
+    await pause(fault.stopMs);
+    process.kill(pid, 'SIGCONT');
+  }
+
+  /** @param {number} host */
+  pidOf(host) {
+    return this.cluster.status().hosts[host].pid;
+  }
+
+  /** @param {Fault} fault @param {number} host */
+  async kill(fault, host) {
+    await this.crash(host);
+    this.note(fault, `host ${host} for ${fault.downMs} ms`);
+    await pause(fault.downMs);
+    await this.bringBack(host, fault.fresh);
+  }
+
+  /** @param {Fault} fault @param {number} host */
+  async killStopped(fault, host) {
+    process.kill(this.pidOf(host), 'SIGSTOP');
+    await pause(fault.stopMs);
+    await this.crash(host);
+    this.note(fault, `host ${host} after ${fault.stopMs} ms, ${describeRestart(fault)}`);
+    await pause(fault.downMs);
+    await this.bringBack(host, fault.fresh);
+  }
+
+  /** While it starts, or while its replicas catch up. @param {Fault} fault @param {number} host */
+  async killAgain(fault, host) {
+    await this.crash(host);
+    await pause(fault.downMs);
+    const restarted = this.restart(host, fault.fresh);
+    restarted.catch(() => undefined);
+    await pause(fault.againMs);
+    await this.crash(host);
+    const came = await restarted.then(
+      () => 'catching up',
+      () => 'starting',
+    );
+    this.note(fault, `host ${host}, ${came}, ${fault.againMs} ms after ${describeRestart(fault)}`);
+    await pause(fault.downMs);
+    await this.bringBack(host, fault.draw % 2 === 0);
+  }
+
+  /** @param {number} host */
+  async crash(host) {
+    await this.cluster.crash(host);
+    await until(
+      () => this.cluster.status().hosts[host].state === 'down',
+      DEATH_MS,
+      `host ${host}, which was killed, is down`,
+    );
+  }
+
+  /** @param {number} host @param {boolean} fresh */
+  async restart(host, fresh) {
+    if (this.isOver) return;
+    await this.cluster.restart(host, { fresh });
+  }
+
+  /** Until its replicas are members again and have delivered what their groups had when it started. */
+  /** @param {number} host @param {boolean} fresh */
+  async bringBack(host, fresh) {
+    const startedMs = Date.now();
+    const targets = this.cluster.status().groups.map(deliveredBy);
+    try {
+      await this.restart(host, fresh);
+    } catch (error) {
+      throw new CheckError(`host ${host} did not come back: ${error}`);
+    }
+    const missing = () =>
+      this.cluster
+        .status()
+        .groups.flatMap(({ replicas }) => replicas)
+        .filter((replica) => replica.host === host)
+        .filter(
+          ({ state, role, group, delivered }) =>
+            state !== 'up' || role === 'recovering' || delivered < targets[group],
+        );
+    await until(
+      () => this.isOver || missing().length === 0,
+      REJOIN_MS,
+      () => `${missing().map(({ name }) => name)} of host ${host} are members again`,
+    );
+    this.rejoinedMs.push(Date.now() - startedMs);
+    this.log(`host ${host} is back ${describeRestart({ fresh })}, ${Date.now() - startedMs} ms`);
+  }
+
+  // --- leaders -------------------------------------------------------------------------------
+
+  /** @param {Fault} fault */
+  async requestLead(fault) {
+    const { leader, replicas } = this.cluster.status().groups[fault.group];
+    const able = replicas.filter(({ host, member }) => !this.struck.has(host) && member !== leader);
+    if (able.length === 0) return;
+    const first = fault.draw % able.length;
+    const asked = fault.kind === 'rivals' ? able : [able[first]];
+    for (const { group, member } of asked) this.cluster.lead(group, member);
+    this.note(fault, asked.map(({ name }) => name).join(' and '));
+  }
+
+  // --- clients -------------------------------------------------------------------------------
+
+  /** @param {Fault} fault */
+  async strikeClient(fault) {
+    const client = this.clients.pick(fault.draw);
+    if (client === undefined) return;
+    client.isStruck = true;
+    if (fault.kind === 'client-kill') {
+      await this.clients.kill(client);
+      this.note(fault, client.name);
+      if (!this.isOver) await this.clients.start();
+    } else {
+      client.child.kill('SIGSTOP');
+      this.note(fault, `${client.name} for ${fault.stopMs} ms`);
+      await pause(fault.stopMs);
+      client.child.kill('SIGCONT');
+    }
+    client.isStruck = false;
+  }
+}
+
+/** @param {{ fresh: boolean }} fault */
+function describeRestart({ fresh }) {
+  return fresh ? 'with empty memory' : 'with its memory';
+}
+
+/** How much a group has delivered. @param {import('tram').GroupStatus} group */
+function deliveredBy({ replicas }) {
+  const up = replicas.filter(({ state }) => state === 'up');
+  return Math.max(0, ...up.map(({ delivered }) => delivered));
+}
