@@ -1,4 +1,4 @@
-/** `tram sim` and `tram demo` as a user runs them, from the built package. */
+/** `tram sim` as a user runs it, from the built package. */
 
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -108,13 +108,4 @@ test('help teaches', () => {
   const { status, stdout } = tram('sim', '--help');
   expect(status).toBe(0);
   for (const part of [...FAULTS, 'H1 ', 'Examples:', 'Exit codes:']) expect(stdout).toContain(part);
-});
-
-test('the demo loses a leader, and everything holds', () => {
-  const { status, stdout, stderr } = tram('demo');
-  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-  expect(stdout).toMatch(/2\/\d, the leader of g2, crashes/);
-  expect(stdout).toMatch(/2\/\d takes over with ballot \d+\.\d/);
-  expect(stdout).toMatch(/c\d:\S+ to \S+ entered at g\d → delivered at g4 as #\d+, g5 as #\d+/);
-  expect(stdout).toMatch(/verdict: holds\n$/);
 });
