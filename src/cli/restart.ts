@@ -1,7 +1,7 @@
 /** `tram restart`: a host that has ended runs again, and its replicas rejoin their groups. */
 import type { Command } from 'commander';
 import { TramError } from '../errors.js';
-import type { ReplicaStatus } from '../hosting/status.js';
+import type { GroupStatus, ReplicaStatus } from '../hosting/status.js';
 import type { Attached } from './attached.js';
 import { commandFor, makeStateDirectory, nameOption } from './cluster-name.js';
 import { ExitCode } from './exit-codes.js';
@@ -24,7 +24,7 @@ they take that up. With --fresh they forget it and start with nothing, as on a n
 others what they must promise, and fetch the state from one of them. For that a majority of the others is needed.
 
 The command ends when all replicas of the host are members of their groups again and have delivered what the groups
-had delivered when it began.
+had delivered when it began; as far as a majority of the group is up.
 
 Examples:
   $ tram kill g2/0 && tram restart g2/0
@@ -90,13 +90,12 @@ async function requireEnded(cluster: Attached, host: number, replica: string): P
   });
 }
 
-/** How much each group has delivered now. */
+/** How much each group has delivered: replicas that have ended have left that behind, too. */
 async function deliveredBy({ commons }: Attached): Promise<number[]> {
   const { statusOf } = await import('../hosting/status.js');
-  return statusOf(commons).groups.map(({ replicas }) => {
-    const up = replicas.filter(({ state }) => state === 'up');
-    return Math.max(0, ...up.map(({ delivered }) => delivered));
-  });
+  return statusOf(commons).groups.map(({ replicas }) =>
+    Math.max(...replicas.map(({ delivered }) => delivered)),
+  );
 }
 
 async function startHost(
@@ -128,12 +127,15 @@ async function untilRejoined(
 ): Promise<ReplicaStatus[]> {
   const { statusOf } = await import('../hosting/status.js');
   const { pause } = await import('../hosting/oversight.js');
-  const hasRejoined = ({ state, role, group, delivered }: ReplicaStatus): boolean =>
-    state === 'up' && role !== 'recovering' && delivered >= targets[group]!;
   for (;;) {
-    const replicas = statusOf(commons).groups.flatMap((group) => group.replicas);
-    const ours = replicas.filter((replica) => replica.host === host);
-    const missing = ours.filter((replica) => !hasRejoined(replica));
+    const { groups } = statusOf(commons);
+    const ours = groups.flatMap(({ replicas }) =>
+      replicas.filter((replica) => replica.host === host),
+    );
+    const missing = ours.filter(({ group, state, role, delivered }) => {
+      if (state !== 'up' || role === 'recovering') return true;
+      return delivered < targets[group]! && hasMajority(groups[group]!);
+    });
     if (missing.length === 0) return ours;
     if (!arena.isHostLocked(host)) {
       throw new TramError('TRAM_START_FAILED', `host ${host} of ${path} has ended again`, {
@@ -146,12 +148,19 @@ async function untilRejoined(
         'TRAM_TIMEOUT',
         `host ${host} runs, but ${names} did not rejoin in time`,
         {
-          hint: 'Replicas rejoin once their group has a leader and a majority: see `tram status`.',
+          hint:
+            'See `tram status`. A group goes on once a majority of it is up; if more than half of it had been ' +
+            'killed, its state may be lost, and the cluster must be started afresh.',
         },
       );
     }
     await pause(LOOK_MS);
   }
+}
+
+/** Else nothing is delivered until more come back, and there is nothing to wait for. */
+function hasMajority({ replicas }: GroupStatus): boolean {
+  return 2 * replicas.filter(({ state }) => state === 'up').length > replicas.length;
 }
 
 function tell(

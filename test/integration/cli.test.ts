@@ -229,6 +229,29 @@ test('a cluster lives, loses hosts, gets them back and ends; its history holds',
   expect(verdict.stdout).toContain('6 messages');
 });
 
+test('memory outlives its processes: hosts that were killed and resume have lost nothing', async () => {
+  const trace = join(folder, 'resumed');
+  await up('--service', service, '--trace', trace);
+  await tram('send', '--to', '1,2', '--text', 'x', '--count', '20');
+  for (const group of [0, 1, 2]) expect((await tram('lead', `g${group}/0`)).code).toBe(0);
+  await tram('kill', 'g0/1');
+  await tram('kill', 'g0/2');
+  expect((await tram('status')).stdout).toContain('nobody could succeed the leader of g0, g1, g2');
+  expect((await tram('send', '--to', '1', '--text', 'alone')).stdout).toBe('g1  21 alone\n');
+  expect((await tram('restart', 'g0/1')).code).toBe(0);
+  await tram('kill', 'g0/0');
+  expect(await tram('send', '--to', '1', '--text', 'x', '--timeout-ms', '300')).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining('no leader in g0, g1, g2'),
+  });
+  expect((await tram('restart', 'g0/2')).code).toBe(0);
+  expect((await tram('send', '--to', '1', '--text', 'two')).stdout).toMatch(/^g1 {2}2[23] two\n$/);
+  expect((await tram('restart', 'g0/0')).code).toBe(0);
+  expect(await json('down')).toMatchObject({ drained: true });
+  const verdict = await tram('check', trace);
+  expect(verdict.stdout).toMatch(/verdict: holds\n$/);
+});
+
 test('what is killed and does not come back is told in the history', async () => {
   const trace = join(folder, 'losses');
   await up('--trace', trace);
