@@ -106,7 +106,7 @@ async function warnOfClients({ commons }: Attached): Promise<void> {
   const { connected } = statusOf(commons).clients;
   if (connected === 0) return;
   process.stderr.write(
-    `${count(connected, 'client is', 'clients are')} still connected: what they sent last may not be delivered\n`,
+    `${count(connected, 'client is', 'clients are')} still connected: what is not answered yet may or may not be delivered\n`,
   );
 }
 
