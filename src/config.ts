@@ -51,7 +51,7 @@ export interface ClusterOptions {
   suspectAfterMs?: number;
   /** How long a client waits for replies before it writes a message again. Default 50. */
   resendAfterMs?: number;
-  /** A file for the history of the run, which `tram check` can judge. */
+  /** A directory for the history of the run, which `tram check` can judge. */
   trace?: string;
 }
 

@@ -8,11 +8,11 @@ import { ExitCode } from './exit-codes.js';
 import type { TraceSource } from './trace-source.js';
 
 const HELP = `
-The history is JSON Lines, as written by a traced run; docs/check.md describes the events. A directory is
-one that "tram up --trace" or the option "trace" of a cluster has made, with a file for each replica and client.
-Safety is judged on any history. Validity and agreement need one that was drained (its last line
-says "quiescent": true), and FIFO needs to know where messages enter the tree; otherwise these are
-reported as unknown, which is neither good nor bad.
+The history is JSON Lines, as written by a traced run; docs/check.md describes the events. A
+directory is one that "tram up --trace" or the option "trace" of a cluster has made, with a file
+for each replica and client. Safety is judged on any history. Validity and agreement need one
+that was drained (its last line says "quiescent": true), and FIFO needs to know where messages
+enter the tree; otherwise these are reported as unknown, which is neither good nor bad.
 
 Examples:
   $ tram check trace.jsonl

@@ -26,13 +26,15 @@ const END_MS = 2000;
 const LOOK_MS = 10;
 
 const HELP = `
-First it waits, at most ${DRAIN_MS / 1000} seconds, until all replicas that are up have delivered what their groups have. Then
-it tells the hosts to end, kills those that have not after ${END_MS / 1000} seconds, and removes the shared memory and the
-logs. A history (--trace) stays, and its last line says whether the cluster was drained: it was not if a client
-was still connected, a group had no leader, or a host had to be killed.
+First it waits, at most ${DRAIN_MS / 1000} seconds, until all replicas that are up have
+delivered what their groups have. Then it tells the hosts to end, kills those that have not
+after ${END_MS / 1000} seconds, and removes the shared memory and the logs. A history (--trace)
+stays, and its last line says whether the cluster was drained: it was not if a client was still
+connected, a group had no leader, or a host had to be killed.
 
---force waits for nothing, kills the hosts at once, and also clears away what can't be read: the memory of another
-version or of a start that was given up half-way, or hosts whose memory somebody has removed.
+--force waits for nothing, kills the hosts at once, and also clears away what can't be read: the
+memory of another version or of a start that was given up half-way, or hosts whose memory
+somebody has removed.
 
 Examples:
   $ tram down

@@ -20,12 +20,12 @@ const DEATH_MS = 5000;
 const LOOK_MS = 1;
 
 const HELP = `
-A replica has no process of its own: its host runs one member of each of its groups, and all of them go with it.
-They are named in the output. A group that loses its leader elects another within about suspectAfterMs; a group that
-keeps more than half of its replicas goes on.
+A replica has no process of its own: its host runs one member of each of its groups, and all of
+them go with it. They are named in the output. A group that loses its leader elects another
+within about suspectAfterMs; a group that keeps more than half of its replicas goes on.
 
-SIGSTOP is a process that hangs: it has not ended, so nobody may take its place, and it may go on at any time
-(SIGCONT). Its groups depose it if it leads.
+SIGSTOP is a process that hangs: it has not ended, so nobody may take its place, and it may go
+on at any time (SIGCONT). Its groups depose it if it leads.
 
 Examples:
   $ tram kill g2/0

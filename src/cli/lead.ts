@@ -19,8 +19,8 @@ const ASK_AGAIN_MS = 500;
 const LOOK_MS = 1;
 
 const HELP = `
-Nothing is lost: the new leader adopts what the old one has decided. Clients notice a pause of a few milliseconds.
-Use it before you stop a host, to move its leaderships away first.
+Nothing is lost: the new leader adopts what the old one has decided. Clients notice a short
+pause. Use it before you stop a host, to move its leaderships away first.
 
 Examples:
   $ tram lead g2/1

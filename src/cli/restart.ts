@@ -19,12 +19,13 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const LOOK_MS = 5;
 
 const HELP = `
-A host that was killed has left its replicas' memory behind: their logs and what they have promised. Started again,
-they take that up. With --fresh they forget it and start with nothing, as on a new machine: they learn from the
-others what they must promise, and fetch the state from one of them. For that a majority of the others is needed.
+A host that was killed has left its replicas' memory behind: their logs and what they have
+promised. Started again, they take that up. With --fresh they forget it and start with nothing,
+as on a new machine: they learn from the others what they must promise, and fetch the state from
+one of them. For that they need a leader and f + 1 others: of three replicas, both.
 
-The command ends when all replicas of the host are members of their groups again and have delivered what the groups
-had delivered when it began; as far as a majority of the group is up.
+The command ends when all replicas of the host are members of their groups again and have
+delivered what the groups had delivered when it began; as far as a majority of the group is up.
 
 Examples:
   $ tram kill g2/0 && tram restart g2/0

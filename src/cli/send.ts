@@ -32,9 +32,10 @@ const DEFAULT_TIMEOUT_MS = 5000;
 const WINDOW = 32;
 
 const HELP = `
-The payload is --text, or the contents of --file, or else what is on stdin. A reply is printed as text if it is
-UTF-8 without control characters, and in hexadecimal otherwise. A message that was sent and not answered in time may
-still be delivered: see docs/errors.md on TRAM_OUTCOME_UNKNOWN.
+The payload is --text, or the contents of --file, or else what is on stdin. A reply is printed
+as text if it is UTF-8 without control characters, and in hexadecimal otherwise. A message that
+was sent and not answered in time may still be delivered: see docs/errors.md on
+TRAM_OUTCOME_UNKNOWN.
 
 Examples:
   $ tram send --to 1,4 --text "hello"

@@ -18,10 +18,10 @@ const DEFAULT_INTERVAL_MS = 1000;
 const DEFAULT_COLUMNS = 80;
 
 const HELP = `
-It reads the cluster's shared memory: the replicas are not asked and not slowed down. Of each replica it shows
-how many log entries it has delivered or relayed; * leads, ×2 is in its second life. msg/s is what a group
-delivers. Latencies are those of all clients, from sending until the last destination has replied: since the
-start, or with --watch those of the last interval.
+It reads the cluster's shared memory: the replicas are not asked and not slowed down. Of each
+replica it shows how many log entries it has delivered or relayed; * leads, ×2 is in its second
+life. msg/s is what a group delivers. Latencies are those of all clients, from sending until the
+last destination has replied: since the start, or with --watch those of the last interval.
 
 Examples:
   $ tram status

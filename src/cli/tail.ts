@@ -20,11 +20,12 @@ interface TailFlags {
 }
 
 const HELP = `
-A line is: the group; the place in the group's order, which also counts messages that the group only passes on; the id
-of the message; its destinations; its payload, as text or in hexadecimal. The lines of one group are in its order.
+A line is: the group; the place in the group's order, which also counts messages that the group
+only passes on; the id of the message; its destinations; its payload, as text or in hexadecimal.
+The lines of one group are in its order.
 
-It reads along in the shared memory and holds nobody up. If it falls a whole log behind, it says so and goes on
-with what is delivered then.
+It reads along in the shared memory and holds nobody up. If it falls a whole log behind, it says
+so and goes on with what is delivered then.
 
 Examples:
   $ tram tail --group 4

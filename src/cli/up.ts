@@ -29,15 +29,19 @@ const LOOK_MS = 100;
 const MEBIBYTE = 2 ** 20;
 
 const HELP = `
-The hosts are processes of their own, around a file of shared memory in /dev/shm: host h runs member h of every
-group (with more hosts than replicas, of a share of the groups), so that no host holds two members of a group.
-What the hosts print goes to files in a state directory, which is shown. The cluster runs until "tram down".
+The hosts are processes of their own, around a file of shared memory in /dev/shm. By default there
+are as many as a group has replicas: host h runs member h of every group. With a multiple of that,
+each runs a member of a share of the groups. With fewer, some host runs several members of each
+group, and its loss may cost them their majority. What the hosts print goes to files in a state
+directory, which is shown. The cluster runs until "tram down".
 
-A configuration file holds the same options in YAML, under their names in camel case ("payloadBytesMax: 4096");
-options on the command line take precedence. Without either, it is ${DEFAULT_GROUPS} groups of 3 replicas.
+A configuration file holds the same options in YAML, under their names in camel case
+("payloadBytesMax: 4096"); options on the command line take precedence. Without either, it is
+${DEFAULT_GROUPS} groups of 3 replicas.
 
-The service is a module that every replica loads: built JavaScript that exports "deliver(message, context)",
-which returns the reply, and, if it keeps state, "snapshot()" and "restore(snapshot)".
+The service is a module that every replica loads: built JavaScript that exports
+"deliver(message, context)", which returns the reply, and, if it keeps state, "snapshot()" and
+"restore(snapshot)".
 
 Examples:
   $ tram up
@@ -80,7 +84,7 @@ export function registerUp(program: Command): void {
     .option('--tree <tree>', 'base, breadth, depth, simple, or the parent of each group: -1,0,0')
     .option(
       '--hosts <n>',
-      'how many processes: a multiple of the replicas, which is the default',
+      'how many processes: up to the replicas (default), or a multiple of them',
       anyNumber,
     )
     .option('--service <file>', 'module of the replicated service; without one, replies are empty')
