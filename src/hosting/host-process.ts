@@ -2,7 +2,8 @@
  * The process of a host: `node host-process.js ARENA HOST [--fresh] [--log]`, started by `Cluster.start` for
  * `memory: 'processes'` and by `tram up` and `tram restart`. With `--log` it tells in words what happens.
  *
- * Whoever started it may end before it does.
+ * Whoever started it may end before it does. Then a cluster that has a name goes on: it can be connected to, and
+ * taken down. One that has none could be found by nobody, and ends.
  */
 import { TramError } from '../errors.js';
 import {
@@ -13,15 +14,17 @@ import {
   hostStateOf,
   withHostState,
 } from '../memory/arena.js';
-import { type ArenaFile, openArenaFile } from '../memory/processes.js';
+import { type ArenaFile, openArenaFile, removeArenaFile } from '../memory/processes.js';
 import type { Agent } from '../runtime/duty.js';
 import { Commons } from './commons.js';
 import { failureOf, Host, type HostFailure, type HostReport } from './host.js';
+import { askToEnd } from './oversight.js';
 import { pacingOf } from './pacing.js';
 
 const [path, hostText, ...flags] = process.argv.slice(2);
 const host = Number(hostText);
-const log = flags.includes('--log')
+const isLogged = flags.includes('--log');
+const log = isLogged
   ? (text: string): void => console.error(`${new Date().toISOString()} host ${host}: ${text}`)
   : (): void => undefined;
 
@@ -29,8 +32,8 @@ const QUIET_MS = 1000;
 let quietUntilMs = 0;
 let unsaid = 0;
 
-// Whoever started a cluster and dies leaves it running: it can be attached to, and taken down.
-process.on('disconnect', () => undefined);
+// An interrupt at the terminal is for whoever started us, who may want to close the cluster in good order.
+if (!isLogged) process.on('SIGINT', () => undefined);
 
 try {
   await live(openArenaFile(path!));
@@ -41,6 +44,7 @@ try {
 
 async function live(arena: ArenaFile): Promise<void> {
   const commons = Commons.attach(arena);
+  if (!isLogged && commons.config.name === undefined) endWithStarter(commons);
   // A predecessor that is merely paused must not wake up beside us; the lock ends with the process.
   arena.lockHost(host, Atomics.load(arena.words, commons.map.host(host) + HOST.pid));
   const names = commons.map.processesOf(host).map((replica) => commons.nameOf(replica));
@@ -59,6 +63,14 @@ async function live(arena: ArenaFile): Promise<void> {
   const isClosing = Atomics.load(arena.words, ARENA.state) === ARENA_STATE.closing;
   log(isClosing ? 'ends with its cluster' : 'ends: it was asked to by SIGTERM');
   arena.close();
+}
+
+function endWithStarter(commons: Commons): void {
+  const end = (): void => {
+    if (askToEnd(commons)) removeArenaFile(path!);
+  };
+  if (process.connected) process.on('disconnect', end);
+  else end();
 }
 
 function tell(report: HostReport): void {
@@ -92,7 +104,7 @@ function send(report: HostReport | HostFailure, then: () => void = () => undefin
 function fail(error: unknown): void {
   const isBug = !(error instanceof TramError);
   // Whoever started us is told, and need not read it twice.
-  if (isBug || !process.connected || flags.includes('--log')) console.error(error);
+  if (isBug || !process.connected || isLogged) console.error(error);
   if (isBug) process.exit(1);
   send(failureOf(error), () => process.exit(1));
 }

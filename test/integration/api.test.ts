@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -442,6 +442,17 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     }
   });
 
+  test('a group that has lost its majority goes on once enough are back', async () => {
+    const cluster = await start({ groups: 1 });
+    const client = await cluster.connect();
+    await client.multicast([0], encode('before'));
+    await Promise.all([cluster.crash(0), cluster.crash(1)]);
+    const waiting = client.multicast([0], encode('meanwhile'));
+    await Promise.all([cluster.restart(0), cluster.restart(1)]);
+    expect(decode((await waiting).get(0))).toBe('2:meanwhile');
+    expect(decode((await client.multicast([0], encode('read'))).get(0))).toBe('before,meanwhile');
+  });
+
   test('what is sent again and again is delivered once', async () => {
     const cluster = await start({ groups: 2, resendAfterMs: 1 });
     const client = await cluster.connect();
@@ -628,6 +639,48 @@ describe('from other processes', () => {
     await client.close();
     expect(await codeOf(Client.connect(name))).toBe('TRAM_NOT_FOUND safe');
   });
+
+  test('a cluster without a name ends with whoever started it', async () => {
+    const starter = fork(fileURLToPath(new URL('./starter.mjs', import.meta.url)));
+    leftOver.push({ destroy: () => starter.kill('SIGKILL') });
+    const [{ address, pids }] = (await once(starter, 'message')) as [
+      { address: string; pids: number[] },
+    ];
+    expect(pids.map(isRunning)).toEqual([true, true, true]);
+    // As Ctrl-C does: the interrupt reaches them all. It is the end of nobody but the starter.
+    for (const pid of pids) process.kill(pid, 'SIGINT');
+    await pause(50);
+    expect(pids.map(isRunning)).toEqual([true, true, true]);
+    starter.kill('SIGKILL');
+    await until(() => !pids.some(isRunning) && !existsSync(address));
+  });
+
+  test('a cluster with a name goes on without whoever started it', async () => {
+    const starter = fork(fileURLToPath(new URL('./starter.mjs', import.meta.url)), [name]);
+    const [{ address, pids }] = (await once(starter, 'message')) as [
+      { address: string; pids: number[] },
+    ];
+    leftOver.push({
+      destroy: () => {
+        for (const pid of pids) process.kill(pid, 'SIGKILL');
+        rmSync(address);
+      },
+    });
+    starter.kill('SIGKILL');
+    await once(starter, 'exit');
+    const client = await Client.connect(name);
+    leftOver.push(client);
+    expect((await client.multicast([0], encode('orphans'))).size).toBe(1);
+    expect(pids.map(isRunning)).toEqual([true, true, true]);
+  });
+
+  function isRunning(pid: number): boolean {
+    try {
+      return process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  }
 
   test('there is one cluster of a name', async () => {
     await startNamed();
