@@ -11,7 +11,8 @@
  *    completions come in that order. Nothing is promised between two peers.
  * 2. *Words.* A 32-bit word is read whole. A posted write of several words may be seen half-way, and
  *    nothing is promised of the order in which its words land. Whoever needs more than a word checks
- *    both ends of a record (`window.ts`), or waits for a word that was posted after it.
+ *    both ends of a record (`window.ts`), or waits for a word that was posted after it; and if it then
+ *    depends on what was posted before, it calls `readFence` in between.
  * 3. *Outcome.* A completion says `ok` (all of it has landed), `refused` (the peer did not permit
  *    it) or `lost` (the connection broke). Of writes that were not `ok`, or have not completed, any
  *    prefix in the order of posting may have landed; of those refused or not completed, more may
@@ -56,6 +57,9 @@ export interface Memory {
 
   /** This process's region. Words written by peers appear in it at any time. */
   readonly own: Int32Array;
+
+  /** What was read from `own` before this is no newer than what is read after it. Some machines must be told. */
+  readFence(): void;
 
   /** Words of this process's own, zero, that nobody else looks at: what is posted from here goes fastest. */
   scratch(words: number): Int32Array;

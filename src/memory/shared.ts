@@ -19,6 +19,8 @@ import { HEAD_WORDS } from './window.js';
 const LOOP_WORDS_MAX = 24;
 /** Up to here a loop over pairs of words is faster than the engine's copy. */
 const PAIRS_WORDS_MAX = 120;
+/** Do processors show each other stores in their order, and load in it? Others have to be told. */
+const KEEPS_ORDER = process.arch === 'x64' || process.arch === 'ia32';
 /** With a tag up to this, success is not worth telling. */
 const FAILURES_ONLY = 0;
 
@@ -75,6 +77,10 @@ export class SharedMemory implements Memory {
     return scratch;
   }
 
+  readFence(): void {
+    if (!KEEPS_ORDER) this.fence();
+  }
+
   permit(guard: number): void {
     const at = this.permissions[this.self]!;
     Atomics.store(this.words, at, guard);
@@ -103,7 +109,10 @@ export class SharedMemory implements Memory {
       left = HEAD_WORDS + ((at + HEAD_WORDS) & 1);
       this.copyIn(source, from + left, at + left, count - left);
     }
-    for (let i = left - 1; i >= 0; i--) words[at + i] = source[from + i]!;
+    for (let i = left - 1; i > 0; i--) words[at + i] = source[from + i]!;
+    // Whoever sees this word sees all that was written before it.
+    if (KEEPS_ORDER) words[at] = source[from]!;
+    else Atomics.store(words, at, source[from]!);
     if (guard === OPEN) {
       if (tag <= FAILURES_ONLY) return;
       // It is ok once others see it.
@@ -266,6 +275,8 @@ export function beginLife(
   if (!resumes && hadLife) {
     Atomics.store(words, line + PROCESS.permission, RETIRED);
     const start = map.region(process);
+    // The row is the first to go: who finds it whole has read the rest of the region as it was.
+    Atomics.store(words, start + map.layout.row, 0);
     words.fill(0, start, start + map.regionWords(process));
   }
   return Atomics.add(words, line + PROCESS.incarnation, 1) + 1;

@@ -82,6 +82,9 @@ export class SimulatedMemory implements Memory {
     private readonly fabric: SimulatedFabric,
   ) {}
 
+  /** One thread reads in its order. */
+  readFence(): void {}
+
   scratch(words: number): Int32Array {
     return new Int32Array(words);
   }

@@ -137,7 +137,7 @@ export function wordsOf(
   const words = framedWords(window, position, epoch, number, wordsMax);
   if (words === 0) return 0;
   const hash = hashWords(window, position + HEAD_WORDS, words - FRAME_WORDS, NO_WORDS);
-  return isChecked(window, position, words, hash) ? words : 0;
+  return isChecked(window, position, words, epoch, number, hash) ? words : 0;
 }
 
 /** Words of the record (epoch, number) at `position` if both its ends stand there, whatever is between them. */
@@ -157,12 +157,20 @@ export function framedWords(
   return tail === tailOf(epoch, number | 0) ? words : 0;
 }
 
-/** Does the check of a framed record agree with the hash of what was found between its ends? */
-export function isChecked(window: Window, position: number, words: number, hash: number): boolean {
-  const { salt } = window;
-  const epoch = word(window, position + EPOCH);
-  const number = word(window, position + NUMBER);
-  return word(window, position + CHECK) === checkOf(hash, salt, words, epoch, number);
+/**
+ * Was what was found between the ends of the record (epoch, number), with this hash, its body? The ends may
+ * be those of another by now, so they are not looked at again.
+ */
+export function isChecked(
+  window: Window,
+  position: number,
+  words: number,
+  epoch: number,
+  number: number,
+  hash: number,
+): boolean {
+  const check = checkOf(hash, window.salt, words, epoch, number | 0);
+  return word(window, position + CHECK) === check;
 }
 
 export function epochAt(window: Window, position: number): number {

@@ -363,6 +363,7 @@ export class Client {
       const rings = memory.own[layout.doorbell(replica)]!;
       if (rings === this.doorbells[replica]) continue;
       this.doorbells[replica] = rings;
+      memory.readFence();
       this.leaders[Math.floor(replica / replicas)] = replica % replicas;
       work += this.lookAt(replica);
     }

@@ -94,6 +94,7 @@ export class Delivering {
     while (member.nextToDeliver < decided) {
       const words = this.copyOut(log, ballot, decided - member.nextToDeliver);
       // Whoever thinks us dead may drop entries while we copy them.
+      member.edges.memory.readFence();
       if (words === 0 || isLeftBehind(member, log)) break;
       if (this.deliverCopied(words, ballot, decided, sendsReplies) === 0) break;
     }
@@ -188,11 +189,15 @@ export function isLeftBehind(member: Member, log: LogRing): boolean {
     const first = extend(member.near, numberAt(log, base));
     const isBehind = first > member.nextToDeliver && log.entryWords(base, log.marker, first) > 0;
     // The base may move on, and its entry be overwritten, while we look.
+    member.edges.memory.readFence();
     if (log.base === base) return isBehind;
   }
 }
 
 /** How far a follower may deliver: what the leader says is decided. */
 export function decidedIndex(member: Member, log: LogRing): number {
-  return extend(member.nextToDeliver, log.decided);
+  const { decided } = log;
+  // The entries, which are not hashed any more, were written before marker and index.
+  member.edges.memory.readFence();
+  return extend(member.nextToDeliver, decided);
 }

@@ -40,6 +40,7 @@ export class ClientInbox {
     if (bell !== this.seenBell) {
       this.seenBell = bell;
       this.isWaiting = true;
+      this.member.edges.memory.readFence();
     }
     return this.isWaiting;
   }
@@ -74,7 +75,7 @@ export class ClientInbox {
 class FeedReader {
   readonly window: Window;
   private readonly oldest: SlotReader;
-  private epoch = 0;
+  epoch = 0;
   number: number;
   position: number;
 
@@ -170,7 +171,11 @@ export class ParentInbox {
   }
 
   get position(): number {
-    return this.feeds[this.current]?.position ?? 0;
+    return this.feeds[this.current]!.position;
+  }
+
+  get epoch(): number {
+    return this.feeds[this.current]!.epoch;
   }
 
   taken(words: number): void {

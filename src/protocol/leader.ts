@@ -113,7 +113,8 @@ export class Leader {
       const words = parent.next(proposed.nextFromParent);
       if (words === 0) break;
       const number = proposed.nextFromParent;
-      if (!this.append(parent.window, parent.position, words, PARENT, number, 0)) {
+      const { window, position, epoch } = parent;
+      if (!this.append(window, position, words, epoch, PARENT, number, 0)) {
         if (!this.logIsFull) parent.turnAway();
         break;
       }
@@ -136,7 +137,8 @@ export class Leader {
       const position = proposed.nextPosition[client]!;
       const number = proposed.nextNumber[client]!;
       const next = (position + words) | 0;
-      if (!this.append(inbox.window, position, words, client, number, next)) break;
+      const session = proposed.session[client]!;
+      if (!this.append(inbox.window, position, words, session, client, number, next)) break;
       taken++;
     }
     if (inbox.isNudged()) member.replies.sendAgain(client, inbox.session);
@@ -151,6 +153,7 @@ export class Leader {
     from: Window,
     position: number,
     words: number,
+    epoch: number,
     source: number,
     number: number,
     nextPosition: number,
@@ -165,7 +168,7 @@ export class Leader {
     }
     const { ring, nextBody: body, endPosition } = replication;
     const hash = copyHashed(from, position + HEAD_WORDS, ring, body, messageWords);
-    if (!rules.isWhole(from, position, words, hash)) return false;
+    if (!rules.isWhole(from, position, words, epoch, number, hash)) return false;
     const origin = body + messageWords;
     ring.words[ring.at + ((origin + ORIGIN.source) & ring.mask)] = source;
     ring.words[ring.at + ((origin + ORIGIN.number) & ring.mask)] = number | 0;

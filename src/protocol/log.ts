@@ -10,6 +10,7 @@
  * it has one, a log never drops its last decided entry; that is why one word, `base`, is enough to find
  * its start.
  */
+import type { Memory } from '../memory/contract.js';
 import { type Layout, LOG_CONTROL, RINGS_PER_WRITER } from '../memory/layout.js';
 import { extend, framedWords, numberAt, type Window, wordsOf } from '../memory/window.js';
 import { NO_BALLOT } from './ballot.js';
@@ -110,7 +111,7 @@ export class Log {
   private readonly rings: LogRing[];
 
   constructor(
-    words: Int32Array,
+    private readonly memory: Memory,
     private readonly layout: Layout,
     /** The life in which the region was last empty. */
     private readonly life: number,
@@ -118,7 +119,7 @@ export class Log {
     this.rings = [];
     for (let writer = 0; writer < layout.sizes.replicas; writer++) {
       for (let ring = 0; ring < RINGS_PER_WRITER; ring++) {
-        this.rings.push(new LogRing(words, layout, writer, ring));
+        this.rings.push(new LogRing(memory.own, layout, writer, ring));
       }
     }
   }
@@ -155,6 +156,7 @@ export class Log {
       const { base } = ring;
       const extent = this.walk(ring, base, near);
       // A deposed leader's late write may drop and overwrite entries under our eyes.
+      this.memory.readFence();
       if (ring.base === base) return extent;
     }
   }

@@ -41,7 +41,8 @@ export class Replies {
     this.replyBytesMax = sizes.replyBytesMax;
     const words = new Int32Array(sizes.clients * sizes.callsMax * replySlotWords);
     this.kept = slotAt(words, 0);
-    this.rings = new Int32Array(sizes.clients);
+    // Every life counts from elsewhere, so that its first ring is a change.
+    this.rings = new Int32Array(sizes.clients).fill(member.incarnation << 16);
     this.isWritten = new Uint8Array(sizes.clients);
   }
 

@@ -150,8 +150,15 @@ export class Rules {
   }
 
   /** … and only if what was copied of it, with this hash, is what its writer put between them (H19). */
-  isWhole(window: Window, position: number, words: number, hash: number): boolean {
-    return isChecked(window, position, words, hash);
+  isWhole(
+    window: Window,
+    position: number,
+    words: number,
+    epoch: number,
+    number: number,
+    hash: number,
+  ): boolean {
+    return isChecked(window, position, words, epoch, number, hash);
   }
 
   /** A new leader takes from each source what follows in the log, whatever it took earlier (H5, H6). */

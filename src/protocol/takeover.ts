@@ -263,6 +263,7 @@ export class Takeover {
     const ring = this.member.log.ring(sealed.writer, sealed.ring);
     const count = distance(sealed.endPosition, sealed.basePosition);
     copyWords(ring, sealed.basePosition, this.adopted, sealed.basePosition, count);
+    this.member.edges.memory.readFence();
     const log = this.trimmed(sealed, ring.base);
     assert(log !== undefined, 'what was sealed still stands, or was dropped from its start');
     this.startReplication(log);

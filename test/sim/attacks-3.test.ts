@@ -222,4 +222,32 @@ describe('a member that resumes', () => {
     stage.settle();
     expect(world.ledger.orders[0]).toHaveLength(14);
   });
+
+  test('rings otherwise than before, so that its first reply is noticed', () => {
+    // 1. A leads and has rung twice at the client, which saw it. A is killed and resumes.
+    // 2. The client sends m and falls asleep. A leads again and rings because of the old replies, then
+    //    because of m: twice, if it counts from the start again. The client wakes.
+    //    Harm: the bell looks as it did, and the client waits until it has lost its patience.
+    const stage = new Stage('replicas=3 clients=1', {
+      timing: { suspectAfterUs: 3000, resendAfterUs: 40_000 },
+    });
+    const { world } = stage;
+    const [A] = stage.group(0);
+    const [c] = world.clients;
+    for (const text of ['first', 'second']) {
+      stage.send(0, [0], text);
+      stage.until(() => c.client.outstanding === 0);
+    }
+    stage.kill(A);
+    stage.resume(A);
+    stage.send(0, [0], 'm');
+    stage.runFor(60);
+    world.pause(c);
+    stage.lead(A);
+    stage.until(() => deliveriesOf(A) === 3);
+    stage.runFor(100);
+    world.resume(c);
+    stage.until(() => c.client.outstanding === 0, 2000);
+    stage.settle();
+  });
 });

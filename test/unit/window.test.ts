@@ -284,15 +284,30 @@ describe('a record taken in two steps', () => {
       fc.property(draws, fc.integer(), fc.nat(), (draw, to, which) => {
         const ring = newRing();
         const count = put(ring, draw);
-        const { position, body } = draw;
+        const { position, body, epoch, number } = draw;
         const copy = newRing();
         const taken = copyHashed(ring, position + HEAD_WORDS, copy, to, body.length);
-        expect(isChecked(ring, position, count, taken)).toBe(true);
+        expect(isChecked(ring, position, count, epoch, number, taken)).toBe(true);
         // One bit of it still to come.
         if (body.length === 0) return;
         ring.words[place(ring, position + HEAD_WORDS + (which % body.length))] ^= 1 << (which % 32);
         const half = copyHashed(ring, position + HEAD_WORDS, copy, to, body.length);
-        expect(isChecked(ring, position, count, half)).toBe(false);
+        expect(isChecked(ring, position, count, epoch, number, half)).toBe(false);
+      }),
+    );
+  });
+
+  test('is not another one that took its place meanwhile, be that as whole as can be', () => {
+    fc.assert(
+      fc.property(draws, fc.integer({ min: 1, max: 100 }), (draw, later) => {
+        const ring = newRing();
+        const { position, body, epoch, number } = draw;
+        const count = put(ring, draw);
+        expect(framedWords(ring, position, epoch, number, RING_WORDS)).toBe(count);
+        put(ring, { ...draw, number: number + later });
+        const taken = copyHashed(ring, position + HEAD_WORDS, newRing(), 0, body.length);
+        expect(isChecked(ring, position, count, epoch, number + later, taken)).toBe(true);
+        expect(isChecked(ring, position, count, epoch, number, taken)).toBe(false);
       }),
     );
   });
