@@ -5,6 +5,7 @@
  * The outcome is plain data: it is sent to workers as it is, and stored in the arena as JSON for those who
  * attach. Every mistake is a `ConfigError` that says what was asked, what is allowed, and where.
  */
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type ErrorCode, TramError, type TramErrorOptions } from './errors.js';
@@ -29,7 +30,11 @@ export interface ClusterOptions {
   name?: string;
   /** The module of the replicated service: a URL, or a path from the working directory. */
   service?: URL | string;
-  /** How many threads or processes run the replicas: a multiple of `replicas`, which is the default. */
+  /**
+   * How many threads or processes run the replicas: up to `replicas`, or a multiple of it. From `replicas` on the
+   * loss of one costs no group two members. Default for processes: `replicas`; for threads: the number of cores
+   * less one, since more busy threads than cores hold each other up.
+   */
   hosts?: number;
   /** How many clients may be connected at one time. Default 16. */
   clients?: number;
@@ -39,7 +44,7 @@ export interface ClusterOptions {
   replyBytesMax?: number;
   /** How many messages of one client may be unanswered at one time. Default 64. */
   callsMax?: number;
-  /** Each replica's log; rounded up to a power of two, as the next two. Default 262144, or 8 of the largest messages. */
+  /** Each replica's log; rounded up to a power of two, as the next two. Default 131072, or 8 of the largest messages. */
   logBytes?: number;
   /** What a client may have on its way to one group. Default 32768, or 8 of the largest messages. */
   inboxBytes?: number;
@@ -141,7 +146,7 @@ const DEFAULT_CLIENTS = 16;
 const DEFAULT_PAYLOAD_BYTES_MAX = 1024;
 const DEFAULT_REPLY_BYTES_MAX = 256;
 const DEFAULT_CALLS_MAX = 64;
-const DEFAULT_RING_BYTES = { logBytes: 262_144, inboxBytes: 32_768, feedBytes: 65_536 } as const;
+const DEFAULT_RING_BYTES = { logBytes: 131_072, inboxBytes: 32_768, feedBytes: 65_536 } as const;
 const SNAPSHOT_CHUNK_BYTES = 16_384;
 /** Unless asked otherwise, a ring has room for so many messages of the largest size. */
 const DEFAULT_RING_MESSAGES = 8;
@@ -164,11 +169,13 @@ const SERVICE_SCHEMES = ['file:', 'data:'];
 /**
  * @param salt a random word, known only to the cluster's own processes (`Window`)
  * @param directory where relative paths begin
+ * @param cores how many there are
  */
 export function resolveConfig(
   options: ClusterOptions,
   salt: number,
   directory: string = process.cwd(),
+  cores: number = availableParallelism(),
 ): ClusterConfig {
   const given = knownOptions(options);
   const memory = checkMemory(given.memory);
@@ -179,7 +186,9 @@ export function resolveConfig(
   const replicas = checkReplicas(numberOf(given, 'replicas'));
   const config: ClusterConfig = {
     memory,
-    hosts: checkHosts(numberOf(given, 'hosts'), groups, replicas),
+    hosts:
+      checkHosts(numberOf(given, 'hosts'), groups, replicas) ??
+      usualHosts(memory, groups, replicas, cores),
     parents: checkTree(given.tree, groups),
     sizes: resolveSizes(given, groups, replicas, salt),
     timing: resolveTiming(given),
@@ -278,9 +287,18 @@ function checkReplicas(replicas = DEFAULT_REPLICAS): number {
   });
 }
 
-function checkHosts(hosts: number | undefined, groups: number, replicas: number): number {
-  if (hosts === undefined) return replicas;
-  if (hosts < replicas) return hosts;
+function usualHosts(memory: MemoryKind, groups: number, replicas: number, cores: number): number {
+  if (memory !== 'threads') return replicas;
+  const most = Math.min(cores - 1, groups * replicas);
+  return most < replicas ? Math.max(1, most) : most - (most % replicas);
+}
+
+function checkHosts(
+  hosts: number | undefined,
+  groups: number,
+  replicas: number,
+): number | undefined {
+  if (hosts === undefined || hosts < replicas) return hosts;
   // More than one host for each replica would leave some without any.
   const most = groups * replicas;
   if (hosts % replicas === 0 && hosts <= most) return hosts;

@@ -20,6 +20,7 @@ const groupOf = (account) => account % GROUPS;
 
 const cluster = await Cluster.start({
   groups: GROUPS,
+  hosts: 3,
   service: new URL('./service.js', import.meta.url),
 });
 

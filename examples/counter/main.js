@@ -14,6 +14,7 @@ const NOTHING = Uint8Array.of(0);
 
 const cluster = await Cluster.start({
   groups: 1,
+  hosts: 3,
   service: new URL('./service.js', import.meta.url),
 });
 

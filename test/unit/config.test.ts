@@ -32,8 +32,21 @@ function errorOf(options: unknown): ConfigError {
   throw new Error('these options were accepted');
 }
 
+test.each([
+  ['threads', 1, 1],
+  ['threads', 2, 1],
+  ['threads', 3, 2],
+  ['threads', 4, 3],
+  ['threads', 6, 3],
+  ['threads', 8, 6],
+  ['threads', 64, 12],
+  ['processes', 2, 3],
+] as const)('%s on %i cores: %i hosts', (memory, cores, hosts) => {
+  expect(resolveConfig({ groups: 4, memory }, SALT, undefined, cores).hosts).toBe(hosts);
+});
+
 test('only groups must be given', () => {
-  expect(resolveConfig({ groups: 4 }, SALT)).toStrictEqual({
+  expect(resolveConfig({ groups: 4 }, SALT, undefined, 4)).toStrictEqual({
     memory: 'threads',
     hosts: 3,
     parents: [-1, 0, 1, 1],
@@ -44,7 +57,7 @@ test('only groups must be given', () => {
       payloadBytesMax: 1024,
       replyBytesMax: 256,
       callsMax: 64,
-      logBytes: 262_144,
+      logBytes: 131_072,
       inboxBytes: 32_768,
       feedBytes: 65_536,
       snapshotChunkBytes: 16_384,
@@ -178,9 +191,9 @@ const MISTAKES: [unknown, string][] = [
     'replyBytesMax must be an integer from 0 to 16777216, not null',
   ],
 
-  [{ groups: 2, hosts: 4 }, 'hosts must be a multiple of replicas, 3 to 6, not 4'],
-  [{ groups: 2, hosts: 9 }, 'hosts must be a multiple of replicas, 3 to 6, not 9'],
-  [{ groups: 1, hosts: 6 }, 'hosts must be 3, the number of replicas, not 6'],
+  [{ groups: 2, hosts: 4 }, 'hosts must be 1 to 3, or a multiple of replicas up to 6, not 4'],
+  [{ groups: 2, hosts: 9 }, 'hosts must be 1 to 3, or a multiple of replicas up to 6, not 9'],
+  [{ groups: 1, hosts: 6 }, 'hosts must be 1 to 3, the number of replicas, not 6'],
 
   [
     { groups: 2, tree: 'broad' },
