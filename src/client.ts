@@ -86,7 +86,7 @@ interface Request {
 
 type State = 'open' | 'closing' | 'closed';
 
-export class Client implements CallListener, AsyncDisposable {
+export class Client implements AsyncDisposable {
   /** Names the message that the last accepted `offer` took. */
   ticket = 0;
   private readonly client: ProtocolClient;
@@ -116,7 +116,11 @@ export class Client implements CallListener, AsyncDisposable {
     const session = Atomics.add(words, ARENA.sessions, 1) + 1;
     this.sessionAt = commons.map.process(slot.process) + PROCESS.session;
     const edges = commons.edges(commons.memory(slot.process), NO_OBSERVER);
-    this.client = new ProtocolClient(edges, slot.slot, session, this, nowUs());
+    const calls: CallListener = {
+      replied: (call, group, reply, outcome) => this.onReply(call, group, reply, outcome),
+      answered: (call) => this.onAnswered(call),
+    };
+    this.client = new ProtocolClient(edges, slot.slot, session, calls, nowUs());
     this.latency = latencyOf(words, commons.map, slot.process);
     this.answeredAt = commons.map.statisticsOf(slot.process) + STATISTIC.messages;
     this.requests = new Array<Request | undefined>(callsMax).fill(undefined);
@@ -151,7 +155,7 @@ export class Client implements CallListener, AsyncDisposable {
     }
   }
 
-  /** For `Cluster.connect`. */
+  /** @internal For `Cluster.connect`. */
   static attach(commons: Commons, options: ConnectOptions, onClosed: () => void): Client {
     return new Client(commons, takeSlot(commons), options.listener, onClosed);
   }
@@ -380,7 +384,7 @@ export class Client implements CallListener, AsyncDisposable {
     this.lookSoon();
   };
 
-  replied(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome): void {
+  private onReply(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome): void {
     const request = this.requests[call.slot];
     if (request === undefined) {
       this.listener?.replied(this.tickets[call.slot]!, group, reply, outcome);
@@ -391,7 +395,7 @@ export class Client implements CallListener, AsyncDisposable {
     }
   }
 
-  answered(call: Call): void {
+  private onAnswered(call: Call): void {
     const latencyUs = nowUs() - this.offeredUs[call.slot]!;
     this.latency.record(latencyUs * 1000);
     this.commons.arena.words[this.answeredAt]!++;
