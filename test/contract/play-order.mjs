@@ -1,0 +1,121 @@
+/** Players who write blocks of words, and those who look at them meanwhile. */
+import { Random } from '../../dist/sim/random.js';
+import { Complaints, DONE, OUTSTANDING_MAX, PLACE } from './play-common.mjs';
+
+const OPEN = 0;
+const ALL_BITS = -1;
+
+/** The block, then words of nothing but ones or zeros beside it, then the word that says so; and reads of that. */
+export function orderWriter(memory, { peers, words, rounds, seed }) {
+  const random = new Random(seed);
+  const complaints = new Complaints();
+  const block = new Int32Array(words);
+  const told = new Int32Array(1);
+  const posted = new Map(peers.map((peer) => [peer, []]));
+  const last = new Map(peers.map((peer) => [peer, 0]));
+  let tag = 0;
+  let outstanding = 0;
+  let left = rounds * peers.length;
+
+  const post = (peer, action, expected) => {
+    posted.get(peer).push({ tag: ++tag, expected });
+    outstanding++;
+    action(tag);
+  };
+  const write = (peer, to, source, count) =>
+    post(peer, (its) => memory.write(peer, to, source, 0, count, OPEN, its));
+
+  const round = (peer) => {
+    const number = last.get(peer) + 1;
+    last.set(peer, number);
+    write(peer, PLACE.block, block.fill(number), words);
+    write(peer, PLACE.block + words, block.fill(number % 2 === 0 ? 0 : ALL_BITS), words);
+    told[0] = number;
+    write(peer, PLACE.told, told, 1);
+    if (random.below(4) > 0) return;
+    const into = new Int32Array(3);
+    post(peer, (its) => memory.read(peer, PLACE.told, 1, into, 1, its), { into, number });
+  };
+
+  const completed = () => {
+    const { peer, tag: its, outcome } = memory.completion;
+    const next = posted.get(peer).shift();
+    outstanding--;
+    if (its !== next.tag) complaints.add(`to ${peer}: ${its} completed, not ${next.tag}`);
+    if (outcome !== 'ok') complaints.add(`to ${peer}: ${its} was ${outcome}`);
+    if (next.expected === undefined) return;
+    const { into, number } = next.expected;
+    if (into.join() !== `0,${number},0`) complaints.add(`read ${into}, not ${number}`);
+  };
+
+  return {
+    step() {
+      while (memory.poll()) completed();
+      if (left === 0) return outstanding === 0 ? DONE : 0;
+      if (outstanding > OUTSTANDING_MAX) return 0;
+      const behind = peers.filter((peer) => last.get(peer) < rounds);
+      round(random.pick(behind));
+      left--;
+      return 1;
+    },
+    result: () => ({ wrong: complaints.list }),
+  };
+}
+
+/** Whoever has seen the word that was posted last sees all that was posted before it. */
+export function orderReader(memory, { words, rounds }) {
+  const { own } = memory;
+  const complaints = new Complaints();
+  return {
+    step() {
+      const told = own[PLACE.told];
+      let least = own[PLACE.block];
+      let most = least;
+      for (let at = PLACE.block; at < PLACE.block + words; at++) {
+        const value = own[at];
+        if (value < least) least = value;
+        if (value > most) most = value;
+        const stripe = own[at + words];
+        if (stripe !== 0 && stripe !== ALL_BITS) complaints.add(`a word was torn: ${stripe}`);
+      }
+      const after = own[PLACE.told];
+      if (least < told) complaints.add(`${least} stands where ${told} was posted`);
+      if (most > after + 1) complaints.add(`${most} stands before ${after} was told`);
+      return after === rounds ? DONE : 1;
+    },
+    result: () => ({ wrong: complaints.list }),
+  };
+}
+
+/** Blocks of equal words, one write each. */
+export function blockWriter(memory, { reader, words, rounds, guard }) {
+  const block = new Int32Array(words);
+  let number = 0;
+  return {
+    step() {
+      block.fill(++number);
+      memory.write(reader, PLACE.block, block, 0, words, guard, number);
+      while (memory.poll());
+      return number === rounds ? DONE : 1;
+    },
+    result: () => ({}),
+  };
+}
+
+/** Whoever has seen the first word of a write sees all of it. */
+export function headReader(memory, { words, rounds }) {
+  const { own } = memory;
+  const complaints = new Complaints();
+  return {
+    step() {
+      const head = own[PLACE.block];
+      for (let at = PLACE.block + 1; at < PLACE.block + words; at++) {
+        const value = own[at];
+        if (value < head)
+          complaints.add(`${value} at ${at - PLACE.block} behind a head of ${head}`);
+      }
+      return head === rounds ? DONE : 1;
+    },
+    result: () => ({ wrong: complaints.list }),
+  };
+}
