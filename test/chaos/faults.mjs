@@ -9,6 +9,13 @@ import { REPLICAS } from './plan.mjs';
 /** @typedef {import('./plan.mjs').Fault} Fault */
 
 const REJOIN_MS = 60_000;
+const GO_ON_MS = 60_000;
+/** A stop that is shorter may end before anybody has noticed. */
+const LONG_STOP_MS = 1000;
+/** So many entries must a group order without a member before that one comes back. */
+const ENTRIES_MEANWHILE = 10;
+/** Catching up takes a small part of the time that starting does. */
+const CATCH_UP_SHARE = 20;
 const DEATH_MS = 10_000;
 
 export class Faults {
@@ -107,8 +114,28 @@ export class Faults {
     const pid = this.pidOf(host);
     process.kill(pid, 'SIGSTOP');
     this.note(fault, `host ${host} for ${fault.stopMs} ms`);
-    await pause(fault.stopMs);
+    await (fault.stopMs < LONG_STOP_MS ? pause(fault.stopMs) : this.away(host, fault.stopMs));
     process.kill(pid, 'SIGCONT');
+  }
+
+  /**
+   * A host is away for some time, and then for so long until all of its groups have gone on without it.
+   * @param {number} host
+   * @param {number} leastMs
+   */
+  async away(host, leastMs) {
+    const before = this.cluster.status().groups.map((group) => deliveredWithout(host, group));
+    await pause(leastMs);
+    const stuck = () =>
+      this.cluster
+        .status()
+        .groups.filter(({ replicas }) => replicas.some((replica) => replica.host === host))
+        .filter((group) => deliveredWithout(host, group) < before[group.group] + ENTRIES_MEANWHILE);
+    await until(
+      () => this.isOver || stuck().length === 0,
+      GO_ON_MS,
+      () => `groups ${stuck().map(({ group }) => group)} go on without host ${host}`,
+    );
   }
 
   /** @param {number} host */
@@ -120,7 +147,7 @@ export class Faults {
   async kill(fault, host) {
     await this.crash(host);
     this.note(fault, `host ${host} for ${fault.downMs} ms`);
-    await pause(fault.downMs);
+    await this.away(host, fault.downMs);
     await this.bringBack(host, fault.fresh);
   }
 
@@ -130,24 +157,25 @@ export class Faults {
     await pause(fault.stopMs);
     await this.crash(host);
     this.note(fault, `host ${host} after ${fault.stopMs} ms, ${describeRestart(fault)}`);
-    await pause(fault.downMs);
+    await this.away(host, fault.downMs);
     await this.bringBack(host, fault.fresh);
   }
 
-  /** While it starts, or while its replicas catch up. @param {Fault} fault @param {number} host */
+  /** While it starts or, once it runs, while its replicas catch up. @param {Fault} fault @param {number} host */
   async killAgain(fault, host) {
     await this.crash(host);
     await pause(fault.downMs);
     const restarted = this.restart(host, fault.fresh);
     restarted.catch(() => undefined);
-    await pause(fault.againMs);
+    if (fault.draw % 4 < 2) await restarted;
+    await pause(fault.draw % 4 < 2 ? fault.againMs / CATCH_UP_SHARE : fault.againMs);
     await this.crash(host);
-    const came = await restarted.then(
+    const state = await restarted.then(
       () => 'catching up',
       () => 'starting',
     );
-    this.note(fault, `host ${host}, ${came}, ${fault.againMs} ms after ${describeRestart(fault)}`);
-    await pause(fault.downMs);
+    this.note(fault, `host ${host}, ${state} ${describeRestart(fault)}`);
+    await this.away(host, fault.downMs);
     await this.bringBack(host, fault.draw % 2 === 0);
   }
 
@@ -167,11 +195,14 @@ export class Faults {
     await this.cluster.restart(host, { fresh });
   }
 
-  /** Until its replicas are members again and have delivered what their groups had when it started. */
-  /** @param {number} host @param {boolean} fresh */
+  /**
+   * Until its replicas are members again and have delivered what their groups had when it started.
+   * @param {number} host
+   * @param {boolean} fresh
+   */
   async bringBack(host, fresh) {
     const startedMs = Date.now();
-    const targets = this.cluster.status().groups.map(deliveredBy);
+    const targets = this.cluster.status().groups.map((group) => deliveredWithout(host, group));
     try {
       await this.restart(host, fresh);
     } catch (error) {
@@ -234,8 +265,8 @@ function describeRestart({ fresh }) {
   return fresh ? 'with empty memory' : 'with its memory';
 }
 
-/** How much a group has delivered. @param {import('tram').GroupStatus} group */
-function deliveredBy({ replicas }) {
-  const up = replicas.filter(({ state }) => state === 'up');
-  return Math.max(0, ...up.map(({ delivered }) => delivered));
+/** How far a group has come, as its other members tell. @param {number} host @param {import('tram').GroupStatus} group */
+function deliveredWithout(host, { replicas }) {
+  const others = replicas.filter((replica) => replica.host !== host);
+  return Math.max(...others.map(({ delivered }) => delivered));
 }

@@ -29,7 +29,7 @@ export const REPLICAS = 3;
  * @property {number} stopMs   how long a process is stopped
  * @property {number} downMs   how long a host that was killed stays down
  * @property {boolean} fresh   whether that host begins with empty memory
- * @property {number} againMs  after its restart it is killed again
+ * @property {number} againMs  after a restart, until it is killed again
  */
 
 /**
