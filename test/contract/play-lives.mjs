@@ -205,3 +205,44 @@ function prefixHash({ own }, records, bodyWords) {
   const count = records * (bodyWords + FRAME_WORDS);
   return hashWords(slotAt(own, PLACE.block), 0, count, NO_WORDS);
 }
+
+// --- an owner that empties its region ------------------------------------------------------------
+
+/**
+ * Looks at a word of the owner's region until it has been emptied, and then at what must have come before:
+ * the first word of the row, and the permission.
+ */
+export function watcher(memory, { owner, row, guard }) {
+  const into = new Int32Array(1);
+  const one = Int32Array.of(1);
+  const LOOK = 1;
+  const ROW = 2;
+  const WRITE = 3;
+  let found;
+  let isEmptied = false;
+  let outcome;
+
+  const look = () => memory.read(owner, PLACE.told, 1, into, 0, LOOK);
+  const completed = () => {
+    const { tag } = memory.completion;
+    if (tag === WRITE) outcome = memory.completion.outcome;
+    else if (tag === ROW) found = into[0];
+    else if (into[0] !== 0) look();
+    else isEmptied = true;
+  };
+  look();
+  return {
+    step() {
+      if (!memory.poll()) return 0;
+      completed();
+      if (outcome !== undefined) return DONE;
+      if (isEmptied) {
+        isEmptied = false;
+        memory.read(owner, row, 1, into, 0, ROW);
+        memory.write(owner, PLACE.answered, one, 0, 1, guard, WRITE);
+      }
+      return 1;
+    },
+    result: () => ({ row: found, outcome }),
+  };
+}

@@ -69,6 +69,7 @@ export function orderReader(memory, { words, rounds }) {
   return {
     step() {
       const told = own[PLACE.told];
+      memory.readFence();
       let least = own[PLACE.block];
       let most = least;
       for (let at = PLACE.block; at < PLACE.block + words; at++) {
@@ -78,6 +79,7 @@ export function orderReader(memory, { words, rounds }) {
         const stripe = own[at + words];
         if (stripe !== 0 && stripe !== ALL_BITS) complaints.add(`a word was torn: ${stripe}`);
       }
+      memory.readFence();
       const after = own[PLACE.told];
       if (least < told) complaints.add(`${least} stands where ${told} was posted`);
       if (most > after + 1) complaints.add(`${most} stands before ${after} was told`);
@@ -109,6 +111,7 @@ export function headReader(memory, { words, rounds }) {
   return {
     step() {
       const head = own[PLACE.block];
+      memory.readFence();
       for (let at = PLACE.block + 1; at < PLACE.block + words; at++) {
         const value = own[at];
         if (value < head)

@@ -199,6 +199,7 @@ export function scatterReader(memory, { writer, bodyWordsMax, records }) {
     step() {
       const words = wordsOf(slot, 0, number * 7, number, bodyWordsMax + FRAME_WORDS);
       if (words === 0) return 0;
+      memory.readFence();
       if (own[PLACE.told] < number) complaints.add(`${number} was taken before its last word`);
       for (let i = 0; i < words - FRAME_WORDS; i++) {
         if (word(slot, HEAD_WORDS + i) !== pattern(number, i)) complaints.add(`${number} is wrong`);

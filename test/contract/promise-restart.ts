@@ -3,10 +3,21 @@ import { describe, expect, test } from 'vitest';
 import { OPEN, RETIRED } from '../../src/memory/contract.js';
 import type { Backend } from './backends.js';
 import { PLACE } from './play-common.mjs';
-import { begin, OWNER, onShared, onStages, outcomes, WRITER } from './scenes.js';
-import { isShared } from './stage.js';
+import { begin, OWNER, onStages, outcomes, WRITER } from './scenes.js';
+
+/** Where the row is in a region (layout.ts). */
+const ROW = 0;
 
 export function promiseRestart(backend: Backend): void {
+  const appending = {
+    owner: OWNER,
+    guard: 1,
+    firstPass: 1,
+    bodyWords: backend.rounds({ shared: 500, simulated: 40 }),
+    blockWords: backend.rounds({ shared: 50_000, simulated: 400 }),
+  };
+  const { bodyWords } = appending;
+
   describe('restart', () => {
     test('afresh: empty, in a higher incarnation, and closed to those of before', async () => {
       await onStages(backend, async (stage) => {
@@ -19,8 +30,8 @@ export function promiseRestart(backend: Backend): void {
         const reborn = await stage.begin(OWNER);
         expect(reborn.incarnation).toBeGreaterThan(owner.incarnation);
         expect(await reborn.puppet.isEmpty()).toBe(true);
-        if (isShared(stage)) expect(await reborn.puppet.permitted()).toBe(RETIRED);
-        await writer.puppet.completions();
+        expect(await reborn.puppet.permitted()).toBe(RETIRED);
+        expect(outcomes(await writer.puppet.completions())).toEqual(['1 ok']);
         await writer.puppet.write(OWNER, 100, [1, 2, 3], 8, 2);
         expect(outcomes(await writer.puppet.completions())).toEqual(['2 refused']);
 
@@ -32,19 +43,11 @@ export function promiseRestart(backend: Backend): void {
       });
     });
 
-    test('afresh: a writer at work is refused from then on', async (context) => {
-      const missing = 'what was posted to a simulated process that crashed may never complete';
-      await onShared(backend, context, missing, async (stage) => {
+    test('afresh: a writer at work is refused from then on', async () => {
+      await onStages(backend, async (stage) => {
         const [owner, writer] = await begin(stage);
         await owner.puppet.permit(1);
-        const options = {
-          owner: OWNER,
-          guard: 1,
-          firstPass: 1,
-          bodyWords: 500,
-          blockWords: 50_000,
-        };
-        const writing = writer.play('appender', options);
+        const writing = writer.play('appender', appending);
         await stage.until(OWNER, PLACE.told, 2);
         await owner.kill();
         const reborn = await stage.begin(OWNER);
@@ -58,9 +61,24 @@ export function promiseRestart(backend: Backend): void {
       });
     });
 
-    test('the region of the dead is read and written as before; who resumes finds all of it', async (context) => {
-      const missing = 'a simulated process takes its memory with it';
-      await onShared(backend, context, missing, async (stage) => {
+    test('afresh: when the first word has changed, the row has, and nothing is permitted', async () => {
+      await onStages(backend, async (stage) => {
+        const [first, watcher] = await begin(stage);
+        let owner = first;
+        for (let guard = 1; guard <= 10; guard++) {
+          await owner.puppet.permit(guard);
+          await owner.puppet.setOwn(ROW, 99);
+          await owner.puppet.setOwn(PLACE.told, 99);
+          const watching = watcher.play('watcher', { owner: OWNER, row: ROW, guard });
+          await owner.kill();
+          owner = await stage.begin(OWNER);
+          expect(await watching.result()).toEqual({ row: 0, outcome: 'refused' });
+        }
+      });
+    });
+
+    test('the region of the dead is read and written as before; who resumes finds all of it', async () => {
+      await onStages(backend, async (stage) => {
         const [owner, writer] = await begin(stage);
         await owner.puppet.permit(8);
         await owner.puppet.setOwn(50, 11);
@@ -91,30 +109,21 @@ export function promiseRestart(backend: Backend): void {
       });
     });
 
-    test('an owner killed while it is written to is written to on, and resumes', async (context) => {
-      const missing = 'a simulated process takes its memory with it';
-      await onShared(backend, context, missing, async (stage) => {
+    test('an owner killed while it is written to is written to on, and resumes', async () => {
+      await onStages(backend, async (stage) => {
         const writer = await stage.begin(WRITER);
         let owner = await stage.begin(OWNER);
         await owner.puppet.permit(1);
-        const options = {
-          owner: OWNER,
-          guard: 1,
-          firstPass: 1,
-          bodyWords: 500,
-          blockWords: 50_000,
-        };
-        const writing = writer.play('appender', options);
+        const writing = writer.play('appender', appending);
         await stage.until(OWNER, PLACE.told, 1);
         for (let life = 2; life < 6; life++) {
           await owner.kill();
-          const [before] = stage.arena.words.subarray(stage.map.region(OWNER) + PLACE.told);
-          await stage.until(OWNER, PLACE.told, before! + 1);
+          await stage.until(OWNER, PLACE.told, stage.word(OWNER, PLACE.told) + 1);
           owner = await stage.begin(OWNER, true);
           expect(owner.incarnation).toBe(life);
           expect(await owner.puppet.permitted()).toBe(1);
         }
-        const seal = owner.play('sealer', { guard: 2, bodyWords: 500 });
+        const seal = owner.play('sealer', { guard: 2, bodyWords });
         const sealed = await seal.result<{ pass: number; records: number }>();
         const ok = await writing.result<{ pass: number; records: number }>();
         expect([sealed.pass, sealed.pass - 1]).toContain(ok.pass);

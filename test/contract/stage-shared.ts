@@ -185,8 +185,11 @@ abstract class RealStage implements SharedStage {
   }
 
   async until(process: ProcessId, at: number, value: number): Promise<void> {
-    const place = this.map.region(process) + at;
-    while (Atomics.load(this.arena.words, place) < value) await turn();
+    while (this.word(process, at) < value) await turn();
+  }
+
+  word(process: ProcessId, at: number): number {
+    return Atomics.load(this.arena.words, this.map.region(process) + at);
   }
 
   noteEnd(process: ProcessId): void {

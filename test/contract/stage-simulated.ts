@@ -18,7 +18,7 @@ interface SimulatedPlaying {
 export class SimulatedStage implements Stage {
   readonly random: Random;
   private readonly fabric: SimulatedFabric;
-  private readonly memories: (SimulatedMemory | undefined)[] = [];
+  private readonly memories: SimulatedMemory[] = [];
   private readonly lives: number[] = new Array(PROCESSES).fill(0);
   private readonly playing = new Map<ProcessId, SimulatedPlaying>();
   private readonly paused = new Set<ProcessId>();
@@ -32,26 +32,27 @@ export class SimulatedStage implements Stage {
       lateCompletionPercent: this.random.pick([0, 30]),
     };
     this.fabric = new SimulatedFabric(PROCESSES, weather, this.random);
-    for (let process = 0; process < PROCESSES; process++) this.start(process);
+    for (let process = 0; process < PROCESSES; process++) {
+      this.memories.push(this.fabric.start(process, SIMULATED_WORDS));
+    }
   }
 
-  private start(process: ProcessId): SimulatedMemory {
-    const memory = this.fabric.start(process, SIMULATED_WORDS);
+  private beginLife(process: ProcessId, resumes: boolean): SimulatedMemory {
+    if (++this.lives[process]! === 1) return this.memories[process]!;
+    const memory = resumes ? this.fabric.resume(process) : this.fabric.restart(process);
     this.memories[process] = memory;
     return memory;
   }
 
-  async begin(process: ProcessId): Promise<Actor> {
-    const incarnation = ++this.lives[process];
-    const memory = incarnation === 1 ? this.memories[process]! : this.start(process);
+  async begin(process: ProcessId, resumes = false): Promise<Actor> {
+    const memory = this.beginLife(process, resumes);
     return {
-      incarnation,
+      incarnation: this.lives[process]!,
       puppet: this.puppetOf(memory),
       play: (name, options) => this.play(memory, name, options),
       kill: async () => {
         this.playing.delete(process);
-        this.memories[process] = undefined;
-        this.fabric.crash(process);
+        this.fabric.kill(process);
       },
       pause: async () => {
         memory.stallAfter(this.random.below(3));
@@ -126,8 +127,11 @@ export class SimulatedStage implements Stage {
   }
 
   async until(process: ProcessId, at: number, value: number): Promise<void> {
-    const { own } = this.memories[process]!;
-    while (own[at]! < value) this.run(1);
+    while (this.word(process, at) < value) this.run(1);
+  }
+
+  word(process: ProcessId, at: number): number {
+    return this.memories[process]!.own[at]!;
   }
 
   async close(): Promise<void> {}

@@ -35,6 +35,8 @@ export interface Stage {
   aWhile(): Promise<void>;
   /** Let them go on until a word of a process's region is this, or more. */
   until(process: ProcessId, at: number, value: number): Promise<void>;
+  /** A word of a process's region, whether it is alive or not. */
+  word(process: ProcessId, at: number): number;
   close(): Promise<void>;
 }
 
