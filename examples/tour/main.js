@@ -17,6 +17,7 @@ const cluster = await Cluster.start({
   replicas: 3,
   tree: [-1, 0, 0, 1],
   memory: 'threads',
+  hosts: 3,
   service: new URL('./service.js', import.meta.url),
   logger: { info: () => undefined, warn: console.log, error: () => undefined },
 });

@@ -151,6 +151,7 @@ async function run(
   const cluster = await Cluster.start({
     groups: GROUPS,
     replicas: HOSTS,
+    hosts: HOSTS,
     tree: 'base',
     memory: 'threads',
     clients: CLIENTS,

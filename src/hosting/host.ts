@@ -135,6 +135,7 @@ export class Host {
     const trace = new TraceFile(directory, `replica-${group}-${member}`);
     this.traces.push(trace);
     if (past !== 'none') {
+      trace.add({ event: 'crash', replica });
       trace.add({ event: 'restart', replica });
       trace.add({ event: 'restore', replica, from: replica, count: 0 });
     }
