@@ -4,6 +4,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   Client,
@@ -305,6 +306,14 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
       await offering.close();
       expect(offering.offer(one, encode('late'))).toBe('closed');
       expect(await send('read')).not.toContain('refused');
+    });
+
+    test('another thread can be a client', async () => {
+      const script = new URL('./other-thread.mjs', import.meta.url);
+      const worker = new Worker(script, { workerData: cluster.address });
+      expect(await once(worker, 'message')).toEqual([[0, 2]]);
+      await once(worker, 'exit');
+      expect(cluster.status().clients.connected).toBe(1);
     });
 
     test('there are as many clients as slots', async () => {
