@@ -92,8 +92,8 @@ function refill() {
 /** @param {number} count */
 function release(count) {
   const released = waiting.splice(0, count);
-  // What could not be used is lost: a client that was held up does not make up for it.
-  tokens = Math.min(settings.window, count - released.length);
+  // What was not used until now is lost: a client that was held up does not make up for it.
+  tokens = count - released.length;
   for (const go of released) go();
 }
 

@@ -65,6 +65,7 @@ Exit codes: 0 all checks hold, 1 it could not be run, 2 wrong options, 3 a check
  * @property {number} latencyMsP50
  * @property {number} latencyMsP99
  * @property {number} leaderChanges
+ * @property {number} longestWaitMs  of a host for a core, within one look: the machine may have more to do than it can
  * @property {MemoryUse[]} memory
  * @property {string[]} complaints
  */
@@ -155,13 +156,12 @@ async function runPhase(phase, options, directory, signal) {
     }),
     (text) => complaints.push(text),
   );
-  /** @type {MemoryUse[]} */
-  let memory = [];
+  const watched = { memory: /** @type {MemoryUse[]} */ ([]), longestWaitMs: 0 };
   let leaderChanges = 0;
   let status = cluster.status();
   try {
     await Promise.all(Array.from({ length: options.clients }, () => clients.start()));
-    memory = await watch(phase, cluster, clients, seconds, signal, complaints);
+    await watch(watched, phase, cluster, clients, seconds, signal, complaints);
     await clients.finish(ANSWER_MS);
     status = cluster.status();
     leaderChanges = leaderChangesIn(status);
@@ -173,7 +173,11 @@ async function runPhase(phase, options, directory, signal) {
     await clients.destroy();
     await cluster.destroy();
   }
-  if (leaderChanges > 0) complaints.push(`${leaderChanges} leader changes that nobody asked for`);
+  if (leaderChanges > 0) {
+    complaints.push(
+      `${leaderChanges} leader changes that nobody asked for; a host waited up to ${watched.longestWaitMs} ms for a core`,
+    );
+  }
   const totals = clients.finished;
   const audits = totals.reduce((sum, total) => sum + total.audits, 0);
   const wrong = totals.reduce((sum, total) => sum + total.wrongAudits, 0);
@@ -189,7 +193,7 @@ async function runPhase(phase, options, directory, signal) {
     latencyMsP50: status.latencyNsP50 / 1e6,
     latencyMsP99: status.latencyNsP99 / 1e6,
     leaderChanges,
-    memory,
+    ...watched,
     complaints,
   };
 }
@@ -220,7 +224,8 @@ function start({ tree, hosts, clients }, trace, signal, complaints) {
 }
 
 /**
- * Let time pass, and look at the memory of all processes now and then.
+ * Let time pass, and look at all processes now and then.
+ * @param {{ memory: MemoryUse[], longestWaitMs: number }} watched
  * @param {string} phase
  * @param {Cluster} cluster
  * @param {Clients} clients
@@ -228,16 +233,23 @@ function start({ tree, hosts, clients }, trace, signal, complaints) {
  * @param {AbortSignal} signal
  * @param {readonly string[]} complaints
  */
-async function watch(phase, cluster, clients, seconds, signal, complaints) {
+async function watch(watched, phase, cluster, clients, seconds, signal, complaints) {
   /** @type {Map<string, MemoryUse>} */
   const uses = new Map();
   const startedMs = Date.now();
   const endMs = startedMs + seconds * 1000;
   // The first look is not at the very start: engines take some time to settle.
   let nextMs = startedMs + Math.min(SAMPLE_MS, (seconds * 1000) / 2);
+  const waits = new Map();
   while (Date.now() < endMs && complaints.length === 0) {
     signal.throwIfAborted();
     await pause(LOOK_MS);
+    for (const { pid } of cluster.status().hosts) {
+      const waitMs = waitedMs(pid);
+      const sinceMs = waitMs - (waits.get(pid) ?? waitMs);
+      watched.longestWaitMs = Math.max(watched.longestWaitMs, Math.round(sinceMs));
+      waits.set(pid, waitMs);
+    }
     if (Date.now() < nextMs) continue;
     nextMs += SAMPLE_MS;
     const status = cluster.status();
@@ -249,8 +261,13 @@ async function watch(phase, cluster, clients, seconds, signal, complaints) {
       `${phase}: ${elapsed} of ${seconds} s, ${status.answered} answered, ${Math.round(all)} MiB, ` +
         `${leaderChangesIn(status)} leader changes\n`,
     );
+    watched.memory = [...uses.values()];
   }
-  return [...uses.values()];
+}
+
+/** How long a process has waited for a core while it could have run, since its start. @param {number} pid */
+function waitedMs(pid) {
+  return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6;
 }
 
 /** @param {Map<string, MemoryUse>} uses @param {string} name @param {number} pid */
@@ -288,7 +305,7 @@ async function judgeTrace(trace, directory) {
 /** @param {PhaseResult} result */
 function formatPhase(result) {
   const { phase, seconds, answered, audits, messagesPerSecond, leaderChanges, memory } = result;
-  const { latencyMsP50, latencyMsP99, complaints } = result;
+  const { latencyMsP50, latencyMsP99, longestWaitMs, complaints } = result;
   const uses = [...memory, sumOf(memory)].map(
     ({ process: name, first, last, most }) =>
       `  ${name.padEnd(12)} ${[first, last, most].map((value) => value.toFixed(1).padStart(8)).join('')}`,
@@ -297,6 +314,7 @@ function formatPhase(result) {
     `${phase}: ${seconds} s, ${answered} messages answered (${messagesPerSecond}/s), ${audits} of them audits`,
     `  latency p50 ${latencyMsP50.toFixed(2)} ms, p99 ${latencyMsP99.toFixed(2)} ms`,
     `  leader changes after the first elections: ${leaderChanges}`,
+    `  longest wait of a host for a core: ${longestWaitMs} ms`,
     `  private memory, MiB:   first    last    most`,
     ...uses,
     complaints.length === 0 ? '  all checks hold' : '  WRONG:',
