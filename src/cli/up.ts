@@ -93,7 +93,7 @@ export function registerUp(program: Command): void {
     .option('--payload-bytes-max <n>', 'largest payload (default: 1024)', anyNumber)
     .option('--reply-bytes-max <n>', 'largest reply (default: 256)', anyNumber)
     .option('--calls-max <n>', 'unanswered messages of one client (default: 64)', anyNumber)
-    .option('--log-bytes <n>', "each replica's log (default: 262144)", anyNumber)
+    .option('--log-bytes <n>', "each replica's log (default: 131072)", anyNumber)
     .option('--inbox-bytes <n>', 'on the way from a client to a group (default: 32768)', anyNumber)
     .option('--feed-bytes <n>', 'on the way from a group to a child (default: 65536)', anyNumber)
     .option(
