@@ -326,8 +326,8 @@ export class Incidents {
     const { weather } = world.fabric;
     weather.tornPercent = Math.min(weather.tornPercent, 10);
     weather.lateCompletionPercent = 0;
-    this.armed.length = 0;
     for (const { act } of this.later.splice(0)) act();
+    this.armed.length = 0;
     for (const host of [...world.replicas, ...world.clients]) {
       if (host.state === 'down') continue;
       host.afterStep = undefined;
