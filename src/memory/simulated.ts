@@ -270,6 +270,12 @@ export class SimulatedFabric {
     }
   }
 
+  /** Everybody is told that a process has ended, or that it has not, be it true or not. */
+  tellEnded(process: ProcessId, hasEnded: boolean): void {
+    if (hasEnded) this.ended.add(process);
+    else this.ended.delete(process);
+  }
+
   knowsEnded(process: ProcessId): boolean {
     return this.ended.has(process);
   }

@@ -53,7 +53,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H4: {
     title: 'a new leader forwards only what it had not delivered before',
-    caughtBy: 23,
+    caughtBy: 2,
     open: (rules) => {
       rules.forwardFrom = (_replication, member) => ({
         index: member.nextToDeliver,
@@ -96,7 +96,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H8: {
     title: 'what a member proposes and what it has promised are one variable',
-    caughtBy: 3,
+    caughtBy: 1,
     open: (rules) => {
       rules.isPreempted = () => false;
       rules.answeredBallot = (member) => member.promised;
@@ -104,7 +104,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H9: {
     title: 'a request is cleared when it is read, and never made again',
-    caughtBy: 2,
+    caughtBy: 25,
     open: (rules) => {
       rules.asksAgain = () => false;
       rules.requestRead = (member, slot) => {
@@ -181,7 +181,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H20: {
     title: 'the longest log is adopted, whatever its ballot',
-    caughtBy: 99,
+    caughtBy: 225,
     options: {
       faults: ['slow-link', 'restart', 'pause', 'suspicion', 'bursts'],
       groups: 1,
@@ -211,7 +211,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H22: {
     title: 'a leader always writes the same ring',
-    caughtBy: 29,
+    caughtBy: 4,
     options: {
       faults: ['slow-link', 'suspicion', 'kill'],
       triggers: ['adopted own log'],
@@ -249,7 +249,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H24: {
     title: 'grants count as they come, even from a life that has ended',
-    caughtBy: 51,
+    caughtBy: 195,
     options: {
       faults: ['suspicion', 'restart', 'pause'],
       groups: 1,
@@ -279,7 +279,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H26: {
     title: 'a child reports what its leader has taken, not what is decided',
-    caughtBy: 80,
+    caughtBy: 125,
     open: (rules) => {
       rules.countFromParent = (member) =>
         Math.max(member.delivered.nextFromParent, member.proposed.nextFromParent);
@@ -287,7 +287,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H27: {
     title: 'a member gets only the entries that it lacks',
-    caughtBy: 1,
+    caughtBy: 3,
     open: (rules) => {
       rules.installFrom = (replication, log) =>
         log.endIndex > replication.baseIndex && log.endIndex <= replication.endIndex
@@ -297,7 +297,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H28: {
     title: 'a leader notices a higher promise only when it writes',
-    caughtBy: 118,
+    caughtBy: 76,
     open: (rules) => {
       rules.outbids = (refused) => refused;
     },

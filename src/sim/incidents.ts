@@ -232,6 +232,7 @@ export class Incidents {
     const able = [...new Set(hosts)].filter((host) => host.state === 'up');
     if (able.length === 0) return;
     this.count(incident.kind);
+    if (this.world.random.percent(30)) this.slander(incident, able[0]!);
     for (const host of able) {
       this.afterUs(0, () => {
         if (host.state === 'up') this.world.stand(host);
@@ -272,6 +273,16 @@ export class Incidents {
       this.armed.push({ ...granted, kind: 'pause', hitsLeader: true, graceUs, durationUs: 9000 });
     }
     return candidate;
+  }
+
+  /** Even the platform is wrong, for a while, about some member that lives. */
+  private slander({ durationUs }: PlannedIncident, host: ReplicaHost): void {
+    const { fabric, random } = this.world;
+    const { process } = random.pick(this.world.members(host.group));
+    fabric.tellEnded(process, true);
+    this.afterUs(durationUs, () => {
+      if (this.world.replicas[process]!.state !== 'down') fabric.tellEnded(process, false);
+    });
   }
 
   private slowLink(incident: PlannedIncident, host: ReplicaHost): void {
