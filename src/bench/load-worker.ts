@@ -40,7 +40,10 @@ function run(job: LoadJob): LoadReport {
   const commons = Commons.attach(arena);
   const { map } = commons;
   const usual = pacingOf(commons.config);
-  const pacing = job.clients === 1 ? usual : { ...usual, heartbeatUs: MANY_CLIENTS_US };
+  const pacing =
+    job.clients === 1
+      ? usual
+      : { ...usual, heartbeatUs: MANY_CLIENTS_US, quietHeartbeatUs: MANY_CLIENTS_US };
   const loads = Array.from({ length: job.clients }, (_, i) => new Load(commons, job, i));
   const duty = new Duty(arena, wordsOf(map, loads[0]!.process), [together(loads)], pacing, nowUs);
   duty.run(job.warmUpSeconds * 1e6);

@@ -1,14 +1,20 @@
-/** How busily a host waits. The figures were measured on two cores (docs/operating.md). */
+/** How busily a host waits. */
 import type { ClusterConfig } from '../config.js';
 import type { Pacing } from '../runtime/duty.js';
 
 const LATER_US = 300;
+/** About what it costs to wake a sleeper. */
 const SPIN_US = 60;
+const QUIET_FACTOR = 8;
 
 export function pacingOf({ timing }: ClusterConfig): Pacing {
+  const { heartbeatUs, suspectAfterUs } = timing;
+  // Never so slowly that a host which is busy takes us for dead.
+  const quietUs = Math.min(heartbeatUs * QUIET_FACTOR, suspectAfterUs / 2);
   return {
-    heartbeatUs: timing.heartbeatUs,
-    laterUs: Math.min(LATER_US, timing.heartbeatUs),
+    heartbeatUs,
+    quietHeartbeatUs: Math.max(heartbeatUs, quietUs),
+    laterUs: Math.min(LATER_US, heartbeatUs),
     spinUs: SPIN_US,
     relax: () => undefined,
   };

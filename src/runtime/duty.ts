@@ -26,8 +26,10 @@ export interface DutyWords {
 }
 
 export interface Pacing {
-  /** Every agent runs at least this often. */
+  /** Every agent runs at least this often … */
   readonly heartbeatUs: number;
+  /** … and so often when there has been nothing to do for a while. */
+  readonly quietHeartbeatUs: number;
   /** What can wait is done this often while there is some. */
   readonly laterUs: number;
   /** How long to look for more work before parking. */
@@ -39,7 +41,6 @@ export interface Pacing {
 /** The clock costs more than a look at the flags. */
 const TURNS_PER_CLOCK = 16;
 const QUIET_AFTER_US = 200_000;
-const QUIET_FACTOR = 8;
 
 export class Duty {
   private readonly words: Int32Array;
@@ -120,8 +121,8 @@ export class Duty {
 
   private heartbeatUs(nowUs: number): number {
     const activeUs = Math.max(this.workedUs, this.hadLaterUs);
-    const { heartbeatUs } = this.pacing;
-    return nowUs - activeUs > QUIET_AFTER_US ? heartbeatUs * QUIET_FACTOR : heartbeatUs;
+    const { heartbeatUs, quietHeartbeatUs } = this.pacing;
+    return nowUs - activeUs > QUIET_AFTER_US ? quietHeartbeatUs : heartbeatUs;
   }
 
   private park(nowUs: number, untilUs: number): void {

@@ -66,6 +66,7 @@ export function sleeper(memory, { wakers, rounds, sleepUs = NEVER_US }, { arena,
   };
   const pacing = {
     heartbeatUs: sleepUs,
+    quietHeartbeatUs: sleepUs,
     laterUs: sleepUs,
     spinUs: SPIN_US,
     relax: () => undefined,
