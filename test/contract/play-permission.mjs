@@ -13,6 +13,8 @@ const FIRST_GUARD = 1;
 const NO_MORE = -1;
 /** How often to look for the counterpart before going on without it. */
 const LOOKS_MAX = 500;
+/** And how often to look on before doing something, so that it is done at any moment. */
+const LINGER_MAX = 32;
 
 // --- the race for a permission -------------------------------------------------------------------
 
@@ -62,7 +64,7 @@ export function revoker(memory, { writer, words, rounds, looksMax = LOOKS_MAX, s
   const begin = () => {
     before = own[PLACE.block];
     looks = 0;
-    linger = random.below(32);
+    linger = random.below(LINGER_MAX);
     teller.tell(FIRST_GUARD + round);
   };
   const seal = () => {
@@ -146,19 +148,24 @@ function withVerdicts(memory, judge) {
  * @param act  does it in this round; returns what it saw (0: nothing), or undefined if that is not known yet
  */
 function inRounds(memory, { peer, rounds, looksMax = LOOKS_MAX }, act) {
+  const random = new Random(memory.self + 1);
   const teller = new Teller(memory, peer, PLACE.told);
   const seen = new Uint8Array(rounds);
   let round = 0;
   let looks = 0;
+  let linger = 0;
   teller.tell(1);
   return {
     step() {
       const isTogether = memory.own[PLACE.told] > round;
       if (!isTogether && ++looks < looksMax) return 1;
+      // Who comes first learns of it later than the other; neither is always ahead.
+      if (linger-- > 0) return 1;
       const sight = act(round);
       if (sight === undefined) return 0;
       seen[round++] = sight;
       looks = 0;
+      linger = random.below(LINGER_MAX);
       if (round === rounds) return DONE;
       teller.tell(round + 1);
       return 1;
