@@ -35,7 +35,7 @@ export interface FailoverResult {
 
 const BETWEEN_MS = 1000;
 const CHANGE_LIMIT_MS = 10_000;
-const LOOK_MS = 0.2;
+const LOOK_MS = 1;
 
 export async function benchFailover(
   options: FailoverOptions,
@@ -61,7 +61,7 @@ async function measure(
     callsMax: 4,
     payloadBytesMax: Math.max(payloadBytes, 16),
     replyBytesMax: 16,
-    logBytes: 1 << 16,
+    logBytes: 1 << 15,
     inboxBytes: 1 << 10,
   });
   const load = startLoad({

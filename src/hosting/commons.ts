@@ -60,6 +60,12 @@ export class Commons {
     return new SharedMemory(process, this.arena, this.map);
   }
 
+  /** The words of a process, to look at. */
+  region(process: ProcessId): Int32Array {
+    const start = this.map.region(process);
+    return this.arena.words.subarray(start, start + this.map.regionWords(process));
+  }
+
   edges(memory: SharedMemory, observer: Observer): Edges {
     const { layout, overlay } = this;
     const { timing } = this.config;

@@ -19,6 +19,7 @@ import type { Identity } from '../protocol/member.js';
 import { nowUs } from '../runtime/clock.js';
 import { type Agent, Duty, type Pacing } from '../runtime/duty.js';
 import type { Commons } from './commons.js';
+import { rehearse } from './rehearsal.js';
 import { ReplicaAgent } from './replica-agent.js';
 import { loadService, messageId, NO_SERVICE } from './service.js';
 import { STATISTIC } from './statistics.js';
@@ -64,6 +65,7 @@ export interface HostSettings {
 
 /** How long the host keeps the thread to itself before timers and messages get their turn. */
 const SLICE_US = 50_000;
+const REHEARSAL_MS = 100;
 
 export class Host {
   private readonly words: Int32Array;
@@ -89,6 +91,7 @@ export class Host {
 
   private async begin(): Promise<void> {
     const { words, line, settings, commons } = this;
+    rehearse(REHEARSAL_MS, () => performance.now());
     Atomics.store(words, line + HOST.pid, process.pid);
     Atomics.store(words, line + HOST.state, nextHostLife(Atomics.load(words, line + HOST.state)));
     const agents: Agent[] = [];

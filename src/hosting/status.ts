@@ -178,7 +178,7 @@ function hostState({ arena, map }: Commons, host: number): 'up' | 'starting' | '
 /** A replica's published row, unless it never comes to rest. */
 function readRow(commons: Commons, process: number): Peer | undefined {
   const { layout } = commons;
-  const { own } = commons.memory(process);
+  const own = commons.region(process);
   const row = new Peer(process, layout.sizes.origin, 0, 0);
   for (let attempt = 0; attempt < ROW_ATTEMPTS; attempt++) {
     row.buffer.words.set(own.subarray(layout.row, layout.row + ROW_RECORD_WORDS));

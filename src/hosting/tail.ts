@@ -46,7 +46,7 @@ export class Tail {
     const { layout } = commons;
     const { replicas, origin } = layout.sizes;
     for (let member = 0; member < replicas; member++) {
-      const own = commons.memory(layout.replicaProcess(group, member)).own;
+      const own = commons.region(layout.replicaProcess(group, member));
       this.rings.push(...ringsOf(own, layout));
     }
     this.entry = slotAt(new Int32Array(layout.entryWordsMax), 0);
