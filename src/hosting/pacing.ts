@@ -5,7 +5,7 @@ import type { Pacing } from '../runtime/duty.js';
 const LATER_US = 300;
 /** About what it costs to wake a sleeper. */
 const SPIN_US = 60;
-const QUIET_FACTOR = 8;
+const QUIET_FACTOR = 20;
 
 export function pacingOf({ timing }: ClusterConfig): Pacing {
   const { heartbeatUs, suspectAfterUs } = timing;
