@@ -53,6 +53,8 @@ const MESSAGES_PER_SECOND = 1500;
 const WINDOW = 16;
 const CALLS_MAX = 32;
 const PAYLOAD_BYTES_MAX = 512;
+/** Less than by default, so that pauses of the machine itself change leaders, too. */
+const SUSPECT_AFTER_MS = 100;
 const AFTERMATH_MS = 500;
 const ANSWER_MS = 60_000;
 const LEVEL_MS = 60_000;
@@ -186,6 +188,7 @@ class Round {
       hosts,
       ...rings,
       payloadBytesMax: PAYLOAD_BYTES_MAX,
+      suspectAfterMs: SUSPECT_AFTER_MS,
       memory: 'processes',
       name: `chaos-${process.pid}-${tree}-${hosts}`,
       service: new URL('./bank.mjs', import.meta.url),
