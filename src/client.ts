@@ -21,6 +21,7 @@ import {
   Client as ProtocolClient,
   type ReplyOutcome,
 } from './protocol/client.js';
+import { NO_OBSERVER } from './protocol/edges.js';
 import { nowUs } from './runtime/clock.js';
 import type { Histogram } from './runtime/histogram.js';
 
@@ -63,14 +64,6 @@ const PATIENT_MS = 1;
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 
 const multicasts = channel('tram:multicast');
-const NO_OBSERVER = {
-  transition: () => undefined,
-  led: () => undefined,
-  relayed: () => undefined,
-  restored: () => undefined,
-  failed: () => undefined,
-};
-
 /** One `multicast`, from the call to its promise's end. */
 interface Request {
   readonly low: number;

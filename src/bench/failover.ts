@@ -9,6 +9,7 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Cluster } from '../cluster.js';
+import { setOf } from './destinations.js';
 import type { FailoverJob, Span, SpanReport } from './failover-load.js';
 
 export interface FailoverOptions {
@@ -68,7 +69,7 @@ async function measure(
     address: cluster.address as string,
     clients,
     outstanding: 1,
-    destinations: groups,
+    sets: [setOf(Array.from({ length: groups }, (_, group) => group))],
     payloadBytes,
   });
   try {

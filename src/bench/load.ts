@@ -7,26 +7,19 @@ import { type ClientSlot, takeSlot } from '../hosting/slot.js';
 import { latencyOf } from '../hosting/statistics.js';
 import { ARENA } from '../memory/arena.js';
 import { type Call, type CallListener, Client } from '../protocol/client.js';
-import { highMask, lowMask } from '../protocol/overlay.js';
+import { NO_OBSERVER } from '../protocol/edges.js';
 import type { Agent } from '../runtime/duty.js';
 import type { Histogram } from '../runtime/histogram.js';
+import type { DestinationSet } from './destinations.js';
 
 export interface LoadOptions {
   readonly clients: number;
   /** Messages that each client keeps under way. */
   readonly outstanding: number;
-  /** Groups that each message goes to; which ones changes from message to message. */
-  readonly destinations: number;
+  /** Where messages go, in turn. */
+  readonly sets: readonly DestinationSet[];
   readonly payloadBytes: number;
 }
-
-const NO_OBSERVER = {
-  transition: () => undefined,
-  led: () => undefined,
-  relayed: () => undefined,
-  restored: () => undefined,
-  failed: () => undefined,
-};
 
 export class Load implements Agent, CallListener {
   /** Messages that all destinations have replied to. */
@@ -36,7 +29,6 @@ export class Load implements Agent, CallListener {
   private readonly client: Client;
   private readonly sentMs: Float64Array;
   private readonly payload: Uint8Array;
-  private readonly sets: { low: number; high: number }[];
   private readonly slot: ClientSlot;
   private turn: number;
   private nowMs = 0;
@@ -49,7 +41,7 @@ export class Load implements Agent, CallListener {
     /** Is told how long each message took. */
     private readonly onAnswered?: (sentMs: number, answeredMs: number) => void,
   ) {
-    const { arena, map, layout, config } = commons;
+    const { arena, map, layout } = commons;
     this.slot = takeSlot(commons);
     const session = Atomics.add(arena.words, ARENA.sessions, 1) + 1;
     const edges = commons.edges(commons.memory(this.slot.process), NO_OBSERVER);
@@ -58,8 +50,7 @@ export class Load implements Agent, CallListener {
     this.latency.reset();
     this.sentMs = new Float64Array(layout.sizes.callsMax);
     this.payload = Uint8Array.from({ length: options.payloadBytes }, (_, i) => i & 0xff);
-    this.sets = destinationSets(config.sizes.groups, options.destinations);
-    this.turn = ordinal % this.sets.length;
+    this.turn = ordinal % options.sets.length;
   }
 
   get process(): number {
@@ -88,9 +79,10 @@ export class Load implements Agent, CallListener {
   }
 
   private offerAll(): number {
-    const { client, sets } = this;
+    const { client } = this;
+    const { sets, outstanding } = this.options;
     let offered = 0;
-    while (client.outstanding < this.options.outstanding) {
+    while (client.outstanding < outstanding) {
       const { low, high } = sets[this.turn]!;
       if (client.offer(low, high, this.payload) !== 'accepted') break;
       this.turn = this.turn + 1 < sets.length ? this.turn + 1 : 0;
@@ -108,17 +100,4 @@ export class Load implements Agent, CallListener {
     this.latency.record((this.nowMs - sentMs) * 1e6);
     this.onAnswered?.(sentMs, this.nowMs);
   }
-}
-
-/** For each group, the set of it and the next ones, so many in all. */
-function destinationSets(groups: number, count: number): { low: number; high: number }[] {
-  return Array.from({ length: groups }, (_, first) => {
-    let low = 0;
-    let high = 0;
-    for (let i = 0; i < count; i++) {
-      low |= lowMask((first + i) % groups);
-      high |= highMask((first + i) % groups);
-    }
-    return { low, high };
-  });
 }

@@ -11,6 +11,8 @@ import { Worker } from 'node:worker_threads';
 import { Cluster } from '../cluster.js';
 import { MESSAGE } from '../memory/layout.js';
 import { FRAME_WORDS } from '../memory/window.js';
+import { Overlay, parseTree } from '../protocol/overlay.js';
+import { destinationSets } from './destinations.js';
 import type { LoadJob, LoadReport } from './load-worker.js';
 import { measurePingPong } from './ping-pong.js';
 import { measureRawRing } from './raw-ring.js';
@@ -110,7 +112,13 @@ async function measureCluster(options: OrderOptions, progress: (step: string) =>
     feedBytes: FEED_BYTES,
   });
   try {
-    const job: LoadJob = { ...options, address: cluster.address, warmUpSeconds: WARM_UP_SECONDS };
+    const overlay = new Overlay(parseTree(tree, groups));
+    const sets = destinationSets(overlay, 'rotating', options.destinations);
+    const job: LoadJob = {
+      ...{ sets, clients, outstanding, payloadBytes, seconds: options.seconds },
+      address: cluster.address,
+      warmUpSeconds: WARM_UP_SECONDS,
+    };
     progress('one message at a time');
     const alone = await runLoad(memory, { ...job, clients: 1, outstanding: 1 });
     progress(`${clients} clients with ${outstanding} messages under way each`);

@@ -8,7 +8,7 @@ import { ARENA, PROCESS } from '../memory/arena.js';
 import { beginLife } from '../memory/shared.js';
 import { threadsArena } from '../memory/threads.js';
 import { Client } from '../protocol/client.js';
-import type { Observer } from '../protocol/edges.js';
+import { NO_OBSERVER } from '../protocol/edges.js';
 import { Commons } from './commons.js';
 import { ReplicaAgent } from './replica-agent.js';
 import { NO_SERVICE } from './service.js';
@@ -18,14 +18,6 @@ const MESSAGES_UNDER_WAY = 16;
 /** A leader changes after so many turns. */
 const TURNS_PER_CHANGE = 8;
 const TURN_US = 500;
-
-const NO_OBSERVER: Observer = {
-  transition: () => undefined,
-  led: () => undefined,
-  relayed: () => undefined,
-  restored: () => undefined,
-  failed: () => undefined,
-};
 
 /** @param clock  milliseconds */
 export function rehearse(durationMs: number, clock: () => number): void {

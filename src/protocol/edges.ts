@@ -81,6 +81,14 @@ export interface Observer {
   failed(error: unknown): void;
 }
 
+export const NO_OBSERVER: Observer = {
+  transition: () => undefined,
+  led: () => undefined,
+  relayed: () => undefined,
+  restored: () => undefined,
+  failed: () => undefined,
+};
+
 /** All in microseconds of the injected clock. */
 export interface Timing {
   /** How often a replica shows that it is alive, and looks whether others are. */
