@@ -4,6 +4,7 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { Commons } from '../hosting/commons.js';
+import { inlineGenerously } from '../hosting/compiler.js';
 import { openArena } from '../hosting/open-arena.js';
 import { pacingOf } from '../hosting/pacing.js';
 import { totalLatency } from '../hosting/status.js';
@@ -36,6 +37,7 @@ const SLICE_US = 10_000;
 const MANY_CLIENTS_US = 100;
 
 function run(job: LoadJob): LoadReport {
+  inlineGenerously();
   const arena = openArena(job.address);
   const commons = Commons.attach(arena);
   const { map } = commons;
