@@ -14,7 +14,7 @@ export const Kind = {
   proposal: 2,
   /** From a destination to the client: delivered. */
   reply: 3,
-  /** Of the transport: who is calling, and that the other side knows it now. */
+  /** Of the transport: who is calling (address in `client`, how many in `number`), and that it is known now. */
   hello: 4,
   welcome: 5,
 } as const;
