@@ -39,7 +39,7 @@ export class ForkedProcess {
       if (this.child.pid === undefined) resolve();
     });
     this.death = new Promise((_, reject) => {
-      this.child.on('error', (cause) => this.fail(reject, `failed: ${cause.message}`, cause));
+      this.child.on('error', ({ message }) => this.fail(reject, `failed: ${message}`));
       this.child.once('exit', (code, signal) =>
         this.fail(reject, `ended with ${signal ?? `exit code ${code}`}`),
       );
@@ -78,8 +78,8 @@ export class ForkedProcess {
     await this.exited;
   }
 
-  private fail(reject: (error: Error) => void, what: string, cause?: Error): void {
-    if (!this.isEnding) reject(new Error(`${this.name} ${what}`, { cause }));
+  private fail(reject: (error: Error) => void, what: string): void {
+    if (!this.isEnding) reject(new Error(`${this.name} ${what}`));
   }
 }
 

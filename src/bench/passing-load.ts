@@ -3,7 +3,7 @@
  * and goes through the destination sets, as `load.ts` does for TRAM. Run by `passing-client.ts`.
  */
 import type { CallListener, Client } from '../baselines/passing/client.js';
-import type { Message } from '../baselines/passing/message.js';
+import { type Message, wordsFor } from '../baselines/passing/message.js';
 import type { Network, Participant, Sizes } from '../baselines/passing/network.js';
 import type { Protocol } from '../baselines/passing/protocol.js';
 import { Histogram } from '../runtime/histogram.js';
@@ -85,8 +85,8 @@ export class PassingLoad implements CallListener, Participant {
 
   private begin(load: Load): void {
     this.load = load;
-    const bytes = new Uint8Array(4 * Math.ceil(load.payloadBytes / 4));
-    this.payload = new Int32Array(bytes.fill(0).map((_, i) => i & 0xff).buffer);
+    const bytes = Uint8Array.from({ length: 4 * wordsFor(load.payloadBytes) }, (_, i) => i & 0xff);
+    this.payload = new Int32Array(bytes.buffer);
     for (let client = 0; client < load.clients; client++) {
       this.turns[client] = client % load.sets.length;
     }

@@ -44,6 +44,7 @@ export class PassingCluster implements RunningSystem {
 
   private constructor(
     private readonly name: string,
+    private readonly setup: Setup,
     private readonly job: PassingJob,
     private readonly groups: readonly ForkedProcess[],
     private readonly clients: ForkedProcess,
@@ -61,14 +62,13 @@ export class PassingCluster implements RunningSystem {
       groups: setup.groups,
       clients: setup.clientsMax,
       slots: setup.outstandingMax,
-      payloadBytesMax: setup.payloadBytesMax,
     };
     const groups = Array.from(
       { length: setup.groups },
       (_, group) => new ForkedProcess(`group ${group} of ${name}`, GROUP),
     );
     const clients = new ForkedProcess(`the clients of ${name}`, CLIENT);
-    const cluster = new PassingCluster(name, { ...options, sizes }, groups, clients);
+    const cluster = new PassingCluster(name, setup, { ...options, sizes }, groups, clients);
     try {
       await cluster.connect();
     } catch (error) {
@@ -135,10 +135,10 @@ export class PassingCluster implements RunningSystem {
   }
 
   private check(load: Load): void {
-    const { clients, slots, payloadBytesMax } = this.job.sizes;
+    const { clientsMax, outstandingMax, payloadBytesMax } = this.setup;
     const limits: [string, number, number][] = [
-      ['clients', load.clients, clients],
-      ['outstanding', load.outstanding, slots],
+      ['clients', load.clients, clientsMax],
+      ['outstanding', load.outstanding, outstandingMax],
       ['payloadBytes', load.payloadBytes, payloadBytesMax],
     ];
     for (const [what, value, most] of limits) {

@@ -38,7 +38,6 @@ export function simulatePassing(
     groups,
     clients: random.between(1, 5),
     slots: random.between(1, 6),
-    payloadBytesMax: PAYLOAD_BYTES_MAX,
   };
   const overlay = new Overlay(drawTree(random, groups));
   return new PassingWorld(sizes, protocolOf(sizes, overlay), overlay, usesTree, random).run();
@@ -97,9 +96,9 @@ class PassingWorld {
     if (this.left === 0) return;
     this.left--;
     const { low, high, destinations } = this.drawDestinations();
-    const payloadBytes = this.random.between(0, this.sizes.payloadBytesMax);
+    const payloadBytes = this.random.between(0, PAYLOAD_BYTES_MAX);
     const sender = this.clients[client]!;
-    const payload = new Int32Array(16).fill(sender.lastNumber + 1);
+    const payload = new Int32Array(PAYLOAD_BYTES_MAX / 4).fill(sender.lastNumber + 1);
     if (!sender.multicast(low, high, payload, payloadBytes)) throw new Error('there is no slot');
     const id = idOf(client, sender.lastNumber);
     this.sent.set(id, { low, high, payloadBytes });

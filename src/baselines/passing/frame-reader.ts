@@ -4,7 +4,7 @@
  *
  * Invariant: between calls, `words` begins with the `used` bytes of a frame that is not complete.
  */
-import { decode } from './frames.js';
+import { decode, FRAME_WORDS_MIN } from './frames.js';
 import { Message } from './message.js';
 
 const FIRST_BYTES = 1 << 17;
@@ -29,9 +29,12 @@ export class FrameReader {
     const { words, message } = this;
     const end = this.used >>> 2;
     let at = 0;
-    while (at < end && at + words[at]! <= end) {
+    while (at < end) {
+      const length = words[at]!;
+      if (length < FRAME_WORDS_MIN) throw new Error(`a frame of ${length} words is none`);
+      if (at + length > end) break;
       decode(message, words, at);
-      at += words[at]!;
+      at += length;
       this.receive(message);
     }
     const taken = at * 4;

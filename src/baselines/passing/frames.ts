@@ -11,7 +11,7 @@
  */
 import { Kind, type Message, wordsFor } from './message.js';
 
-const NUMBER_END = 5;
+export const FRAME_WORDS_MIN = 5;
 const TIMESTAMP_END = 7;
 const PAYLOAD = 8;
 
@@ -25,7 +25,7 @@ export function frameWords(message: Message): number {
     case Kind.proposal:
       return TIMESTAMP_END;
     default:
-      return NUMBER_END;
+      return FRAME_WORDS_MIN;
   }
 }
 

@@ -33,5 +33,4 @@ export interface Sizes {
   readonly clients: number;
   /** Messages that one client may have under way. */
   readonly slots: number;
-  readonly payloadBytesMax: number;
 }
