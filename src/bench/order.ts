@@ -4,7 +4,6 @@
  * the memory itself can do: a bare ring with records of the same size, and a bare ping-pong.
  */
 import { fork } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
@@ -12,6 +11,7 @@ import { Cluster } from '../cluster.js';
 import { MESSAGE } from '../memory/layout.js';
 import { FRAME_WORDS } from '../memory/window.js';
 import { Overlay, parseTree } from '../protocol/overlay.js';
+import { cpuSecondsOf } from './cpu.js';
 import { destinationSets } from './destinations.js';
 import type { LoadJob, LoadReport } from './load-worker.js';
 import { measurePingPong } from './ping-pong.js';
@@ -53,7 +53,6 @@ export interface OrderResult {
 
 const RAW_SECONDS = 0.5;
 const WARM_UP_SECONDS = 1.5;
-const TICKS_PER_SECOND = 100;
 
 export async function benchOrder(
   options: OrderOptions,
@@ -143,12 +142,6 @@ function cpuSeconds(cluster: Cluster, memory: 'threads' | 'processes'): number {
   const own = (user + system) / 1e6;
   if (memory === 'threads') return own;
   return cluster.status().hosts.reduce((sum, { pid }) => sum + cpuSecondsOf(pid), own);
-}
-
-/** User and system time of a process, from /proc. */
-function cpuSecondsOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
 /** In a thread, or in a process, of its own. */
