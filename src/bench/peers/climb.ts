@@ -26,10 +26,10 @@ const WARM_UP_SECONDS_MAX = 0.5;
 const STEP = 8;
 /** A step up that brings less than this is none. */
 const GROWTH = 1.05;
-/** So few under way say nothing about the most that a system can do. */
-const OUTSTANDING_LEAST = 64;
+/** One step that brings nothing may be the machine's fault. */
+const FLAT_STEPS_MAX = 2;
 
-/** Eight times as many under way as before, until that brings nothing more. */
+/** Eight times as many under way as before, until that brings nothing more, twice in a row. */
 export async function climb(
   system: Pick<RunningSystem, 'measure'>,
   options: ClimbOptions,
@@ -38,13 +38,15 @@ export async function climb(
   const alone = await measureAt(1);
   let best = { outstanding: 1, loaded: alone };
   const tried: Try[] = [{ outstanding: 1, messagesPerSecond: rateOf(alone) }];
+  let flatSteps = 0;
   for (let outstanding = STEP; outstanding <= options.outstandingMax; outstanding *= STEP) {
     const loaded = await measureAt(outstanding);
     const rate = rateOf(loaded);
     const bestRate = rateOf(best.loaded);
     tried.push({ outstanding, messagesPerSecond: rate });
     if (rate > bestRate) best = { outstanding, loaded };
-    if (rate < GROWTH * bestRate && outstanding >= OUTSTANDING_LEAST) break;
+    flatSteps = rate < GROWTH * bestRate ? flatSteps + 1 : 0;
+    if (flatSteps === FLAT_STEPS_MAX) break;
   }
   return { messagesPerSecond: rateOf(best.loaded), ...best, alone, tried };
 

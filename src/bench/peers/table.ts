@@ -79,8 +79,8 @@ function conditions({ machine, options }: PeersResult, measured: readonly Measur
     ],
     [
       'measured',
-      `${options.seconds} s each; throughput: the best of 1, 8, 64, 512 … messages under way, until more brings less ` +
-        'than 5 %; latency: one message at a time',
+      `${options.seconds} s each; throughput: the best of 1, 8, 64, 512 … messages under way, until more twice brings ` +
+        'less than 5 %; latency: one message at a time',
     ],
     ...measured.map(({ name, conditions }): [string, string] => [name, conditions]),
   ]);
