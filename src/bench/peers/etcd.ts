@@ -34,6 +34,8 @@ export const etcd: Peer = {
       'One Raft group orders everything and a transaction is atomic, so all keys share one order: as strong as TRAM, ' +
       'without shards. Every message passes one leader and every server; there is no order across several clusters.',
   },
+  // It refuses calls while 5,000 wait to be applied.
+  outstandingMax: 8 ** 4,
   conditions:
     'three servers, one Raft group; a shard is a key: put, or a transaction of 8 puts, over one gRPC connection to ' +
     'the leader',
@@ -257,7 +259,8 @@ class GrpcConnection {
     const answer = this.answers.get(stream);
     this.slots.delete(stream);
     this.answers.delete(stream);
-    if (slot === undefined || answer === undefined) this.fail('a call was refused');
+    if (slot === undefined || answer === undefined)
+      this.fail('a call was refused: too many, or no leader');
     else this.listener.answered(slot, answer);
   }
 

@@ -32,6 +32,7 @@ export const nats: Peer = {
       'streams, so two messages may be stored in opposite order in two of them, and after a failure in some streams ' +
       'and not in others.',
   },
+  outstandingMax: 8 ** 5,
   conditions:
     `three servers; a shard is a stream with 3 copies in memory, at most ${STREAM_MESSAGES} messages; each is ` +
     'published on a connection to the server that leads its stream',

@@ -25,6 +25,8 @@ export interface Peer {
   readonly program: string;
   readonly package: string;
   readonly guarantee: Guarantee;
+  /** The most messages under way that are tried. */
+  readonly outstandingMax: number;
   /** How it was set up, and what its client does. */
   readonly conditions: string;
   /** Starts the servers; resolves to the ports that a client needs when they are ready. */

@@ -61,9 +61,6 @@ export type Advantages = Readonly<Record<string, Readonly<Record<'one' | 'eight'
 
 const SHARDS = 8;
 const COPIES = 3;
-/** The most messages under way that are tried. TRAM's rings hold fewer, and are full long before. */
-const OUTSTANDING_MAX = 8 ** 5;
-const TRAM_OUTSTANDING_MAX = 8 ** 4;
 
 /** Throws the signal's reason if interrupted; by then everything that was started has ended. */
 export async function benchPeers(
@@ -107,8 +104,9 @@ class Run {
   ) {}
 
   tram(): Promise<SystemResult> {
-    const setup = this.setup(TRAM_OUTSTANDING_MAX);
-    return this.measure(TRAM, setup, () => startTram(setup, this.signal));
+    const { outstandingMax, ...about } = TRAM;
+    const setup = this.setup(outstandingMax);
+    return this.measure(about, setup, () => startTram(setup, this.signal));
   }
 
   async peer(peer: Peer): Promise<SystemResult> {
@@ -120,7 +118,7 @@ class Run {
       return { id, name, version: '', guarantee, conditions, status: 'missing', install };
     }
     const about = { id, name, version: versionOf(program), guarantee, conditions };
-    const setup = this.setup(OUTSTANDING_MAX);
+    const setup = this.setup(peer.outstandingMax);
     return this.measure(about, setup, () => startPeer(peer, program, setup, this.signal));
   }
 

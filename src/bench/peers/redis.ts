@@ -26,6 +26,7 @@ export const redis: Peer = {
       'shards. Replication is asynchronous: WAIT tells that a replica has the bytes, but it is not consensus, and a ' +
       'failover can lose what was acknowledged.',
   },
+  outstandingMax: 8 ** 5,
   conditions:
     'one primary, two replicas, no disk; XADD with MAXLEN ~ 100000, or MULTI of 8 of them, then WAIT 1; under load ' +
     `up to ${CONNECTIONS_MAX} connections, each with one WAIT after all that it has pipelined`,

@@ -17,6 +17,8 @@ export const TRAM = {
       'Each group is replicated by consensus (2 of 3); no two replicas of any groups disagree on the order of what ' +
       'both deliver; a message is delivered by all its destinations or by none. It runs on one machine and in memory.',
   },
+  /** Its rings hold fewer, and are full long before. */
+  outstandingMax: 8 ** 4,
   conditions: `eight groups of three replicas on processes, ${TREE} tree; a shard is a group`,
 } as const;
 
