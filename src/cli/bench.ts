@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander';
 import type { FailoverResult } from '../bench/failover.js';
 import type { OrderOptions, OrderResult } from '../bench/order.js';
+import { registerBenchPeers } from './bench-peers.js';
 import { paint } from './colors.js';
 import { ExitCode } from './exit-codes.js';
 import { anyNumber, integer } from './number-option.js';
@@ -93,6 +94,7 @@ export function registerBench(program: Command): void {
     .action(async (flags: FailoverFlags) => {
       process.exitCode = await failover(flags);
     });
+  registerBenchPeers(bench);
 }
 
 async function order(flags: OrderFlags): Promise<number> {
