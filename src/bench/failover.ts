@@ -9,6 +9,7 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Cluster } from '../cluster.js';
+import type { GroupStatus } from '../hosting/status.js';
 import { setOf } from './destinations.js';
 import type { FailoverJob, Span, SpanReport } from './failover-load.js';
 
@@ -80,7 +81,9 @@ async function measure(
       progress(
         `${cause === 'kill' ? 'SIGKILL' : 'requested change'} ${change + 1} of ${options.changes}`,
       );
-      spans.push(await changeLeaders(cluster, cause));
+      const host = change % replicas;
+      if (cause === 'kill') await gatherLeaders(cluster, host);
+      spans.push(await changeLeaders(cluster, cause, host));
       await pause(BETWEEN_MS);
     }
     const { changes, total, usualMsP50 } = await load.finish(spans);
@@ -91,18 +94,24 @@ async function measure(
   }
 }
 
+/** Let one process run the leaders of all groups, so that its death changes all of them at once. */
+async function gatherLeaders(cluster: Cluster, host: number): Promise<void> {
+  for (const { group, leader, replicas } of cluster.status().groups) {
+    const here = replicas.findIndex((replica) => replica.host === host);
+    if (leader !== here) cluster.lead(group, here);
+  }
+  await until(cluster, ({ leader, replicas }) => replicas[leader]!.host === host);
+  await pause(BETWEEN_MS);
+}
+
 /** Resolves when every group has another leader than before. */
-async function changeLeaders(cluster: Cluster, cause: Cause): Promise<Span> {
+async function changeLeaders(cluster: Cluster, cause: Cause, host: number): Promise<Span> {
   const before = cluster.status().groups.map(({ leader }) => leader);
   const fromMs = clockMs();
   if (cause === 'kill') {
-    const hosts = new Set(
-      cluster.status().groups.map(({ replicas, leader }) => replicas[leader!]!.host),
-    );
-    const [host] = hosts;
-    await cluster.crash(host!);
-    const untilMs = await untilChanged(cluster, before, host);
-    await cluster.restart(host!);
+    await cluster.crash(host);
+    const untilMs = await untilChanged(cluster, before);
+    await cluster.restart(host);
     return { fromMs, untilMs };
   }
   before.forEach((leader, group) => {
@@ -111,18 +120,22 @@ async function changeLeaders(cluster: Cluster, cause: Cause): Promise<Span> {
   return { fromMs, untilMs: await untilChanged(cluster, before) };
 }
 
-async function untilChanged(
+function untilChanged(cluster: Cluster, before: readonly (number | undefined)[]): Promise<number> {
+  return until(cluster, ({ group, leader }) => leader !== before[group]);
+}
+
+/** When every group has a leader, and this is so of each. */
+async function until(
   cluster: Cluster,
-  before: readonly (number | undefined)[],
-  deadHost?: number,
+  isSo: (group: GroupStatus & { readonly leader: number }) => boolean,
 ): Promise<number> {
   const limitMs = clockMs() + CHANGE_LIMIT_MS;
   for (;;) {
-    const isDone = cluster.status().groups.every(({ leader, replicas, group }) => {
-      if (leader === undefined) return false;
-      const wasHere = deadHost !== undefined && replicas[before[group]!]!.host !== deadHost;
-      return wasHere || leader !== before[group];
-    });
+    const isDone = cluster
+      .status()
+      .groups.every(
+        (group) => group.leader !== undefined && isSo({ ...group, leader: group.leader }),
+      );
     if (isDone) return clockMs();
     if (clockMs() > limitMs) throw new Error('the leaders did not change in time');
     await pause(LOOK_MS);
