@@ -1,16 +1,18 @@
 /**
  * Runs clients in a thread or process of their own, all in one piece: warm-up, measurement, rest until
- * all is answered. Started by `order.ts` with a `LoadJob`, reports a `LoadReport`.
+ * all is answered. Started by `tram-system.ts` with a `LoadJob`, reports a `Measurement`.
  */
+import { readFileSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Commons } from '../hosting/commons.js';
 import { openArena } from '../hosting/open-arena.js';
 import { pacingOf } from '../hosting/pacing.js';
-import { totalLatency } from '../hosting/status.js';
+import { statusOf, totalLatency } from '../hosting/status.js';
 import { type ArenaMap, HOST } from '../memory/arena.js';
 import { nowUs } from '../runtime/clock.js';
 import { type Agent, Duty, type DutyWords } from '../runtime/duty.js';
 import { Load, type LoadOptions } from './load.js';
+import type { Measurement } from './system.js';
 
 export interface LoadJob extends LoadOptions {
   readonly address: ArrayBufferLike | string;
@@ -34,8 +36,9 @@ const DRAIN_US = 5_000_000;
 const SLICE_US = 10_000;
 /** Only the first of several clients can be woken for: look after the others this often. */
 const MANY_CLIENTS_US = 100;
+const TICKS_PER_SECOND = 100;
 
-function run(job: LoadJob): LoadReport {
+function run(job: LoadJob): Measurement {
   const arena = openArena(job.address);
   const commons = Commons.attach(arena);
   const { map } = commons;
@@ -48,10 +51,13 @@ function run(job: LoadJob): LoadReport {
   const duty = new Duty(arena, wordsOf(map, loads[0]!.process), [together(loads)], pacing, nowUs);
   duty.run(job.warmUpSeconds * 1e6);
   const before = totalLatency(commons);
+  const hosts = statusOf(commons).hosts.map(({ pid }) => pid);
+  const cpuBefore = cpuSeconds(hosts);
   const startedUs = nowUs();
   const count = loads.reduce((sum, load) => sum + load.count, 0);
   duty.run(job.seconds * 1e6);
   const seconds = (nowUs() - startedUs) / 1e6;
+  const coresUsed = (cpuSeconds(hosts) - cpuBefore) / seconds;
   const messages = loads.reduce((sum, load) => sum + load.count, 0) - count;
   const latency = totalLatency(commons).since(before);
   for (const load of loads) load.stop();
@@ -70,7 +76,20 @@ function run(job: LoadJob): LoadReport {
     latencyNsP999: latency.percentile(99.9),
     latencyNsMax: latency.max,
     unanswered,
+    coresUsed,
   };
+}
+
+/** User and system time of this process, all its threads, and of the hosts if they are other processes. */
+function cpuSeconds(hosts: readonly number[]): number {
+  const { user, system } = process.cpuUsage();
+  const others = hosts.filter((pid) => pid !== process.pid);
+  return others.reduce((sum, pid) => sum + cpuSecondsOf(pid), (user + system) / 1e6);
+}
+
+function cpuSecondsOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
 /** Every client has a host of its own, but only one of them can be slept on. */
@@ -98,8 +117,6 @@ if (parentPort !== null) {
   parentPort.postMessage(run(workerData as LoadJob));
 } else {
   process.once('message', (job: LoadJob) => {
-    const report = run(job);
-    const { user, system } = process.cpuUsage();
-    process.send!({ ...report, cpuSeconds: (user + system) / 1e6 }, () => process.exit(0));
+    process.send!(run(job), () => process.exit(0));
   });
 }

@@ -1,0 +1,79 @@
+/** TRAM itself as a measured system, on one of its trees: a cluster, and clients in a thread or process of their own. */
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { Cluster } from '../cluster.js';
+import type { LoadJob } from './load-worker.js';
+import type { Measurement, Setup, System } from './system.js';
+
+export type BenchMemory = 'threads' | 'processes';
+
+export interface TramOptions {
+  /** `base`, `breadth`, `depth`, or parents such as `-1,0,0`. */
+  readonly tree: string;
+  readonly memory: BenchMemory;
+  readonly hosts?: number;
+}
+
+const LOG_BYTES = 1 << 18;
+const FEED_BYTES = 1 << 16;
+const INBOX_BYTES = 1 << 16;
+/** What the inboxes of all clients may take at one replica: many clients have smaller ones. */
+const INBOXES_BYTES = 1 << 21;
+/** Each ring has room for so many of the largest messages. */
+const MESSAGES_MIN = 8;
+/** More than what a record adds to its payload. */
+const OVERHEAD_BYTES = 128;
+
+export function tram({ tree, memory, hosts }: TramOptions): System {
+  return {
+    name: `TRAM ${tree}`,
+    start: async (setup) => {
+      const cluster = await Cluster.start({
+        memory,
+        tree,
+        groups: setup.groups,
+        replicas: setup.replicas,
+        ...(hosts !== undefined && { hosts }),
+        clients: setup.clientsMax + 1,
+        callsMax: setup.outstandingMax,
+        payloadBytesMax: setup.payloadBytesMax,
+        replyBytesMax: 16,
+        ...ringBytes(setup),
+      });
+      return {
+        measure: (load) => runLoad(memory, { ...load, address: cluster.address }),
+        close: () => cluster.close(),
+      };
+    },
+  };
+}
+
+function ringBytes({ clientsMax, payloadBytesMax }: Setup) {
+  const least = MESSAGES_MIN * (payloadBytesMax + OVERHEAD_BYTES);
+  return {
+    logBytes: Math.max(LOG_BYTES, least),
+    feedBytes: Math.max(FEED_BYTES, least),
+    inboxBytes: Math.max(Math.min(INBOX_BYTES, Math.floor(INBOXES_BYTES / clientsMax)), least),
+  };
+}
+
+/** In a thread, or in a process, of its own. */
+function runLoad(memory: BenchMemory, job: LoadJob): Promise<Measurement> {
+  const url = new URL('./load-worker.js', import.meta.url);
+  return new Promise((resolve, reject) => {
+    if (memory === 'threads') {
+      const worker = new Worker(url, { workerData: job });
+      worker.once('message', resolve).once('error', reject);
+      worker.once('exit', (code) => reject(new Error(`the load ended with exit code ${code}`)));
+      return;
+    }
+    const child = fork(fileURLToPath(url), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    child.once('message', (measurement) => resolve(measurement as Measurement));
+    child.once('error', reject);
+    child.once('exit', (code, signal) =>
+      reject(new Error(`the load ended with ${signal ?? `exit code ${code}`}`)),
+    );
+    child.send(job);
+  });
+}
