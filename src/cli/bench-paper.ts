@@ -58,7 +58,9 @@ export function registerPaper(bench: Command): void {
     .option('--figures <directory>', 'write the figures there as well')
     .addHelpText('after', HELP)
     .action(async (flags: PaperFlags) => {
-      process.exitCode = await paper(flags);
+      const code = await paper(flags);
+      // What came to a standstill may still be there, and must not hold us up.
+      process.exit(code);
     });
 }
 

@@ -80,6 +80,7 @@ const WHISKER = 3;
 const SAMPLE = 26;
 /** Between the markers of two lines at the same place, so that whiskers can be told apart. */
 const DODGE = 3;
+const DODGE_UNCONNECTED = 12;
 
 /** Every rule for figures only: inlined into a page, a style sheet holds for all of it. */
 const CSS = [
@@ -97,7 +98,6 @@ const CSS = [
   '.reference{stroke:#222;stroke-width:1;stroke-dasharray:6 3}',
   '.line{fill:none;stroke-width:1.8;stroke-linejoin:round}',
   '.whisker{stroke-width:1;opacity:.65}',
-  '.halo{stroke:#fff;stroke-width:4px;paint-order:stroke}',
 ]
   .map((rule) => `.figure ${rule}`)
   .join('');
@@ -174,6 +174,11 @@ interface Area {
   readonly bottom: number;
 }
 
+interface Place {
+  readonly x: number;
+  readonly y: number;
+}
+
 function drawPanel(panel: Panel, width: number, names: readonly string[]): string {
   const area: Area = { left: LEFT, right: width - RIGHT, top: ABOVE, bottom: PANEL_HEIGHT - BELOW };
   const heading = text(panel.title, 0, 14, 'heading');
@@ -188,7 +193,7 @@ function drawPanel(panel: Panel, width: number, names: readonly string[]): strin
   return [
     heading,
     drawAxes(panel, x, y, area),
-    drawReference(panel, y, area),
+    drawReference(panel, y, area, takenPlaces(panel, x, y)),
     ...panel.series.map((series) =>
       drawSeries(panel, series, { x, y }, styleOf(series.name, names.indexOf(series.name))),
     ),
@@ -248,12 +253,46 @@ function drawAxes(panel: Panel, x: Scale, y: Scale, area: Area): string {
   );
 }
 
-function drawReference({ reference }: Panel, y: Scale, { left, right }: Area): string {
+/** Its label stands above the line, where the least of everything else is. */
+function drawReference(
+  { reference }: Panel,
+  y: Scale,
+  { left, right }: Area,
+  taken: readonly Place[],
+): string {
   if (reference === undefined) return '';
   const at = y.at(reference.y);
-  return (
-    line(left, at, right, at, 'reference') + text(reference.label, left + 4, at - 5, 'tick halo')
+  const width = widthOf(reference.label, 11);
+  const crowd = (from: number): number =>
+    taken.filter(
+      (place) =>
+        place.x > from - 8 && place.x < from + width + 8 && Math.abs(place.y - at + 8) < 14,
+    ).length;
+  const room = right - left - width - 8;
+  const starts = Array.from({ length: 11 }, (_, i) => left + 4 + (room * i) / 10);
+  const start = starts.reduce((best, next) => (crowd(next) < crowd(best) ? next : best));
+  return line(left, at, right, at, 'reference') + text(reference.label, start, at - 5, 'tick');
+}
+
+/** Places along lines and whiskers, near enough to each other. */
+function takenPlaces({ series, isUnconnected }: Panel, x: Scale, y: Scale): Place[] {
+  return series.flatMap(({ points }) =>
+    points.flatMap((point, i) => {
+      const here = { x: x.at(point.x), y: y.at(point.y) };
+      const next = points[isUnconnected ? i : i + 1] ?? point;
+      const there = { x: x.at(next.x), y: y.at(next.y) };
+      const whisker = [point.low, point.high].map((end) => ({ x: here.x, y: y.at(end) }));
+      return [...between(here, there), ...between(whisker[0]!, whisker[1]!)];
+    }),
   );
+}
+
+function between(from: Place, to: Place): Place[] {
+  const steps = Math.max(1, Math.ceil(Math.hypot(to.x - from.x, to.y - from.y) / 6));
+  return Array.from({ length: steps + 1 }, (_, i) => ({
+    x: from.x + ((to.x - from.x) * i) / steps,
+    y: from.y + ((to.y - from.y) * i) / steps,
+  }));
 }
 
 function drawSeries(
@@ -265,7 +304,8 @@ function drawSeries(
   const format = panel.y.format ?? tickLabel;
   const formatX = panel.x.format ?? tickLabel;
   const figures = (value: number): string => format(Number(value.toPrecision(3)));
-  const dodge = (panel.series.indexOf(series) - (panel.series.length - 1) / 2) * DODGE;
+  const apart = panel.isUnconnected ? DODGE_UNCONNECTED : DODGE;
+  const dodge = (panel.series.indexOf(series) - (panel.series.length - 1) / 2) * apart;
   const points = [...series.points]
     .sort((a, b) => a.x - b.x)
     .map((point) => ({ point, x: scales.x.at(point.x) + dodge, y: scales.y.at(point.y) }));

@@ -58,7 +58,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1.2rem; f
 dt { color: #777; }
 dd { margin: 0; }
 figure { margin: 1.2rem 0; }
-figure svg { width: 100%; height: auto; }
+figure svg { max-width: 100%; height: auto; }
 table { border-collapse: collapse; font-size: .9rem; margin: 1rem 0; }
 caption { text-align: left; color: #555; padding-bottom: .3rem; }
 th { text-align: left; font-weight: 600; color: #555; }

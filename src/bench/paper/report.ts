@@ -223,7 +223,7 @@ function notes({ experiment, results }: Part, systems: Systems): Markup[] {
 
 function findingsTable(findings: readonly Finding[]): Markup {
   if (findings.length === 0) return raw``;
-  const rows = findings.map(({ paper, here, agrees, why }) => {
+  const rows = findings.map(({ paper, here, agrees, why }, i) => {
     if (paper === undefined) {
       return raw`<tr><td class="beyond">—</td><td>${here ?? ''}</td><td></td></tr>`;
     }
@@ -233,9 +233,9 @@ function findingsTable(findings: readonly Finding[]): Markup {
     const verdict = agrees
       ? raw`<span class="agrees">as in the paper</span>`
       : raw`<span class="differs">differs</span>`;
-    return raw`<tr><td>${paper}</td><td>${here}</td><td>${verdict}${
-      agrees ? '' : raw`<br>${why ?? ''}`
-    }</td></tr>`;
+    const isKnown = findings.slice(0, i).some((other) => !other.agrees && other.why === why);
+    const reason = agrees ? '' : isKnown ? 'For the same reason.' : (why ?? '');
+    return raw`<tr><td>${paper}</td><td>${here}</td><td>${verdict}<br>${reason}</td></tr>`;
   });
   return raw`<table class="findings"><thead><tr><th>the paper found</th><th>found here</th><th>and so</th></tr></thead><tbody>${rows}</tbody></table>`;
 }

@@ -42,8 +42,10 @@ export class RunState {
 
 /** The plan is believed until so much of it is done. */
 const TRUST_SECONDS = 20;
-/** How long to look at what others do, before each session. */
 const LOOK_MS = 60;
+/** Whatever takes so much longer than planned has come to a standstill. */
+const LIMIT_SECONDS = 60;
+const PATIENCE = 10;
 
 export interface RunOptions {
   readonly experiments: readonly Experiment[];
@@ -53,6 +55,8 @@ export interface RunOptions {
   readonly state?: RunState;
   /** Ends the run after the point that is being measured. */
   readonly signal?: AbortSignal;
+  /** How long to look at what others do, before each session. */
+  readonly lookMs?: number;
 }
 
 /** A session of one round, with what is left to measure. */
@@ -111,6 +115,19 @@ function secondsOf({ session, tasks }: Turn): number {
   return tasks.reduce((sum, task) => sum + task.seconds, session.startSeconds + LOOK_MS / 1000);
 }
 
+async function within<Value>(seconds: number, work: Promise<Value>): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    const words = `it has not come to an end within ${Math.round(seconds)} s`;
+    timer = setTimeout(() => reject(new Error(words)), seconds * 1000);
+  });
+  try {
+    return await Promise.race([work, limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** How many cores are busy while nothing of ours runs. */
 async function busyCores(ms: number): Promise<number> {
   const busyMs = (): number =>
@@ -118,7 +135,7 @@ async function busyCores(ms: number): Promise<number> {
   const [before, beforeMs] = [busyMs(), performance.now()];
   await new Promise((resolve) => setTimeout(resolve, ms));
   const cores = (busyMs() - before) / (performance.now() - beforeMs);
-  return Number(cores.toFixed(2));
+  return Math.round(cores * 100) / 100;
 }
 
 async function take(turn: Turn, options: RunOptions, state: RunState): Promise<void> {
@@ -127,21 +144,22 @@ async function take(turn: Turn, options: RunOptions, state: RunState): Promise<v
   const rounds = roundsOf(experiment, plan.profile);
   const where = rounds > 1 ? `, round ${round} of ${rounds}` : '';
   state.what = `${experiment.name}: ${session.system} starts${where}`;
-  const othersCores = await busyCores(LOOK_MS);
-  const started = await session.start();
+  const othersCores = await busyCores(options.lookMs ?? LOOK_MS);
+  const started = await within(LIMIT_SECONDS, session.start());
   try {
     state.done += session.startSeconds;
     for (const task of tasks) {
       if (signal?.aborted) return;
       const { point } = task;
       state.what = `${experiment.name}: ${point.series}, ${point.measure} at ${point.x}${where}`;
-      const outcome = await started.take(task);
+      const limit = LIMIT_SECONDS + PATIENCE * task.seconds;
+      const outcome = await within(limit, started.take(task));
       const at = new Date().toISOString();
       results.add({ ...point, round, ...outcome, setting, othersCores, at });
       state.done += task.seconds;
       state.measured++;
     }
   } finally {
-    await started.close();
+    await within(LIMIT_SECONDS, started.close());
   }
 }

@@ -70,11 +70,11 @@ export function latencyPanel(summary: Summary, kind: 'linear' | 'log'): Panel {
   };
 }
 
-export function throughputPanel(summary: Summary, kind: 'linear' | 'log'): Panel {
+export function throughputPanel(summary: Summary): Panel {
   return {
     title: 'Throughput at saturation',
     x: destinationsAxis(summary),
-    y: { label: 'thousand messages/s', kind },
+    y: { label: 'thousand messages/s', kind: 'log' },
     series: summary.lines('throughput', 1000),
   };
 }
@@ -102,16 +102,12 @@ function normalisedPanel(summary: Summary): Panel {
 }
 
 function panels(summary: Summary): Panel[] {
-  return [
-    latencyPanel(summary, 'linear'),
-    throughputPanel(summary, 'linear'),
-    normalisedPanel(summary),
-  ];
+  return [latencyPanel(summary, 'linear'), throughputPanel(summary), normalisedPanel(summary)];
 }
 
-/** Why trees do not differ as they do on a machine for each replica. */
+/** Why trees do not differ as they do where replicas have machines of their own. */
 export function fewCores({ cores }: Setting): string {
-  return `The paper has a machine for each replica; here ${plural(cores, 'core')} run all ${GROUPS * 3} replicas and the clients. Groups work one after the other, so what counts is how many groups a message involves in all, not how many hops lie one below the other.`;
+  return `The paper spreads replicas over machines; here ${plural(cores, 'core')} run all ${GROUPS * 3} replicas and the clients. Groups work one after the other, so what counts is how many groups a message involves in all, not how many hops lie one below the other.`;
 }
 
 function constantTime(summary: Summary, setting: Setting): Finding {
@@ -172,18 +168,19 @@ function againstRamCast(summary: Summary): Finding[] {
   const higher = throughput.filter(({ ratio }) => ratio > 1).map(({ x }) => x);
   const least = Math.min(...latency.map(({ ratio }) => ratio));
   const most = Math.max(...throughput.map(({ ratio }) => ratio));
-  const share = `Here every write, whoever makes it, costs time of the same few cores: RamCast, in which all members of all destinations write to each other, pays for its writes in throughput and latency alike, and TRAM for the groups between.`;
+  const share =
+    'Every write costs time of the same few cores here, whoever makes it. RamCast pays for leaders of all destinations that write to all members of all destinations, TRAM for the groups that a message passes on its way.';
   return [
     {
       paper: latencyPaper,
       here: `The best tree has a lower latency than RamCast for ${destinationsOf(lower, latency)}.`,
-      agrees: latency.every(({ x, ratio }) => ratio < 1 === x > 2),
+      agrees: latency.every(({ x, ratio }) => x <= 2 || ratio < 1),
       why: share,
     },
     {
       paper: throughputPaper,
       here: `The best tree has a higher throughput than RamCast for ${destinationsOf(higher, throughput)}.`,
-      agrees: throughput.every(({ x, ratio }) => ratio > 1 === x > 3),
+      agrees: throughput.every(({ x, ratio }) => x <= 3 || ratio > 1),
       why: share,
     },
     {

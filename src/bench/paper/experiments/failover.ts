@@ -3,7 +3,7 @@ import { benchFailover, type FailoverOptions, type FailoverResult } from '../../
 import type { SpanReport } from '../../failover-load.js';
 import type { Experiment, Finding, Table } from '../experiment.js';
 import type { Summary } from '../summary.js';
-import { significant, times } from '../words.js';
+import { capital, significant, times } from '../words.js';
 
 const NAME = 'failover';
 const SHAPE = { groups: 8, replicas: 3, tree: 'breadth', clients: 100, payloadBytes: 64 } as const;
@@ -53,17 +53,17 @@ function findings(summary: Summary): Finding[] {
   const causes = outcome(summary)?.causes;
   if (causes === undefined) return [{ paper: mean }, { paper: orders }];
   const say = (words: (cause: FailoverResult['causes'][number]) => string): string =>
-    causes.map((cause) => `${words(cause)} ${CAUSES[cause.cause]}`).join(', ');
+    causes.map((each) => `${CAUSES[each.cause]}: ${words(each)}`).join('; ');
   return [
     {
       paper: mean,
-      here: `${say(({ total }) => `${significant(total.meanMs)} ms on average and ${significant(total.maxMs)} ms at most if`)}; ${say(({ total }) => `${times(total.meanMs / PAPER_MEAN_MS)} the paper’s average if`)}.`,
+      here: `${capital(say(({ total: { meanMs, maxMs } }) => `${significant(meanMs)} ms on average, ${times(meanMs / PAPER_MEAN_MS)} of the paper’s, and ${significant(maxMs)} ms at most`))}.`,
       agrees: causes.every(({ total }) => total.meanMs < 2 * PAPER_MEAN_MS),
       why: 'Besides the change itself this has the time until a crash is noticed, which the paper’s table leaves out (its changes are triggered), and on few cores the wait for a core.',
     },
     {
       paper: orders,
-      here: `${say(({ total, usualMsP50 }) => `${times(total.meanMs / usualMsP50)} the usual median under the same load if`)}.`,
+      here: `${capital(say(({ total, usualMsP50 }) => `${times(total.meanMs / usualMsP50)} the usual median under the same load`))}.`,
       agrees: causes.every(({ total, usualMsP50 }) => total.meanMs / usualMsP50 > 100),
       why: 'Permission is a word in shared memory here: taking it away costs a store, not a reconnection. And the usual latency is that of 100 clients on few cores, where the paper compares with that of one client.',
     },

@@ -11,6 +11,7 @@ import {
 } from './destinations.js';
 
 const NAME = 'passing';
+const PAPER_RATE = 5.9;
 /** Each with its counterpart that passes messages. */
 const PAIRS = [
   ['TRAM base', 'ByzCast'],
@@ -31,7 +32,7 @@ function between(values: readonly number[]): string {
 function advantage(summary: Summary): Finding[] {
   const paper =
     'Shared memory outperforms message passing by orders of magnitude: up to 106× in latency.';
-  const paperRate = 'Up to 5.9× in throughput.';
+  const paperRate = `Up to ${PAPER_RATE}× in throughput.`;
   const pairs = PAIRS.flatMap(([shared, passing]) => {
     const latency = ratios(summary, 'latency', passing, shared);
     const rate = ratios(summary, 'throughput', shared, passing);
@@ -42,18 +43,22 @@ function advantage(summary: Summary): Finding[] {
     pairs
       .map((pair) => `${pair.shared} against ${pair.passing}: ${between(read(pair))}`)
       .join('; ');
+  const most = Math.max(...pairs.flatMap((pair) => pair.rate));
   return [
     {
       paper,
       here: `${say(({ latency }) => latency)}.`,
       agrees: pairs.some(({ latency }) => Math.max(...latency) > 10),
-      why: 'A connection within one machine takes some ten microseconds, less than a network; and here the message-passing systems are written in the same language as TRAM, not in another one.',
+      why: 'A connection within one machine takes some ten microseconds, less than one through a network; and here all systems are written in the same language.',
     },
     {
       paper: paperRate,
       here: `${say(({ rate }) => rate)}.`,
-      agrees: pairs.some(({ rate }) => Math.max(...rate) > 3),
-      why: 'Under load many messages share a system call, so that message passing loses less in throughput than in latency. And the shared-memory systems replicate every group three times, the others do not.',
+      agrees: most > PAPER_RATE / 2 && most < PAPER_RATE * 2,
+      why:
+        most < PAPER_RATE
+          ? 'Under load many messages share a system call, so that message passing loses less in throughput than in latency. And the shared-memory systems replicate every group three times, the others do not.'
+          : 'Sending a message costs time of the same few cores that do all the rest; in the paper a network card and the cores of other machines share in that.',
     },
   ];
 }
@@ -96,7 +101,7 @@ export const passing: Experiment = {
     {
       name: NAME,
       title: 'Shared memory against message passing',
-      panels: [latencyPanel(summary, 'log'), throughputPanel(summary, 'log')],
+      panels: [latencyPanel(summary, 'log'), throughputPanel(summary)],
     },
   ],
   findings: (summary, context) => [...advantage(summary), ...trend(summary, context)],

@@ -111,7 +111,7 @@ export const payload: Experiment = {
   sessions,
   figures: (summary) => {
     const ticks = summary.xsOf('latency');
-    // Every other one if there are many.
+    // Every third if there are many.
     const shown =
       ticks.length > 7 ? ticks.filter((_, i) => (ticks.length - 1 - i) % 3 === 0) : ticks;
     const x = { label: 'payload', kind: 'log', ticks: shown, format: bytes } as const;
