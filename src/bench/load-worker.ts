@@ -1,16 +1,16 @@
 /**
  * Runs clients in a thread or process of their own, all in one piece: warm-up, measurement, rest until
- * all is answered. Started by `tram-system.ts` with a `LoadJob`, reports a `Measurement`.
+ * all is answered. Started by `run-load.ts` with a `LoadJob`, reports a `Measurement`.
  */
-import { readFileSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Commons } from '../hosting/commons.js';
 import { openArena } from '../hosting/open-arena.js';
 import { pacingOf } from '../hosting/pacing.js';
-import { statusOf, totalLatency } from '../hosting/status.js';
+import { totalLatency } from '../hosting/status.js';
 import { type ArenaMap, HOST } from '../memory/arena.js';
 import { nowUs } from '../runtime/clock.js';
 import { type Agent, Duty, type DutyWords } from '../runtime/duty.js';
+import { cpuSecondsOf } from './cpu.js';
 import { Load, type LoadOptions } from './load.js';
 import type { Measurement } from './system.js';
 
@@ -36,7 +36,6 @@ const DRAIN_US = 5_000_000;
 const SLICE_US = 10_000;
 /** Only the first of several clients can be woken for: look after the others this often. */
 const MANY_CLIENTS_US = 100;
-const TICKS_PER_SECOND = 100;
 
 function run(job: LoadJob): Measurement {
   const arena = openArena(job.address);
@@ -51,7 +50,10 @@ function run(job: LoadJob): Measurement {
   const duty = new Duty(arena, wordsOf(map, loads[0]!.process), [together(loads)], pacing, nowUs);
   duty.run(job.warmUpSeconds * 1e6);
   const before = totalLatency(commons);
-  const hosts = statusOf(commons).hosts.map(({ pid }) => pid);
+  const hosts = Array.from(
+    { length: map.hosts },
+    (_, host) => arena.words[map.host(host) + HOST.pid]!,
+  );
   const cpuBefore = cpuSeconds(hosts);
   const startedUs = nowUs();
   const count = loads.reduce((sum, load) => sum + load.count, 0);
@@ -85,11 +87,6 @@ function cpuSeconds(hosts: readonly number[]): number {
   const { user, system } = process.cpuUsage();
   const others = hosts.filter((pid) => pid !== process.pid);
   return others.reduce((sum, pid) => sum + cpuSecondsOf(pid), (user + system) / 1e6);
-}
-
-function cpuSecondsOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
 /** Every client has a host of its own, but only one of them can be slept on. */

@@ -10,8 +10,9 @@ import { Overlay, parseTree } from '../protocol/overlay.js';
 import { destinationSets } from './destinations.js';
 import { measurePingPong } from './ping-pong.js';
 import { measureRawRing } from './raw-ring.js';
+import type { BenchMemory } from './run-load.js';
 import type { Load, Measurement } from './system.js';
-import { type BenchMemory, tram } from './tram-system.js';
+import { tram } from './tram-system.js';
 
 export interface OrderOptions {
   readonly memory: BenchMemory;

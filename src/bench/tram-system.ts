@@ -1,12 +1,7 @@
 /** TRAM itself as a measured system, on one of its trees: a cluster, and clients in a thread or process of their own. */
-import { fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { Worker } from 'node:worker_threads';
 import { Cluster } from '../cluster.js';
-import type { LoadJob } from './load-worker.js';
-import type { Measurement, Setup, System } from './system.js';
-
-export type BenchMemory = 'threads' | 'processes';
+import { type BenchMemory, runLoad } from './run-load.js';
+import type { Setup, System } from './system.js';
 
 export interface TramOptions {
   /** `base`, `breadth`, `depth`, or parents such as `-1,0,0`. */
@@ -56,24 +51,4 @@ function ringBytes({ clientsMax, payloadBytesMax }: Setup) {
     feedBytes: Math.max(FEED_BYTES, least),
     inboxBytes: Math.max(Math.min(INBOX_BYTES, Math.floor(INBOXES_BYTES / clientsMax)), least),
   };
-}
-
-/** In a thread, or in a process, of its own. */
-function runLoad(memory: BenchMemory, job: LoadJob): Promise<Measurement> {
-  const url = new URL('./load-worker.js', import.meta.url);
-  return new Promise((resolve, reject) => {
-    if (memory === 'threads') {
-      const worker = new Worker(url, { workerData: job });
-      worker.once('message', resolve).once('error', reject);
-      worker.once('exit', (code) => reject(new Error(`the load ended with exit code ${code}`)));
-      return;
-    }
-    const child = fork(fileURLToPath(url), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-    child.once('message', (measurement) => resolve(measurement as Measurement));
-    child.once('error', reject);
-    child.once('exit', (code, signal) =>
-      reject(new Error(`the load ended with ${signal ?? `exit code ${code}`}`)),
-    );
-    child.send(job);
-  });
 }

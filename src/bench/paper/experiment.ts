@@ -3,7 +3,7 @@
  * compared with what the paper found. `run.ts` runs them, `report.ts` shows them, `experiments/` has them all.
  */
 import type { Figure } from '../figures/figure.js';
-import type { BenchMemory } from '../tram-system.js';
+import type { BenchMemory } from '../run-load.js';
 import type { Profile } from './profiles.js';
 import type { Outcome, Point } from './results.js';
 import type { Setting } from './setting.js';

@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { cpus, release, totalmem, type } from 'node:os';
 import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { BenchMemory } from '../tram-system.js';
+import type { BenchMemory } from '../run-load.js';
 
 export interface Setting {
   readonly profile: string;

@@ -2,8 +2,10 @@
  * The systems that are compared, by their names in the figures. One that is not in this list is left out of
  * the figures, and the report says so: nothing stands in for it.
  */
+
+import type { BenchMemory } from '../run-load.js';
 import type { System } from '../system.js';
-import { type BenchMemory, tram } from '../tram-system.js';
+import { tram } from '../tram-system.js';
 
 export type SystemName =
   | 'TRAM base'
