@@ -111,6 +111,7 @@ export function fillIn(
   experiments: readonly Experiment[],
   plan: Plan,
   setting: Setting,
+  othersCores = 0.1,
 ): void {
   const random = new Random(1);
   for (const experiment of experiments) {
@@ -120,7 +121,7 @@ export function fillIn(
           const noise = 0.9 + random.below(200) / 1000;
           const at = new Date(1e12 + round).toISOString();
           const { value, details } = outcomeOf(point);
-          const result = { ...point, round, setting, othersCores: 0.1, at };
+          const result = { ...point, round, setting, othersCores, at };
           results.add({ ...result, value: value * noise, details });
         }
       }

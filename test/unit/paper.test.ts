@@ -1,5 +1,12 @@
 /** `tram bench paper`: what is measured and what is not measured again, where saturation is, what the report has. */
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -110,7 +117,7 @@ describe('a run', () => {
     const lines = readFileSync(path, 'utf8').trim().split('\n');
     const half = lines.slice(0, lines.length / 2);
     // Killed in the middle of a line.
-    writeFileSync(path, `${half.join('\n')}\n${lines.at(-1)!.slice(0, 40)}\n`);
+    writeFileSync(path, `${half.join('\n')}\n${lines.at(-1)!.slice(0, 40)}`);
     const second = await runWith();
     expect(second.state.measured).toBe(state.measured - half.length);
     const keys = readFileSync(path, 'utf8')
@@ -267,6 +274,14 @@ describe('the report', () => {
     expect(figures.map(({ svg }) => svg).join('')).not.toContain('data-name="RamCast"');
   });
 
+  test('warns where other programs kept the machine busy', () => {
+    const results = new Results(path);
+    fillIn(results, named('random'), planOf(), SETTING, 1.7);
+    fillIn(results, named('adjacent'), planOf(), SETTING);
+    const { html } = makeReport({ experiments: EXPERIMENTS, results, systems: {} });
+    expect(html.match(/other programs kept 1\.7 of 2 cores busy/g)).toHaveLength(1);
+  });
+
   test('can be made of nothing', () => {
     const results = new Results(path);
     const report = makeReport({ experiments: EXPERIMENTS, results, systems: SYSTEMS });
@@ -295,6 +310,16 @@ describe('the report', () => {
     const read = (name: string): string => readFileSync(join(directory, name), 'utf8');
     expect(read('index.html')).toBe(report.html);
     expect(read('random.svg')).toBe(read('figures/random.svg'));
+    expect(readdirSync(join(directory, 'figures')).sort()).toEqual(
+      FIGURES.map((name) => `${name}.svg`).sort(),
+    );
+  });
+
+  test('leaves figures alone of which nothing was measured', () => {
+    const results = new Results(path);
+    fillIn(results, named('random'), planOf(), SETTING);
+    writeFigures(makeReport({ experiments: EXPERIMENTS, results, systems: {} }), directory);
+    expect(readdirSync(directory).sort()).toEqual(['random.svg', 'results.jsonl']);
   });
 });
 

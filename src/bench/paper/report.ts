@@ -29,7 +29,11 @@ export interface ReportOptions {
 
 export interface Report {
   readonly html: string;
-  readonly figures: readonly { readonly name: string; readonly svg: string }[];
+  readonly figures: readonly {
+    readonly name: string;
+    readonly svg: string;
+    readonly isEmpty: boolean;
+  }[];
 }
 
 export function writeReport(report: Report, directory: string): void {
@@ -37,9 +41,12 @@ export function writeReport(report: Report, directory: string): void {
   writeFileSync(join(directory, 'index.html'), report.html);
 }
 
+/** Those that show something: what was not measured does not replace what was drawn before. */
 export function writeFigures({ figures }: Report, directory: string): void {
   mkdirSync(directory, { recursive: true });
-  for (const { name, svg } of figures) writeFileSync(join(directory, `${name}.svg`), `${svg}\n`);
+  for (const { name, svg, isEmpty } of figures) {
+    if (!isEmpty) writeFileSync(join(directory, `${name}.svg`), `${svg}\n`);
+  }
 }
 
 /** With more than this in use by others, the machine is not quiet. */
@@ -56,7 +63,13 @@ interface Part {
 export function makeReport({ experiments, results, systems }: ReportOptions): Report {
   const parts = experiments.map((experiment) => partOf(experiment, results));
   const drawn = parts.flatMap(({ figures }) =>
-    figures.map((figure) => ({ name: figure.name, svg: drawFigure(figure) })),
+    figures.map((figure) => ({
+      name: figure.name,
+      svg: drawFigure(figure),
+      isEmpty: figure.panels.every(({ series }) =>
+        series.every(({ points }) => points.length === 0),
+      ),
+    })),
   );
   const svgOf = (figure: Figure): string => drawn.find(({ name }) => name === figure.name)!.svg;
   const body = [
@@ -145,8 +158,7 @@ function introduction(parts: readonly Part[]): Markup {
 function othersWords(parts: readonly Part[]): string {
   const all = parts.flatMap(({ results }) => results.map(({ othersCores }) => othersCores));
   const { median, greatest } = spreadOf(all)!;
-  const words = `other programs kept ${median.toFixed(1)} cores busy (median; at most ${greatest.toFixed(1)})`;
-  return median > QUIET_CORES ? `${words}: expect nothing from these figures` : words;
+  return `other programs kept ${median.toFixed(1)} cores busy (median; at most ${greatest.toFixed(1)})`;
 }
 
 function profileWords(name: string): string {
@@ -200,7 +212,13 @@ function notes({ experiment, results }: Part, systems: Systems): Markup[] {
   const planned = profile && roundsOf(experiment, profile);
   const unsteady = results.filter(({ details }) => details.isSaturated === false);
   const rounds = new Set(results.map(({ round }) => round)).size;
+  const others = spreadOf(results.map(({ othersCores }) => othersCores))?.median ?? 0;
   return [
+    ...(others > QUIET_CORES
+      ? [
+          raw`<p class="note">While this was measured, other programs kept ${others.toFixed(1)} of ${results[0]!.setting.cores} cores busy. Numbers and reasons below mean little.</p>`,
+        ]
+      : []),
     ...(missing.length > 0
       ? [
           raw`<p class="note">Not measured, because this build does not have it: ${listed(missing)}.</p>`,

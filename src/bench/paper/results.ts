@@ -72,7 +72,10 @@ export class Results {
   private readonly keys: Set<string>;
 
   constructor(private readonly path: string) {
-    this.all = existsSync(path) ? parse(readFileSync(path, 'utf8')) : [];
+    const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
+    // Whoever was killed while writing left half a line: what follows begins a new one.
+    if (text !== '' && !text.endsWith('\n')) appendFileSync(path, '\n');
+    this.all = parse(text);
     this.keys = new Set(this.all.map(keyOf));
   }
 
@@ -103,7 +106,7 @@ function settingKey({ setting: { commit: _, ...rest } }: Result): string {
   return canonical(rest);
 }
 
-/** Whoever was killed while writing left half a line: it was not measured. */
+/** What is no whole line was not measured. */
 function parse(text: string): Result[] {
   return text.split('\n').flatMap((line) => {
     try {

@@ -80,6 +80,8 @@ export async function run(options: RunOptions): Promise<RunState> {
     try {
       await take(turn, options, state);
     } catch (error) {
+      // An interrupt from the keyboard reaches the processes of a system as well.
+      if (signal?.aborted) break;
       const { experiment, session } = turn;
       state.failures.push({ experiment: experiment.name, system: session.system, error });
     }

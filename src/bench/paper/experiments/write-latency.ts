@@ -62,7 +62,7 @@ function findings(summary: Summary): Finding[] {
     ...(oneEach !== undefined &&
       allEach !== undefined && {
         here: `Acknowledged one after the other, ${MOST} targets take ${duration(allEach)}: ${times(allEach / oneEach)} as long as one.`,
-        agrees: allEach / oneEach > MOST / 2,
+        agrees: allEach / oneEach > MOST / 2 && allEach / oneEach < MOST * 2,
         why: 'A reader that looks at many places finds several records at one look.',
       }),
   };
