@@ -53,18 +53,18 @@ main { max-width: 980px; margin: 0 auto; padding: 2rem 1rem 4rem; }
 h1 { font-size: 1.8rem; margin: 0 0 1rem; }
 h2 { font-size: 1.3rem; margin: 3rem 0 .5rem; padding-top: 1rem; border-top: 1px solid #ddd; }
 h2 small { font-weight: 400; font-size: .9rem; color: #777; margin-left: .5rem; }
-p { max-width: 46rem; }
+p, ul { max-width: 46rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1.2rem; font-size: .92rem; }
 dt { color: #777; }
 dd { margin: 0; }
 figure { margin: 1.2rem 0; }
 figure svg { max-width: 100%; height: auto; }
 table { border-collapse: collapse; font-size: .9rem; margin: 1rem 0; }
-caption { text-align: left; color: #555; padding-bottom: .3rem; }
+caption { white-space: nowrap; text-align: left; color: #555; padding-bottom: .3rem; }
 th { text-align: left; font-weight: 600; color: #555; }
 th, td { padding: .35rem .9rem .35rem 0; border-bottom: 1px solid #e6e6e6; vertical-align: top; }
 .findings { width: 100%; table-layout: fixed; }
-.findings .open, .beyond { color: #777; }
+.findings .open { color: #777; }
 .agrees { color: #00694c; font-weight: 600; }
 .differs { color: #a34700; font-weight: 600; }
 .numbers { font-variant-numeric: tabular-nums; }

@@ -19,7 +19,7 @@ import type { Result, Results } from './results.js';
 import type { Setting } from './setting.js';
 import { Summary, spreadOf } from './summary.js';
 import type { Systems } from './systems.js';
-import { duration, listed, plural, rate } from './words.js';
+import { duration, listed, loadOf, plural, rate } from './words.js';
 
 export interface ReportOptions {
   readonly experiments: readonly Experiment[];
@@ -168,7 +168,7 @@ function profileWords(name: string): string {
 
 function timingWords({ rounds, timing, ladder }: Profile): string {
   const top = ladder.at(-1)!;
-  return `${rounds} rounds over all systems, ${timing.seconds} s for each measurement after ${timing.warmUpSeconds} s of warm-up; saturation is looked for with up to ${top.clients} × ${top.outstanding} messages under way`;
+  return `${rounds} rounds over all systems, ${timing.seconds} s for each measurement after ${timing.warmUpSeconds} s of warm-up; saturation is looked for with up to ${loadOf(top)} messages under way`;
 }
 
 function overview(parts: readonly Part[]): Markup {
@@ -240,22 +240,28 @@ function notes({ experiment, results }: Part, systems: Systems): Markup[] {
 }
 
 function findingsTable(findings: readonly Finding[]): Markup {
-  if (findings.length === 0) return raw``;
-  const rows = findings.map(({ paper, here, agrees, why }, i) => {
-    if (paper === undefined) {
-      return raw`<tr><td class="beyond">—</td><td>${here ?? ''}</td><td></td></tr>`;
-    }
+  const compared = findings.filter(({ paper }) => paper !== undefined);
+  const beyond = findings.filter(({ paper }) => paper === undefined);
+  const rows = compared.map(({ paper, here, agrees, why }, i) => {
     if (here === undefined) {
-      return raw`<tr><td>${paper}</td><td class="open">Something for it was not measured.</td><td></td></tr>`;
+      return raw`<tr><td>${paper!}</td><td class="open">Something for it was not measured.</td><td></td></tr>`;
     }
     const verdict = agrees
       ? raw`<span class="agrees">as in the paper</span>`
       : raw`<span class="differs">differs</span>`;
-    const isKnown = findings.slice(0, i).some((other) => !other.agrees && other.why === why);
+    const isKnown = compared.slice(0, i).some((other) => !other.agrees && other.why === why);
     const reason = agrees ? '' : isKnown ? 'For the same reason.' : (why ?? '');
-    return raw`<tr><td>${paper}</td><td>${here}</td><td>${verdict}<br>${reason}</td></tr>`;
+    return raw`<tr><td>${paper!}</td><td>${here}</td><td>${verdict}<br>${reason}</td></tr>`;
   });
-  return raw`<table class="findings"><thead><tr><th>the paper found</th><th>found here</th><th>and so</th></tr></thead><tbody>${rows}</tbody></table>`;
+  const table =
+    rows.length === 0
+      ? ''
+      : raw`<table class="findings"><thead><tr><th>the paper found</th><th>found here</th><th>and so</th></tr></thead><tbody>${rows}</tbody></table>`;
+  const list =
+    beyond.length === 0
+      ? ''
+      : raw`<ul>${beyond.map(({ here }) => raw`<li>${here ?? ''}</li>`)}</ul>`;
+  return raw`${table}${list}`;
 }
 
 function details({ experiment, summary }: Part): Markup {
@@ -293,7 +299,7 @@ function hasLoads(summary: Summary, measure: string): boolean {
 /** `, 1 × 256`, with all loads at which rounds found saturation. */
 function loadWords(results: readonly Result[]): string {
   const loads = results.flatMap(({ details: { load, tried } }) =>
-    load === undefined || tried === undefined ? [] : [`${load.clients} × ${load.outstanding}`],
+    load === undefined || tried === undefined ? [] : [loadOf(load)],
   );
   return loads.length === 0 ? '' : `, ${[...new Set(loads)].join(' or ')}`;
 }

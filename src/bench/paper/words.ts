@@ -1,4 +1,8 @@
-/** Numbers in sentences, the same way everywhere. */
+/** Numbers in sentences, the same way everywhere. No line ends between a number and its unit. */
+
+import type { Rung } from './saturation.js';
+
+const SPACE = '\u00a0';
 
 /** `3.4×`, `0.52×`, `120×` */
 export function times(ratio: number): string {
@@ -8,14 +12,16 @@ export function times(ratio: number): string {
 
 /** `2.1 µs` */
 export function duration(ns: number): string {
-  if (ns >= 1e6) return `${significant(ns / 1e6)} ms`;
-  return ns >= 1000 ? `${significant(ns / 1000)} µs` : `${significant(ns)} ns`;
+  if (ns >= 1e6) return `${significant(ns / 1e6)}${SPACE}ms`;
+  return ns >= 1000 ? `${significant(ns / 1000)}${SPACE}µs` : `${significant(ns)}${SPACE}ns`;
 }
 
 /** `210 k/s` */
 export function rate(perSecond: number): string {
-  if (perSecond >= 1e6) return `${significant(perSecond / 1e6)} M/s`;
-  return perSecond >= 1000 ? `${significant(perSecond / 1000)} k/s` : `${significant(perSecond)}/s`;
+  if (perSecond >= 1e6) return `${significant(perSecond / 1e6)}${SPACE}M/s`;
+  return perSecond >= 1000
+    ? `${significant(perSecond / 1000)}${SPACE}k/s`
+    : `${significant(perSecond)}/s`;
 }
 
 export function significant(value: number): string {
@@ -25,7 +31,12 @@ export function significant(value: number): string {
 
 /** `32 B`, `4 KiB` */
 export function bytes(count: number): string {
-  return count >= 1024 ? `${count / 1024} KiB` : `${count} B`;
+  return count >= 1024 ? `${count / 1024}${SPACE}KiB` : `${count}${SPACE}B`;
+}
+
+/** `4 × 512` */
+export function loadOf({ clients, outstanding }: Rung): string {
+  return [clients, '×', outstanding].join(SPACE);
 }
 
 /** `1`, `1 and 2`, `1, 2 and 4` */

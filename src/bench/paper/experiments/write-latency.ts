@@ -71,7 +71,7 @@ function findings(summary: Summary): Finding[] {
     ...(oneTogether !== undefined &&
       allTogether !== undefined &&
       allEach !== undefined && {
-        here: `Acknowledged together, ${MOST} targets take ${duration(allTogether)}: ${times(allTogether / oneTogether)} as long as one, and ${times(allEach / allTogether)} less than one after the other.`,
+        here: `Acknowledged together, ${MOST} targets take ${duration(allTogether)}: ${times(allTogether / oneTogether)} as long as one. One after the other takes ${times(allEach / allTogether)} as long as together.`,
         agrees: allEach / allTogether > 1.5,
         why: 'The way between two cores takes little longer than the writer needs for the next record.',
       }),
