@@ -282,7 +282,7 @@ function pointsTable(summary: Summary, measure: string): Table {
     return `${format(median)}${range}${loadWords(summary.at(measure, name, x))}`;
   };
   return {
-    title: `${measure}: median of all rounds (least to greatest)${hasLoads(summary, measure) ? ', and the load at which it was found' : ''}`,
+    title: `${measure}: median of all rounds (least to greatest)${hasLoads(summary, measure) ? '; the load at which it was found (clients × messages), and the median latency then' : ''}`,
     head: ['', ...series],
     rows: summary
       .xsOf(measure)
@@ -296,12 +296,15 @@ function hasLoads(summary: Summary, measure: string): boolean {
   );
 }
 
-/** `, 1 × 256`, with all loads at which rounds found saturation. */
+/** `; 1 × 256, 540 µs`: all loads at which rounds found saturation, and how long messages took then. */
 function loadWords(results: readonly Result[]): string {
-  const loads = results.flatMap(({ details: { load, tried } }) =>
-    load === undefined || tried === undefined ? [] : [loadOf(load)],
+  const found = results.filter(({ details }) => details.tried !== undefined);
+  const loads = found.flatMap(({ details: { load } }) =>
+    load === undefined ? [] : [loadOf(load)],
   );
-  return loads.length === 0 ? '' : `, ${[...new Set(loads)].join(' or ')}`;
+  const latency = spreadOf(found.flatMap(({ details }) => details.latencyNs?.p50 ?? []));
+  if (loads.length === 0 || latency === undefined) return '';
+  return `; ${[...new Set(loads)].join(' or ')}, ${duration(latency.median)}`;
 }
 
 function howToRead(): Markup {

@@ -57,7 +57,7 @@ function advantage(summary: Summary): Finding[] {
       agrees: most > PAPER_RATE / 2 && most < PAPER_RATE * 2,
       why:
         most < PAPER_RATE
-          ? 'Under load many messages share a system call, so that message passing loses less in throughput than in latency. And the shared-memory systems replicate every group three times, the others do not.'
+          ? 'With thousands of messages under way many share a system call, so that message passing loses little in throughput; the table of all points has the latency at that load. And the shared-memory systems replicate every group three times, the others not at all.'
           : 'Sending a message costs time of the same few cores that do all the rest; in the paper a network card and the cores of other machines share in that.',
     },
   ];
