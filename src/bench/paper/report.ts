@@ -156,9 +156,14 @@ function introduction(parts: readonly Part[]): Markup {
 
 /** What else the machine did. */
 function othersWords(parts: readonly Part[]): string {
-  const all = parts.flatMap(({ results }) => results.map(({ othersCores }) => othersCores));
-  const { median, greatest } = spreadOf(all)!;
-  return `other programs kept ${median.toFixed(1)} cores busy (median; at most ${greatest.toFixed(1)})`;
+  const results = parts.flatMap((part) => part.results);
+  const most = Math.max(...results.map(({ othersCores }) => othersCores));
+  return `other programs kept ${busyWith(results).toFixed(1)} cores busy on average, ${most.toFixed(1)} at most`;
+}
+
+/** Cores that others used, on average: a disturbance now and then is one. */
+function busyWith(results: readonly Result[]): number {
+  return results.reduce((sum, { othersCores }) => sum + othersCores, 0) / (results.length || 1);
 }
 
 function profileWords(name: string): string {
@@ -212,7 +217,7 @@ function notes({ experiment, results }: Part, systems: Systems): Markup[] {
   const planned = profile && roundsOf(experiment, profile);
   const unsteady = results.filter(({ details }) => details.isSaturated === false);
   const rounds = new Set(results.map(({ round }) => round)).size;
-  const others = spreadOf(results.map(({ othersCores }) => othersCores))?.median ?? 0;
+  const others = busyWith(results);
   return [
     ...(others > QUIET_CORES
       ? [
