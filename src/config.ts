@@ -52,7 +52,7 @@ export interface ClusterOptions {
   feedBytes?: number;
   /** How often a replica shows that it is alive. Default 5. */
   heartbeatMs?: number;
-  /** How long a leader may be silent before it is replaced. Default 200, or 20 heartbeats. */
+  /** How long a leader may be silent before it is replaced. Default 500, or 20 heartbeats. */
   suspectAfterMs?: number;
   /** How long a client waits for replies before it writes a message again. Default 50. */
   resendAfterMs?: number;
@@ -152,7 +152,7 @@ const SNAPSHOT_CHUNK_BYTES = 16_384;
 const DEFAULT_RING_MESSAGES = 8;
 
 const DEFAULT_HEARTBEAT_MS = 5;
-const DEFAULT_SUSPECT_AFTER_MS = 200;
+const DEFAULT_SUSPECT_AFTER_MS = 500;
 const DEFAULT_SUSPECT_AFTER_HEARTBEATS = 20;
 const DEFAULT_RESEND_AFTER_MS = 50;
 

@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander';
 import type { FailoverResult } from '../bench/failover.js';
 import type { OrderOptions, OrderResult } from '../bench/order.js';
 import { registerPaper } from './bench-paper.js';
+import { registerBenchPeers } from './bench-peers.js';
 import { paint } from './colors.js';
 import { ExitCode } from './exit-codes.js';
 import { anyNumber, integer } from './number-option.js';
@@ -95,6 +96,7 @@ export function registerBench(program: Command): void {
       process.exitCode = await failover(flags);
     });
   registerPaper(bench);
+  registerBenchPeers(bench);
 }
 
 async function order(flags: OrderFlags): Promise<number> {

@@ -19,6 +19,7 @@ import type { Identity } from '../protocol/member.js';
 import { nowUs } from '../runtime/clock.js';
 import { type Agent, Duty, type Pacing } from '../runtime/duty.js';
 import type { Commons } from './commons.js';
+import { inlineGenerously } from './compiler.js';
 import { rehearse } from './rehearsal.js';
 import { ReplicaAgent } from './replica-agent.js';
 import { loadService, messageId, NO_SERVICE } from './service.js';
@@ -91,6 +92,7 @@ export class Host {
 
   private async begin(): Promise<void> {
     const { words, line, settings, commons } = this;
+    inlineGenerously();
     rehearse(REHEARSAL_MS, () => performance.now());
     Atomics.store(words, line + HOST.pid, process.pid);
     Atomics.store(words, line + HOST.state, nextHostLife(Atomics.load(words, line + HOST.state)));

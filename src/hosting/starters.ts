@@ -28,11 +28,20 @@ export interface HostStarter {
   start(host: number, resumes: boolean, events: HostEvents): HostHandle;
 }
 
+/**
+ * The data path allocates nothing, so a host needs little room for young objects: what a service allocates is
+ * collected soon and quickly, and memory stays flat. (The engine's own limit is four times as high.)
+ */
+const SEMI_SPACE_MB = 4;
+
 export function threadStarter(buffer: SharedArrayBuffer): HostStarter {
   return {
     start: (host, resumes, events) => {
       const data: HostThreadData = { buffer, host, resumes };
-      const worker = new Worker(new URL('./host-thread.js', import.meta.url), { workerData: data });
+      const worker = new Worker(new URL('./host-thread.js', import.meta.url), {
+        workerData: data,
+        resourceLimits: { maxYoungGenerationSizeMb: 3 * SEMI_SPACE_MB },
+      });
       const terminate = (): Promise<void> => worker.terminate().then(() => undefined);
       const handle = new Started(host, events, terminate, () => undefined);
       worker.on('message', (report: HostReport | HostFailure) => handle.onMessage(report));
@@ -90,8 +99,10 @@ interface Forked {
   readonly complaint: () => string;
 }
 
+const execArgv = [...process.execArgv, `--max-semi-space-size=${SEMI_SPACE_MB}`];
+
 function forkAttached(script: string, args: readonly string[]): Forked {
-  const child = fork(script, args, { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] });
+  const child = fork(script, args, { execArgv, stdio: ['ignore', 'inherit', 'pipe', 'ipc'] });
   let complaint = '';
   child.stderr!.setEncoding('utf8').on('data', (text: string) => {
     complaint = (complaint + text).slice(-COMPLAINT_CHARACTERS_MAX);
@@ -108,6 +119,7 @@ function forkLogged(script: string, args: readonly string[], log: string): Forke
     const { size } = fstatSync(descriptor);
     const child = fork(script, [...args, '--log'], {
       detached: true,
+      execArgv,
       stdio: ['ignore', descriptor, descriptor, 'ipc'],
     });
     const complaint = (): string =>

@@ -81,7 +81,14 @@ export interface Memory {
     tag: number,
   ): void;
 
-  /** Post a read of `count` words of `peer`'s region at `at`; they are in `into[intoAt …]` once it completes. */
+  /** Post a single word. */
+  writeWord(peer: ProcessId, to: number, value: number, guard: number, tag: number): void;
+
+  /**
+   * Post a read of `count` words of `peer`'s region at `at`; they are in `into[intoAt …]` once it completes.
+   *
+   * @param tag  above 0: a read is always told of
+   */
   read(
     peer: ProcessId,
     at: number,

@@ -3,10 +3,10 @@
  * processes over a mapped file. What is posted takes effect at once, so completions are ready with
  * the next `poll`.
  *
- * Permission (promise 4) rests on sequentially consistent accesses alone, without a lock: a writer
- * stores its last word and then looks at the permission; an owner stores the permission and then loads
- * what was written. So a write that its writer saw permitted is there for the owner, and one that is
- * not there will not be seen permitted. A writer paused in between holds nobody up.
+ * Permission (promise 4) rests on order alone, without a lock: a writer stores its words and, when it polls,
+ * looks at the permission, with one fence between for all that it has posted; an owner stores the permission
+ * and then loads what was written. So a write that its writer saw permitted is there for the owner, and one
+ * that is not there will not be seen permitted. A writer paused in between holds nobody up.
  *
  * Words are stored from right to left, so that the head of a record, or of a batch of records, comes
  * last and whoever reads from left to right meets whole ones.
@@ -42,7 +42,7 @@ export class SharedMemory implements Memory {
 
   /** Nobody looks at it: see `fence`. */
   private readonly barrier = new Int32Array(1);
-  private readonly finished = new Completions();
+  private readonly posted = new Posted();
   private scratchAt: number;
 
   constructor(
@@ -110,19 +110,24 @@ export class SharedMemory implements Memory {
       this.copyIn(source, from + left, at + left, count - left);
     }
     for (let i = left - 1; i > 0; i--) words[at + i] = source[from + i]!;
-    // Whoever sees this word sees all that was written before it.
-    if (KEEPS_ORDER) words[at] = source[from]!;
-    else Atomics.store(words, at, source[from]!);
-    if (guard === OPEN) {
-      if (tag <= FAILURES_ONLY) return;
-      // It is ok once others see it.
-      this.fence();
-      this.finished.add(peer, tag, guard, true);
-      return;
+    this.publish(peer, at, source[from]!, guard, tag);
+  }
+
+  writeWord(peer: ProcessId, to: number, value: number, guard: number, tag: number): void {
+    this.check(peer, to, 1);
+    this.publish(peer, this.regions[peer]! + to, value, guard, tag);
+  }
+
+  /** Store the last word of a write: whoever sees it sees all that was written before. */
+  private publish(peer: ProcessId, at: number, value: number, guard: number, tag: number): void {
+    if (KEEPS_ORDER) {
+      this.words[at] = value;
+    } else {
+      Atomics.store(this.words, at, value);
+      // What is stored later must not be seen earlier.
+      Atomics.load(this.words, at);
     }
-    // Adding nothing is one instruction that lets no store before it be late and no load early.
-    const isPermitted = Atomics.add(words, this.permissions[peer]!, 0) === guard;
-    if (!isPermitted || tag > FAILURES_ONLY) this.finished.add(peer, tag, guard, isPermitted);
+    if (guard !== OPEN || tag > FAILURES_ONLY) this.posted.add(peer, tag, guard);
   }
 
   /** @param at  even */
@@ -162,7 +167,7 @@ export class SharedMemory implements Memory {
     } else {
       into.set(words.subarray(start + 1, start + count), intoAt + 1);
     }
-    this.finished.add(peer, tag, OPEN, true);
+    this.posted.add(peer, tag, OPEN);
   }
 
   /**
@@ -181,7 +186,14 @@ export class SharedMemory implements Memory {
   }
 
   poll(): boolean {
-    return this.finished.next(this.completion);
+    const { posted } = this;
+    if (posted.isEmpty) return false;
+    if (posted.hasUnchecked) {
+      // All of it is to be seen by others before any permission is looked at.
+      this.fence();
+      posted.check(this.words, this.permissions);
+    }
+    return posted.next(this.completion);
   }
 
   wake(peer: ProcessId, urgent: boolean): void {
@@ -192,7 +204,8 @@ export class SharedMemory implements Memory {
     }
     Atomics.store(words, this.readyFlags[peer]!, 1);
     const parked = this.hostLines[peer]! + HOST.parked;
-    if (Atomics.load(words, parked) === 1 && Atomics.exchange(words, parked, 0) === 1) {
+    const isParked = (KEEPS_ORDER ? words[parked] : Atomics.load(words, parked)) === 1;
+    if (isParked && Atomics.exchange(words, parked, 0) === 1) {
       this.arena.parking.wake(parked);
     }
   }
@@ -214,36 +227,62 @@ function copyPairs(pairs: BigInt64Array, from: number, to: number, count: number
   for (i += 3; i >= 0; i--) pairs[to + i] = pairs[from + i]!;
 }
 
-/** Finished operations that have not been polled: a queue that is allocated once and grows if it must. */
-class Completions {
+/** What was posted and not yet polled: a queue that is allocated once and grows if it must. */
+class Posted {
   private tags = new Int32Array(256);
   private guards = new Int32Array(256);
   private peers = new Int32Array(256);
   private oks = new Uint8Array(256);
   private first = 0;
+  private checked = 0;
   private end = 0;
 
-  add(peer: ProcessId, tag: number, guard: number, ok: boolean): void {
+  get isEmpty(): boolean {
+    return this.first === this.end;
+  }
+
+  get hasUnchecked(): boolean {
+    return this.checked < this.end;
+  }
+
+  add(peer: ProcessId, tag: number, guard: number): void {
     if (this.end === this.tags.length) this.grow();
     const place = this.end++;
     this.tags[place] = tag;
     this.guards[place] = guard;
     this.peers[place] = peer;
-    this.oks[place] = ok ? 1 : 0;
+  }
+
+  /** Was it permitted, and is it still? */
+  check(words: Int32Array, permissions: Int32Array): void {
+    const { guards, peers, oks, end } = this;
+    for (let place = this.checked; place < end; place++) {
+      const guard = guards[place]!;
+      oks[place] = guard === OPEN || words[permissions[peers[place]!]!] === guard ? 1 : 0;
+    }
+    this.checked = end;
   }
 
   next(into: Completion): boolean {
-    if (this.first === this.end) return false;
-    const place = this.first++;
-    into.tag = this.tags[place]!;
-    into.guard = this.guards[place]!;
-    into.peer = this.peers[place]!;
-    into.outcome = this.oks[place] === 1 ? 'ok' : 'refused';
-    if (this.first === this.end) {
-      this.first = 0;
-      this.end = 0;
+    while (this.first < this.checked) {
+      const place = this.first++;
+      const isOk = this.oks[place] === 1;
+      if (isOk && this.tags[place]! <= FAILURES_ONLY) continue;
+      into.tag = this.tags[place]!;
+      into.guard = this.guards[place]!;
+      into.peer = this.peers[place]!;
+      into.outcome = isOk ? 'ok' : 'refused';
+      if (this.first === this.end) this.empty();
+      return true;
     }
-    return true;
+    this.empty();
+    return false;
+  }
+
+  private empty(): void {
+    this.first = 0;
+    this.checked = 0;
+    this.end = 0;
   }
 
   private grow(): void {

@@ -75,6 +75,7 @@ export class SimulatedMemory implements Memory {
   private readonly stalled: { to: ProcessId; operation: Operation }[] = [];
   private diesAt: (() => boolean) | undefined;
   private next = 0;
+  private readonly oneWord = new Int32Array(1);
 
   constructor(
     readonly self: ProcessId,
@@ -114,6 +115,11 @@ export class SimulatedMemory implements Memory {
     const { store } = this.fabric;
     const at = store.copyIn(source, from, count);
     this.post(peer, newOperation(false, to, store.block, at, count, guard, tag));
+  }
+
+  writeWord(peer: ProcessId, to: number, value: number, guard: number, tag: number): void {
+    this.oneWord[0] = value;
+    this.write(peer, to, this.oneWord, 0, 1, guard, tag);
   }
 
   read(

@@ -10,7 +10,7 @@
  *
  * Invariant: nothing is overwritten at a replica before all destinations have acknowledged it.
  */
-import { OPEN } from '../memory/contract.js';
+import { type Memory, OPEN } from '../memory/contract.js';
 import { INBOX_CONTROL, MESSAGE, REPLY, TOO_LARGE } from '../memory/layout.js';
 import {
   FRAME_WORDS,
@@ -131,12 +131,17 @@ export class Client {
   /** The sets of groups that there are. */
   private readonly groupsLow: number;
   private readonly groupsHigh: number;
+  private readonly memory: Memory;
+  private readonly replicas: number;
+  /** Where our inbox and its bell lie at a replica. */
+  private readonly inboxRing: number;
+  private readonly bell: number;
   private readonly doorbells: Int32Array;
+  private readonly seenDoorbells: Int32Array;
   /** Per group, the member that leads it as far as we know: it alone need be woken. */
   private readonly leaders: Int8Array;
   private readonly members: Peer[] = [];
   private readonly control = new Int32Array(INBOX_CONTROL.words);
-  private readonly bell = new Int32Array(1);
   private readonly replies: Window;
   private readonly replyBytes: Uint8Array;
 
@@ -153,7 +158,12 @@ export class Client {
     this.outboxes = new Array<Outbox | undefined>(groups).fill(undefined);
     this.groupsLow = groups >= 32 ? -1 : (1 << groups) - 1;
     this.groupsHigh = groups <= 32 ? 0 : groups === 64 ? -1 : (1 << (groups - 32)) - 1;
-    this.doorbells = new Int32Array(groups * replicas);
+    this.memory = memory;
+    this.replicas = replicas;
+    this.inboxRing = layout.inboxRing(slot);
+    this.bell = layout.bell(slot);
+    this.doorbells = memory.own.subarray(layout.doorbell(0), layout.doorbell(groups * replicas));
+    this.seenDoorbells = new Int32Array(groups * replicas);
     this.leaders = new Int8Array(groups).fill(UNKNOWN);
     for (let replica = 0; replica < groups * replicas; replica++) {
       this.members.push(new Peer(replica, layout.sizes.origin, 0, nowUs));
@@ -229,7 +239,7 @@ export class Client {
 
   /** Post what was offered, collect replies, resend on silence. Returns how much was done. */
   doWork(nowUs: number): number {
-    const { memory } = this.edges;
+    const { memory } = this;
     this.nowUs = nowUs;
     while (memory.poll()) {
       // Nothing depends on whether a write arrived: silence does.
@@ -259,41 +269,44 @@ export class Client {
       if (outbox === undefined || outbox.sentPosition === outbox.endPosition) continue;
       if (!outbox.isOpen) this.writeControl(entry, outbox);
       outbox.isOpen = true;
-      this.writeRange(entry, outbox, outbox.sentPosition);
+      this.post(entry, outbox, outbox.sentPosition);
       outbox.sentPosition = outbox.endPosition;
-      this.ring(entry, outbox);
       work++;
     }
     return work;
   }
 
-  /** Something was written into our inbox at all members of a group: let them know. */
-  private ring(group: number, outbox: Outbox): void {
-    const { layout, memory } = this.edges;
-    this.bell[0] = ++outbox.rings;
-    const to = layout.bell(this.slot);
+  /** Write the messages from `from` on into every replica of a group, to its leader first. */
+  private post(group: number, outbox: Outbox, from: number): void {
+    const { memory, replicas, inboxRing } = this;
+    const { mirror, endPosition } = outbox;
     const leader = this.leaders[group]!;
-    for (let member = 0; member < layout.sizes.replicas; member++) {
-      // Whoever begins to lead looks everywhere, and now and then again.
-      if (leader !== UNKNOWN && leader !== member) continue;
-      memory.write(layout.replicaProcess(group, member), to, this.bell, 0, 1, OPEN, KIND.none);
+    for (let i = 0, member = Math.max(0, leader); i < replicas; i++) {
+      const peer = group * replicas + member;
+      postRange(memory, peer, inboxRing, mirror, from, endPosition, OPEN, KIND.none, KIND.none);
+      // Whoever begins to lead looks everywhere, and now and then again: the others need no bell.
+      if (member === leader) this.ring(peer, ++outbox.rings);
+      member = member + 1 < replicas ? member + 1 : 0;
     }
-    this.wakeLeader(group);
+    if (leader === UNKNOWN) this.ringAll(group, outbox);
   }
 
-  /** Wake whoever leads a group; if we do not know who that is, everybody, and ask. */
-  private wakeLeader(group: number): void {
-    const { layout, memory } = this.edges;
-    const leader = this.leaders[group]!;
-    if (leader !== UNKNOWN) {
-      memory.wake(layout.replicaProcess(group, leader), true);
-      return;
-    }
-    for (let member = 0; member < layout.sizes.replicas; member++) {
-      const peer = layout.replicaProcess(group, member);
-      memory.wake(peer, true);
+  /** There is something in our inbox at a replica. */
+  private ring(replica: number, rings: number): void {
+    this.memory.writeWord(replica, this.bell, rings, OPEN, KIND.none);
+    this.memory.wake(replica, true);
+  }
+
+  /** Ring at every replica of a group, and ask who leads. */
+  private ringAll(group: number, outbox: Outbox): void {
+    const { memory, replicas } = this;
+    const rings = ++outbox.rings;
+    for (let member = 0; member < replicas; member++) {
+      const peer = group * replicas + member;
+      this.ring(peer, rings);
       const { words } = this.members[peer]!.buffer;
-      memory.read(peer, layout.row, ROW_RECORD_WORDS, words, 0, tagOf(KIND.row, peer));
+      const { row } = this.edges.layout;
+      memory.read(peer, row, ROW_RECORD_WORDS, words, 0, tagOf(KIND.row, peer));
     }
   }
 
@@ -319,16 +332,6 @@ export class Client {
     }
   }
 
-  private writeRange(entry: number, outbox: Outbox, from: number): void {
-    const { layout, memory } = this.edges;
-    const { mirror, endPosition } = outbox;
-    const to = layout.inboxRing(this.slot);
-    for (let member = 0; member < layout.sizes.replicas; member++) {
-      const peer = layout.replicaProcess(entry, member);
-      postRange(memory, peer, to, mirror, from, endPosition, OPEN, KIND.none, KIND.none);
-    }
-  }
-
   /** Write everything unanswered again, and nudge the destinations that owe a reply. */
   private resend(entry: number, outbox: Outbox): void {
     this.edges.observer.transition('client resent');
@@ -339,9 +342,8 @@ export class Client {
       high |= outbox.calls.at(i).pendingHigh;
     }
     this.writeControl(entry, outbox);
-    this.writeRange(entry, outbox, outbox.oldestPosition);
     this.leaders[entry] = UNKNOWN;
-    this.ring(entry, outbox);
+    this.post(entry, outbox, outbox.oldestPosition);
     for (let group = 0; group < this.outboxes.length; group++) {
       if (!contains(low, high, group)) continue;
       const owing = this.outbox(group);
@@ -349,20 +351,19 @@ export class Client {
       owing.isOpen = true;
       this.writeControl(group, owing);
       this.leaders[group] = UNKNOWN;
-      this.ring(group, owing);
+      this.ringAll(group, owing);
     }
     this.lookEverywhere();
   }
 
   /** Look at the replies of every replica whose doorbell has changed. */
   private pollReplies(): number {
-    const { layout, memory } = this.edges;
-    const { replicas } = layout.sizes;
+    const { memory, replicas, doorbells, seenDoorbells } = this;
     let work = 0;
-    for (let replica = 0; replica < this.doorbells.length; replica++) {
-      const rings = memory.own[layout.doorbell(replica)]!;
-      if (rings === this.doorbells[replica]) continue;
-      this.doorbells[replica] = rings;
+    for (let replica = 0; replica < doorbells.length; replica++) {
+      const rings = doorbells[replica]!;
+      if (rings === seenDoorbells[replica]) continue;
+      seenDoorbells[replica] = rings;
       memory.readFence();
       this.leaders[Math.floor(replica / replicas)] = replica % replicas;
       work += this.lookAt(replica);
@@ -376,7 +377,7 @@ export class Client {
   }
 
   private lookAt(replica: number): number {
-    const group = Math.floor(replica / this.edges.layout.sizes.replicas);
+    const group = Math.floor(replica / this.replicas);
     let found = 0;
     for (const outbox of this.outboxes) {
       if (outbox !== undefined) found += this.lookFor(outbox, replica, group);

@@ -24,18 +24,11 @@ const STRETCH_WORDS = 2048;
 /** A loop for a few words, the engine's own copy for many. */
 const LOOP_WORDS_MAX = 64;
 
-/** The message of the entry at `at` of a private copy, as the application sees it. */
+/** The message of an entry of a private copy, as the application sees it. */
 class CopiedMessage implements Delivery {
-  client = 0;
-  call = 0;
-  session = 0;
-  number = 0;
-  entry = 0;
-  destinationsLow = 0;
-  destinationsHigh = 0;
-  private payloadAt = 0;
-  private payloadBytes = 0;
   private readonly bytes: Uint8Array;
+  /** Where it starts. */
+  private at = 0;
 
   constructor(
     readonly group: number,
@@ -44,23 +37,42 @@ class CopiedMessage implements Delivery {
     this.bytes = new Uint8Array(words.buffer);
   }
 
-  get payload(): Uint8Array {
-    return this.bytes.subarray(this.payloadAt, this.payloadAt + this.payloadBytes);
+  /** Show the message of the entry at `entryAt`. */
+  show(entryAt: number): void {
+    this.at = entryAt + HEAD_WORDS;
   }
 
-  at(position: number): void {
-    const { words } = this;
-    const message = position + HEAD_WORDS;
-    const names = words[message + MESSAGE.client]!;
-    this.client = names & 0xffff;
-    this.call = names >>> 16;
-    this.session = words[message + MESSAGE.session]!;
-    this.number = words[message + MESSAGE.number]!;
-    this.entry = words[message + MESSAGE.entry]!;
-    this.destinationsLow = words[message + MESSAGE.destinationsLow]!;
-    this.destinationsHigh = words[message + MESSAGE.destinationsHigh]!;
-    this.payloadAt = (message + MESSAGE.payload) * 4;
-    this.payloadBytes = words[message + MESSAGE.payloadBytes]!;
+  get client(): number {
+    return this.words[this.at + MESSAGE.client]! & 0xffff;
+  }
+
+  get call(): number {
+    return this.words[this.at + MESSAGE.client]! >>> 16;
+  }
+
+  get session(): number {
+    return this.words[this.at + MESSAGE.session]!;
+  }
+
+  get number(): number {
+    return this.words[this.at + MESSAGE.number]!;
+  }
+
+  get entry(): number {
+    return this.words[this.at + MESSAGE.entry]!;
+  }
+
+  get destinationsLow(): number {
+    return this.words[this.at + MESSAGE.destinationsLow]!;
+  }
+
+  get destinationsHigh(): number {
+    return this.words[this.at + MESSAGE.destinationsHigh]!;
+  }
+
+  get payload(): Uint8Array {
+    const start = (this.at + MESSAGE.payload) * 4;
+    return this.bytes.subarray(start, start + this.words[this.at + MESSAGE.payloadBytes]!);
   }
 }
 
@@ -69,6 +81,7 @@ export class Delivering {
   private readonly stretch: Window;
   private readonly message: CopiedMessage;
   private readonly entryWordsMax: number;
+  private readonly origin: number;
   /** Words of the last entry: the next ones are probably as long. */
   private lastWords: number;
 
@@ -76,7 +89,8 @@ export class Delivering {
     private readonly member: Member,
     private readonly application: Application,
   ) {
-    const { entryWordsMax, logWords } = member.layout;
+    const { entryWordsMax, logWords, sizes } = member.layout;
+    this.origin = sizes.origin;
     const words = Math.min(logWords, Math.max(STRETCH_WORDS, entryWordsMax));
     this.stretch = slotAt(new Int32Array(words), 0);
     this.message = new CopiedMessage(member.group, this.stretch.words);
@@ -88,52 +102,51 @@ export class Delivering {
    * Deliver from `log`, which holds entries of `ballot`, everything below index `decided`. Stops
    * early at an entry that is not there; returns how many were delivered.
    */
-  deliver(log: LogRing, ballot: number, decided: number, sendsReplies: boolean): number {
+  deliver(log: LogRing, ballot: number, decided: number, leads: boolean): number {
     const { member } = this;
     const first = member.nextToDeliver;
     while (member.nextToDeliver < decided) {
-      const words = this.copyOut(log, ballot, decided - member.nextToDeliver);
-      // Whoever thinks us dead may drop entries while we copy them.
-      member.edges.memory.readFence();
-      if (words === 0 || isLeftBehind(member, log)) break;
-      if (this.deliverCopied(words, ballot, decided, sendsReplies) === 0) break;
+      const words = this.copyOut(log, decided - member.nextToDeliver);
+      // Whoever thinks us dead may drop entries while we copy them. A leader drops them itself.
+      if (!leads && this.mayBeOverwritten(log)) break;
+      if (this.deliverCopied(words, ballot, decided, leads) === 0) break;
     }
     return member.nextToDeliver - first;
   }
 
+  private mayBeOverwritten(log: LogRing): boolean {
+    this.member.edges.memory.readFence();
+    return isLeftBehind(this.member, log);
+  }
+
   /** Copy what is probably the next `count` entries, one at least; returns how many words that is. */
-  private copyOut(log: LogRing, ballot: number, count: number): number {
-    const { member, stretch } = this;
-    const position = member.nextPosition;
-    const first = log.decidedEntryWords(position, ballot, member.nextToDeliver);
-    if (first === 0) return 0;
-    const wanted = Math.min(count * this.lastWords, stretch.words.length);
-    const words = Math.max(first, wanted);
-    const place = log.at + (position & log.mask);
-    const untilWrap = Math.min(words, log.at + log.mask + 1 - place);
-    copyPart(log.words, place, stretch.words, 0, untilWrap);
-    copyPart(log.words, log.at, stretch.words, untilWrap, words - untilWrap);
+  private copyOut(log: LogRing, count: number): number {
+    const { stretch, entryWordsMax } = this;
+    const { words: from, at, mask } = log;
+    const place = at + (this.member.nextPosition & mask);
+    const first = Math.min(from[place]!, entryWordsMax);
+    const words = Math.max(first, Math.min(count * this.lastWords, stretch.words.length));
+    const untilWrap = Math.min(words, at + mask + 1 - place);
+    copyPart(from, place, stretch.words, 0, untilWrap);
+    copyPart(from, at, stretch.words, untilWrap, words - untilWrap);
     return words;
   }
 
   /** Deliver those entries of the stretch that were copied entirely. */
-  private deliverCopied(
-    words: number,
-    ballot: number,
-    decided: number,
-    sendsReplies: boolean,
-  ): number {
-    const { member, stretch, entryWordsMax } = this;
+  private deliverCopied(words: number, ballot: number, decided: number, leads: boolean): number {
+    const { member, stretch, entryWordsMax, origin } = this;
+    const { delivered } = member;
+    let index = member.nextToDeliver;
     let at = 0;
-    while (member.nextToDeliver < decided && at + FRAME_WORDS <= words) {
+    while (index < decided && at + FRAME_WORDS <= words) {
       const here = stretch.words[at]!;
       if (here > words - at) break;
-      const index = member.nextToDeliver;
+      // It was decided after it was written, so there can't be half of it: its ends tell whether it is the one.
       if (framedWords(stretch, at, ballot, index, entryWordsMax) === 0) break;
-      this.message.at(at);
-      member.delivered.note(stretch, at, member.layout.sizes.origin);
-      this.apply(sendsReplies);
-      member.nextToDeliver++;
+      this.message.show(at);
+      delivered.note(stretch, at, origin);
+      this.apply(leads);
+      member.nextToDeliver = ++index;
       member.nextPosition = (member.nextPosition + here) | 0;
       this.lastWords = here;
       at += here;
@@ -144,7 +157,7 @@ export class Delivering {
   private apply(sendsReplies: boolean): void {
     const { member, message } = this;
     const { client, call, session, entry, number } = message;
-    if (!contains(message.destinationsLow, message.destinationsHigh, member.group)) {
+    if (!contains(message.destinationsLow, message.destinationsHigh, message.group)) {
       member.edges.observer.relayed(session, entry, number);
       return;
     }

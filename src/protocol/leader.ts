@@ -170,10 +170,11 @@ export class Leader {
     const hash = copyHashed(from, position + HEAD_WORDS, ring, body, messageWords);
     if (!rules.isWhole(from, position, words, epoch, number, hash)) return false;
     const origin = body + messageWords;
-    ring.words[ring.at + ((origin + ORIGIN.source) & ring.mask)] = source;
-    ring.words[ring.at + ((origin + ORIGIN.number) & ring.mask)] = number | 0;
-    ring.words[ring.at + ((origin + ORIGIN.nextPosition) & ring.mask)] = nextPosition;
-    ring.words[ring.at + ((origin + ORIGIN.hash) & ring.mask)] = hash;
+    const { words: log, at, mask } = ring;
+    log[at + ((origin + ORIGIN.source) & mask)] = source;
+    log[at + ((origin + ORIGIN.number) & mask)] = number | 0;
+    log[at + ((origin + ORIGIN.nextPosition) & mask)] = nextPosition;
+    log[at + ((origin + ORIGIN.hash) & mask)] = hash;
     replication.append(bodyWords, hashWords(ring, origin, ORIGIN.words, hash));
     this.proposed.note(ring, endPosition, layout.sizes.origin);
     return true;
@@ -187,6 +188,7 @@ export class Leader {
   /** What f+1 members hold under our ballot is decided. */
   private decide(): number {
     const { replication } = this;
+    if (replication.decided === replication.endIndex) return 0;
     const decided = replication.heldByQuorum();
     const advanced = Math.max(0, decided - replication.decided);
     if (advanced > 0) replication.decided = decided;

@@ -12,7 +12,7 @@
  */
 import type { Memory } from '../memory/contract.js';
 import { type Layout, LOG_CONTROL, RINGS_PER_WRITER } from '../memory/layout.js';
-import { extend, framedWords, numberAt, type Window, wordsOf } from '../memory/window.js';
+import { extend, numberAt, type Window, wordsOf } from '../memory/window.js';
 import { NO_BALLOT } from './ballot.js';
 import { isOfLife } from './key.js';
 
@@ -75,14 +75,6 @@ export class LogRing implements Window {
   /** Words of entry `index` if it stands whole at `position` under `ballot`, else 0. */
   entryWords(position: number, ballot: number, index: number): number {
     return wordsOf(this, position, ballot, index, this.entryWordsMax);
-  }
-
-  /**
-   * The same for an entry that the leader has declared decided: it wrote that after the entry, so there
-   * can't be half of one, and both ends tell whether it is the one.
-   */
-  decidedEntryWords(position: number, ballot: number, index: number): number {
-    return framedWords(this, position, ballot, index, this.entryWordsMax);
   }
 }
 

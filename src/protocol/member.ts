@@ -72,7 +72,8 @@ export class Member {
   holdAt = 0;
   /** The furthest that any member of the group is known to have delivered. */
   horizon: number;
-  private readonly mailsSent: Int32Array;
+  private mailsSent: number;
+  private readonly mails: Int32Array;
   private readonly mailsSeen: Int32Array;
 
   constructor(
@@ -96,7 +97,8 @@ export class Member {
     this.nextPosition = layout.sizes.origin | 0;
     this.horizon = Math.max(layout.sizes.origin, this.kept.near);
     // Every life counts from elsewhere, so that its first mail is a change.
-    this.mailsSent = Int32Array.of(identity.incarnation << 16);
+    this.mailsSent = identity.incarnation << 16;
+    this.mails = memory.own.subarray(layout.mail(0), layout.mail(this.replicas));
     this.mailsSeen = new Int32Array(this.replicas);
     this.delivered = this.newCounters();
     this.proposed = this.newCounters();
@@ -140,20 +142,18 @@ export class Member {
   /** A slot was written at another member of the group: let it know. */
   mailTo(member: number): void {
     const { memory, layout } = this.edges;
-    this.mailsSent[0]!++;
     const peer = this.processOf(member);
-    memory.write(peer, layout.mail(this.index), this.mailsSent, 0, 1, OPEN, KIND.none);
+    memory.writeWord(peer, layout.mail(this.index), ++this.mailsSent, OPEN, KIND.none);
     memory.wake(peer, true);
   }
 
   /** Has any member written a slot since this was asked last? */
   takeMail(): boolean {
-    const { own } = this.edges.memory;
+    const { mails, mailsSeen } = this;
     let hasMail = false;
-    for (let member = 0; member < this.replicas; member++) {
-      const mails = own[this.layout.mail(member)]!;
-      if (mails === this.mailsSeen[member]) continue;
-      this.mailsSeen[member] = mails;
+    for (let member = 0; member < mailsSeen.length; member++) {
+      if (mails[member] === mailsSeen[member]) continue;
+      mailsSeen[member] = mails[member]!;
       hasMail = true;
     }
     if (hasMail) this.edges.memory.readFence();

@@ -9,6 +9,7 @@
  * Invariants: an entry counts at a member only after our marker succeeded there. Everything is
  * posted at once and nobody is waited for (H16).
  */
+import { type Memory, OPEN, type ProcessId } from '../memory/contract.js';
 import { LOG_CONTROL } from '../memory/layout.js';
 import {
   copyWords,
@@ -28,13 +29,16 @@ type Phase = 'absent' | 'installing' | 'standing';
 
 /** One member's copy. */
 interface Copy {
+  readonly process: ProcessId;
   phase: Phase;
   /** Counts how often it was brought up, so that completions of an earlier life are not taken for this one's. */
   admission: number;
   /** The life that granted it, and with which key. */
   incarnation: number;
-  key: number;
-  ring: number;
+  guard: number;
+  /** Where the ring that we write, and its control words, lie at the member. */
+  ringAt: number;
+  controlAt: number;
   sentIndex: number;
   sentPosition: number;
   /** Entries below this index are there. */
@@ -68,21 +72,25 @@ export class Replication {
   /** First undecided index (paper's FUO). */
   decided = 0;
 
+  private readonly memory: Memory;
   private readonly copies: Copy[] = [];
   private readonly control = new Int32Array(LOG_CONTROL.words);
   private readonly held: Float64Array;
   private readonly ringWords: number;
 
   constructor(private readonly member: Member) {
+    this.memory = member.edges.memory;
     this.ringWords = member.layout.logWords;
     this.held = new Float64Array(member.replicas);
     for (let i = 0; i < member.replicas; i++) {
       this.copies.push({
+        process: member.processOf(i),
         phase: 'absent',
         admission: 0,
         incarnation: 0,
-        key: 0,
-        ring: 0,
+        guard: OPEN,
+        ringAt: 0,
+        controlAt: 0,
         sentIndex: 0,
         sentPosition: 0,
         heldIndex: 0,
@@ -123,29 +131,33 @@ export class Replication {
 
   /** Bring up a member that granted us its log, in a ring that spares its current one (H22). */
   admit(other: number, incarnation: number, key: number, log: Extent): void {
-    const { rules } = this.member.edges;
+    const { rules, layout } = this.member.edges;
+    const { index } = this.member;
     const copy = this.copies[other]!;
+    const ring = rules.spareRing(log, index);
     copy.phase = 'installing';
     copy.admission++;
     copy.incarnation = incarnation;
-    copy.key = key;
-    copy.ring = rules.spareRing(log, this.member.index);
+    copy.guard = rules.logGuard(key);
+    copy.ringAt = layout.logRing(index, ring);
+    copy.controlAt = layout.logControl(index, ring);
     copy.heldIndex = this.baseIndex;
     copy.toldDecided = this.decided;
     const first = rules.installFrom(this, log);
     copy.sentIndex = first.index;
     copy.sentPosition = first.position;
-    this.control[LOG_CONTROL.marker] = 0;
-    this.control[LOG_CONTROL.base] = this.ring.base;
-    this.control[LOG_CONTROL.decided] = this.decided | 0;
-    this.control[LOG_CONTROL.key] = key;
     // No log any more before anything of it changes: words of one write land in any order.
-    this.writeControl(other, LOG_CONTROL.marker, 1, KIND.none);
-    this.writeControl(other, LOG_CONTROL.base, LOG_CONTROL.words - 1, KIND.none);
-    this.send(other);
-    this.control[LOG_CONTROL.marker] = this.ballot;
-    this.writeControl(other, LOG_CONTROL.marker, 1, copyTag(KIND.marker, copy, 0));
-    this.member.edges.memory.wake(this.member.processOf(other), true);
+    this.writeControl(copy, LOG_CONTROL.marker, 0);
+    const { control } = this;
+    control[LOG_CONTROL.base] = this.ring.base;
+    control[LOG_CONTROL.decided] = this.decided | 0;
+    control[LOG_CONTROL.key] = key;
+    const { base, words } = LOG_CONTROL;
+    const to = copy.controlAt + base;
+    this.memory.write(copy.process, to, control, base, words - base, copy.guard, KIND.none);
+    this.send(copy);
+    this.writeControl(copy, LOG_CONTROL.marker, this.ballot, copyTag(KIND.marker, copy, 0));
+    this.memory.wake(copy.process, true);
   }
 
   /** Is there room for one more entry with such a body? */
@@ -178,39 +190,25 @@ export class Replication {
   /** Post what each member does not have yet: one write for all of it, two where the ring wraps. */
   sendAll(): number {
     let work = 0;
-    for (let other = 0; other < this.copies.length; other++) {
-      const copy = this.copies[other]!;
+    for (const copy of this.copies) {
       if (copy.phase === 'absent' || copy.sentIndex === this.endIndex) continue;
-      this.send(other);
+      this.send(copy);
       work++;
     }
     return work;
   }
 
-  private send(other: number): void {
-    const copy = this.copies[other]!;
-    const { memory, layout, rules } = this.member.edges;
-    postRange(
-      memory,
-      this.member.processOf(other),
-      layout.logRing(this.member.index, copy.ring),
-      this.ring,
-      copy.sentPosition,
-      this.endPosition,
-      rules.logGuard(copy.key),
-      KIND.none,
-      copyTag(KIND.entries, copy, this.endIndex),
-    );
-    copy.sentIndex = this.endIndex;
-    copy.sentPosition = this.endPosition;
+  private send(copy: Copy): void {
+    const { memory, ring, endPosition, endIndex } = this;
+    const { process, ringAt, sentPosition, guard } = copy;
+    const tag = copyTag(KIND.entries, copy, endIndex);
+    postRange(memory, process, ringAt, ring, sentPosition, endPosition, guard, KIND.none, tag);
+    copy.sentIndex = endIndex;
+    copy.sentPosition = endPosition;
   }
 
-  private writeControl(other: number, field: number, count: number, tag: number): void {
-    const { memory, layout, rules } = this.member.edges;
-    const copy = this.copies[other]!;
-    const to = layout.logControl(this.member.index, copy.ring) + field;
-    const guard = rules.logGuard(copy.key);
-    memory.write(this.member.processOf(other), to, this.control, field, count, guard, tag);
+  private writeControl(copy: Copy, field: number, value: number, tag: number = KIND.none): void {
+    this.memory.writeWord(copy.process, copy.controlAt + field, value, copy.guard, tag);
   }
 
   /** A write to a member's log has finished. False if it failed and the member is lost to us. */
@@ -218,8 +216,7 @@ export class Replication {
     const copy = this.copies[other]!;
     if (admissionOf(value) !== admissionOf(copy.admission)) return true;
     if (!ok) return !this.onFailed(other, guard);
-    if (copy.phase === 'absent' || guard !== this.member.edges.rules.logGuard(copy.key))
-      return true;
+    if (copy.phase === 'absent' || guard !== copy.guard) return true;
     if (kind === KIND.marker) copy.phase = 'standing';
     else
       copy.heldIndex =
@@ -230,8 +227,7 @@ export class Replication {
   /** Whatever was written under this guard failed. True if the member is lost to us by that. */
   onFailed(other: number, guard: number): boolean {
     const copy = this.copies[other]!;
-    if (copy.phase === 'absent' || guard !== this.member.edges.rules.logGuard(copy.key))
-      return false;
+    if (copy.phase === 'absent' || guard !== copy.guard) return false;
     copy.phase = 'absent';
     return true;
   }
@@ -269,16 +265,15 @@ export class Replication {
 
   /** Tell the members how far the log is decided; they deliver up to there (H15). */
   publishDecided(): number {
+    const { decided, memory } = this;
     let told = 0;
-    this.ring.decided = this.decided | 0;
-    this.control[LOG_CONTROL.decided] = this.decided | 0;
-    for (let other = 0; other < this.copies.length; other++) {
-      const copy = this.copies[other]!;
-      if (copy.phase === 'absent' || copy.toldDecided === this.decided) continue;
-      copy.toldDecided = this.decided;
-      this.writeControl(other, LOG_CONTROL.decided, 1, KIND.none);
+    this.ring.decided = decided | 0;
+    for (const copy of this.copies) {
+      if (copy.phase === 'absent' || copy.toldDecided === decided) continue;
+      copy.toldDecided = decided;
+      this.writeControl(copy, LOG_CONTROL.decided, decided | 0);
       // Nobody waits for a follower, unless the log is filling up.
-      this.member.edges.memory.wake(this.member.processOf(other), this.isPressed);
+      memory.wake(copy.process, this.isPressed);
       told++;
     }
     return told;
@@ -288,10 +283,8 @@ export class Replication {
   truncate(index: number, position: number): void {
     this.baseIndex = index;
     this.ring.base = position;
-    this.control[LOG_CONTROL.base] = position;
-    for (let other = 0; other < this.copies.length; other++) {
-      if (this.copies[other]!.phase === 'absent') continue;
-      this.writeControl(other, LOG_CONTROL.base, 1, KIND.none);
+    for (const copy of this.copies) {
+      if (copy.phase !== 'absent') this.writeControl(copy, LOG_CONTROL.base, position);
     }
   }
 

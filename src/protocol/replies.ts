@@ -5,7 +5,7 @@
  * the last reply of every (client, call slot) is all that can ever be asked for again. It is kept as
  * the very record that is written into the client's memory. A leader never waits for a client.
  */
-import { OPEN } from '../memory/contract.js';
+import { type Memory, OPEN, type ProcessId } from '../memory/contract.js';
 import { FAILED, REPLY, TOO_LARGE } from '../memory/layout.js';
 import {
   epochAt,
@@ -26,6 +26,11 @@ export type Reply = Uint8Array | undefined | typeof FAILED;
 
 export class Replies {
   private readonly kept: Window;
+  private readonly memory: Memory;
+  private readonly firstClient: ProcessId;
+  /** Where our replies and our doorbell lie at a client. */
+  private readonly firstReply: number;
+  private readonly doorbell: number;
   private readonly callsMax: number;
   private readonly slotWords: number;
   private readonly replyBytesMax: number;
@@ -35,7 +40,13 @@ export class Replies {
   private readonly written: number[] = [];
 
   constructor(private readonly member: Member) {
-    const { sizes, replySlotWords } = member.layout;
+    const { layout } = member;
+    const { sizes, replySlotWords } = layout;
+    const { memory } = member.edges;
+    this.memory = memory;
+    this.firstClient = layout.clientProcess(0);
+    this.firstReply = layout.reply(memory.self, 0);
+    this.doorbell = layout.doorbell(memory.self);
     this.callsMax = sizes.callsMax;
     this.slotWords = replySlotWords;
     this.replyBytesMax = sizes.replyBytesMax;
@@ -82,9 +93,9 @@ export class Replies {
     const bodyWords = this.kept.words[at]! - FRAME_WORDS;
     // Most members keep replies that they never send: a record is finished only here.
     const words = seal(this.kept, at, bodyWords, epochAt(this.kept, at), numberAt(this.kept, at));
-    const { memory, layout } = this.member.edges;
-    const to = layout.reply(memory.self, call);
-    memory.write(layout.clientProcess(client), to, this.kept.words, at, words, OPEN, KIND.none);
+    const to = this.firstReply + call * this.slotWords;
+    const peer = this.firstClient + client;
+    this.memory.write(peer, to, this.kept.words, at, words, OPEN, KIND.none);
     if (this.isWritten[client] === 0) {
       this.isWritten[client] = 1;
       this.written.push(client);
@@ -106,14 +117,13 @@ export class Replies {
 
   /** Tell the clients that were written to where to look. */
   ringDoorbells(): void {
-    const { memory, layout } = this.member.edges;
-    while (this.written.length > 0) {
-      const client = this.written.pop()!;
+    const { memory, written } = this;
+    while (written.length > 0) {
+      const client = written.pop()!;
+      const peer = this.firstClient + client;
       this.isWritten[client] = 0;
-      this.rings[client]!++;
-      const to = layout.doorbell(memory.self);
-      memory.write(layout.clientProcess(client), to, this.rings, client, 1, OPEN, KIND.none);
-      memory.wake(layout.clientProcess(client), true);
+      memory.writeWord(peer, this.doorbell, ++this.rings[client]!, OPEN, KIND.none);
+      memory.wake(peer, true);
     }
   }
 

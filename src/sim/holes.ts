@@ -25,7 +25,7 @@ export interface Hole {
 export const HOLES: Readonly<Record<string, Hole>> = {
   H1: {
     title: 'a new leader skips the first entry it adopted',
-    caughtBy: 2,
+    caughtBy: 1,
     open: (rules) => {
       rules.beforeFirstDelivery = (member, replication) => {
         if (member.nextToDeliver >= replication.decided) return;
@@ -53,7 +53,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H4: {
     title: 'a new leader forwards only what it had not delivered before',
-    caughtBy: 2,
+    caughtBy: 23,
     open: (rules) => {
       rules.forwardFrom = (_replication, member) => ({
         index: member.nextToDeliver,
@@ -63,7 +63,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H5: {
     title: 'a new leader finds its place in an inbox by searching it for the last logged message',
-    caughtBy: 38,
+    caughtBy: 28,
     open: (rules) => {
       const taken = rememberTaken(rules);
       rules.sourcesRecovered = (member) => {
@@ -96,7 +96,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H8: {
     title: 'what a member proposes and what it has promised are one variable',
-    caughtBy: 1,
+    caughtBy: 3,
     open: (rules) => {
       rules.isPreempted = () => false;
       rules.answeredBallot = (member) => member.promised;
@@ -104,7 +104,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H9: {
     title: 'a request is cleared when it is read, and never made again',
-    caughtBy: 25,
+    caughtBy: 2,
     open: (rules) => {
       rules.asksAgain = () => false;
       rules.requestRead = (member, slot) => {
@@ -114,7 +114,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H11: {
     title: 'a grant does not revoke what another was granted before',
-    caughtBy: 63,
+    caughtBy: 43,
     open: (rules) => {
       rules.logGuard = () => OPEN;
     },
@@ -142,7 +142,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H16: {
     title: 'a leader waits for every member',
-    caughtBy: 5,
+    caughtBy: 10,
     open: (rules) => {
       rules.decisionQuorum = (member) => member.replicas;
     },
@@ -161,7 +161,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H18: {
     title: 'clients are always served in the same order',
-    caughtBy: 4,
+    caughtBy: 71,
     options: { faults: ['tiny-rings'], groups: 1, replicas: 3, clients: 6, messages: 600 },
     open: (rules) => {
       rules.nextTurn = () => 0;
@@ -181,7 +181,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H20: {
     title: 'the longest log is adopted, whatever its ballot',
-    caughtBy: 225,
+    caughtBy: 99,
     options: {
       faults: ['slow-link', 'restart', 'pause', 'suspicion', 'bursts'],
       groups: 1,
@@ -196,7 +196,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H21: {
     title: 'a restarted member takes part at once, having forgotten its promises',
-    caughtBy: 12,
+    caughtBy: 9,
     options: {
       faults: ['restart', 'pause'],
       groups: 1,
@@ -211,7 +211,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H22: {
     title: 'a leader always writes the same ring',
-    caughtBy: 4,
+    caughtBy: 23,
     options: {
       faults: ['slow-link', 'suspicion', 'kill'],
       triggers: ['adopted own log'],
@@ -249,7 +249,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H24: {
     title: 'grants count as they come, even from a life that has ended',
-    caughtBy: 195,
+    caughtBy: 203,
     options: {
       faults: ['suspicion', 'restart', 'pause'],
       groups: 1,
@@ -264,7 +264,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H25: {
     title: 'a leader drops what all members that seem alive have delivered',
-    caughtBy: 53,
+    caughtBy: 98,
     options: {
       faults: ['restart', 'pause'],
       triggers: ['log truncated', 'left behind', 'snapshot served'],
@@ -279,7 +279,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H26: {
     title: 'a child reports what its leader has taken, not what is decided',
-    caughtBy: 125,
+    caughtBy: 80,
     open: (rules) => {
       rules.countFromParent = (member) =>
         Math.max(member.delivered.nextFromParent, member.proposed.nextFromParent);
@@ -287,7 +287,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H27: {
     title: 'a member gets only the entries that it lacks',
-    caughtBy: 3,
+    caughtBy: 2,
     open: (rules) => {
       rules.installFrom = (replication, log) =>
         log.endIndex > replication.baseIndex && log.endIndex <= replication.endIndex
@@ -320,7 +320,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H31: {
     title: 'a member that is killed while it recovers resumes as if it had',
-    caughtBy: 18,
+    caughtBy: 56,
     options: {
       faults: ['restart', 'kill', 'pause'],
       groups: 1,

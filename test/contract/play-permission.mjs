@@ -42,7 +42,8 @@ export function stubbornWriter(memory, { owner, words, rounds, outstandingMax })
       if (guard === 0 || outstanding >= outstandingMax) return 0;
       block.fill(++number);
       outstanding++;
-      memory.write(owner, PLACE.block, block, 0, words, guard, number);
+      if (words === 1) memory.writeWord(owner, PLACE.block, number, guard, number);
+      else memory.write(owner, PLACE.block, block, 0, words, guard, number);
       return 1;
     },
     result: () => ({ oks, refused }),
@@ -125,6 +126,9 @@ function withVerdicts(memory, judge) {
     own: memory.own,
     completion,
     permit: (guard) => memory.permit(guard),
+    writeWord(peer, to, value, guard, tag) {
+      this.write(peer, to, Int32Array.of(value), 0, 1, guard, tag);
+    },
     write(peer, to, source, from, count, guard, tag) {
       const isOk = judge(peer, guard, () => memory.write(peer, to, source, from, count, OPEN, 0));
       verdicts.push({ peer, tag, guard, outcome: isOk ? 'ok' : 'refused' });

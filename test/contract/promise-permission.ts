@@ -138,7 +138,7 @@ async function revocations(
 ): Promise<{ late: string[]; oks: number; raced: number }> {
   const [owner, writer] = await begin(stage);
   const { planted, ...common } = race;
-  const pace = backend.isSimulated ? { looksMax: 60, outstandingMax: 4 } : { outstandingMax: 1 };
+  const pace = backend.isSimulated ? { looksMax: 60, outstandingMax: 4 } : { outstandingMax: 8 };
   const writing = writer.play('stubbornWriter', { ...common, ...pace, owner: OWNER, planted });
   const revoking = owner.play('revoker', { ...common, ...pace, writer: WRITER });
   const { seals, raced } = await revoking.result<{ seals: Int32Array; raced: number }>();

@@ -25,13 +25,13 @@ export function promiseRestart(backend: Backend): void {
         await owner.puppet.permit(8);
         await writer.puppet.write(OWNER, 100, [1, 2, 3], 8, 1);
         expect(await owner.puppet.own(100, 3)).toEqual([1, 2, 3]);
+        expect(outcomes(await writer.puppet.completions())).toEqual(['1 ok']);
         await owner.kill();
 
         const reborn = await stage.begin(OWNER);
         expect(reborn.incarnation).toBeGreaterThan(owner.incarnation);
         expect(await reborn.puppet.isEmpty()).toBe(true);
         expect(await reborn.puppet.permitted()).toBe(RETIRED);
-        expect(outcomes(await writer.puppet.completions())).toEqual(['1 ok']);
         await writer.puppet.write(OWNER, 100, [1, 2, 3], 8, 2);
         expect(outcomes(await writer.puppet.completions())).toEqual(['2 refused']);
 

@@ -126,15 +126,11 @@ test('what an earlier life delivered does not count for dropping entries', () =>
   stage.until(() => follows(B, A));
   stage.runFor(20);
 
-  world.resume(A);
-  // The marker is taken away, the control words, the entries, the marker.
-  stage.stallAfterWrites(A, B, 4);
-  stage.until(() => A.memory.isStalled);
-  world.pause(A);
-  stage.until(() => B.replica.member.normal);
   world.pause(B);
-  A.memory.resume(); // The rest of that step lands.
-  stage.runFor(30);
+  world.resume(A);
+  stage.until(() => A.replica['replication'].lifeOf(B.member) === B.incarnation);
+  world.pause(A);
+  stage.runFor(30); // All of that step lands.
 
   world.crash(A);
   stage.settle();

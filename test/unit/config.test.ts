@@ -66,7 +66,7 @@ test('only groups must be given', () => {
     },
     timing: {
       heartbeatUs: 5000,
-      suspectAfterUs: 200_000,
+      suspectAfterUs: 500_000,
       askAgainUs: 10_000,
       backOffUs: 10_000,
       resendAfterUs: 50_000,

@@ -50,6 +50,10 @@ const RULES: Readonly<Record<string, Rule>> = {
     ],
     node: /./,
   },
+  baselines: {
+    imports: ['baselines/', 'memory/', 'runtime/', 'protocol/overlay.ts'],
+    node: /^baselines\/tcp\//,
+  },
   check: { imports: ['check/'] },
   sim: {
     imports: ['sim/', 'protocol/', 'memory/', 'baselines/', 'check/'],
@@ -131,6 +135,8 @@ describe('a planted offence is found', () => {
     ['hosting/host.ts', "import { Cluster } from '../cluster.js';"],
     ['hosting/host.ts', "import { simulate } from '../sim/simulate.js';"],
     ['hosting/host.ts', "import { parse } from 'yaml';"],
+    ['baselines/skeen/group.ts', "import { createServer } from 'node:net';"],
+    ['baselines/skeen/group.ts', "import { Replica } from '../../protocol/replica.js';"],
     ['check/judge.ts', "const m = await import('../protocol/overlay.js');"],
     ['check/judge.ts', "import { createReadStream } from 'node:fs';"],
     ['sim/world.ts', "import { cpus } from 'node:os';"],
@@ -150,6 +156,8 @@ describe('a planted offence is found', () => {
     ['runtime/duty.ts', "import type { Arena } from '../memory/arena.js';"],
     ['hosting/host.ts', "import { Replica } from '../protocol/replica.js';"],
     ['hosting/host-thread.ts', "import { parentPort } from 'node:worker_threads';"],
+    ['baselines/byzcast/group.ts', "import { Overlay } from '../../protocol/overlay.js';"],
+    ['baselines/tcp/link.ts', "import type { Socket } from 'node:net';"],
     ['sim/world.ts', "import { judge } from '../check/judge.js';"],
     ['sim/run-seeds.ts', "import { Worker } from 'node:worker_threads';"],
     ['cli/sim.ts', "import { Command } from 'commander';"],

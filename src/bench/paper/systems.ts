@@ -3,6 +3,7 @@
  * the figures, and the report says so: nothing stands in for it.
  */
 
+import { byzcastOn, SKEEN } from '../passing.js';
 import type { BenchMemory } from '../run-load.js';
 import type { System } from '../system.js';
 import { tram } from '../tram-system.js';
@@ -24,4 +25,6 @@ export const SYSTEMS: Systems = {
   'TRAM breadth': (memory) => tram({ tree: 'breadth', memory }),
   'TRAM depth': (memory) => tram({ tree: 'depth', memory }),
   'TRAM simple': (memory) => tram({ tree: 'simple', memory }),
+  ByzCast: () => byzcastOn('base'),
+  Skeen: () => SKEEN,
 };

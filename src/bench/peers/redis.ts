@@ -1,0 +1,193 @@
+/**
+ * Redis: one primary and two replicas; a shard is a stream. XADD, or one MULTI of several, is acknowledged
+ * after WAIT 1, when the primary and one replica have it: two of three, as in TRAM.
+ */
+import { connect as connectSocket, type Socket } from 'node:net';
+import type { ClientOptions, Connect, Peer, PeerAddress, PeerClient } from './peer.js';
+import { encodeCommand, type Reply, ReplyReader, RespError } from './resp.js';
+import { freePorts, LOOPBACK } from './servers.js';
+
+/** What a stream keeps: as a user would, who does not want it to grow for ever. */
+const STREAM_ENTRIES = '100000';
+const WAIT_MS = '10000';
+const READY_WAIT_MS = '2000';
+/** WAIT blocks its connection. Several let the primary work on one batch while others wait for the replica. */
+const CONNECTIONS_MAX = 4;
+
+export const redis: Peer = {
+  id: 'redis',
+  name: 'Redis',
+  program: 'redis-server',
+  package: 'redis-server',
+  guarantee: {
+    brief: 'one primary: no shards to order',
+    full:
+      'MULTI is atomic and ordered on one primary, which has all streams; Redis Cluster refuses one that touches two ' +
+      'shards. Replication is asynchronous: WAIT tells that a replica has the bytes, but it is not consensus, and a ' +
+      'failover can lose what was acknowledged.',
+  },
+  outstandingMax: 8 ** 5,
+  conditions:
+    'one primary, two replicas, no disk; XADD with MAXLEN ~ 100000, or MULTI of 8 of them, then WAIT 1; under load ' +
+    `up to ${CONNECTIONS_MAX} connections, each with one WAIT after all that it has pipelined`,
+
+  async launch(servers, program, { replicas }) {
+    const ports = await freePorts(replicas);
+    ports.forEach((port, i) => {
+      const label = `redis-${i}`;
+      servers.start(label, program, [
+        ...['--port', String(port), '--bind', LOOPBACK, '--dir', servers.makeFolder(label)],
+        ...['--save', '', '--appendonly', 'no'],
+        ...['--repl-diskless-sync', 'yes', '--repl-diskless-sync-delay', '0'],
+        // The default limits would throw out a replica that lags behind the pipelined load.
+        ...['--client-output-buffer-limit', 'replica 0 0 0'],
+        ...(i > 0 ? ['--replicaof', `${LOOPBACK} ${ports[0]}`] : []),
+      ]);
+    });
+    // A replica that counts as online may still take a second until it follows: see it acknowledge something.
+    await servers.ready('until all replicas follow the primary', async () => {
+      const following = await followers(ports[0]!, replicas - 1);
+      if (following !== replicas - 1) throw new Error(`${following} of ${replicas - 1} follow`);
+    });
+    return { ports: ports.slice(0, 1) };
+  },
+};
+
+/** How many replicas have a write that was just made. */
+async function followers(port: number, count: number): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const socket = connectSocket(port, LOOPBACK);
+    const reader = new ReplyReader((reply) => {
+      if (reply === 'OK') return;
+      socket.destroy();
+      resolve(reply);
+    });
+    socket.once('error', reject).on('data', (chunk) => reader.push(chunk));
+    socket.write(encodeCommand('SET', 'ready', ''));
+    socket.write(encodeCommand('WAIT', String(count), READY_WAIT_MS));
+  });
+}
+
+export const connectRedis: Connect = async (
+  { ports }: PeerAddress,
+  options: ClientOptions,
+): Promise<PeerClient> => {
+  const commands = new Commands(options.payload);
+  const count = Math.min(CONNECTIONS_MAX, options.outstanding);
+  const connections = await Promise.all(
+    Array.from({ length: count }, () => Connection.open(ports[0]!, commands, options)),
+  );
+  return {
+    send: (slot, shards) => connections[slot % count]!.send(slot, shards),
+    flush: () => {
+      for (const connection of connections) connection.flush();
+    },
+    close: () => {
+      for (const connection of connections) connection.close();
+    },
+  };
+};
+
+/** Encoded once, since all messages are alike. */
+class Commands {
+  readonly wait = encodeCommand('WAIT', '1', WAIT_MS);
+  private readonly encoded = new Map<readonly number[], Buffer>();
+
+  constructor(private readonly payload: Uint8Array) {}
+
+  forShards(shards: readonly number[]): Buffer {
+    const known = this.encoded.get(shards);
+    if (known !== undefined) return known;
+    const adds = shards.map((shard) =>
+      encodeCommand(
+        ...['XADD', `shard-${shard}`, 'MAXLEN', '~', STREAM_ENTRIES, '*', 'm'],
+        this.payload,
+      ),
+    );
+    const command =
+      adds.length === 1
+        ? adds[0]!
+        : Buffer.concat([encodeCommand('MULTI'), ...adds, encodeCommand('EXEC')]);
+    this.encoded.set(shards, command);
+    return command;
+  }
+}
+
+/** Collects messages while a batch is under way; the next batch is what has come together by then. */
+class Connection {
+  static open(port: number, commands: Commands, options: ClientOptions): Promise<Connection> {
+    return new Promise((resolve, reject) => {
+      const socket = connectSocket({ port, host: LOOPBACK, noDelay: true });
+      socket.once('error', reject);
+      socket.once('connect', () => resolve(new Connection(socket, commands, options)));
+    });
+  }
+
+  private batch: number[] = [];
+  private next: number[] = [];
+  private nextBytes: Buffer[] = [];
+  /** Replies that come before that of WAIT. */
+  private repliesDue = 0;
+  private nextReplies = 0;
+
+  private constructor(
+    private readonly socket: Socket,
+    private readonly commands: Commands,
+    private readonly options: ClientOptions,
+  ) {
+    const reader = new ReplyReader((reply) => this.receive(reply));
+    socket.on('data', (chunk) => reader.push(chunk));
+    socket.on('error', options.failed);
+    socket.on('end', () => options.failed(new Error('Redis closed the connection')));
+  }
+
+  send(slot: number, shards: readonly number[]): void {
+    this.next.push(slot);
+    this.nextBytes.push(this.commands.forShards(shards));
+    // MULTI, each command, and EXEC are replied to.
+    this.nextReplies += shards.length === 1 ? 1 : shards.length + 2;
+  }
+
+  flush(): void {
+    if (this.batch.length > 0 || this.next.length === 0) return;
+    this.socket.write(Buffer.concat([...this.nextBytes, this.commands.wait]));
+    this.batch = this.next;
+    this.repliesDue = this.nextReplies;
+    this.next = [];
+    this.nextBytes = [];
+    this.nextReplies = 0;
+  }
+
+  close(): void {
+    this.socket.destroy();
+  }
+
+  private receive(reply: Reply): void {
+    const refusal = refusalIn(reply);
+    if (refusal !== undefined) {
+      this.options.failed(new Error(`Redis: ${refusal.message}`));
+    } else if (this.repliesDue > 0) {
+      this.repliesDue--;
+    } else {
+      this.receiveWait(reply);
+    }
+  }
+
+  /** How many replicas have all that was sent before. */
+  private receiveWait(reply: Reply): void {
+    if (typeof reply !== 'number' || reply < 1) {
+      this.options.failed(new Error(`no replica answered within ${WAIT_MS} ms`));
+      return;
+    }
+    const { batch } = this;
+    this.batch = [];
+    for (const slot of batch) this.options.answered(slot);
+    this.flush();
+  }
+}
+
+function refusalIn(reply: Reply): RespError | undefined {
+  if (reply instanceof RespError) return reply;
+  if (!Array.isArray(reply)) return undefined;
+  return reply.find((part): part is RespError => part instanceof RespError);
+}

@@ -1,0 +1,147 @@
+/** What `tram bench peers` prints for people. */
+import type { Figures } from './climb.js';
+import type { PeersResult, SystemResult } from './peers.js';
+
+const WIDTH = 100;
+const GAP = '  ';
+
+type Measured = Extract<SystemResult, { status: 'measured' }>;
+
+export function formatPeers(result: PeersResult): string {
+  const measured = result.systems.filter(
+    (system): system is Measured => system.status === 'measured',
+  );
+  const blocks = [
+    `${result.options.payloadBytes} B messages, three copies of everything, acknowledged after replication`,
+    ...(measured.length > 0
+      ? [
+          figures('to one of eight shards', 'one', measured, result),
+          figures('to all eight shards', 'eight', measured, result),
+        ]
+      : []),
+    ...result.systems.flatMap(complaint),
+    definitions(
+      'Across shards:',
+      measured.map(({ name, guarantee }) => [name, guarantee.full]),
+    ),
+    conditions(result, measured),
+  ];
+  return `${blocks.filter(Boolean).join('\n\n')}\n`;
+}
+
+function figures(
+  title: string,
+  kind: 'one' | 'eight',
+  systems: readonly Measured[],
+  { advantages }: PeersResult,
+): string {
+  const head = [
+    ...[title, 'throughput', 'under way', 'TRAM/it'],
+    ...['p50 alone', 'p99 alone', 'it/TRAM', 'across shards'],
+  ];
+  const rows = systems.map((system) => {
+    const { messagesPerSecond, outstanding, alone }: Figures = system[kind];
+    const advantage = advantages[system.id]?.[kind];
+    return [
+      nameOf(system),
+      ...[rate(messagesPerSecond), String(outstanding), times(advantage?.throughput)],
+      ...[micros(alone.latencyNsP50), micros(alone.latencyNsP99), times(advantage?.latencyP50)],
+      system.guarantee.brief,
+    ];
+  });
+  return align([head, ...rows]);
+}
+
+/** What is to be said of a system without figures. */
+function complaint(system: SystemResult): string[] {
+  switch (system.status) {
+    case 'measured':
+      return [];
+    case 'missing':
+      return [`${system.name} is not installed: ${system.install}`];
+    case 'failed':
+      return [
+        [
+          `${nameOf(system)} failed: ${system.reason}`,
+          ...system.log.map((line) => `  ${line}`),
+        ].join('\n'),
+      ];
+  }
+}
+
+function conditions({ machine, options }: PeersResult, measured: readonly Measured[]): string {
+  const { cores, model, node, loadAverage, serversFolder } = machine;
+  return definitions('Conditions:', [
+    [
+      'machine',
+      `${cores} cores of ${model}, Node ${node}, load average before ${loadAverage.toFixed(1)}; all on loopback, the ` +
+        `client in a process of its own, files of servers in ${serversFolder}`,
+    ],
+    [
+      'measured',
+      `${options.seconds} s each; throughput: the best of 1, 8, 64, 512 … messages under way, until more twice brings ` +
+        'less than 5 %; latency: one message at a time',
+    ],
+    ...measured.map(({ name, conditions }): [string, string] => [name, conditions]),
+  ]);
+}
+
+function nameOf({ name, version }: SystemResult): string {
+  return version === '' ? name : `${name} ${version}`;
+}
+
+/** The first column and the last to the left, the figures between them to the right. */
+function align(rows: readonly (readonly string[])[]): string {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  const isText = (column: number): boolean => column === 0 || column === widths.length - 1;
+  return rows
+    .map((row) =>
+      row
+        .map((cell, i) => (isText(i) ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!)))
+        .join(GAP)
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** Terms and what is said of them, which is wrapped beside them. */
+function definitions(title: string, entries: readonly (readonly [string, string])[]): string {
+  if (entries.length === 0) return '';
+  const width = Math.max(...entries.map(([term]) => term.length));
+  const lines = entries.flatMap(([term, text]) =>
+    wrap(text, WIDTH - width - 2 * GAP.length).map(
+      (line, i) => GAP + (i === 0 ? term : '').padEnd(width) + GAP + line,
+    ),
+  );
+  return [title, ...lines].join('\n');
+}
+
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = '';
+    }
+    line += line === '' ? word : ` ${word}`;
+  }
+  return [...lines, line];
+}
+
+function rate(perSecond: number): string {
+  if (perSecond >= 1e6) return `${(perSecond / 1e6).toFixed(2)} M/s`;
+  return perSecond >= 1e4
+    ? `${(perSecond / 1e3).toFixed(0)} k/s`
+    : `${(perSecond / 1e3).toFixed(1)} k/s`;
+}
+
+function micros(ns: number): string {
+  if (ns >= 1e6) return `${(ns / 1e6).toFixed(2)} ms`;
+  return ns >= 1e5 ? `${(ns / 1e3).toFixed(0)} µs` : `${(ns / 1e3).toFixed(1)} µs`;
+}
+
+function times(ratio: number | undefined): string {
+  if (ratio === undefined) return '';
+  return `${ratio >= 10 ? ratio.toFixed(0) : ratio.toFixed(1)} ×`;
+}
