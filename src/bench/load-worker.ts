@@ -1,6 +1,6 @@
 /**
  * Runs clients in a thread or process of their own, all in one piece: warm-up, measurement, rest until
- * all is answered. Started by `order.ts` with a `LoadJob`, reports a `LoadReport`.
+ * all is answered. Started by `run-load.ts` with a `LoadJob`, reports a `Measurement`.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { Commons } from '../hosting/commons.js';
@@ -11,7 +11,9 @@ import { totalLatency } from '../hosting/status.js';
 import { type ArenaMap, HOST } from '../memory/arena.js';
 import { nowUs } from '../runtime/clock.js';
 import { type Agent, Duty, type DutyWords } from '../runtime/duty.js';
+import { cpuSecondsOf } from './cpu.js';
 import { Load, type LoadOptions } from './load.js';
+import type { Measurement } from './system.js';
 
 export interface LoadJob extends LoadOptions {
   readonly address: ArrayBufferLike | string;
@@ -36,7 +38,7 @@ const SLICE_US = 10_000;
 /** Only the first of several clients can be woken for: look after the others this often. */
 const MANY_CLIENTS_US = 100;
 
-function run(job: LoadJob): LoadReport {
+function run(job: LoadJob): Measurement {
   inlineGenerously();
   const arena = openArena(job.address);
   const commons = Commons.attach(arena);
@@ -50,10 +52,16 @@ function run(job: LoadJob): LoadReport {
   const duty = new Duty(arena, wordsOf(map, loads[0]!.process), [together(loads)], pacing, nowUs);
   duty.run(job.warmUpSeconds * 1e6);
   const before = totalLatency(commons);
+  const hosts = Array.from(
+    { length: map.hosts },
+    (_, host) => arena.words[map.host(host) + HOST.pid]!,
+  );
+  const cpuBefore = cpuSeconds(hosts);
   const startedUs = nowUs();
   const count = loads.reduce((sum, load) => sum + load.count, 0);
   duty.run(job.seconds * 1e6);
   const seconds = (nowUs() - startedUs) / 1e6;
+  const coresUsed = (cpuSeconds(hosts) - cpuBefore) / seconds;
   const messages = loads.reduce((sum, load) => sum + load.count, 0) - count;
   const latency = totalLatency(commons).since(before);
   for (const load of loads) load.stop();
@@ -72,7 +80,15 @@ function run(job: LoadJob): LoadReport {
     latencyNsP999: latency.percentile(99.9),
     latencyNsMax: latency.max,
     unanswered,
+    coresUsed,
   };
+}
+
+/** User and system time of this process, all its threads, and of the hosts if they are other processes. */
+function cpuSeconds(hosts: readonly number[]): number {
+  const { user, system } = process.cpuUsage();
+  const others = hosts.filter((pid) => pid !== process.pid);
+  return others.reduce((sum, pid) => sum + cpuSecondsOf(pid), (user + system) / 1e6);
 }
 
 /** Every client has a host of its own, but only one of them can be slept on. */
@@ -100,8 +116,8 @@ if (parentPort !== null) {
   parentPort.postMessage(run(workerData as LoadJob));
 } else {
   process.once('message', (job: LoadJob) => {
-    const report = run(job);
+    const measurement = run(job);
     const { user, system } = process.cpuUsage();
-    process.send!({ ...report, cpuSeconds: (user + system) / 1e6 }, () => process.exit(0));
+    process.send!({ ...measurement, cpuSeconds: (user + system) / 1e6 }, () => process.exit(0));
   });
 }

@@ -3,22 +3,19 @@
  * offer of a client until the replies of all destinations are back. Next to it, from the same run, what
  * the memory itself can do: a bare ring with records of the same size, and a bare ping-pong.
  */
-import { fork } from 'node:child_process';
 import { cpus } from 'node:os';
-import { fileURLToPath } from 'node:url';
-import { Worker } from 'node:worker_threads';
-import { Cluster } from '../cluster.js';
 import { MESSAGE } from '../memory/layout.js';
 import { FRAME_WORDS } from '../memory/window.js';
 import { Overlay, parseTree } from '../protocol/overlay.js';
-import { cpuSecondsOf } from './cpu.js';
 import { destinationSets } from './destinations.js';
-import type { LoadJob, LoadReport } from './load-worker.js';
 import { measurePingPong } from './ping-pong.js';
 import { measureRawRing } from './raw-ring.js';
+import type { BenchMemory } from './run-load.js';
+import type { Load, Measurement } from './system.js';
+import { tram } from './tram-system.js';
 
 export interface OrderOptions {
-  readonly memory: 'threads' | 'processes';
+  readonly memory: BenchMemory;
   readonly groups: number;
   readonly replicas: number;
   readonly tree: string;
@@ -35,9 +32,9 @@ export interface OrderResult {
   readonly machine: { readonly cores: number; readonly model: string; readonly node: string };
   readonly messagesPerSecond: number;
   /** With the configured number of messages under way. */
-  readonly loaded: LoadReport;
+  readonly loaded: Measurement;
   /** With one client and one message at a time. */
-  readonly alone: LoadReport;
+  readonly alone: Measurement;
   /** Cores busy on average while loaded. */
   readonly coresUsed: number;
   readonly ring: {
@@ -61,7 +58,7 @@ export async function benchOrder(
   const recordBytes = (FRAME_WORDS + MESSAGE.payload) * 4 + options.payloadBytes;
   progress('bare ring and ping-pong');
   const before = await rawLimits(options.memory, recordBytes);
-  const { loaded, alone, coresUsed } = await measureCluster(options, progress);
+  const { loaded, alone } = await measureCluster(options, progress);
   progress('bare ring and ping-pong, again');
   const after = await rawLimits(options.memory, recordBytes);
   const ringRate = Math.max(before.ring.messagesPerSecond, after.ring.messagesPerSecond);
@@ -73,7 +70,7 @@ export async function benchOrder(
     messagesPerSecond,
     loaded,
     alone,
-    coresUsed,
+    coresUsed: loaded.coresUsed,
     ring: {
       recordBytes,
       messagesPerSecond: ringRate,
@@ -88,7 +85,7 @@ export async function benchOrder(
   };
 }
 
-async function rawLimits(memory: 'threads' | 'processes', recordBytes: number) {
+async function rawLimits(memory: BenchMemory, recordBytes: number) {
   const ring = await measureRawRing({ memory, recordBytes, seconds: RAW_SECONDS });
   const pingPong = await measurePingPong({ memory, seconds: RAW_SECONDS });
   return { ring, pingPong };
@@ -96,73 +93,24 @@ async function rawLimits(memory: 'threads' | 'processes', recordBytes: number) {
 
 async function measureCluster(options: OrderOptions, progress: (step: string) => void) {
   const { memory, groups, replicas, tree, hosts, payloadBytes, clients, outstanding } = options;
-  const cluster = await Cluster.start({
-    memory,
-    groups,
-    replicas,
-    tree,
-    ...(hosts !== undefined && { hosts }),
-    clients: clients + 1,
-    callsMax: outstanding,
+  const system = tram({ tree, memory, ...(hosts !== undefined && { hosts }) });
+  const running = await system.start({
+    ...{ groups, replicas, clientsMax: clients, outstandingMax: outstanding },
     payloadBytesMax: payloadBytes,
-    replyBytesMax: 16,
-    logBytes: LOG_BYTES,
-    inboxBytes: INBOX_BYTES,
-    feedBytes: FEED_BYTES,
   });
   try {
     const overlay = new Overlay(parseTree(tree, groups));
     const sets = destinationSets(overlay, 'rotating', options.destinations);
-    const job: LoadJob = {
+    const load: Load = {
       ...{ sets, clients, outstanding, payloadBytes, seconds: options.seconds },
-      address: cluster.address,
       warmUpSeconds: WARM_UP_SECONDS,
     };
     progress('one message at a time');
-    const alone = await runLoad(memory, { ...job, clients: 1, outstanding: 1 });
+    const alone = await running.measure({ ...load, clients: 1, outstanding: 1 });
     progress(`${clients} clients with ${outstanding} messages under way each`);
-    const cpuBefore = cpuSeconds(cluster, memory);
-    const startedMs = performance.now();
-    const loaded = await runLoad(memory, job);
-    const elapsed = (performance.now() - startedMs) / 1000;
-    const coresUsed =
-      (cpuSeconds(cluster, memory) - cpuBefore + (loaded.cpuSeconds ?? 0)) / elapsed;
-    return { loaded, alone, coresUsed };
+    const loaded = await running.measure(load);
+    return { loaded, alone };
   } finally {
-    await cluster.close();
+    await running.close();
   }
-}
-
-const LOG_BYTES = 1 << 18;
-const INBOX_BYTES = 1 << 16;
-const FEED_BYTES = 1 << 16;
-
-function cpuSeconds(cluster: Cluster, memory: 'threads' | 'processes'): number {
-  const { user, system } = process.cpuUsage();
-  const own = (user + system) / 1e6;
-  if (memory === 'threads') return own;
-  return cluster.status().hosts.reduce((sum, { pid }) => sum + cpuSecondsOf(pid), own);
-}
-
-/** In a thread, or in a process, of its own. */
-function runLoad(
-  memory: 'threads' | 'processes',
-  job: LoadJob,
-): Promise<LoadReport & { cpuSeconds?: number }> {
-  const url = new URL('./load-worker.js', import.meta.url);
-  return new Promise((resolve, reject) => {
-    if (memory === 'threads') {
-      const worker = new Worker(url, { workerData: job });
-      worker.once('message', resolve).once('error', reject);
-      worker.once('exit', (code) => reject(new Error(`the load ended with exit code ${code}`)));
-      return;
-    }
-    const child = fork(fileURLToPath(url), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-    child.once('message', (report) => resolve(report as LoadReport & { cpuSeconds: number }));
-    child.once('error', reject);
-    child.once('exit', (code, signal) =>
-      reject(new Error(`the load ended with ${signal ?? `exit code ${code}`}`)),
-    );
-    child.send(job);
-  });
 }

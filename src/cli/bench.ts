@@ -1,7 +1,8 @@
-/** `tram bench order` and `tram bench failover`: how fast it is here, next to what the machine itself can do. */
+/** `tram bench order` and `tram bench failover`, and `tram bench paper` beside them: how fast it is here, next to what the machine itself can do. */
 import { type Command, Option } from 'commander';
 import type { FailoverResult } from '../bench/failover.js';
 import type { OrderOptions, OrderResult } from '../bench/order.js';
+import { registerPaper } from './bench-paper.js';
 import { registerBenchPeers } from './bench-peers.js';
 import { paint } from './colors.js';
 import { ExitCode } from './exit-codes.js';
@@ -94,6 +95,7 @@ export function registerBench(program: Command): void {
     .action(async (flags: FailoverFlags) => {
       process.exitCode = await failover(flags);
     });
+  registerPaper(bench);
   registerBenchPeers(bench);
 }
 

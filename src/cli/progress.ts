@@ -1,4 +1,4 @@
-/** How far a run of many seeds is, on stderr: a line that changes on a terminal, else one now and then. */
+/** How far a long run is, on stderr: a line that changes on a terminal, else one now and then. */
 import type { Totals } from '../sim/outcome.js';
 
 const REDRAW_MS = 200;
@@ -9,14 +9,18 @@ export interface Progress {
 }
 
 export function showProgress(seeds: number, totals: Totals): Progress {
-  const { stderr } = process;
   const startedMs = performance.now();
-  const line = (): string => {
+  return showLine(() => {
     const seconds = (performance.now() - startedMs) / 1000;
     const perSecond = totals.seeds / seconds;
     const left = totals.seeds === 0 ? '' : `, ${duration((seeds - totals.seeds) / perSecond)} left`;
     return `${totals.seeds} of ${seeds} seeds, ${perSecond.toFixed(1)} per second, ${totals.failed} failed${left}`;
-  };
+  });
+}
+
+/** @param line  says how far it is now */
+export function showLine(line: () => string): Progress {
+  const { stderr } = process;
   const draw = (): void => {
     stderr.write(stderr.isTTY ? `\r\u001b[K${line()}` : `${line()}\n`);
   };
@@ -29,7 +33,7 @@ export function showProgress(seeds: number, totals: Totals): Progress {
   };
 }
 
-function duration(seconds: number): string {
+export function duration(seconds: number): string {
   const whole = Math.ceil(seconds);
   return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }

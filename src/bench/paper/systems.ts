@@ -1,0 +1,30 @@
+/**
+ * The systems that are compared, by their names in the figures. One that is not in this list is left out of
+ * the figures, and the report says so: nothing stands in for it.
+ */
+
+import { byzcastOn, SKEEN } from '../passing.js';
+import type { BenchMemory } from '../run-load.js';
+import type { System } from '../system.js';
+import { tram } from '../tram-system.js';
+
+export type SystemName =
+  | 'TRAM base'
+  | 'TRAM breadth'
+  | 'TRAM depth'
+  | 'TRAM simple'
+  | 'RamCast'
+  | 'ByzCast'
+  | 'Skeen';
+
+/** Message-passing systems have no shared memory: they are processes, whatever is asked for. */
+export type Systems = Partial<Readonly<Record<SystemName, (memory: BenchMemory) => System>>>;
+
+export const SYSTEMS: Systems = {
+  'TRAM base': (memory) => tram({ tree: 'base', memory }),
+  'TRAM breadth': (memory) => tram({ tree: 'breadth', memory }),
+  'TRAM depth': (memory) => tram({ tree: 'depth', memory }),
+  'TRAM simple': (memory) => tram({ tree: 'simple', memory }),
+  ByzCast: () => byzcastOn('base'),
+  Skeen: () => SKEEN,
+};

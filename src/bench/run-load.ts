@@ -1,0 +1,27 @@
+/** Starts a load on a system in shared memory, in a thread or a process of its own, and waits for what it measured. */
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import type { LoadJob } from './load-worker.js';
+import type { Measurement } from './system.js';
+
+export type BenchMemory = 'threads' | 'processes';
+
+export function runLoad(memory: BenchMemory, job: LoadJob): Promise<Measurement> {
+  const url = new URL('./load-worker.js', import.meta.url);
+  return new Promise((resolve, reject) => {
+    if (memory === 'threads') {
+      const worker = new Worker(url, { workerData: job });
+      worker.once('message', resolve).once('error', reject);
+      worker.once('exit', (code) => reject(new Error(`the load ended with exit code ${code}`)));
+      return;
+    }
+    const child = fork(fileURLToPath(url), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    child.once('message', (measurement) => resolve(measurement as Measurement));
+    child.once('error', reject);
+    child.once('exit', (code, signal) =>
+      reject(new Error(`the load ended with ${signal ?? `exit code ${code}`}`)),
+    );
+    child.send(job);
+  });
+}
