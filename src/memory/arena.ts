@@ -18,8 +18,8 @@
  *
  * A *process* is a replica or a client; a *host* is what runs some of them: a worker thread or an
  * operating-system process. If there are as many hosts as replicas of a group, or a multiple, no host
- * runs two members of one group. First members, who lead to begin with, are spread over the hosts. Every
- * client is a host of its own.
+ * runs two members of one group; with fewer, the last one runs all that are left. Every client is a
+ * host of its own.
  */
 import type { ProcessId } from './contract.js';
 import type { Layout } from './layout.js';
@@ -157,12 +157,11 @@ export class ArenaMap {
   hostOf(process: ProcessId): number {
     if (process >= this.replicas) return this.hosts + process - this.replicas;
     const { replicas } = this.layout.sizes;
-    const group = Math.floor(process / replicas);
     const member = process % replicas;
-    // Every group starts with its first member as leader: each host gets its share of these.
-    if (this.hosts < replicas) return (member + group) % this.hosts;
-    const rows = this.hosts / replicas;
-    return (group % rows) * replicas + ((member + Math.floor(group / rows)) % replicas);
+    // First members, who lead to begin with, lie together: a message passes few hosts on its way.
+    if (this.hosts < replicas) return Math.min(member, this.hosts - 1);
+    const group = Math.floor(process / replicas);
+    return member + replicas * (group % (this.hosts / replicas));
   }
 
   /** The replicas that a host runs, in the order of their ready flags. */

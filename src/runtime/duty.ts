@@ -2,7 +2,7 @@
  * The duty cycle of a host: runs those of its agents that have something to do, and sleeps when none
  * has. It knows nothing of what they do.
  *
- * An agent runs when somebody has set its ready flag, when it did something the last time, and with
+ * An agent runs when somebody has set its ready flag, when it did much the last time, and with
  * every heartbeat. What others marked as ready *later* waits for a moment, so that it comes in batches. After
  * work the host spins for a while, because waking a sleeper costs more than most answers take; then it
  * parks, and whoever has something urgent for one of its agents wakes it. Where nothing has happened for
@@ -38,6 +38,8 @@ export interface Pacing {
   readonly relax: () => void;
 }
 
+/** Who did so much may have stopped for its bound: it runs again at once. Others are called when there is more. */
+const MUCH_WORK = 16;
 /** The clock costs more than a look at the flags. */
 const TURNS_PER_CLOCK = 16;
 const QUIET_AFTER_US = 200_000;
@@ -113,7 +115,7 @@ export class Duty {
       }
       if (!isDue) continue;
       const done = agents[i]!.doWork(nowUs);
-      wasBusy[i] = done > 0 ? 1 : 0;
+      wasBusy[i] = done > MUCH_WORK ? 1 : 0;
       work += done;
     }
     return work;
