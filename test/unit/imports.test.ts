@@ -17,22 +17,25 @@ interface Rule {
   readonly bans?: readonly RegExp[];
 }
 
+/** Time, chance and waiting: what is to run in a simulator gets them from outside. */
+const TIMELESS: readonly RegExp[] = [
+  /\bDate\b/,
+  /\bperformance\b/,
+  /\bMath\.random\b/,
+  /\bcrypto\b/,
+  /\b(?:set|clear)(?:Timeout|Interval|Immediate)\b/,
+  /\bqueueMicrotask\b/,
+  /\bPromise\b/,
+  /\basync\b/,
+  /\bawait\b/,
+  /\bprocess\./,
+];
+
 /** By file, or else by folder. */
 const RULES: Readonly<Record<string, Rule>> = {
   protocol: {
     imports: ['protocol/', 'memory/contract.ts', 'memory/layout.ts', 'memory/window.ts'],
-    bans: [
-      /\bDate\b/,
-      /\bperformance\b/,
-      /\bMath\.random\b/,
-      /\bcrypto\b/,
-      /\b(?:set|clear)(?:Timeout|Interval|Immediate)\b/,
-      /\bqueueMicrotask\b/,
-      /\bPromise\b/,
-      /\basync\b/,
-      /\bawait\b/,
-      /\bprocess\./,
-    ],
+    bans: TIMELESS,
   },
   memory: { imports: ['memory/'] },
   'memory/native.ts': { imports: ['memory/', 'errors.ts'], node: /./, packages: ['koffi'] },
@@ -49,6 +52,10 @@ const RULES: Readonly<Record<string, Rule>> = {
       'errors.ts',
     ],
     node: /./,
+  },
+  baselines: {
+    imports: ['baselines/', 'memory/', 'runtime/', 'protocol/overlay.ts'],
+    bans: TIMELESS,
   },
   check: { imports: ['check/'] },
   sim: {
@@ -131,6 +138,9 @@ describe('a planted offence is found', () => {
     ['hosting/host.ts', "import { Cluster } from '../cluster.js';"],
     ['hosting/host.ts', "import { simulate } from '../sim/simulate.js';"],
     ['hosting/host.ts', "import { parse } from 'yaml';"],
+    ['baselines/ramcast/leader.ts', "import { Replica } from '../../protocol/replica.js';"],
+    ['baselines/ramcast/leader.ts', "import { join } from 'node:path';"],
+    ['baselines/ramcast/leader.ts', 'const now = performance.now();'],
     ['check/judge.ts', "const m = await import('../protocol/overlay.js');"],
     ['check/judge.ts', "import { createReadStream } from 'node:fs';"],
     ['sim/world.ts', "import { cpus } from 'node:os';"],
@@ -150,6 +160,8 @@ describe('a planted offence is found', () => {
     ['runtime/duty.ts', "import type { Arena } from '../memory/arena.js';"],
     ['hosting/host.ts', "import { Replica } from '../protocol/replica.js';"],
     ['hosting/host-thread.ts', "import { parentPort } from 'node:worker_threads';"],
+    ['baselines/ramcast/leader.ts', "import { contains } from '../../protocol/overlay.js';"],
+    ['baselines/ramcast/leader.ts', "import { OPEN } from '../../memory/contract.js';"],
     ['sim/world.ts', "import { judge } from '../check/judge.js';"],
     ['sim/run-seeds.ts', "import { Worker } from 'node:worker_threads';"],
     ['cli/sim.ts', "import { Command } from 'commander';"],
