@@ -146,13 +146,13 @@ function cpuSeconds(cluster: Cluster, memory: 'threads' | 'processes'): number {
 }
 
 /** User and system time of a process, from /proc. */
-function cpuSecondsOf(pid: number): number {
+export function cpuSecondsOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
 /** In a thread, or in a process, of its own. */
-function runLoad(
+export function runLoad(
   memory: 'threads' | 'processes',
   job: LoadJob,
 ): Promise<LoadReport & { cpuSeconds?: number }> {
