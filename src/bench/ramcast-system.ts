@@ -24,7 +24,7 @@ export interface RamcastOptions {
 }
 
 const INBOX_BYTES = 1 << 16;
-const STREAM_BYTES = 1 << 14;
+const STREAM_BYTES = 1 << 13;
 const REPLY_BYTES_MAX = 16;
 const START_MS = 30_000;
 const END_MS = 2000;

@@ -31,8 +31,8 @@ test('the same seed gives the same history', () => {
 
 /** Delivers by its own group's timestamps. */
 class Hasty extends Ordering {
-  override propose(...[slot, sequence, , ...rest]: Parameters<Ordering['propose']>): void {
-    super.propose(slot, sequence, 1, ...rest);
+  override propose(...[slot, sequence, , ...rest]: Parameters<Ordering['propose']>): number {
+    return super.propose(slot, sequence, 1, ...rest);
   }
 
   override stamp(): void {}

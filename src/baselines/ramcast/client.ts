@@ -9,6 +9,7 @@
  */
 import { OPEN } from '../../memory/contract.js';
 import {
+  copyWords,
   HEAD_WORDS,
   packBytes,
   postRange,
@@ -106,6 +107,7 @@ export class Client {
   private readonly replied: Int32Array;
   private readonly replies: Window;
   private readonly replyBytes: Uint8Array;
+  private readonly draft: Window;
   private readonly word = new Int32Array(1);
   private sequence: number;
 
@@ -130,6 +132,7 @@ export class Client {
     }
     this.replied = Int32Array.from({ length: groups }, (_, group) => own[layout.replied(group)]!);
     this.replies = slotAt(own, 0);
+    this.draft = slotAt(new Int32Array(layout.messageWordsMax), 0);
     this.replyBytes = new Uint8Array(own.buffer, own.byteOffset, own.byteLength);
     for (let slot = 0; slot < callsMax; slot++) {
       this.calls.push({ slot, sequence: 0, pendingLow: 0, pendingHigh: 0 });
@@ -150,11 +153,12 @@ export class Client {
     call.pendingLow = low;
     call.pendingHigh = high;
     this.sequence = (this.sequence + 1) | 0;
+    this.write(call, payload, words);
     for (let rest = low; rest !== 0; rest &= rest - 1) {
-      this.put(31 - Math.clz32(rest & -rest), call, payload, words);
+      this.put(31 - Math.clz32(rest & -rest), call.slot, words);
     }
     for (let rest = high; rest !== 0; rest &= rest - 1) {
-      this.put(63 - Math.clz32(rest & -rest), call, payload, words);
+      this.put(63 - Math.clz32(rest & -rest), call.slot, words);
     }
     this.outstanding++;
     this.lastCall = call;
@@ -187,20 +191,25 @@ export class Client {
     outbox.freed = (outbox.end - used) | 0;
   }
 
-  private put(group: number, call: Call, payload: Uint8Array, count: number): void {
+  /** The message as it will lie at every replica. */
+  private write(call: Call, payload: Uint8Array, count: number): void {
+    const { draft } = this;
+    const { words } = draft;
+    words[MESSAGE.words] = count;
+    words[MESSAGE.slot] = this.client * this.calls.length + call.slot;
+    words[MESSAGE.sequence] = call.sequence;
+    words[MESSAGE.destinationsLow] = call.pendingLow;
+    words[MESSAGE.destinationsHigh] = call.pendingHigh;
+    words[MESSAGE.payloadBytes] = payload.length;
+    packBytes(payload, draft, MESSAGE.payload);
+  }
+
+  private put(group: number, call: number, count: number): void {
     const outbox = this.outboxes[group]!;
-    const { mirror, end } = outbox;
-    const { words, mask } = mirror;
-    words[(end + MESSAGE.words) & mask] = count;
-    words[(end + MESSAGE.slot) & mask] = this.client * this.calls.length + call.slot;
-    words[(end + MESSAGE.sequence) & mask] = call.sequence;
-    words[(end + MESSAGE.destinationsLow) & mask] = call.pendingLow;
-    words[(end + MESSAGE.destinationsHigh) & mask] = call.pendingHigh;
-    words[(end + MESSAGE.payloadBytes) & mask] = payload.length;
-    packBytes(payload, mirror, end + MESSAGE.payload);
-    outbox.end = (end + count) | 0;
+    copyWords(this.draft, 0, outbox.mirror, outbox.end, count);
+    outbox.end = (outbox.end + count) | 0;
     outbox.written = (outbox.written + 1) | 0;
-    outbox.add(call.slot);
+    outbox.add(call);
     if (outbox.isListed) return;
     outbox.isListed = true;
     this.listed.push(group);

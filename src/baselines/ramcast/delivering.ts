@@ -4,14 +4,10 @@ import type { Inbox } from './inbox.js';
 import { MESSAGE } from './layout.js';
 import type { Ordering } from './ordering.js';
 
-/** The message at a position of a client's inbox, as the application sees it. */
+/** The message at a position of a client's inbox, as the application sees it: it reads what it asks for. */
 class InboxMessage implements Delivery {
   client = 0;
-  sequence = 0;
-  destinationsLow = 0;
-  destinationsHigh = 0;
-  private position = 0;
-  private at = 0;
+  position = 0;
   private readonly words: Int32Array;
   private readonly bytes: Uint8Array;
   private readonly mask: number;
@@ -29,20 +25,29 @@ class InboxMessage implements Delivery {
     this.straight = new Uint8Array(layout.sizes.payloadBytesMax);
   }
 
-  read(client: number, position: number): void {
-    const { words, mask } = this;
-    const at = this.edges.layout.inbox(client);
-    this.client = client;
-    this.at = at;
-    this.position = position;
-    this.sequence = words[at + ((position + MESSAGE.sequence) & mask)]!;
-    this.destinationsLow = words[at + ((position + MESSAGE.destinationsLow) & mask)]!;
-    this.destinationsHigh = words[at + ((position + MESSAGE.destinationsHigh) & mask)]!;
+  private get at(): number {
+    return this.edges.layout.inbox(this.client);
+  }
+
+  private field(field: number): number {
+    return this.words[this.at + ((this.position + field) & this.mask)]!;
+  }
+
+  get sequence(): number {
+    return this.field(MESSAGE.sequence);
+  }
+
+  get destinationsLow(): number {
+    return this.field(MESSAGE.destinationsLow);
+  }
+
+  get destinationsHigh(): number {
+    return this.field(MESSAGE.destinationsHigh);
   }
 
   get payload(): Uint8Array {
-    const { words, bytes, at, mask, position, straight } = this;
-    const length = words[at + ((position + MESSAGE.payloadBytes) & mask)]!;
+    const { bytes, at, mask, position, straight } = this;
+    const length = this.field(MESSAGE.payloadBytes);
     const place = (position + MESSAGE.payload) & mask;
     const start = (at + place) * 4;
     const untilWrap = (mask + 1 - place) * 4;
@@ -75,7 +80,8 @@ export class Delivering {
   deliver(message: number): Uint8Array | undefined {
     const { ordering, delivery } = this;
     const client = Math.floor(ordering.slotOf(message) / this.callsMax);
-    delivery.read(client, ordering.positionOf(message));
+    delivery.client = client;
+    delivery.position = ordering.positionOf(message);
     const reply = this.application.deliver(delivery);
     this.count = (this.count + 1) | 0;
     this.inboxes[client]!.delivered(ordering.ordinalOf(message));

@@ -78,8 +78,8 @@ export class Follower implements Replica {
       );
       const timestamp = stamps.timestampAt(place);
       const destinations = bitsIn(inbox.destinationsLow) + bitsIn(inbox.destinationsHigh);
-      ordering.propose(slot, sequence, destinations, timestamp, inbox.position, inbox.ordinal);
-      ordering.settle(slot, sequence);
+      const { position, ordinal } = inbox;
+      ordering.know(ordering.propose(slot, sequence, destinations, timestamp, position, ordinal));
       clock.observe(timestamp);
       stamps.takeOwn();
       count++;

@@ -56,8 +56,8 @@ export const MESSAGE = {
   payload: 6,
 } as const;
 
-/** A timestamp in a leader's stream, without a second copy of the message. */
-export const STAMP = { slot: 0, sequence: 1, low: 2, high: 3, words: 4 } as const;
+/** A timestamp in a leader's stream, without a second copy of the message. It is a floating-point number. */
+export const STAMP = { slot: 0, sequence: 1, timestamp: 2, words: 4 } as const;
 
 /** A leader's two words at each replica. */
 export const TOLD = { confirmed: 0, delivered: 1, words: 2 } as const;

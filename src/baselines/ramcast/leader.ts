@@ -41,6 +41,7 @@ export class Leader implements Replica {
 
   doWork(): number {
     let work = this.pollCompletions();
+    this.proposals.confirm(this.ordering);
     work += this.stamps.poll();
     work += this.pollInboxes();
     this.proposals.send();

@@ -7,13 +7,20 @@
  * messages, and below what its own group proposed for any that is not final yet, which can only go up from there.
  *
  * A message is found by its slot, which is its client's choice, and its sequence number. A client uses a slot again
- * once all leaders have delivered, so at a leader a slot has one message, and at a follower that is behind it may
- * have several. All of them lie in inboxes, so there is a bound to how many a replica knows; it is seldom reached,
- * and room for them grows when it is needed.
+ * once all leaders have delivered, so at a leader a slot has one message, which is numbered like the slot. At a
+ * follower that is behind it may have more: those get other numbers, and are linked to the first. All of them lie in
+ * inboxes, so there is a bound to how many a replica knows; it is seldom reached, and room grows when it is needed.
  *
  * Invariant: own proposals come in the order of their timestamps.
  */
 import { assert } from './edges.js';
+import { STAMP } from './layout.js';
+
+/** Memory in which timestamps lie: its words, and the same two at a time. */
+export interface Stamped {
+  readonly words: Int32Array;
+  readonly timestamps: Float64Array;
+}
 
 /** The words of a message, half a cache line. The first two are its highest timestamp so far. */
 const NODE = {
@@ -21,7 +28,7 @@ const NODE = {
   /** Timestamps that are not known; below zero as long as nobody knows how many destinations there are. */
   missing: 3,
   slot: 4,
-  /** The next message of the slot, or of those that are free. */
+  /** The next message of the same slot, or the next number that is free. */
   next: 5,
   /** Where it lies in its client's inbox, and as which it was taken from there. */
   position: 6,
@@ -30,13 +37,14 @@ const NODE = {
 } as const;
 
 const NONE = -1;
+/** In place of `missing`: there is no message with this number. */
+const FREE = -(1 << 30);
 
 export class Ordering {
   private words: Int32Array;
   private timestamps: Float64Array;
+  /** Of the numbers beyond the slots. */
   private firstFree = NONE;
-  /** By slot. */
-  private readonly messages: Int32Array;
   /** Proposals in their order, final or not, from the first that is not. */
   private proposed: Int32Array;
   private proposedAt: Float64Array;
@@ -50,7 +58,6 @@ export class Ordering {
   private mask: number;
 
   constructor(slots: number) {
-    this.messages = new Int32Array(slots).fill(NONE);
     let capacity = 1;
     while (capacity < slots) capacity *= 2;
     this.mask = capacity - 1;
@@ -60,7 +67,13 @@ export class Ordering {
     this.proposedAt = new Float64Array(capacity);
     this.final = new Int32Array(capacity);
     this.finalAt = new Float64Array(capacity);
-    this.free(0, capacity);
+    for (let slot = 0; slot < slots; slot++) {
+      const at = slot * NODE.words;
+      this.words[at + NODE.missing] = FREE;
+      this.words[at + NODE.slot] = slot;
+      this.words[at + NODE.next] = NONE;
+    }
+    this.free(slots, capacity);
   }
 
   slotOf(message: number): number {
@@ -79,7 +92,7 @@ export class Ordering {
     return this.words[message * NODE.words + NODE.ordinal]!;
   }
 
-  /** The own group has given a message its timestamp; `settle` follows once that is known to last. */
+  /** The own group has given a message its timestamp; `know` follows once that is known to last. Returns the message. */
   propose(
     slot: number,
     sequence: number,
@@ -87,7 +100,7 @@ export class Ordering {
     timestamp: number,
     position: number,
     ordinal: number,
-  ): void {
+  ): number {
     const message = this.find(slot, sequence);
     const at = message * NODE.words;
     const { words, timestamps } = this;
@@ -100,51 +113,66 @@ export class Ordering {
     const place = (this.firstProposed + this.proposals++) & this.mask;
     this.proposed[place] = message;
     this.proposedAt[place] = timestamp;
+    return message;
   }
 
-  /** Another group has. */
-  stamp(slot: number, sequence: number, timestamp: number): void {
-    const message = this.find(slot, sequence);
-    const at = (message * NODE.words) >> 1;
-    if (timestamp > this.timestamps[at]!) this.timestamps[at] = timestamp;
-    this.know(message);
+  /** Another group has: the timestamps in its stream, at these words, from one count to another. */
+  stamp(stream: Stamped, at: number, mask: number, from: number, until: number): void {
+    const { words: stamps, timestamps: given } = stream;
+    for (let i = from; i !== until; i = (i + 1) | 0) {
+      const place = at + ((i * STAMP.words) & mask);
+      const message = this.find(stamps[place + STAMP.slot]!, stamps[place + STAMP.sequence]!);
+      const timestamp = given[(place + STAMP.timestamp) >> 1]!;
+      const { words, timestamps } = this;
+      const node = message * NODE.words;
+      if (timestamp > timestamps[node >> 1]!) timestamps[node >> 1] = timestamp;
+      if (--words[node + NODE.missing]! === 0) this.insert(message, timestamps[node >> 1]!);
+    }
   }
 
-  /** The own group's timestamp is known for good. */
-  settle(slot: number, sequence: number): void {
-    this.know(this.find(slot, sequence));
-  }
-
-  /** One more of its timestamps. */
-  private know(message: number): void {
+  /** One more timestamp of this message is known for good. */
+  know(message: number): void {
     const at = message * NODE.words;
     if (--this.words[at + NODE.missing]! === 0) this.insert(message, this.timestamps[at >> 1]!);
   }
 
   /** The message with these names; a new one if there is none. */
-  private find(slot: number, sequence: number): number {
+  find(slot: number, sequence: number): number {
     const { words } = this;
-    const first = this.messages[slot]!;
-    for (let message = first; message !== NONE; ) {
+    const at = slot * NODE.words;
+    const isThere = words[at + NODE.sequence] === sequence && words[at + NODE.missing] !== FREE;
+    return isThere ? slot : this.findBeyond(slot, sequence);
+  }
+
+  private findBeyond(slot: number, sequence: number): number {
+    const { words } = this;
+    const first = slot * NODE.words;
+    for (let message = words[first + NODE.next]!; message !== NONE; ) {
       const at = message * NODE.words;
       if (words[at + NODE.sequence] === sequence) return message;
       message = words[at + NODE.next]!;
     }
-    return this.open(slot, sequence);
+    if (words[first + NODE.missing] !== FREE) return this.openBeyond(slot, sequence);
+    this.open(first, sequence);
+    return slot;
   }
 
-  private open(slot: number, sequence: number): number {
+  private open(at: number, sequence: number): void {
+    this.words[at + NODE.sequence] = sequence;
+    this.words[at + NODE.missing] = 0;
+    this.timestamps[at >> 1] = 0;
+  }
+
+  private openBeyond(slot: number, sequence: number): number {
     if (this.firstFree === NONE) this.grow();
-    const { words, messages } = this;
+    const { words } = this;
     const message = this.firstFree;
     const at = message * NODE.words;
     this.firstFree = words[at + NODE.next]!;
-    words[at + NODE.sequence] = sequence;
-    words[at + NODE.missing] = 0;
+    this.open(at, sequence);
     words[at + NODE.slot] = slot;
-    words[at + NODE.next] = messages[slot]!;
-    messages[slot] = message;
-    this.timestamps[at >> 1] = 0;
+    words[at + NODE.next] = words[slot * NODE.words + NODE.next]!;
+    words[slot * NODE.words + NODE.next] = message;
     return message;
   }
 
@@ -188,18 +216,20 @@ export class Ordering {
 
   /** The message was delivered. */
   release(message: number): void {
-    const { words, messages } = this;
-    const slot = this.slotOf(message);
-    const next = words[message * NODE.words + NODE.next]!;
-    if (messages[slot] === message) messages[slot] = next;
-    else {
-      let before = messages[slot]!;
-      while (words[before * NODE.words + NODE.next] !== message) {
-        before = words[before * NODE.words + NODE.next]!;
-      }
-      words[before * NODE.words + NODE.next] = next;
-    }
-    words[message * NODE.words + NODE.next] = this.firstFree;
+    const { words } = this;
+    const at = message * NODE.words;
+    const slot = words[at + NODE.slot]!;
+    words[at + NODE.missing] = FREE;
+    if (message !== slot) this.unlink(message, slot);
+  }
+
+  private unlink(message: number, slot: number): void {
+    const { words } = this;
+    const at = message * NODE.words;
+    let before = slot * NODE.words;
+    while (words[before + NODE.next] !== message) before = words[before + NODE.next]! * NODE.words;
+    words[before + NODE.next] = words[at + NODE.next]!;
+    words[at + NODE.next] = this.firstFree;
     this.firstFree = message;
   }
 

@@ -26,55 +26,64 @@ import type { Ordering } from './ordering.js';
 /** What followers permit: their leader's writes. */
 export const LEADERS_KEY = 1;
 
-const STAMP_BITS = 2;
-const WIDE = 4294967296;
-/** A completion tells how many proposals were written (modulo 2³⁰: more are never under way). */
-const TAG_MASK = (1 << 30) - 1;
+/** Flushes that may be under way at one time; a power of two. */
+const FLUSHES = 16;
 /** Nobody waits for it. */
 const NO_TAG = 0;
+/** A completion tells its flush, modulo this. */
+const TAGS = 1 << 30;
 
 /** The stream to one group. */
 class Stream {
-  readonly mirror: Window;
-  /** How many timestamps are in it, were posted, and are confirmed. */
-  end: number;
-  sent: number;
+  /** How many of its timestamps are confirmed. */
   confirmed: number;
-  isListed = false;
-  /** Which of all proposals each one is, by its place. */
-  readonly ordinals: Int32Array;
-  /** How many of all proposals were made when the last were posted, and of how many each replica has its share. */
-  sentProposals: number;
+  /** By replica: the last flush that it has its share of. */
   readonly held: Float64Array;
-  underWay = 0;
 
   constructor(
-    { memory, layout }: Edges,
+    readonly mirror: Window,
     readonly peers: readonly ProcessId[],
     readonly guard: number,
+    origin: number,
   ) {
-    const { origin } = layout.sizes;
-    const words = layout.streamWords;
-    this.mirror = ringAt(memory.scratch(words), 0, words, 0);
-    this.end = this.sent = this.confirmed = origin | 0;
-    this.ordinals = new Int32Array(words / STAMP.words);
-    this.sentProposals = origin;
-    this.held = new Float64Array(peers.length).fill(origin);
+    this.confirmed = origin | 0;
+    this.held = new Float64Array(peers.length);
+  }
+}
+
+/** What was posted at one time, to all groups concerned. */
+class Flush {
+  readonly groups: number[] = [];
+  /** By group: how long its stream was then. */
+  readonly ends: Int32Array;
+
+  constructor(groups: number) {
+    this.ends = new Int32Array(groups);
   }
 }
 
 export class Proposals {
   private readonly streams: Stream[] = [];
-  /** Streams with something that is not confirmed. */
-  private readonly listed: number[] = [];
-  private count: number;
-  private sentCount: number;
+  private readonly mirrors: Int32Array;
+  /** By group: how many timestamps are in its stream, and were posted. */
+  private readonly ends: Int32Array;
+  private readonly sent: Int32Array;
+  /** Groups with something new. */
+  private readonly isNews: Uint8Array;
+  private readonly news: number[] = [];
+  private readonly flushes: Flush[] = [];
+  /** Flushes are numbered from 1. */
+  private firstFlush = 1;
+  private nextFlush = 1;
   private underWay = 0;
+  private readonly streamWords: number;
   private readonly capacity: number;
   private readonly quorum: number;
   /** At least so much room in every stream. */
   private room = 0;
   private readonly word = new Int32Array(1);
+  private readonly timestamp = new Float64Array(1);
+  private readonly timestampWords = new Int32Array(this.timestamp.buffer);
   private toldDelivered: number;
 
   constructor(
@@ -83,20 +92,22 @@ export class Proposals {
   ) {
     const { layout, memory } = edges;
     const { groups, replicas, origin } = layout.sizes;
-    this.count = this.sentCount = origin;
     this.toldDelivered = origin | 0;
+    this.streamWords = layout.streamWords;
     this.capacity = layout.streamWords / STAMP.words;
     this.quorum = (replicas >> 1) + 1;
+    this.mirrors = memory.scratch(groups * layout.streamWords);
+    this.ends = new Int32Array(groups).fill(origin);
+    this.sent = new Int32Array(groups).fill(origin);
+    this.isNews = new Uint8Array(groups);
+    for (let i = 0; i < FLUSHES; i++) this.flushes.push(new Flush(groups));
     for (let other = 0; other < groups; other++) {
-      const peers = Array.from({ length: replicas }, (_, i) => layout.replicaProcess(other, i));
-      const isOwn = other === group;
-      this.streams.push(
-        new Stream(
-          edges,
-          isOwn ? peers.filter((peer) => peer !== memory.self) : peers,
-          isOwn ? LEADERS_KEY : OPEN,
-        ),
-      );
+      const members = Array.from({ length: replicas }, (_, i) => layout.replicaProcess(other, i));
+      const peers = members.filter((peer) => peer !== memory.self);
+      const at = other * layout.streamWords;
+      const mirror = ringAt(this.mirrors, at, layout.streamWords, 0);
+      const guard = other === group ? LEADERS_KEY : OPEN;
+      this.streams.push(new Stream(mirror, peers, guard, origin));
     }
   }
 
@@ -119,7 +130,8 @@ export class Proposals {
 
   private roomIn(group: number): number {
     const { layout, memory } = this.edges;
-    const { end, confirmed, peers } = this.streams[group]!;
+    const { confirmed, peers } = this.streams[group]!;
+    const end = this.ends[group]!;
     // A leader without followers has no readers, but still looks at its own.
     let room = this.capacity - ((end - confirmed) | 0);
     for (const peer of peers) {
@@ -137,128 +149,108 @@ export class Proposals {
 
   /** This group's timestamp for a message, to all its destinations. */
   propose(slot: number, sequence: number, timestamp: number, low: number, high: number): void {
-    const stampLow = timestamp | 0;
-    const stampHigh = Math.floor(timestamp / WIDE);
+    this.timestamp[0] = timestamp;
     for (let rest = low; rest !== 0; rest &= rest - 1) {
-      this.append(31 - Math.clz32(rest & -rest), slot, sequence, stampLow, stampHigh);
+      this.append(31 - Math.clz32(rest & -rest), slot, sequence);
     }
     for (let rest = high; rest !== 0; rest &= rest - 1) {
-      this.append(63 - Math.clz32(rest & -rest), slot, sequence, stampLow, stampHigh);
+      this.append(63 - Math.clz32(rest & -rest), slot, sequence);
     }
-    this.count++;
     if (this.room > 0) this.room--;
   }
 
-  private append(
-    group: number,
-    slot: number,
-    sequence: number,
-    stampLow: number,
-    stampHigh: number,
-  ): void {
-    const stream = this.streams[group]!;
-    const { words, mask } = stream.mirror;
-    const place = (stream.end * STAMP.words) & mask;
-    words[place + STAMP.slot] = slot;
-    words[place + STAMP.sequence] = sequence;
-    words[place + STAMP.low] = stampLow;
-    words[place + STAMP.high] = stampHigh;
-    stream.ordinals[place >> STAMP_BITS] = this.count | 0;
-    stream.end = (stream.end + 1) | 0;
-    if (stream.isListed) return;
-    stream.isListed = true;
-    this.listed.push(group);
+  private append(group: number, slot: number, sequence: number): void {
+    const { mirrors, streamWords, timestampWords } = this;
+    const end = this.ends[group]!;
+    const place = group * streamWords + ((end * STAMP.words) & (streamWords - 1));
+    mirrors[place + STAMP.slot] = slot;
+    mirrors[place + STAMP.sequence] = sequence;
+    mirrors[place + STAMP.timestamp] = timestampWords[0]!;
+    mirrors[place + STAMP.timestamp + 1] = timestampWords[1]!;
+    this.ends[group] = end + 1;
+    if (this.isNews[group] === 1) return;
+    this.isNews[group] = 1;
+    this.news.push(group);
   }
 
   /** Post what is new to all replicas of each group; nobody is waited for. */
   send(): void {
-    if (this.sentCount === this.count) return;
-    this.sentCount = this.count;
+    const { news } = this;
+    if (news.length === 0 || this.nextFlush - this.firstFlush === FLUSHES) return;
     const { memory, layout } = this.edges;
     const to = layout.stream(this.group);
-    const tag = 1 + (this.count & TAG_MASK);
-    for (const group of this.listed) {
-      const stream = this.streams[group]!;
-      if (stream.sent === stream.end) continue;
-      const { peers, mirror, guard } = stream;
-      const from = (stream.sent * STAMP.words) | 0;
-      const end = (stream.end * STAMP.words) | 0;
+    const number = this.nextFlush++;
+    const tag = 1 + (number % TAGS);
+    const flush = this.flushes[number % FLUSHES]!;
+    for (const group of news) {
+      const { peers, mirror, guard } = this.streams[group]!;
+      const from = this.sent[group]! * STAMP.words;
+      const end = this.ends[group]! * STAMP.words;
       for (const peer of peers) postRange(memory, peer, to, mirror, from, end, guard, NO_TAG, tag);
-      stream.sent = stream.end;
-      stream.sentProposals = this.count;
-      stream.underWay += peers.length;
+      this.sent[group] = this.ends[group]!;
+      flush.ends[group] = this.ends[group]!;
+      flush.groups.push(group);
+      this.isNews[group] = 0;
       this.underWay += peers.length;
     }
+    news.length = 0;
   }
 
   /** A write has completed. */
   onWritten(peer: ProcessId, tag: number, ok: boolean): void {
     assert(ok, 'a write to a replica that lives succeeds');
-    const { replicas } = this.edges.layout.sizes;
-    const group = Math.floor(peer / replicas);
-    const stream = this.streams[group]!;
-    const place = stream.peers.indexOf(peer);
-    const behind = (stream.sentProposals - (tag - 1)) & TAG_MASK;
-    stream.held[place] = stream.sentProposals - behind;
-    stream.underWay--;
     this.underWay--;
+    const last = this.nextFlush - 1;
+    // Where memory is shared there is one at a time, and nobody has to know who was first.
+    if (this.underWay === 0) return;
+    const { peers, held } = this.streams[Math.floor(peer / this.edges.layout.sizes.replicas)]!;
+    held[peers.indexOf(peer)] = last - ((last - (tag - 1)) & (TAGS - 1));
   }
 
   /**
-   * What f+1 replicas of each destination hold is confirmed, in the order of the proposals. Other groups are told at
-   * once, and their leaders woken.
+   * What f+1 replicas of each destination hold is confirmed, flush by flush. Other groups are told at once, and their
+   * leaders woken.
    */
   confirm(ordering: Ordering): void {
-    const { listed } = this;
-    if (listed.length === 0) return;
-    const all = this.underWay === 0;
-    const level = all ? this.sentCount : this.confirmedProposals();
-    let left = 0;
-    for (const group of listed) {
-      const stream = this.streams[group]!;
-      const before = stream.confirmed;
-      stream.confirmed = all ? stream.sent : confirmedBelow(stream, level);
-      if (group === this.group) {
-        const { words, mask } = stream.mirror;
-        for (let i = before; i !== stream.confirmed; i = (i + 1) | 0) {
-          const place = (i * STAMP.words) & mask;
-          ordering.settle(words[place + STAMP.slot]!, words[place + STAMP.sequence]!);
-        }
+    for (; this.firstFlush < this.nextFlush; this.firstFlush++) {
+      const number = this.firstFlush;
+      const flush = this.flushes[number % FLUSHES]!;
+      if (this.underWay > 0 && !this.isHeld(flush, number)) return;
+      for (const group of flush.groups) {
+        const end = flush.ends[group]!;
+        if (group === this.group) this.settle(ordering, end);
+        this.tell(group, end);
       }
-      if (stream.confirmed !== before) this.tell(group, stream);
-      if (stream.confirmed === stream.end) stream.isListed = false;
-      else listed[left++] = group;
+      flush.groups.length = 0;
     }
-    listed.length = left;
   }
 
-  private confirmedProposals(): number {
-    let level = this.sentCount;
-    for (const group of this.listed) {
-      const stream = this.streams[group]!;
-      if (stream.underWay > 0) level = Math.min(level, this.heldByQuorum(group, stream));
-    }
-    return level;
-  }
-
-  /** Of how many proposals do f+1 replicas have the share of their group? */
-  private heldByQuorum(group: number, stream: Stream): number {
-    const { held, sentProposals } = stream;
-    let highest = 0;
-    for (let i = -1; i < held.length; i++) {
-      // A replica that has everything that was sent lacks nothing of what was not; the leader has it all.
-      const level = i < 0 || held[i] === sentProposals ? this.sentCount : held[i]!;
+  /** Is it at f+1 replicas of each group that it went to? */
+  private isHeld({ groups }: Flush, number: number): boolean {
+    for (const group of groups) {
       let holders = group === this.group ? 1 : 0;
-      for (const other of held) if (other >= level || other === sentProposals) holders++;
-      if (holders >= this.quorum && level > highest) highest = level;
+      for (const last of this.streams[group]!.held) if (last >= number) holders++;
+      if (holders < this.quorum) return false;
     }
-    return highest;
+    return true;
   }
 
-  private tell(group: number, stream: Stream): void {
+  private settle(ordering: Ordering, end: number): void {
+    const { mirrors, streamWords, group } = this;
+    const at = group * streamWords;
+    for (let i = this.streams[group]!.confirmed; i !== end; i = (i + 1) | 0) {
+      const place = at + ((i * STAMP.words) & (streamWords - 1));
+      const message = ordering.find(mirrors[place + STAMP.slot]!, mirrors[place + STAMP.sequence]!);
+      ordering.know(message);
+    }
+  }
+
+  private tell(group: number, confirmed: number): void {
     const { memory, layout } = this.edges;
+    const stream = this.streams[group]!;
     const { peers, guard } = stream;
-    this.word[0] = stream.confirmed;
+    stream.confirmed = confirmed;
+    this.word[0] = confirmed;
     const to = layout.told(this.group) + TOLD.confirmed;
     for (const peer of peers) memory.write(peer, to, this.word, 0, 1, guard, NO_TAG);
     if (group !== this.group) memory.wake(layout.leaderProcess(group), true);
@@ -269,7 +261,8 @@ export class Proposals {
     if (this.toldDelivered === delivered) return;
     this.toldDelivered = delivered;
     const { memory, layout } = this.edges;
-    const { peers, guard, end } = this.streams[this.group]!;
+    const { peers, guard } = this.streams[this.group]!;
+    const end = this.ends[this.group]!;
     this.word[0] = delivered;
     // Not together with the other word, which must be there first.
     const to = layout.told(this.group) + TOLD.delivered;
@@ -279,12 +272,4 @@ export class Proposals {
       memory.wake(peer, unread * 2 > this.capacity);
     }
   }
-}
-
-/** How many timestamps of the stream are among the first `level` proposals. */
-function confirmedBelow(stream: Stream, level: number): number {
-  const { ordinals, sent } = stream;
-  let i = stream.confirmed;
-  while (i !== sent && ((ordinals[i & (ordinals.length - 1)]! - level) | 0) < 0) i = (i + 1) | 0;
-  return i;
 }

@@ -6,12 +6,12 @@ import { OPEN } from '../../memory/contract.js';
 import type { Clock } from './clock.js';
 import type { Edges } from './edges.js';
 import { STAMP, TOLD } from './layout.js';
-import type { Ordering } from './ordering.js';
+import type { Ordering, Stamped } from './ordering.js';
 
-const WIDE = 4294967296;
-
-export class Stamps {
-  private readonly words: Int32Array;
+export class Stamps implements Stamped {
+  readonly words: Int32Array;
+  /** The same, two words at a time. */
+  readonly timestamps: Float64Array;
   private readonly mask: number;
   /** By group: how many were read, and how many its leader knows to be. */
   private readonly read: Int32Array;
@@ -25,7 +25,9 @@ export class Stamps {
   ) {
     const { memory, layout } = edges;
     const { groups, origin } = layout.sizes;
-    this.words = memory.own;
+    const { own } = memory;
+    this.words = own;
+    this.timestamps = new Float64Array(own.buffer, own.byteOffset, own.length >> 1);
     this.mask = layout.streamWords - 1;
     this.read = new Int32Array(groups).fill(origin);
     this.told = new Int32Array(groups).fill(origin);
@@ -50,12 +52,10 @@ export class Stamps {
     memory.readFence();
     const at = layout.stream(group);
     const first = read[group]!;
-    for (let next = first; next !== confirmed; next = (next + 1) | 0) {
-      const place = at + ((next * STAMP.words) & mask);
-      const timestamp = words[place + STAMP.high]! * WIDE + (words[place + STAMP.low]! >>> 0);
-      ordering.stamp(words[place + STAMP.slot]!, words[place + STAMP.sequence]!, timestamp);
-      clock.observe(timestamp);
-    }
+    ordering.stamp(this, at, mask, first, confirmed);
+    // One writer's timestamps go up.
+    const last = at + (((confirmed - 1) * STAMP.words) & mask);
+    clock.observe(this.timestampAt(last));
     read[group] = confirmed;
     this.giveBack(group);
     return (confirmed - first) | 0;
@@ -78,8 +78,7 @@ export class Stamps {
   }
 
   timestampAt(place: number): number {
-    const { words } = this;
-    return words[place + STAMP.high]! * WIDE + (words[place + STAMP.low]! >>> 0);
+    return this.timestamps[(place + STAMP.timestamp) >> 1]!;
   }
 
   giveBack(group: number): void {
