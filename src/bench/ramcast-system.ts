@@ -19,6 +19,8 @@ export interface RamcastOptions {
   readonly memory: 'threads' | 'processes';
   /** Threads or processes that run the replicas; as many as TRAM takes, unless it is said. */
   readonly hosts?: number;
+  /** Do replicas acknowledge timestamps, as published, or do leaders go by completions, which costs less? */
+  readonly acknowledges?: boolean;
   /** A directory for the history of all that happens, for tests. */
   readonly trace?: string;
 }
@@ -32,7 +34,8 @@ const END_MS = 2000;
 const SCRIPT = new URL('./ramcast-host.js', import.meta.url);
 
 export function ramcast(options: RamcastOptions): System {
-  return { name: 'RamCast', start: (setup) => RunningRamcast.start(options, setup) };
+  const name = options.acknowledges === true ? 'RamCast, acknowledged' : 'RamCast';
+  return { name, start: (setup) => RunningRamcast.start(options, setup) };
 }
 
 class RunningRamcast implements RunningSystem {
@@ -118,7 +121,8 @@ class RunningRamcast implements RunningSystem {
 }
 
 /** Hosts and timing as TRAM has them. */
-function configOf({ memory, hosts, trace }: RamcastOptions, setup: Setup): RamcastConfig {
+function configOf(options: RamcastOptions, setup: Setup): RamcastConfig {
+  const { memory, hosts, trace, acknowledges = false } = options;
   const { groups, replicas, clientsMax, outstandingMax, payloadBytesMax } = setup;
   const cluster = { memory, groups, replicas, ...(hosts !== undefined && { hosts }) };
   const usual = resolveConfig(cluster, 0);
@@ -132,6 +136,7 @@ function configOf({ memory, hosts, trace }: RamcastOptions, setup: Setup): Ramca
       inboxBytes: INBOX_BYTES,
       streamBytes: STREAM_BYTES,
       callsMax: outstandingMax,
+      acknowledges,
       origin: 0,
     },
     hosts: usual.hosts,

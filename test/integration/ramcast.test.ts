@@ -15,11 +15,12 @@ const GROUPS = 3;
 const SETS = [[0], [1, 2], [0, 1, 2], [2], [0, 2], [1]].map(setOf);
 
 test.each([
-  { memory: 'threads', hosts: 1, replicas: 3 },
-  { memory: 'threads', hosts: 3, replicas: 3 },
-  { memory: 'processes', hosts: 3, replicas: 3 },
-  { memory: 'processes', hosts: 2, replicas: 1 },
-] as const)('$memory, $hosts hosts, groups of $replicas', async ({ memory, hosts, replicas }) => {
+  { memory: 'threads', hosts: 1, replicas: 3, acknowledges: false },
+  { memory: 'threads', hosts: 3, replicas: 3, acknowledges: true },
+  { memory: 'processes', hosts: 3, replicas: 3, acknowledges: false },
+  { memory: 'processes', hosts: 2, replicas: 1, acknowledges: true },
+] as const)('$memory, $hosts hosts, groups of $replicas, $acknowledges', async (run) => {
+  const { replicas, ...options } = run;
   const directory = mkdtempSync(join(tmpdir(), 'ramcast-'));
   try {
     const setup = {
@@ -29,7 +30,7 @@ test.each([
       outstandingMax: 16,
       payloadBytesMax: 64,
     };
-    const system = await ramcast({ memory, hosts, trace: directory }).start(setup);
+    const system = await ramcast({ ...options, trace: directory }).start(setup);
     let messages = 0;
     try {
       // Three clients, then two in slots that were used before.

@@ -36,6 +36,7 @@ export function drawPlan(random: Random, seed: number): RamcastPlan {
       inboxBytes: ring(),
       streamBytes: ring(),
       callsMax: random.between(1, 16),
+      acknowledges: random.percent(50),
       origin: random.pick([0, 0, 2147483648 - 40, 4294967296 - 40]),
     },
     messages: random.between(100, 250),
@@ -67,7 +68,7 @@ export class RamcastWorld {
 
   constructor(
     readonly seed: number,
-    parts?: (edges: Edges, group: number) => Parts,
+    parts?: (edges: Edges, group: number, member: number) => Parts,
   ) {
     this.random = new Random(seed);
     this.plan = drawPlan(this.random, seed);
@@ -91,7 +92,9 @@ export class RamcastWorld {
         const process = this.layout.replicaProcess(group, member);
         const edges = this.edges(process, this.layout.replicaRegionWords);
         const deliver = (message: Delivery) => this.delivered(group, member, message);
-        this.replicas.push(newReplica(edges, group, member, { deliver }, parts?.(edges, group)));
+        this.replicas.push(
+          newReplica(edges, group, member, { deliver }, parts?.(edges, group, member)),
+        );
       }
     }
     for (let client = 0; client < sizes.clients; client++)

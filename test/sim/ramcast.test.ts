@@ -53,17 +53,21 @@ class Careless extends Ordering {
   }
 }
 
-const sound = (edges: Edges, group: number): Parts => soundParts(edges, group);
-const planted: Record<string, (edges: Edges, group: number) => Parts> = {
-  'not waiting for other groups': (edges, group) => {
-    return { ...sound(edges, group), ordering: new Hasty(edges.layout.slots) };
-  },
-  'a clock that goes by its own ticks': (edges, group) => {
-    return { ...sound(edges, group), clock: new Deaf(group, edges.layout.sizes.origin) };
-  },
-  'an order of the moment': (edges, group) => {
-    return { ...sound(edges, group), ordering: new Careless(edges.layout.slots) };
-  },
+type Plant = (edges: Edges, group: number, member: number) => Parts;
+
+const planted: Record<string, Plant> = {
+  'not waiting for other groups': (edges, group, member) => ({
+    ...soundParts(edges, group, member),
+    ordering: new Hasty(edges.layout.slots),
+  }),
+  'a clock that goes by its own ticks': (edges, group, member) => ({
+    ...soundParts(edges, group, member),
+    clock: new Deaf(group, edges.layout.sizes.origin),
+  }),
+  'an order of the moment': (edges, group, member) => ({
+    ...soundParts(edges, group, member),
+    ordering: new Careless(edges.layout.slots),
+  }),
 };
 
 test.each(Object.entries(planted))('a planted error is found: %s', (_, parts) => {

@@ -6,6 +6,7 @@
  * So it delivers as many as it is told that its leader has. Those are the ones with the lowest final timestamps, and
  * the leader's timestamps for them all were written before that count.
  */
+import type { Acks } from './acks.js';
 import type { Clock } from './clock.js';
 import { Delivering } from './delivering.js';
 import { type Application, assert, drain, type Edges } from './edges.js';
@@ -31,6 +32,7 @@ export class Follower implements Replica {
     private readonly group: number,
     application: Application,
     { ordering, clock }: Parts,
+    private readonly acks: Acks | undefined,
   ) {
     const { clients, callsMax } = edges.layout.sizes;
     this.callsMax = callsMax;
@@ -54,6 +56,7 @@ export class Follower implements Replica {
     this.edges.memory.readFence();
     let work = this.followLeader();
     work += this.stamps.poll();
+    if (this.acks !== undefined) work += this.acks.send();
     work += this.deliver(limit);
     return work;
   }

@@ -6,9 +6,12 @@
  *   │ per group g:  confirmed, delivered       │    g's leader, after the timestamps that it tells of
  *   │ per client c:  written                   │    c, after the messages that it tells of
  *   │ per replica r:  read                     │    r: how many of this leader's timestamps it has taken
+ *   │ per replica r:  acked                    │    r, after the acknowledgements that it tells of
+ *   │ per group g:  acksRead                   │    g's leader: how many of this replica's it has taken
  *   ├──────────────────────────────────────────┤
  *   │ per client c:  inbox[c]   messages       │    c
  *   │ per group g:  stream[g]   timestamps     │    g's leader
+ *   │ per replica r:  acks[r]                  │    r; only if replicas acknowledge
  *   └──────────────────────────────────────────┘
  *
  *   a client's region
@@ -39,6 +42,8 @@ export interface RamcastSizes {
   readonly streamBytes: number;
   /** How many messages of one client may be unanswered at one time. */
   readonly callsMax: number;
+  /** Do replicas acknowledge timestamps, or do leaders go by the completions of their writes? See acks.ts. */
+  readonly acknowledges: boolean;
   /** Where every count and position starts. Zero, except in tests that carry them across 2³¹ and 2³². */
   readonly origin: number;
 }
@@ -58,6 +63,9 @@ export const MESSAGE = {
 
 /** A timestamp in a leader's stream, without a second copy of the message. It is a floating-point number. */
 export const STAMP = { slot: 0, sequence: 1, timestamp: 2, words: 4 } as const;
+
+/** An acknowledgement: its sender has all timestamps of the message. */
+export const ACK = { slot: 0, sequence: 1, words: 2 } as const;
 
 /** A leader's two words at each replica. */
 export const TOLD = { confirmed: 0, delivered: 1, words: 2 } as const;
@@ -100,6 +108,7 @@ export class RamcastLayout implements Regions {
   readonly messageWordsMax: number;
   readonly inboxWords: number;
   readonly streamWords: number;
+  readonly ackWords: number;
   readonly replySlotWords: number;
   readonly replicas: number;
   /** Places for messages under way: (client, call) in one number. */
@@ -110,10 +119,14 @@ export class RamcastLayout implements Regions {
   readonly clientRegionWords: number;
   private readonly writtens: number;
   private readonly reads: number;
+  private readonly ackeds: number;
+  private readonly acksReads: number;
   private readonly inboxes: number;
   private readonly inboxStride: number;
   private readonly streams: number;
   private readonly streamStride: number;
+  private readonly ackRings: number;
+  private readonly ackStride: number;
   private readonly replieds: number;
   private readonly freeds: number;
   private readonly replies: number;
@@ -129,13 +142,18 @@ export class RamcastLayout implements Regions {
     this.replySlotWords = align(FRAME_WORDS + REPLY.payload + wordsFor(sizes.replyBytesMax));
     this.inboxStride = align(this.inboxWords);
     this.streamStride = align(this.streamWords);
+    this.ackWords = this.streamWords;
+    this.ackStride = sizes.acknowledges ? align(this.ackWords) : 0;
 
     const region = new Cursor();
     region.take(groups * TOLD.words);
     this.writtens = region.take(clients);
     this.reads = region.take(this.replicas);
+    this.ackeds = region.take(this.replicas);
+    this.acksReads = region.take(groups);
     this.inboxes = region.take(clients * this.inboxStride);
     this.streams = region.take(groups * this.streamStride);
+    this.ackRings = region.take(this.replicas * this.ackStride);
     this.replicaRegionWords = region.at;
 
     const client = new Cursor();
@@ -158,12 +176,24 @@ export class RamcastLayout implements Regions {
     return this.reads + replica;
   }
 
+  acked(replica: ProcessId): number {
+    return this.ackeds + replica;
+  }
+
+  acksRead(group: number): number {
+    return this.acksReads + group;
+  }
+
   inbox(client: number): number {
     return this.inboxes + client * this.inboxStride;
   }
 
   stream(group: number): number {
     return this.streams + group * this.streamStride;
+  }
+
+  acks(replica: ProcessId): number {
+    return this.ackRings + replica * this.ackStride;
   }
 
   keptOf(group: number): number {
@@ -195,10 +225,11 @@ export class RamcastLayout implements Regions {
     return this.replicas + client;
   }
 
-  /** A leader keeps a copy of what it writes to each group, and so does a client. */
+  /** A leader keeps a copy of what it writes to each group, and so does a client, and whoever acknowledges. */
   scratchWords(process: ProcessId): number {
-    const { groups, replicas } = this.sizes;
+    const { groups, replicas, acknowledges } = this.sizes;
     if (process >= this.replicas) return groups * this.inboxWords;
-    return process % replicas === LEADER ? groups * this.streamWords : 0;
+    const ackWords = acknowledges ? groups * this.ackWords : 0;
+    return ackWords + (process % replicas === LEADER ? groups * this.streamWords : 0);
   }
 }

@@ -1,4 +1,5 @@
 /** The leader of a group: the data path, top to bottom. See replica.ts for the whole. */
+import type { Acks } from './acks.js';
 import type { Clock } from './clock.js';
 import { Delivering } from './delivering.js';
 import type { Application, Edges } from './edges.js';
@@ -24,6 +25,7 @@ export class Leader implements Replica {
     group: number,
     application: Application,
     { ordering, clock }: Parts,
+    private readonly acks: Acks | undefined,
   ) {
     const { clients } = edges.layout.sizes;
     for (let client = 0; client < clients; client++) this.inboxes.push(new Inbox(edges, client));
@@ -48,6 +50,7 @@ export class Leader implements Replica {
     // Where memory is shared, all of it is done already.
     work += this.pollCompletions();
     this.proposals.confirm(this.ordering);
+    if (this.acks !== undefined) work += this.acks.send() + this.acks.poll();
     work += this.deliver();
     this.replies.ringDoorbells();
     this.proposals.publish(this.delivering.count);

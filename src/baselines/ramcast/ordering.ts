@@ -37,8 +37,9 @@ const NODE = {
 } as const;
 
 const NONE = -1;
-/** In place of `missing`: there is no message with this number. */
+/** In place of `missing`: there is no message with this number, or it is one of the final ones. */
 const FREE = -(1 << 30);
+const FINAL = FREE + 1;
 
 export class Ordering {
   private words: Int32Array;
@@ -126,14 +127,26 @@ export class Ordering {
       const { words, timestamps } = this;
       const node = message * NODE.words;
       if (timestamp > timestamps[node >> 1]!) timestamps[node >> 1] = timestamp;
-      if (--words[node + NODE.missing]! === 0) this.insert(message, timestamps[node >> 1]!);
+      if (--words[node + NODE.missing]! === 0) this.complete(message);
     }
   }
 
   /** One more timestamp of this message is known for good. */
   know(message: number): void {
     const at = message * NODE.words;
-    if (--this.words[at + NODE.missing]! === 0) this.insert(message, this.timestamps[at >> 1]!);
+    if (--this.words[at + NODE.missing]! === 0) this.complete(message);
+  }
+
+  /** All its timestamps are known. */
+  protected complete(message: number): void {
+    this.finish(message);
+  }
+
+  /** It is final. */
+  protected finish(message: number): void {
+    const at = message * NODE.words;
+    this.words[at + NODE.missing] = FINAL;
+    this.insert(message, this.timestamps[at >> 1]!);
   }
 
   /** The message with these names; a new one if there is none. */
@@ -200,7 +213,7 @@ export class Ordering {
     const { words, proposed, mask } = this;
     while (
       this.proposals > 0 &&
-      words[proposed[this.firstProposed]! * NODE.words + NODE.missing] === 0
+      words[proposed[this.firstProposed]! * NODE.words + NODE.missing] === FINAL
     ) {
       this.firstProposed = (this.firstProposed + 1) & mask;
       this.proposals--;

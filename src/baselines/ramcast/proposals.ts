@@ -4,15 +4,17 @@
  * of them. When f+1 replicas of each destination hold one, it is *confirmed*: that is told with a count, and only
  * then does anybody read it.
  *
- * Published RamCast lets each replica acknowledge to all others that it has a message's timestamps, since there
- * nobody else knows: a completion tells the poster alone. Acknowledgements are what it counts to f+1 in every
- * destination. Here the poster's completions are counted to f+1 instead, and the count that confirms takes the place
- * of the acknowledgements. It says the same (every timestamp of a delivered message is at f+1 replicas of each
- * destination, so whoever would lead next there finds it, and a clock that is as far), it takes as many delays
- * (client's write, timestamps, word), and it costs RamCast less: k counts for a message to k groups where there
- * were k²n² acknowledgements, and no follower has to run before a message is delivered. Within the group this is
- * what RamCast does for messages to one group. Writes to the own group are guarded, as there: only the leader
- * may make them.
+ * This is where we depart from published RamCast, in its favour. There, for a message to several groups, every
+ * replica acknowledges to all others that it has the timestamps, since a completion tells the poster alone, and f+1
+ * acknowledgements of each destination are waited for. Here the poster's completions are counted to f+1 instead, and the
+ * count that confirms takes the place of the acknowledgements. It says the same: every timestamp of a delivered message
+ * is at f+1 replicas of each destination, so whoever would lead next there finds it, and a clock that is as far. It takes
+ * as many delays: the client's write, the timestamps, the count. And it costs less: a count from each leader where there
+ * were acknowledgements from each replica, and no follower has to run before a message is delivered. For messages to one
+ * group it is what RamCast itself does. With `acknowledges` it is done as published: timestamps to other groups
+ * are told of at once, and acks.ts does the rest.
+ *
+ * Writes to the own group are guarded, as there: only the leader may make them.
  *
  * Invariant: a timestamp is not overwritten before all replicas of the group have taken it.
  */
@@ -85,6 +87,7 @@ export class Proposals {
   private readonly timestamp = new Float64Array(1);
   private readonly timestampWords = new Int32Array(this.timestamp.buffer);
   private toldDelivered: number;
+  private readonly acknowledges: boolean;
 
   constructor(
     private readonly edges: Edges,
@@ -93,6 +96,7 @@ export class Proposals {
     const { layout, memory } = edges;
     const { groups, replicas, origin } = layout.sizes;
     this.toldDelivered = origin | 0;
+    this.acknowledges = layout.sizes.acknowledges;
     this.streamWords = layout.streamWords;
     this.capacity = layout.streamWords / STAMP.words;
     this.quorum = (replicas >> 1) + 1;
@@ -186,12 +190,17 @@ export class Proposals {
       const { peers, mirror, guard } = this.streams[group]!;
       const from = this.sent[group]! * STAMP.words;
       const end = this.ends[group]! * STAMP.words;
-      for (const peer of peers) postRange(memory, peer, to, mirror, from, end, guard, NO_TAG, tag);
+      const isAwaited = !this.acknowledges || group === this.group;
+      for (const peer of peers) {
+        postRange(memory, peer, to, mirror, from, end, guard, NO_TAG, isAwaited ? tag : NO_TAG);
+      }
       this.sent[group] = this.ends[group]!;
-      flush.ends[group] = this.ends[group]!;
-      flush.groups.push(group);
       this.isNews[group] = 0;
-      this.underWay += peers.length;
+      if (isAwaited) {
+        flush.ends[group] = this.ends[group]!;
+        flush.groups.push(group);
+        this.underWay += peers.length;
+      } else this.tell(group, this.ends[group]!);
     }
     news.length = 0;
   }
@@ -253,7 +262,8 @@ export class Proposals {
     this.word[0] = confirmed;
     const to = layout.told(this.group) + TOLD.confirmed;
     for (const peer of peers) memory.write(peer, to, this.word, 0, 1, guard, NO_TAG);
-    if (group !== this.group) memory.wake(layout.leaderProcess(group), true);
+    if (this.acknowledges) this.hurry(group);
+    else if (group !== this.group) memory.wake(layout.leaderProcess(group), true);
   }
 
   /** Tell the followers how much was delivered; nobody waits for them, unless room gets scarce. */
