@@ -10,7 +10,7 @@
  */
 import { OPEN } from '../../memory/contract.js';
 import { postRange, ringAt, type Window } from '../../memory/window.js';
-import type { Edges } from './edges.js';
+import { type Edges, Todo } from './edges.js';
 import { ACK, LEADER, MESSAGE } from './layout.js';
 import { Ordering } from './ordering.js';
 
@@ -108,8 +108,7 @@ export class Acks {
   /** By group: acknowledgements in its leader's ring, and those posted. */
   private readonly ends: Int32Array;
   private readonly sent: Int32Array;
-  private readonly isNews: Uint8Array;
-  private readonly news: number[] = [];
+  private readonly news: Todo;
   /** At a leader, by replica: acknowledgements that were read, and that it knows to be. */
   private readonly read: Int32Array;
   private readonly told: Int32Array;
@@ -131,7 +130,7 @@ export class Acks {
     }
     this.ends = new Int32Array(groups).fill(origin);
     this.sent = new Int32Array(groups).fill(origin);
-    this.isNews = new Uint8Array(groups);
+    this.news = new Todo(groups);
     this.read = new Int32Array(layout.replicas).fill(origin);
     this.told = new Int32Array(layout.replicas).fill(origin);
   }
@@ -183,15 +182,14 @@ export class Acks {
     words[place + ACK.slot] = slot;
     words[place + ACK.sequence] = sequence;
     this.ends[group]!++;
-    if (this.isNews[group] === 1) return;
-    this.isNews[group] = 1;
-    this.news.push(group);
+    this.news.add(group);
   }
 
   private post(): void {
     const { memory, layout } = this.edges;
-    const { ends, sent } = this;
-    for (const group of this.news) {
+    const { ends, sent, news } = this;
+    for (let i = 0; i < news.count; i++) {
+      const group = news.at(i);
       const leader = layout.leaderProcess(group);
       const from = sent[group]! * ACK.words;
       const end = ends[group]! * ACK.words;
@@ -200,9 +198,8 @@ export class Acks {
       memory.write(leader, layout.acked(memory.self), ends, group, 1, OPEN, 0);
       memory.wake(leader, true);
       sent[group] = ends[group]!;
-      this.isNews[group] = 0;
     }
-    this.news.length = 0;
+    news.clear();
   }
 
   /** At a leader: read what others have acknowledged. */

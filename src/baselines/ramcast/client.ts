@@ -20,7 +20,7 @@ import {
   wordsOf,
 } from '../../memory/window.js';
 import { contains } from '../../protocol/overlay.js';
-import { assert, drain, type Edges } from './edges.js';
+import { assert, drain, type Edges, Todo } from './edges.js';
 import { KEPT, KEPT_GROUP, MESSAGE, REPLY, TOO_LARGE } from './layout.js';
 import { REPLY_EPOCH } from './replies.js';
 
@@ -54,7 +54,6 @@ class Outbox {
   written: number;
   /** At least up to here all of its replicas are done. */
   freed: number;
-  isListed = false;
   private first = NONE;
   private last = NONE;
   private readonly after: Int32Array;
@@ -101,7 +100,8 @@ export class Client {
   lastCall!: Call;
   outstanding = 0;
   private readonly outboxes: Outbox[] = [];
-  private readonly listed: number[] = [];
+  /** Groups with something to send. */
+  private readonly news: Todo;
   private readonly calls: Call[] = [];
   private readonly free: Call[] = [];
   private readonly replied: Int32Array;
@@ -122,6 +122,7 @@ export class Client {
     const { groups, callsMax, origin } = layout.sizes;
     // Before anybody writes: counts of others start where ours do.
     if (origin !== 0) own.fill(origin, 0, layout.reply(0, 0));
+    this.news = new Todo(groups);
     this.sequence = own[layout.kept + KEPT.sequence]!;
     for (let group = 0; group < groups; group++) {
       const kept = layout.keptOf(group);
@@ -210,9 +211,7 @@ export class Client {
     outbox.end = (outbox.end + count) | 0;
     outbox.written = (outbox.written + 1) | 0;
     outbox.add(call);
-    if (outbox.isListed) return;
-    outbox.isListed = true;
-    this.listed.push(group);
+    this.news.add(group);
   }
 
   /** Post what was offered and collect replies. Returns how much was done. */
@@ -221,33 +220,46 @@ export class Client {
     return this.flush() + this.pollReplies();
   }
 
-  /** Write new messages into every replica of their destinations: one write each, two at a wrap, then the count. */
+  /**
+   * Write new messages into every replica of their destinations: one write each, two at a wrap, then how many there
+   * are. Leaders hear of it first: their followers look when they are told to.
+   */
   flush(): number {
+    const { news } = this;
+    const { count } = news;
+    if (count === 0) return 0;
     const { layout, memory } = this.edges;
-    const { listed } = this;
-    if (listed.length === 0) return 0;
-    const { replicas } = layout.sizes;
-    const to = layout.inbox(this.client);
-    const toCount = layout.written(this.client);
-    for (const group of listed) {
-      const outbox = this.outboxes[group]!;
-      this.word[0] = outbox.written;
-      const first = layout.replicaProcess(group, 0);
-      for (let peer = first; peer < first + replicas; peer++) {
-        const { mirror, sent, end } = outbox;
-        postRange(memory, peer, to, mirror, sent, end, OPEN, NO_TAG, NO_TAG);
-        memory.write(peer, toCount, this.word, 0, 1, OPEN, NO_TAG);
-      }
-      // The others need not know before their leader tells them.
-      memory.wake(layout.leaderProcess(group), true);
-      outbox.sent = outbox.end;
-      outbox.isListed = false;
-      this.keep(group, outbox);
-    }
-    const count = listed.length;
-    listed.length = 0;
+    for (let i = 0; i < count; i++) this.send(news.at(i));
+    for (let i = 0; i < count; i++) this.tellFollowers(news.at(i));
+    news.clear();
     memory.own[layout.kept + KEPT.sequence] = this.sequence;
     return count;
+  }
+
+  private send(group: number): void {
+    const { layout, memory } = this.edges;
+    const outbox = this.outboxes[group]!;
+    const { mirror, sent, end } = outbox;
+    const to = layout.inbox(this.client);
+    const leader = layout.leaderProcess(group);
+    for (let peer = leader + layout.sizes.replicas - 1; peer >= leader; peer--) {
+      postRange(memory, peer, to, mirror, sent, end, OPEN, NO_TAG, NO_TAG);
+    }
+    this.word[0] = outbox.written;
+    memory.write(leader, layout.written(this.client), this.word, 0, 1, OPEN, NO_TAG);
+    memory.wake(leader, true);
+    outbox.sent = outbox.end;
+    this.keep(group, outbox);
+  }
+
+  private tellFollowers(group: number): void {
+    const { layout, memory } = this.edges;
+    this.word[0] = this.outboxes[group]!.written;
+    const to = layout.written(this.client);
+    const leader = layout.leaderProcess(group);
+    for (let peer = leader + 1; peer < leader + layout.sizes.replicas; peer++) {
+      memory.write(peer, to, this.word, 0, 1, OPEN, NO_TAG);
+    }
   }
 
   private keep(group: number, { end, written }: Outbox): void {

@@ -48,3 +48,30 @@ export function drain(memory: Memory): void {
     assert(memory.completion.outcome === 'ok', 'a write to a process that lives succeeds');
   }
 }
+
+/** Groups (or clients) that there is something to do for: each once, in the order of coming. Allocates nothing. */
+export class Todo {
+  count = 0;
+  private readonly listed: Int32Array;
+  private readonly isListed: Uint8Array;
+
+  constructor(most: number) {
+    this.listed = new Int32Array(most);
+    this.isListed = new Uint8Array(most);
+  }
+
+  add(which: number): void {
+    if (this.isListed[which] === 1) return;
+    this.isListed[which] = 1;
+    this.listed[this.count++] = which;
+  }
+
+  at(i: number): number {
+    return this.listed[i]!;
+  }
+
+  clear(): void {
+    for (let i = 0; i < this.count; i++) this.isListed[this.listed[i]!] = 0;
+    this.count = 0;
+  }
+}

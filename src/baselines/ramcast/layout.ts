@@ -79,7 +79,7 @@ export const TOO_LARGE = -1;
 export const KEPT = { sequence: 0, groups: 1 } as const;
 export const KEPT_GROUP = { written: 0, end: 1, words: 2 } as const;
 
-/** The member of each group that leads it: nobody fails. */
+/** The member of each group that leads it, its first: nobody fails. */
 export const LEADER = 0;
 
 const LINE_WORDS = 16;

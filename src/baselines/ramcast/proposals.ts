@@ -21,7 +21,7 @@
 import { OPEN, type ProcessId } from '../../memory/contract.js';
 import { postRange, ringAt, type Window } from '../../memory/window.js';
 import { contains } from '../../protocol/overlay.js';
-import { assert, type Edges } from './edges.js';
+import { assert, type Edges, Todo } from './edges.js';
 import { STAMP, TOLD } from './layout.js';
 import type { Ordering } from './ordering.js';
 
@@ -41,13 +41,16 @@ class Stream {
   confirmed: number;
   /** By replica: the last flush that it has its share of. */
   readonly held: Float64Array;
+  readonly followers: readonly ProcessId[];
 
   constructor(
     readonly mirror: Window,
     readonly peers: readonly ProcessId[],
+    leader: ProcessId,
     readonly guard: number,
     origin: number,
   ) {
+    this.followers = peers.filter((peer) => peer !== leader);
     this.confirmed = origin | 0;
     this.held = new Float64Array(peers.length);
   }
@@ -55,11 +58,12 @@ class Stream {
 
 /** What was posted at one time, to all groups concerned. */
 class Flush {
-  readonly groups: number[] = [];
+  readonly groups: Todo;
   /** By group: how long its stream was then. */
   readonly ends: Int32Array;
 
   constructor(groups: number) {
+    this.groups = new Todo(groups);
     this.ends = new Int32Array(groups);
   }
 }
@@ -70,9 +74,9 @@ export class Proposals {
   /** By group: how many timestamps are in its stream, and were posted. */
   private readonly ends: Int32Array;
   private readonly sent: Int32Array;
-  /** Groups with something new. */
-  private readonly isNews: Uint8Array;
-  private readonly news: number[] = [];
+  /** Groups with something to send, and groups whose followers were not told what is confirmed. */
+  private readonly news: Todo;
+  private readonly untold: Todo;
   private readonly flushes: Flush[] = [];
   /** Flushes are numbered from 1. */
   private firstFlush = 1;
@@ -103,7 +107,8 @@ export class Proposals {
     this.mirrors = memory.scratch(groups * layout.streamWords);
     this.ends = new Int32Array(groups).fill(origin);
     this.sent = new Int32Array(groups).fill(origin);
-    this.isNews = new Uint8Array(groups);
+    this.news = new Todo(groups);
+    this.untold = new Todo(groups);
     for (let i = 0; i < FLUSHES; i++) this.flushes.push(new Flush(groups));
     for (let other = 0; other < groups; other++) {
       const members = Array.from({ length: replicas }, (_, i) => layout.replicaProcess(other, i));
@@ -111,7 +116,7 @@ export class Proposals {
       const at = other * layout.streamWords;
       const mirror = ringAt(this.mirrors, at, layout.streamWords, 0);
       const guard = other === group ? LEADERS_KEY : OPEN;
-      this.streams.push(new Stream(mirror, peers, guard, origin));
+      this.streams.push(new Stream(mirror, peers, layout.leaderProcess(other), guard, origin));
     }
   }
 
@@ -127,7 +132,11 @@ export class Proposals {
     for (let group = 0; group < this.streams.length; group++) {
       const room = this.roomIn(group);
       if (room < this.room) this.room = room;
-      if (room === 0 && contains(low, high, group)) isBlocked = this.hurry(group);
+      if (room > 0 || !contains(low, high, group)) continue;
+      isBlocked = true;
+      // Followers read when they have the time, and as far as they were told; now somebody waits for them.
+      this.tellFollowers(group);
+      this.hurry(group);
     }
     return !isBlocked;
   }
@@ -145,10 +154,8 @@ export class Proposals {
     return room;
   }
 
-  /** Followers read when they have the time; now somebody waits for them. */
-  private hurry(group: number): boolean {
+  private hurry(group: number): void {
     for (const peer of this.streams[group]!.peers) this.edges.memory.wake(peer, true);
-    return true;
   }
 
   /** This group's timestamp for a message, to all its destinations. */
@@ -172,21 +179,20 @@ export class Proposals {
     mirrors[place + STAMP.timestamp] = timestampWords[0]!;
     mirrors[place + STAMP.timestamp + 1] = timestampWords[1]!;
     this.ends[group] = end + 1;
-    if (this.isNews[group] === 1) return;
-    this.isNews[group] = 1;
-    this.news.push(group);
+    this.news.add(group);
   }
 
   /** Post what is new to all replicas of each group; nobody is waited for. */
   send(): void {
     const { news } = this;
-    if (news.length === 0 || this.nextFlush - this.firstFlush === FLUSHES) return;
+    if (news.count === 0 || this.nextFlush - this.firstFlush === FLUSHES) return;
     const { memory, layout } = this.edges;
     const to = layout.stream(this.group);
     const number = this.nextFlush++;
     const tag = 1 + (number % TAGS);
     const flush = this.flushes[number % FLUSHES]!;
-    for (const group of news) {
+    for (let i = 0; i < news.count; i++) {
+      const group = news.at(i);
       const { peers, mirror, guard } = this.streams[group]!;
       const from = this.sent[group]! * STAMP.words;
       const end = this.ends[group]! * STAMP.words;
@@ -195,14 +201,13 @@ export class Proposals {
         postRange(memory, peer, to, mirror, from, end, guard, NO_TAG, isAwaited ? tag : NO_TAG);
       }
       this.sent[group] = this.ends[group]!;
-      this.isNews[group] = 0;
       if (isAwaited) {
         flush.ends[group] = this.ends[group]!;
-        flush.groups.push(group);
+        flush.groups.add(group);
         this.underWay += peers.length;
       } else this.tell(group, this.ends[group]!);
     }
-    news.length = 0;
+    news.clear();
   }
 
   /** A write has completed. */
@@ -225,18 +230,20 @@ export class Proposals {
       const number = this.firstFlush;
       const flush = this.flushes[number % FLUSHES]!;
       if (this.underWay > 0 && !this.isHeld(flush, number)) return;
-      for (const group of flush.groups) {
+      for (let i = 0; i < flush.groups.count; i++) {
+        const group = flush.groups.at(i);
         const end = flush.ends[group]!;
         if (group === this.group) this.settle(ordering, end);
         this.tell(group, end);
       }
-      flush.groups.length = 0;
+      flush.groups.clear();
     }
   }
 
   /** Is it at f+1 replicas of each group that it went to? */
   private isHeld({ groups }: Flush, number: number): boolean {
-    for (const group of groups) {
+    for (let i = 0; i < groups.count; i++) {
+      const group = groups.at(i);
       let holders = group === this.group ? 1 : 0;
       for (const last of this.streams[group]!.held) if (last >= number) holders++;
       if (holders < this.quorum) return false;
@@ -254,29 +261,45 @@ export class Proposals {
     }
   }
 
+  /** A leader waits for it; followers, unless they have to acknowledge, hear of it with `publish`. */
   private tell(group: number, confirmed: number): void {
     const { memory, layout } = this.edges;
-    const stream = this.streams[group]!;
-    const { peers, guard } = stream;
-    stream.confirmed = confirmed;
+    this.streams[group]!.confirmed = confirmed;
+    if (this.acknowledges) {
+      this.tellFollowers(group);
+      this.hurry(group);
+    } else this.untold.add(group);
+    if (group === this.group) return;
+    const leader = layout.leaderProcess(group);
     this.word[0] = confirmed;
-    const to = layout.told(this.group) + TOLD.confirmed;
-    for (const peer of peers) memory.write(peer, to, this.word, 0, 1, guard, NO_TAG);
-    if (this.acknowledges) this.hurry(group);
-    else if (group !== this.group) memory.wake(layout.leaderProcess(group), true);
+    memory.write(leader, layout.told(this.group) + TOLD.confirmed, this.word, 0, 1, OPEN, NO_TAG);
+    memory.wake(leader, true);
   }
 
-  /** Tell the followers how much was delivered; nobody waits for them, unless room gets scarce. */
+  private tellFollowers(group: number): void {
+    const { memory, layout } = this.edges;
+    const { followers, guard, confirmed } = this.streams[group]!;
+    const to = layout.told(this.group) + TOLD.confirmed;
+    this.word[0] = confirmed;
+    for (const peer of followers) memory.write(peer, to, this.word, 0, 1, guard, NO_TAG);
+  }
+
+  /**
+   * Tell followers what is confirmed, and the own ones how much was delivered. Nobody waits for them, unless room gets
+   * scarce. Nor do they wait for this: a message that is not delivered here can't be delivered by them.
+   */
   publish(delivered: number): void {
     if (this.toldDelivered === delivered) return;
     this.toldDelivered = delivered;
+    for (let i = 0; i < this.untold.count; i++) this.tellFollowers(this.untold.at(i));
+    this.untold.clear();
     const { memory, layout } = this.edges;
-    const { peers, guard } = this.streams[this.group]!;
+    const { followers, guard } = this.streams[this.group]!;
     const end = this.ends[this.group]!;
     this.word[0] = delivered;
     // Not together with the other word, which must be there first.
     const to = layout.told(this.group) + TOLD.delivered;
-    for (const peer of peers) {
+    for (const peer of followers) {
       memory.write(peer, to, this.word, 0, 1, guard, NO_TAG);
       const unread = (end - memory.own[layout.read(peer)]!) | 0;
       memory.wake(peer, unread * 2 > this.capacity);

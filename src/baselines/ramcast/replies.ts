@@ -4,7 +4,7 @@
  */
 import { OPEN } from '../../memory/contract.js';
 import { HEAD_WORDS, packBytes, seal, slotAt, type Window } from '../../memory/window.js';
-import type { Edges } from './edges.js';
+import { type Edges, Todo } from './edges.js';
 import { REPLY, TOO_LARGE } from './layout.js';
 
 export const REPLY_EPOCH = 1;
@@ -13,8 +13,7 @@ export class Replies {
   private readonly record: Window;
   /** How many replies each client got, and who got some since it was told. */
   private readonly counts: Int32Array;
-  private readonly isWritten: Uint8Array;
-  private readonly written: number[] = [];
+  private readonly written: Todo;
   private readonly callsMax: number;
 
   constructor(
@@ -25,7 +24,7 @@ export class Replies {
     this.callsMax = callsMax;
     this.record = slotAt(new Int32Array(edges.layout.replySlotWords), 0);
     this.counts = new Int32Array(clients).fill(origin);
-    this.isWritten = new Uint8Array(clients);
+    this.written = new Todo(clients);
   }
 
   send(slot: number, sequence: number, reply: Uint8Array | undefined): void {
@@ -41,20 +40,18 @@ export class Replies {
     const to = layout.reply(this.group, slot - client * this.callsMax);
     memory.write(layout.clientProcess(client), to, record.words, 0, words, OPEN, 0);
     this.counts[client] = (this.counts[client]! + 1) | 0;
-    if (this.isWritten[client] === 1) return;
-    this.isWritten[client] = 1;
-    this.written.push(client);
+    this.written.add(client);
   }
 
   /** Tell the clients that were written to how many replies there are. */
   ringDoorbells(): void {
     const { memory, layout } = this.edges;
-    while (this.written.length > 0) {
-      const client = this.written.pop()!;
-      this.isWritten[client] = 0;
+    for (let i = 0; i < this.written.count; i++) {
+      const client = this.written.at(i);
       const peer = layout.clientProcess(client);
       memory.write(peer, layout.replied(this.group), this.counts, client, 1, OPEN, 0);
       memory.wake(peer, true);
     }
+    this.written.clear();
   }
 }
