@@ -3,6 +3,7 @@ import { Commons } from '../hosting/commons.js';
 import { openArena } from '../hosting/open-arena.js';
 import { nowUs } from '../runtime/clock.js';
 import { Load, type LoadOptions } from './load.js';
+import { tramTarget } from './load-target.js';
 
 export interface FailoverJob extends LoadOptions {
   readonly address: string;
@@ -28,7 +29,7 @@ const SLICE_MS = 2;
 const MESSAGES_MAX = 1 << 22;
 
 process.once('message', (job: FailoverJob) => {
-  const commons = Commons.attach(openArena(job.address));
+  const target = tramTarget(Commons.attach(openArena(job.address)));
   // From our own clock to the one that all processes share.
   const offsetMs = Number(process.hrtime.bigint()) / 1e6 - performance.now();
   const sentMs = new Float64Array(MESSAGES_MAX);
@@ -39,7 +40,7 @@ process.once('message', (job: FailoverJob) => {
     answeredMs[count % MESSAGES_MAX] = answered + offsetMs;
     count++;
   };
-  const loads = Array.from({ length: job.clients }, (_, i) => new Load(commons, job, i, note));
+  const loads = Array.from({ length: job.clients }, (_, i) => new Load(target, job, i, note));
   let timer: NodeJS.Immediate;
   const slice = (): void => {
     const untilMs = performance.now() + SLICE_MS;

@@ -6,17 +6,19 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { Commons } from '../hosting/commons.js';
 import { inlineGenerously } from '../hosting/compiler.js';
 import { openArena } from '../hosting/open-arena.js';
-import { pacingOf } from '../hosting/pacing.js';
-import { totalLatency } from '../hosting/status.js';
-import { type ArenaMap, HOST } from '../memory/arena.js';
+import { type Arena, type ArenaMap, HOST } from '../memory/arena.js';
 import { nowUs } from '../runtime/clock.js';
 import { type Agent, Duty, type DutyWords } from '../runtime/duty.js';
 import { cpuSecondsOf } from './cpu.js';
 import { Load, type LoadOptions } from './load.js';
+import { type LoadTarget, tramTarget } from './load-target.js';
+import { ramcastTarget } from './ramcast-target.js';
 import type { Measurement } from './system.js';
 
 export interface LoadJob extends LoadOptions {
   readonly address: ArrayBufferLike | string;
+  /** TRAM, unless it is said. */
+  readonly system?: 'ramcast';
   readonly warmUpSeconds: number;
   readonly seconds: number;
 }
@@ -41,17 +43,16 @@ const MANY_CLIENTS_US = 100;
 function run(job: LoadJob): Measurement {
   inlineGenerously();
   const arena = openArena(job.address);
-  const commons = Commons.attach(arena);
-  const { map } = commons;
-  const usual = pacingOf(commons.config);
+  const target = targetOf(job, arena);
+  const { map, pacing: usual } = target;
   const pacing =
     job.clients === 1
       ? usual
       : { ...usual, heartbeatUs: MANY_CLIENTS_US, quietHeartbeatUs: MANY_CLIENTS_US };
-  const loads = Array.from({ length: job.clients }, (_, i) => new Load(commons, job, i));
+  const loads = Array.from({ length: job.clients }, (_, i) => new Load(target, job, i));
   const duty = new Duty(arena, wordsOf(map, loads[0]!.process), [together(loads)], pacing, nowUs);
   duty.run(job.warmUpSeconds * 1e6);
-  const before = totalLatency(commons);
+  const before = target.latency();
   const hosts = Array.from(
     { length: map.hosts },
     (_, host) => arena.words[map.host(host) + HOST.pid]!,
@@ -63,7 +64,7 @@ function run(job: LoadJob): Measurement {
   const seconds = (nowUs() - startedUs) / 1e6;
   const coresUsed = (cpuSeconds(hosts) - cpuBefore) / seconds;
   const messages = loads.reduce((sum, load) => sum + load.count, 0) - count;
-  const latency = totalLatency(commons).since(before);
+  const latency = target.latency().since(before);
   for (const load of loads) load.stop();
   const outstanding = (): number => loads.reduce((sum, load) => sum + load.outstanding, 0);
   for (const untilUs = nowUs() + DRAIN_US; outstanding() > 0 && nowUs() < untilUs; )
@@ -82,6 +83,10 @@ function run(job: LoadJob): Measurement {
     unanswered,
     coresUsed,
   };
+}
+
+function targetOf({ system }: LoadJob, arena: Arena): LoadTarget {
+  return system === 'ramcast' ? ramcastTarget(arena) : tramTarget(Commons.attach(arena));
 }
 
 /** User and system time of this process, all its threads, and of the hosts if they are other processes. */

@@ -1,16 +1,11 @@
 /**
  * Clients that keep a number of messages under way, as agents of one thread: the real client of the
- * protocol, without promises. `load-worker.ts` runs them.
+ * protocol, whichever it is, without promises. `load-worker.ts` runs them.
  */
-import type { Commons } from '../hosting/commons.js';
-import { type ClientSlot, takeSlot } from '../hosting/slot.js';
-import { latencyOf } from '../hosting/statistics.js';
-import { ARENA } from '../memory/arena.js';
-import { type Call, type CallListener, Client } from '../protocol/client.js';
-import { NO_OBSERVER } from '../protocol/edges.js';
 import type { Agent } from '../runtime/duty.js';
 import type { Histogram } from '../runtime/histogram.js';
 import type { DestinationSet } from './destinations.js';
+import type { LoadClient, LoadTarget, Seat } from './load-target.js';
 
 export interface LoadOptions {
   readonly clients: number;
@@ -21,40 +16,37 @@ export interface LoadOptions {
   readonly payloadBytes: number;
 }
 
-export class Load implements Agent, CallListener {
+export class Load implements Agent {
   /** Messages that all destinations have replied to. */
   count = 0;
   /** Nanoseconds from the offer to the last reply. */
   readonly latency: Histogram;
-  private readonly client: Client;
+  private readonly client: LoadClient;
   private readonly sentMs: Float64Array;
   private readonly payload: Uint8Array;
-  private readonly slot: ClientSlot;
+  private readonly seat: Seat;
   private turn: number;
   private nowMs = 0;
   private isStopped = false;
 
   constructor(
-    commons: Commons,
+    target: LoadTarget,
     private readonly options: LoadOptions,
     ordinal: number,
     /** Is told how long each message took. */
     private readonly onAnswered?: (sentMs: number, answeredMs: number) => void,
   ) {
-    const { arena, map, layout } = commons;
-    this.slot = takeSlot(commons);
-    const session = Atomics.add(arena.words, ARENA.sessions, 1) + 1;
-    const edges = commons.edges(commons.memory(this.slot.process), NO_OBSERVER);
-    this.client = new Client(edges, this.slot.slot, session, this, 0);
-    this.latency = latencyOf(arena.words, map, this.slot.process);
+    this.seat = target.takeSeat(this);
+    this.client = this.seat.client;
+    this.latency = this.seat.latency;
     this.latency.reset();
-    this.sentMs = new Float64Array(layout.sizes.callsMax);
+    this.sentMs = new Float64Array(target.callsMax);
     this.payload = Uint8Array.from({ length: options.payloadBytes }, (_, i) => i & 0xff);
     this.turn = ordinal % options.sets.length;
   }
 
   get process(): number {
-    return this.slot.process;
+    return this.seat.process;
   }
 
   get outstanding(): number {
@@ -67,7 +59,7 @@ export class Load implements Agent, CallListener {
   }
 
   release(): void {
-    this.slot.release();
+    this.seat.release();
   }
 
   doWork(nowUs: number): number {
@@ -94,7 +86,7 @@ export class Load implements Agent, CallListener {
 
   replied(): void {}
 
-  answered(call: Call): void {
+  answered(call: { readonly slot: number }): void {
     this.count++;
     const sentMs = this.sentMs[call.slot]!;
     this.latency.record((this.nowMs - sentMs) * 1e6);

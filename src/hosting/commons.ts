@@ -16,44 +16,35 @@ import { STATISTICS_WORDS } from './statistics.js';
 export class Commons {
   readonly layout: Layout;
   readonly overlay: Overlay;
+  readonly map: ArenaMap;
 
   private constructor(
     readonly config: ClusterConfig,
     readonly arena: Arena,
-    readonly map: ArenaMap,
+    descriptionBytes: number,
   ) {
-    this.layout = map.layout;
+    this.layout = new Layout(config.sizes);
+    this.map = mapOf(config, this.layout, descriptionBytes);
     this.overlay = new Overlay(config.parents);
   }
 
   /** How many words the arena of such a cluster has. */
   static wordsOf(config: ClusterConfig): number {
-    return mapOf(config, describe(config).length).words;
+    return mapOf(config, new Layout(config.sizes), describe(config).length).words;
   }
 
   /** Put the description of the cluster into an arena that is all zero. */
   static create(config: ClusterConfig, arena: Arena): Commons {
-    const { words } = arena;
     const description = describe(config);
-    const map = mapOf(config, description.length);
-    words[ARENA.words] = map.words;
-    words[ARENA.descriptionBytes] = description.length;
-    bytesOf(words, description.length).set(description);
-    words[ARENA.version] = ARENA_VERSION;
-    // Last: whoever sees it may rely on the rest.
-    Atomics.store(words, ARENA.magic, ARENA_MAGIC);
-    return new Commons(config, arena, map);
+    const commons = new Commons(config, arena, description.length);
+    writeHeader(arena.words, commons.map.words, description);
+    return commons;
   }
 
   /** Read it from an arena that somebody else made. */
   static attach(arena: Arena): Commons {
-    const { words } = arena;
-    checkArena(words, words.length);
-    const bytes = words[ARENA.descriptionBytes]!;
-    // A copy: TextDecoder does not take shared memory.
-    const text = new TextDecoder().decode(bytesOf(words, bytes).slice());
-    const config = JSON.parse(text) as ClusterConfig;
-    return new Commons(config, arena, mapOf(config, bytes));
+    const config = readHeader(arena.words) as ClusterConfig;
+    return new Commons(config, arena, arena.words[ARENA.descriptionBytes]!);
   }
 
   memory(process: ProcessId): SharedMemory {
@@ -79,13 +70,31 @@ export class Commons {
   }
 }
 
-function mapOf(config: ClusterConfig, descriptionBytes: number): ArenaMap {
-  const layout = new Layout(config.sizes);
+function mapOf(config: ClusterConfig, layout: Layout, descriptionBytes: number): ArenaMap {
   return new ArenaMap(layout, config.parents, config.hosts, descriptionBytes, STATISTICS_WORDS);
 }
 
-function describe(config: ClusterConfig): Uint8Array {
+/** A configuration as it stands in an arena. */
+export function describe(config: unknown): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(config));
+}
+
+/** Into an arena that is all zero. @param arenaWords  all of it */
+export function writeHeader(words: Int32Array, arenaWords: number, description: Uint8Array): void {
+  words[ARENA.words] = arenaWords;
+  words[ARENA.descriptionBytes] = description.length;
+  bytesOf(words, description.length).set(description);
+  words[ARENA.version] = ARENA_VERSION;
+  // Last: whoever sees it may rely on the rest.
+  Atomics.store(words, ARENA.magic, ARENA_MAGIC);
+}
+
+/** The configuration in an arena that somebody else made. */
+export function readHeader(words: Int32Array): unknown {
+  checkArena(words, words.length);
+  // A copy: TextDecoder does not take shared memory.
+  const description = bytesOf(words, words[ARENA.descriptionBytes]!).slice();
+  return JSON.parse(new TextDecoder().decode(description));
 }
 
 function bytesOf(words: Int32Array, bytes: number): Uint8Array {

@@ -7,7 +7,7 @@ const LATER_US = 300;
 const SPIN_US = 60;
 const QUIET_FACTOR = 20;
 
-export function pacingOf({ timing }: ClusterConfig): Pacing {
+export function pacingOf({ timing }: Pick<ClusterConfig, 'timing'>): Pacing {
   const { heartbeatUs, suspectAfterUs } = timing;
   // Never so slowly that a host which is busy takes us for dead.
   const quietUs = Math.min(heartbeatUs * QUIET_FACTOR, suspectAfterUs / 2);

@@ -34,11 +34,15 @@ export interface HostStarter {
  */
 const SEMI_SPACE_MB = 4;
 
-export function threadStarter(buffer: SharedArrayBuffer): HostStarter {
+/** @param script  what a host runs; another protocol has its own */
+export function threadStarter(
+  buffer: SharedArrayBuffer,
+  script: URL = new URL('./host-thread.js', import.meta.url),
+): HostStarter {
   return {
     start: (host, resumes, events) => {
       const data: HostThreadData = { buffer, host, resumes };
-      const worker = new Worker(new URL('./host-thread.js', import.meta.url), {
+      const worker = new Worker(script, {
         workerData: data,
         resourceLimits: { maxYoungGenerationSizeMb: 3 * SEMI_SPACE_MB },
       });
@@ -56,9 +60,14 @@ export function threadStarter(buffer: SharedArrayBuffer): HostStarter {
  * @param path  of the arena
  * @param logDirectory  where each host has a file for what it prints; such a host can be detached. Without
  *   it hosts print where this process does.
+ * @param url  what a host runs; another protocol has its own
  */
-export function processStarter(path: string, logDirectory?: string): HostStarter {
-  const script = fileURLToPath(new URL('./host-process.js', import.meta.url));
+export function processStarter(
+  path: string,
+  logDirectory?: string,
+  url: URL = new URL('./host-process.js', import.meta.url),
+): HostStarter {
+  const script = fileURLToPath(url);
   return {
     start: (host, resumes, events) => {
       const args = [path, String(host), ...(resumes ? [] : ['--fresh'])];

@@ -22,7 +22,6 @@
  * host of its own.
  */
 import type { ProcessId } from './contract.js';
-import type { Layout } from './layout.js';
 
 /** How a host sleeps, and is woken. */
 export interface Parking {
@@ -95,6 +94,16 @@ export const PROCESS = {
 const LINE_WORDS = 16;
 const align = (words: number): number => Math.ceil(words / LINE_WORDS) * LINE_WORDS;
 
+/** What an arena must know of what lies in it: `Layout`, or that of another protocol. */
+export interface Regions {
+  readonly sizes: { readonly groups: number; readonly replicas: number; readonly clients: number };
+  readonly replicaRegionWords: number;
+  readonly clientRegionWords: number;
+  /** In a replica's region: the first word to go when it is emptied. */
+  readonly row: number;
+  scratchWords(process: ProcessId, parents: readonly number[]): number;
+}
+
 /** Where everything is in the arena of a cluster. */
 export class ArenaMap {
   readonly processes: number;
@@ -112,7 +121,7 @@ export class ArenaMap {
   private readonly scratches: readonly number[];
 
   constructor(
-    readonly layout: Layout,
+    readonly layout: Regions,
     parents: readonly number[],
     /** Hosts of replicas: a multiple of the replicas of a group, or fewer than these. */
     readonly hosts: number,
@@ -141,7 +150,7 @@ export class ArenaMap {
     this.replicaRegions = take(this.replicas * layout.replicaRegionWords);
     this.clientRegions = take(clients * align(layout.clientRegionWords));
     this.scratches = Array.from({ length: this.processes }, (_, process) =>
-      take(scratchWords(layout, parents, process)),
+      take(layout.scratchWords(process, parents)),
     );
     this.words = at;
   }
@@ -215,12 +224,4 @@ export class ArenaMap {
     const { replicaRegionWords, clientRegionWords } = this.layout;
     return process < this.replicas ? replicaRegionWords : clientRegionWords;
   }
-}
-
-/** A replica keeps a copy of what it feeds to each child, a client of what it wrote to each group. */
-function scratchWords(layout: Layout, parents: readonly number[], process: ProcessId): number {
-  const { groups, replicas } = layout.sizes;
-  if (process >= groups * replicas) return groups * layout.inboxWords;
-  const group = Math.floor(process / replicas);
-  return parents.filter((parent) => parent === group).length * layout.feedWords;
 }

@@ -325,4 +325,12 @@ export class Layout {
   clientProcess(client: number): number {
     return this.sizes.groups * this.sizes.replicas + client;
   }
+
+  /** A replica keeps a copy of what it feeds to each child, a client of what it wrote to each group. */
+  scratchWords(process: number, parents: readonly number[]): number {
+    const { groups, replicas } = this.sizes;
+    if (process >= groups * replicas) return groups * this.inboxWords;
+    const group = Math.floor(process / replicas);
+    return parents.filter((parent) => parent === group).length * this.feedWords;
+  }
 }

@@ -4,6 +4,7 @@
  */
 
 import { byzcastOn, SKEEN } from '../passing.js';
+import { ramcast } from '../ramcast-system.js';
 import type { BenchMemory } from '../run-load.js';
 import type { System } from '../system.js';
 import { tram } from '../tram-system.js';
@@ -25,6 +26,7 @@ export const SYSTEMS: Systems = {
   'TRAM breadth': (memory) => tram({ tree: 'breadth', memory }),
   'TRAM depth': (memory) => tram({ tree: 'depth', memory }),
   'TRAM simple': (memory) => tram({ tree: 'simple', memory }),
+  RamCast: (memory) => ramcast({ memory }),
   ByzCast: () => byzcastOn('base'),
   Skeen: () => SKEEN,
 };
