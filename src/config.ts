@@ -365,7 +365,7 @@ function resolveSizes(given: Given, groups: number, replicas: number, salt: numb
     ...fixed,
     logBytes: ring('logBytes', entryWordsMax, smallest.logWords),
     inboxBytes: ring('inboxBytes', inboxRecordWordsMax, smallest.inboxWords),
-    feedBytes: ring('feedBytes', inboxRecordWordsMax, smallest.feedWords),
+    feedBytes: ring('feedBytes', entryWordsMax, smallest.feedWords),
   };
 }
 

@@ -16,8 +16,6 @@ export interface RamcastConfig {
   readonly trace?: string;
 }
 
-const NO_TREE: readonly number[] = [];
-
 export class RamcastCommons {
   readonly layout: RamcastLayout;
   readonly map: ArenaMap;
@@ -54,7 +52,7 @@ export class RamcastCommons {
 }
 
 function mapOf(config: RamcastConfig, layout: RamcastLayout, descriptionBytes: number): ArenaMap {
-  return new ArenaMap(layout, NO_TREE, config.hosts, descriptionBytes, STATISTICS_WORDS);
+  return new ArenaMap(layout, config.hosts, descriptionBytes, STATISTICS_WORDS);
 }
 
 /** The name of a message in a history. */

@@ -71,7 +71,7 @@ export class Commons {
 }
 
 function mapOf(config: ClusterConfig, layout: Layout, descriptionBytes: number): ArenaMap {
-  return new ArenaMap(layout, config.parents, config.hosts, descriptionBytes, STATISTICS_WORDS);
+  return new ArenaMap(layout, config.hosts, descriptionBytes, STATISTICS_WORDS);
 }
 
 /** A configuration as it stands in an arena. */

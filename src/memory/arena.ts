@@ -101,7 +101,7 @@ export interface Regions {
   readonly clientRegionWords: number;
   /** In a replica's region: the first word to go when it is emptied. */
   readonly row: number;
-  scratchWords(process: ProcessId, parents: readonly number[]): number;
+  scratchWords(process: ProcessId): number;
 }
 
 /** Where everything is in the arena of a cluster. */
@@ -122,7 +122,6 @@ export class ArenaMap {
 
   constructor(
     readonly layout: Regions,
-    parents: readonly number[],
     /** Hosts of replicas: a multiple of the replicas of a group, or fewer than these. */
     readonly hosts: number,
     readonly descriptionBytes: number,
@@ -150,7 +149,7 @@ export class ArenaMap {
     this.replicaRegions = take(this.replicas * layout.replicaRegionWords);
     this.clientRegions = take(clients * align(layout.clientRegionWords));
     this.scratches = Array.from({ length: this.processes }, (_, process) =>
-      take(layout.scratchWords(process, parents)),
+      take(layout.scratchWords(process)),
     );
     this.words = at;
   }

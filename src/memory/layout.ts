@@ -24,7 +24,7 @@
  *   │     └─────────┴───────┴────────┘         │
  *   ├──────────────────────────────────────────┤
  *   │ per member j of the parent group:        │
- *   │   feed[j]    oldest (slot), ring …       │    j, when it leads the parent
+ *   │   feed[j]    start (slot), end, ring …   │    j, when it leads the parent
  *   └──────────────────────────────────────────┘
  *
  *   a client's region
@@ -33,7 +33,7 @@
  *   │ per replica r:  reply slots              │    r
  *   └──────────────────────────────────────────┘
  *
- * Control words (kept, marker, base, decided, key, session, nudge) and bells (mail, bell, doorbell) are
+ * Control words (kept, marker, base, decided, key, session, nudge, end) and bells (mail, bell, doorbell) are
  * single words, so they can't tear. Bells lie side by side, so that a look at a few lines tells where there is
  * something new. Each control area and each slot starts a cache line of its own.
  */
@@ -82,9 +82,9 @@ export const MESSAGE = {
 export const ORIGIN = {
   /** A client slot, or `PARENT`. */
   source: 0,
-  /** `nextFrom(source)` at the time: the client's number or the parent's count. */
+  /** The client's number, or its index in the parent's log. */
   number: 1,
-  /** Where in the client's inbox its next message starts. */
+  /** Where in the client's inbox its next message starts; of the parent's index, the upper half. */
   nextPosition: 2,
   /** Of the message: whoever forwards it need not read all of it again. */
   hash: 3,
@@ -154,8 +154,11 @@ export const REPLY = { entry: 0, bytes: 1, payload: 2 } as const;
 export const TOO_LARGE = -1;
 export const FAILED = -2;
 
-/** The feed's `oldest` slot: where a reader that knows nothing may begin. */
-export const OLDEST = { epoch: 0, number: 1, position: 2, words: 3 } as const;
+/**
+ * Where a reader of a feed that knows nothing may begin: the index in the parent's log, and the position in the
+ * feed. It is meant for one life of the reader: what an earlier one was given may be gone.
+ */
+export const FEED_START = { epoch: 0, incarnation: 1, index: 2, position: 4, words: 5 } as const;
 
 export const LOG_CONTROL = { marker: 0, base: 1, decided: 2, key: 3, words: 4 } as const;
 export const INBOX_CONTROL = { session: 0, nudge: 1, words: 2 } as const;
@@ -225,7 +228,7 @@ export class Layout {
     // The log never drops its last decided entry, so it must hold that one and the next.
     this.logWords = ringWords(sizes.logBytes, 2 * this.entryWordsMax);
     this.inboxWords = ringWords(sizes.inboxBytes, this.inboxRecordWordsMax);
-    this.feedWords = ringWords(sizes.feedBytes, this.inboxRecordWordsMax);
+    this.feedWords = ringWords(sizes.feedBytes, this.entryWordsMax);
     this.chunkWords = wordsFor(sizes.snapshotChunkBytes);
     this.replySlotWords = slot(REPLY.payload + wordsFor(sizes.replyBytesMax));
 
@@ -240,7 +243,7 @@ export class Layout {
     };
     this.memberStride = member.at;
     this.inboxStride = align(INBOX_CONTROL.words) + this.inboxWords;
-    this.feedStride = slot(OLDEST.words) + this.feedWords;
+    this.feedStride = slot(FEED_START.words) + LINE_WORDS + this.feedWords;
 
     const region = new Cursor();
     this.row = region.take(slot(ROW.words));
@@ -300,12 +303,17 @@ export class Layout {
     return this.inboxControl(client) + align(INBOX_CONTROL.words);
   }
 
-  feedOldest(parentMember: number): number {
+  feedStart(parentMember: number): number {
     return this.feeds + parentMember * this.feedStride;
   }
 
+  /** One word: up to here the feed is written. */
+  feedEnd(parentMember: number): number {
+    return this.feedStart(parentMember) + slot(FEED_START.words);
+  }
+
   feedRing(parentMember: number): number {
-    return this.feedOldest(parentMember) + slot(OLDEST.words);
+    return this.feedEnd(parentMember) + LINE_WORDS;
   }
 
   /** In a client's region: changes whenever `replica` has written replies. */
@@ -326,11 +334,9 @@ export class Layout {
     return this.sizes.groups * this.sizes.replicas + client;
   }
 
-  /** A replica keeps a copy of what it feeds to each child, a client of what it wrote to each group. */
-  scratchWords(process: number, parents: readonly number[]): number {
+  /** A client keeps a copy of what it wrote to each group. */
+  scratchWords(process: number): number {
     const { groups, replicas } = this.sizes;
-    if (process >= groups * replicas) return groups * this.inboxWords;
-    const group = Math.floor(process / replicas);
-    return parents.filter((parent) => parent === group).length * this.feedWords;
+    return process >= groups * replicas ? groups * this.inboxWords : 0;
   }
 }

@@ -1,51 +1,58 @@
 /**
- * Forwarding to one child group (paper steps 2.5 and 5.3): the k-th message that this group sends to
- * the child is a function of its log, whoever leads, and only decided entries go.
+ * Forwarding to one child group (paper steps 2.5 and 5.3): those entries of the log that go there or further down,
+ * in their order, and only decided ones. A record of the feed is the entry itself, byte for byte, so what is
+ * forwarded is copied straight from the log, as many entries at a time as lie side by side.
  *
- * The leader keeps in every child member's memory all messages from the child's decided count on. That
- * count, the maximum over the child's members, alone governs what may be overwritten: what a child
- * has merely seen can be lost with its leader (H26). `mirror` holds the same bytes as the window at
- * each child member, so writing one of them again is a copy of the mirror.
+ * The leader keeps in every child member's memory all entries from the child's decided index on. That
+ * index, the maximum over the child's members, alone governs what may be overwritten: what a child
+ * has merely seen can be lost with its leader (H26). The log keeps these entries too, so a member that has
+ * lost its memory is given them again from there.
+ *
+ * Invariant: whatever lies between the feed's start and its end, as a member was told, was posted to it before
+ * it was told the end; and it is told of a new start before anything ahead of that is overwritten.
  */
-import { OPEN } from '../memory/contract.js';
-import { OLDEST, ORIGIN } from '../memory/layout.js';
-import {
-  copyWords,
-  FRAME_WORDS,
-  HEAD_WORDS,
-  postRange,
-  ringAt,
-  sealHashed,
-  type Window,
-  word,
-} from '../memory/window.js';
+import { type Memory, OPEN, type ProcessId } from '../memory/contract.js';
+import { FEED_START } from '../memory/layout.js';
+import { assert } from './assert.js';
 import { destinationsHigh, destinationsLow } from './counters.js';
 import type { Member } from './member.js';
+import type { Overlay } from './overlay.js';
 import type { Replication } from './replication.js';
 import type { Rows } from './rows.js';
 import { SlotWriter } from './slots.js';
 import { failureTagOf, KIND } from './tags.js';
+import { writeWide } from './wide.js';
 
 const UNKNOWN = -1;
 
 export class Feed {
   readonly child: number;
-  private readonly mirror: Window;
+  private readonly memory: Memory;
+  private readonly overlay: Overlay;
+  private readonly firstMember: ProcessId;
+  /** Where at a child member our feed lies: its start, its end, and the ring. */
+  private readonly startAt: number;
+  private readonly endAt: number;
+  private readonly ringAt: number;
   private readonly capacity: number;
-  private readonly oldestWriter = new SlotWriter(OLDEST.words);
-  private oldestWrites = 0;
+  private readonly tag: number;
+  private readonly startWriter = new SlotWriter(FEED_START.words);
+  private startWrites = 0;
   private ballot = 0;
 
-  /** The next log entry to look at, and the number that the next message to this child gets. */
+  /** The next log entry to look at. */
   private logIndex = 0;
   private logPosition = 0;
-  private nextNumber = 0;
-
-  private oldestNumber = 0;
+  /** The first entry that is kept: its index, and where it stands in the log and in the feed. */
+  private oldestIndex = 0;
+  private oldestLogPosition = 0;
   private oldestPosition = 0;
   private oldestHasMoved = false;
   private endPosition: number;
+  /** What comes before is written; what follows stands in the log from `unsentLogPosition` on. */
   private sentPosition: number;
+  private unsentLogPosition = 0;
+  private toldEnd: number;
   /** Which life of each child member has everything from the oldest record on. */
   private readonly incarnations: Int32Array;
 
@@ -53,81 +60,85 @@ export class Feed {
   private seenNews = UNKNOWN;
   /** Is there something to forward for which there is no room? */
   isFull = false;
-  /** What is decided in the child, as far as we know. Never goes back. */
+  /** Below this index of our log the child has decided all that goes there, as far as we know. Never goes back. */
   decidedByChild: number;
 
   constructor(
     private readonly member: Member,
     private readonly rows: Rows,
+    private readonly replication: Replication,
     /** The child's place among this group's children. */
-    readonly place: number,
+    private readonly place: number,
   ) {
     const { layout } = member;
+    const { origin } = layout.sizes;
+    this.memory = member.edges.memory;
+    this.overlay = member.edges.overlay;
     this.child = member.children[place]!;
+    this.firstMember = layout.replicaProcess(this.child, 0);
+    this.startAt = layout.feedStart(member.index);
+    this.endAt = layout.feedEnd(member.index);
+    this.ringAt = layout.feedRing(member.index);
     this.capacity = layout.feedWords;
-    const mirror = member.edges.memory.scratch(this.capacity);
-    this.mirror = ringAt(mirror, 0, this.capacity, layout.sizes.salt);
-    this.endPosition = layout.sizes.origin | 0;
+    this.tag = failureTagOf(KIND.feed, place);
+    this.endPosition = origin | 0;
     this.sentPosition = this.endPosition;
+    this.toldEnd = this.endPosition;
     this.incarnations = new Int32Array(member.replicas);
-    this.decidedByChild = layout.sizes.origin;
+    this.decidedByChild = origin;
   }
 
-  /** A leader begins: from the log's base, where the number to this child was `firstNumber`. */
-  start(ballot: number, baseIndex: number, basePosition: number, firstNumber: number): void {
+  /** A leader begins, from this entry on. */
+  start(ballot: number, index: number, position: number): void {
     this.ballot = ballot;
-    this.logIndex = baseIndex;
-    this.logPosition = basePosition;
-    this.nextNumber = firstNumber;
-    this.oldestNumber = firstNumber;
+    this.logIndex = index;
+    this.logPosition = position;
+    this.oldestIndex = index;
+    this.oldestLogPosition = position;
     this.oldestPosition = this.endPosition;
     this.sentPosition = this.endPosition;
+    this.toldEnd = this.endPosition;
     this.incarnations.fill(UNKNOWN);
     this.seenNews = UNKNOWN;
   }
 
   /** Forward decided entries as far as there is room. Returns how many went. */
-  forward(replication: Replication): number {
+  forward(): number {
+    const { replication } = this;
     if (this.logIndex === replication.decided && this.seenNews === this.rows.news) return 0;
     this.seenNews = this.rows.news;
     this.learnDecided();
     this.isFull = false;
-    const { overlay } = this.member.edges;
-    const { ring } = replication;
     let count = 0;
     while (this.logIndex < replication.decided) {
       const position = this.logPosition;
       const words = replication.wordsAt(position);
-      if (
-        overlay.reaches(
-          this.child,
-          destinationsLow(ring, position),
-          destinationsHigh(ring, position),
-        )
-      ) {
-        if (this.nextNumber < this.decidedByChild) {
-          // Decided long ago; whatever we hold is older still. Numbers in a feed have no gap.
-          this.dropDecided();
-        } else {
-          const bodyWords = words - FRAME_WORDS - ORIGIN.words;
-          if (!this.fits(bodyWords)) {
-            this.dropDecided();
-            if (!this.fits(bodyWords)) {
-              this.member.edges.observer.transition('feed full');
-              this.isFull = true;
-              break;
-            }
-          }
-          this.append(replication.ring, position, bodyWords);
-          count++;
-        }
-        this.nextNumber++;
+      if (!this.reaches(position)) {
+        this.flush();
+      } else if (this.logIndex < this.decidedByChild) {
+        this.skip(words);
+      } else if (this.makeRoom(words)) {
+        if (this.sentPosition === this.endPosition) this.unsentLogPosition = position;
+        this.endPosition = (this.endPosition + words) | 0;
+        count++;
+      } else {
+        break;
       }
       this.logIndex++;
       this.logPosition = (position + words) | 0;
     }
-    this.send();
+    this.flush();
+    this.tellEnd();
+    this.writeToReturned();
+    if (count > 0) this.wakeChild();
     return count;
+  }
+
+  /** Does the entry at `position` of the log go to the child or through it? */
+  private reaches(position: number): boolean {
+    const { ring } = this.replication;
+    const low = destinationsLow(ring, position);
+    return this.overlay.reaches(this.child, low, destinationsHigh(ring, position));
   }
 
   private learnDecided(): void {
@@ -137,94 +148,149 @@ export class Feed {
     }
   }
 
-  private fits(bodyWords: number): boolean {
-    const used = (this.endPosition - this.oldestPosition) | 0;
-    return used + bodyWords + FRAME_WORDS <= this.capacity;
+  /** The entry at hand was decided below long ago, and so was all that comes before it. */
+  private skip(words: number): void {
+    this.flush();
+    this.dropBelow(this.logIndex);
+    assert(this.oldestPosition === this.endPosition, 'a feed has no gap');
+    this.oldestIndex = this.logIndex + 1;
+    this.oldestLogPosition = (this.logPosition + words) | 0;
+    this.oldestHasMoved = true;
   }
 
-  /** Free what the child has decided. */
-  private dropDecided(): void {
-    while (this.oldestPosition !== this.endPosition && this.oldestNumber < this.decidedByChild) {
-      this.oldestPosition = (this.oldestPosition + word(this.mirror, this.oldestPosition)) | 0;
-      this.oldestNumber++;
+  private makeRoom(words: number): boolean {
+    if (this.fits(words)) return true;
+    this.flush();
+    this.dropBelow(this.decidedByChild);
+    if (this.fits(words)) return true;
+    this.member.edges.observer.transition('feed full');
+    this.isFull = true;
+    return false;
+  }
+
+  private fits(words: number): boolean {
+    return ((this.endPosition - this.oldestPosition) | 0) + words <= this.capacity;
+  }
+
+  /** Keep nothing below this index: whatever goes to the child has been decided there. */
+  dropBelow(index: number): void {
+    const limit = Math.min(index, this.logIndex);
+    while (this.oldestIndex < limit) {
+      const position = this.oldestLogPosition;
+      const words = this.replication.wordsAt(position);
+      if (this.reaches(position)) this.oldestPosition = (this.oldestPosition + words) | 0;
+      this.oldestLogPosition = (position + words) | 0;
+      this.oldestIndex++;
       this.oldestHasMoved = true;
     }
   }
 
-  private append(log: Window, position: number, bodyWords: number): void {
-    if (this.oldestPosition === this.endPosition && this.oldestNumber !== this.nextNumber) {
-      this.oldestNumber = this.nextNumber;
-      this.oldestHasMoved = true;
+  /** Write what is new, one piece of the log, to every child member that has all that comes before it. */
+  private flush(): void {
+    const words = (this.endPosition - this.sentPosition) | 0;
+    if (words === 0) return;
+    for (let other = 0; other < this.member.replicas; other++) {
+      if (!this.isCurrent(other)) continue;
+      if (this.oldestHasMoved) this.writeStart(other);
+      this.write(other, this.unsentLogPosition, this.sentPosition, words);
     }
-    const { mirror, endPosition, ballot, nextNumber } = this;
-    const message = position + HEAD_WORDS;
-    const hash = word(log, message + bodyWords + ORIGIN.hash);
-    copyWords(log, message, mirror, endPosition + HEAD_WORDS, bodyWords);
-    const words = sealHashed(mirror, endPosition, bodyWords, ballot, nextNumber, hash);
-    this.endPosition = (endPosition + words) | 0;
+    this.oldestHasMoved = false;
+    this.sentPosition = this.endPosition;
   }
 
-  /** Write what is new to every child member, and everything to one that came back with empty memory. */
-  private send(): void {
+  private isCurrent(other: number): boolean {
+    const { incarnation, seen } = this.rows.childPeer(this.place, other);
+    return seen && this.incarnations[other] === incarnation;
+  }
+
+  /** Write everything to those who came back with empty memory, or have had nothing yet. */
+  private writeToReturned(): void {
+    if (this.endPosition === this.oldestPosition) return;
     for (let other = 0; other < this.member.replicas; other++) {
       const { incarnation, seen } = this.rows.childPeer(this.place, other);
-      if (!seen) continue;
-      if (this.incarnations[other] === incarnation) {
-        if (this.oldestHasMoved) this.writeOldest(other);
-        this.writeRange(other, this.sentPosition);
-      } else if (this.endPosition !== this.oldestPosition) {
-        if (this.incarnations[other] !== UNKNOWN) {
-          this.member.edges.observer.transition('feed written again');
-        }
-        this.incarnations[other] = incarnation;
-        this.writeOldest(other);
-        this.writeRange(other, this.oldestPosition);
+      if (!seen || this.incarnations[other] === incarnation) continue;
+      if (this.incarnations[other] !== UNKNOWN) {
+        this.member.edges.observer.transition('feed written again');
       }
+      this.incarnations[other] = incarnation;
+      // Whatever it was told before, there is nothing yet.
+      this.writeEnd(other, this.oldestPosition);
+      this.writeStart(other);
+      this.writeAll(other);
+      this.writeEnd(other, this.endPosition);
     }
-    if (this.sentPosition !== this.endPosition) this.wakeChild();
-    this.sentPosition = this.endPosition;
-    this.oldestHasMoved = false;
+  }
+
+  private writeAll(other: number): void {
+    const { replication } = this;
+    let position = this.oldestPosition;
+    let logPosition = this.oldestLogPosition;
+    for (let index = this.oldestIndex; index < this.logIndex; index++) {
+      const words = replication.wordsAt(logPosition);
+      if (this.reaches(logPosition)) {
+        this.write(other, logPosition, position, words);
+        position = (position + words) | 0;
+      }
+      logPosition = (logPosition + words) | 0;
+    }
+  }
+
+  /** Tell those who have all of it where the feed ends now. */
+  private tellEnd(): void {
+    if (this.toldEnd === this.endPosition) return;
+    this.toldEnd = this.endPosition;
+    for (let other = 0; other < this.member.replicas; other++) {
+      if (this.isCurrent(other)) this.writeEnd(other, this.endPosition);
+    }
   }
 
   /** Only a leader has anything to do with it: whoever led when we looked last, or by now another. */
   private wakeChild(): void {
-    const { layout, memory } = this.member.edges;
+    const { rows, place } = this;
+    const { replicas } = this.member;
     let leader = 0;
-    for (let other = 1; other < this.member.replicas; other++) {
-      const isLater =
-        this.rows.childPeer(this.place, other).ledBallot >
-        this.rows.childPeer(this.place, leader).ledBallot;
-      if (isLater) leader = other;
+    for (let other = 1; other < replicas; other++) {
+      const { ledBallot } = rows.childPeer(place, other);
+      if (ledBallot > rows.childPeer(place, leader).ledBallot) leader = other;
     }
-    for (let other = 0; other < this.member.replicas; other++) {
-      memory.wake(layout.replicaProcess(this.child, other), other === leader);
+    for (let other = 0; other < replicas; other++) {
+      this.memory.wake(this.firstMember + other, other === leader);
     }
   }
 
   /** A write to this child member was lost: write all of it again. */
-  onWriteFailed(other: number): void {
-    this.incarnations[other] = UNKNOWN;
+  onWriteFailed(process: ProcessId): void {
+    this.incarnations[process - this.firstMember] = UNKNOWN;
     this.seenNews = UNKNOWN;
   }
 
-  private writeOldest(other: number): void {
-    const { layout, memory } = this.member.edges;
-    const { body } = this.oldestWriter;
-    body[OLDEST.epoch] = this.ballot;
-    body[OLDEST.number] = this.oldestNumber | 0;
-    body[OLDEST.position] = this.oldestPosition;
-    const to = layout.feedOldest(this.member.index);
-    const peer = layout.replicaProcess(this.child, other);
-    const number = ++this.oldestWrites;
-    const tag = failureTagOf(KIND.feed, this.place);
-    this.oldestWriter.post(memory, peer, to, OLDEST.words, this.member.incarnation, number, tag);
+  private writeStart(other: number): void {
+    const { body } = this.startWriter;
+    body[FEED_START.epoch] = this.ballot;
+    body[FEED_START.incarnation] = this.incarnations[other]!;
+    writeWide(body, FEED_START.index, this.oldestIndex);
+    body[FEED_START.position] = this.oldestPosition;
+    const { memory, startAt, tag, member } = this;
+    const peer = this.firstMember + other;
+    const number = ++this.startWrites;
+    this.startWriter.post(memory, peer, startAt, FEED_START.words, member.incarnation, number, tag);
   }
 
-  private writeRange(other: number, from: number): void {
-    const { layout, memory } = this.member.edges;
-    const peer = layout.replicaProcess(this.child, other);
-    const to = layout.feedRing(this.member.index);
-    const tag = failureTagOf(KIND.feed, this.place);
-    postRange(memory, peer, to, this.mirror, from, this.endPosition, OPEN, tag, tag);
+  private writeEnd(other: number, position: number): void {
+    this.memory.writeWord(this.firstMember + other, this.endAt, position, OPEN, this.tag);
+  }
+
+  /** Copy from the log to the feed of a child member; either may wrap. */
+  private write(other: number, logPosition: number, position: number, count: number): void {
+    const { memory, ringAt, capacity, tag } = this;
+    const { words, at, mask } = this.replication.ring;
+    const peer = this.firstMember + other;
+    for (let done = 0; done < count; ) {
+      const from = (logPosition + done) & mask;
+      const to = (position + done) & (capacity - 1);
+      const run = Math.min(count - done, mask + 1 - from, capacity - to);
+      memory.write(peer, ringAt + to, words, at + from, run, OPEN, tag);
+      done += run;
+    }
   }
 }

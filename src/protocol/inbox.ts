@@ -3,8 +3,8 @@
  * the parent group. What has been taken already is known from the log alone, so the next leader goes
  * on exactly where this one stopped.
  */
-import { INBOX_CONTROL, OLDEST } from '../memory/layout.js';
-import { distance, extend, ringAt, type Window, wordsOf } from '../memory/window.js';
+import { FEED_START, INBOX_CONTROL } from '../memory/layout.js';
+import { distance, extend, numberAt, ringAt, type Window } from '../memory/window.js';
 import type { Counters } from './counters.js';
 import type { Member } from './member.js';
 import { SlotReader } from './slots.js';
@@ -71,68 +71,81 @@ export class ClientInbox {
   }
 }
 
-/** What one member of the parent group has forwarded while it led. */
+/**
+ * What one member of the parent group has forwarded while it led. All up to the end that we were told was posted
+ * before, so it need not be checked; but what we have not taken may be dropped and overwritten when others have.
+ */
 class FeedReader {
   readonly window: Window;
-  private readonly oldest: SlotReader;
-  epoch = 0;
-  number: number;
+  private readonly start: SlotReader;
+  private readonly end: number;
+  private epoch = 0;
   position: number;
+  /** Of the record that was found: its index in the parent's log. */
+  index = 0;
+  /** An index not far from those in the feed. */
+  private near = 0;
 
   constructor(
     private readonly member: Member,
     parentMember: number,
   ) {
     const { layout, memory } = member.edges;
-    const { salt } = layout.sizes;
+    const { salt, origin } = layout.sizes;
     this.window = ringAt(memory.own, layout.feedRing(parentMember), layout.feedWords, salt);
-    this.oldest = new SlotReader(memory.own, layout.feedOldest(parentMember), OLDEST.words);
-    this.number = layout.sizes.origin;
-    this.position = layout.sizes.origin | 0;
+    this.start = new SlotReader(memory.own, layout.feedStart(parentMember), FEED_START.words);
+    this.end = layout.feedEnd(parentMember);
+    this.position = origin | 0;
   }
 
-  /** Words of the parent's message `number` if this feed has it, else 0. */
-  find(number: number): number {
-    const { rules, observer } = this.member.edges;
-    const wordsMax = this.member.layout.inboxRecordWordsMax;
-    if (this.oldest.poll()) this.restart(number);
-    while (this.epoch !== 0) {
-      const words = rules.recordWords(
-        this.window,
-        this.position,
-        this.epoch,
-        this.number,
-        wordsMax,
-      );
-      if (words === 0 || this.number > number) return 0;
-      if (this.number === number) return words;
+  /** Words of the first entry from this index of the parent's log on, if this feed has it, else 0. */
+  find(next: number): number {
+    const { rules, observer, layout, memory } = this.member.edges;
+    if (this.start.poll()) this.restart();
+    if (this.epoch === 0) return 0;
+    const end = this.window.words[this.end]!;
+    memory.readFence();
+    while (distance(end, this.position) > 0) {
+      const { window, position, epoch } = this;
+      const number = numberAt(window, position);
+      const words = rules.recordWords(window, position, epoch, number, layout.entryWordsMax);
+      if (words === 0) return 0;
+      this.index = extend(this.near, number);
+      if (this.index >= next) return words;
       // Decided already, or taken from another member's feed.
-      if (wordsOf(this.window, this.position, this.epoch, this.number, wordsMax) === 0) return 0;
+      if (!this.stands()) return 0;
       observer.transition('stale feed skipped');
       this.advance(words);
     }
     return 0;
   }
 
+  /** Is what was read just now what the feed holds? Its writer tells where it begins before it overwrites anything. */
+  stands(): boolean {
+    this.member.edges.memory.readFence();
+    return this.start.isUnchanged();
+  }
+
   /** Begin again from the oldest record: what was taken under an earlier ballot may have been lost. */
   rewind(): void {
     this.epoch = 0;
-    this.oldest.forget();
+    this.start.forget();
   }
 
   advance(words: number): void {
-    this.number++;
     this.position = (this.position + words) | 0;
   }
 
-  /** The writer names a new oldest record: begin there unless we are past it. */
-  private restart(near: number): void {
-    const epoch = this.oldest.body(OLDEST.epoch);
-    const position = this.oldest.body(OLDEST.position);
+  /** The writer names a new start: begin there unless we are past it. */
+  private restart(): void {
+    const { start } = this;
+    const isOurs = start.body(FEED_START.incarnation) === this.member.incarnation;
+    const epoch = isOurs ? start.body(FEED_START.epoch) : 0;
+    const position = start.body(FEED_START.position);
+    this.near = start.wide(FEED_START.index);
     if (epoch === this.epoch && distance(position, this.position) < 0) return;
     this.epoch = epoch;
     this.position = position;
-    this.number = extend(near, this.oldest.body(OLDEST.number));
   }
 }
 
@@ -151,10 +164,10 @@ export class ParentInbox {
     for (const feed of this.feeds) feed.rewind();
   }
 
-  /** Words of the parent's message `number`, from whichever feed has it; `window` and `position` say where. */
-  next(number: number): number {
+  /** Words of the first entry from this index on, from whichever feed has it; `window` and `position` say where. */
+  next(index: number): number {
     for (let turn = 0; turn < this.feeds.length; turn++) {
-      const words = this.feeds[this.current]!.find(number);
+      const words = this.feeds[this.current]!.find(index);
       if (words > 0) return words;
       this.current = (this.current + 1) % this.feeds.length;
     }
@@ -174,15 +187,21 @@ export class ParentInbox {
     return this.feeds[this.current]!.position;
   }
 
-  get epoch(): number {
-    return this.feeds[this.current]!.epoch;
+  /** Its index in the parent's log. */
+  get index(): number {
+    return this.feeds[this.current]!.index;
+  }
+
+  /** Is what was copied of it the entry that it was? */
+  stands(): boolean {
+    return this.feeds[this.current]!.stands();
   }
 
   taken(words: number): void {
     this.feeds[this.current]!.advance(words);
   }
 
-  /** It was not whole, and may never be if its writer has died: look first at another feed next time. */
+  /** It was not what it seemed, and may never be if its writer has died: look first at another feed next time. */
   turnAway(): void {
     this.current = (this.current + 1) % this.feeds.length;
   }

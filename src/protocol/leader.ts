@@ -10,7 +10,14 @@
  * Invariants: delivered ≤ decided ≤ end. Only decided entries are delivered or forwarded.
  */
 import { ORIGIN, PARENT } from '../memory/layout.js';
-import { copyHashed, FRAME_WORDS, HEAD_WORDS, hashWords, type Window } from '../memory/window.js';
+import {
+  copyHashed,
+  copyWords,
+  FRAME_WORDS,
+  HEAD_WORDS,
+  hashWords,
+  word,
+} from '../memory/window.js';
 import { assert } from './assert.js';
 import type { Counters } from './counters.js';
 import type { Delivering } from './delivery.js';
@@ -20,6 +27,7 @@ import type { Member } from './member.js';
 import type { Replication } from './replication.js';
 import type { Rows } from './rows.js';
 import { Truncation } from './truncation.js';
+import { WIDE } from './wide.js';
 
 export class Leader {
   private readonly parent: ParentInbox;
@@ -41,7 +49,9 @@ export class Leader {
     const { sizes } = member.layout;
     this.parent = new ParentInbox(member);
     for (let c = 0; c < sizes.clients; c++) this.clients.push(new ClientInbox(member, c));
-    for (let i = 0; i < member.children.length; i++) this.feeds.push(new Feed(member, rows, i));
+    for (let i = 0; i < member.children.length; i++) {
+      this.feeds.push(new Feed(member, rows, replication, i));
+    }
     this.proposed = member.proposed;
     this.truncation = new Truncation(member, rows, replication, this.feeds);
   }
@@ -107,17 +117,22 @@ export class Leader {
   }
 
   private takeFromParent(): number {
-    const { proposed, parent } = this;
+    const { proposed, parent, replication } = this;
     let taken = 0;
     while (taken < this.member.edges.pace.parentEntries) {
       const words = parent.next(proposed.nextFromParent);
       if (words === 0) break;
-      const number = proposed.nextFromParent;
-      const { window, position, epoch } = parent;
-      if (!this.append(window, position, words, epoch, PARENT, number, 0)) {
-        if (!this.logIsFull) parent.turnAway();
+      const messageWords = words - FRAME_WORDS - ORIGIN.words;
+      if (!this.hasRoom(messageWords)) break;
+      const { window, index } = parent;
+      const message = parent.position + HEAD_WORDS;
+      const hash = word(window, message + messageWords + ORIGIN.hash);
+      copyWords(window, message, replication.ring, replication.nextBody, messageWords);
+      if (!parent.stands()) {
+        parent.turnAway();
         break;
       }
+      this.append(messageWords, hash, PARENT, index, Math.floor(index / WIDE));
       parent.taken(words);
       taken++;
     }
@@ -125,59 +140,57 @@ export class Leader {
   }
 
   private takeFromClient(inbox: ClientInbox): number {
-    const { proposed, member } = this;
-    const { client } = inbox;
+    const { proposed, member, replication } = this;
+    const { rules, pace } = member.edges;
+    const { client, window } = inbox;
     let taken = 0;
-    while (taken < member.edges.pace.clientEntries) {
+    while (taken < pace.clientEntries) {
       const words = inbox.next(proposed);
       if (words === 0) {
         inbox.isWaiting = false;
         break;
       }
+      const messageWords = words - FRAME_WORDS;
+      if (!this.hasRoom(messageWords)) break;
       const position = proposed.nextPosition[client]!;
       const number = proposed.nextNumber[client]!;
-      const next = (position + words) | 0;
-      const session = proposed.session[client]!;
-      if (!this.append(inbox.window, position, words, session, client, number, next)) break;
+      const message = position + HEAD_WORDS;
+      const { ring, nextBody } = replication;
+      const hash = copyHashed(window, message, ring, nextBody, messageWords);
+      // Still landing, or just being overwritten?
+      if (!rules.isWhole(window, position, words, proposed.session[client]!, number, hash)) break;
+      this.append(messageWords, hash, client, number, (position + words) | 0);
       taken++;
     }
     if (inbox.isNudged()) member.replies.sendAgain(client, inbox.session);
     return taken;
   }
 
-  /**
-   * Copy one message behind the log's end and, if what was copied is whole, make it the next entry.
-   * False if the log is full, or the message still landing or just being overwritten.
-   */
+  private hasRoom(messageWords: number): boolean {
+    if (this.replication.hasRoom(messageWords + ORIGIN.words)) return true;
+    this.logIsFull = true;
+    return false;
+  }
+
+  /** The message, with this hash, that was copied behind the log's end is its next entry. */
   private append(
-    from: Window,
-    position: number,
-    words: number,
-    epoch: number,
+    messageWords: number,
+    hash: number,
     source: number,
     number: number,
     nextPosition: number,
-  ): boolean {
+  ): void {
     const { replication } = this;
-    const { rules, layout } = this.member.edges;
-    const messageWords = words - FRAME_WORDS;
-    const bodyWords = messageWords + ORIGIN.words;
-    if (!replication.hasRoom(bodyWords)) {
-      this.logIsFull = true;
-      return false;
-    }
-    const { ring, nextBody: body, endPosition } = replication;
-    const hash = copyHashed(from, position + HEAD_WORDS, ring, body, messageWords);
-    if (!rules.isWhole(from, position, words, epoch, number, hash)) return false;
-    const origin = body + messageWords;
-    const { words: log, at, mask } = ring;
-    log[at + ((origin + ORIGIN.source) & mask)] = source;
-    log[at + ((origin + ORIGIN.number) & mask)] = number | 0;
-    log[at + ((origin + ORIGIN.nextPosition) & mask)] = nextPosition;
-    log[at + ((origin + ORIGIN.hash) & mask)] = hash;
-    replication.append(bodyWords, hashWords(ring, origin, ORIGIN.words, hash));
-    this.proposed.note(ring, endPosition, layout.sizes.origin);
-    return true;
+    const { ring, nextBody, endPosition } = replication;
+    const origin = nextBody + messageWords;
+    const { words, at, mask } = ring;
+    words[at + ((origin + ORIGIN.source) & mask)] = source;
+    words[at + ((origin + ORIGIN.number) & mask)] = number | 0;
+    words[at + ((origin + ORIGIN.nextPosition) & mask)] = nextPosition;
+    words[at + ((origin + ORIGIN.hash) & mask)] = hash;
+    const bodyHash = hashWords(ring, origin, ORIGIN.words, hash);
+    replication.append(messageWords + ORIGIN.words, bodyHash);
+    this.proposed.note(ring, endPosition, this.member.layout.sizes.origin);
   }
 
   /** Write the new entries into every member's log (2.3): one write each, nobody is waited for. */
@@ -225,7 +238,7 @@ export class Leader {
   /** Write decided messages into the memory of each child whose reach meets their destinations (2.5). */
   private forward(): number {
     let count = 0;
-    for (const feed of this.feeds) count += feed.forward(this.replication);
+    for (const feed of this.feeds) count += feed.forward();
     return count;
   }
 
@@ -243,14 +256,7 @@ export class Leader {
     const { rules } = member.edges;
     this.recoverCounters();
     const from = rules.forwardFrom(replication, member);
-    this.feeds.forEach((feed, i) => {
-      feed.start(
-        replication.ballot,
-        from.index,
-        from.position,
-        this.numberToChildAt(from.index, i),
-      );
-    });
+    for (const feed of this.feeds) feed.start(replication.ballot, from.index, from.position);
     this.parent.rewind();
     for (const inbox of this.clients) inbox.isNudged();
     this.lookEverywhere();
@@ -263,25 +269,13 @@ export class Leader {
   private recoverCounters(): void {
     const { member, replication, proposed } = this;
     const { rules } = member.edges;
-    const { baseTo } = this.truncation;
     rules.resumeSources(proposed, member.delivered, member);
-    baseTo.set(member.delivered.nextTo);
-    let position = replication.ring.base;
-    for (let index = replication.baseIndex; index < replication.endIndex; index++) {
-      if (index >= member.nextToDeliver) {
-        proposed.note(replication.ring, position, member.layout.sizes.origin);
-      } else {
-        this.truncation.count(position, -1);
-      }
+    let position = member.nextPosition;
+    for (let index = member.nextToDeliver; index < replication.endIndex; index++) {
+      proposed.note(replication.ring, position, member.layout.sizes.origin);
       position = (position + replication.wordsAt(position)) | 0;
     }
     rules.sourcesRecovered(member);
-  }
-
-  private numberToChildAt(index: number, child: number): number {
-    return index === this.replication.baseIndex
-      ? this.truncation.baseTo[child]!
-      : this.member.delivered.nextTo[child]!;
   }
 
   /** Whoever feeds us may be waiting for room. */
@@ -293,7 +287,6 @@ export class Leader {
   }
 
   onFeedWriteFailed(place: number, process: number): void {
-    const feed = this.feeds[place]!;
-    feed.onWriteFailed(process - this.member.layout.replicaProcess(feed.child, 0));
+    this.feeds[place]!.onWriteFailed(process);
   }
 }

@@ -161,7 +161,7 @@ export class Member {
   }
 
   newCounters(): Counters {
-    return new Counters(this.layout.sizes, this.edges.overlay, this.children);
+    return new Counters(this.layout.sizes);
   }
 
   processOf(member: number): number {

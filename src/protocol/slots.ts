@@ -51,6 +51,11 @@ export class SlotReader {
     return true;
   }
 
+  /** Does the record that was polled last still stand here, with nothing of another? */
+  isUnchanged(): boolean {
+    return epochAt(this.slot, 0) === this.seenEpoch && numberAt(this.slot, 0) === this.seenNumber;
+  }
+
   /** Take the record that stands here as not seen. */
   forget(): void {
     this.seenEpoch = 0;

@@ -241,9 +241,8 @@ export class Snapshots {
     const { delivered, replies } = member;
     const state = this.application.snapshot();
     const clients = delivered.session.length;
-    const children = delivered.nextTo.length;
     const appWords = (state.length + 3) >> 2;
-    const fixed = FIXED.words + clients * CLIENT.words + children * 2;
+    const fixed = FIXED.words + clients * CLIENT.words;
     const words = new Int32Array(fixed + replies.words.length + appWords);
     writeWide(words, FIXED.nextToDeliver, member.nextToDeliver);
     words[FIXED.nextPosition] = member.nextPosition;
@@ -255,9 +254,6 @@ export class Snapshots {
       words[at + CLIENT.session] = delivered.session[client]!;
       words[at + CLIENT.nextPosition] = delivered.nextPosition[client]!;
       writeWide(words, at + CLIENT.nextNumber, delivered.nextNumber[client]!);
-    }
-    for (let child = 0; child < children; child++, at += 2) {
-      writeWide(words, at, delivered.nextTo[child]!);
     }
     words.set(replies.words, at);
     at += replies.words.length;
@@ -280,9 +276,6 @@ export class Snapshots {
       delivered.nextPosition[client] = words[at + CLIENT.nextPosition]!;
       delivered.nextNumber[client] = readWide(words, at + CLIENT.nextNumber);
     }
-    for (let child = 0; child < delivered.nextTo.length; child++, at += 2) {
-      delivered.nextTo[child] = readWide(words, at);
-    }
     replies.load(words.subarray(at, at + replies.words.length));
     at += replies.words.length;
     this.application.restore(new Uint8Array(words.buffer, at * 4, words[FIXED.stateBytes]));
@@ -291,7 +284,7 @@ export class Snapshots {
   }
 }
 
-/** A snapshot's words: these, the clients' counters, the children's, the kept replies, the application's bytes. */
+/** A snapshot's words: these, the clients' counters, the kept replies, the application's bytes. */
 const FIXED = {
   nextToDeliver: 0,
   nextPosition: 2,

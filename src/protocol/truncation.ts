@@ -14,8 +14,6 @@ import type { Replication } from './replication.js';
 import type { Rows } from './rows.js';
 
 export class Truncation {
-  /** Per child: the number that the first message for it in the log has. */
-  readonly baseTo: Float64Array;
   private readonly deliveredBy: Float64Array;
 
   constructor(
@@ -24,7 +22,6 @@ export class Truncation {
     private readonly replication: Replication,
     private readonly feeds: readonly Feed[],
   ) {
-    this.baseTo = new Float64Array(feeds.length);
     this.deliveredBy = new Float64Array(member.replicas);
   }
 
@@ -34,36 +31,26 @@ export class Truncation {
     const limit = Math.min(this.neededFrom(), replication.decided - 1);
     let index = replication.baseIndex;
     let position = replication.ring.base;
-    while (index < limit && this.isDecidedBelow(position)) {
-      this.count(position, 1);
+    let decidedByAll = limit;
+    for (const feed of this.feeds) decidedByAll = Math.min(decidedByAll, feed.decidedByChild);
+    while (index < limit && (index < decidedByAll || this.isDecidedBelow(index, position))) {
       position = (position + replication.wordsAt(position)) | 0;
       index++;
     }
     if (index === replication.baseIndex) return;
+    for (const feed of this.feeds) feed.dropBelow(index);
     replication.truncate(index, position);
     this.member.edges.observer.transition('log truncated');
   }
 
-  /** Move `baseTo` past the entry at `position`, or back before it. */
-  count(position: number, step: 1 | -1): void {
-    const { feeds, baseTo, replication } = this;
-    const { overlay } = this.member.edges;
-    const low = destinationsLow(replication.ring, position);
-    const high = destinationsHigh(replication.ring, position);
-    for (let i = 0; i < feeds.length; i++) {
-      if (overlay.reaches(feeds[i]!.child, low, high)) baseTo[i]! += step;
-    }
-  }
-
-  /** Has every child for which the entry at the log's base is decided it? */
-  private isDecidedBelow(position: number): boolean {
-    const { feeds, baseTo, replication } = this;
-    const { overlay } = this.member.edges;
-    for (let i = 0; i < feeds.length; i++) {
-      const { child, decidedByChild } = feeds[i]!;
-      if (baseTo[i]! < decidedByChild) continue;
-      const low = destinationsLow(replication.ring, position);
-      if (overlay.reaches(child, low, destinationsHigh(replication.ring, position))) return false;
+  /** Has every child that an entry goes to decided it? */
+  private isDecidedBelow(index: number, position: number): boolean {
+    for (const { child, decidedByChild } of this.feeds) {
+      if (index < decidedByChild) continue;
+      const { ring } = this.replication;
+      const low = destinationsLow(ring, position);
+      const { overlay } = this.member.edges;
+      if (overlay.reaches(child, low, destinationsHigh(ring, position))) return false;
     }
     return true;
   }

@@ -1,5 +1,5 @@
 /** Counts beyond 32 bits, in two words: low, high. */
-const WIDE = 4294967296;
+export const WIDE = 4294967296;
 
 export function readWide(words: Int32Array, at: number): number {
   return words[at + 1]! * WIDE + (words[at]! >>> 0);

@@ -53,7 +53,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H4: {
     title: 'a new leader forwards only what it had not delivered before',
-    caughtBy: 23,
+    caughtBy: 17,
     open: (rules) => {
       rules.forwardFrom = (_replication, member) => ({
         index: member.nextToDeliver,
@@ -104,7 +104,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H9: {
     title: 'a request is cleared when it is read, and never made again',
-    caughtBy: 2,
+    caughtBy: 27,
     open: (rules) => {
       rules.asksAgain = () => false;
       rules.requestRead = (member, slot) => {
@@ -114,7 +114,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H11: {
     title: 'a grant does not revoke what another was granted before',
-    caughtBy: 43,
+    caughtBy: 91,
     open: (rules) => {
       rules.logGuard = () => OPEN;
     },
@@ -142,7 +142,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H16: {
     title: 'a leader waits for every member',
-    caughtBy: 10,
+    caughtBy: 5,
     open: (rules) => {
       rules.decisionQuorum = (member) => member.replicas;
     },
@@ -279,7 +279,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H26: {
     title: 'a child reports what its leader has taken, not what is decided',
-    caughtBy: 80,
+    caughtBy: 40,
     open: (rules) => {
       rules.countFromParent = (member) =>
         Math.max(member.delivered.nextFromParent, member.proposed.nextFromParent);
@@ -287,7 +287,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H27: {
     title: 'a member gets only the entries that it lacks',
-    caughtBy: 2,
+    caughtBy: 4,
     open: (rules) => {
       rules.installFrom = (replication, log) =>
         log.endIndex > replication.baseIndex && log.endIndex <= replication.endIndex
@@ -297,7 +297,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H28: {
     title: 'a leader notices a higher promise only when it writes',
-    caughtBy: 76,
+    caughtBy: 119,
     open: (rules) => {
       rules.outbids = (refused) => refused;
     },

@@ -29,7 +29,7 @@ const isThread = parentPort !== null;
 const { buffer, path, shape, id, resumes } = isThread ? workerData : JSON.parse(process.argv[2]);
 const arena = isThread ? threadsArena(buffer) : openArenaFile(path);
 const layout = new Layout(shape.sizes);
-const map = new ArenaMap(layout, shape.parents, shape.hosts, 0, 0);
+const map = new ArenaMap(layout, shape.hosts, 0, 0);
 const { words } = arena;
 
 const line = map.host(map.hostOf(id));

@@ -45,10 +45,10 @@ const SIZES: Sizes = {
   origin: 0,
   salt: 0,
 };
-const SHAPE = { sizes: SIZES, parents: [-1, 0], hosts: 3 };
+const SHAPE = { sizes: SIZES, hosts: 3 };
 
 function newMap(): ArenaMap {
-  return new ArenaMap(new Layout(SIZES), SHAPE.parents, SHAPE.hosts, 0, 0);
+  return new ArenaMap(new Layout(SIZES), SHAPE.hosts, 0, 0);
 }
 
 interface Message {

@@ -295,7 +295,7 @@ test('news of where a feed begins that has landed by half is written again', () 
   sendBoth('y'.repeat(200));
   const link = linkOf(stage, P, M);
   const oldest = () =>
-    link.operations.find(({ isRead, at }) => !isRead && at === world.layout.feedOldest(P.member));
+    link.operations.find(({ isRead, at }) => !isRead && at === world.layout.feedStart(P.member));
   stage.until(() => oldest() !== undefined);
   const { at, data, dataAt, count } = oldest()!;
   M.memory.own.set(data.subarray(dataAt, dataAt + (count >> 1)), at);

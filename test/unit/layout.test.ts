@@ -3,13 +3,13 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
   CHUNK,
+  FEED_START,
   GRANT,
   INBOX_CONTROL,
   KEPT,
   Layout,
   LOG_CONTROL,
   MESSAGE,
-  OLDEST,
   ORIGIN,
   REPLY,
   REQUEST,
@@ -78,7 +78,8 @@ function replicaAreas(layout: Layout): Area[] {
         },
         { name: `log[${j}][${ring}]`, at: layout.logRing(j, ring), words: layout.logWords },
       ]),
-      slot(`feed[${j}] oldest`, layout.feedOldest(j), OLDEST.words),
+      slot(`feed[${j}] start`, layout.feedStart(j), FEED_START.words),
+      { name: `feed[${j}] end`, at: layout.feedEnd(j), words: 1 },
       { name: `feed[${j}]`, at: layout.feedRing(j), words: layout.feedWords },
     ]),
     ...upTo(clients).flatMap((c) => [
