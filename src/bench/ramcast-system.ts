@@ -26,7 +26,10 @@ export interface RamcastOptions {
 }
 
 const INBOX_BYTES = 1 << 16;
-const STREAM_BYTES = 1 << 13;
+/** Of all streams at one replica: more of them are shorter, so that they stay in the caches. */
+const STREAMS_BYTES = 1 << 16;
+const STREAM_BYTES_MIN = 1 << 10;
+const STREAM_BYTES_MAX = 1 << 13;
 const REPLY_BYTES_MAX = 16;
 const START_MS = 30_000;
 const END_MS = 2000;
@@ -134,7 +137,7 @@ function configOf(options: RamcastOptions, setup: Setup): RamcastConfig {
       payloadBytesMax,
       replyBytesMax: REPLY_BYTES_MAX,
       inboxBytes: INBOX_BYTES,
-      streamBytes: STREAM_BYTES,
+      streamBytes: Math.max(STREAM_BYTES_MIN, Math.min(STREAM_BYTES_MAX, STREAMS_BYTES / groups)),
       callsMax: outstandingMax,
       acknowledges,
       origin: 0,
