@@ -29,7 +29,7 @@ export function drawPlan(random: Random, seed: number): RamcastPlan {
   return {
     sizes: {
       groups: random.pick([1, 2, 2, 3, 3, 4, 5, 8, seed % 50 === 0 ? 40 : 6]),
-      replicas: random.pick([1, 3, 3, 3, 5, 7]),
+      replicas: random.pick([1, 2, 3, 3, 3, 4, 5, 7]),
       clients: random.between(1, 5),
       payloadBytesMax: random.pick([0, 8, 64, 200]),
       replyBytesMax: random.pick([0, 8, 16]),

@@ -149,20 +149,19 @@ export class Acks {
   }
 
   private hasRoom(low: number, high: number): boolean {
-    const { own } = this.edges.memory;
-    const first = this.edges.layout.acksRead(0);
-    const most = (this.mask + 1) / ACK.words;
     for (let rest = low; rest !== 0; rest &= rest - 1) {
-      const group = 31 - Math.clz32(rest & -rest);
-      if (group !== this.group && ((this.ends[group]! - own[first + group]!) | 0) >= most)
-        return false;
+      if (!this.hasRoomFor(31 - Math.clz32(rest & -rest))) return false;
     }
     for (let rest = high; rest !== 0; rest &= rest - 1) {
-      const group = 63 - Math.clz32(rest & -rest);
-      if (group !== this.group && ((this.ends[group]! - own[first + group]!) | 0) >= most)
-        return false;
+      if (!this.hasRoomFor(63 - Math.clz32(rest & -rest))) return false;
     }
     return true;
+  }
+
+  private hasRoomFor(group: number): boolean {
+    const { memory, layout } = this.edges;
+    const unread = (this.ends[group]! - memory.own[layout.acksRead(group)]!) | 0;
+    return unread * ACK.words <= this.mask;
   }
 
   private put(slot: number, sequence: number, low: number, high: number): void {

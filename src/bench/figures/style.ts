@@ -16,6 +16,7 @@ const BLUE = '#0072b2';
 const GREEN = '#009e73';
 const VERMILION = '#d55e00';
 const BLACK = '#222222';
+const GREY = '#8a8a8a';
 const PURPLE = '#b0559b';
 const ORANGE = '#c98a00';
 const SKY = '#4ba3dd';
@@ -26,6 +27,7 @@ const SYSTEMS: Readonly<Record<string, Style>> = {
   'TRAM breadth': { colour: GREEN, marker: 'square' },
   'TRAM depth': { colour: VERMILION, marker: 'triangle' },
   RamCast: { colour: BLACK, marker: 'diamond', dash: '6 3' },
+  'RamCast lean': { colour: GREY, marker: 'ring', dash: '6 3' },
   ByzCast: { colour: PURPLE, marker: 'wedge', dash: '2 3' },
   Skeen: { colour: ORANGE, marker: 'cross', dash: '2 3' },
 };

@@ -15,6 +15,7 @@ export type SystemName =
   | 'TRAM depth'
   | 'TRAM simple'
   | 'RamCast'
+  | 'RamCast lean'
   | 'ByzCast'
   | 'Skeen';
 
@@ -26,7 +27,8 @@ export const SYSTEMS: Systems = {
   'TRAM breadth': (memory) => tram({ tree: 'breadth', memory }),
   'TRAM depth': (memory) => tram({ tree: 'depth', memory }),
   'TRAM simple': (memory) => tram({ tree: 'simple', memory }),
-  RamCast: (memory) => ramcast({ memory }),
+  RamCast: (memory) => ramcast({ memory, acknowledges: true }),
+  'RamCast lean': (memory) => ramcast({ memory, acknowledges: false }),
   ByzCast: () => byzcastOn('base'),
   Skeen: () => SKEEN,
 };

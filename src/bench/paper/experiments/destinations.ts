@@ -19,7 +19,7 @@ const TREES: Partial<Record<SystemName, string>> = {
   'TRAM depth': 'depth',
 };
 
-const COMPARED = ['TRAM base', 'TRAM breadth', 'TRAM depth', 'RamCast'] as const;
+const COMPARED = ['TRAM base', 'TRAM breadth', 'TRAM depth', 'RamCast', 'RamCast lean'] as const;
 const TREE_NAMES = ['TRAM base', 'TRAM breadth', 'TRAM depth'] as const;
 
 /** Latency and throughput of systems for every number of destinations. */
@@ -159,8 +159,8 @@ function againstRamCast(summary: Summary): Finding[] {
     'RamCast has more throughput for few destinations; with the right tree, TRAM has more for more than three.';
   const mostPaper =
     'TRAM has up to more than 3× the throughput and 1/2.3 of the latency of RamCast.';
-  const latency = bestAgainst(summary, 'latency', Math.min);
-  const throughput = bestAgainst(summary, 'throughput', Math.max);
+  const latency = bestAgainst(summary, 'latency', Math.min, 'RamCast');
+  const throughput = bestAgainst(summary, 'throughput', Math.max, 'RamCast');
   if (latency.length === 0 || throughput.length === 0) {
     return [{ paper: latencyPaper }, { paper: throughputPaper }, { paper: mostPaper }];
   }
@@ -185,11 +185,21 @@ function againstRamCast(summary: Summary): Finding[] {
     },
     {
       paper: mostPaper,
-      here: `At best ${times(most)} the throughput and 1/${(1 / least).toFixed(1)} of the latency of RamCast.`,
+      here: `At best ${times(most)} the throughput and 1/${(1 / least).toFixed(1)} of the latency of RamCast. ${againstLean(summary)}`,
       agrees: most > 3 && 1 / least > 2.3,
       why: share,
     },
   ];
+}
+
+/** Not in the paper: a RamCast that is better than the published one. */
+function againstLean(summary: Summary): string {
+  const latency = bestAgainst(summary, 'latency', Math.min, 'RamCast lean');
+  const throughput = bestAgainst(summary, 'throughput', Math.max, 'RamCast lean');
+  if (latency.length === 0 || throughput.length === 0) return '';
+  const least = Math.min(...latency.map(({ ratio }) => ratio));
+  const most = Math.max(...throughput.map(({ ratio }) => ratio));
+  return `Of the lean variant of RamCast: ${times(most)} and 1/${(1 / least).toFixed(1)}.`;
 }
 
 function destinationsOf(xs: readonly number[], all: readonly unknown[]): string {
@@ -198,14 +208,15 @@ function destinationsOf(xs: readonly number[], all: readonly unknown[]): string 
   return `${listed(xs)} destination${xs.length === 1 && xs[0] === 1 ? '' : 's'}`;
 }
 
-/** The best tree by RamCast, for every number of destinations. */
+/** The best tree by a variant of RamCast, for every number of destinations. */
 function bestAgainst(
   summary: Summary,
   measure: string,
   best: (...values: number[]) => number,
+  name: 'RamCast' | 'RamCast lean',
 ): { x: number; ratio: number }[] {
   return summary.xsOf(measure).flatMap((x) => {
-    const reference = summary.median(measure, 'RamCast', x);
+    const reference = summary.median(measure, name, x);
     const trees = TREE_NAMES.flatMap((name) => summary.median(measure, name, x) ?? []);
     return reference === undefined || trees.length === 0
       ? []
@@ -265,7 +276,7 @@ function againstRandom(summary: Summary, randomly: Summary): Finding {
   };
 }
 
-const ABOUT = `${GROUPS} groups of 3 replicas, ${PAYLOAD_BYTES} B payloads. Latency is the median with one client that sends one message at a time, until the replies of all destinations are back. Throughput is that at saturation: the load is raised until throughput grows by no more than 5 %.`;
+const ABOUT = `${GROUPS} groups of 3 replicas, ${PAYLOAD_BYTES} B payloads. Latency is the median with one client that sends one message at a time, until the replies of all destinations are back. Throughput is that at saturation: the load is raised until throughput grows by no more than 5 %. RamCast is as published: every replica acknowledges timestamps. “RamCast lean” is ours: leaders go by the completion of their writes, which takes followers off the way.`;
 
 const MEMBERS = COMPARED.map((name) => ({ name, replicas: 3 }));
 
