@@ -39,7 +39,7 @@ export interface Arena {
 /** "TRAM" */
 export const ARENA_MAGIC = 0x4d415254;
 /** Changes whenever an offset or the meaning of a word does. */
-export const ARENA_VERSION = 1;
+export const ARENA_VERSION = 2;
 
 export const ARENA = {
   magic: 0,

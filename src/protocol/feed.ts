@@ -14,6 +14,7 @@
 import { type Memory, OPEN, type ProcessId } from '../memory/contract.js';
 import { FEED_START } from '../memory/layout.js';
 import { assert } from './assert.js';
+import { NO_BALLOT } from './ballot.js';
 import { destinationsHigh, destinationsLow } from './counters.js';
 import type { Member } from './member.js';
 import type { Overlay } from './overlay.js';
@@ -213,7 +214,8 @@ export class Feed {
         this.member.edges.observer.transition('feed written again');
       }
       this.incarnations[other] = incarnation;
-      // Whatever it was told before, there is nothing yet.
+      // Whatever it was told before counts no more before anything of it changes.
+      this.writeStart(other, NO_BALLOT);
       this.writeEnd(other, this.oldestPosition);
       this.writeStart(other);
       this.writeAll(other);
@@ -264,9 +266,9 @@ export class Feed {
     this.seenNews = UNKNOWN;
   }
 
-  private writeStart(other: number): void {
+  private writeStart(other: number, epoch: number = this.ballot): void {
     const { body } = this.startWriter;
-    body[FEED_START.epoch] = this.ballot;
+    body[FEED_START.epoch] = epoch;
     body[FEED_START.incarnation] = this.incarnations[other]!;
     writeWide(body, FEED_START.index, this.oldestIndex);
     body[FEED_START.position] = this.oldestPosition;

@@ -5,6 +5,7 @@
  */
 import { FEED_START, INBOX_CONTROL } from '../memory/layout.js';
 import { distance, extend, numberAt, ringAt, type Window } from '../memory/window.js';
+import { NO_BALLOT } from './ballot.js';
 import type { Counters } from './counters.js';
 import type { Member } from './member.js';
 import { SlotReader } from './slots.js';
@@ -79,7 +80,7 @@ class FeedReader {
   readonly window: Window;
   private readonly start: SlotReader;
   private readonly end: number;
-  private epoch = 0;
+  private epoch = NO_BALLOT;
   position: number;
   /** Of the record that was found: its index in the parent's log. */
   index = 0;
@@ -101,8 +102,12 @@ class FeedReader {
   /** Words of the first entry from this index of the parent's log on, if this feed has it, else 0. */
   find(next: number): number {
     const { rules, observer, layout, memory } = this.member.edges;
-    if (this.start.poll()) this.restart();
-    if (this.epoch === 0) return 0;
+    if (this.start.poll()) {
+      this.restart();
+      // An end that was told before this start is none of its.
+      memory.readFence();
+    }
+    if (this.epoch === NO_BALLOT) return 0;
     const end = this.window.words[this.end]!;
     memory.readFence();
     while (distance(end, this.position) > 0) {
@@ -128,7 +133,7 @@ class FeedReader {
 
   /** Begin again from the oldest record: what was taken under an earlier ballot may have been lost. */
   rewind(): void {
-    this.epoch = 0;
+    this.epoch = NO_BALLOT;
     this.start.forget();
   }
 
@@ -140,7 +145,7 @@ class FeedReader {
   private restart(): void {
     const { start } = this;
     const isOurs = start.body(FEED_START.incarnation) === this.member.incarnation;
-    const epoch = isOurs ? start.body(FEED_START.epoch) : 0;
+    const epoch = isOurs ? start.body(FEED_START.epoch) : NO_BALLOT;
     const position = start.body(FEED_START.position);
     this.near = start.wide(FEED_START.index);
     if (epoch === this.epoch && distance(position, this.position) < 0) return;

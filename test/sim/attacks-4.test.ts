@@ -1,0 +1,86 @@
+/** Interleavings that once broke the protocol, told as in `attacks.test.ts`: feeds that begin anew. */
+import { expect, test } from 'vitest';
+import { HEAD_WORDS } from '../../src/memory/window.js';
+import type { ReplicaHost } from '../../src/sim/world.js';
+import { Stage } from './stage.js';
+
+const TORN_WORDS = { from: HEAD_WORDS + 7, to: HEAD_WORDS + 10 };
+
+/** A leads the parent of the group that C leads, and has forwarded one message to it. */
+function parentAndChild(prepare: (A: ReplicaHost) => void = () => undefined) {
+  const stage = new Stage('groups=2 tree=-1,0 replicas=3 clients=1 payload=32', {
+    timing: { suspectAfterUs: 20_000 },
+  });
+  const { world } = stage;
+  const [A] = stage.group(0);
+  const [C] = stage.group(1);
+  expect([A, C].map(({ replica }) => replica.role)).toEqual(['leader', 'leader']);
+  prepare(A);
+  stage.send(0, [0, 1], 'a'.repeat(32));
+  stage.runFor(1500);
+  expect(world.ledger.orders[1]).toHaveLength(1);
+  return { stage, world, A, C };
+}
+
+/** A writes one more into its feed at C; both ends of it land, and not what is between them. */
+function forwardHalf(stage: Stage, A: ReplicaHost, C: ReplicaHost) {
+  const { layout, fabric } = stage.world;
+  stage.hold(A, C);
+  stage.send(0, [0, 1], 'm'.repeat(32));
+  stage.until(() => A.replica.member.deliveries === 2);
+  const link = fabric['link'](A.process, C.process);
+  const feed = layout.feedRing(A.member);
+  const { at, data, dataAt, count } = link.operations.find(
+    (operation) => !operation.isRead && operation.at >= feed,
+  )!;
+  for (let i = 0; i < count; i++) {
+    if (i >= TORN_WORDS.from && i < TORN_WORDS.to) continue;
+    C.memory.own[at + i] = data[dataAt + i]!;
+  }
+  return link;
+}
+
+test('the end of a feed that begins anew does not make half a message of the old one count', () => {
+  // 1. A forwards m. Half of it lands at C, then the connection breaks.
+  // 2. A leads again, in the same life, before it has written m again. Its feed begins anew, behind m.
+  // 3. It tells C so, word by word.
+  //    Harm: C knows the new end and the old start, and takes half of m for a message.
+  const { stage, world, A, C } = parentAndChild();
+  const link = forwardHalf(stage, A, C);
+  stage.stand(A);
+  world.fabric.breakLink(A.process, C.process);
+  stage.until(() => A.replica.role === 'leader');
+  const start = world.layout.feedStart(A.member);
+  stage.until(() => link.operations.some(({ isRead, at }) => !isRead && at === start));
+  stage.releaseOneByOne(A, C, 3000);
+  stage.runFor(22_000);
+  stage.settle();
+  expect(world.ledger.orders[1]).toHaveLength(2);
+});
+
+test.each([1, 2, 3])(
+  'nor if its writer has a new life, after 2³¹ words, and stops after %d posts',
+  (posts) => {
+    // As before, but A is killed in the middle of m and resumes: its feed starts again from the origin.
+    // After so many words the origin seems to lie ahead of where C is.
+    const { stage, world, A, C } = parentAndChild((leader) => {
+      const feed = leader.replica['leader']['feeds'][0]!;
+      const far = (0x80000000 + 1024) | 0;
+      feed['endPosition'] = far;
+      feed['sentPosition'] = far;
+      feed['toldEnd'] = far;
+      feed['oldestPosition'] = far;
+    });
+    forwardHalf(stage, A, C);
+    stage.kill(A);
+    stage.resume(A);
+    stage.release(A, C);
+    stage.stallAfterWrites(A, C, posts);
+    stage.hopeFor(() => A.memory.isStalled, 30_000);
+    stage.runFor(3000);
+    A.memory.resume();
+    stage.runFor(20_000);
+    stage.settle();
+    expect(world.ledger.orders[1]).toHaveLength(2);
+  },
+);
