@@ -13,7 +13,7 @@ import { cpuSecondsOf } from './cpu.js';
 import { Load, type LoadOptions } from './load.js';
 import { type LoadTarget, tramTarget } from './load-target.js';
 import { ramcastTarget } from './ramcast-target.js';
-import type { Measurement } from './system.js';
+import { latenciesIn, type Measurement } from './system.js';
 
 export interface LoadJob extends LoadOptions {
   readonly address: ArrayBufferLike | string;
@@ -21,18 +21,6 @@ export interface LoadJob extends LoadOptions {
   readonly system?: 'ramcast';
   readonly warmUpSeconds: number;
   readonly seconds: number;
-}
-
-export interface LoadReport {
-  readonly messages: number;
-  readonly seconds: number;
-  readonly latencyNsP50: number;
-  readonly latencyNsP90: number;
-  readonly latencyNsP99: number;
-  readonly latencyNsP999: number;
-  readonly latencyNsMax: number;
-  /** Messages that were never answered. */
-  readonly unanswered: number;
 }
 
 const DRAIN_US = 5_000_000;
@@ -75,11 +63,7 @@ function run(job: LoadJob): Measurement {
   return {
     messages,
     seconds,
-    latencyNsP50: latency.percentile(50),
-    latencyNsP90: latency.percentile(90),
-    latencyNsP99: latency.percentile(99),
-    latencyNsP999: latency.percentile(99.9),
-    latencyNsMax: latency.max,
+    ...latenciesIn(latency),
     unanswered,
     coresUsed,
   };
@@ -121,8 +105,6 @@ if (parentPort !== null) {
   parentPort.postMessage(run(workerData as LoadJob));
 } else {
   process.once('message', (job: LoadJob) => {
-    const measurement = run(job);
-    const { user, system } = process.cpuUsage();
-    process.send!({ ...measurement, cpuSeconds: (user + system) / 1e6 }, () => process.exit(0));
+    process.send!(run(job), () => process.exit(0));
   });
 }

@@ -7,8 +7,7 @@ import { type Message, wordsFor } from '../baselines/passing/message.js';
 import type { Network, Participant, Sizes } from '../baselines/passing/network.js';
 import type { Protocol } from '../baselines/passing/protocol.js';
 import { Histogram } from '../runtime/histogram.js';
-import type { LoadReport } from './load-worker.js';
-import type { Load } from './system.js';
+import { type Load, latenciesIn, type Measurement } from './system.js';
 
 const DRAIN_MS = 5000;
 const SLICE_MS = 10;
@@ -43,10 +42,7 @@ export class PassingLoad implements CallListener, Participant {
   }
 
   /** @param cpuSeconds  used so far by everyone who takes part */
-  async measure(
-    load: Load,
-    cpuSeconds: () => number,
-  ): Promise<LoadReport & { readonly coresUsed: number }> {
+  async measure(load: Load, cpuSeconds: () => number): Promise<Measurement> {
     this.begin(load);
     await pause(load.warmUpSeconds * 1000);
     this.latency = Histogram.empty();
@@ -62,11 +58,7 @@ export class PassingLoad implements CallListener, Participant {
     return {
       messages,
       seconds,
-      latencyNsP50: latency.percentile(50),
-      latencyNsP90: latency.percentile(90),
-      latencyNsP99: latency.percentile(99),
-      latencyNsP999: latency.percentile(99.9),
-      latencyNsMax: latency.max,
+      ...latenciesIn(latency),
       unanswered: this.outstanding,
       coresUsed,
     };

@@ -7,7 +7,11 @@ import type { Measurement } from './system.js';
 
 export type BenchMemory = 'threads' | 'processes';
 
-export function runLoad(memory: BenchMemory, job: LoadJob): Promise<Measurement> {
+export function runLoad(
+  memory: BenchMemory,
+  job: LoadJob,
+  signal?: AbortSignal,
+): Promise<Measurement> {
   const url = new URL('./load-worker.js', import.meta.url);
   return new Promise((resolve, reject) => {
     if (memory === 'threads') {
@@ -16,11 +20,15 @@ export function runLoad(memory: BenchMemory, job: LoadJob): Promise<Measurement>
       worker.once('exit', (code) => reject(new Error(`the load ended with exit code ${code}`)));
       return;
     }
-    const child = fork(fileURLToPath(url), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    const child = fork(fileURLToPath(url), {
+      killSignal: 'SIGKILL',
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      ...(signal !== undefined && { signal }),
+    });
     child.once('message', (measurement) => resolve(measurement as Measurement));
     child.once('error', reject);
-    child.once('exit', (code, signal) =>
-      reject(new Error(`the load ended with ${signal ?? `exit code ${code}`}`)),
+    child.once('exit', (code, killedBy) =>
+      reject(new Error(`the load ended with ${killedBy ?? `exit code ${code}`}`)),
     );
     child.send(job);
   });

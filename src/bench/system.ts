@@ -1,6 +1,6 @@
 /** What is measured, whatever system it is: TRAM on one of its trees, or one of those it is compared with. */
+import type { Histogram } from '../runtime/histogram.js';
 import type { LoadOptions } from './load.js';
-import type { LoadReport } from './load-worker.js';
 
 export interface Setup {
   readonly groups: number;
@@ -15,6 +15,32 @@ export interface Setup {
 export interface Load extends LoadOptions {
   readonly warmUpSeconds: number;
   readonly seconds: number;
+}
+
+/** From the offer of a message to the last of its replies. */
+export interface Latencies {
+  readonly latencyNsP50: number;
+  readonly latencyNsP90: number;
+  readonly latencyNsP99: number;
+  readonly latencyNsP999: number;
+  readonly latencyNsMax: number;
+}
+
+export function latenciesIn(histogram: Histogram): Latencies {
+  return {
+    latencyNsP50: histogram.percentile(50),
+    latencyNsP90: histogram.percentile(90),
+    latencyNsP99: histogram.percentile(99),
+    latencyNsP999: histogram.percentile(99.9),
+    latencyNsMax: histogram.max,
+  };
+}
+
+export interface LoadReport extends Latencies {
+  readonly messages: number;
+  readonly seconds: number;
+  /** Messages that were never answered. */
+  readonly unanswered: number;
 }
 
 export interface Measurement extends LoadReport {

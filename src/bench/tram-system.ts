@@ -8,6 +8,8 @@ export interface TramOptions {
   readonly tree: string;
   readonly memory: BenchMemory;
   readonly hosts?: number;
+  /** Ends a measurement at once, and the cluster without waiting for anything. */
+  readonly signal?: AbortSignal;
 }
 
 const LOG_BYTES = 1 << 18;
@@ -20,7 +22,7 @@ const MESSAGES_MIN = 8;
 /** More than what a record adds to its payload. */
 const OVERHEAD_BYTES = 128;
 
-export function tram({ tree, memory, hosts }: TramOptions): System {
+export function tram({ tree, memory, hosts, signal }: TramOptions): System {
   return {
     name: `TRAM ${tree}`,
     start: async (setup) => {
@@ -37,8 +39,8 @@ export function tram({ tree, memory, hosts }: TramOptions): System {
         ...ringBytes(setup),
       });
       return {
-        measure: (load) => runLoad(memory, { ...load, address: cluster.address }),
-        close: () => cluster.close(),
+        measure: (load) => runLoad(memory, { ...load, address: cluster.address }, signal),
+        close: () => (signal?.aborted ? cluster.destroy() : cluster.close()),
       };
     },
   };

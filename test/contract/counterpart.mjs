@@ -28,7 +28,8 @@ const STEPS_PER_LOOK = 1 << 20;
 const isThread = parentPort !== null;
 const { buffer, path, shape, id, resumes } = isThread ? workerData : JSON.parse(process.argv[2]);
 const arena = isThread ? threadsArena(buffer) : openArenaFile(path);
-const layout = new Layout(shape.sizes);
+const scratchWords = () => shape.scratchWords;
+const layout = Object.assign(new Layout(shape.sizes), { scratchWords });
 const map = new ArenaMap(layout, shape.hosts, 0, 0);
 const { words } = arena;
 

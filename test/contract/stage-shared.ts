@@ -45,10 +45,12 @@ const SIZES: Sizes = {
   origin: 0,
   salt: 0,
 };
-const SHAPE = { sizes: SIZES, hosts: 3 };
+/** Everybody has scratch here, as only clients of TRAM do. */
+const SHAPE = { sizes: SIZES, hosts: 3, scratchWords: 64 * 1024 };
 
 function newMap(): ArenaMap {
-  return new ArenaMap(new Layout(SIZES), SHAPE.hosts, 0, 0);
+  const scratchWords = () => SHAPE.scratchWords;
+  return new ArenaMap(Object.assign(new Layout(SIZES), { scratchWords }), SHAPE.hosts, 0, 0);
 }
 
 interface Message {

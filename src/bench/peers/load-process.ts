@@ -3,6 +3,7 @@
  * answered. Started by `peer.ts` with a `PeerJob`, reports like the load on TRAM.
  */
 import { Histogram } from '../../runtime/histogram.js';
+import { latenciesIn } from '../system.js';
 import { connectEtcd } from './etcd.js';
 import { connectNats } from './nats.js';
 import type { Connect, ForkedReport, PeerClient, PeerId, PeerJob } from './peer.js';
@@ -81,11 +82,7 @@ async function run(job: PeerJob): Promise<ForkedReport> {
   return {
     messages,
     seconds,
-    latencyNsP50: measured.percentile(50),
-    latencyNsP90: measured.percentile(90),
-    latencyNsP99: measured.percentile(99),
-    latencyNsP999: measured.percentile(99.9),
-    latencyNsMax: measured.max,
+    ...latenciesIn(measured),
     unanswered: outstanding - free.length,
     cpuSeconds: (user + system) / 1e6,
   };

@@ -5,8 +5,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { DestinationSet } from '../destinations.js';
-import type { LoadReport } from '../load-worker.js';
-import type { Load, Measurement, RunningSystem, Setup } from '../system.js';
+import type { Load, LoadReport, Measurement, RunningSystem, Setup } from '../system.js';
 import { Servers } from './servers.js';
 
 export type PeerId = 'redis' | 'nats' | 'etcd';

@@ -22,6 +22,7 @@ import {
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { cpuSecondsOf } from '../cpu.js';
 
 export const LOOPBACK = '127.0.0.1';
 
@@ -32,7 +33,6 @@ const READY_LIMIT_MS = 60_000;
 const ATTEMPT_LIMIT_MS = 2_000;
 const LOOK_MS = 50;
 const LOG_LINES = 8;
-const TICKS_PER_SECOND = 100;
 const PREFIX = 'tram-peer-';
 /** Of free room, for a folder in memory: what a log-writing server needs for three copies, amply. */
 const MEMORY_FOLDER_BYTES = 4e9;
@@ -194,17 +194,6 @@ export async function freePorts(count: number): Promise<number[]> {
 
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
-}
-
-/** User and system time of a process, from /proc; 0 if it is not there. */
-export function cpuSecondsOf(pid: number | undefined): number {
-  try {
-    const status = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const fields = status.slice(status.lastIndexOf(')') + 2).split(' ');
-    return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-  } catch {
-    return 0;
-  }
 }
 
 /**

@@ -1,9 +1,6 @@
 /** TRAM on processes, measured by the same rule as its peers: all destinations have delivered and replied. */
-import { Cluster } from '../../cluster.js';
-import type { LoadJob } from '../load-worker.js';
-import type { Load, Measurement, RunningSystem, Setup } from '../system.js';
-import { forkLoad } from './peer.js';
-import { cpuSecondsOf } from './servers.js';
+import type { RunningSystem, Setup } from '../system.js';
+import { tram } from '../tram-system.js';
 
 const TREE = 'breadth';
 
@@ -22,30 +19,6 @@ export const TRAM = {
   conditions: `eight groups of three replicas on processes, ${TREE} tree; a shard is a group`,
 } as const;
 
-const RING_BYTES = { logBytes: 1 << 18, inboxBytes: 1 << 16, feedBytes: 1 << 16 } as const;
-
-export async function startTram(setup: Setup, signal: AbortSignal): Promise<RunningSystem> {
-  const { groups, replicas, clientsMax, outstandingMax, payloadBytesMax } = setup;
-  const cluster = await Cluster.start({
-    ...{ memory: 'processes', groups, replicas, tree: TREE, payloadBytesMax },
-    ...RING_BYTES,
-    clients: clientsMax + 1,
-    callsMax: outstandingMax,
-    replyBytesMax: 16,
-  });
-  return {
-    measure: (load) => measure(cluster, load, signal),
-    close: () => (signal.aborted ? cluster.destroy() : cluster.close()),
-  };
-}
-
-async function measure(cluster: Cluster, load: Load, signal: AbortSignal): Promise<Measurement> {
-  const job: LoadJob = { ...load, address: cluster.address };
-  const cpuSeconds = (): number =>
-    cluster.status().hosts.reduce((sum, { pid }) => sum + cpuSecondsOf(pid), 0);
-  const cpuBefore = cpuSeconds();
-  const startedMs = performance.now();
-  const report = await forkLoad(new URL('../load-worker.js', import.meta.url), job, signal);
-  const elapsed = (performance.now() - startedMs) / 1000;
-  return { ...report, coresUsed: (cpuSeconds() - cpuBefore + report.cpuSeconds) / elapsed };
+export function startTram(setup: Setup, signal: AbortSignal): Promise<RunningSystem> {
+  return tram({ tree: TREE, memory: 'processes', signal }).start(setup);
 }
