@@ -155,6 +155,8 @@ const DEFAULT_HEARTBEAT_MS = 5;
 const DEFAULT_SUSPECT_AFTER_MS = 500;
 const DEFAULT_SUSPECT_AFTER_HEARTBEATS = 20;
 const DEFAULT_RESEND_AFTER_MS = 50;
+/** Where there is nothing to do, hearts beat so many times more slowly. */
+const REST_HEARTBEATS = 20;
 
 /** Above this, a word of the arena could not be named by a signed 32-bit number. Leaves room for the board. */
 const MEMORY_BYTES_MAX = 8_000_000_000;
@@ -403,9 +405,12 @@ function resolveTiming(given: Given): Timing {
     );
   }
   const heartbeatUs = microseconds(heartbeatMs);
+  const suspectAfterUs = microseconds(suspectAfterMs);
   return {
     heartbeatUs,
-    suspectAfterUs: microseconds(suspectAfterMs),
+    // Never so long that a host which is busy takes one that rests for dead.
+    restUs: Math.max(heartbeatUs, Math.min(heartbeatUs * REST_HEARTBEATS, suspectAfterUs / 2)),
+    suspectAfterUs,
     askAgainUs: 2 * heartbeatUs,
     backOffUs: 2 * heartbeatUs,
     resendAfterUs: microseconds(resendAfterMs),

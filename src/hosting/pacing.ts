@@ -5,15 +5,12 @@ import type { Pacing } from '../runtime/duty.js';
 const LATER_US = 300;
 /** About what it costs to wake a sleeper. */
 const SPIN_US = 60;
-const QUIET_FACTOR = 20;
 
 export function pacingOf({ timing }: Pick<ClusterConfig, 'timing'>): Pacing {
-  const { heartbeatUs, suspectAfterUs } = timing;
-  // Never so slowly that a host which is busy takes us for dead.
-  const quietUs = Math.min(heartbeatUs * QUIET_FACTOR, suspectAfterUs / 2);
+  const { heartbeatUs, restUs } = timing;
   return {
     heartbeatUs,
-    quietHeartbeatUs: Math.max(heartbeatUs, quietUs),
+    quietHeartbeatUs: restUs,
     laterUs: Math.min(LATER_US, heartbeatUs),
     spinUs: SPIN_US,
     relax: () => undefined,

@@ -93,6 +93,8 @@ export const NO_OBSERVER: Observer = {
 export interface Timing {
   /** How often a replica shows that it is alive, and looks whether others are. */
   readonly heartbeatUs: number;
+  /** How long a replica that has nothing to do may rest from one step to the next. */
+  readonly restUs: number;
   readonly suspectAfterUs: number;
   /** How long to wait for an answer before asking again. */
   readonly askAgainUs: number;

@@ -202,7 +202,7 @@ export class Rows {
 
   /** A step begins. While we did not run we could not have seen a heartbeat: that time does not count. */
   wake(nowUs: number): void {
-    const missedUs = nowUs - this.nowUs - this.member.edges.timing.heartbeatUs;
+    const missedUs = nowUs - this.nowUs - this.member.edges.timing.restUs;
     this.nowUs = nowUs;
     if (missedUs <= 0) return;
     for (const peer of this.peers) peer.lastBeatUs = Math.min(peer.lastBeatUs + missedUs, nowUs);

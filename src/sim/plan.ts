@@ -156,6 +156,7 @@ export function drawPlan(seed: number, options: Options): Plan {
     },
     timing: {
       heartbeatUs,
+      restUs: heartbeatUs,
       suspectAfterUs: heartbeatUs * random.between(4, 10),
       askAgainUs: heartbeatUs * random.between(1, 3),
       backOffUs: heartbeatUs * random.between(1, 3),

@@ -10,6 +10,7 @@ export class Complaint extends Error {}
 
 const TIMING = {
   heartbeatUs: 50,
+  restUs: 50,
   suspectAfterUs: 300,
   askAgainUs: 100,
   backOffUs: 50,

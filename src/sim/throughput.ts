@@ -31,6 +31,7 @@ const PLAN: Plan = {
   },
   timing: {
     heartbeatUs: 1000,
+    restUs: 1000,
     suspectAfterUs: 10_000,
     askAgainUs: 1000,
     backOffUs: 1000,

@@ -309,6 +309,21 @@ test('members whose every step is late still notice a dead leader', () => {
   expect(world.ledger.orders[0]).toHaveLength(1);
 });
 
+test('members that rest for long between steps notice a dead leader as soon as others would', () => {
+  // 1. There is nothing to do, and every step comes ten heartbeats after the last one, as it may.
+  // 2. The leader dies. Harm: if only one heartbeat of each rest counts as silence, it takes ten times too long.
+  const stage = new Stage('replicas=3 clients=1', {
+    timing: { restUs: 500, suspectAfterUs: 4000 },
+  });
+  const { world } = stage;
+  const { restUs, suspectAfterUs } = world.plan.timing;
+  const [A] = stage.group(0);
+  world['drawStep'] = () => restUs;
+  stage.runFor(4 * suspectAfterUs);
+  world.crash(A);
+  stage.until(() => world.leaderOf(0) !== undefined, suspectAfterUs + 40 * restUs);
+});
+
 test.each([
   ['no read is', () => true],
   ['a read of its row is', (isReading: boolean) => isReading],
