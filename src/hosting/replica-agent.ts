@@ -4,7 +4,7 @@ import type { ProcessId } from '../memory/contract.js';
 import type { Application, Observer } from '../protocol/edges.js';
 import type { Identity } from '../protocol/member.js';
 import { Replica, type Role } from '../protocol/replica.js';
-import type { Agent } from '../runtime/duty.js';
+import { type Agent, MUCH_WORK } from '../runtime/duty.js';
 import type { Commons } from './commons.js';
 import { STATISTIC } from './statistics.js';
 
@@ -42,8 +42,11 @@ export class ReplicaAgent implements Agent {
       this.replica.stand(nowUs);
     }
     const work = this.replica.doWork(nowUs);
-    if (work > 0 || this.replica.role !== this.seenRole) this.note();
-    return work;
+    const { role } = this.replica;
+    // A new leader has its first messages before it, and whoever wants to lead must not be late.
+    const isUrgent = role !== this.seenRole || (role === 'candidate' && work > 0);
+    if (work > 0 || isUrgent) this.note();
+    return isUrgent ? MUCH_WORK : work;
   }
 
   private note(): void {

@@ -280,7 +280,7 @@ export class Client {
   private post(group: number, outbox: Outbox, from: number): void {
     const { memory, replicas, inboxRing } = this;
     const { mirror, endPosition } = outbox;
-    const leader = this.leaders[group]!;
+    const leader = this.leaderOf(group);
     for (let i = 0, member = Math.max(0, leader); i < replicas; i++) {
       const peer = group * replicas + member;
       postRange(memory, peer, inboxRing, mirror, from, endPosition, OPEN, KIND.none, KIND.none);
@@ -289,6 +289,14 @@ export class Client {
       member = member + 1 < replicas ? member + 1 : 0;
     }
     if (leader === UNKNOWN) this.ringAll(group, outbox);
+  }
+
+  /** As far as we know, and unless it is known to have ended. */
+  private leaderOf(group: number): number {
+    const leader = this.leaders[group]!;
+    if (leader === UNKNOWN || !this.memory.hasEnded(group * this.replicas + leader)) return leader;
+    this.leaders[group] = UNKNOWN;
+    return UNKNOWN;
   }
 
   /** There is something in our inbox at a replica. */

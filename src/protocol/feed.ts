@@ -130,8 +130,8 @@ export class Feed {
     }
     this.flush();
     this.tellEnd();
-    this.writeToReturned();
-    if (count > 0) this.wakeChild();
+    const hasReturned = this.writeToReturned();
+    if (count > 0 || hasReturned) this.wakeChild();
     return count;
   }
 
@@ -204,12 +204,14 @@ export class Feed {
     return seen && this.incarnations[other] === incarnation;
   }
 
-  /** Write everything to those who came back with empty memory, or have had nothing yet. */
-  private writeToReturned(): void {
-    if (this.endPosition === this.oldestPosition) return;
+  /** Write everything to those who came back with empty memory, or have had nothing yet. True if there are any. */
+  private writeToReturned(): boolean {
+    if (this.endPosition === this.oldestPosition) return false;
+    let hasReturned = false;
     for (let other = 0; other < this.member.replicas; other++) {
       const { incarnation, seen } = this.rows.childPeer(this.place, other);
       if (!seen || this.incarnations[other] === incarnation) continue;
+      hasReturned = true;
       if (this.incarnations[other] !== UNKNOWN) {
         this.member.edges.observer.transition('feed written again');
       }
@@ -221,6 +223,7 @@ export class Feed {
       this.writeAll(other);
       this.writeEnd(other, this.endPosition);
     }
+    return hasReturned;
   }
 
   private writeAll(other: number): void {
@@ -255,8 +258,9 @@ export class Feed {
       const { ledBallot } = rows.childPeer(place, other);
       if (ledBallot > rows.childPeer(place, leader).ledBallot) leader = other;
     }
+    const isGone = this.memory.hasEnded(this.firstMember + leader);
     for (let other = 0; other < replicas; other++) {
-      this.memory.wake(this.firstMember + other, other === leader);
+      this.memory.wake(this.firstMember + other, isGone || other === leader);
     }
   }
 

@@ -14,7 +14,7 @@
 import type { Arena } from '../memory/arena.js';
 
 export interface Agent {
-  /** Do a bounded amount of work, never wait; returns how much it was. */
+  /** Do a bounded amount of work, never wait; returns how much it was. After `MUCH_WORK` it runs again at once. */
   doWork(nowUs: number): number;
 }
 
@@ -39,7 +39,7 @@ export interface Pacing {
 }
 
 /** Who did so much may have stopped for its bound: it runs again at once. Others are called when there is more. */
-const MUCH_WORK = 16;
+export const MUCH_WORK = 16;
 /** The clock costs more than a look at the flags. */
 const TURNS_PER_CLOCK = 16;
 const QUIET_AFTER_US = 200_000;
@@ -115,7 +115,7 @@ export class Duty {
       }
       if (!isDue) continue;
       const done = agents[i]!.doWork(nowUs);
-      wasBusy[i] = done > MUCH_WORK ? 1 : 0;
+      wasBusy[i] = done >= MUCH_WORK ? 1 : 0;
       work += done;
     }
     return work;

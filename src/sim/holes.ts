@@ -63,7 +63,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H5: {
     title: 'a new leader finds its place in an inbox by searching it for the last logged message',
-    caughtBy: 8,
+    caughtBy: 28,
     open: (rules) => {
       const taken = rememberTaken(rules);
       rules.sourcesRecovered = (member) => {
@@ -104,7 +104,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H9: {
     title: 'a request is cleared when it is read, and never made again',
-    caughtBy: 5,
+    caughtBy: 9,
     open: (rules) => {
       rules.asksAgain = () => false;
       rules.requestRead = (member, slot) => {
@@ -114,7 +114,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H11: {
     title: 'a grant does not revoke what another was granted before',
-    caughtBy: 203,
+    caughtBy: 66,
     open: (rules) => {
       rules.logGuard = () => OPEN;
     },
@@ -225,7 +225,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H23: {
     title: 'a member seals the log that it last followed, not the one in its memory',
-    caughtBy: 22,
+    caughtBy: 8,
     options: {
       faults: ['suspicion', 'pause', 'restart'],
       triggers: ['granted', 'adopted own log'],
@@ -249,7 +249,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H24: {
     title: 'grants count as they come, even from a life that has ended',
-    caughtBy: 203,
+    caughtBy: 138,
     options: {
       faults: ['suspicion', 'restart', 'pause'],
       groups: 1,
@@ -279,7 +279,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H26: {
     title: 'a child reports what its leader has taken, not what is decided',
-    caughtBy: 80,
+    caughtBy: 8,
     open: (rules) => {
       rules.countFromParent = (member) =>
         Math.max(member.delivered.nextFromParent, member.proposed.nextFromParent);
