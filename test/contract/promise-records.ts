@@ -48,11 +48,14 @@ export function promiseRecords(backend: Backend): void {
         await onStages(backend, async (stage, seed) => {
           const race = await runRing(stage, ring, {});
           const tried = backend.isSimulated ? [variants[seed % variants.length]!] : variants;
+          let timesFull = 0;
           for (const [i, variant] of tried.entries()) {
-            const { wrong, timesFull } = await race(variant, seed + i + 1, records);
-            expect(wrong).toEqual([]);
-            expect(timesFull).toBeGreaterThan(0);
+            const result = await race(variant, seed + i + 1, records);
+            expect(result.wrong).toEqual([]);
+            timesFull += result.timesFull;
           }
+          // Now and then the reader keeps up with the writer, but not for all of it.
+          expect(timesFull).toBeGreaterThan(0);
         });
       },
     );
