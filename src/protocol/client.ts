@@ -128,6 +128,8 @@ export class Client {
   outstanding = 0;
   private readonly outboxes: (Outbox | undefined)[];
   private readonly free: Call[] = [];
+  /** Per group, where messages to it may have entered the tree: there, or above. */
+  private readonly entriesAbove: readonly (readonly number[])[];
   /** The sets of groups that there are. */
   private readonly groupsLow: number;
   private readonly groupsHigh: number;
@@ -156,6 +158,7 @@ export class Client {
     const { layout, memory } = edges;
     const { callsMax, groups, replicas } = layout.sizes;
     this.outboxes = new Array<Outbox | undefined>(groups).fill(undefined);
+    this.entriesAbove = edges.overlay.parents.map((_, group) => edges.overlay.pathTo(group));
     this.groupsLow = groups >= 32 ? -1 : (1 << groups) - 1;
     this.groupsHigh = groups <= 32 ? 0 : groups === 64 ? -1 : (1 << (groups - 32)) - 1;
     this.memory = memory;
@@ -387,7 +390,8 @@ export class Client {
   private lookAt(replica: number): number {
     const group = Math.floor(replica / this.replicas);
     let found = 0;
-    for (const outbox of this.outboxes) {
+    for (const entry of this.entriesAbove[group]!) {
+      const outbox = this.outboxes[entry];
       if (outbox !== undefined) found += this.lookFor(outbox, replica, group);
     }
     return found;

@@ -57,6 +57,13 @@ export class Overlay {
     return this.childrenOf[group]!;
   }
 
+  /** The group and all above it, in the order of their numbers. */
+  pathTo(group: number): number[] {
+    const path: number[] = [];
+    for (let above = group; above >= 0; above = this.parents[above]!) path.push(above);
+    return path.sort((one, other) => one - other);
+  }
+
   /** Does any destination lie at or below `group`? */
   reaches(group: number, low: number, high: number): boolean {
     return ((low & this.reachLow[group]!) | (high & this.reachHigh[group]!)) !== 0;

@@ -66,6 +66,15 @@ test('the entry group is the lowest common ancestor of the destinations', () => 
   );
 });
 
+test('the path to a group is the group and all above it', () => {
+  fc.assert(
+    fc.property(treesWithGroups, ([parents, [group]]) => {
+      const path = new Overlay(parents).pathTo(group!);
+      expect(path).toEqual(pathUp(parents, group!).sort((one, other) => one - other));
+    }),
+  );
+});
+
 test('a group reaches itself and what lies below it', () => {
   fc.assert(
     fc.property(treesWithGroups, ([parents, groups]) => {
