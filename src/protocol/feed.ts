@@ -57,7 +57,7 @@ export class Feed {
   /** Which life of each child member has everything from the oldest record on. */
   private readonly incarnations: Int32Array;
 
-  /** The rows as of which everything was forwarded; a failed write asks for all of it again. */
+  /** The rows as of which everything was forwarded. */
   private seenNews = UNKNOWN;
   /** Is there something to forward for which there is no room? */
   isFull = false;
@@ -264,10 +264,14 @@ export class Feed {
     }
   }
 
-  /** A write to this child member was lost: write all of it again. */
+  /**
+   * A write to this child member was lost: write all of it again, once its row has been read anew. Completions
+   * come in order, so by then we have heard of all that was lost, and no more is.
+   */
   onWriteFailed(process: ProcessId): void {
-    this.incarnations[process - this.firstMember] = UNKNOWN;
-    this.seenNews = UNKNOWN;
+    const other = process - this.firstMember;
+    this.incarnations[other] = UNKNOWN;
+    this.rows.childPeer(this.place, other).seen = false;
   }
 
   private writeStart(other: number, epoch: number = this.ballot): void {

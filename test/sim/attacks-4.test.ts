@@ -50,8 +50,10 @@ test('the end of a feed that begins anew does not make half a message of the old
   stage.stand(A);
   world.fabric.breakLink(A.process, C.process);
   stage.until(() => A.replica.role === 'leader');
+  stage.release(A, C);
   const start = world.layout.feedStart(A.member);
   stage.until(() => link.operations.some(({ isRead, at }) => !isRead && at === start));
+  stage.hold(A, C);
   stage.releaseOneByOne(A, C, 3000);
   stage.runFor(22_000);
   stage.settle();

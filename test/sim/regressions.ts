@@ -18,4 +18,5 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly found: stri
     found: "half a message in a dead member's feed that hid the whole one in another",
   },
   { seed: 23833, found: 'a log truncated beyond what was decided' },
+  { seed: 300660, found: 'a feed written again while more of it was still being lost' },
 ];
