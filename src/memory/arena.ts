@@ -22,6 +22,7 @@
  * host of its own.
  */
 import type { ProcessId } from './contract.js';
+import { align } from './layout.js';
 
 /** How a host sleeps, and is woken. */
 export interface Parking {
@@ -90,9 +91,6 @@ export const PROCESS = {
   session: 4,
   words: 16,
 } as const;
-
-const LINE_WORDS = 16;
-const align = (words: number): number => Math.ceil(words / LINE_WORDS) * LINE_WORDS;
 
 /** What an arena must know of what lies in it: `Layout`, or that of another protocol. */
 export interface Regions {

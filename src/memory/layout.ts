@@ -164,10 +164,11 @@ export const LOG_CONTROL = { marker: 0, base: 1, decided: 2, key: 3, words: 4 } 
 export const INBOX_CONTROL = { session: 0, nudge: 1, words: 2 } as const;
 
 export const RINGS_PER_WRITER = 2;
-const LINE_WORDS = 16;
+export const LINE_WORDS = 16;
 
-const wordsFor = (bytes: number): number => (bytes + 3) >> 2;
-const align = (words: number): number => Math.ceil(words / LINE_WORDS) * LINE_WORDS;
+export const wordsFor = (bytes: number): number => (bytes + 3) >> 2;
+/** Up to the next cache line. */
+export const align = (words: number): number => Math.ceil(words / LINE_WORDS) * LINE_WORDS;
 const slot = (bodyWords: number): number => align(bodyWords + FRAME_WORDS);
 
 function ringWords(bytes: number, atLeast: number): number {

@@ -27,7 +27,7 @@ import { writeWide } from './wide.js';
 const UNKNOWN = -1;
 
 export class Feed {
-  readonly child: number;
+  private readonly child: number;
   private readonly memory: Memory;
   private readonly overlay: Overlay;
   private readonly firstMember: ProcessId;
@@ -53,7 +53,6 @@ export class Feed {
   /** What comes before is written; what follows stands in the log from `unsentLogPosition` on. */
   private sentPosition: number;
   private unsentLogPosition = 0;
-  private toldEnd: number;
   /** Which life of each child member has everything from the oldest record on. */
   private readonly incarnations: Int32Array;
 
@@ -84,7 +83,6 @@ export class Feed {
     this.tag = failureTagOf(KIND.feed, place);
     this.endPosition = origin | 0;
     this.sentPosition = this.endPosition;
-    this.toldEnd = this.endPosition;
     this.incarnations = new Int32Array(member.replicas);
     this.decidedByChild = origin;
   }
@@ -98,7 +96,6 @@ export class Feed {
     this.oldestLogPosition = position;
     this.oldestPosition = this.endPosition;
     this.sentPosition = this.endPosition;
-    this.toldEnd = this.endPosition;
     this.incarnations.fill(UNKNOWN);
     this.seenNews = UNKNOWN;
   }
@@ -129,10 +126,15 @@ export class Feed {
       this.logPosition = (position + words) | 0;
     }
     this.flush();
-    this.tellEnd();
+    if (count > 0) this.tellEnd();
     const hasReturned = this.writeToReturned();
     if (count > 0 || hasReturned) this.wakeChild();
     return count;
+  }
+
+  /** Does this entry of the log go to the child, which has not decided it? */
+  isOwed(index: number, position: number): boolean {
+    return index >= this.decidedByChild && this.reaches(position);
   }
 
   /** Does the entry at `position` of the log go to the child or through it? */
@@ -242,8 +244,6 @@ export class Feed {
 
   /** Tell those who have all of it where the feed ends now. */
   private tellEnd(): void {
-    if (this.toldEnd === this.endPosition) return;
-    this.toldEnd = this.endPosition;
     for (let other = 0; other < this.member.replicas; other++) {
       if (this.isCurrent(other)) this.writeEnd(other, this.endPosition);
     }

@@ -6,7 +6,6 @@
  * Invariant: the last decided entry stays. Every log that can be adopted has it, so once a log has had
  * an entry, none is ever empty again.
  */
-import { destinationsHigh, destinationsLow } from './counters.js';
 import type { Feed } from './feed.js';
 import type { Member } from './member.js';
 import { reachedBy } from './quorum.js';
@@ -33,7 +32,7 @@ export class Truncation {
     let position = replication.ring.base;
     let decidedByAll = limit;
     for (const feed of this.feeds) decidedByAll = Math.min(decidedByAll, feed.decidedByChild);
-    while (index < limit && (index < decidedByAll || this.isDecidedBelow(index, position))) {
+    while (index < limit && (index < decidedByAll || !this.isOwed(index, position))) {
       position = (position + replication.wordsAt(position)) | 0;
       index++;
     }
@@ -43,16 +42,10 @@ export class Truncation {
     this.member.edges.observer.transition('log truncated');
   }
 
-  /** Has every child that an entry goes to decided it? */
-  private isDecidedBelow(index: number, position: number): boolean {
-    for (const { child, decidedByChild } of this.feeds) {
-      if (index < decidedByChild) continue;
-      const { ring } = this.replication;
-      const low = destinationsLow(ring, position);
-      const { overlay } = this.member.edges;
-      if (overlay.reaches(child, low, destinationsHigh(ring, position))) return false;
-    }
-    return true;
+  /** Does any child wait for this entry? */
+  private isOwed(index: number, position: number): boolean {
+    for (const feed of this.feeds) if (feed.isOwed(index, position)) return true;
+    return false;
   }
 
   /** The first index that some member may still need. */

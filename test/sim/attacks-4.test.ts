@@ -70,7 +70,6 @@ test.each([1, 2, 3])(
       const far = (0x80000000 + 1024) | 0;
       feed['endPosition'] = far;
       feed['sentPosition'] = far;
-      feed['toldEnd'] = far;
       feed['oldestPosition'] = far;
     });
     forwardHalf(stage, A, C);

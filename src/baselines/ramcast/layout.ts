@@ -28,6 +28,7 @@
  */
 import type { Regions } from '../../memory/arena.js';
 import type { ProcessId } from '../../memory/contract.js';
+import { align, wordsFor } from '../../memory/layout.js';
 import { FRAME_WORDS } from '../../memory/window.js';
 
 export interface RamcastSizes {
@@ -82,11 +83,7 @@ export const KEPT_GROUP = { written: 0, end: 1, words: 2 } as const;
 /** The member of each group that leads it, its first: nobody fails. */
 export const LEADER = 0;
 
-const LINE_WORDS = 16;
 const RING_WORDS_MIN = 2 * STAMP.words;
-
-const wordsFor = (bytes: number): number => (bytes + 3) >> 2;
-const align = (words: number): number => Math.ceil(words / LINE_WORDS) * LINE_WORDS;
 
 function ringWords(bytes: number, atLeast: number): number {
   let words = RING_WORDS_MIN;
