@@ -85,3 +85,34 @@ test.each([1, 2, 3])(
     expect(world.ledger.orders[1]).toHaveLength(2);
   },
 );
+
+test('what is copied from a feed counts only if the feed still begins before it', () => {
+  // 1. A forwards m; it lies in C's memory, whole.
+  // 2. C copies it. Before C is done, the news lands that the feed begins elsewhere: what was copied may be
+  //    half of something else. (In the simulator nothing lands within a step, so the script puts it there.)
+  //    Harm: C makes an entry of it.
+  const { stage, world, A, C } = parentAndChild();
+  world.pause(C);
+  stage.send(0, [0, 1], 'm'.repeat(32));
+  stage.runFor(300);
+  const { own } = C.memory;
+  const { member } = C.replica;
+  const number = world.layout.feedStart(A.member) + 2;
+  const before = own[number]!;
+  const taken = member.proposed.nextFromParent;
+  let fences = 0;
+  C.memory.readFence = () => {
+    fences++;
+    // The one before the end is read comes first.
+    if (fences >= 2) own[number] = before + 1;
+  };
+  world.resume(C);
+  stage.until(() => fences >= 2);
+  stage.runFor(200);
+  expect(member.proposed.nextFromParent).toBe(taken);
+
+  C.memory.readFence = () => undefined;
+  own[number] = before;
+  stage.settle();
+  expect(world.ledger.orders[1]).toHaveLength(2);
+});
