@@ -47,7 +47,7 @@ export class Tail {
     const { replicas, origin } = layout.sizes;
     for (let member = 0; member < replicas; member++) {
       const own = commons.region(layout.replicaProcess(group, member));
-      this.rings.push(...ringsOf(own, layout));
+      this.rings.push(...ringsOf(own, layout, group));
     }
     this.entry = slotAt(new Int32Array(layout.entryWordsMax), 0);
     this.index = origin;
@@ -160,11 +160,11 @@ export class Tail {
   }
 }
 
-function ringsOf(own: Int32Array, layout: Layout): LogRing[] {
+function ringsOf(own: Int32Array, layout: Layout, group: number): LogRing[] {
   const rings: LogRing[] = [];
   for (let writer = 0; writer < layout.sizes.replicas; writer++) {
     for (let ring = 0; ring < RINGS_PER_WRITER; ring++) {
-      rings.push(new LogRing(own, layout, writer, ring));
+      rings.push(new LogRing(own, layout, group, writer, ring));
     }
   }
   return rings;

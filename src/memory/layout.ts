@@ -292,6 +292,11 @@ export class Layout {
     return this.members + writer * this.memberStride + this.offsets.log + ring * this.logStride;
   }
 
+  /** Of a group's log: an entry of another group's, copied to the same place, is none of this one's. */
+  logSalt(group: number): number {
+    return this.sizes.salt ^ (group + 1);
+  }
+
   logRing(writer: number, ring: number): number {
     return this.logControl(writer, ring) + align(LOG_CONTROL.words);
   }

@@ -29,6 +29,8 @@ const CHECK = 3;
 /** A slot's mask: every position is its own place. */
 const UNWRAPPED = -1;
 const NEVER_WRAPS = 0x7fffffff;
+/** A loop for a few words, the engine's own copy for many. */
+const LOOP_WORDS_MAX = 64;
 
 /** Where records live: words `[at …]` of an array, wrapped by `mask` (its ring size less one). */
 export interface Window {
@@ -228,7 +230,9 @@ export function copyWords(
       untilWrap(from, fromPosition + done),
       untilWrap(to, toPosition + done),
     );
-    for (let i = 0; i < run; i++) target[targetAt + i] = source[sourceAt + i]!;
+    if (run > LOOP_WORDS_MAX && source === target)
+      target.copyWithin(targetAt, sourceAt, sourceAt + run);
+    else for (let i = 0; i < run; i++) target[targetAt + i] = source[sourceAt + i]!;
     done += run;
   }
 }

@@ -82,8 +82,8 @@ class FeedReader {
   private readonly end: number;
   private epoch = NO_BALLOT;
   position: number;
-  /** Of the record that was found: its index in the parent's log. */
-  index = 0;
+  /** Of what is there, as we were told when we looked last. */
+  private endPosition: number;
   /** An index not far from those in the feed. */
   private near = 0;
 
@@ -97,32 +97,58 @@ class FeedReader {
     this.start = new SlotReader(memory.own, layout.feedStart(parentMember), FEED_START.words);
     this.end = layout.feedEnd(parentMember);
     this.position = origin | 0;
+    this.endPosition = this.position;
   }
 
   /** Words of the first entry from this index of the parent's log on, if this feed has it, else 0. */
   find(next: number): number {
-    const { rules, observer, layout, memory } = this.member.edges;
+    const { observer, memory } = this.member.edges;
     if (this.start.poll()) {
       this.restart();
       // An end that was told before this start is none of its.
       memory.readFence();
     }
     if (this.epoch === NO_BALLOT) return 0;
-    const end = this.window.words[this.end]!;
+    this.endPosition = this.window.words[this.end]!;
     memory.readFence();
-    while (distance(end, this.position) > 0) {
-      const { window, position, epoch } = this;
-      const number = numberAt(window, position);
-      const words = rules.recordWords(window, position, epoch, number, layout.entryWordsMax);
+    for (;;) {
+      const words = this.wordsAt(this.position);
       if (words === 0) return 0;
-      this.index = extend(this.near, number);
-      if (this.index >= next) return words;
+      if (this.indexOf(numberAt(this.window, this.position)) >= next) return words;
       // Decided already, or taken from another member's feed.
       if (!this.stands()) return 0;
       observer.transition('stale feed skipped');
       this.advance(words);
     }
-    return 0;
+  }
+
+  /** Words of the entries from the one that was found on, as long as there are no more than that. */
+  stretch(entriesMax: number, wordsMax: number): number {
+    let words = 0;
+    for (let count = 0; count < entriesMax; count++) {
+      const next = this.wordsAt((this.position + words) | 0);
+      if (next === 0 || words + next > wordsMax) break;
+      words += next;
+    }
+    return words;
+  }
+
+  private wordsAt(position: number): number {
+    if (distance(this.endPosition, position) <= 0) return 0;
+    const { window, epoch, member } = this;
+    const { rules, layout } = member.edges;
+    return rules.recordWords(
+      window,
+      position,
+      epoch,
+      numberAt(window, position),
+      layout.entryWordsMax,
+    );
+  }
+
+  /** The index in the parent's log of an entry with this number. */
+  indexOf(number: number): number {
+    return extend(this.near, number);
   }
 
   /** Is what was read just now what the feed holds? Its writer tells where it begins before it overwrites anything. */
@@ -170,13 +196,18 @@ export class ParentInbox {
   }
 
   /** Words of the first entry from this index on, from whichever feed has it; `window` and `position` say where. */
-  next(index: number): number {
+  find(index: number): number {
     for (let turn = 0; turn < this.feeds.length; turn++) {
       const words = this.feeds[this.current]!.find(index);
       if (words > 0) return words;
       this.current = (this.current + 1) % this.feeds.length;
     }
     return 0;
+  }
+
+  /** Words of the entries from that one on, as long as there are no more than that. */
+  stretch(entriesMax: number, wordsMax: number): number {
+    return this.feeds[this.current]!.stretch(entriesMax, wordsMax);
   }
 
   /** The member of the parent group whose feed we read. */
@@ -192,12 +223,12 @@ export class ParentInbox {
     return this.feeds[this.current]!.position;
   }
 
-  /** Its index in the parent's log. */
-  get index(): number {
-    return this.feeds[this.current]!.index;
+  /** The index in the parent's log of an entry with this number. */
+  indexOf(number: number): number {
+    return this.feeds[this.current]!.indexOf(number);
   }
 
-  /** Is what was copied of it the entry that it was? */
+  /** Is what was copied what it was? */
   stands(): boolean {
     return this.feeds[this.current]!.stands();
   }

@@ -9,13 +9,14 @@
  *
  * Invariants: delivered ≤ decided ≤ end. Only decided entries are delivered or forwarded.
  */
-import { ORIGIN, PARENT } from '../memory/layout.js';
+import { ORIGIN, originIn, PARENT } from '../memory/layout.js';
 import {
   copyHashed,
   copyWords,
   FRAME_WORDS,
   HEAD_WORDS,
   hashWords,
+  numberAt,
   word,
 } from '../memory/window.js';
 import { assert } from './assert.js';
@@ -117,26 +118,43 @@ export class Leader {
   }
 
   private takeFromParent(): number {
-    const { proposed, parent, replication } = this;
+    const { parentEntries } = this.member.edges.pace;
     let taken = 0;
-    while (taken < this.member.edges.pace.parentEntries) {
-      const words = parent.next(proposed.nextFromParent);
-      if (words === 0) break;
-      const messageWords = words - FRAME_WORDS - ORIGIN.words;
-      if (!this.hasRoom(messageWords)) break;
-      const { window, index } = parent;
-      const message = parent.position + HEAD_WORDS;
-      const hash = word(window, message + messageWords + ORIGIN.hash);
-      copyWords(window, message, replication.ring, replication.nextBody, messageWords);
-      if (!parent.stands()) {
-        parent.turnAway();
-        break;
-      }
-      this.append(messageWords, hash, PARENT, index, Math.floor(index / WIDE));
-      parent.taken(words);
-      taken++;
+    while (taken < parentEntries) {
+      const count = this.takeStretch(parentEntries - taken);
+      if (count === 0) break;
+      taken += count;
     }
     return taken;
+  }
+
+  /** Entries of the parent's log that lie side by side: copied at once, then each framed as one of ours. */
+  private takeStretch(entriesMax: number): number {
+    const { parent, replication } = this;
+    const first = parent.find(this.proposed.nextFromParent);
+    if (first === 0 || !this.hasRoom(first)) return 0;
+    const words = parent.stretch(entriesMax, replication.roomWords);
+    const end = (replication.endPosition + words) | 0;
+    copyWords(parent.window, parent.position, replication.ring, replication.endPosition, words);
+    if (!parent.stands()) {
+      parent.turnAway();
+      return 0;
+    }
+    parent.taken(words);
+    const endIndex = replication.endIndex;
+    while (replication.endPosition !== end) this.adopt();
+    return replication.endIndex - endIndex;
+  }
+
+  /** The entry of the parent's log that stands behind our log's end is our next one. */
+  private adopt(): void {
+    const { parent, replication } = this;
+    const { ring, endPosition } = replication;
+    const words = word(ring, endPosition);
+    const index = parent.indexOf(numberAt(ring, endPosition));
+    const hash = word(ring, endPosition + originIn(words) + ORIGIN.hash);
+    const messageWords = words - FRAME_WORDS - ORIGIN.words;
+    this.append(messageWords, hash, PARENT, index, Math.floor(index / WIDE));
   }
 
   private takeFromClient(inbox: ClientInbox): number {
@@ -151,7 +169,7 @@ export class Leader {
         break;
       }
       const messageWords = words - FRAME_WORDS;
-      if (!this.hasRoom(messageWords)) break;
+      if (!this.hasRoom(words + ORIGIN.words)) break;
       const position = proposed.nextPosition[client]!;
       const number = proposed.nextNumber[client]!;
       const message = position + HEAD_WORDS;
@@ -166,8 +184,8 @@ export class Leader {
     return taken;
   }
 
-  private hasRoom(messageWords: number): boolean {
-    if (this.replication.hasRoom(messageWords + ORIGIN.words)) return true;
+  private hasRoom(entryWords: number): boolean {
+    if (entryWords <= this.replication.roomWords) return true;
     this.logIsFull = true;
     return false;
   }

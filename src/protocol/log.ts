@@ -26,13 +26,14 @@ export class LogRing implements Window {
   constructor(
     readonly words: Int32Array,
     layout: Layout,
+    group: number,
     readonly writer: number,
     readonly ring: number,
   ) {
     this.control = layout.logControl(writer, ring);
     this.at = layout.logRing(writer, ring);
     this.mask = layout.logWords - 1;
-    this.salt = layout.sizes.salt;
+    this.salt = layout.logSalt(group);
     this.entryWordsMax = layout.entryWordsMax;
   }
 
@@ -105,13 +106,14 @@ export class Log {
   constructor(
     private readonly memory: Memory,
     private readonly layout: Layout,
+    group: number,
     /** The life in which the region was last empty. */
     private readonly life: number,
   ) {
     this.rings = [];
     for (let writer = 0; writer < layout.sizes.replicas; writer++) {
       for (let ring = 0; ring < RINGS_PER_WRITER; ring++) {
-        this.rings.push(new LogRing(memory.own, layout, writer, ring));
+        this.rings.push(new LogRing(memory.own, layout, group, writer, ring));
       }
     }
   }

@@ -92,7 +92,7 @@ export class Member {
     this.replicas = layout.sizes.replicas;
     this.quorum = (this.replicas >> 1) + 1;
     this.children = overlay.children(this.group);
-    this.log = new Log(memory, layout, this.life);
+    this.log = new Log(memory, layout, this.group, this.life);
     this.nextToDeliver = layout.sizes.origin;
     this.nextPosition = layout.sizes.origin | 0;
     this.horizon = Math.max(layout.sizes.origin, this.kept.near);

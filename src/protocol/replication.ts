@@ -160,9 +160,9 @@ export class Replication {
     this.memory.wake(copy.process, true);
   }
 
-  /** Is there room for one more entry with such a body? */
-  hasRoom(bodyWords: number): boolean {
-    return this.usedWords + bodyWords + FRAME_WORDS <= this.ringWords;
+  /** How many words of entries there is room for. */
+  get roomWords(): number {
+    return this.ringWords - this.usedWords;
   }
 
   get usedWords(): number {

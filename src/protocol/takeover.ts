@@ -86,6 +86,7 @@ export class Takeover {
     this.adopted = new LogRing(
       new Int32Array(layout.logRing(0, 0) + layout.logWords),
       layout,
+      member.group,
       0,
       0,
     );

@@ -90,8 +90,11 @@ test('what is copied from a feed counts only if the feed still begins before it'
   // 1. A forwards m; it lies in C's memory, whole.
   // 2. C copies it. Before C is done, the news lands that the feed begins elsewhere: what was copied may be
   //    half of something else. (In the simulator nothing lands within a step, so the script puts it there.)
-  //    Harm: C makes an entry of it.
+  //    Harm: C makes an entry of it. Or it does not, but the copy, an entry of the parent's under the same ballot
+  //    and with the same index as C's next, stands behind the end of C's log, and whoever reads that takes it for one.
   const { stage, world, A, C } = parentAndChild();
+  expect(C.replica['replication'].ballot).toBe(A.replica['replication'].ballot);
+  expect(C.replica['replication'].endIndex).toBe(A.replica['replication'].endIndex);
   world.pause(C);
   stage.send(0, [0, 1], 'm'.repeat(32));
   stage.runFor(300);
@@ -110,6 +113,8 @@ test('what is copied from a feed counts only if the feed still begins before it'
   stage.until(() => fences >= 2);
   stage.runFor(200);
   expect(member.proposed.nextFromParent).toBe(taken);
+  const { ring, endIndex } = C.replica['replication'];
+  expect(member.log.extentOf(ring, endIndex).endIndex).toBe(endIndex);
 
   C.memory.readFence = () => undefined;
   own[number] = before;
