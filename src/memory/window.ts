@@ -29,7 +29,7 @@ const CHECK = 3;
 /** A slot's mask: every position is its own place. */
 const UNWRAPPED = -1;
 const NEVER_WRAPS = 0x7fffffff;
-/** A loop for a few words, the engine's own copy for many. */
+/** A loop for a few words; for many the engine's own copy, which needs no view if it stays in one array. */
 const LOOP_WORDS_MAX = 64;
 
 /** Where records live: words `[at …]` of an array, wrapped by `mask` (its ring size less one). */
@@ -212,7 +212,7 @@ export function copyHashed(
   return hash;
 }
 
-/** Copy `count` words between windows; either may wrap. */
+/** Copy `count` words between windows; either may wrap. Words that are being written meanwhile may be torn. */
 export function copyWords(
   from: Window,
   fromPosition: number,

@@ -82,7 +82,7 @@ class FeedReader {
   private readonly end: number;
   private epoch = NO_BALLOT;
   position: number;
-  /** Of what is there, as we were told when we looked last. */
+  /** Where it ends, as we were told when we looked last. */
   private endPosition: number;
   /** An index not far from those in the feed. */
   private near = 0;
@@ -91,8 +91,9 @@ class FeedReader {
     private readonly member: Member,
     parentMember: number,
   ) {
-    const { layout, memory } = member.edges;
-    const { salt, origin } = layout.sizes;
+    const { layout, memory, overlay } = member.edges;
+    const { origin } = layout.sizes;
+    const salt = layout.logSalt(overlay.parent(member.group));
     this.window = ringAt(memory.own, layout.feedRing(parentMember), layout.feedWords, salt);
     this.start = new SlotReader(memory.own, layout.feedStart(parentMember), FEED_START.words);
     this.end = layout.feedEnd(parentMember);
@@ -122,7 +123,7 @@ class FeedReader {
     }
   }
 
-  /** Words of the entries from the one that was found on, as long as there are no more than that. */
+  /** Words of the entries from the one that was found on: so many entries and words at most. */
   stretch(entriesMax: number, wordsMax: number): number {
     let words = 0;
     for (let count = 0; count < entriesMax; count++) {
@@ -205,7 +206,7 @@ export class ParentInbox {
     return 0;
   }
 
-  /** Words of the entries from that one on, as long as there are no more than that. */
+  /** Words of the entries from that one on: so many entries and words at most. */
   stretch(entriesMax: number, wordsMax: number): number {
     return this.feeds[this.current]!.stretch(entriesMax, wordsMax);
   }

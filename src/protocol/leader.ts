@@ -13,6 +13,7 @@ import { ORIGIN, originIn, PARENT } from '../memory/layout.js';
 import {
   copyHashed,
   copyWords,
+  distance,
   FRAME_WORDS,
   HEAD_WORDS,
   hashWords,
@@ -128,26 +129,32 @@ export class Leader {
     return taken;
   }
 
-  /** Entries of the parent's log that lie side by side: copied at once, then each framed as one of ours. */
+  /**
+   * Entries of the parent's log that lie side by side: copied at once, then each framed as one of ours. Until then
+   * they are none of ours, wherever we stop: their checks are salted for the parent's log.
+   */
   private takeStretch(entriesMax: number): number {
     const { parent, replication } = this;
+    const { endIndex, endPosition, ring } = replication;
     const first = parent.find(this.proposed.nextFromParent);
     if (first === 0 || !this.hasRoom(first)) return 0;
     const words = parent.stretch(entriesMax, replication.roomWords);
-    const end = (replication.endPosition + words) | 0;
-    copyWords(parent.window, parent.position, replication.ring, replication.endPosition, words);
+    copyWords(parent.window, parent.position, ring, endPosition, words);
     if (!parent.stands()) {
       parent.turnAway();
       return 0;
     }
     parent.taken(words);
-    const endIndex = replication.endIndex;
-    while (replication.endPosition !== end) this.adopt();
+    while (distance(replication.endPosition, endPosition) < words) this.makeOurs();
+    assert(
+      distance(replication.endPosition, endPosition) === words,
+      'what is taken from the parent is whole entries',
+    );
     return replication.endIndex - endIndex;
   }
 
   /** The entry of the parent's log that stands behind our log's end is our next one. */
-  private adopt(): void {
+  private makeOurs(): void {
     const { parent, replication } = this;
     const { ring, endPosition } = replication;
     const words = word(ring, endPosition);
