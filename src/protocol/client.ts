@@ -127,7 +127,8 @@ export class Client {
   lastCall!: Call;
   outstanding = 0;
   private readonly outboxes: (Outbox | undefined)[];
-  private readonly free: Call[] = [];
+  /** Used in turn: replies to messages that follow one another lie side by side, and are written together. */
+  private readonly free: CallQueue;
   /** Per group, where messages to it may have entered the tree: there, or above. */
   private readonly entriesAbove: readonly (readonly number[])[];
   /** The sets of groups that there are. */
@@ -173,8 +174,10 @@ export class Client {
     }
     this.replies = slotAt(memory.own, 0);
     this.replyBytes = new Uint8Array(memory.own.buffer, memory.own.byteOffset);
-    for (let slotNumber = callsMax - 1; slotNumber >= 0; slotNumber--)
-      this.free.push(newCall(slotNumber));
+    this.free = new CallQueue(callsMax);
+    for (let slotNumber = 0; slotNumber < callsMax; slotNumber++) {
+      this.free.add(newCall(slotNumber));
+    }
   }
 
   /**
@@ -192,7 +195,8 @@ export class Client {
       observer.transition('client back-pressured');
       return 'backPressured';
     }
-    const call = this.free.pop()!;
+    const call = this.free.at(0);
+    this.free.dropFirst();
     call.entry = entry;
     call.number = outbox.nextNumber++;
     call.destinationsLow = call.pendingLow = destinationsLow;
@@ -445,7 +449,7 @@ export class Client {
       const oldest = calls.at(0);
       calls.dropFirst();
       outbox.oldestPosition = (outbox.oldestPosition + oldest.words) | 0;
-      this.free.push(oldest);
+      this.free.add(oldest);
     }
   }
 

@@ -6,7 +6,7 @@
  * the very record that is written into the client's memory. A leader never waits for a client.
  */
 import { type Memory, OPEN, type ProcessId } from '../memory/contract.js';
-import { FAILED, REPLY, TOO_LARGE } from '../memory/layout.js';
+import { align, FAILED, REPLY, TOO_LARGE } from '../memory/layout.js';
 import {
   epochAt,
   FRAME_WORDS,
@@ -95,7 +95,8 @@ export class Replies {
     const words = seal(this.kept, at, bodyWords, epochAt(this.kept, at), numberAt(this.kept, at));
     const to = this.firstReply + call * this.slotWords;
     const peer = this.firstClient + client;
-    this.memory.write(peer, to, this.kept.words, at, words, OPEN, KIND.none);
+    // All of its last line: the next reply may begin behind it, and then one write is enough for both.
+    this.memory.write(peer, to, this.kept.words, at, align(words), OPEN, KIND.none);
     if (this.isWritten[client] === 0) {
       this.isWritten[client] = 1;
       this.written.push(client);

@@ -25,7 +25,7 @@ export interface Hole {
 export const HOLES: Readonly<Record<string, Hole>> = {
   H1: {
     title: 'a new leader skips the first entry it adopted',
-    caughtBy: 2,
+    caughtBy: 3,
     open: (rules) => {
       rules.beforeFirstDelivery = (member, replication) => {
         if (member.nextToDeliver >= replication.decided) return;
@@ -53,7 +53,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H4: {
     title: 'a new leader forwards only what it had not delivered before',
-    caughtBy: 23,
+    caughtBy: 21,
     open: (rules) => {
       rules.forwardFrom = (_replication, member) => ({
         index: member.nextToDeliver,
@@ -63,7 +63,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H5: {
     title: 'a new leader finds its place in an inbox by searching it for the last logged message',
-    caughtBy: 28,
+    caughtBy: 4,
     open: (rules) => {
       const taken = rememberTaken(rules);
       rules.sourcesRecovered = (member) => {
@@ -96,7 +96,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H8: {
     title: 'what a member proposes and what it has promised are one variable',
-    caughtBy: 3,
+    caughtBy: 4,
     open: (rules) => {
       rules.isPreempted = () => false;
       rules.answeredBallot = (member) => member.promised;
@@ -114,7 +114,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H11: {
     title: 'a grant does not revoke what another was granted before',
-    caughtBy: 66,
+    caughtBy: 43,
     open: (rules) => {
       rules.logGuard = () => OPEN;
     },
@@ -211,7 +211,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H22: {
     title: 'a leader always writes the same ring',
-    caughtBy: 23,
+    caughtBy: 51,
     options: {
       faults: ['slow-link', 'suspicion', 'kill'],
       triggers: ['adopted own log'],
@@ -249,7 +249,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H24: {
     title: 'grants count as they come, even from a life that has ended',
-    caughtBy: 138,
+    caughtBy: 203,
     options: {
       faults: ['suspicion', 'restart', 'pause'],
       groups: 1,
@@ -264,7 +264,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H25: {
     title: 'a leader drops what all members that seem alive have delivered',
-    caughtBy: 98,
+    caughtBy: 53,
     options: {
       faults: ['restart', 'pause'],
       triggers: ['log truncated', 'left behind', 'snapshot served'],
@@ -279,7 +279,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H26: {
     title: 'a child reports what its leader has taken, not what is decided',
-    caughtBy: 8,
+    caughtBy: 80,
     open: (rules) => {
       rules.countFromParent = (member) =>
         Math.max(member.delivered.nextFromParent, member.proposed.nextFromParent);
@@ -287,7 +287,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H27: {
     title: 'a member gets only the entries that it lacks',
-    caughtBy: 2,
+    caughtBy: 3,
     open: (rules) => {
       rules.installFrom = (replication, log) =>
         log.endIndex > replication.baseIndex && log.endIndex <= replication.endIndex
@@ -297,7 +297,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H28: {
     title: 'a leader notices a higher promise only when it writes',
-    caughtBy: 76,
+    caughtBy: 50,
     open: (rules) => {
       rules.outbids = (refused) => refused;
     },
@@ -320,7 +320,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H31: {
     title: 'a member that is killed while it recovers resumes as if it had',
-    caughtBy: 56,
+    caughtBy: 50,
     options: {
       faults: ['restart', 'kill', 'pause'],
       groups: 1,
