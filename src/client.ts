@@ -31,7 +31,7 @@ export interface MulticastOptions {
   readonly timeoutMs?: number;
 }
 
-/** Where a cluster is: its memory, or the name or path of the file that holds it. */
+/** Where a cluster is: its memory, the name or path of the file that holds it, or its configuration file. */
 export type ClusterAddress = ArrayBufferLike | string;
 
 /** A set of groups, for `offer`: made once, used often. */
@@ -62,6 +62,9 @@ const EAGER_US = 2000;
 const PATIENT_MS = 1;
 /** The longest that a timer can wait. */
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
+
+/** A cluster across machines is known by its configuration. */
+const CONFIG_FILE = /\.ya?ml$/;
 
 const multicasts = channel('tram:multicast');
 /** One `multicast`, from the call to its promise's end. */
@@ -106,7 +109,7 @@ export class Client implements AsyncDisposable {
   ) {
     const { words } = commons.arena;
     const { callsMax } = commons.layout.sizes;
-    const session = Atomics.add(words, ARENA.sessions, 1) + 1;
+    const { session } = slot;
     this.sessionAt = commons.map.process(slot.process) + PROCESS.session;
     const edges = commons.edges(commons.memory(slot.process), NO_OBSERVER);
     const calls: CallListener = {
@@ -133,10 +136,14 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * A client of a cluster that another thread or process has started.
-   * @param address  the `address` of the cluster or, for `memory: 'processes'`, its name
+   * A client of a cluster that another thread, process or machine has started.
+   * @param address  the `address` of the cluster or, for `memory: 'processes'`, its name or, for `memory: 'hosts'`, its
+   *   configuration: a file whose name ends in `.yaml`
    */
   static async connect(address: ClusterAddress, options: ConnectOptions = {}): Promise<Client> {
+    if (typeof address === 'string' && CONFIG_FILE.test(address)) {
+      return Client.join(address, options);
+    }
     const arena = openArena(address);
     try {
       const commons = Commons.attach(arena);
@@ -144,6 +151,18 @@ export class Client implements AsyncDisposable {
       return Client.attach(commons, options, () => arena.close());
     } catch (error) {
       arena.close();
+      throw error;
+    }
+  }
+
+  /** @internal For a configuration file of any name. */
+  static async join(path: string, options: ConnectOptions = {}): Promise<Client> {
+    const { joinFrom } = await import('./hosting/join.js');
+    const { commons, slot } = await joinFrom(path);
+    try {
+      return new Client(commons, slot, options.listener, () => undefined);
+    } catch (error) {
+      slot.release();
       throw error;
     }
   }
@@ -353,6 +372,7 @@ export class Client implements AsyncDisposable {
     // A message must be in the trace before anybody can deliver it.
     this.trace?.flush();
     this.client.flush();
+    this.commons.network?.flush(nowUs());
   }
 
   private lookSoon(): void {
@@ -366,6 +386,7 @@ export class Client implements AsyncDisposable {
     this.isScheduled = false;
     if (this.state === 'closed') return;
     const now = nowUs();
+    this.commons.network?.poll(now);
     if (this.client.doWork(now) > 0) this.progressUs = now;
     if (this.isClusterClosed && this.outstanding > 0) {
       this.giveUpAll('the cluster was closed');

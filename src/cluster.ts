@@ -32,6 +32,7 @@ import { type Delivered, Tail } from './hosting/tail.js';
 import { ARENA, ARENA_STATE, HOST, HOST_STATE, PROCESS, withHostState } from './memory/arena.js';
 import { type ArenaFile, arenaPath, createArenaFile, removeArenaFile } from './memory/processes.js';
 import { threadsArena } from './memory/threads.js';
+import { nowUs } from './runtime/clock.js';
 
 /** What the cluster tells its user in words; `console` will do, and so will pino. */
 export interface Logger {
@@ -127,7 +128,11 @@ export class Cluster implements AsyncDisposable {
       const commons = Commons.create(config, threadsArena(buffer));
       return new Cluster(commons, threadStarter(buffer), logger, () => undefined);
     }
-    throw new TramError('TRAM_INVALID_CONFIG', `a cluster can't run on ${config.memory} memory`);
+    throw new TramError(
+      'TRAM_INVALID_CONFIG',
+      `Cluster.start can't start a cluster on ${config.memory}`,
+      config.memory === 'hosts' ? { hint: 'Start each host on its machine with `tram host`.' } : {},
+    );
   }
 
   private async begin(timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
@@ -330,16 +335,24 @@ function startAborted({ reason }: AbortSignal): TramError {
   return new TramError('TRAM_ABORTED', 'aborted while the cluster started', { cause: reason });
 }
 
-/** Count up the requests that a replica lead, and wake its host. */
+/** Count up the requests that a replica lead, and wake its host, wherever that is. */
 export function requestLead(commons: Commons, group: number, member: number): void {
-  const { layout, map, arena } = commons;
+  const { layout, map, arena, network } = commons;
   const { replicas } = layout.sizes;
   if (!Number.isInteger(member) || member < 0 || member >= replicas) {
     throw new TramError('TRAM_UNKNOWN_REPLICA', `there is no replica g${group}/${member}`);
   }
   const process = layout.replicaProcess(group, member);
-  Atomics.add(arena.words, map.process(process) + PROCESS.standRequests, 1);
-  commons.memory(process).wake(process, true);
+  const at = map.process(process) + PROCESS.standRequests;
+  const requests = Atomics.add(arena.words, at, 1) + 1;
+  if (network === undefined) {
+    commons.memory(process).wake(process, true);
+    return;
+  }
+  const link = network.linkOf[process];
+  link?.writeWords(at, Int32Array.of(requests));
+  link?.wake(process, true);
+  network.flush(nowUs());
 }
 
 /** What a group delivers from this call on. */

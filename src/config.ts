@@ -8,12 +8,34 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { type ErrorCode, TramError, type TramErrorOptions } from './errors.js';
+import {
+  ConfigError,
+  checkFilled,
+  checkName,
+  checkNumber,
+  checkText,
+  describeValue,
+  expectation,
+  listed,
+  mustBe,
+  nearestName,
+  quote,
+  type Range,
+} from './config-checks.js';
+import {
+  type MachineOptions,
+  type Machines,
+  refuseMachines,
+  resolveMachines,
+} from './config-machines.js';
 import { Layout, type Sizes } from './memory/layout.js';
 import type { Timing } from './protocol/edges.js';
 import { GROUPS_MAX, Overlay, OverlayError, parseTree, type Shape } from './protocol/overlay.js';
 
-export const MEMORIES = ['threads', 'processes', 'simulated'] as const;
+export { ConfigError } from './config-checks.js';
+export type { Endpoint, Machine, MachineOptions, Machines } from './config-machines.js';
+
+export const MEMORIES = ['threads', 'processes', 'hosts', 'simulated'] as const;
 
 export type MemoryKind = (typeof MEMORIES)[number];
 
@@ -24,7 +46,7 @@ export interface ClusterOptions {
   replicas?: number;
   /** A shape, or the parent of each group and -1 for the root: `[-1, 0, 0]` or `'-1,0,0'`. Default `base`. */
   tree?: Shape | (string & Record<never, never>) | readonly number[];
-  /** What the cluster runs in: worker threads, processes of their own, or a simulation. Default `threads`. */
+  /** What the cluster runs in: worker threads, processes, machines, or a simulation. Default `threads`. */
   memory?: MemoryKind;
   /** By which other processes find the cluster. */
   name?: string;
@@ -33,9 +55,16 @@ export interface ClusterOptions {
   /**
    * How many threads or processes run the replicas: up to `replicas`, or a multiple of it. From `replicas` on the
    * loss of one costs no group two members. Default for processes: `replicas`; for threads: the number of cores
-   * less one, since more busy threads than cores hold each other up.
+   * less one, since more busy threads than cores hold each other up. With `memory: 'hosts'`: the machines, as many
+   * as `replicas` or a multiple of it, or as `members` needs.
    */
-  hosts?: number;
+  hosts?: number | readonly MachineOptions[];
+  /** For each group the names of the hosts of its members. With `memory: 'hosts'` only. Default: spread evenly. */
+  members?: readonly (readonly string[])[];
+  /** The file with the secret by which hosts and clients know each other. With `memory: 'hosts'`, where it is required. */
+  secret?: string;
+  /** Of libfabric. With `memory: 'hosts'` only. Default `tcp`. */
+  provider?: string;
   /** How many clients may be connected at one time. Default 16. */
   clients?: number;
   /** Default 1024. */
@@ -63,7 +92,7 @@ export interface ClusterOptions {
 export type OptionName = keyof ClusterOptions;
 
 /** Plain data, and the same after a detour through JSON. */
-export interface ClusterConfig {
+export interface ClusterConfig extends Partial<Machines> {
   readonly memory: MemoryKind;
   readonly hosts: number;
   readonly parents: readonly number[];
@@ -76,21 +105,11 @@ export interface ClusterConfig {
   readonly trace?: string;
 }
 
-/** `path` leads to the value at fault: an option, perhaps an element of it; empty if there is no one value. */
-export class ConfigError extends TramError {
-  constructor(
-    readonly path: readonly (string | number)[],
-    message: string,
-    options: TramErrorOptions & { readonly code?: ErrorCode } = {},
-  ) {
-    super(options.code ?? 'TRAM_INVALID_CONFIG', message, options);
-  }
-}
+/** Of a cluster across machines. */
+export type MachinesConfig = ClusterConfig & Machines & { readonly memory: 'hosts' };
 
-interface Range {
-  readonly least: number;
-  readonly most: number;
-  readonly isFractional?: true;
+export function isOnMachines(config: ClusterConfig): config is MachinesConfig {
+  return config.memory === 'hosts';
 }
 
 const RING: Range = { least: 64, most: 2 ** 30 };
@@ -128,6 +147,9 @@ export const OPTION_NAMES = Object.keys({
   name: true,
   service: true,
   hosts: true,
+  members: true,
+  secret: true,
+  provider: true,
   clients: true,
   payloadBytesMax: true,
   replyBytesMax: true,
@@ -163,7 +185,6 @@ const MEMORY_BYTES_MAX = 8_000_000_000;
 
 const WORD_BYTES = Int32Array.BYTES_PER_ELEMENT;
 
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** Two letters at least: `C:\service.js` is a path. */
 const URL_SCHEME = /^[a-z][a-z0-9+.-]+:/i;
 const SERVICE_SCHEMES = ['file:', 'data:'];
@@ -186,17 +207,24 @@ export function resolveConfig(
     throw new ConfigError(['groups'], `groups is required: ${expectation(RANGES.groups)}`);
   }
   const replicas = checkReplicas(numberOf(given, 'replicas'));
+  const shape = { groups, replicas };
+  const machines = memory === 'hosts' ? resolveMachines(given, shape, directory) : undefined;
+  if (machines === undefined) refuseMachines(given, memory);
   const config: ClusterConfig = {
     memory,
     hosts:
+      machines?.machines.length ??
       checkHosts(numberOf(given, 'hosts'), groups, replicas) ??
       usualHosts(memory, groups, replicas, cores),
+    ...machines,
     parents: checkTree(given.tree, groups),
     sizes: resolveSizes(given, groups, replicas, salt),
     timing: resolveTiming(given),
-    ...(given.name !== undefined && { name: checkName(given.name) }),
+    ...(given.name !== undefined && { name: checkName(given.name, ['name']) }),
     ...(given.service !== undefined && { service: serviceUrl(given.service, directory) }),
-    ...(given.trace !== undefined && { trace: checkTrace(given.trace, directory) }),
+    ...(given.trace !== undefined && {
+      trace: resolve(directory, checkFilled(given.trace, ['trace'])),
+    }),
   };
   requireAddressable(config);
   return config;
@@ -231,55 +259,17 @@ export function unknownOption(key: string): ConfigError {
   return new ConfigError([key], `unknown option ${quote(key)}: ${remedy}`);
 }
 
-/** As it stands in "must be …, not …". */
-export function describeValue(value: unknown): string {
-  if (value === null || value === undefined) return String(value);
-  if (typeof value === 'string') return `the string ${quote(value)}`;
-  if (typeof value === 'bigint') return `${value}n`;
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-  if (Array.isArray(value)) return 'a list';
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
-}
-
-function quote(text: string): string {
-  return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
-}
-
-function expectation({ least, most, isFractional }: Range): string {
-  return `${isFractional ? 'a number' : 'an integer'} from ${least} to ${most}`;
-}
-
 function numberOf(given: Given, name: NumberName): number | undefined {
   const value = given[name];
-  if (value === undefined) return undefined;
-  const range: Range = RANGES[name];
-  const isRight =
-    typeof value === 'number' &&
-    (range.isFractional || Number.isInteger(value)) &&
-    value >= range.least &&
-    value <= range.most;
-  if (isRight) return value;
-  throw new ConfigError(
-    [name],
-    `${name} must be ${expectation(range)}, not ${describeValue(value)}`,
-  );
-}
-
-function textOf(value: unknown, name: OptionName): string {
-  if (typeof value === 'string') return value;
-  throw new ConfigError([name], `${name} must be a string, not ${describeValue(value)}`);
+  return value === undefined ? undefined : checkNumber(value, [name], RANGES[name]);
 }
 
 function checkMemory(value: unknown): MemoryKind {
   if (value === undefined) return 'threads';
-  const text = textOf(value, 'memory');
+  const text = checkText(value, ['memory']);
   const memory = MEMORIES.find((known) => known === text);
   if (memory !== undefined) return memory;
   throw new ConfigError(['memory'], `memory must be ${listed(MEMORIES)}, not ${quote(text)}`);
-}
-
-function listed(words: readonly string[]): string {
-  return `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 }
 
 function checkReplicas(replicas = DEFAULT_REPLICAS): number {
@@ -329,10 +319,7 @@ function parentsOf(tree: unknown, groups: number): number[] {
   if (tree === undefined) return parseTree('base', groups);
   if (typeof tree === 'string') return parseTree(tree, groups);
   if (Array.isArray(tree)) return Array.from(tree, checkParent);
-  throw new ConfigError(
-    ['tree'],
-    `tree must be a shape or a list of parents, not ${describeValue(tree)}`,
-  );
+  throw mustBe(['tree'], 'a shape or a list of parents', tree);
 }
 
 function checkParent(parent: unknown, group: number): number {
@@ -421,20 +408,8 @@ function microseconds(milliseconds: number): number {
   return Math.round(milliseconds * 1000);
 }
 
-/** It becomes part of a file's name. */
-function checkName(value: unknown): string {
-  const name = textOf(value, 'name');
-  if (NAME.test(name)) return name;
-  throw new ConfigError(
-    ['name'],
-    'name must be 1 to 64 letters, digits, dots, dashes and underscores, ' +
-      `a letter or digit first, not ${quote(name)}`,
-  );
-}
-
 function serviceUrl(value: unknown, directory: string): string {
-  const text = value instanceof URL ? value.href : textOf(value, 'service');
-  if (text === '') throw new ConfigError(['service'], 'service must not be empty');
+  const text = value instanceof URL ? value.href : checkFilled(value, ['service']);
   if (!URL_SCHEME.test(text)) return pathToFileURL(resolve(directory, text)).href;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url !== undefined && SERVICE_SCHEMES.includes(url.protocol)) return url.href;
@@ -442,12 +417,6 @@ function serviceUrl(value: unknown, directory: string): string {
     ['service'],
     `service must be a path or a URL with ${listed(SERVICE_SCHEMES)}, not ${quote(text)}`,
   );
-}
-
-function checkTrace(value: unknown, directory: string): string {
-  const path = textOf(value, 'trace');
-  if (path === '') throw new ConfigError(['trace'], 'trace must not be empty');
-  return resolve(directory, path);
 }
 
 function requireAddressable(config: ClusterConfig): void {
@@ -465,40 +434,4 @@ function requireAddressable(config: ClusterConfig): void {
 
 function gigabytes(bytes: number): string {
   return `${(bytes / 1e9).toFixed(1)} GB`;
-}
-
-/** The known name that `name` may have been meant for, if one is close enough. */
-function nearestName(name: string, known: readonly string[]): string | undefined {
-  const asked = plain(name);
-  let nearest: string | undefined;
-  let nearestEdits = Math.floor(asked.length / 3) + 1;
-  for (const candidate of known) {
-    const edits = editDistance(asked, plain(candidate));
-    if (edits < nearestEdits) {
-      nearest = candidate;
-      nearestEdits = edits;
-    }
-  }
-  const isBeginning = (candidate: string): boolean =>
-    asked.length >= 3 && plain(candidate).startsWith(asked);
-  return nearest ?? known.find(isBeginning);
-}
-
-/** `payload_bytes_max` and `Payload-Bytes-Max` are only spelled otherwise. */
-function plain(name: string): string {
-  return name.toLowerCase().replace(/[^a-z0-9]/g, '');
-}
-
-/** How many letters must be put in, taken out or replaced. */
-function editDistance(from: string, to: string): number {
-  let previous = Array.from({ length: to.length + 1 }, (_, column) => column);
-  for (let row = 1; row <= from.length; row++) {
-    const current = [row];
-    for (let column = 1; column <= to.length; column++) {
-      const replaced = previous[column - 1]! + (from[row - 1] === to[column - 1] ? 0 : 1);
-      current.push(Math.min(replaced, previous[column]! + 1, current[column - 1]! + 1));
-    }
-    previous = current;
-  }
-  return previous[to.length]!;
 }

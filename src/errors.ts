@@ -115,8 +115,14 @@ export const ERRORS = {
     retry: 'safe',
     whatToDo: 'Check the name or path, and whether the cluster is up.',
   },
+  TRAM_UNREACHABLE: {
+    meaning: 'Not enough hosts of the cluster can be reached, or they refused us.',
+    retry: 'safe',
+    whatToDo:
+      'Check that the hosts run, and that configuration and secret are those that they have.',
+  },
   TRAM_EXISTS: {
-    meaning: 'A cluster of that name exists already.',
+    meaning: 'A cluster or file of that name exists already.',
     retry: 'useless',
     whatToDo: 'Choose another `name`, connect to the cluster that exists, or stop it first.',
   },
@@ -137,9 +143,27 @@ export const ERRORS = {
       'Enlarge /dev/shm (`docker run --shm-size=1g`), or ask for less: `clients`, `logBytes`, `inboxBytes`, `feedBytes`, `callsMax`.',
   },
   TRAM_NATIVE_MISSING: {
-    meaning: "`memory: 'processes'` needs the package koffi, and it can't be loaded.",
+    meaning: "`memory: 'processes'` and `'hosts'` need the package koffi, and it can't be loaded.",
     retry: 'useless',
     whatToDo: "`npm install koffi`, or use `memory: 'threads'`, which needs no native code.",
+  },
+  TRAM_FABRIC_MISSING: {
+    meaning: "The hosts of a cluster talk through the library libfabric, and it can't be loaded.",
+    retry: 'useless',
+    whatToDo: '`apt-get install libfabric1`, on every host.',
+  },
+  TRAM_ADDRESS_UNAVAILABLE: {
+    meaning: "The address or port of a host can't be used on this machine.",
+    retry: 'useless',
+    whatToDo:
+      'Choose an address that this machine has, and a port that no other process listens at. The message names them.',
+  },
+  TRAM_SECRET_INVALID: {
+    meaning:
+      'The file with the secret of a cluster across machines is open to others than its owner, or holds too little.',
+    retry: 'useless',
+    whatToDo:
+      '`chmod 600` the file; or make another one with `tram secret FILE`, and copy it to all machines.',
   },
   TRAM_SYSTEM: {
     meaning: 'The operating system refused something. The message names the call and its error.',

@@ -9,9 +9,14 @@ export {
   type OfferListener,
 } from './client.js';
 export { Cluster, type DeliveriesOptions, type Logger, type StartOptions } from './cluster.js';
-export { type ClusterOptions, ConfigError, type MemoryKind } from './config.js';
+export {
+  type ClusterOptions,
+  ConfigError,
+  type MachineOptions,
+  type MemoryKind,
+} from './config.js';
 export { ERRORS, type ErrorCode, type Retry, TramError } from './errors.js';
 export type { Message, Service, ServiceContext } from './hosting/service.js';
-export type { ClusterStatus, GroupStatus, ReplicaStatus } from './hosting/status.js';
+export type { ClusterStatus, GroupStatus, HostStatus, ReplicaStatus } from './hosting/status.js';
 export type { Delivered } from './hosting/tail.js';
 export type { Offer, ReplyOutcome } from './protocol/client.js';

@@ -1,13 +1,9 @@
 /** The clients of `tram bench failover`, in a process of their own: they note when each message was sent and answered. */
-import { Commons } from '../hosting/commons.js';
-import { openArena } from '../hosting/open-arena.js';
 import { nowUs } from '../runtime/clock.js';
 import { Load, type LoadOptions } from './load.js';
-import { tramTarget } from './load-target.js';
+import { openTarget, type TargetAddress } from './open-target.js';
 
-export interface FailoverJob extends LoadOptions {
-  readonly address: string;
-}
+export interface FailoverJob extends LoadOptions, TargetAddress {}
 
 /** By the clock that all processes share. */
 export interface Span {
@@ -19,6 +15,8 @@ export interface Span {
 export interface SpanReport {
   readonly messages: number;
   readonly spanMs: number;
+  /** The longest time between two answers, of those between which some of the span lies. */
+  readonly gapMs: number;
   readonly meanMs: number;
   readonly deviationMs: number;
   readonly minMs: number;
@@ -28,8 +26,9 @@ export interface SpanReport {
 const SLICE_MS = 2;
 const MESSAGES_MAX = 1 << 22;
 
-process.once('message', (job: FailoverJob) => {
-  const target = tramTarget(Commons.attach(openArena(job.address)));
+process.once('message', async (job: FailoverJob) => {
+  const target = await openTarget(job, job.clients);
+  const { wire, pacing } = target;
   // From our own clock to the one that all processes share.
   const offsetMs = Number(process.hrtime.bigint()) / 1e6 - performance.now();
   const sentMs = new Float64Array(MESSAGES_MAX);
@@ -46,9 +45,12 @@ process.once('message', (job: FailoverJob) => {
     const untilMs = performance.now() + SLICE_MS;
     let work = 0;
     do {
-      work = 0;
-      for (const load of loads) work += load.doWork(nowUs());
+      const now = nowUs();
+      work = wire?.poll(now) ?? 0;
+      for (const load of loads) work += load.doWork(now);
+      wire?.flush(now);
     } while (work > 0 && performance.now() < untilMs);
+    if (work === 0) pacing.relax();
     timer = setImmediate(slice);
   };
   slice();
@@ -65,28 +67,39 @@ process.once('message', (job: FailoverJob) => {
       }
       return delays;
     };
+    const gapIn = ({ fromMs, untilMs }: Span): number => {
+      let longest = 0;
+      for (let i = 1; i < kept; i++) {
+        const [before, after] = [answeredMs[i - 1]!, answeredMs[i]!];
+        if (before < untilMs && after > fromMs) longest = Math.max(longest, after - before);
+      }
+      return longest;
+    };
     const delays = spans.map(delayedIn);
+    const gaps = spans.map(gapIn);
     const usual = Array.from({ length: kept }, (_, i) => answeredMs[i]! - sentMs[i]!).sort(
       (a, b) => a - b,
     );
     process.send!({
-      changes: spans.map((span, i) => report(delays[i]!, span.untilMs - span.fromMs)),
+      changes: spans.map((span, i) => report(delays[i]!, span.untilMs - span.fromMs, gaps[i]!)),
       total: report(
         delays.flat(),
         spans.reduce((sum, span) => sum + span.untilMs - span.fromMs, 0),
+        Math.max(...gaps),
       ),
       usualMsP50: usual[usual.length >> 1] ?? 0,
     });
   });
 });
 
-function report(delaysMs: readonly number[], spanMs: number): SpanReport {
+function report(delaysMs: readonly number[], spanMs: number, gapMs: number): SpanReport {
   const messages = delaysMs.length;
   const meanMs = delaysMs.reduce((sum, delay) => sum + delay, 0) / messages;
   const variance = delaysMs.reduce((sum, delay) => sum + (delay - meanMs) ** 2, 0) / messages;
   return {
     messages,
     spanMs,
+    gapMs,
     meanMs,
     deviationMs: Math.sqrt(variance),
     minMs: Math.min(...delaysMs),

@@ -143,11 +143,12 @@ async function until(
 }
 
 /** A clock that all processes share. */
-function clockMs(): number {
+export function clockMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
-function startLoad(job: FailoverJob) {
+/** Clients that send until they are given the spans to report on. */
+export function startLoad(job: FailoverJob) {
   const script = fileURLToPath(new URL('./failover-load.js', import.meta.url));
   const child = fork(script, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   child.send(job);

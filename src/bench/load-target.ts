@@ -1,14 +1,15 @@
 /** What a load needs of a running system, TRAM or another: places for clients, and clients that sit there. */
 import type { Commons } from '../hosting/commons.js';
 import { pacingOf } from '../hosting/pacing.js';
-import { takeSlot } from '../hosting/slot.js';
+import { type ClientSlot, takeSlot } from '../hosting/slot.js';
 import { latencyOf } from '../hosting/statistics.js';
 import { totalLatency } from '../hosting/status.js';
-import { ARENA, type Arena, type ArenaMap } from '../memory/arena.js';
+import { type Arena, type ArenaMap, HOST } from '../memory/arena.js';
 import type { ProcessId } from '../memory/contract.js';
 import { Client } from '../protocol/client.js';
 import { NO_OBSERVER } from '../protocol/edges.js';
-import type { Pacing } from '../runtime/duty.js';
+import { nowUs } from '../runtime/clock.js';
+import type { Pacing, Wire } from '../runtime/duty.js';
 import type { Histogram } from '../runtime/histogram.js';
 
 export interface LoadClient {
@@ -40,9 +41,15 @@ export interface LoadTarget {
   readonly map: ArenaMap;
   readonly pacing: Pacing;
   readonly callsMax: number;
+  /** Where clients share no memory with replicas: what brings replies, and takes messages there. */
+  readonly wire?: Wire;
+  /** Of the processes that run the replicas, if they are on this machine. */
+  readonly pids: readonly number[];
   takeSeat(listener: LoadListener): Seat;
   /** Of all clients. */
   latency(): Histogram;
+  /** After all seats have been released. */
+  close(): void;
 }
 
 export function tramTarget(commons: Commons): LoadTarget {
@@ -52,13 +59,23 @@ export function tramTarget(commons: Commons): LoadTarget {
     map,
     pacing: pacingOf(config),
     callsMax: config.sizes.callsMax,
-    takeSeat: (listener) => {
-      const { slot, process, release } = takeSlot(commons);
-      const session = Atomics.add(arena.words, ARENA.sessions, 1) + 1;
-      const edges = commons.edges(commons.memory(process), NO_OBSERVER);
-      const client = new Client(edges, slot, session, listener, 0);
-      return { client, process, release, latency: latencyOf(arena.words, map, process) };
-    },
+    pids: pidsIn(arena, map),
+    takeSeat: (listener) => seatOf(commons, takeSlot(commons), listener),
     latency: () => totalLatency(commons),
+    close: () => arena.close(),
   };
+}
+
+/** A client of TRAM in a slot that it has taken. */
+export function seatOf(commons: Commons, taken: ClientSlot, listener: LoadListener): Seat {
+  const { slot, process, session, release } = taken;
+  const edges = commons.edges(commons.memory(process), NO_OBSERVER);
+  const client = new Client(edges, slot, session, listener, nowUs());
+  const latency = latencyOf(commons.arena.words, commons.map, process);
+  return { client, process, latency, release };
+}
+
+/** As hosts have written them down. */
+export function pidsIn({ words }: Arena, map: ArenaMap): number[] {
+  return Array.from({ length: map.hosts }, (_, host) => words[map.host(host) + HOST.pid]!);
 }

@@ -3,22 +3,16 @@
  * all is answered. Started by `run-load.ts` with a `LoadJob`, reports a `Measurement`.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { Commons } from '../hosting/commons.js';
 import { inlineGenerously } from '../hosting/compiler.js';
-import { openArena } from '../hosting/open-arena.js';
-import { type Arena, type ArenaMap, HOST } from '../memory/arena.js';
+import { type ArenaMap, HOST } from '../memory/arena.js';
 import { nowUs } from '../runtime/clock.js';
 import { type Agent, Duty, type DutyWords } from '../runtime/duty.js';
 import { cpuSecondsOf } from './cpu.js';
 import { Load, type LoadOptions } from './load.js';
-import { type LoadTarget, tramTarget } from './load-target.js';
-import { ramcastTarget } from './ramcast-target.js';
+import { openTarget, type TargetAddress } from './open-target.js';
 import { latenciesIn, type Measurement } from './system.js';
 
-export interface LoadJob extends LoadOptions {
-  readonly address: ArrayBufferLike | string;
-  /** TRAM, unless it is said. */
-  readonly system?: 'ramcast';
+export interface LoadJob extends LoadOptions, TargetAddress {
   readonly warmUpSeconds: number;
   readonly seconds: number;
 }
@@ -28,29 +22,25 @@ const SLICE_US = 10_000;
 /** Only the first of several clients can be woken for: look after the others this often. */
 const MANY_CLIENTS_US = 100;
 
-function run(job: LoadJob): Measurement {
+async function run(job: LoadJob): Promise<Measurement> {
   inlineGenerously();
-  const arena = openArena(job.address);
-  const target = targetOf(job, arena);
-  const { map, pacing: usual } = target;
+  const target = await openTarget(job, job.clients);
+  const { arena, map, pids, pacing: usual, wire } = target;
   const pacing =
     job.clients === 1
       ? usual
       : { ...usual, heartbeatUs: MANY_CLIENTS_US, quietHeartbeatUs: MANY_CLIENTS_US };
   const loads = Array.from({ length: job.clients }, (_, i) => new Load(target, job, i));
-  const duty = new Duty(arena, wordsOf(map, loads[0]!.process), [together(loads)], pacing, nowUs);
+  const words = wordsOf(map, loads[0]!.process);
+  const duty = new Duty(arena, words, [together(loads)], pacing, nowUs, undefined, wire);
   duty.run(job.warmUpSeconds * 1e6);
   const before = target.latency();
-  const hosts = Array.from(
-    { length: map.hosts },
-    (_, host) => arena.words[map.host(host) + HOST.pid]!,
-  );
-  const cpuBefore = cpuSeconds(hosts);
+  const cpuBefore = cpuSeconds(pids);
   const startedUs = nowUs();
   const count = loads.reduce((sum, load) => sum + load.count, 0);
   duty.run(job.seconds * 1e6);
   const seconds = (nowUs() - startedUs) / 1e6;
-  const coresUsed = (cpuSeconds(hosts) - cpuBefore) / seconds;
+  const coresUsed = (cpuSeconds(pids) - cpuBefore) / seconds;
   const messages = loads.reduce((sum, load) => sum + load.count, 0) - count;
   const latency = target.latency().since(before);
   for (const load of loads) load.stop();
@@ -59,7 +49,7 @@ function run(job: LoadJob): Measurement {
     duty.run(SLICE_US);
   const unanswered = outstanding();
   for (const load of loads) load.release();
-  arena.close();
+  target.close();
   return {
     messages,
     seconds,
@@ -69,14 +59,10 @@ function run(job: LoadJob): Measurement {
   };
 }
 
-function targetOf({ system }: LoadJob, arena: Arena): LoadTarget {
-  return system === 'ramcast' ? ramcastTarget(arena) : tramTarget(Commons.attach(arena));
-}
-
 /** User and system time of this process, all its threads, and of the hosts if they are other processes. */
-function cpuSeconds(hosts: readonly number[]): number {
+function cpuSeconds(pids: readonly number[]): number {
   const { user, system } = process.cpuUsage();
-  const others = hosts.filter((pid) => pid !== process.pid);
+  const others = pids.filter((pid) => pid !== process.pid);
   return others.reduce((sum, pid) => sum + cpuSecondsOf(pid), (user + system) / 1e6);
 }
 
@@ -102,9 +88,9 @@ function wordsOf(map: ArenaMap, process: number): DutyWords {
 }
 
 if (parentPort !== null) {
-  parentPort.postMessage(run(workerData as LoadJob));
+  parentPort.postMessage(await run(workerData as LoadJob));
 } else {
-  process.once('message', (job: LoadJob) => {
-    process.send!(run(job), () => process.exit(0));
+  process.once('message', async (job: LoadJob) => {
+    process.send!(await run(job), () => process.exit(0));
   });
 }

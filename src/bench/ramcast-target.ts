@@ -7,7 +7,7 @@ import { TraceFile } from '../hosting/trace.js';
 import { type Arena, PROCESS } from '../memory/arena.js';
 import { beginLife } from '../memory/shared.js';
 import { Histogram } from '../runtime/histogram.js';
-import type { LoadClient, LoadTarget } from './load-target.js';
+import { type LoadClient, type LoadTarget, pidsIn } from './load-target.js';
 import { messageName, RamcastCommons } from './ramcast-commons.js';
 
 export function ramcastTarget(arena: Arena): LoadTarget {
@@ -18,6 +18,7 @@ export function ramcastTarget(arena: Arena): LoadTarget {
     map,
     pacing: pacingOf(config),
     callsMax: config.sizes.callsMax,
+    pids: pidsIn(arena, map),
     takeSeat: (listener) => {
       const slot = takeSlot(commons);
       const process = layout.clientProcess(slot);
@@ -42,6 +43,7 @@ export function ramcastTarget(arena: Arena): LoadTarget {
       }
       return total;
     },
+    close: () => arena.close(),
   };
 }
 

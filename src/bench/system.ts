@@ -56,5 +56,7 @@ export interface RunningSystem {
 export interface System {
   /** As in the figures: `TRAM base`, `RamCast`, `Skeen`. */
   readonly name: string;
+  /** How long its start takes, about, if that is longer than usual. */
+  readonly startSeconds?: number;
   start(setup: Setup): Promise<RunningSystem>;
 }

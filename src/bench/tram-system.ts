@@ -46,7 +46,8 @@ export function tram({ tree, memory, hosts, signal }: TramOptions): System {
   };
 }
 
-function ringBytes({ clientsMax, payloadBytesMax }: Setup) {
+/** Of a cluster that such a load is put on. */
+export function ringBytes({ clientsMax, payloadBytesMax }: Setup) {
   const least = MESSAGES_MIN * (payloadBytesMax + OVERHEAD_BYTES);
   return {
     logBytes: Math.max(LOG_BYTES, least),

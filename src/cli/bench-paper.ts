@@ -15,6 +15,7 @@ const NAMES = [
   'passing',
   'failover',
   'scaling',
+  'hosts',
 ];
 
 interface PaperFlags {

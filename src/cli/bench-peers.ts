@@ -5,6 +5,7 @@ import type { PeersResult } from '../bench/peers/peers.js';
 import { paint } from './colors.js';
 import { ExitCode } from './exit-codes.js';
 import { catchInterruption } from './interruption.js';
+import { seconds } from './number-option.js';
 
 interface PeersFlags {
   readonly only?: readonly PeerId[];
@@ -48,7 +49,7 @@ export function registerBenchPeers(bench: Command): void {
     .summary('beside Redis, NATS JetStream and etcd')
     .description('Measures TRAM and what one would take instead, in one run.')
     .option('--only <names>', 'of redis,nats,etcd: the ones to measure', peerIds)
-    .option('--seconds <s>', 'how long to measure each time', positive, 2)
+    .option('--seconds <s>', 'how long to measure each time', seconds, 2)
     .option('--json', 'print one JSON object')
     .addHelpText('after', HELP)
     .action(async (flags: PeersFlags) => {
@@ -83,12 +84,6 @@ function peerIds(text: string): PeerId[] {
   const ids = PEER_IDS.filter((id) => names.includes(id));
   if (ids.length === new Set(names).size) return ids;
   throw new InvalidArgumentError(`Expected some of ${PEER_IDS.join(',')}.`);
-}
-
-function positive(text: string): number {
-  const value = Number(text);
-  if (value > 0 && value <= 3600) return value;
-  throw new InvalidArgumentError('Expected a number of seconds, more than 0.');
 }
 
 function showStep(step: string): void {

@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander';
 import type { FailoverResult } from '../bench/failover.js';
 import type { OrderOptions, OrderResult } from '../bench/order.js';
+import { registerBenchHosts } from './bench-hosts.js';
 import { registerPaper } from './bench-paper.js';
 import { registerBenchPeers } from './bench-peers.js';
 import { paint } from './colors.js';
@@ -97,6 +98,7 @@ export function registerBench(program: Command): void {
     });
   registerPaper(bench);
   registerBenchPeers(bench);
+  registerBenchHosts(bench);
 }
 
 async function order(flags: OrderFlags): Promise<number> {

@@ -1,6 +1,6 @@
 /**
- * Which cluster a command is about: `--name`. Its memory is a file in /dev/shm, and what its hosts print
- * is in a state directory; both are the user's alone.
+ * Which cluster a command is about: `--name`, or `--config` for one across machines. The memory of one that has a name is
+ * a file in /dev/shm, and what its hosts print is in a state directory; both are the user's alone.
  */
 import { lstatSync, mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,6 +15,21 @@ export function nameOption(): Option {
   return new Option('--name <name>', 'which cluster').default(DEFAULT_NAME).argParser(parseName);
 }
 
+/** For commands that also work from another machine. */
+export function configOption(): Option {
+  return new Option(
+    '--config <file>',
+    'a cluster across machines: its configuration, instead of --name',
+  ).conflicts('name');
+}
+
+/** A cluster as the user names it. */
+export interface Which {
+  readonly name: string;
+  /** The file, if it is a cluster across machines. */
+  readonly config?: string | undefined;
+}
+
 export function parseName(text: string): string {
   if (NAME.test(text)) return text;
   throw new InvalidArgumentError(
@@ -23,7 +38,8 @@ export function parseName(text: string): string {
 }
 
 /** A command for the same cluster, as the user would type it. */
-export function commandFor(name: string, words: string): string {
+export function commandFor({ name, config }: Which, words: string): string {
+  if (config !== undefined) return `tram ${words} --config ${config}`;
   return `tram ${words}${name === DEFAULT_NAME ? '' : ` --name ${name}`}`;
 }
 

@@ -93,7 +93,7 @@ async function processOf(cluster: Attached, host: number, replica: string): Prom
   const found = hostProcesses(cluster.path).find((candidate) => candidate.host === host);
   if (found !== undefined) return found;
   throw new TramError('TRAM_UNAVAILABLE', `host ${host}, which runs ${replica}, is not running`, {
-    hint: `Start it with \`${commandFor(cluster.name, `restart ${replica}`)}\`.`,
+    hint: `Start it with \`${commandFor(cluster, `restart ${replica}`)}\`.`,
   });
 }
 

@@ -1,14 +1,13 @@
 /** `tram lead`: a replica is asked to take over the leadership of its group. */
 import type { Command } from 'commander';
 import { TramError } from '../errors.js';
-import type { Attached } from './attached.js';
-import { commandFor, nameOption } from './cluster-name.js';
+import type { Seen } from './attached.js';
+import { commandFor, configOption, nameOption, type Which } from './cluster-name.js';
 import { ExitCode } from './exit-codes.js';
 import { milliseconds } from './number-option.js';
 import { parseReplica } from './replica-name.js';
 
-interface LeadFlags {
-  readonly name: string;
+interface LeadFlags extends Which {
   readonly timeoutMs: number;
   readonly json?: boolean;
 }
@@ -25,10 +24,11 @@ pause. Use it before you stop a host, to move its leaderships away first.
 Examples:
   $ tram lead g2/1
   $ for g in 0 1 2 3; do tram lead g$g/1; done
+  $ tram lead g2/1 --config cluster.yaml
 
 Exit codes:
   0  it leads
-  1  there is no such cluster, or the replica is down
+  1  there is no such cluster, it can't be reached, or the replica is down
   2  there is no such replica
   4  it did not lead in time; the message says who does
 `;
@@ -41,34 +41,37 @@ export function registerLead(program: Command): void {
     .description('Asks a replica to lead its group, and waits until it does.')
     .argument('<replica>', 'group/member, as in g2/1')
     .addOption(nameOption())
+    .addOption(configOption())
     .option('--timeout-ms <ms>', 'how long to wait', milliseconds, DEFAULT_TIMEOUT_MS)
     .option('--json', 'print one JSON object')
     .addHelpText('after', HELP)
     .action(async (replica: string, flags: LeadFlags) => {
-      const { withCluster } = await import('./attached.js');
-      process.exitCode = await withCluster(flags.name, (cluster) => lead(cluster, replica, flags));
+      const { withSeen } = await import('./attached.js');
+      process.exitCode = await withSeen(flags, (cluster) => lead(cluster, replica, flags));
     });
 }
 
-async function lead(cluster: Attached, text: string, flags: LeadFlags): Promise<number> {
+async function lead(cluster: Seen, text: string, flags: LeadFlags): Promise<number> {
   const { requestLead } = await import('../cluster.js');
   const { pause } = await import('../hosting/oversight.js');
   const { statusOf } = await import('../hosting/status.js');
-  const { commons, name } = cluster;
+  const { restartCommand } = await import('./attached.js');
+  const { commons } = cluster;
   const { group, member } = parseReplica(text, commons);
   const replica = `g${group}/${member}`;
   const startedMs = performance.now();
   let askedMs = Number.NEGATIVE_INFINITY;
   for (;;) {
     const { leader, ballot, replicas } = statusOf(commons).groups[group]!;
+    const { state, host } = replicas[member]!;
     const tookMs = performance.now() - startedMs;
     if (leader === member) {
       tell(replica, ballot!, tookMs, flags);
       return ExitCode.fine;
     }
-    if (replicas[member]!.state === 'down') {
+    if (state === 'down') {
       throw new TramError('TRAM_UNAVAILABLE', `${replica} is down and can't lead`, {
-        hint: `Start it with \`${commandFor(name, `restart ${replica}`)}\`.`,
+        hint: `Start it with \`${restartCommand(cluster, replica, host)}\`.`,
       });
     }
     if (tookMs > flags.timeoutMs) {
@@ -76,7 +79,7 @@ async function lead(cluster: Attached, text: string, flags: LeadFlags): Promise<
       throw new TramError(
         'TRAM_TIMEOUT',
         `${replica} does not lead its group after ${flags.timeoutMs} ms: ${instead}`,
-        { hint: `It needs a majority of its group: see \`${commandFor(name, 'status')}\`.` },
+        { hint: `It needs a majority of its group: see \`${commandFor(cluster, 'status')}\`.` },
       );
     }
     if (tookMs - askedMs > ASK_AGAIN_MS) {

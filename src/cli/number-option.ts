@@ -18,3 +18,10 @@ export function anyNumber(text: string): number {
 
 /** The longest that a timer can wait. */
 export const milliseconds: (text: string) => number = integer(1, 2 ** 31 - 1);
+
+/** How long something is measured. */
+export function seconds(text: string): number {
+  const value = Number(text);
+  if (value > 0 && value <= 3600) return value;
+  throw new InvalidArgumentError('Expected a number of seconds, more than 0.');
+}

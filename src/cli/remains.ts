@@ -17,7 +17,7 @@ export function requireDead({ name, path, arena, commons }: Attached): void {
       ? 'it is being started, or its processes are in another container'
       : `its hosts are the processes ${pids.join(', ')}`;
   throw new TramError('TRAM_EXISTS', `cluster "${name}" is up: ${who}`, {
-    hint: `Take it down with \`${commandFor(name, 'down')}\`, or choose another --name.`,
+    hint: `Take it down with \`${commandFor({ name }, 'down')}\`, or choose another --name.`,
   });
 }
 
@@ -28,7 +28,7 @@ export function requireNoOrphans(name: string, path: string): void {
   throw new TramError(
     'TRAM_EXISTS',
     `hosts of a cluster "${name}" run as processes ${pids.join(', ')}, but its memory ${path} is gone`,
-    { hint: `End them with \`${commandFor(name, 'down --force')}\`.` },
+    { hint: `End them with \`${commandFor({ name }, 'down --force')}\`.` },
   );
 }
 

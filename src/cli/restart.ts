@@ -87,7 +87,7 @@ async function requireEnded(cluster: Attached, host: number, replica: string): P
   const who = running === undefined ? '' : `, as process ${running.pid}`;
   const how = running?.isStopped ? 'stopped (SIGSTOP), but has not ended' : 'running';
   throw new TramError('TRAM_HOST_RUNNING', `host ${host}, which runs ${replica}, is ${how}${who}`, {
-    hint: `End it first: \`${commandFor(name, `kill ${replica}`)}\`.`,
+    hint: `End it first: \`${commandFor(cluster, `kill ${replica}`)}\`.`,
   });
 }
 

@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander';
 import type { Client } from '../client.js';
 import { TramError } from '../errors.js';
-import { nameOption } from './cluster-name.js';
+import { configOption, nameOption, type Which } from './cluster-name.js';
 import { count as counted, paint } from './colors.js';
 import { ExitCode } from './exit-codes.js';
 import { groupList } from './group-list.js';
@@ -10,8 +10,7 @@ import { catchInterruption } from './interruption.js';
 import { integer, milliseconds } from './number-option.js';
 import { readable, readableLine } from './readable.js';
 
-interface SendFlags {
-  readonly name: string;
+interface SendFlags extends Which {
   readonly to: number[];
   readonly text?: string;
   readonly file?: string;
@@ -41,13 +40,14 @@ Examples:
   $ tram send --to 1,4 --text "hello"
   $ tram send --to 0 --file order.json
   $ date | tram send --to 0,1,2,3
+  $ tram send --config cluster.yaml --to 1,4 --text hello
 
   A little load, and only the summary:
     $ tram send --to 1,4 --text x --count 10000 > /dev/null
 
 Exit codes:
   0    all groups have replied
-  1    there is no such cluster, or the service has failed
+  1    there is no such cluster, it can't be reached, or the service has failed
   2    there is no such group, the payload is too large, or the file can't be read
   4    not all groups have replied in time
   130  interrupted
@@ -62,6 +62,7 @@ export function registerSend(program: Command): void {
       'Connects to a cluster, multicasts a message to some groups, and prints their replies.',
     )
     .addOption(nameOption())
+    .addOption(configOption())
     .requiredOption('--to <groups>', 'destinations, separated by commas: 1,4', groupList)
     .addOption(new Option('--text <text>', 'the payload').conflicts('file'))
     .option('--file <file>', 'the payload is in this file')
@@ -83,7 +84,8 @@ async function send(flags: SendFlags): Promise<number> {
   const { Client } = await import('../client.js');
   const payload = await payloadOf(flags);
   const interruption = catchInterruption();
-  const client = await Client.connect(flags.name);
+  const { name, config } = flags;
+  const client = await (config === undefined ? Client.connect(name) : Client.join(config));
   try {
     await sendAll(client, payload, flags, interruption.signal);
     await client.close();
@@ -164,16 +166,14 @@ function summarize(count: number, tookMs: number): void {
 }
 
 /** Silence often has a reason that can be seen from outside. */
-async function explained(error: unknown, { name }: SendFlags): Promise<unknown> {
+async function explained(error: unknown, flags: SendFlags): Promise<unknown> {
   const isSilence =
     error instanceof TramError &&
     (error.code === 'TRAM_OUTCOME_UNKNOWN' || error.code === 'TRAM_TIMEOUT');
   if (!isSilence) return error;
-  const { withCluster } = await import('./attached.js');
+  const { withSeen } = await import('./attached.js');
   const { read, troublesOf } = await import('./status-view.js');
-  const troubles = await withCluster(name, async ({ commons, path }) =>
-    troublesOf(name, read(commons, path)),
-  );
+  const troubles = await withSeen(flags, async (cluster) => troublesOf(cluster, read(cluster)));
   if (troubles.length === 0) return error;
   const hint = troubles.map(({ what, advice }) => `${what}: ${advice}`).join('\n  ');
   return new TramError(error.code, error.message, { hint, cause: error });

@@ -1,15 +1,18 @@
 /** A cluster as `tram status` and `tram up` draw it: the tree, who leads, how far everybody is, how fast. */
 import { stripVTControlCharacters } from 'node:util';
 import type { Commons } from '../hosting/commons.js';
+import { NO_ANSWER } from '../hosting/elsewhere.js';
 import { hostProcesses } from '../hosting/host-processes.js';
 import {
   type ClusterStatus,
   type GroupStatus,
+  type HostStatus,
   type ReplicaStatus,
   statusOf,
   totalLatency,
 } from '../hosting/status.js';
 import type { Histogram } from '../runtime/histogram.js';
+import { restartCommand, type Seen } from './attached.js';
 import { commandFor } from './cluster-name.js';
 import { count, paint } from './colors.js';
 
@@ -20,6 +23,8 @@ export interface Reading {
   readonly latency: Histogram;
   /** By host: is its process stopped, neither running nor ended? */
   readonly stopped: ReadonlySet<number>;
+  /** Across machines, by host: why it can't be reached. */
+  readonly unreachable: ReadonlyMap<number, string>;
 }
 
 /** What happened between two readings. */
@@ -31,14 +36,21 @@ export interface Rates {
   readonly latency: Histogram;
 }
 
-export function read(commons: Commons, path: string): Reading {
-  const stopped = hostProcesses(path).filter(({ isStopped }) => isStopped);
+export function read({ commons, path }: Seen): Reading {
+  const processes = path === undefined ? [] : hostProcesses(path);
+  const stopped = processes.filter(({ isStopped }) => isStopped);
   return {
     atMs: performance.now(),
     status: statusOf(commons),
     latency: totalLatency(commons),
     stopped: new Set(stopped.map(({ host }) => host)),
+    unreachable: unreachableFrom(commons),
   };
+}
+
+function unreachableFrom({ network }: Commons): ReadonlyMap<number, string> {
+  const missing = network?.missingHosts() ?? [];
+  return new Map(missing.map((host) => [host, network!.complaintOf(host) ?? NO_ANSWER]));
 }
 
 export function ratesBetween(before: Reading, after: Reading): Rates {
@@ -66,14 +78,21 @@ function deliveredBetween(before: GroupStatus, after: GroupStatus): number {
 
 // --- for programs ------------------------------------------------------------------------------
 
-export function toJson(name: string, reading: Reading, rates: Rates, latency: Histogram): unknown {
-  const { status, stopped } = reading;
+export function toJson(
+  { name }: Seen,
+  reading: Reading,
+  rates: Rates,
+  latency: Histogram,
+): unknown {
+  const { status } = reading;
   return {
     name,
     ...status,
-    hosts: status.hosts.map((host) =>
-      stopped.has(host.host) ? { ...host, state: 'stopped' } : host,
-    ),
+    hosts: status.hosts.map((host) => {
+      const why = reading.unreachable.get(host.host);
+      const state = shownState(host, reading);
+      return why === undefined ? { ...host, state } : { ...host, state, why };
+    }),
     groups: status.groups.map((group, index) => ({
       ...group,
       leader: group.leader ?? null,
@@ -94,7 +113,7 @@ function percentile(latency: Histogram, percent: number): number | undefined {
 // --- for people --------------------------------------------------------------------------------
 
 export interface View {
-  readonly name: string;
+  readonly cluster: Seen;
   readonly reading: Reading;
   readonly rates: Rates;
   readonly latency: Histogram;
@@ -112,7 +131,7 @@ export function formatStatus(view: View): string {
     ...hostLines(view),
     ...loadLines(view),
   ];
-  const troubles = troublesOf(view.name, view.reading);
+  const troubles = troublesOf(view.cluster, view.reading);
   if (troubles.length > 0) parts.push('');
   for (const { what, advice } of troubles) parts.push(`${paint('red', what)}: ${advice}`);
   return `${parts.join('\n')}\n`;
@@ -120,11 +139,11 @@ export function formatStatus(view: View): string {
 
 const STATE_COLORS = { running: 'green', starting: 'yellow', closing: 'yellow' } as const;
 
-function heading({ name, reading: { status } }: View): string {
+function heading({ cluster, reading: { status } }: View): string {
   const [first] = status.groups;
   const size = `${count(status.groups.length, 'group')} of ${count(first!.replicas.length, 'replica')}`;
   const state = paint(STATE_COLORS[status.state], status.state);
-  return `${paint('bold', name)} ${state}: ${size} on ${count(status.hosts.length, 'host')}`;
+  return `${paint('bold', cluster.name)} ${state}: ${size} on ${count(status.hosts.length, 'host')}`;
 }
 
 function groupLines({ reading, rates, columns }: View): string[] {
@@ -163,16 +182,18 @@ function groupLines({ reading, rates, columns }: View): string[] {
   return lines;
 }
 
-function cellsOf(group: GroupStatus, { status, stopped }: Reading): string[] {
+function cellsOf(group: GroupStatus, reading: Reading): string[] {
+  const { status } = reading;
   const everybody = status.groups.flatMap(({ replicas }) => replicas);
   const widest = Math.max(...everybody.map((replica) => delivered(replica).length));
   return group.replicas.map((replica) => {
     const { member, incarnation } = replica;
     const leads = group.leader === member;
-    const word = stopped.has(replica.host) ? 'stopped' : wordFor(replica);
+    const word = wordFor(replica, reading);
     const text = `${leads ? '*' : ' '}${member} ${(word ?? delivered(replica)).padStart(widest)}`;
-    const life = incarnation > 1 ? ` ×${incarnation}` : '';
-    if (word !== undefined) return paint(word === 'down' ? 'red' : 'yellow', text) + life;
+    // Across machines incarnations are times.
+    const life = incarnation > 1 && status.memory !== 'hosts' ? ` ×${incarnation}` : '';
+    if (word !== undefined) return paint(colorOf(word), text) + life;
     return (leads ? paint('green', text) : text) + life;
   });
 }
@@ -182,20 +203,33 @@ function delivered(replica: ReplicaStatus): string {
 }
 
 /** In place of a number, if the replica takes no part as it should. */
-function wordFor({ state, role }: ReplicaStatus): string | undefined {
+function wordFor(replica: ReplicaStatus, reading: Reading): string | undefined {
+  const state = shownState(replica, reading);
   if (state !== 'up') return state;
-  if (role === 'recovering') return 'recovering';
-  return role === 'candidate' ? 'standing' : undefined;
+  if (replica.role === 'recovering') return 'recovering';
+  return replica.role === 'candidate' ? 'standing' : undefined;
 }
 
-function hostLines({ reading: { status, stopped }, columns }: View): string[] {
-  const texts = status.hosts.map(({ host, pid, state }) => {
-    const shown = stopped.has(host) ? 'stopped' : state;
-    const color = shown === 'up' ? 'green' : shown === 'down' ? 'red' : 'yellow';
-    return `${host} ${paint(color, shown)}${shown === 'down' ? '' : ` (process ${pid})`}`;
-  });
+/** Of a host, and so of its replicas. */
+function shownState(
+  { host, state }: Pick<ReplicaStatus, 'host' | 'state'>,
+  { stopped, unreachable }: Reading,
+): string {
+  if (stopped.has(host)) return 'stopped';
+  return unreachable.has(host) ? 'unreachable' : state;
+}
+
+function colorOf(state: string): 'green' | 'red' | 'yellow' {
+  if (state === 'up') return 'green';
+  return state === 'down' || state === 'unreachable' ? 'red' : 'yellow';
+}
+
+function hostLines({ reading, columns }: View): string[] {
+  const { hosts, memory } = reading.status;
+  const texts = hosts.map((host) => hostText(host, reading));
   const width = Math.max(...texts.map(widthOf)) + 3;
-  const rows = inRowsOf(Math.max(1, Math.floor((columns - 9) / width)), texts);
+  const perRow = memory === 'hosts' ? 1 : Math.max(1, Math.floor((columns - 9) / width));
+  const rows = inRowsOf(perRow, texts);
   return rows.map((row, index) => {
     const line = row
       .map((text) => padEnd(text, width))
@@ -203,6 +237,18 @@ function hostLines({ reading: { status, stopped }, columns }: View): string[] {
       .trimEnd();
     return `${(index === 0 ? 'hosts' : '').padEnd(9)}${line}`;
   });
+}
+
+/** `0 up (process 17)`, or across machines `alpha up at 10.0.0.1:7411 (process 17)`. */
+function hostText(status: HostStatus, reading: Reading): string {
+  const { host, name, address, pid } = status;
+  const state = shownState(status, reading);
+  const words = [`${name ?? host}`, paint(colorOf(state), state)];
+  if (address !== undefined) words.push(`at ${address}`);
+  const isRunning = state !== 'down' && state !== 'unreachable';
+  const more = isRunning ? `process ${pid}` : reading.unreachable.get(host);
+  if (more !== undefined) words.push(`(${more})`);
+  return words.join(' ');
 }
 
 function loadLines({ reading: { status }, rates, latency, latencyOf }: View): string[] {
@@ -242,11 +288,9 @@ const TROUBLES = {
 } as const;
 
 /** What is wrong with a cluster, as far as it can be seen from outside. */
-export function troublesOf(name: string, { status, stopped }: Reading): Trouble[] {
+export function troublesOf(cluster: Seen, { status, stopped }: Reading): Trouble[] {
   const { groups, hosts } = status;
-  if (hosts.every(({ state }) => state === 'down')) {
-    return [{ what: 'all hosts are down', advice: `start afresh: ${commandFor(name, 'up')}` }];
-  }
+  if (hosts.every(({ state }) => state === 'down')) return [allDown(cluster)];
   const isAbsent = ({ state, host }: ReplicaStatus): boolean =>
     state === 'down' || stopped.has(host);
   const canDecide = (replica: ReplicaStatus): boolean =>
@@ -259,14 +303,22 @@ export function troublesOf(name: string, { status, stopped }: Reading): Trouble[
   const remedyFor = ({ replicas }: GroupStatus): string => {
     const absent = replicas.find(isAbsent);
     if (absent === undefined) return '';
-    const { name: replica, host } = absent;
-    const words = stopped.has(host) ? `kill ${replica} --signal SIGCONT` : `restart ${replica}`;
-    return `Bring one back: ${commandFor(name, words)}`;
+    const { name, host } = absent;
+    const command = stopped.has(host)
+      ? commandFor(cluster, `kill ${name} --signal SIGCONT`)
+      : restartCommand(cluster, name, host);
+    return `Bring one back: ${command}`;
   };
   return (Object.keys(TROUBLES) as (keyof typeof TROUBLES)[]).flatMap((trouble) => {
     const those = groups.filter((group) => troubleOf(group) === trouble);
     return those.length === 0 ? [] : [TROUBLES[trouble](namesOf(those), remedyFor(those[0]!))];
   });
+}
+
+function allDown(cluster: Seen): Trouble {
+  return cluster.config === undefined
+    ? { what: 'all hosts are down', advice: `start afresh: ${commandFor(cluster, 'up')}` }
+    : { what: 'no host can be reached', advice: `start them: ${commandFor(cluster, 'host NAME')}` };
 }
 
 function namesOf(groups: readonly GroupStatus[]): string {

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import type { Command } from 'commander';
 import { TramError } from '../errors.js';
 import type { Delivered } from '../hosting/tail.js';
-import type { Attached } from './attached.js';
-import { nameOption } from './cluster-name.js';
+import type { Seen } from './attached.js';
+import { configOption, nameOption, type Which } from './cluster-name.js';
 import { paint } from './colors.js';
 import { ExitCode } from './exit-codes.js';
 import { group as parseGroup } from './group-list.js';
@@ -12,8 +12,7 @@ import { catchInterruption } from './interruption.js';
 import { integer } from './number-option.js';
 import { readable, readableLine } from './readable.js';
 
-interface TailFlags {
-  readonly name: string;
+interface TailFlags extends Which {
   readonly group?: number;
   readonly count?: number;
   readonly json?: boolean;
@@ -24,17 +23,18 @@ A line is: the group; the place in the group's order, which also counts messages
 only passes on; the id of the message; its destinations; its payload, as text or in hexadecimal.
 The lines of one group are in its order.
 
-It reads along in the shared memory and holds nobody up. If it falls a whole log behind, it says
-so and goes on with what is delivered then.
+It reads along in the shared memory, or across machines in copies of the logs, and holds nobody
+up. If it falls a whole log behind, it says so and goes on with what is delivered then.
 
 Examples:
   $ tram tail --group 4
   $ tram tail --count 10
+  $ tram tail --config cluster.yaml
   $ tram tail --json | jq -r 'select(.destinations | length > 1) | .id'
 
 Exit codes:
   0    --count deliveries were printed, or the cluster has been taken down
-  1    there is no such cluster
+  1    there is no such cluster, or none of its hosts can be reached
   2    there is no such group
   130  interrupted
 `;
@@ -46,20 +46,23 @@ export function registerTail(program: Command): void {
     .summary('print what groups deliver, from now on')
     .description('Prints the deliveries of one group or of all groups, from now on, until Ctrl-C.')
     .addOption(nameOption())
+    .addOption(configOption())
     .option('--group <group>', 'of this group only', parseGroup)
     .option('--count <n>', 'end after so many deliveries', integer(1, 1e9))
     .option('--json', 'print one JSON object a delivery')
     .addHelpText('after', HELP)
     .action(async (flags: TailFlags) => {
-      const { withCluster } = await import('./attached.js');
-      process.exitCode = await withCluster(flags.name, (cluster) => tail(cluster, flags));
+      const { withSeen } = await import('./attached.js');
+      process.exitCode = await withSeen(flags, (cluster) => tail(cluster, flags));
     });
 }
 
-async function tail({ commons }: Attached, flags: TailFlags): Promise<number> {
+async function tail(cluster: Seen, flags: TailFlags): Promise<number> {
   const { follow } = await import('../cluster.js');
   const { ARENA, ARENA_STATE } = await import('../memory/arena.js');
+  const { commons } = cluster;
   const groups = groupsOf(commons.config.sizes.groups, flags.group);
+  await cluster.follow(groups);
   const interruption = catchInterruption();
   let left = flags.count ?? Number.POSITIVE_INFINITY;
   const isOver = (): boolean =>

@@ -101,7 +101,7 @@ export function registerUp(program: Command): void {
       'how often a replica shows that it is alive (default: 5)',
       anyNumber,
     )
-    .option('--suspect-after-ms <ms>', 'how long a leader may be silent (default: 100)', anyNumber)
+    .option('--suspect-after-ms <ms>', 'how long a leader may be silent (default: 500)', anyNumber)
     .option(
       '--resend-after-ms <ms>',
       'how long a client waits for replies (default: 50)',
@@ -140,6 +140,11 @@ async function optionsOf(flags: UpFlags): Promise<ClusterOptions> {
   const { ConfigError, OPTION_NAMES } = await import('../config.js');
   const { config: file } = flags;
   const fromFile = file === undefined ? undefined : await readFile(file);
+  if (fromFile?.memory === 'hosts') {
+    throw new ConfigError(['memory'], `${file} describes a cluster across machines`, {
+      hint: `Start each of its hosts where it is to run, with \`tram host NAME --config ${file}\`.`,
+    });
+  }
   if (fromFile?.memory !== undefined && fromFile.memory !== 'processes') {
     throw new ConfigError(
       ['memory'],
@@ -157,7 +162,7 @@ async function optionsOf(flags: UpFlags): Promise<ClusterOptions> {
 }
 
 async function readFile(file: string): Promise<ClusterOptions> {
-  const { readConfigFile } = await import('./config-file.js');
+  const { readConfigFile } = await import('../config-file.js');
   try {
     return await readConfigFile(file);
   } catch (error) {
@@ -278,9 +283,9 @@ function nextSteps(name: string): string {
     ['kill g0/0', 'see a new leader take over'],
     ['down', 'end it'],
   ];
-  const width = Math.max(...steps.map(([words]) => commandFor(name, words).length));
+  const width = Math.max(...steps.map(([words]) => commandFor({ name }, words).length));
   return steps
-    .map(([words, why]) => `  ${commandFor(name, words).padEnd(width)}  ${why}\n`)
+    .map(([words, why]) => `  ${commandFor({ name }, words).padEnd(width)}  ${why}\n`)
     .join('');
 }
 

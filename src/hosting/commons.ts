@@ -6,6 +6,7 @@ import type { ClusterConfig } from '../config.js';
 import { TramError } from '../errors.js';
 import { ARENA, ARENA_MAGIC, ARENA_VERSION, type Arena, ArenaMap } from '../memory/arena.js';
 import type { ProcessId } from '../memory/contract.js';
+import type { Network } from '../memory/hosts/network.js';
 import { Layout } from '../memory/layout.js';
 import { SharedMemory } from '../memory/shared.js';
 import { type Edges, type Observer, PACE } from '../protocol/edges.js';
@@ -22,6 +23,8 @@ export class Commons {
     readonly config: ClusterConfig,
     readonly arena: Arena,
     descriptionBytes: number,
+    /** To the hosts that do not share the arena, where there are such. */
+    readonly network?: Network,
   ) {
     this.layout = new Layout(config.sizes);
     this.map = mapOf(config, this.layout, descriptionBytes);
@@ -41,6 +44,19 @@ export class Commons {
     return commons;
   }
 
+  /**
+   * Of one of several machines: each has an arena of its own, in which all have the same places. Only what can't differ
+   * between machines counts for those.
+   */
+  static apart(
+    config: ClusterConfig,
+    digest: Uint8Array,
+    connect: (map: ArenaMap) => { readonly arena: Arena; readonly network: Network },
+  ): Commons {
+    const { arena, network } = connect(mapOf(config, new Layout(config.sizes), digest.length));
+    return new Commons(config, arena, digest.length, network);
+  }
+
   /** Read it from an arena that somebody else made. */
   static attach(arena: Arena): Commons {
     const config = readHeader(arena.words) as ClusterConfig;
@@ -48,7 +64,8 @@ export class Commons {
   }
 
   memory(process: ProcessId): SharedMemory {
-    return new SharedMemory(process, this.arena, this.map);
+    const { arena, map, network } = this;
+    return network?.memory(process) ?? new SharedMemory(process, arena, map);
   }
 
   /** The words of a process, to look at. */
@@ -71,7 +88,8 @@ export class Commons {
 }
 
 function mapOf(config: ClusterConfig, layout: Layout, descriptionBytes: number): ArenaMap {
-  return new ArenaMap(layout, config.hosts, descriptionBytes, STATISTICS_WORDS);
+  const { hosts, placement } = config;
+  return new ArenaMap(layout, hosts, descriptionBytes, STATISTICS_WORDS, placement);
 }
 
 /** A configuration as it stands in an arena. */

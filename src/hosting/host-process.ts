@@ -20,6 +20,7 @@ import { Commons } from './commons.js';
 import { failureOf, Host, type HostFailure, type HostReport } from './host.js';
 import { askToEnd } from './oversight.js';
 import { pacingOf } from './pacing.js';
+import { seldom } from './seldom.js';
 
 const [path, hostText, ...flags] = process.argv.slice(2);
 const host = Number(hostText);
@@ -28,9 +29,8 @@ const log = isLogged
   ? (text: string): void => console.error(`${new Date().toISOString()} host ${host}: ${text}`)
   : (): void => undefined;
 
-const QUIET_MS = 1000;
-let quietUntilMs = 0;
-let unsaid = 0;
+/** A service that fails with every message must not fill the disk. */
+const logFailure = seldom(log);
 
 // An interrupt at the terminal is for whoever started us, who may want to close the cluster in good order.
 if (!isLogged) process.on('SIGINT', () => undefined);
@@ -81,18 +81,6 @@ function tell(report: HostReport): void {
     else logFailure(`the service threw at ${name}: ${report.error}`);
   }
   send(report);
-}
-
-/** A service that fails with every message must not fill the disk. */
-function logFailure(text: string): void {
-  const nowMs = Date.now();
-  if (nowMs < quietUntilMs) {
-    unsaid++;
-    return;
-  }
-  log(unsaid === 0 ? text : `${text} (and ${unsaid} more times before)`);
-  quietUntilMs = nowMs + QUIET_MS;
-  unsaid = 0;
 }
 
 /** To whoever started this process, if it is still there. */

@@ -24,7 +24,7 @@ import { rehearse } from './rehearsal.js';
 import { ReplicaAgent } from './replica-agent.js';
 import { loadService, messageId, NO_SERVICE } from './service.js';
 import { STATISTIC } from './statistics.js';
-import { TraceFile } from './trace.js';
+import { TraceFile, traceName } from './trace.js';
 
 /** What a host tells whoever started it. */
 export type HostReport =
@@ -62,6 +62,8 @@ export interface HostSettings {
   readonly report: (report: HostReport) => void;
   /** Runs with every heartbeat, before the replicas. */
   readonly watch?: Agent;
+  /** Where hosts are apart: what its replicas had before, if the arena can't tell, and the least incarnation. */
+  readonly apart?: { readonly past: Identity['past']; readonly leastIncarnation: number };
 }
 
 /** How long the host keeps the thread to itself before timers and messages get their turn. */
@@ -106,7 +108,8 @@ export class Host {
       ready: map.readyOf(settings.host),
       readyLater: map.readyLaterOf(settings.host),
     };
-    this.duty = new Duty(arena, at, agents, settings.pacing, nowUs, settings.watch);
+    const { pacing, watch } = settings;
+    this.duty = new Duty(arena, at, agents, pacing, nowUs, watch, commons.network);
     this.enter(HOST_STATE.running);
     settings.report({ what: 'ready' });
   }
@@ -121,8 +124,10 @@ export class Host {
     const { sizes, service } = commons.config;
     const group = Math.floor(process / sizes.replicas);
     const member = process % sizes.replicas;
-    const incarnation = beginLife(commons.arena, commons.map, process, settings.resumes);
-    const past = incarnation === 1 ? 'none' : settings.resumes ? 'kept' : 'lost';
+    const { apart, resumes } = settings;
+    const { arena, map } = commons;
+    const incarnation = beginLife(arena, map, process, resumes, apart?.leastIncarnation);
+    const past = apart?.past ?? (incarnation === 1 ? 'none' : resumes ? 'kept' : 'lost');
     const identity: Identity = { group, member, incarnation, past };
     const context = { group, member };
     let application =
@@ -137,7 +142,7 @@ export class Host {
     const { trace: directory } = this.commons.config;
     if (directory === undefined) return undefined;
     const replica = `${group}/${member}`;
-    const trace = new TraceFile(directory, `replica-${group}-${member}`);
+    const trace = new TraceFile(directory, traceName(group, member));
     this.traces.push(trace);
     if (past !== 'none') {
       trace.add({ event: 'crash', replica });

@@ -2,8 +2,20 @@
  * What concerns a cluster as a whole and goes through its arena alone: used by `Cluster`, which started
  * it, and by the commands, which only attach to it.
  */
-import { closeSync, mkdirSync, openSync, readdirSync, rmdirSync, unlinkSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  rmdirSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import type { TraceEvent } from '../check/events.js';
 import { type ClusterConfig, ConfigError } from '../config.js';
 import { TramError } from '../errors.js';
 import { ARENA, ARENA_STATE, HOST, PROCESS } from '../memory/arena.js';
@@ -98,15 +110,46 @@ function isLevel(group: GroupStatus): boolean {
 }
 
 /** The first lines of a history: in a directory that has none yet. */
-export function beginTrace({ sizes, parents }: ClusterConfig, directory: string): void {
+export function beginTrace(config: ClusterConfig, directory: string): void {
+  claimTrace(directory);
+  const file = new TraceFile(directory, 'groups');
+  file.add(groupsEvent(config));
+  file.close();
+}
+
+function groupsEvent({ sizes, parents }: ClusterConfig): TraceEvent {
   const groups: Record<string, string[]> = {};
   for (let group = 0; group < sizes.groups; group++) {
     groups[group] = Array.from({ length: sizes.replicas }, (_, member) => `${group}/${member}`);
   }
-  claimTrace(directory);
-  const file = new TraceFile(directory, 'groups');
-  file.add({ event: 'groups', groups, parents });
-  file.close();
+  return { event: 'groups', groups, parents };
+}
+
+/**
+ * The same by each host, where hosts are apart: they have directories of their own, or one for all that share a machine.
+ * Each writes the first lines if they are not there, so that all directories together are one history.
+ * @param fresh  what the files are called of replicas that start for the first time: there must be none yet
+ */
+export function joinTrace(
+  config: ClusterConfig,
+  directory: string,
+  fresh: readonly string[],
+): void {
+  const isThere = (name: string): boolean => existsSync(join(directory, `${name}.jsonl`));
+  if (fresh.some(isThere)) throw holdsHistory(directory);
+  const groups = join(directory, 'groups.jsonl');
+  const draft = `${groups}.${process.pid}`;
+  try {
+    mkdirSync(directory, { recursive: true });
+    if (existsSync(groups)) return;
+    writeFileSync(draft, `${JSON.stringify(groupsEvent(config))}\n`, { mode: 0o600 });
+    linkSync(draft, groups);
+  } catch (cause) {
+    // Another host may have been faster.
+    if (!existsSync(groups)) throw cantTrace(cause);
+  } finally {
+    rmSync(draft, { force: true });
+  }
 }
 
 /** Two histories in one directory would be none. */
@@ -115,14 +158,20 @@ function claimTrace(directory: string): void {
     mkdirSync(directory, { recursive: true });
     closeSync(openSync(join(directory, 'groups.jsonl'), 'wx', 0o600));
   } catch (cause) {
-    const { code, syscall, message } = cause as NodeJS.ErrnoException;
-    const isTaken = code === 'EEXIST' && syscall === 'open';
-    const why = isTaken ? `${directory} holds a history already` : `can't write there: ${message}`;
-    throw new ConfigError(['trace'], `trace: ${why}`, {
-      hint: isTaken ? 'Choose another directory, or remove that one.' : undefined,
-      cause,
-    });
+    const { code, syscall } = cause as NodeJS.ErrnoException;
+    throw code === 'EEXIST' && syscall === 'open' ? holdsHistory(directory) : cantTrace(cause);
   }
+}
+
+function holdsHistory(directory: string): ConfigError {
+  return new ConfigError(['trace'], `trace: ${directory} holds a history already`, {
+    hint: 'Choose another directory, or remove that one.',
+  });
+}
+
+function cantTrace(cause: unknown): ConfigError {
+  const { message } = cause as Error;
+  return new ConfigError(['trace'], `trace: can't write there: ${message}`, { cause });
 }
 
 /** The names in a history of the replicas that are down. */

@@ -3,7 +3,7 @@
  * processes a slot is held by a lock that dies with its process, so a client that vanished holds none.
  */
 import { TramError } from '../errors.js';
-import { PROCESS } from '../memory/arena.js';
+import { ARENA, OWNER, PROCESS } from '../memory/arena.js';
 import type { ProcessId } from '../memory/contract.js';
 import type { ArenaFile } from '../memory/processes.js';
 import { beginLife } from '../memory/shared.js';
@@ -12,6 +12,8 @@ import type { Commons } from './commons.js';
 export interface ClientSlot {
   readonly slot: number;
   readonly process: ProcessId;
+  /** Higher than that of all who had the slot before. */
+  readonly session: number;
   release(): void;
 }
 
@@ -23,7 +25,8 @@ export function takeSlot(commons: Commons): ClientSlot {
     const release = 'lockHost' in arena ? lock(commons, slot) : claim(commons, process);
     if (release === undefined) continue;
     beginLife(arena, map, process, false);
-    return { slot, process, release };
+    const session = Atomics.add(arena.words, ARENA.sessions, 1) + 1;
+    return { slot, process, session, release };
   }
   throw new TramError('TRAM_NO_CLIENT_SLOT', `all ${clients} client slots are taken`, {
     hint: 'Close a client that is not needed, or start the cluster with a larger `clients`.',
@@ -43,8 +46,9 @@ function lock({ arena, map }: Commons, slot: number): (() => void) | undefined {
 
 function claim({ arena, map }: Commons, process: ProcessId): (() => void) | undefined {
   const owner = map.process(process) + PROCESS.owner;
-  if (Atomics.compareExchange(arena.words, owner, 0, 1) !== 0) return undefined;
+  const before = Atomics.compareExchange(arena.words, owner, OWNER.nobody, OWNER.present);
+  if (before !== OWNER.nobody) return undefined;
   return () => {
-    Atomics.store(arena.words, owner, 0);
+    Atomics.store(arena.words, owner, OWNER.nobody);
   };
 }

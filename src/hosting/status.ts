@@ -6,6 +6,7 @@ import {
   HOST,
   HOST_STATE,
   hostStateOf,
+  OWNER,
   PROCESS,
 } from '../memory/arena.js';
 import type { ArenaFile } from '../memory/processes.js';
@@ -44,11 +45,20 @@ export interface GroupStatus {
   readonly replicas: readonly ReplicaStatus[];
 }
 
+export interface HostStatus {
+  readonly host: number;
+  readonly pid: number;
+  readonly state: 'up' | 'starting' | 'down';
+  /** Across machines: as the configuration has it. */
+  readonly name?: string;
+  readonly address?: string;
+}
+
 export interface ClusterStatus {
   readonly state: 'starting' | 'running' | 'closing';
   readonly memory: string;
   readonly groups: readonly GroupStatus[];
-  readonly hosts: readonly { host: number; pid: number; state: 'up' | 'starting' | 'down' }[];
+  readonly hosts: readonly HostStatus[];
   readonly clients: { readonly connected: number; readonly most: number };
   /** Of all clients since the start: messages answered, and how long that took. */
   readonly answered: number;
@@ -70,16 +80,21 @@ export function statusOf(commons: Commons): ClusterStatus {
           : 'starting',
     memory: config.memory,
     groups: config.parents.map((parent, group) => groupStatus(commons, group, parent)),
-    hosts: Array.from({ length: map.hosts }, (_, host) => ({
-      host,
-      pid: words[map.host(host) + HOST.pid]!,
-      state: hostState(commons, host),
-    })),
+    hosts: Array.from({ length: map.hosts }, (_, host) => hostStatus(commons, host)),
     clients: { connected: connectedClients(commons), most: config.sizes.clients },
     answered: latency.count,
     latencyNsP50: latency.count > 0 ? latency.percentile(50) : 0,
     latencyNsP99: latency.count > 0 ? latency.percentile(99) : 0,
   };
+}
+
+function hostStatus(commons: Commons, host: number): HostStatus {
+  const { arena, map, config } = commons;
+  const pid = arena.words[map.host(host) + HOST.pid]!;
+  const state = hostState(commons, host);
+  const machine = config.machines?.[host];
+  if (machine === undefined) return { host, pid, state };
+  return { host, name: machine.name, address: `${machine.address}:${machine.port}`, pid, state };
 }
 
 /** The latencies of all clients, in a histogram of its own. */
@@ -158,7 +173,7 @@ function connectedClients({ arena, map, layout }: Commons): number {
   let connected = 0;
   for (let slot = 0; slot < layout.sizes.clients; slot++) {
     const owner = arena.words[map.process(layout.clientProcess(slot)) + PROCESS.owner]!;
-    if (isLocked(arena, map.hosts + slot) ?? owner !== 0) connected++;
+    if (isLocked(arena, map.hosts + slot) ?? owner === OWNER.present) connected++;
   }
   return connected;
 }
@@ -179,6 +194,8 @@ function hostState({ arena, map }: Commons, host: number): 'up' | 'starting' | '
 function readRow(commons: Commons, process: number): Peer | undefined {
   const { layout } = commons;
   const own = commons.region(process);
+  // Nobody has written it; where hosts are apart, not here.
+  if (own[layout.row] === 0) return undefined;
   const row = new Peer(process, layout.sizes.origin, 0, 0);
   for (let attempt = 0; attempt < ROW_ATTEMPTS; attempt++) {
     row.buffer.words.set(own.subarray(layout.row, layout.row + ROW_RECORD_WORDS));

@@ -18,6 +18,11 @@ const BATCH_CHARACTERS = 1 << 16;
 /** Longer than any line. */
 const LINE_BYTES = 1 << 14;
 
+/** Of the file of a replica. */
+export function traceName(group: number, member: number): string {
+  return `replica-${group}-${member}`;
+}
+
 export class TraceFile {
   private readonly descriptor: number;
   private pending = '';

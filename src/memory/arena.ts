@@ -16,10 +16,10 @@
  *   │ per process: scratch, its own                │
  *   └──────────────────────────────────────────────┘
  *
- * A *process* is a replica or a client; a *host* is what runs some of them: a worker thread or an
- * operating-system process. If there are as many hosts as replicas of a group, or a multiple, no host
- * runs two members of one group; with fewer, the last one runs all that are left. Every client is a
- * host of its own.
+ * A *process* is a replica or a client; a *host* is what runs some of them: a worker thread, an
+ * operating-system process or a machine. If there are as many hosts as replicas of a group, or a multiple,
+ * no host runs two members of one group; with fewer, the last one runs all that are left. Or a placement
+ * says which host runs whom. Every client is a host of its own.
  */
 import type { ProcessId } from './contract.js';
 import { align } from './layout.js';
@@ -62,6 +62,10 @@ export const HOST = {
   pid: 1,
   /** How often it was started, above one of `HOST_STATE` in the lowest two bits. */
   state: 2,
+  /** Of another host or client, where hosts are apart: how to write to its memory (`hosts/network.ts`). */
+  greeting: 4,
+  /** Of another host, where hosts are apart: 1 if it has ever run its replicas. */
+  begun: 10,
   words: 16,
 } as const;
 
@@ -83,13 +87,20 @@ export function withHostState(word: number, state: number): number {
 export const PROCESS = {
   permission: 0,
   incarnation: 1,
-  /** A client slot: 0 if it is free, else the operating-system process that uses it. */
+  /** A client slot: one of `OWNER`. Where there are locks, these tell. */
   owner: 2,
   /** Counts the requests that this replica lead. */
   standRequests: 3,
   /** A client slot: the session of a client that uses it, or that ended with messages unanswered; else 0. */
   session: 4,
   words: 16,
+} as const;
+
+export const OWNER = {
+  nobody: 0,
+  present: 1,
+  /** Where hosts are apart: its connection broke, and it may come back. */
+  away: 2,
 } as const;
 
 /** What an arena must know of what lies in it: `Layout`, or that of another protocol. */
@@ -120,11 +131,13 @@ export class ArenaMap {
 
   constructor(
     readonly layout: Regions,
-    /** Hosts of replicas: a multiple of the replicas of a group, or fewer than these. */
+    /** Hosts of replicas: a multiple of the replicas of a group, or fewer than these, or as placed. */
     readonly hosts: number,
     readonly descriptionBytes: number,
     /** Words of statistics for each process. */
     private readonly statisticsWords: number,
+    /** By replica: the number of its host. */
+    private readonly placement?: readonly number[],
   ) {
     const { groups, replicas, clients } = layout.sizes;
     this.replicas = groups * replicas;
@@ -162,12 +175,23 @@ export class ArenaMap {
 
   hostOf(process: ProcessId): number {
     if (process >= this.replicas) return this.hosts + process - this.replicas;
+    if (this.placement !== undefined) return this.placement[process]!;
     const { replicas } = this.layout.sizes;
     const member = process % replicas;
     // First members, who lead to begin with, lie together: a message passes few hosts on its way.
     if (this.hosts < replicas) return Math.min(member, this.hosts - 1);
     const group = Math.floor(process / replicas);
     return member + replicas * (group % (this.hosts / replicas));
+  }
+
+  /** What a host uses of an arena that is its alone: everything but the regions and scratches of others. */
+  partsOf(host: number): { readonly from: number; readonly words: number }[] {
+    const board = { from: 0, words: this.replicaRegions };
+    const own = this.processesOf(host).flatMap((process) => [
+      { from: this.region(process), words: this.regionWords(process) },
+      { from: this.scratch(process), words: this.scratchEnd(process) - this.scratch(process) },
+    ]);
+    return [board, ...own].filter(({ words }) => words > 0);
   }
 
   /** The replicas that a host runs, in the order of their ready flags. */

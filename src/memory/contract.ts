@@ -18,6 +18,7 @@
  *    prefix in the order of posting may have landed; of those refused or not completed, more may
  *    still land. After a loss, whatever is posted to that peer is lost as well until its poster has
  *    polled the completions of all that was lost: it never writes on over a gap that it does not know.
+ *    (Whoever posts with tag 0 and without a guard does not want to know: of that nothing need be told.)
  * 4. *Permission.* A write posted with a `guard` other than `OPEN` is `ok` only if, after its last
  *    word landed, the peer still permitted exactly that guard. `permit(guard)` grants to one and
  *    revokes from all others in one step: once it has returned, no write with another guard can
@@ -29,6 +30,10 @@
  *    the first word changed, the words of the row were the first to change, and what others posted
  *    before may still land. Or it *resumes*: region and permission are as they were, and writes to it
  *    have gone on landing and succeeding.
+ *
+ * Where each host has memory of its own, the region of a process is out of reach while its host is not there: what is
+ * posted to it then is lost, and whoever resumes finds none of it. And what a life has posted may be on its way for longer
+ * than its host is gone: it lands at a peer before anything of the next life does, or never.
  *
  * Two things are hints and may be wrong for a while: `wake` and `hasEnded`. Nothing that must hold
  * depends on them.
@@ -100,7 +105,7 @@ export interface Memory {
 
   /**
    * True if `completion` now holds the next finished operation. Writes with a tag of 0 or below that are
-   * `ok` need not be among them.
+   * `ok` need not be among them, nor those with tag 0 and without a guard, whatever became of them.
    */
   poll(): boolean;
 

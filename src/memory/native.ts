@@ -2,15 +2,14 @@
  * The operating system, as far as Node does not offer it: mapped files, futexes and locks that die with
  * their process. Called by `processes.ts` alone.
  *
- * koffi calls libc. It is an optional package, so it is loaded with the first use and never before.
- * Addresses and sizes are plain numbers (an address has fewer than 53 bits), and structures lie in one
- * block outside of the heap: a call allocates nothing and costs koffi 40 to 60 ns, the kernel the rest.
+ * koffi calls libc; it is loaded with the first use. Structures lie in one block outside of the heap: a call
+ * allocates nothing and costs koffi 40 to 60 ns, the kernel the rest.
  */
 import { constants as bufferConstants } from 'node:buffer';
-import { createRequire } from 'node:module';
 import { constants as systemConstants } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
 import { TramError, type TramErrorOptions } from '../errors.js';
+import { type Koffi, loadKoffi } from './koffi.js';
 
 /** A file in this process's memory. */
 export interface Mapping {
@@ -22,8 +21,8 @@ export interface Mapping {
 }
 
 export interface Native {
-  /** Give the file this size and all of its space now. Returns 0, or the number of the error. */
-  reserve(descriptor: number, bytes: number): number;
+  /** Give a file space for these bytes now, and at least that size. Returns 0, or the number of the error. */
+  reserve(descriptor: number, from: number, bytes: number): number;
   /** @param bytes  not more than the file has (touching what is beyond ends the process), nor `MAPPING_BYTES_MAX` */
   map(descriptor: number, bytes: number): Mapping;
 
@@ -46,20 +45,6 @@ export interface Native {
 
   /** Let another thread that is ready run on this core. */
   yieldProcessor(): void;
-}
-
-/** What we use of koffi. Its own types must not show in ours: it may not be installed. */
-interface Koffi {
-  load(path: null): {
-    func(
-      name: string,
-      result: string,
-      parameters: readonly string[],
-    ): (...values: number[]) => number;
-  };
-  alloc(type: string, count: number): bigint;
-  view(address: number | bigint, bytes: number): ArrayBuffer;
-  errno(): number;
 }
 
 /** `SYS_futex`, where we know it. */
@@ -99,7 +84,7 @@ let loaded: Native | undefined;
 
 /** Loads koffi the first time (in each thread). */
 export function native(): Native {
-  loaded ??= bind(loadKoffi(), futexCall());
+  loaded ??= bind(loadKoffi("memory: 'processes'"), futexCall());
   return loaded;
 }
 
@@ -121,18 +106,6 @@ function futexCall(): number {
     `memory: 'processes' runs on Linux on x64 or arm64, and this is ${process.platform} on ${process.arch}.`,
     { hint: "Use memory: 'threads'." },
   );
-}
-
-function loadKoffi(): Koffi {
-  try {
-    return createRequire(import.meta.url)('koffi') as Koffi;
-  } catch (cause) {
-    throw new TramError(
-      'TRAM_NATIVE_MISSING',
-      "memory: 'processes' needs the package koffi, and it can not be loaded.",
-      { hint: 'npm install koffi', cause },
-    );
-  }
 }
 
 function bind(koffi: Koffi, futex: number): Native {
@@ -180,10 +153,10 @@ function bind(koffi: Koffi, futex: number): Native {
   };
 
   return {
-    reserve: (descriptor, bytes) => {
+    reserve: (descriptor, from, bytes) => {
       // An interrupted reservation is undone as a whole.
       for (;;) {
-        const errno = posixFallocate(descriptor, 0, bytes);
+        const errno = posixFallocate(descriptor, from, bytes);
         if (errno !== EINTR) return errno;
       }
     },

@@ -13,6 +13,7 @@ import {
   closeSync,
   constants as fileConstants,
   fstatSync,
+  ftruncateSync,
   openSync,
   statfsSync,
   unlinkSync,
@@ -41,6 +42,8 @@ const ARENA_BYTES_MAX = Math.min(MAPPING_BYTES_MAX, 0x7fffffff * 4);
 
 export interface ArenaFile extends Arena {
   readonly path: string;
+  /** Of its first byte, in this process. */
+  readonly address: number;
 
   /**
    * Become this host. The lock ends with `release`, with `close` and with the process or thread.
@@ -67,17 +70,29 @@ export function arenaPath(nameOrPath: string): string {
     : nameOrPath;
 }
 
+/** So many words of an arena, from one on. */
+export interface Part {
+  readonly from: number;
+  readonly words: number;
+}
+
 /**
  * A new arena, all zero. Others can open it once its header is written, the magic word last.
  * @param words  how many
+ * @param parts  those that will be used: the rest takes no space
  */
-export function createArenaFile(path: string, words: number): ArenaFile {
+export function createArenaFile(
+  path: string,
+  words: number,
+  parts: readonly Part[] = [{ from: 0, words }],
+): ArenaFile {
   const system = native();
   const bytes = words * 4;
   checkMappable(path, bytes);
   const descriptor = createFile(path);
   try {
-    reserve(system, descriptor, path, bytes);
+    ftruncateSync(descriptor, bytes);
+    reserve(system, descriptor, path, parts);
     return mapArena(system, descriptor, path, bytes);
   } catch (error) {
     removeArenaFile(path);
@@ -125,6 +140,7 @@ function futexParking(system: Native, mapping: Mapping): Parking {
 
 class MappedArena implements ArenaFile {
   readonly words: Int32Array;
+  readonly address: number;
   readonly parking: Parking;
   /** The kernel does not tell a descriptor of its own locks. */
   private readonly held = new Set<number>();
@@ -136,6 +152,7 @@ class MappedArena implements ArenaFile {
     private lockDescriptor: number,
   ) {
     this.words = new Int32Array(mapping.buffer);
+    this.address = mapping.address;
     this.parking = futexParking(system, mapping);
   }
 
@@ -203,11 +220,15 @@ function openFile(path: string): number {
   }
 }
 
-function reserve(system: Native, descriptor: number, path: string, bytes: number): void {
+function reserve(system: Native, descriptor: number, path: string, parts: readonly Part[]): void {
   const directory = dirname(path);
+  const bytes = parts.reduce((sum, { words }) => sum + words * 4, 0);
   // A reservation that can't succeed would take all that is left from others before it fails.
   if (bytes > space(directory).freeBytes) throw noSpace(directory, bytes);
-  const errno = system.reserve(descriptor, bytes);
+  let errno = 0;
+  for (const { from, words } of parts) {
+    errno ||= system.reserve(descriptor, from * 4, words * 4);
+  }
   if (errno === 0) return;
   if (OUT_OF_SPACE.has(errno)) throw noSpace(directory, bytes);
   throw systemError(`Can't reserve ${mebibytes(bytes)} for ${path}`, errno);

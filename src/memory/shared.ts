@@ -179,7 +179,7 @@ export class SharedMemory implements Memory {
     Atomics.load(this.barrier, 0);
   }
 
-  private check(peer: ProcessId, at: number, count: number): void {
+  protected check(peer: ProcessId, at: number, count: number): void {
     if (at < 0 || count <= 0 || at + count > this.regionWords[peer]!) {
       throw new RangeError(`words ${at} to ${at + count} are not in the region of process ${peer}`);
     }
@@ -307,6 +307,8 @@ export function beginLife(
   map: ArenaMap,
   process: ProcessId,
   resumes: boolean,
+  /** Of a process whose earlier lives may have left no trace: higher than theirs. */
+  leastIncarnation = 1,
 ): number {
   const { words } = arena;
   const line = map.process(process);
@@ -318,5 +320,6 @@ export function beginLife(
     Atomics.store(words, start + map.layout.row, 0);
     words.fill(0, start, start + map.regionWords(process));
   }
-  return Atomics.add(words, line + PROCESS.incarnation, 1) + 1;
+  const next = words[line + PROCESS.incarnation]! + 1;
+  return Atomics.store(words, line + PROCESS.incarnation, Math.max(next, leastIncarnation));
 }

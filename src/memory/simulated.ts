@@ -211,6 +211,8 @@ export class SimulatedFabric {
   private readonly agenda = new Agenda();
   /** Processes of which everybody knows that they have ended. */
   private readonly ended = new Set<ProcessId>();
+  /** Those whose memory nobody reaches until they are back. */
+  private readonly outOfReach = new Set<ProcessId>();
 
   constructor(
     private readonly processes: number,
@@ -229,6 +231,7 @@ export class SimulatedFabric {
 
   private begin(process: ProcessId, own: Int32Array): SimulatedMemory {
     this.ended.delete(process);
+    this.outOfReach.delete(process);
     for (let peer = 0; peer < this.processes; peer++) this.clear(process, peer);
     const memory = new SimulatedMemory(process, own, this);
     this.memories[process] = memory;
@@ -242,6 +245,13 @@ export class SimulatedFabric {
       const outgoing = this.links[process * this.processes + peer];
       if (outgoing !== undefined) this.cutShort(outgoing);
     }
+  }
+
+  /** The same of one on a host of its own: what is under way to it, or posted before it is back, is lost. */
+  killApart(process: ProcessId): void {
+    this.kill(process);
+    this.outOfReach.add(process);
+    for (let peer = 0; peer < this.processes; peer++) this.breakLink(peer, process);
   }
 
   /** It comes back to the memory that it left. */
@@ -367,7 +377,7 @@ export class SimulatedFabric {
       throw new RangeError(`words ${at} to ${at + count} are not in the region of process ${to}`);
     }
     const link = this.link(from, to);
-    if (link.losses > 0) {
+    if (link.losses > 0 || this.outOfReach.has(to)) {
       this.complete(link, operation, 'lost');
       this.agenda.update(link);
       return;

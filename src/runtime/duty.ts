@@ -18,6 +18,14 @@ export interface Agent {
   doWork(nowUs: number): number;
 }
 
+/** What brings words from elsewhere, and takes them there. */
+export interface Wire {
+  /** Take what has come, and tell. Returns how much it was. */
+  poll(nowUs: number): number;
+  /** Send what was posted. */
+  flush(nowUs: number): void;
+}
+
 /** Words of the arena that belong to a host. */
 export interface DutyWords {
   readonly parked: number;
@@ -61,6 +69,7 @@ export class Duty {
     private readonly clock: () => number,
     /** Runs with every heartbeat, before the others. */
     private readonly watch?: Agent,
+    private readonly wire?: Wire,
   ) {
     this.words = arena.words;
     this.wasBusy = new Uint8Array(agents.length);
@@ -93,7 +102,8 @@ export class Duty {
 
   /** Run each agent that is due, once. Returns how much was done for a reason other than the time. */
   private turn(nowUs: number): number {
-    const { words, at, agents, wasBusy, pacing } = this;
+    const { words, at, agents, wasBusy, pacing, wire } = this;
+    let work = wire === undefined ? 0 : wire.poll(nowUs);
     const beats = nowUs - this.beatUs >= this.heartbeatUs(nowUs);
     const takesLater = beats || nowUs - this.laterUs >= pacing.laterUs;
     if (beats) {
@@ -101,7 +111,6 @@ export class Duty {
       this.watch?.doWork(nowUs);
     }
     if (takesLater) this.laterUs = nowUs;
-    let work = 0;
     for (let i = 0; i < agents.length; i++) {
       let isDue = beats || wasBusy[i] === 1;
       if (words[at.ready + i] !== 0) {
@@ -118,6 +127,7 @@ export class Duty {
       wasBusy[i] = done >= MUCH_WORK ? 1 : 0;
       work += done;
     }
+    wire?.flush(nowUs);
     return work;
   }
 

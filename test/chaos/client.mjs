@@ -1,7 +1,8 @@
 /**
- * A client of a chaos or soak run, in a process of its own: `node client.mjs ARENA SETTINGS`. It multicasts
+ * A client of a chaos or soak run, in a process of its own: `node client.mjs ADDRESS SETTINGS`. It multicasts
  * transfers and audits until it is told to stop, then waits for the answers to all and reports how it went. It
- * may be killed or stopped at any time: whatever is acknowledged is written down at once.
+ * may be killed or stopped at any time: whatever is acknowledged is written down at once. Or it has every replica
+ * write down what it has become, and ends.
  */
 import { openSync, writeSync } from 'node:fs';
 import { Client } from 'tram';
@@ -17,6 +18,7 @@ import { ACCOUNTS, START_BALANCE } from './bank.mjs';
  * @property {number} rate     messages a second on average; 0 for as many as possible
  * @property {string} [records]  the file for what was acknowledged
  * @property {boolean} [fewGroups]  most messages to one or two groups only
+ * @property {string} [fingerprints]  the directory for what replicas have become: that is all it does
  */
 
 /**
@@ -32,6 +34,7 @@ import { ACCOUNTS, START_BALANCE } from './bank.mjs';
 const BURST_MS = { least: 5, most: 200 };
 const AUDIT_PERCENT = 10;
 const FEW_PERCENT = 90;
+const CONNECT_MS = 60_000;
 
 /** @type {ClientSettings} */
 const settings = JSON.parse(process.argv[3]);
@@ -40,7 +43,7 @@ const allGroups = [...Array(groups).keys()];
 const rightTotal = groups * ACCOUNTS * START_BALANCE;
 const random = new Random(settings.seed);
 const records = settings.records === undefined ? undefined : openSync(settings.records, 'wx');
-const client = await Client.connect(process.argv[2]);
+const client = await connect(process.argv[2]);
 
 let isStopping = false;
 let sent = 0;
@@ -56,12 +59,29 @@ process.on('message', () => {
   release(waiting.length);
 });
 process.on('disconnect', () => process.exit(1));
-process.send?.({ what: 'connected' });
+process.send?.({ what: 'connected', name: client.name });
 
-if (rate > 0) refill();
-await Promise.all(Array.from({ length: settings.window }, work));
+if (settings.fingerprints !== undefined) {
+  await send(allGroups, { what: 'fingerprint', directory: settings.fingerprints });
+} else {
+  if (rate > 0) refill();
+  await Promise.all(Array.from({ length: settings.window }, work));
+}
 await client.close();
 process.send?.({ what: 'done', sent, answered, audits, wrongAudits }, () => process.exit(0));
+
+/** A cluster across machines may be out of reach for a while. @param {string} address */
+async function connect(address) {
+  const deadlineMs = Date.now() + CONNECT_MS;
+  for (;;) {
+    try {
+      return await Client.connect(address);
+    } catch (error) {
+      const isTransient = /** @type {any} */ (error)?.code === 'TRAM_UNREACHABLE';
+      if (!isTransient || Date.now() > deadlineMs) throw error;
+    }
+  }
+}
 
 async function work() {
   for (;;) {
@@ -120,7 +140,7 @@ function drawGroups() {
 
 /**
  * @param {number[]} destinations
- * @param {{ what: 'transfer', moves: number[][] } | { what: 'audit' }} command
+ * @param {{ what: 'transfer', moves: number[][] } | { what: 'audit' } | { what: 'fingerprint', directory: string }} command
  */
 async function send(destinations, command) {
   const nonce = `${settings.name}.${++sent}`;

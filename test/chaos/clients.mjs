@@ -17,6 +17,7 @@ import { pause } from '../../dist/hosting/oversight.js';
 /**
  * @typedef {object} Running
  * @property {string} name
+ * @property {string | undefined} traceName  once it is connected
  * @property {import('node:child_process').ChildProcess} child
  * @property {boolean} isConnected
  * @property {boolean} isKilled     by us
@@ -29,9 +30,22 @@ const SCRIPT = fileURLToPath(new URL('./client.mjs', import.meta.url));
 const LOOK_MS = 5;
 const CONNECT_MS = 60_000;
 
+/**
+ * Starts a script with arguments, with a channel to it and its stderr piped.
+ * @typedef {(script: string, args: string[]) => import('node:child_process').ChildProcess} Starter
+ */
+
+/** @type {import('node:child_process').StdioOptions} */
+export const CLIENT_STDIO = ['ignore', 'ignore', 'pipe', 'ipc'];
+
+/** @type {Starter} */
+const startHere = (script, args) => fork(script, args, { stdio: CLIENT_STDIO });
+
 export class Clients {
   /** @type {Running[]} */
   running = [];
+  /** The names, in the trace, of those that were killed. @type {string[]} */
+  crashed = [];
   /** Process numbers of all there ever were. @type {number[]} */
   pids = [];
   started = 0;
@@ -40,11 +54,13 @@ export class Clients {
    * @param {string} address  of the cluster
    * @param {(name: string, number: number) => import('./client.mjs').ClientSettings} settingsOf
    * @param {(complaint: string) => void} complain
+   * @param {Starter} [startProcess]  where clients run
    */
-  constructor(address, settingsOf, complain) {
+  constructor(address, settingsOf, complain, startProcess = startHere) {
     this.address = address;
     this.settingsOf = settingsOf;
     this.complain = complain;
+    this.startProcess = startProcess;
   }
 
   /** A new one; returns once it is connected. */
@@ -52,12 +68,11 @@ export class Clients {
     const number = this.started++;
     const name = `k${number}`;
     const settings = this.settingsOf(name, number);
-    const child = fork(SCRIPT, [this.address, JSON.stringify(settings)], {
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    });
+    const child = this.startProcess(SCRIPT, [this.address, JSON.stringify(settings)]);
     /** @type {Running} */
     const client = {
       name,
+      traceName: undefined,
       child,
       isConnected: false,
       isKilled: false,
@@ -70,8 +85,10 @@ export class Clients {
       printed += text;
     });
     child.on('message', (/** @type {any} */ message) => {
-      if (message.what === 'connected') client.isConnected = true;
-      else client.totals = message;
+      if (message.what === 'connected') {
+        client.isConnected = true;
+        client.traceName = message.name;
+      } else client.totals = message;
     });
     child.on('close', (code, signal) => {
       client.isOver = true;
@@ -95,6 +112,7 @@ export class Clients {
     client.isKilled = true;
     client.child.kill('SIGKILL');
     while (!client.isOver) await pause(LOOK_MS);
+    if (client.traceName !== undefined) this.crashed.push(client.traceName);
     this.running.splice(this.running.indexOf(client), 1);
   }
 

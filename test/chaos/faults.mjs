@@ -124,7 +124,7 @@ export class Faults {
    * @param {number} leastMs
    */
   async away(host, leastMs) {
-    const before = this.cluster.status().groups.map((group) => deliveredWithout(host, group));
+    const before = this.targetsOf(host);
     await pause(leastMs);
     const stuck = () =>
       this.cluster
@@ -202,12 +202,28 @@ export class Faults {
    */
   async bringBack(host, fresh) {
     const startedMs = Date.now();
-    const targets = this.cluster.status().groups.map((group) => deliveredWithout(host, group));
+    const targets = this.targetsOf(host);
     try {
       await this.restart(host, fresh);
     } catch (error) {
       throw new CheckError(`host ${host} did not come back: ${error}`);
     }
+    await this.untilLevel(host, targets);
+    this.rejoinedMs.push(Date.now() - startedMs);
+    this.log(`host ${host} is back ${describeRestart({ fresh })}, ${Date.now() - startedMs} ms`);
+  }
+
+  /** What a host that comes back must have delivered, by group. @param {number} host */
+  targetsOf(host) {
+    return this.cluster.status().groups.map((group) => deliveredWithout(host, group));
+  }
+
+  /**
+   * Its replicas are members, and have delivered so much.
+   * @param {number} host
+   * @param {number[]} targets  by group
+   */
+  async untilLevel(host, targets) {
     const missing = () =>
       this.cluster
         .status()
@@ -222,8 +238,6 @@ export class Faults {
       REJOIN_MS,
       () => `${missing().map(({ name }) => name)} of host ${host} are members again`,
     );
-    this.rejoinedMs.push(Date.now() - startedMs);
-    this.log(`host ${host} is back ${describeRestart({ fresh })}, ${Date.now() - startedMs} ms`);
   }
 
   // --- leaders -------------------------------------------------------------------------------

@@ -14,9 +14,11 @@ export const REPLICAS = 3;
 /**
  * @typedef {'kill-leader-fresh' | 'kill-leader-resume' | 'kill-follower-fresh' | 'kill-follower-resume' | 'kill-again'
  *   | 'stop-leader' | 'stop-follower' | 'kill-stopped'} HostFaultKind
+ * @typedef {'cut-leader' | 'cut-follower' | 'cut-leader-group' | 'cut-pair' | 'cut-one-way' | 'kill-cut'} NetworkFaultKind
  * @typedef {'lead' | 'rivals'} LeadFaultKind
  * @typedef {'client-kill' | 'client-stop'} ClientFaultKind
- * @typedef {HostFaultKind | LeadFaultKind | ClientFaultKind} FaultKind
+ * @typedef {HostFaultKind | NetworkFaultKind | LeadFaultKind | ClientFaultKind} FaultKind
+ * @typedef {'processes' | 'hosts'} ChaosMemory
  */
 
 /**
@@ -26,7 +28,7 @@ export const REPLICAS = 3;
  * @property {number} pauseMs  before it, after the one before in its lane
  * @property {number} group    whose leader or follower it aims at
  * @property {number} draw     chooses among several targets
- * @property {number} stopMs   how long a process is stopped
+ * @property {number} stopMs   how long a process is stopped, or a network is cut
  * @property {number} downMs   how long a host that was killed stays down
  * @property {boolean} fresh   whether that host begins with empty memory
  * @property {number} againMs  after a restart, until it is killed again
@@ -39,6 +41,7 @@ export const REPLICAS = 3;
 
 /**
  * @typedef {object} RoundPlan
+ * @property {ChaosMemory} memory
  * @property {string} tree
  * @property {number} hosts
  * @property {number} seed      of this round, for its clients
@@ -58,13 +61,19 @@ export const KINDS = {
   'stop-leader': 'host of a leader stopped',
   'stop-follower': 'host of a follower stopped',
   'kill-stopped': 'host killed while it was stopped',
+  'cut-leader': 'host of a leader cut off from all',
+  'cut-follower': 'host of a follower cut off from all',
+  'cut-leader-group': 'host of a leader cut off from other hosts only',
+  'cut-pair': 'two hosts cut off from each other',
+  'cut-one-way': 'host cut off in one direction',
+  'kill-cut': 'host killed while it was cut off',
   lead: 'leader change requested',
   rivals: 'several asked to lead at once',
   'client-kill': 'client killed',
   'client-stop': 'client stopped',
 };
 
-const ALL_KINDS = /** @type {FaultKind[]} */ (Object.keys(KINDS));
+const NETWORK_KINDS = new Set(Object.keys(KINDS).filter((kind) => /^cut-|-cut$/.test(kind)));
 const STOP_MS = { least: 5, most: 3000 };
 const DOWN_MS = { least: 1, most: 1500 };
 const AGAIN_MS = { least: 1, most: 600 };
@@ -77,8 +86,15 @@ const RINGS = [
   { logBytes: 262_144, inboxBytes: 32_768, feedBytes: 65_536 },
 ];
 
+/** Where processes share memory there is no network to cut. @param {ChaosMemory} memory @returns {FaultKind[]} */
+export function kindsOf(memory) {
+  const kinds = /** @type {FaultKind[]} */ (Object.keys(KINDS));
+  return memory === 'hosts' ? kinds : kinds.filter((kind) => !NETWORK_KINDS.has(kind));
+}
+
 /**
  * @param {object} options
+ * @param {ChaosMemory} [options.memory]
  * @param {number} options.seed
  * @param {string} options.tree
  * @param {number} options.hosts
@@ -86,9 +102,9 @@ const RINGS = [
  * @param {number} options.seconds
  * @returns {RoundPlan}
  */
-export function planRound({ seed, tree, hosts, faults, seconds }) {
+export function planRound({ memory = 'processes', seed, tree, hosts, faults, seconds }) {
   const random = new Random(mix(seed, `${tree}/${hosts}`));
-  const kinds = dealKinds(random, faults);
+  const kinds = dealKinds(random, kindsOf(memory), faults);
   const laneCount = hosts / REPLICAS;
   const hostKinds = kinds.filter((kind) => isHostFault(kind));
   const ofLane = (/** @type {number} */ lane) =>
@@ -99,6 +115,7 @@ export function planRound({ seed, tree, hosts, faults, seconds }) {
     );
   const allGroups = groupsOfLane(0, 1);
   return {
+    memory,
     tree,
     hosts,
     seed: random.next(),
@@ -117,17 +134,17 @@ export function planRound({ seed, tree, hosts, faults, seconds }) {
   };
 }
 
-/** All kinds equally often, in any order. @param {Random} random @param {number} count */
-function dealKinds(random, count) {
+/** All kinds equally often, in any order. @param {Random} random @param {FaultKind[]} kinds @param {number} count */
+function dealKinds(random, kinds, count) {
   /** @type {FaultKind[]} */
   const dealt = [];
-  while (dealt.length < count) dealt.push(...shuffled(random, ALL_KINDS));
+  while (dealt.length < count) dealt.push(...shuffled(random, kinds));
   return dealt.slice(0, count);
 }
 
 /** @param {FaultKind} kind */
 function isHostFault(kind) {
-  return kind.startsWith('kill-') || kind.startsWith('stop-');
+  return ['kill-', 'stop-', 'cut-'].some((start) => kind.startsWith(start));
 }
 
 /**

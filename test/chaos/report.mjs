@@ -1,5 +1,5 @@
 /** The summary of a chaos run: a column for each round, and one for all. */
-import { KINDS } from './plan.mjs';
+import { KINDS, kindsOf } from './plan.mjs';
 
 /** @typedef {import('./round.mjs').RoundResult} RoundResult */
 
@@ -25,8 +25,12 @@ export function totalOf(results) {
   };
 }
 
-/** @param {number} seed @param {readonly RoundResult[]} results */
-export function formatSummary(seed, results) {
+/**
+ * @param {import('./plan.mjs').ChaosMemory} memory
+ * @param {number} seed
+ * @param {readonly RoundResult[]} results
+ */
+export function formatSummary(memory, seed, results) {
   const total = totalOf(results);
   const columns = [...results, total];
   const row = (/** @type {string} */ label, /** @type {(column: any) => unknown} */ of) => [
@@ -35,7 +39,7 @@ export function formatSummary(seed, results) {
   ];
   const rows = [
     ['', ...results.map(({ tree, hosts }) => `${tree}/${hosts}`), 'all'],
-    ...Object.entries(KINDS).map(([kind, text]) => row(text, ({ faults }) => faults[kind] ?? 0)),
+    ...kindsOf(memory).map((kind) => row(KINDS[kind], ({ faults }) => faults[kind] ?? 0)),
     row('faults', ({ faults }) => sumOf(Object.values(faults))),
     row('messages', ({ messages }) => messages),
     row('of these acknowledged', ({ acknowledged }) => acknowledged),

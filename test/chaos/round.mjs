@@ -1,6 +1,6 @@
 /**
  * One round of chaos: a cluster of processes under load, the faults of a plan, and the judgement. What a round
- * writes down is kept if something was wrong.
+ * writes down is kept if something was wrong. `apart-round.mjs` has the rounds across machines.
  */
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
@@ -28,6 +28,7 @@ import {
  * @property {string} directory  for everything that is written down
  * @property {number} seconds    load goes on at least so long
  * @property {number} clients
+ * @property {number} strangers  seconds, in rounds that have some
  * @property {AbortSignal} signal
  * @property {(text: string) => void} tell  progress
  */
@@ -51,22 +52,20 @@ import {
 
 const MESSAGES_PER_SECOND = 1500;
 const WINDOW = 16;
-const CALLS_MAX = 32;
-const PAYLOAD_BYTES_MAX = 512;
+export const CALLS_MAX = 32;
+export const PAYLOAD_BYTES_MAX = 512;
 /** Less than by default, so that pauses of the machine itself change leaders, too. */
 const SUSPECT_AFTER_MS = 100;
 const AFTERMATH_MS = 500;
-const ANSWER_MS = 60_000;
+export const ANSWER_MS = 60_000;
 const LEVEL_MS = 60_000;
 const TELL_MS = 5000;
 
 /**
- * @param {import('./plan.mjs').RoundPlan} plan
- * @param {RoundOptions} options
+ * @param {Round} round
  * @returns {Promise<RoundResult>}
  */
-export async function runRound(plan, options) {
-  const round = new Round(plan, options);
+export async function runRound(round) {
   try {
     await round.run();
   } catch (error) {
@@ -79,15 +78,16 @@ export async function runRound(plan, options) {
   return round.judge();
 }
 
-class Round {
+export class Round {
   /** @type {string[]} */
   complaints = [];
-  /** @type {Cluster | undefined} */
+  /** @type {any} */
   cluster;
   /** @type {Clients | undefined} */
   clients;
   /** @type {Faults | undefined} */
   faults;
+  messagesPerSecond = MESSAGES_PER_SECOND;
   loadStartedMs = 0;
   loadEndedMs = 0;
   loadEndedUs = 0;
@@ -153,7 +153,7 @@ class Round {
     const { options } = this;
     const cluster = await this.start();
     const clients = this.startClients(String(cluster.address));
-    const faults = new Faults(cluster, clients, (text) => this.log(text));
+    const faults = this.makeFaults(cluster, clients);
     this.faults = faults;
     await this.unlessWrong(
       Promise.all(Array.from({ length: options.clients }, () => clients.start())),
@@ -174,6 +174,16 @@ class Round {
       clearInterval(telling);
     }
     await this.unlessWrong(this.untilLevel(cluster));
+    await this.close(cluster);
+  }
+
+  /** @param {Cluster} cluster @param {Clients} clients */
+  makeFaults(cluster, clients) {
+    return new Faults(cluster, clients, (text) => this.log(text));
+  }
+
+  /** @param {Cluster} cluster */
+  async close(cluster) {
     await cluster.close();
   }
 
@@ -217,20 +227,30 @@ class Round {
         seed: this.random.next(),
         groups: GROUPS,
         window: WINDOW,
-        rate: MESSAGES_PER_SECOND / clients,
+        rate: this.messagesPerSecond / clients,
         records: join(this.records, name),
       }),
       (text) => this.complain(text),
+      this.startClient,
     );
     return this.clients;
+  }
+
+  /** Where clients run, if it is not here. @returns {import('./clients.mjs').Starter | undefined} */
+  get startClient() {
+    return undefined;
   }
 
   tellProgress() {
     const { cluster, faults, plan, options } = this;
     if (cluster === undefined || faults === undefined) return;
     const planned = [...plan.hostLanes, plan.leadLane, plan.clientLane].flat().length;
-    const { answered } = cluster.status();
-    options.tell(`${faults.total} of ${planned} faults, ${answered} messages answered`);
+    options.tell(`${faults.total} of ${planned} faults, ${this.progress(cluster)}`);
+  }
+
+  /** @param {Cluster} cluster */
+  progress(cluster) {
+    return `${cluster.status().answered} messages answered`;
   }
 
   /** All replicas are members and have delivered the same. @param {Cluster} cluster */
@@ -275,6 +295,11 @@ class Round {
     unsubscribe('tram:host', this.onHost);
   }
 
+  /** What is left and should not be. @returns {string[]} */
+  remains() {
+    return checkRemains(String(this.cluster?.address), this.clients?.pids ?? []);
+  }
+
   /** @returns {Promise<RoundResult>} */
   async judge() {
     const { options, plan, complaints } = this;
@@ -291,7 +316,7 @@ class Round {
         ...checkFingerprints(this.states, GROUPS, REPLICAS),
       );
     }
-    complaints.push(...checkRemains(String(this.cluster?.address), this.clients?.pids ?? []));
+    complaints.push(...this.remains());
     const { messages, deliveries, leaders, restores } = history.counts;
     const result = {
       tree: plan.tree,

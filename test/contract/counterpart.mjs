@@ -1,6 +1,6 @@
 /**
- * The other thread or the other process of the contract suite. It maps the arena, begins a life as the
- * process that it is told, and then does what it is asked: a single thing, or a player in a tight loop.
+ * The other thread, process or host of the contract suite. It maps its arena, begins a life as the process
+ * that it is told, and then does what it is asked: a single thing, or a player in a tight loop.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -19,22 +19,25 @@ import { openArenaFile } from '../../dist/memory/processes.js';
 import { beginLife, SharedMemory } from '../../dist/memory/shared.js';
 import { threadsArena } from '../../dist/memory/threads.js';
 import { DONE, newPlayer, newPuppet } from './play.mjs';
+import { NO_WIRE, openWire } from './wire.mjs';
 
-/** Idle steps before somebody else may run on this core. */
-const IDLE_STEPS_MAX = 2000;
-/** A tight loop hears nothing; so now and then it looks whether anybody is left who waits for it. */
-const STEPS_PER_LOOK = 1 << 20;
-
-const isThread = parentPort !== null;
-const { buffer, path, shape, id, resumes } = isThread ? workerData : JSON.parse(process.argv[2]);
-const arena = isThread ? threadsArena(buffer) : openArenaFile(path);
+const settings = parentPort !== null ? workerData : JSON.parse(process.argv[2]);
+const { mode, shape, id, resumes } = settings;
 const scratchWords = () => shape.scratchWords;
 const layout = Object.assign(new Layout(shape.sizes), { scratchWords });
 const map = new ArenaMap(layout, shape.hosts, 0, 0);
+/** Where hosts are apart, all of their arenas: those of others are there for planted bugs alone. */
+const arenas = mode === 'hosts' ? settings.paths.map(openArenaFile) : [];
+const arena = openArena();
 const { words } = arena;
 
+function openArena() {
+  if (mode === 'threads') return threadsArena(settings.buffer);
+  return mode === 'hosts' ? arenas[map.hostOf(id)] : openArenaFile(settings.path);
+}
+
 const line = map.host(map.hostOf(id));
-if (!isThread) arena.lockHost(map.hostOf(id), words[line + HOST.pid]);
+if (mode !== 'threads') arena.lockHost(map.hostOf(id), words[line + HOST.pid]);
 Atomics.store(words, line + HOST.pid, process.pid);
 Atomics.store(words, line + HOST.state, nextHostLife(words[line + HOST.state]));
 const incarnation = beginLife(arena, map, id, resumes);
@@ -44,12 +47,14 @@ Atomics.store(
   withHostState(words[line + HOST.state], HOST_STATE.running),
 );
 
-const memory = new SharedMemory(id, arena, map);
+const wire = mode === 'hosts' ? openWire(settings, map, arena) : NO_WIRE;
+const memory = wire.network?.memory(id) ?? new SharedMemory(id, arena, map);
 const puppet = newPuppet(memory);
 const permissionAt = (peer) => map.process(peer) + PROCESS.permission;
+const wordsWith = (peer) => (arenas[map.hostOf(peer)] ?? arena).words;
 const context = {
-  permissionOf: (peer) => Atomics.load(words, permissionAt(peer)),
-  permissionPlainly: (peer) => words[permissionAt(peer)],
+  permissionOf: (peer) => Atomics.load(wordsWith(peer), permissionAt(peer)),
+  permissionPlainly: (peer) => wordsWith(peer)[permissionAt(peer)],
   arena,
   map,
 };
@@ -77,16 +82,22 @@ function takeCore(which) {
 if (isLinux) takeCore(id);
 
 const parent = process.ppid;
+/** Idle steps before somebody else may run on this core. Where hosts are apart each step is long. */
+const idleStepsMax = mode === 'hosts' ? 10 : 2000;
+/** A tight loop hears nothing; so now and then it looks whether anybody is left who waits for it. */
+const stepsPerLook = mode === 'hosts' ? 1 << 14 : 1 << 20;
 
 function play(name, options) {
   const player = newPlayer(name, memory, options, context);
   let idle = 0;
   for (let steps = 1; ; steps++) {
+    wire.poll();
     const did = player.step();
+    wire.flush();
     if (did === DONE) return player.result();
-    if (steps % STEPS_PER_LOOK === 0 && process.ppid !== parent) process.exit(1);
+    if (steps % stepsPerLook === 0 && process.ppid !== parent) process.exit(1);
     idle = did === 0 ? idle + 1 : 0;
-    if (idle < IDLE_STEPS_MAX) continue;
+    if (idle < idleStepsMax) continue;
     relax();
     idle = 0;
   }
@@ -94,18 +105,21 @@ function play(name, options) {
 
 const jobs = { ...puppet, play };
 
-function answer({ call, job, args }) {
+function answer({ call, job, args, isHeldUp }) {
   try {
-    return { call, value: jobs[job](...args) };
+    const value = jobs[job](...args);
+    wire.settle(isHeldUp);
+    return { call, value };
   } catch (error) {
     return { call, error };
   }
 }
 
-if (isThread) {
-  parentPort.on('message', (message) => parentPort.postMessage(answer(message)));
-  parentPort.postMessage({ incarnation });
-} else {
-  process.on('message', (message) => process.send(answer(message)));
-  process.send({ incarnation });
-}
+const send = (message) =>
+  parentPort === null ? process.send(message) : parentPort.postMessage(message);
+
+await wire.meet(settings.meets);
+(parentPort ?? process).on('message', (message) => send(answer(message)));
+process.on('disconnect', () => process.exit(1));
+send({ incarnation });
+wire.serve();

@@ -222,15 +222,21 @@ export function watcher(memory, { owner, row, guard }) {
   let isEmptied = false;
   let outcome;
 
-  const look = () => memory.read(owner, PLACE.told, 1, into, 0, LOOK);
+  const post = (tag) => {
+    if (tag === LOOK) memory.read(owner, PLACE.told, 1, into, 0, LOOK);
+    else if (tag === ROW) memory.read(owner, row, 1, into, 0, ROW);
+    else memory.write(owner, PLACE.answered, one, 0, 1, guard, WRITE);
+  };
   const completed = () => {
-    const { tag } = memory.completion;
-    if (tag === WRITE) outcome = memory.completion.outcome;
+    const { tag, outcome: its } = memory.completion;
+    // The owner is not there, where that makes a difference.
+    if (its === 'lost') post(tag);
+    else if (tag === WRITE) outcome = its;
     else if (tag === ROW) found = into[0];
-    else if (into[0] !== 0) look();
+    else if (into[0] !== 0) post(LOOK);
     else isEmptied = true;
   };
-  look();
+  post(LOOK);
   return {
     step() {
       if (!memory.poll()) return 0;
@@ -238,8 +244,8 @@ export function watcher(memory, { owner, row, guard }) {
       if (outcome !== undefined) return DONE;
       if (isEmptied) {
         isEmptied = false;
-        memory.read(owner, row, 1, into, 0, ROW);
-        memory.write(owner, PLACE.answered, one, 0, 1, guard, WRITE);
+        post(ROW);
+        post(WRITE);
       }
       return 1;
     },

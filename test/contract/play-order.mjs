@@ -66,6 +66,7 @@ export function orderWriter(memory, { peers, words, rounds, seed }) {
 export function orderReader(memory, { words, rounds }) {
   const { own } = memory;
   const complaints = new Complaints();
+  let halfWay = 0;
   return {
     step() {
       const told = own[PLACE.told];
@@ -83,9 +84,10 @@ export function orderReader(memory, { words, rounds }) {
       const after = own[PLACE.told];
       if (least < told) complaints.add(`${least} stands where ${told} was posted`);
       if (most > after + 1) complaints.add(`${most} stands before ${after} was told`);
+      if (least < most) halfWay++;
       return after === rounds ? DONE : 1;
     },
-    result: () => ({ wrong: complaints.list }),
+    result: () => ({ wrong: complaints.list, halfWay }),
   };
 }
 

@@ -1,9 +1,11 @@
 /** Players who write records, in a ring or word by word, and those who look for them meanwhile. */
 import {
   distance,
+  epochAt,
   FRAME_WORDS,
   framedWords,
   HEAD_WORDS,
+  numberAt,
   postRange,
   ringAt,
   seal,
@@ -86,14 +88,23 @@ export function ringWriter(memory, options) {
   };
 }
 
-/** @param options  `trustsEnds` is a planted bug: both ends of a record are enough for it */
+/** Planted bugs: both ends of a record are enough for a reader, or its head alone. */
+const CREDULOUS = {
+  ends: framedWords,
+  head: (ring, position, epoch, number) =>
+    epochAt(ring, position) === epoch && numberAt(ring, position) === (number | 0)
+      ? word(ring, position)
+      : 0,
+};
+
+/** @param options  `trusts`: one of the above */
 export function ringReader(memory, options) {
-  const { writer, epoch, ringWords, bodyWordsMax, records, seed, trustsEnds = false } = options;
+  const { writer, epoch, ringWords, bodyWordsMax, records, seed, trusts } = options;
   const random = new Random(seed);
   const ring = ringAt(memory.own, PLACE.block, ringWords, SALT);
   const answer = new Teller(memory, writer, PLACE.answered);
   const complaints = new Complaints();
-  const find = trustsEnds ? framedWords : wordsOf;
+  const find = CREDULOUS[trusts] ?? wordsOf;
   const wordsMax = bodyWordsMax + FRAME_WORDS;
   const endNumber = ORIGIN + records;
   let number = ORIGIN;

@@ -8,6 +8,7 @@
  */
 import { DONE } from './play-common.mjs';
 import * as lives from './play-lives.mjs';
+import * as loss from './play-loss.mjs';
 import * as order from './play-order.mjs';
 import * as parking from './play-parking.mjs';
 import * as permission from './play-permission.mjs';
@@ -15,7 +16,7 @@ import * as records from './play-records.mjs';
 
 export { DONE };
 
-const players = { ...order, ...records, ...lives, ...permission, ...parking };
+const players = { ...order, ...records, ...lives, ...loss, ...permission, ...parking };
 
 /**
  * @param options  for the player; `planted` names a bug to put into its memory

@@ -62,7 +62,7 @@ const jobs = {
     await tell({ outcome: outcome(() => createArenaFile(path, words)), left: existsSync(path) });
     // As if others had taken the space just after we had looked.
     const descriptor = openSync(path, 'w+');
-    await tell({ errno: native().reserve(descriptor, words * 4) });
+    await tell({ errno: native().reserve(descriptor, 0, words * 4) });
     closeSync(descriptor);
     unlinkSync(path);
   },

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { OPEN } from '../../src/memory/contract.js';
 import type { Backend } from './backends.js';
 import { PLACE } from './play-common.mjs';
-import { begin, OWNER, onShared, onStages, outcomes, THIRD } from './scenes.js';
+import { begin, OWNER, onShared, onStages, outcomes, THIRD, tell } from './scenes.js';
 import type { Actor } from './stage.js';
 
 export function promiseOrder(backend: Backend): void {
@@ -26,6 +26,21 @@ export function promiseOrder(backend: Backend): void {
         });
       },
     );
+
+    test('a word is whole in blocks that the network must cut to pieces', async (context) => {
+      if (backend.isSimulated || backend.isShared) context.skip('there is no network');
+      await onStages(backend, async (stage, seed) => {
+        const [owner, writer] = await begin(stage);
+        const options = { words: 20_000, rounds: 2000 };
+        const reads = owner.play('orderReader', options);
+        const writes = writer.play('orderWriter', { ...options, peers: [OWNER], seed });
+        expect(await writes.result()).toEqual({ wrong: [] });
+        const { wrong, halfWay } = await reads.result<{ wrong: string[]; halfWay: number }>();
+        expect(wrong).toEqual([]);
+        expect(halfWay).toBeGreaterThan(0);
+        tell(backend, `${halfWay} times a block was seen half-way`);
+      });
+    });
 
     test.for([
       [20, OPEN],

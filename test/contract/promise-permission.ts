@@ -51,7 +51,7 @@ export function promisePermission(backend: Backend): void {
           expect(oks).toBeGreaterThan(0);
           tell(
             backend,
-            `${shared} revocations, ${raced} of them under fire, ${oks} after a write that was ok`,
+            `${race.rounds} revocations, ${raced} of them under fire, ${oks} after a write that was ok`,
           );
         });
       },
@@ -69,11 +69,11 @@ export function promisePermission(backend: Backend): void {
 
     test('a writer that was paused finds itself refused, and what was sealed stays', async (context) => {
       if (backend.cantPause !== undefined) context.skip(backend.cantPause);
-      const pauses = rounds({ shared: 60, simulated: 3 });
+      const pauses = rounds({ shared: 60, simulated: 3, hosts: 20 });
       await onStages(backend, async (stage) => {
         const [owner, writer] = await begin(stage);
-        const bodyWords = rounds({ shared: 3000, simulated: 90 });
-        const blockWords = rounds({ shared: 200_000, simulated: 1000 });
+        const bodyWords = rounds({ shared: 3000, simulated: 90, hosts: 3000 });
+        const blockWords = rounds({ shared: 200_000, simulated: 1000, hosts: 200_000 });
         let firstPass = 1;
         for (let guard = 1; guard <= pauses; guard++) {
           await owner.puppet.permit(guard);
@@ -160,9 +160,10 @@ async function bothMissed(
   options: object,
 ): Promise<number> {
   const [owner, writer] = await begin(stage);
-  const common = backend.isSimulated
-    ? { ...options, rounds: 200, looksMax: 20 }
-    : { ...options, rounds: 150_000 };
+  // Not everybody's memory is there without a process.
+  if ('third' in options) await stage.begin(THIRD);
+  const rounds = backend.rounds({ shared: 150_000, simulated: 200 });
+  const common = { ...options, rounds, ...(backend.isSimulated && { looksMax: 20 }) };
   const mine = owner.play(player, { ...common, peer: WRITER, isOwner: true, mine: 0, yours: 1 });
   const yours = writer.play(player, { ...common, peer: OWNER, isOwner: false, mine: 1, yours: 0 });
   const seen = await mine.result<Uint8Array>();

@@ -19,14 +19,25 @@ export async function onStages(
   }
 }
 
-/** On memory that outlives the processes that use it. */
+/** Where the region of a process is out of reach while it is not there. */
+export async function onApart(
+  backend: Backend,
+  context: TestContext,
+  scene: (stage: Stage, number: number) => Promise<void>,
+): Promise<void> {
+  const { openApart } = backend;
+  if (openApart === undefined) context.skip('memory is there whether its owner is or not');
+  else await onStages({ ...backend, open: openApart }, scene);
+}
+
+/** On memory that all processes have before them. */
 export async function onShared(
   backend: Backend,
   context: TestContext,
   missing: string,
   scene: (stage: SharedStage) => Promise<void>,
 ): Promise<void> {
-  if (backend.isSimulated) context.skip(missing);
+  if (!backend.isShared) context.skip(missing);
   await onStages(backend, async (stage) => {
     if (isShared(stage)) await scene(stage);
   });

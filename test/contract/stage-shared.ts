@@ -1,21 +1,7 @@
 /** Stages on shared memory: worker threads over a SharedArrayBuffer, node processes over a mapped file. */
-import { fork } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import {
-  ARENA,
-  ARENA_MAGIC,
-  ARENA_VERSION,
-  type Arena,
-  ArenaMap,
-  HOST,
-  HOST_STATE,
-  withHostState,
-} from '../../src/memory/arena.js';
+import { type Arena, HOST, HOST_STATE, withHostState } from '../../src/memory/arena.js';
 import type { ProcessId } from '../../src/memory/contract.js';
-import { Layout, type Sizes } from '../../src/memory/layout.js';
 import {
   type ArenaFile,
   arenaPath,
@@ -23,172 +9,18 @@ import {
   removeArenaFile,
 } from '../../src/memory/processes.js';
 import { threadsArena } from '../../src/memory/threads.js';
-import { Random } from '../../src/sim/random.js';
-import type { Puppet } from './play.mjs';
-import type { Actor, Playing, Remote, SharedStage } from './stage.js';
+import type { SharedStage } from './stage.js';
+import {
+  COUNTERPART,
+  forkCounterpart,
+  type Line,
+  RealStage,
+  SHAPE,
+  writeArenaHeader,
+} from './stage-real.js';
 
-const COUNTERPART = fileURLToPath(new URL('./counterpart.mjs', import.meta.url));
-const DEADLINE_MS = 40_000;
-
-/** Six replicas on three hosts. Only those of group 0 act: one on each host. */
-const SIZES: Sizes = {
-  groups: 2,
-  replicas: 3,
-  clients: 1,
-  payloadBytesMax: 1024,
-  replyBytesMax: 64,
-  logBytes: 256 * 1024,
-  inboxBytes: 4096,
-  feedBytes: 256 * 1024,
-  callsMax: 4,
-  snapshotChunkBytes: 1024,
-  origin: 0,
-  salt: 0,
-};
-/** Everybody has scratch here, as only clients of TRAM do. */
-const SHAPE = { sizes: SIZES, hosts: 3, scratchWords: 64 * 1024 };
-
-function newMap(): ArenaMap {
-  const scratchWords = () => SHAPE.scratchWords;
-  return new ArenaMap(Object.assign(new Layout(SIZES), { scratchWords }), SHAPE.hosts, 0, 0);
-}
-
-interface Message {
-  readonly call: number;
-  readonly value?: unknown;
-  readonly error?: unknown;
-}
-
-/** A thread or a process that runs counterpart.mjs. */
-interface Line {
-  send(message: object): void;
-  onMessage(listener: (message: unknown) => void): void;
-  onEnd(listener: (why: string) => void): void;
-  kill(): void;
-  signal(name: NodeJS.Signals): void;
-  readonly pid: number;
-}
-
-class SharedActor implements Actor {
-  readonly puppet: Remote<Puppet>;
-  incarnation = 0;
-  private calls = 0;
-  private readonly waiting = new Map<number, (message: Message) => void>();
-  private ended: string | undefined;
-  private onChange: () => void = () => undefined;
-
-  constructor(private readonly line: Line) {
-    line.onMessage((message) => this.take(message as Message & { incarnation?: number }));
-    line.onEnd((why) => {
-      this.ended = why;
-      for (const call of [...this.waiting.keys()]) this.take({ call, error: new Error(why) });
-      this.onChange();
-    });
-    this.puppet = new Proxy({} as Remote<Puppet>, {
-      get: (_, name: string) =>
-        name === 'then' ? undefined : (...args: unknown[]) => this.ask(name, args),
-    });
-  }
-
-  private take(message: Message & { incarnation?: number }): void {
-    if (message.incarnation !== undefined) {
-      this.incarnation = message.incarnation;
-      this.onChange();
-      return;
-    }
-    const resolve = this.waiting.get(message.call);
-    this.waiting.delete(message.call);
-    resolve?.(message);
-  }
-
-  private until(isSo: () => boolean): Promise<void> {
-    return new Promise((resolve) => {
-      this.onChange = () => {
-        if (isSo()) resolve();
-      };
-      this.onChange();
-    });
-  }
-
-  async begun(): Promise<this> {
-    await this.until(() => this.incarnation > 0 || this.ended !== undefined);
-    if (this.incarnation === 0) throw new Error(`it ended before it began: ${this.ended}`);
-    return this;
-  }
-
-  private ask<T>(job: string, args: unknown[]): Promise<T> {
-    const call = ++this.calls;
-    return new Promise<T>((resolve, reject) => {
-      if (this.ended !== undefined) {
-        reject(new Error(this.ended));
-        return;
-      }
-      this.waiting.set(call, ({ value, error }) => {
-        if (error === undefined) resolve(value as T);
-        else reject(error);
-      });
-      this.line.send({ call, job, args });
-    });
-  }
-
-  play(name: string, options: object): Playing {
-    const asked = this.ask('play', [name, options]);
-    // Whoever is killed at work leaves a rejection that nobody waits for.
-    asked.catch(() => undefined);
-    return {
-      result: async <T>() => {
-        const late = wait(DEADLINE_MS, undefined, { ref: false }).then(() => {
-          throw new Error(`${name} has not come to its end`);
-        });
-        late.catch(() => undefined);
-        return (await Promise.race([asked, late])) as T;
-      },
-    };
-  }
-
-  async kill(): Promise<void> {
-    this.line.kill();
-    await this.until(() => this.ended !== undefined);
-  }
-
-  async pause(): Promise<void> {
-    this.line.signal('SIGSTOP');
-    while (!readFileSync(`/proc/${this.line.pid}/stat`, 'utf8').includes(') T ')) await turn();
-  }
-
-  goOn(): void {
-    this.line.signal('SIGCONT');
-  }
-}
-
-abstract class RealStage implements SharedStage {
-  readonly map = newMap();
-  readonly random: Random;
+abstract class OneArenaStage extends RealStage implements SharedStage {
   abstract readonly arena: Arena;
-  private readonly actors: SharedActor[] = [];
-
-  constructor(seed: number) {
-    this.random = new Random(seed);
-  }
-
-  protected abstract call(process: ProcessId, resumes: boolean): Line;
-
-  async begin(process: ProcessId, resumes = false): Promise<Actor> {
-    const actor = new SharedActor(this.call(process, resumes));
-    this.actors.push(actor);
-    return actor.begun();
-  }
-
-  async aWhile(): Promise<void> {
-    await wait(this.random.below(4));
-    // And some part of a millisecond.
-    const until = performance.now() + this.random.below(1000) / 1000;
-    while (performance.now() < until);
-  }
-
-  async until(process: ProcessId, at: number, value: number): Promise<void> {
-    while (this.word(process, at) < value) await turn();
-  }
 
   word(process: ProcessId, at: number): number {
     return Atomics.load(this.arena.words, this.map.region(process) + at);
@@ -199,13 +31,9 @@ abstract class RealStage implements SharedStage {
     const state = Atomics.load(this.arena.words, at);
     Atomics.store(this.arena.words, at, withHostState(state, HOST_STATE.ended));
   }
-
-  async close(): Promise<void> {
-    await Promise.all(this.actors.map((actor) => actor.kill()));
-  }
 }
 
-export class ThreadsStage extends RealStage {
+export class ThreadsStage extends OneArenaStage {
   readonly arena: Arena;
   private readonly buffer: SharedArrayBuffer;
 
@@ -216,7 +44,7 @@ export class ThreadsStage extends RealStage {
   }
 
   protected call(process: ProcessId, resumes: boolean): Line {
-    const workerData = { buffer: this.buffer, shape: SHAPE, id: process, resumes };
+    const workerData = { mode: 'threads', buffer: this.buffer, shape: SHAPE, id: process, resumes };
     const worker = new Worker(COUNTERPART, { workerData });
     let why = 'the thread was terminated';
     worker.on('error', (error) => {
@@ -235,7 +63,7 @@ export class ThreadsStage extends RealStage {
   }
 }
 
-export class ProcessesStage extends RealStage {
+export class ProcessesStage extends OneArenaStage {
   readonly arena: ArenaFile;
   private static count = 0;
 
@@ -243,23 +71,12 @@ export class ProcessesStage extends RealStage {
     super(seed);
     const path = arenaPath(`contract-${process.pid}-${ProcessesStage.count++}`);
     this.arena = createArenaFile(path, this.map.words);
-    this.arena.words[ARENA.version] = ARENA_VERSION;
-    this.arena.words[ARENA.words] = this.map.words;
-    Atomics.store(this.arena.words, ARENA.magic, ARENA_MAGIC);
+    writeArenaHeader(this.arena.words);
   }
 
   protected call(id: ProcessId, resumes: boolean): Line {
-    const data = JSON.stringify({ path: this.arena.path, shape: SHAPE, id, resumes });
-    const child = fork(COUNTERPART, [data], { serialization: 'advanced' });
-    return {
-      send: (message) => child.send(message),
-      onMessage: (listener) => child.on('message', listener),
-      onEnd: (listener) =>
-        child.on('exit', (code, signal) => listener(`the process ended: ${signal ?? code}`)),
-      kill: () => child.kill('SIGKILL'),
-      signal: (name) => child.kill(name),
-      pid: child.pid!,
-    };
+    const { path } = this.arena;
+    return forkCounterpart({ mode: 'processes', path, shape: SHAPE, id, resumes });
   }
 
   override noteEnd(process: ProcessId): void {

@@ -23,7 +23,11 @@ export class SimulatedStage implements Stage {
   private readonly playing = new Map<ProcessId, SimulatedPlaying>();
   private readonly paused = new Set<ProcessId>();
 
-  constructor(seed: number) {
+  /** @param isApart  each process is on a host of its own, and out of reach while it is not there */
+  constructor(
+    seed: number,
+    private readonly isApart = false,
+  ) {
     this.random = new Random(seed);
     const weather: Weather = {
       delayUs: this.random.between(1, 5),
@@ -52,7 +56,8 @@ export class SimulatedStage implements Stage {
       play: (name, options) => this.play(memory, name, options),
       kill: async () => {
         this.playing.delete(process);
-        this.fabric.kill(process);
+        if (this.isApart) this.fabric.killApart(process);
+        else this.fabric.kill(process);
       },
       pause: async () => {
         memory.stallAfter(this.random.below(3));

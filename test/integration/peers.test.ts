@@ -3,7 +3,7 @@
  * elsewhere a test without its server is skipped, with the reason.
  */
 import { spawn } from 'node:child_process';
-import { chmodSync, mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -13,6 +13,7 @@ import type { PeerId } from '../../src/bench/peers/peer.js';
 import type * as PeersModule from '../../src/bench/peers/peers.js';
 import type * as ServersModule from '../../src/bench/peers/servers.js';
 import { projectDirectory, until } from './built.js';
+import { remainsOf } from './remains.js';
 
 const built = (name: string): string =>
   new URL(`../../dist/bench/peers/${name}.js`, import.meta.url).href;
@@ -40,22 +41,7 @@ function programOf(id: PeerId, context: TestContext): string {
   return program!;
 }
 
-/** The files of a run, and its servers: those who work there. */
-function remains(pid: number): string[] {
-  const mark = `tram-peer-${pid}-`;
-  const files = readdirSync(serversParent()).filter((name) => name.startsWith(mark));
-  const servers = readdirSync('/proc').filter((entry) => workingFolder(entry).includes(mark));
-  return [...files, ...servers];
-}
-
-function workingFolder(entry: string): string {
-  try {
-    return /^\d+$/.test(entry) ? readlinkSync(`/proc/${entry}/cwd`) : '';
-  } catch {
-    // It has ended meanwhile.
-    return '';
-  }
-}
+const remains = (pid: number): string[] => remainsOf(pid, [serversParent()]);
 
 function run(args: readonly string[], variables: Readonly<Record<string, string>> = {}) {
   const env = { ...process.env, NO_COLOR: '1', ...variables };

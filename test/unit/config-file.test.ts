@@ -1,13 +1,13 @@
 /** Configuration files: every mistake is told with its place. */
 
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readConfigFile } from '../../src/cli/config-file.js';
 import { type ClusterOptions, OPTION_NAMES, resolveConfig } from '../../src/config.js';
+import { readConfigFile } from '../../src/config-file.js';
 import { TramError } from '../../src/errors.js';
 
 let directory: string;
@@ -60,13 +60,43 @@ payloadBytesMax: 0x200
 test('every option can stand in a file', async () => {
   await writeFile(
     path,
-    `{ groups: 2, replicas: 3, tree: base, memory: threads, name: a, service: s.js, hosts: 6, clients: 1,
+    `{ groups: 1, replicas: 3, tree: base, memory: hosts, name: a, service: s.js,
+       hosts: [{ name: a, address: a.example, port: 1, http: 2 },
+               { name: b, address: b.example, port: 1, http: "b.example:2" },
+               { name: c, address: 10.0.0.3, port: 1, http: 10.0.0.3:2 }],
+       members: [[c, b, a]], secret: s.secret, provider: tcp, clients: 1,
        payloadBytesMax: 1, replyBytesMax: 1, callsMax: 1, logBytes: 4096, inboxBytes: 4096,
        feedBytes: 4096, heartbeatMs: 1, suspectAfterMs: 9, resendAfterMs: 9, trace: t.jsonl }`,
   );
   const options = await readConfigFile(path);
   expect(Object.keys(options).sort()).toEqual([...OPTION_NAMES].sort());
-  expect(resolveConfig(options, 0).hosts).toBe(6);
+  expect(resolveConfig(options, 0)).toMatchObject({
+    hosts: 3,
+    machines: [
+      { name: 'a', address: 'a.example', port: 1, http: { address: '127.0.0.1', port: 2 } },
+      { name: 'b', address: 'b.example', port: 1, http: { address: 'b.example', port: 2 } },
+      { name: 'c', address: '10.0.0.3', port: 1, http: { address: '10.0.0.3', port: 2 } },
+    ],
+    placement: [2, 1, 0],
+    secretFile: join(directory, 's.secret'),
+    provider: 'tcp',
+  });
+});
+
+test('hosts may be a number, where they are threads or processes', async () => {
+  await writeFile(path, 'groups: 2\nmemory: processes\nhosts: 6\n');
+  expect(await readConfigFile(path)).toMatchObject({ hosts: 6 });
+});
+
+test.each(['api', 'operating'])('the files shown in docs/%s.md are right', async (name) => {
+  const document = new URL(`../../docs/${name}.md`, import.meta.url);
+  const text = await readFile(document, 'utf8');
+  const files = [...text.matchAll(/^```yaml\n(.*?)^```$/gms)];
+  expect(files.length).toBeGreaterThan(0);
+  for (const [, yaml] of files) {
+    await writeFile(path, yaml!);
+    expect(await readConfigFile(path)).toMatchObject({ replicas: 3 });
+  }
 });
 
 test('lines may end as on Windows', async () => {
@@ -163,9 +193,108 @@ const MISTAKES: Record<string, [text: string, complaint: string]> = {
   ],
   'no such memory': [
     'groups: 3\nmemory: thread\n',
-    ':2:9: memory must be threads, processes or simulated, not "thread"',
+    ':2:9: memory must be threads, processes, hosts or simulated, not "thread"',
   ],
 };
+
+const ALPHA = '{ name: alpha, address: 10.0.0.1, port: 7411 }';
+const ON_MACHINES = `memory: hosts
+groups: 2
+replicas: 1
+secret: cluster.secret
+hosts:
+  - ${ALPHA}
+`;
+
+/** The same for clusters across machines, whose file begins as above. */
+const MACHINE_MISTAKES: Record<string, [text: string, complaint: string]> = {
+  'a word for a port': [
+    '  - name: beta\n    address: 10.0.0.2\n    port: http\n',
+    ':9:11: hosts[1].port must be a number, not the string "http"',
+  ],
+  'a port out of range': [
+    '  - name: beta\n    address: 10.0.0.2\n    port: 70000\n',
+    ':9:11: hosts[1].port must be an integer from 1 to 65535, not 70000',
+  ],
+  'a port that is missing': [
+    '  - name: beta\n    address: 10.0.0.2\n',
+    `:7:5: hosts[1].port is missing: a host is a machine such as ${ALPHA}`,
+  ],
+  'a port without a number': [
+    '  - name: beta\n    address: 10.0.0.2\n    port:\n',
+    ':9:10: hosts[1].port has no value: give it one, or leave the line out',
+  ],
+  'an unknown key': [
+    '  - name: beta\n    adress: 10.0.0.2\n    port: 7411\n',
+    ':8:5: unknown key "adress" in hosts[1]: did you mean address?',
+  ],
+  'a number for an address': [
+    '  - { name: beta, address: 10.1, port: 7411 }\n',
+    ':7:28: hosts[1].address must be a string, not 10.1',
+  ],
+  'a word for a machine': [
+    '  - beta\n',
+    ':7:5: hosts[1] must be a machine with name, address and port, not the string "beta"',
+  ],
+  'a list for a status port': [
+    '  - { name: beta, address: 10.0.0.2, port: 7411, http: [7412] }\n',
+    ':7:56: hosts[1].http must be a port, or an address and a port, not a list',
+  ],
+  'a name twice': [
+    '  - { name: alpha, address: 10.0.0.2, port: 7411 }\n',
+    ':7:13: hosts[1].name is "alpha", and so is hosts[0].name',
+  ],
+  'a member on no host': [
+    'members:\n  - [alpha]\n  - [alph]\n',
+    ':9:6: members[1][0] is "alph", and there is no such host: did you mean alpha?',
+  ],
+  'a number for a host': [
+    'members: [[alpha], [1]]\n',
+    ':7:21: members[1][0] must be a string, not 1',
+  ],
+  'a name for the hosts of a group': [
+    'members: [alpha, [alpha]]\n',
+    ':7:11: members[0] must be a list of hosts, not the string "alpha"',
+  ],
+  'a host with nothing to do': [
+    `  - { name: beta, address: 10.0.0.2, port: 7411 }\nmembers: [[alpha], [alpha]]\n`,
+    ':7:5: hosts[1], beta, has no member of any group',
+  ],
+};
+
+describe('mistakes about machines', () => {
+  test.each(Object.entries(MACHINE_MISTAKES))('%s', async (_, [text, complaint]) => {
+    const { code, message } = await errorOf(ON_MACHINES + text);
+    expect(message).toBe(`${path}${complaint}`);
+    expect(code).toBe('TRAM_INVALID_CONFIG');
+  });
+
+  test('all that are wrong in shape are told', async () => {
+    const text =
+      '  - { nam: beta, address: 10.0.0.2, port: x, http: no }\n  - gamma\nmembers: [7]\n';
+    const { message } = await errorOf(ON_MACHINES + text);
+    expect(message.split('\n')).toEqual([
+      `${path}:7:7: unknown key "nam" in hosts[1]: did you mean name?`,
+      `${path}:7:43: hosts[1].port must be a number, not the string "x"`,
+      `${path}:8:5: hosts[2] must be a machine with name, address and port, not the string "gamma"`,
+      `${path}:9:11: members[0] must be a list of hosts, not 7`,
+    ]);
+  });
+
+  test('what is missing has no line', async () => {
+    expect((await errorOf('memory: hosts\ngroups: 2\n')).message).toBe(
+      `${path}: memory: hosts needs hosts, a list of machines such as ${ALPHA}`,
+    );
+  });
+
+  test('a list of hosts for another memory', async () => {
+    const { message, hint } = await errorOf(`groups: 2\nhosts:\n  - ${ALPHA}\n`);
+    expect(message).toBe(
+      `${path}:3:3: a list of hosts is for memory: hosts, and memory is threads`,
+    );
+    expect(hint).toContain('Add "memory: hosts"');
+  });
+});
 
 describe('mistakes', () => {
   test.each(Object.entries(MISTAKES))('%s', async (_, [text, complaint]) => {

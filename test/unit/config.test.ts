@@ -224,7 +224,10 @@ const MISTAKES: [unknown, string][] = [
     'group 1 has parent NaN: expected -1 for the root or a group from 0 to 1',
   ],
 
-  [{ groups: 2, memory: 'thread' }, 'memory must be threads, processes or simulated, not "thread"'],
+  [
+    { groups: 2, memory: 'thread' },
+    'memory must be threads, processes, hosts or simulated, not "thread"',
+  ],
   [{ groups: 2, memory: 1 }, 'memory must be a string, not 1'],
 
   [

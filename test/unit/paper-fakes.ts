@@ -13,6 +13,7 @@ export const ALL_SYSTEMS: readonly SystemName[] = [
   'TRAM breadth',
   'TRAM depth',
   'TRAM simple',
+  'TRAM hosts',
   'RamCast',
   'ByzCast',
   'Skeen',
@@ -133,6 +134,7 @@ const BASE_NS: Readonly<Record<string, readonly [number, number]>> = {
   'TRAM base': [1800, 2300],
   'TRAM breadth': [1900, 2000],
   'TRAM depth': [1800, 2500],
+  'TRAM hosts': [110_000, 20_000],
   RamCast: [1500, 4200],
   ByzCast: [90_000, 40_000],
   Skeen: [80_000, 60_000],
@@ -172,7 +174,8 @@ function outcomeOf({ experiment, measure, system, series, x }: Point): Outcome {
 
 function failover(): NonNullable<Details['failover']> {
   const span = (meanMs: number) => ({
-    ...{ messages: 100, spanMs: 20, meanMs, deviationMs: 3, minMs: meanMs / 2, maxMs: meanMs * 2 },
+    ...{ messages: 100, spanMs: 20, gapMs: 18, meanMs, deviationMs: 3 },
+    ...{ minMs: meanMs / 2, maxMs: meanMs * 2 },
   });
   const cause = (name: 'request' | 'kill', scale: number) => ({
     ...{

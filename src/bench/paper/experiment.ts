@@ -69,7 +69,9 @@ export interface Experiment {
   readonly about: string;
   readonly systems: readonly SystemName[];
   /** If not as many as the profile has. */
-  readonly rounds?: number;
+  rounds?(profile: Profile): number;
+  /** What this machine lacks for it, as a sentence: then it is not measured. */
+  lacks?(): string | undefined;
   sessions(plan: Plan): Session[];
   figures(summary: Summary): Omit<Figure, 'caption'>[];
   findings(summary: Summary, context: Context): Finding[];
@@ -78,7 +80,7 @@ export interface Experiment {
 }
 
 export function roundsOf(experiment: Experiment, profile: Profile): number {
-  return experiment.rounds ?? profile.rounds;
+  return experiment.rounds?.(profile) ?? profile.rounds;
 }
 
 export function missingSystems({ systems }: Experiment, available: Systems): SystemName[] {

@@ -46,7 +46,7 @@ export function loadSession(options: LoadSessionOptions): Session {
   };
   return {
     system: system.name,
-    startSeconds: START_SECONDS + LOAD_SECONDS + warmUpSeconds + seconds,
+    startSeconds: (system.startSeconds ?? START_SECONDS) + LOAD_SECONDS + warmUpSeconds + seconds,
     tasks,
     start: async () => {
       const running = await system.start(setup);
@@ -114,7 +114,8 @@ export function throughputTask(
   };
 }
 
-async function measure(running: RunningSystem, load: Load): Promise<Measurement> {
+/** @throws if not all messages were answered */
+export async function measure(running: RunningSystem, load: Load): Promise<Measurement> {
   const measurement = await running.measure(load);
   if (measurement.unanswered > 0) {
     throw new Error(`${measurement.unanswered} messages were never answered`);
@@ -127,7 +128,7 @@ function loadSeconds({ timing }: Profile): number {
   return timing.warmUpSeconds + timing.seconds + LOAD_SECONDS;
 }
 
-function rateOf({ messages, seconds }: Measurement): number {
+export function rateOf({ messages, seconds }: Measurement): number {
   return messages / seconds;
 }
 

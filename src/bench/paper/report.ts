@@ -218,7 +218,9 @@ function notes({ experiment, results }: Part, systems: Systems): Markup[] {
   const unsteady = results.filter(({ details }) => details.isSaturated === false);
   const rounds = new Set(results.map(({ round }) => round)).size;
   const others = busyWith(results);
+  const lack = results.length === 0 ? experiment.lacks?.() : undefined;
   return [
+    ...(lack !== undefined ? [raw`<p class="note">Not measured here: ${lack}</p>`] : []),
     ...(others > QUIET_CORES
       ? [
           raw`<p class="note">While this was measured, other programs kept ${others.toFixed(1)} of ${results[0]!.setting.cores} cores busy. Numbers and reasons below mean little.</p>`,

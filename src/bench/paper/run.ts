@@ -97,6 +97,7 @@ export function plannedSeconds(options: RunOptions): number {
 }
 
 function turnsOf(experiment: Experiment, { plan, results, setting }: RunOptions): Turn[] {
+  if (experiment.lacks?.() !== undefined) return [];
   const sessions = experiment.sessions(plan);
   const rounds = Array.from({ length: roundsOf(experiment, plan.profile) }, (_, i) => i + 1);
   return rounds.flatMap((round) =>

@@ -3,6 +3,7 @@
  * the figures, and the report says so: nothing stands in for it.
  */
 
+import { hostsSystem } from '../hosts/system.js';
 import { byzcastOn, SKEEN } from '../passing.js';
 import { ramcast } from '../ramcast-system.js';
 import type { BenchMemory } from '../run-load.js';
@@ -14,12 +15,13 @@ export type SystemName =
   | 'TRAM breadth'
   | 'TRAM depth'
   | 'TRAM simple'
+  | 'TRAM hosts'
   | 'RamCast'
   | 'RamCast lean'
   | 'ByzCast'
   | 'Skeen';
 
-/** Message-passing systems have no shared memory: they are processes, whatever is asked for. */
+/** Some have no choice: message-passing systems are processes, and so are hosts, whatever is asked for. */
 export type Systems = Partial<Readonly<Record<SystemName, (memory: BenchMemory) => System>>>;
 
 export const SYSTEMS: Systems = {
@@ -27,6 +29,7 @@ export const SYSTEMS: Systems = {
   'TRAM breadth': (memory) => tram({ tree: 'breadth', memory }),
   'TRAM depth': (memory) => tram({ tree: 'depth', memory }),
   'TRAM simple': (memory) => tram({ tree: 'simple', memory }),
+  'TRAM hosts': () => hostsSystem(),
   RamCast: (memory) => ramcast({ memory, acknowledges: true }),
   'RamCast lean': (memory) => ramcast({ memory, acknowledges: false }),
   ByzCast: () => byzcastOn('base'),

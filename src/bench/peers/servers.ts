@@ -11,6 +11,7 @@ import {
   accessSync,
   closeSync,
   constants,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -51,6 +52,7 @@ export class Servers {
   /** Removed with everything in it. */
   readonly folder: string;
   private readonly started: Started[] = [];
+  private readonly elsewhere: string[] = [];
   private readonly readyLimitMs = performance.now() + READY_LIMIT_MS;
   private readonly atExit = (): void => this.kill();
 
@@ -61,7 +63,7 @@ export class Servers {
     // One for each step that is waited for is no leak.
     setMaxListeners(0, signal);
     const parent = serversParent();
-    removeLeftovers(parent);
+    for (const folder of new Set([parent, SHARED_MEMORY])) removeLeftovers(folder);
     this.folder = mkdtempSync(join(parent, `${PREFIX}${process.pid}-${name}-`));
     process.once('exit', this.atExit);
   }
@@ -71,6 +73,11 @@ export class Servers {
     const folder = join(this.folder, label);
     mkdirSync(folder);
     return folder;
+  }
+
+  /** A file that a server will make elsewhere: it goes with the folder. */
+  alsoRemove(path: string): void {
+    this.elsewhere.push(path);
   }
 
   /** @param label  tells the servers of one system apart, in messages and file names */
@@ -122,9 +129,13 @@ export class Servers {
     );
   }
 
+  get pids(): readonly number[] {
+    return this.started.flatMap(({ child }) => child.pid ?? []);
+  }
+
   /** User and system time of all servers until now. */
   cpuSeconds(): number {
-    return this.started.reduce((sum, { child }) => sum + cpuSecondsOf(child.pid), 0);
+    return this.pids.reduce((sum, pid) => sum + cpuSecondsOf(pid), 0);
   }
 
   async close(): Promise<void> {
@@ -153,7 +164,9 @@ export class Servers {
   /** All in one piece, for an exit that waits for nothing. */
   private kill(): void {
     for (const { child } of this.started) child.kill('SIGKILL');
-    rmSync(this.folder, { recursive: true, force: true, maxRetries: 3 });
+    for (const path of [this.folder, ...this.elsewhere]) {
+      rmSync(path, { recursive: true, force: true, maxRetries: 3 });
+    }
   }
 }
 
@@ -220,7 +233,7 @@ function canListen(server: Server, port: number): Promise<boolean> {
 
 /** Of runs that were killed so hard that they could not clean up. */
 function removeLeftovers(parent: string): void {
-  for (const name of readdirSync(parent)) {
+  for (const name of existsSync(parent) ? readdirSync(parent) : []) {
     const pid = name.startsWith(PREFIX) ? Number.parseInt(name.slice(PREFIX.length), 10) : 0;
     if (pid > 0 && !isAlive(pid)) rmSync(join(parent, name), { recursive: true, force: true });
   }

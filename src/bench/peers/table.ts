@@ -2,7 +2,7 @@
 import type { Figures } from './climb.js';
 import type { PeersResult, SystemResult } from './peers.js';
 
-const WIDTH = 100;
+export const WIDTH = 100;
 const GAP = '  ';
 
 type Measured = Extract<SystemResult, { status: 'measured' }>;
@@ -116,7 +116,7 @@ function definitions(title: string, entries: readonly (readonly [string, string]
   return [title, ...lines].join('\n');
 }
 
-function wrap(text: string, width: number): string[] {
+export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ')) {

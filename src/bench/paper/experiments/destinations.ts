@@ -22,15 +22,23 @@ const TREES: Partial<Record<SystemName, string>> = {
 const COMPARED = ['TRAM base', 'TRAM breadth', 'TRAM depth', 'RamCast', 'RamCast lean'] as const;
 const TREE_NAMES = ['TRAM base', 'TRAM breadth', 'TRAM depth'] as const;
 
+/** One that is compared. */
+interface Member {
+  readonly name: SystemName;
+  /** Its line, if that is not called as the system is. */
+  readonly series?: string;
+  readonly replicas: number;
+}
+
 /** Latency and throughput of systems for every number of destinations. */
 export function sessionsByDestinations(
   experiment: string,
   { profile, systems }: Plan,
   memory: Plan['memory'],
   pattern: Pattern,
-  members: readonly { readonly name: SystemName; readonly replicas: number }[],
+  members: readonly Member[],
 ): Session[] {
-  return members.flatMap(({ name, replicas }) => {
+  return members.flatMap(({ name, series = name, replicas }) => {
     const make = systems[name];
     if (make === undefined) return [];
     const overlay = new Overlay(parseTree(TREES[name] ?? 'base', GROUPS));
@@ -43,7 +51,7 @@ export function sessionsByDestinations(
         ...{ memory, groups: GROUPS, replicas, payloadBytes: PAYLOAD_BYTES, pattern },
         ...profile.timing,
       };
-      const point = { experiment, system: name, series: name, x: count, conditions };
+      const point = { experiment, system: name, series, x: count, conditions };
       return [
         latencyTask({ ...point, measure: 'latency' }, workload, profile),
         throughputTask({ ...point, measure: 'throughput' }, workload, profile),

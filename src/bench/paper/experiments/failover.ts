@@ -76,7 +76,7 @@ export const failover: Experiment = {
   section: '§8.7',
   about: `${SHAPE.groups} groups of ${SHAPE.replicas} on the breadth tree, as processes; ${SHAPE.clients} clients send to all groups, one message at a time each. The leader changes in every group at once: on request, and because the process of all leaders is killed. Counted are the messages that were under way during a change.`,
   systems: ['TRAM breadth'],
-  rounds: 1,
+  rounds: () => 1,
   sessions: ({ profile, systems }) => {
     if (systems['TRAM breadth'] === undefined) return [];
     const options = { ...SHAPE, changes: profile.changes };

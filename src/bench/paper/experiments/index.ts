@@ -1,7 +1,8 @@
-/** All experiments, in the order of the paper. */
+/** All experiments, in the order of the paper, then those beyond it. */
 import type { Experiment } from '../experiment.js';
 import { adjacent, random } from './destinations.js';
 import { failover } from './failover.js';
+import { hosts } from './hosts.js';
 import { passing } from './passing.js';
 import { payload } from './payload.js';
 import { replication } from './replication.js';
@@ -17,4 +18,5 @@ export const EXPERIMENTS: readonly Experiment[] = [
   passing,
   failover,
   scaling,
+  hosts,
 ];

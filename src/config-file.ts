@@ -1,5 +1,6 @@
 /**
- * A cluster's options from a YAML file. Called by the commands that start a cluster.
+ * A cluster's options from a YAML file. Called by the commands that start a cluster, and loaded when it is
+ * needed: the library does without the packages that it takes.
  *
  * Zod checks the shape of the file and finds all mistakes of that kind at once; which values are allowed is
  * `resolveConfig`'s to say. Either way a mistake is told with file, line, column and key, the way compilers do,
@@ -23,20 +24,20 @@ import { z } from 'zod';
 import {
   type ClusterOptions,
   ConfigError,
-  describeValue,
+  type MachineOptions,
   type OptionName,
   resolveConfig,
   unknownOption,
-} from '../config.js';
-import { TramError } from '../errors.js';
+} from './config.js';
+import { describePath, describeValue, type Path } from './config-checks.js';
+import { unknownMachineKey } from './config-machines.js';
+import { TramError } from './errors.js';
 
 /** Where a mistake is, as far as it is known: an offset into the text. */
 interface Mistake {
   readonly offset: number | undefined;
   readonly message: string;
 }
-
-type Path = readonly PropertyKey[];
 
 const mustBe =
   (expected: string) =>
@@ -51,6 +52,24 @@ const tree = z.union([z.string(), z.array(number)], {
   error: mustBe('a shape or a list of parents'),
 });
 
+const machine = z
+  .strictObject(
+    {
+      name: text,
+      address: text,
+      port: number,
+      http: z.union([number, text], { error: mustBe('a port, or an address and a port') }),
+    } satisfies Record<keyof MachineOptions, z.ZodType>,
+    { error: mustBe('a machine with name, address and port') },
+  )
+  .partial();
+const hosts = z.union([z.number(), z.array(machine)], {
+  error: mustBe('a number or a list of machines'),
+});
+const members = z.array(z.array(text, { error: mustBe('a list of hosts') }), {
+  error: mustBe('a list with the hosts of each group'),
+});
+
 const SCHEMA = z
   .strictObject(
     {
@@ -60,7 +79,10 @@ const SCHEMA = z
       memory: text,
       name: text,
       service: text,
-      hosts: number,
+      hosts,
+      members,
+      secret: text,
+      provider: text,
       clients: number,
       payloadBytesMax: number,
       replyBytesMax: number,
@@ -110,8 +132,13 @@ export async function readConfigFile(path: string): Promise<ClusterOptions> {
   // Whatever is missing, `resolveConfig` misses.
   const options = parsed.data as ClusterOptions;
   try {
-    const { service, trace } = resolveConfig(options, 0, dirname(resolve(path)));
-    return { ...options, ...(service && { service }), ...(trace && { trace }) };
+    const { service, trace, secretFile } = resolveConfig(options, 0, dirname(resolve(path)));
+    return {
+      ...options,
+      ...(service && { service }),
+      ...(trace && { trace }),
+      ...(secretFile && { secret: secretFile }),
+    };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const offset = valueOffset(document, error.path);
@@ -169,36 +196,49 @@ function describeSyntax({ code, message, pos }: YAMLError, source: string): stri
 }
 
 function shapeMistakes(issue: z.core.$ZodIssue, document: Document.Parsed): Mistake[] {
+  // Keys of YAML are texts, and places in lists are numbers.
+  const path = issue.path as Path;
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({
-      offset: offsetOf(pairOf(document, key)?.key),
-      message: unknownOption(key).message,
+      offset: offsetOf(pairOf(nodeAt(document, path), key)?.key),
+      message: unknownKey(path, key).message,
     }));
   }
-  const { path, message } = innermost(issue);
-  const [option, ...places] = path.map(String);
-  const name = option === undefined ? '' : `${option}${places.map((place) => `[${place}]`)} `;
-  const offset = option === undefined ? offsetOf(document.contents) : valueOffset(document, path);
-  return [{ offset, message: `${name}${message}` }];
+  const inner = issue.code === 'invalid_union' ? innerIssues(issue) : [];
+  if (inner.length > 0) return inner.flatMap((one) => shapeMistakes(one, document));
+  const name = path.length === 0 ? '' : `${describePath(path)} `;
+  return [{ offset: offsetOf(nodeAt(document, path)), message: `${name}${issue.message}` }];
 }
 
-/** Of a list with a wrong element, the element: that it is no string either helps nobody. */
-function innermost(issue: z.core.$ZodIssue): { readonly path: Path; readonly message: string } {
-  if (issue.code !== 'invalid_union') return issue;
-  const inner = issue.errors.flat().find(({ path }) => path.length > 0);
-  return inner ? { path: [...issue.path, ...inner.path], message: inner.message } : issue;
+function unknownKey([option, host]: Path, key: string): ConfigError {
+  return option === undefined ? unknownOption(key) : unknownMachineKey(Number(host), key);
 }
 
-/** Nothing if the path leads to nothing, as that to an option left out. */
-function valueOffset(document: Document.Parsed, [name, place]: Path): number | undefined {
-  const value = pairOf(document, name)?.value;
-  const element = isSeq(value) ? value.items[Number(place)] : undefined;
-  return offsetOf(element ?? value);
+/** Of a list with wrong elements, these elements: that it is no string either helps nobody. */
+function innerIssues({ path, errors }: z.core.$ZodIssueInvalidUnion): z.core.$ZodIssue[] {
+  const inner = errors.find((issues) => issues.every((issue) => issue.path.length > 0)) ?? [];
+  return inner.map((issue) => ({ ...issue, path: [...path, ...issue.path] }));
 }
 
-function pairOf({ contents }: Document.Parsed, name: PropertyKey | undefined): Pair | undefined {
-  if (!isMap(contents)) return undefined;
-  return contents.items.find(({ key }) => isScalar(key) && String(key.value) === name);
+/** Nothing if the option was left out; of what is missing inside of one, what it is missing in. */
+function valueOffset(document: Document.Parsed, path: Path): number | undefined {
+  return path.length === 0 ? undefined : offsetOf(nodeAt(document, path));
+}
+
+/** As far as the path leads; nothing if it does not even lead to an option. */
+function nodeAt({ contents }: Document.Parsed, path: Path): unknown {
+  let node: unknown = contents;
+  for (const [depth, place] of path.entries()) {
+    const next = isSeq(node) ? node.items[Number(place)] : pairOf(node, place)?.value;
+    if (next === undefined || next === null) return depth === 0 ? undefined : node;
+    node = next;
+  }
+  return node;
+}
+
+function pairOf(node: unknown, name: string | number): Pair | undefined {
+  if (!isMap(node)) return undefined;
+  return node.items.find(({ key }) => isScalar(key) && String(key.value) === name);
 }
 
 function offsetOf(node: unknown): number | undefined {

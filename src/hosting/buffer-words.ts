@@ -1,0 +1,29 @@
+/** How much may be under way between two hosts before the slower one is given up. */
+import type { ArenaMap } from '../memory/arena.js';
+import type { BufferWords } from '../memory/hosts/buffers.js';
+import { align, type Layout } from '../memory/layout.js';
+
+/** For slots, rows and single words. */
+const SMALL_WORDS = 2 ** 16;
+
+/**
+ * Between hosts: every leader may write its whole log and its whole feed twice, and read as much. To a client: all its
+ * replies from all groups; from a client: all its inboxes. Whoever only looks reads entries of logs.
+ */
+export function bufferWordsOf(
+  layout: Layout,
+  map: ArenaMap,
+  self: number,
+  other: number,
+): BufferWords {
+  const { groups, callsMax } = layout.sizes;
+  const flags = align(Math.max(map.processesOf(other).length, 1));
+  const { logWords, feedWords, inboxWords, replySlotWords, entryWordsMax } = layout;
+  const isBetweenHosts = self < map.hosts && other < map.hosts;
+  if (isBetweenHosts) {
+    const words = groups * (2 * logWords + 2 * feedWords);
+    return { out: words + SMALL_WORDS, in: groups * logWords + SMALL_WORDS, flags };
+  }
+  const words = self < map.hosts ? 2 * groups * callsMax * replySlotWords : 2 * groups * inboxWords;
+  return { out: words + SMALL_WORDS, in: entryWordsMax + SMALL_WORDS, flags };
+}

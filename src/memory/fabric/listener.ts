@@ -1,0 +1,84 @@
+/** Where others reach us. Called by `fabric.ts`. */
+import type { TramError } from '../../errors.js';
+import { FIELDS, SIZES } from './binary-interface.js';
+import { Block } from './block.js';
+import { FrontDoor } from './front-door.js';
+import type { Libfabric } from './libfabric.js';
+import {
+  addressError,
+  describe,
+  putSocketAddress,
+  readSocketAddress,
+  type SocketAddress,
+} from './socket-address.js';
+import type { Sockets } from './sockets.js';
+
+const LENGTH = SIZES.sockaddr_in;
+
+export class Listener {
+  readonly port: number;
+  private readonly frontDoor: FrontDoor;
+  private readonly handle: number;
+
+  /** @param info  of the fabric, whose source address becomes that of the listener for a moment */
+  constructor(
+    private readonly library: Libfabric,
+    fabric: number,
+    info: number,
+    eventQueue: number,
+    sockets: Sockets,
+    wanted: SocketAddress,
+  ) {
+    this.handle = this.open(fabric, info, wanted);
+    try {
+      library.bind(this.handle, eventQueue, 0);
+      const code = library.operation('listen', this.handle)(this.handle);
+      if (code < 0) throw this.error(wanted, code);
+      this.port = this.actualPort();
+      this.frontDoor = new FrontDoor(sockets, this.port);
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  /** @param request  as libfabric names it */
+  reject(request: number, data: Block, bytes: number): void {
+    // If it can't be sent the peer is gone, and the request with it.
+    this.library.operation('reject', this.handle)(this.handle, request, data.address, bytes);
+  }
+
+  /** @param guests  whose requests were accepted */
+  endStrangers(guests: ReadonlySet<string>): void {
+    this.frontDoor.endStrangers(guests);
+  }
+
+  close(): void {
+    this.library.close(this.handle);
+  }
+
+  private open(fabric: number, info: number, wanted: SocketAddress): number {
+    const { library } = this;
+    const own = library.duplicateInfo(info);
+    try {
+      const source = library.pointer(own + FIELDS.fi_info.src_addr);
+      putSocketAddress(new Uint8Array(library.koffi.view(source, LENGTH)), wanted);
+      return library.open('openPassiveEndpoint', fabric, own, (code) => this.error(wanted, code));
+    } finally {
+      library.freeInfo(own);
+    }
+  }
+
+  private actualPort(): number {
+    const { library, handle } = this;
+    const name = new Block(library.koffi, 8 + LENGTH);
+    name.setWide(0, LENGTH);
+    const getName = library.operation('getName', handle);
+    library.check(getName(handle, name.address + 8, name.address), "Can't ask for our own port");
+    return readSocketAddress(name.bytes.subarray(8)).port;
+  }
+
+  private error(wanted: SocketAddress, code: number): TramError {
+    return addressError(this.library, `listen at ${describe(wanted)}`, code);
+  }
+}

@@ -1,0 +1,58 @@
+/** IPv4 addresses as the system has them. Names are resolved by whoever calls us. */
+import { isIPv4 } from 'node:net';
+import { constants as systemConstants } from 'node:os';
+import { TramError } from '../../errors.js';
+import { CONSTANTS, FIELDS } from './binary-interface.js';
+import type { Libfabric } from './libfabric.js';
+
+const { sin_family, sin_port, sin_addr } = FIELDS.sockaddr_in;
+
+const { EADDRINUSE, EADDRNOTAVAIL, EACCES } = systemConstants.errno;
+const ADDRESS_ERRORS: Partial<Record<number, string>> = {
+  [EADDRINUSE]: 'another process does',
+  [EADDRNOTAVAIL]: 'this machine does not have that address',
+  [EACCES]: 'only root may use ports below 1024',
+};
+
+export interface SocketAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** @param bytes  that begin with the structure */
+export function putSocketAddress(bytes: Uint8Array, { host, port }: SocketAddress): void {
+  checkHost(host);
+  if (!Number.isInteger(port) || port < 0 || port > 0xffff) {
+    throw new TramError('TRAM_INVALID_ARGUMENT', `A port is from 0 to 65535, and not ${port}.`);
+  }
+  bytes[sin_family] = CONSTANTS.AF_INET;
+  bytes[sin_family + 1] = 0;
+  bytes[sin_port] = port >> 8;
+  bytes[sin_port + 1] = port;
+  const parts = host.split('.');
+  for (let i = 0; i < 4; i++) bytes[sin_addr + i] = Number(parts[i]);
+}
+
+/** @param bytes  that begin with the structure */
+export function readSocketAddress(bytes: Uint8Array): SocketAddress {
+  return {
+    host: bytes.subarray(sin_addr, sin_addr + 4).join('.'),
+    port: bytes[sin_port]! * 256 + bytes[sin_port + 1]!,
+  };
+}
+
+export function describe({ host, port }: SocketAddress): string {
+  return `${host}:${port}`;
+}
+
+export function checkHost(host: string): void {
+  if (isIPv4(host)) return;
+  throw new TramError('TRAM_INVALID_ARGUMENT', `An address is like 10.0.0.1, and not ${host}.`);
+}
+
+/** @param what  can't be done there, in words */
+export function addressError(library: Libfabric, what: string, code: number): TramError {
+  const why = ADDRESS_ERRORS[-code];
+  if (why === undefined) return library.error(`Can't ${what}`, code);
+  return new TramError('TRAM_ADDRESS_UNAVAILABLE', `Can't ${what}: ${why}.`);
+}

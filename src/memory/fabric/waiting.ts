@@ -1,0 +1,70 @@
+/**
+ * Sleeping until libfabric has something to do, or until another thread or process of this machine wakes us
+ * through a descriptor of its own. Called by `fabric.ts`.
+ */
+import type { NativeFunction } from '../koffi.js';
+import { CONSTANTS, FIELDS, SIZES } from './binary-interface.js';
+import { Block } from './block.js';
+import type { Libfabric } from './libfabric.js';
+
+/** The block: the queues for `fi_trywait`, a timespec, and three descriptors for `ppoll`. */
+const QUEUES = 0;
+const SECONDS = 16;
+const NANOSECONDS = 24;
+const DESCRIPTORS = 32;
+const DESCRIPTORS_MAX = 3;
+const BLOCK_BYTES = DESCRIPTORS + DESCRIPTORS_MAX * SIZES.pollfd;
+
+/** A sleep without end is one of a month: longer ones need not fit the kernel's clock. */
+const SLEEP_US_MAX = 30 * 86_400e6;
+
+export class Waiting {
+  private readonly block: Block;
+  private readonly tryWait: NativeFunction;
+  private readonly poll: NativeFunction;
+
+  constructor(
+    library: Libfabric,
+    private readonly fabric: number,
+    completionQueue: number,
+    eventQueue: number,
+  ) {
+    this.block = new Block(library.koffi, BLOCK_BYTES);
+    this.tryWait = library.operation('tryWait', fabric);
+    this.poll = library.system.func('ppoll', 'int', [
+      'uintptr_t',
+      'uint64_t',
+      'uintptr_t',
+      'uintptr_t',
+    ]);
+    [completionQueue, eventQueue].forEach((queue, i) => {
+      this.block.setWide(QUEUES + i * 8, queue);
+      const { result } = library;
+      library.check(
+        library.operation('control', queue)(queue, CONSTANTS.FI_GETWAIT, result.address),
+        "Can't wait for libfabric",
+      );
+      this.watch(i, result.getWord(0));
+    });
+  }
+
+  /** @param descriptor  readable when we shall wake, or -1. May also return for no reason */
+  wait(timeoutUs: number, descriptor: number): void {
+    if (!(timeoutUs > 0)) return;
+    const { block } = this;
+    // Only after this do the descriptors tell of everything that happens.
+    if (this.tryWait(this.fabric, block.address + QUEUES, 2) !== 0) return;
+    const us = Math.min(timeoutUs, SLEEP_US_MAX);
+    block.setWide(SECONDS, Math.floor(us / 1e6));
+    block.setWide(NANOSECONDS, Math.floor((us % 1e6) * 1000));
+    this.watch(2, descriptor);
+    this.poll(block.address + DESCRIPTORS, DESCRIPTORS_MAX, block.address + SECONDS, 0);
+  }
+
+  /** `ppoll` passes over negative descriptors. */
+  private watch(place: number, descriptor: number): void {
+    const at = DESCRIPTORS + place * SIZES.pollfd;
+    this.block.setWord(at + FIELDS.pollfd.fd, descriptor);
+    this.block.setWord(at + FIELDS.pollfd.events, CONSTANTS.POLLIN);
+  }
+}

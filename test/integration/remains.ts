@@ -1,0 +1,21 @@
+/** What a benchmark that starts servers has left behind: their files, and who still works there. */
+import { readdirSync, readlinkSync } from 'node:fs';
+
+/** @param pid  of the benchmark. @param folders  where servers may have files */
+export function remainsOf(pid: number, folders: Iterable<string>): string[] {
+  const mark = `tram-peer-${pid}-`;
+  const files = [...new Set(folders)].flatMap((folder) =>
+    readdirSync(folder).filter((name) => name.startsWith(mark)),
+  );
+  const servers = readdirSync('/proc').filter((entry) => workingFolder(entry).includes(mark));
+  return [...files, ...servers];
+}
+
+function workingFolder(entry: string): string {
+  try {
+    return /^\d+$/.test(entry) ? readlinkSync(`/proc/${entry}/cwd`) : '';
+  } catch {
+    // It has ended meanwhile.
+    return '';
+  }
+}
