@@ -35,6 +35,8 @@ const BURST_MS = { least: 5, most: 200 };
 const AUDIT_PERCENT = 10;
 const FEW_PERCENT = 90;
 const CONNECT_MS = 60_000;
+const RETRY_MS = 200;
+const TRANSIENT = new Set(['TRAM_UNREACHABLE', 'TRAM_NO_CLIENT_SLOT']);
 
 /** @type {ClientSettings} */
 const settings = JSON.parse(process.argv[3]);
@@ -70,15 +72,19 @@ if (settings.fingerprints !== undefined) {
 await client.close();
 process.send?.({ what: 'done', sent, answered, audits, wrongAudits }, () => process.exit(0));
 
-/** A cluster across machines may be out of reach for a while. @param {string} address */
+/**
+ * A cluster across machines may be out of reach for a while, and a host that has lost its memory gives no slots for ten
+ * seconds. @param {string} address
+ */
 async function connect(address) {
   const deadlineMs = Date.now() + CONNECT_MS;
   for (;;) {
     try {
       return await Client.connect(address);
     } catch (error) {
-      const isTransient = /** @type {any} */ (error)?.code === 'TRAM_UNREACHABLE';
+      const isTransient = TRANSIENT.has(/** @type {any} */ (error)?.code);
       if (!isTransient || Date.now() > deadlineMs) throw error;
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
   }
 }
