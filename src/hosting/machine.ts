@@ -62,7 +62,9 @@ const WAITING_US = 5_000_000;
 const WAIT_SLICE_US = 5000;
 /** A peer that does not answer for so many suspicion times is given up. */
 const PATIENCE = 2;
-const LOOKS_PER_YIELD = 8;
+const LOOKS_PER_YIELD = 2;
+/** A few times what an answer from another host takes. */
+const SPIN_US = 300;
 const INCARNATIONS_SINCE_MS = Date.UTC(2026, 0);
 /** Less than a start takes: those of a host that starts over and over do not run ahead of the time. */
 const INCARNATION_MS = 250;
@@ -152,12 +154,11 @@ export class Machine {
     if (this.isStopped) return;
     log('info', PASTS[past]);
     this.slots.open(past);
-    const pacing = pacingOf(config);
     this.running = await Host.start(this.commons, {
       host: this.host,
       resumes: past === 'kept',
       apart: { past, leastIncarnation: incarnationAt(Date.now()) },
-      pacing: { ...pacing, relax: givingWay() },
+      pacing: { ...pacingOf(config), spinUs: SPIN_US, relax: givingWay() },
       report,
     });
     if (this.isStopped) this.running.stop();
@@ -328,8 +329,8 @@ function requireSame(file: ArenaFile, digest: Uint8Array, map: ArenaMap): void {
 
 /**
  * What to do while there is nothing to do. Several hosts may be on one machine, and more than it has cores: so give way.
- * But what comes in comes in pieces, and each look at the network takes one: so look a few times before. (To sleep
- * instead where the machine is crowded took twice as long for a message.)
+ * But what comes in may come in pieces, and each look at the network takes one: so look again before. (To sleep instead
+ * where the machine is crowded took twice as long for a message.)
  */
 function givingWay(): () => void {
   let looks = 0;

@@ -35,8 +35,8 @@
  * posted to it then is lost, and whoever resumes finds none of it. And what a life has posted may be on its way for longer
  * than its host is gone: it lands at a peer before anything of the next life does, or never.
  *
- * Two things are hints and may be wrong for a while: `wake` and `hasEnded`. Nothing that must hold
- * depends on them.
+ * Three things are hints and may be wrong for a while, or missing: `hurry`, `wake` and `hasEnded`. Nothing that must
+ * hold depends on them.
  */
 export type ProcessId = number;
 
@@ -102,6 +102,9 @@ export interface Memory {
     intoAt: number,
     tag: number,
   ): void;
+
+  /** Somebody waits for what was posted to `peer`. Else it may set out a moment later, with more. */
+  hurry(peer: ProcessId): void;
 
   /**
    * True if `completion` now holds the next finished operation. Writes with a tag of 0 or below that are

@@ -196,6 +196,8 @@ export class SharedMemory implements Memory {
     return posted.next(this.completion);
   }
 
+  hurry(_peer: ProcessId): void {}
+
   wake(peer: ProcessId, urgent: boolean): void {
     const { words } = this;
     if (!urgent) {

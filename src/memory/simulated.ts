@@ -189,6 +189,8 @@ export class SimulatedMemory implements Memory {
   }
 
   /** Time is all that wakes anybody here. */
+  hurry(): void {}
+
   wake(): void {}
 
   hasEnded(peer: ProcessId): boolean {

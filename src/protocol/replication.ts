@@ -187,7 +187,10 @@ export class Replication {
     return (this.endPosition + HEAD_WORDS) | 0;
   }
 
-  /** Post what each member does not have yet: one write for all of it, two where the ring wraps. */
+  /**
+   * Post what each member does not have yet: one write for all of it, two where the ring wraps. A quorum is waited for,
+   * so a quorum is hurried.
+   */
   sendAll(): number {
     let work = 0;
     for (const copy of this.copies) {
@@ -195,7 +198,21 @@ export class Replication {
       this.send(copy);
       work++;
     }
+    if (work > 0) this.hurryQuorum();
     return work;
+  }
+
+  /** Those who hold most have been the fastest. Whoever falls back is not waited for any more, and may come back. */
+  private hurryQuorum(): void {
+    const { copies, member, memory } = this;
+    const held = this.heldByQuorum();
+    let missing = member.edges.rules.decisionQuorum(member) - 1;
+    for (const copy of copies) {
+      if (missing === 0) return;
+      if (copy.phase !== 'standing' || copy.heldIndex < held) continue;
+      memory.hurry(copy.process);
+      missing--;
+    }
   }
 
   private send(copy: Copy): void {

@@ -20,8 +20,8 @@ export interface Agent {
 
 /** What brings words from elsewhere, and takes them there. */
 export interface Wire {
-  /** Take what has come, and tell. Returns how much it was. */
-  poll(nowUs: number): number;
+  /** Take what has come, and tell those whom it is for. */
+  poll(nowUs: number): void;
   /** Send what was posted. */
   flush(nowUs: number): void;
 }
@@ -103,7 +103,8 @@ export class Duty {
   /** Run each agent that is due, once. Returns how much was done for a reason other than the time. */
   private turn(nowUs: number): number {
     const { words, at, agents, wasBusy, pacing, wire } = this;
-    let work = wire === undefined ? 0 : wire.poll(nowUs);
+    let work = 0;
+    wire?.poll(nowUs);
     const beats = nowUs - this.beatUs >= this.heartbeatUs(nowUs);
     const takesLater = beats || nowUs - this.laterUs >= pacing.laterUs;
     if (beats) {

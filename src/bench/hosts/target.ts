@@ -53,7 +53,9 @@ function parkingOf(network: Network): Parking {
 function together(networks: readonly Network[]): Wire {
   if (networks.length === 1) return networks[0]!;
   return {
-    poll: (nowUs) => networks.reduce((sum, network) => sum + network.poll(nowUs), 0),
+    poll: (nowUs) => {
+      for (const network of networks) network.poll(nowUs);
+    },
     flush: (nowUs) => {
       for (const network of networks) network.flush(nowUs);
     },

@@ -10,8 +10,11 @@ import type { NativeFunction } from '../koffi.js';
 import { CONSTANTS } from './binary-interface.js';
 import type { Extents } from './extents.js';
 import type { SocketAddress } from './socket-address.js';
+import type { Socket } from './sockets.js';
 
-/** Tell of the operation when it is done. Without it only its failure is told of. */
+/** Tell of the failure of the operation only … */
+export const QUIET = 0;
+/** … or when it is done as well. */
 export const TELL = CONSTANTS.FI_COMPLETION;
 /** A write is done when it has landed. Without it, when it has been handed to the network. */
 export const LANDED = CONSTANTS.FI_DELIVERY_COMPLETE;
@@ -38,6 +41,8 @@ export class Connection {
   /** Both are for the keeper to change, and for all to read. */
   state: ConnectionState = 'connecting';
   wasOpen = false;
+  /** Where `hold` takes effect. */
+  socket: Socket | undefined;
 
   /** Made by `Fabric.connect` and `Request.accept`. @param serial  never used again, not 0 */
   constructor(
@@ -64,6 +69,15 @@ export class Connection {
   /** Read what `extents` lists; as `write`. */
   read(extents: Extents, flags: number, context: number): boolean {
     return this.post(this.operations.read, extents, flags, context);
+  }
+
+  /** What is posted from now on waits for `release`, and then goes in as few packets as it fits into. */
+  hold(): void {
+    if (this.state === 'open') this.socket?.hold();
+  }
+
+  release(): void {
+    if (this.state === 'open') this.socket?.release();
   }
 
   /** Nothing is told of it from now on. All that has not completed is lost. */

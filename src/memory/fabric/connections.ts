@@ -10,7 +10,8 @@ import { Connection, type ConnectionKeeper, type EndpointOperations } from './co
 import type { ConnectionSink } from './event-queue.js';
 import type { FabricHandler } from './handler.js';
 import type { Libfabric } from './libfabric.js';
-import { describe, type SocketAddress } from './socket-address.js';
+import { describe, ownAddress, type SocketAddress } from './socket-address.js';
+import type { Sockets } from './sockets.js';
 
 const SERIAL_MAX = 0xffffffff;
 const NO_DATA = new Uint8Array(0);
@@ -25,7 +26,10 @@ export class Connections implements ConnectionKeeper, CompletionSink, Connection
   private readonly broken = new Map<Connection, number>();
   private lastSerial = 0;
 
-  constructor(private readonly library: Libfabric) {}
+  constructor(
+    private readonly library: Libfabric,
+    private readonly sockets: Sockets,
+  ) {}
 
   add(endpoint: number, peer: SocketAddress): Connection {
     const { library } = this;
@@ -92,6 +96,7 @@ export class Connections implements ConnectionKeeper, CompletionSink, Connection
     this.connecting--;
     connection.state = 'open';
     connection.wasOpen = true;
+    connection.socket = this.sockets.between(ownAddress(this.library, endpoint), connection.peer);
     this.handler.connected(connection, data);
   }
 

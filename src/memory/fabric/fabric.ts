@@ -75,8 +75,8 @@ export class Fabric {
     this.address = address;
     this.target = new Block(library.koffi, SIZES.sockaddr_in);
     this.data = new Block(library.koffi, DATA_BYTES_MAX);
-    this.connections = new Connections(library);
     this.sockets = new Sockets(library);
+    this.connections = new Connections(library, this.sockets);
     this.segments = new Segments(this.sockets, address);
     try {
       this.information = findInformation(library, provider, address);

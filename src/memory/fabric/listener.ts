@@ -1,14 +1,14 @@
 /** Where others reach us. Called by `fabric.ts`. */
 import type { TramError } from '../../errors.js';
 import { FIELDS, SIZES } from './binary-interface.js';
-import { Block } from './block.js';
+import type { Block } from './block.js';
 import { FrontDoor } from './front-door.js';
 import type { Libfabric } from './libfabric.js';
 import {
   addressError,
   describe,
+  ownAddress,
   putSocketAddress,
-  readSocketAddress,
   type SocketAddress,
 } from './socket-address.js';
 import type { Sockets } from './sockets.js';
@@ -34,7 +34,7 @@ export class Listener {
       library.bind(this.handle, eventQueue, 0);
       const code = library.operation('listen', this.handle)(this.handle);
       if (code < 0) throw this.error(wanted, code);
-      this.port = this.actualPort();
+      this.port = ownAddress(library, this.handle).port;
       this.frontDoor = new FrontDoor(sockets, this.port);
     } catch (error) {
       this.close();
@@ -67,15 +67,6 @@ export class Listener {
     } finally {
       library.freeInfo(own);
     }
-  }
-
-  private actualPort(): number {
-    const { library, handle } = this;
-    const name = new Block(library.koffi, 8 + LENGTH);
-    name.setWide(0, LENGTH);
-    const getName = library.operation('getName', handle);
-    library.check(getName(handle, name.address + 8, name.address), "Can't ask for our own port");
-    return readSocketAddress(name.bytes.subarray(8)).port;
   }
 
   private error(wanted: SocketAddress, code: number): TramError {

@@ -2,7 +2,8 @@
 import { isIPv4 } from 'node:net';
 import { constants as systemConstants } from 'node:os';
 import { TramError } from '../../errors.js';
-import { CONSTANTS, FIELDS } from './binary-interface.js';
+import { CONSTANTS, FIELDS, SIZES } from './binary-interface.js';
+import { Block } from './block.js';
 import type { Libfabric } from './libfabric.js';
 
 const { sin_family, sin_port, sin_addr } = FIELDS.sockaddr_in;
@@ -39,6 +40,15 @@ export function readSocketAddress(bytes: Uint8Array): SocketAddress {
     host: bytes.subarray(sin_addr, sin_addr + 4).join('.'),
     port: bytes[sin_port]! * 256 + bytes[sin_port + 1]!,
   };
+}
+
+/** @param endpoint  one that listens, or is connected */
+export function ownAddress(library: Libfabric, endpoint: number): SocketAddress {
+  const name = new Block(library.koffi, 8 + SIZES.sockaddr_in);
+  name.setWide(0, SIZES.sockaddr_in);
+  const getName = library.operation('getName', endpoint);
+  library.check(getName(endpoint, name.address + 8, name.address), "Can't ask for our own address");
+  return readSocketAddress(name.bytes.subarray(8));
 }
 
 export function describe({ host, port }: SocketAddress): string {

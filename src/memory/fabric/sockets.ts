@@ -7,7 +7,15 @@ import type { NativeFunction } from '../koffi.js';
 import { CONSTANTS, FIELDS, SIZES } from './binary-interface.js';
 import { Block } from './block.js';
 import type { Libfabric } from './libfabric.js';
-import { readSocketAddress, type SocketAddress } from './socket-address.js';
+import { describe, readSocketAddress, type SocketAddress } from './socket-address.js';
+
+/** That of one connection. */
+export interface Socket {
+  /** Keep what is sent from now on … */
+  hold(): void;
+  /** … until now: it goes in as few packets as it fits into. */
+  release(): void;
+}
 
 const { SOL_SOCKET, SO_ACCEPTCONN, SO_RCVTIMEO, IPPROTO_TCP, SHUT_RDWR } = CONSTANTS;
 
@@ -43,6 +51,18 @@ export class Sockets {
         const own = this.addressBy(this.getName, descriptor);
         return own !== undefined && isWanted(own);
       });
+  }
+
+  between(own: SocketAddress, peer: SocketAddress): Socket | undefined {
+    const descriptor = this.find((address) => describe(address) === describe(own)).find((each) => {
+      const other = this.peerOf(each);
+      return other !== undefined && describe(other) === describe(peer);
+    });
+    if (descriptor === undefined) return undefined;
+    return {
+      hold: () => this.set(descriptor, CONSTANTS.TCP_CORK, 1),
+      release: () => this.set(descriptor, CONSTANTS.TCP_CORK, 0),
+    };
   }
 
   peerOf(descriptor: number): SocketAddress | undefined {

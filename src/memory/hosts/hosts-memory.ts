@@ -76,6 +76,10 @@ export class HostsMemory extends SharedMemory {
     link.read(this.self, peer, this.arenaMap.region(peer) + at, count, into, intoAt, tag);
   }
 
+  override hurry(peer: ProcessId): void {
+    this.links[peer]?.hurry();
+  }
+
   override wake(peer: ProcessId, urgent: boolean): void {
     const link = this.links[peer];
     if (link === undefined) super.wake(peer, urgent);

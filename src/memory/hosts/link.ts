@@ -2,18 +2,19 @@
  * What the processes of this host post to those of one other host: one connection, over which everything goes in the
  * order of posting.
  *
- * Posts are gathered until `flush`. Then they go as few operations: writes that lie side by side are one, several are
- * one message, and one small read behind all of them confirms them. A read is served after all that was posted before it
- * has landed; this one reads the permissions of the processes that were written to. So a write is `ok` if its
- * guard was permitted after it had landed, which is what the contract asks (promise 4), and a guarded write costs no more
- * than any other. Nothing need be revoked at the network.
+ * Posts are gathered until `flush`. Then they go as few operations, and in one packet if they fit: writes that lie side
+ * by side are one, several are one message, and one small read behind all of them confirms them. A read is served after
+ * all that was posted before it has landed; this one reads the permissions of the processes that were written to. So a
+ * write is `ok` if its guard was permitted after it had landed, which is what the contract asks (promise 4), and a
+ * guarded write costs no more than any other. Nothing need be revoked at the network. What nobody waits for does not even
+ * go with the next `flush`, but with what goes next, or a moment later.
  *
- * Everything that is under way has its place in two buffers of a fixed size. A peer that is so slow that they fill up is
- * cut off.
+ * Everything that is under way has its place in two buffers of a fixed size, until a read behind it is done. A peer that
+ * is so slow that they fill up is cut off.
  */
 import { type ArenaMap, PROCESS } from '../arena.js';
 import { OPEN, type Outcome, type ProcessId } from '../contract.js';
-import { type Connection, TELL } from '../fabric/connection.js';
+import { type Connection, QUIET, TELL } from '../fabric/connection.js';
 import type { Extents } from '../fabric/extents.js';
 import type { Registration, RemoteRegion } from '../fabric/registration.js';
 import { RowQueue } from './queue.js';
@@ -68,12 +69,11 @@ const STEP = {
   local: 1,
   remote: 2,
   count: 3,
-  /** Of the space: what is free when it is done. */
-  mark: 4,
   /** A read: its post. A confirmation: the first post that it does not confirm. */
-  post: 5,
-  /** How many operations the network had been given before. */
-  turn: 6,
+  post: 4,
+  /** Of both spaces: what is free when it is done. */
+  inMark: 5,
+  outMark: 6,
   columns: 7,
 } as const;
 const KIND = { write: 0, read: 1, confirm: 2 } as const;
@@ -81,9 +81,6 @@ const KIND = { write: 0, read: 1, confirm: 2 } as const;
 /** Posts of the host itself, which no process waits for. */
 const NOBODY = -1;
 const HOSTS_OWN = 1;
-
-/** The context of writes. That of reads is how many they are. */
-const WRITTEN = 0;
 
 /** Of what is posted without a guard and with tag 0 nobody wants to know what becomes of it. */
 export function isTold(guard: number, tag: number): boolean {
@@ -107,13 +104,13 @@ export class Link {
 
   private readonly posts = new RowQueue(POST.columns);
   private readonly steps = new RowQueue(STEP.columns);
-  /** The last step of each write that the network has and has not yet sent; and its reads and confirmations. */
-  private readonly sending = new RowQueue(STEP.columns);
+  /** Reads and confirmations that the network has been given. */
   private readonly reading = new RowQueue(STEP.columns);
   private readonly targets: Target[] = [];
-  private turns = 0;
   /** Posts before this one have a confirmation behind them. */
   private confirmedTo = 0;
+  /** Words to be written that have no read behind them. */
+  private uncovered = 0;
   /** Of the processes to be woken: the range of their flags, urgent ones and others. */
   private readonly urgent = new FlagRange();
   private readonly later = new FlagRange();
@@ -121,7 +118,10 @@ export class Link {
   private sinceUs = 0;
   private heardUs = 0;
   private isTouched = false;
-  /** Does anybody wait for what was posted since the last confirmation? */
+  /** Since when something waits that can, or `NEVER`. */
+  private waitsSinceUs = NEVER;
+  private isUrgent = false;
+  /** Does anybody want to know what became of what was posted since the last confirmation? */
   private isAsked = false;
 
   constructor(
@@ -139,6 +139,7 @@ export class Link {
     this.buffers = buffers;
     const { out, ones } = buffers;
     this.outSpace = new Space(ones, out.words.length - ones);
+    this.uncovered = 0;
     this.inSpace = new Space(0, buffers.in.words.length);
     this.sinceUs = nowUs;
     this.heardUs = nowUs;
@@ -153,8 +154,9 @@ export class Link {
     while (!posts.isEmpty) this.tellFirst('lost');
     this.confirmedTo = posts.end;
     this.isAsked = false;
+    this.isUrgent = false;
+    this.waitsSinceUs = NEVER;
     this.steps.clear();
-    this.sending.clear();
     this.reading.clear();
     this.targets.length = 0;
     this.urgent.clear();
@@ -188,6 +190,8 @@ export class Link {
       words.set(source.subarray(from, from + count), local);
     }
     this.addWrite(local, at, count);
+    this.uncovered += count;
+    if (this.uncovered > Math.min(words.length / 4, UNCOVERED_WORDS_MAX)) this.addConfirmation();
   }
 
   read(
@@ -209,13 +213,14 @@ export class Link {
       return;
     }
     this.targets.push({ into, intoAt });
-    this.addStep(KIND.read, local, at, count, this.inSpace.mark, post);
+    this.addRead(KIND.read, local, at, count, post);
   }
 
   /** Something of the host itself: it has landed once the link `isSettled`. @param at  in the arena of the other host */
   writeWords(at: number, source: Int32Array): void {
     if (!this.isOpen) return;
     this.write(NOBODY, NOBODY, at, source, 0, source.length, OPEN, HOSTS_OWN);
+    this.hurry();
   }
 
   /** The same of what stands there: it is in `into` once the link `isSettled`. */
@@ -229,24 +234,61 @@ export class Link {
     return this.posts.isEmpty && this.isAwaitingNothing;
   }
 
+  /** Somebody waits for what was posted. */
+  hurry(): void {
+    if (!this.isOpen) return;
+    this.touch();
+    this.isUrgent = true;
+  }
+
   wake(peer: ProcessId, urgent: boolean): void {
     if (!this.isOpen) return;
     this.touch();
-    if (urgent) this.urgent.add(this.map.ready(peer));
-    else this.later.add(this.map.readyLater(peer));
+    if (urgent) {
+      this.urgent.add(this.map.ready(peer));
+      this.isUrgent = true;
+    } else {
+      this.later.add(this.map.readyLater(peer));
+    }
   }
 
-  /** Give to the network what was posted. */
-  flush(nowUs: number): void {
-    if (this.isOpen) {
-      if (this.reading.isEmpty && this.sending.isEmpty) this.sinceUs = nowUs;
-      this.addFlags(this.urgent);
-      this.addFlags(this.later);
-      if (this.isAsked) this.addConfirmation();
-    }
-    if (this.isOpen) this.pump();
-    this.isTouched = false;
-    if (!this.steps.isEmpty) this.touch();
+  /** Does somebody wait for an answer to what was posted? */
+  get isAwaited(): boolean {
+    return this.isUrgent && this.isAsked;
+  }
+
+  /**
+   * Give to the network what was posted, if it is time.
+   *
+   * @param companyUs  for how long what nobody waits for may wait for company
+   * @returns whether something stays behind, for the next time
+   */
+  flush(nowUs: number, companyUs: number): boolean {
+    if (this.isOpen && this.isDue(nowUs, companyUs)) this.send(nowUs);
+    this.isTouched = this.isOpen && !this.hasNothing;
+    return this.isTouched;
+  }
+
+  private isDue(nowUs: number, companyUs: number): boolean {
+    if (this.isUrgent) return true;
+    if (this.hasNothing) return false;
+    if (this.waitsSinceUs === NEVER) this.waitsSinceUs = nowUs;
+    return nowUs - this.waitsSinceUs >= companyUs;
+  }
+
+  private get hasNothing(): boolean {
+    return this.steps.isEmpty && this.urgent.isEmpty && this.later.isEmpty;
+  }
+
+  private send(nowUs: number): void {
+    if (this.reading.isEmpty) this.sinceUs = nowUs;
+    this.addFlags(this.urgent);
+    this.addFlags(this.later);
+    if (this.isAsked) this.addConfirmation();
+    if (!this.isOpen) return;
+    this.pump();
+    this.isUrgent = !this.steps.isEmpty;
+    this.waitsSinceUs = NEVER;
   }
 
   /**
@@ -286,20 +328,12 @@ export class Link {
       steps.get(last, STEP.remote) + steps.get(last, STEP.count) === remote
     ) {
       steps.set(last, STEP.count, steps.get(last, STEP.count) + count);
-      steps.set(last, STEP.mark, this.outSpace.mark);
       return;
     }
-    this.addStep(KIND.write, local, remote, count, this.outSpace.mark, 0);
+    this.addStep(KIND.write, local, remote, count);
   }
 
-  private addStep(
-    kind: number,
-    local: number,
-    remote: number,
-    count: number,
-    mark: number,
-    post: number,
-  ): void {
+  private addStep(kind: number, local: number, remote: number, count: number): number {
     this.touch();
     const { steps } = this;
     const step = steps.add();
@@ -307,14 +341,23 @@ export class Link {
     steps.set(step, STEP.local, local);
     steps.set(step, STEP.remote, remote);
     steps.set(step, STEP.count, count);
-    steps.set(step, STEP.mark, mark);
+    return step;
+  }
+
+  private addRead(kind: number, local: number, remote: number, count: number, post: number): void {
+    const { steps } = this;
+    const step = this.addStep(kind, local, remote, count);
     steps.set(step, STEP.post, post);
+    steps.set(step, STEP.inMark, this.inSpace.mark);
+    steps.set(step, STEP.outMark, this.outSpace.mark);
+    this.uncovered = 0;
+    this.isUrgent = true;
   }
 
   /** Flags are hints, so those between two others may be set as well. */
   private addFlags(range: FlagRange): void {
     if (range.isEmpty) return;
-    this.addStep(KIND.write, 0, range.first, range.count, this.outSpace.mark, 0);
+    this.addStep(KIND.write, 0, range.first, range.count);
     range.clear();
   }
 
@@ -339,7 +382,7 @@ export class Link {
     }
     this.confirmedTo = posts.end;
     this.isAsked = false;
-    this.addStep(KIND.confirm, local, first, count, this.inSpace.mark, posts.end);
+    this.addRead(KIND.confirm, local, first, count, posts.end);
   }
 
   private permissionAt(peer: ProcessId): number {
@@ -350,26 +393,34 @@ export class Link {
 
   /** As much as it takes. */
   private pump(): void {
-    const { steps } = this;
+    const { steps, connection } = this;
+    if (steps.isEmpty) return;
+    const isSeveral =
+      this.isWriteAt(steps.first) !== this.isWriteAt(steps.end - 1) ||
+      steps.end - steps.first > this.buffers.extents.countMax;
+    if (isSeveral) connection.hold();
     while (!steps.isEmpty) {
-      const isWrite = steps.get(steps.first, STEP.kind) === KIND.write;
-      if (!(isWrite ? this.giveWrites() : this.giveReads())) return;
+      if (!(this.isWriteAt(steps.first) ? this.giveWrites() : this.giveReads())) break;
     }
+    if (isSeveral) connection.release();
+  }
+
+  private isWriteAt(step: number): boolean {
+    return this.steps.get(step, STEP.kind) === KIND.write;
   }
 
   private giveWrites(): boolean {
-    const { steps, sending } = this;
+    const { steps } = this;
     const { extents, out } = this.buffers;
     extents.clear();
     let step = steps.first;
     while (step < steps.end && extents.count < extents.countMax) {
-      if (steps.get(step, STEP.kind) !== KIND.write) break;
+      if (!this.isWriteAt(step)) break;
       this.addExtent(extents, out, step);
       step++;
     }
-    if (!this.connection.write(extents, TELL, WRITTEN)) return false;
-    while (steps.first < step - 1) steps.shift();
-    this.moveTo(sending);
+    if (!this.connection.write(extents, QUIET, 0)) return false;
+    while (steps.first < step) steps.shift();
     return true;
   }
 
@@ -379,23 +430,22 @@ export class Link {
     extents.clear();
     let step = steps.first;
     while (step < steps.end && extents.count < extents.countMax) {
-      if (steps.get(step, STEP.kind) === KIND.write) break;
+      if (this.isWriteAt(step)) break;
       this.addExtent(extents, this.buffers.in, step);
       step++;
     }
     if (!this.connection.read(extents, TELL, extents.count)) return false;
-    while (steps.first < step) this.moveTo(this.reading);
+    while (steps.first < step) this.awaitFirst();
     return true;
   }
 
-  /** The network has been given the first step. */
-  private moveTo(given: RowQueue): void {
-    const { steps } = this;
-    const row = given.add();
+  /** The network has been given the first step, a read. */
+  private awaitFirst(): void {
+    const { steps, reading } = this;
+    const row = reading.add();
     for (let column = 0; column < STEP.columns; column++) {
-      given.set(row, column, steps.get(steps.first, column));
+      reading.set(row, column, steps.get(steps.first, column));
     }
-    given.set(row, STEP.turn, this.turns++);
     steps.shift();
   }
 
@@ -406,22 +456,11 @@ export class Link {
     extents.add(registration, local, this.remote, remote, steps.get(step, STEP.count) * 4);
   }
 
-  /** An operation is done. Those of each kind are done in their order. */
-  onCompleted(context: number, nowUs: number): void {
-    const { sending, reading } = this;
-    if (context === WRITTEN) {
-      const write = sending.first;
-      const isAwaited =
-        reading.isEmpty || sending.get(write, STEP.turn) < reading.get(reading.first, STEP.turn);
-      // What is sent behind a read tells nothing of a peer that does not answer: it may lie there unseen.
-      if (isAwaited) this.sinceUs = nowUs;
-      this.outSpace.free(sending.get(write, STEP.mark));
-      sending.shift();
-      return;
-    }
+  /** As many reads as were posted together are done. They are done in their order. */
+  onCompleted(reads: number, nowUs: number): void {
     this.sinceUs = nowUs;
     this.heardUs = nowUs;
-    for (let count = context; count > 0; count--) this.onRead();
+    for (let count = reads; count > 0; count--) this.onRead();
     this.tellDone();
   }
 
@@ -431,7 +470,8 @@ export class Link {
     const post = reading.get(read, STEP.post);
     if (reading.get(read, STEP.kind) === KIND.confirm) this.confirm(read, post);
     else this.fill(read, post);
-    this.inSpace.free(reading.get(read, STEP.mark));
+    this.inSpace.free(reading.get(read, STEP.inMark));
+    this.outSpace.free(reading.get(read, STEP.outMark));
     reading.shift();
   }
 
@@ -485,7 +525,7 @@ export class Link {
   }
 
   private get isAwaitingNothing(): boolean {
-    return this.reading.isEmpty && this.sending.isEmpty && this.steps.isEmpty;
+    return this.reading.isEmpty && this.steps.isEmpty;
   }
 }
 
@@ -494,6 +534,9 @@ const TOO_MUCH_IN = 'it is too slow: what is read from it has filled the buffer'
 /** A loop for a few words, the engine's own copy for many. */
 const LOOP_WORDS_MAX = 32;
 const PROBE_US = 100_000;
+/** A read behind so much at least: it frees the space, and tells that something arrives. */
+const UNCOVERED_WORDS_MAX = 2 ** 14;
+const NEVER = Number.POSITIVE_INFINITY;
 
 /** Flags that lie near each other. */
 class FlagRange {

@@ -103,6 +103,8 @@ interface Guest {
   readonly sinceUs: number;
 }
 
+/** About as long as hosts wait before they look at what is not urgent. */
+const COMPANY_US = 300;
 const RETRY_US = 20_000;
 const RETRY_US_MAX = 1_000_000;
 const LOOK_US = 5000;
@@ -216,18 +218,25 @@ export class Network implements FabricHandler, LinkKeeper {
     return this.links[host]?.isOpen === true;
   }
 
-  /** Do what the network has to do, tell memories what has become of their posts. @returns how much that was */
-  poll(nowUs: number): number {
-    const count = this.fabric.poll(this);
+  /** Do what the network has to do, tell memories what has become of their posts. */
+  poll(nowUs: number): void {
+    this.fabric.poll(this);
     if (this.ungreeted.size > 0) this.lookForGreetings();
     if (nowUs - this.lookUs >= LOOK_US) this.look(nowUs);
-    return count;
   }
 
-  /** Send what was posted: to whom something was posted first, first. */
-  flush(nowUs: number): void {
+  /**
+   * Send what was posted: first to whom an answer is awaited from.
+   *
+   * @param companyUs  for how long what nobody waits for may wait for company
+   */
+  flush(nowUs: number, companyUs: number = COMPANY_US): void {
     const { touched } = this;
-    for (let left = touched.length; left > 0; left--) touched.shift()!.flush(nowUs);
+    if (touched.length === 0) return;
+    for (const link of touched) if (link.isAwaited) link.flush(nowUs, companyUs);
+    let staying = 0;
+    for (const link of touched) if (link.flush(nowUs, companyUs)) touched[staying++] = link;
+    while (touched.length > staying) touched.pop();
   }
 
   onTouched(link: Link): void {
@@ -236,6 +245,7 @@ export class Network implements FabricHandler, LinkKeeper {
 
   /** Sleep until something comes, or the time is over. */
   wait(timeoutUs: number): void {
+    this.flush(this.options.nowUs(), 0);
     this.fabric.wait(timeoutUs);
   }
 

@@ -6,7 +6,8 @@ export class RowQueue {
 
   constructor(
     private readonly width: number,
-    size = 64,
+    /** A power of two. */
+    private size = 64,
   ) {
     this.rows = new Float64Array(width * size);
   }
@@ -26,16 +27,16 @@ export class RowQueue {
 
   /** Room for one more row; returns where it is, for `set`. */
   add(): number {
-    if ((this.endRow - this.firstRow) * this.width === this.rows.length) this.grow();
+    if (this.endRow - this.firstRow === this.size) this.grow();
     return this.endRow++;
   }
 
   get(row: number, column: number): number {
-    return this.rows[(row * this.width + column) % this.rows.length]!;
+    return this.rows[this.at(row, column)]!;
   }
 
   set(row: number, column: number, value: number): void {
-    this.rows[(row * this.width + column) % this.rows.length] = value;
+    this.rows[this.at(row, column)] = value;
   }
 
   /** Drop the first row. */
@@ -48,12 +49,17 @@ export class RowQueue {
   }
 
   private grow(): void {
-    const larger = new RowQueue(this.width, (this.rows.length / this.width) * 2);
+    const larger = new RowQueue(this.width, this.size * 2);
     for (let row = this.firstRow; row < this.endRow; row++) {
       for (let column = 0; column < this.width; column++) {
         larger.set(row, column, this.get(row, column));
       }
     }
     this.rows = larger.rows;
+    this.size = larger.size;
+  }
+
+  private at(row: number, column: number): number {
+    return (row & (this.size - 1)) * this.width + column;
   }
 }
