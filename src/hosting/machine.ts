@@ -64,7 +64,7 @@ const WAIT_SLICE_US = 5000;
 const PATIENCE = 2;
 const LOOKS_PER_YIELD = 2;
 /** A few times what an answer from another host takes. */
-const SPIN_US = 300;
+const SPIN_US = 150;
 const INCARNATIONS_SINCE_MS = Date.UTC(2026, 0);
 /** Less than a start takes: those of a host that starts over and over do not run ahead of the time. */
 const INCARNATION_MS = 250;

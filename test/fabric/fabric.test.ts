@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Alarm } from '../../src/memory/fabric/alarm.js';
-import { LANDED, TELL } from '../../src/memory/fabric/connection.js';
+import { type Connection, LANDED, QUIET, TELL } from '../../src/memory/fabric/connection.js';
 import { Fabric } from '../../src/memory/fabric/fabric.js';
 import { bytesOf, LOOPBACK, type Memory, memoryOf, NOTHING, Pair, Witness } from './pair.js';
 import { needLibfabric } from './present.js';
@@ -132,6 +132,27 @@ describe('operations', () => {
     source.bytes.forEach((_, i) => {
       source.bytes[i] = i % 251;
     });
+  });
+
+  test('what is posted while a connection is held goes when it is released, and nothing else waits', () => {
+    const held = pair.connectFully();
+    const other = pair.connectFully();
+    const extents = pair.client.createExtents();
+    const write = (connection: Connection, at: number): void => {
+      extents.clear();
+      extents.add(source.registration, 100, target.registration, at, 4);
+      connection.write(extents, QUIET, 0);
+    };
+    const hasLanded = (at: number): boolean => target.bytes[at] === source.bytes[100];
+    held.hold();
+    write(held, 0);
+    write(held, 4);
+    write(other, 8);
+    pair.pollUntil(() => hasLanded(8));
+    pair.pollFor(100);
+    expect(hasLanded(0)).toBe(false);
+    held.release();
+    pair.pollUntil(() => hasLanded(0) && hasLanded(4));
   });
 
   test('one write lands in as many places as are allowed', () => {

@@ -103,8 +103,8 @@ interface Guest {
   readonly sinceUs: number;
 }
 
-/** About as long as hosts wait before they look at what is not urgent. */
-const COMPANY_US = 300;
+/** For followers it makes no difference, and what comes more often is company enough. */
+const COMPANY_US = 1000;
 const RETRY_US = 20_000;
 const RETRY_US_MAX = 1_000_000;
 const LOOK_US = 5000;
