@@ -167,14 +167,11 @@ export class Fabric {
     return count + connections.tellBreaks();
   }
 
-  /**
-   * Sleep until there is something for `poll`, or the time is over, or `descriptor` is readable. May also return
-   * for no reason.
-   */
-  wait(timeoutUs: number, descriptor = -1): void {
+  /** Sleep until there is something for `poll`, or the time is over. May also return for no reason. */
+  wait(timeoutUs: number): void {
     if (this.connections.hasBreaks) return;
     this.pollsUntilLook = 0;
-    this.waiting.wait(timeoutUs, descriptor);
+    this.waiting.wait(timeoutUs);
   }
 
   /**
