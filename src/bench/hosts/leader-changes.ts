@@ -33,11 +33,10 @@ export async function measureLeaderChanges(
   signal: AbortSignal,
 ): Promise<LeaderChanges> {
   const { config, configFile: address } = cluster;
-  const first = config.machines![0]!;
   const everyone = Array.from({ length: config.sizes.groups }, (_, group) => group);
   const sets = [setOf(everyone)];
   const job = { address, clients: 1, outstanding: OUTSTANDING, sets, payloadBytes };
-  const observer = Observer.open(cluster, await ownAddress(first.address, first.port));
+  const observer = Observer.open(cluster, await ownAddress(config));
   const load = startLoad({ ...job, system: 'hosts' });
   try {
     await load.started;
