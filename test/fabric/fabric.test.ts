@@ -1,9 +1,10 @@
 /** `memory/fabric` over the real libfabric: what is promised of connections, writes, reads and registrations. */
 import { readdirSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { LANDED, TELL } from '../../src/memory/fabric/connection.js';
 import { Fabric } from '../../src/memory/fabric/fabric.js';
+import { Sockets } from '../../src/memory/fabric/sockets.js';
 import { bytesOf, LOOPBACK, type Memory, memoryOf, NOTHING, Pair, Witness } from './pair.js';
 import { needLibfabric } from './present.js';
 
@@ -105,6 +106,19 @@ describe('connecting', () => {
           ? pair.serverWitness.accepted.at(-1)!.state === 'ended'
           : connection.state === 'ended',
       );
+    }
+    expect(descriptors()).toBe(before);
+  });
+
+  test('leaves nothing behind if it fails half-way', () => {
+    const before = descriptors();
+    const find = vi.spyOn(Sockets.prototype, 'find').mockImplementation(() => {
+      throw new Error('too many open files');
+    });
+    try {
+      expect(() => pair.connect()).toThrow('too many open files');
+    } finally {
+      find.mockRestore();
     }
     expect(descriptors()).toBe(before);
   });

@@ -273,6 +273,27 @@ describe('who comes back', () => {
     }, 'they are connected');
   });
 
+  test('is dialed again by one whose own address was gone meanwhile', async () => {
+    const { first, port } = newFirst();
+    const elsewhere = Fabric.open({ address: '192.0.2.1' });
+    const { connect } = Fabric.prototype;
+    const fromElsewhere = vi
+      .spyOn(Fabric.prototype, 'connect')
+      .mockImplementation((...args) => connect.apply(elsewhere, args));
+    try {
+      const second = newHost(1, [port, 0]);
+      await until(() => fromElsewhere.mock.calls.length >= 3, 'it has been tried three times');
+      expect(second.network.complaintOf(0)).toContain('this machine does not have that address');
+      expect(second.said).toHaveLength(1);
+      fromElsewhere.mockRestore();
+      await connected(first, second);
+      expect(second.network.complaintOf(0)).toBeUndefined();
+    } finally {
+      fromElsewhere.mockRestore();
+      elsewhere.close();
+    }
+  });
+
   test('hundreds of times: nothing is left behind', async () => {
     const { first, port } = newFirst();
     const second = newHost(1, [port, 0]);

@@ -13,11 +13,13 @@ function newDialing() {
   const theirs = new Handshake(new Uint8Array(32).fill(7), DIGEST);
   const complaints: string[] = [];
   const closed: Connection[] = [];
-  const world = { nowUs: 0, calls: [] as Uint8Array[], complaints, closed, theirs };
+  const failure: { error?: Error } = {};
+  const world = { nowUs: 0, calls: [] as Uint8Array[], failure, complaints, closed, theirs };
   const dialing = new Dialing(2, {
     handshake: ours,
     connect: (data) => {
       world.calls.push(data);
+      if (failure.error !== undefined) throw failure.error;
       const connection = { close: () => closed.push(connection) } as unknown as Connection;
       return connection;
     },
@@ -113,4 +115,23 @@ test('it gives up a call that is not answered', () => {
   expect(world.closed).toEqual([call]);
   expect(dialing.isUnanswered(1e9, 1000)).toBe(false);
   expect(world.complaints).toEqual(['it does not answer']);
+});
+
+test('it tries again if there is no calling at all, but a bug is not swallowed', () => {
+  const { dialing, dial, world } = newDialing();
+  const gone = Object.assign(new Error('our address is gone'), {
+    code: 'TRAM_ADDRESS_UNAVAILABLE',
+  });
+  world.failure.error = gone;
+  dial();
+  expect(dialing).toMatchObject({ isWaiting: true, complaint: gone.message });
+  expect([dialing.isDue(19_999), dialing.isDue(20_000)]).toEqual([false, true]);
+  delete world.failure.error;
+  dial();
+  world.failure.error = gone;
+  dialing.onRefused(challengeBy(world), 'refused');
+  expect(dialing.isWaiting).toBe(true);
+  expect(world.complaints).toEqual([gone.message]);
+  world.failure.error = new TypeError('a bug');
+  expect(dial).toThrow('a bug');
 });

@@ -12,6 +12,7 @@ import { type Handshake, type Hello, REFUSALS, type Welcome } from './handshake.
 /** What a dialing needs of its network. */
 export interface DialingEdges {
   readonly handshake: Handshake;
+  /** May throw: then it is tried again. */
   readonly connect: (data: Uint8Array) => Connection;
   readonly complain: (why: string) => void;
   readonly nowUs: () => number;
@@ -109,7 +110,13 @@ export class Dialing {
   }
 
   private call(data: Uint8Array): void {
-    this.connection = this.edges.connect(data);
+    try {
+      this.connection = this.edges.connect(data);
+    } catch (error) {
+      // Our address is gone, or there are too many descriptors: that can pass. A bug has no code.
+      if (!(error instanceof Error && 'code' in error)) throw error;
+      this.retry(error.message);
+    }
   }
 
   private retry(why: string, refusal = 0): void {
