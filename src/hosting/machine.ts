@@ -44,6 +44,7 @@ import { HomeSlots } from './home-slots.js';
 import { Host, type HostReport } from './host.js';
 import { joinTrace } from './oversight.js';
 import { pacingOf } from './pacing.js';
+import { seldom } from './seldom.js';
 import { traceName } from './trace.js';
 
 export type Log = (level: 'info' | 'warn' | 'error', text: string) => void;
@@ -129,6 +130,7 @@ export class Machine {
           bufferWords: (other) => bufferWordsOf(new Layout(config.sizes), map, host, other),
           slots,
           log,
+          onRefusal: seldom((text) => log('warn', text)),
           nowUs,
         });
       } catch (error) {

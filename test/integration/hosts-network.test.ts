@@ -65,6 +65,7 @@ function newHost(number: number, ports: number[], other: Partial<NetworkOptions>
     patienceUs: 5_000_000,
     bufferWords: () => ({ out: 4096, in: 4096, flags: 16 }),
     log: (_, text) => said.push(text),
+    onRefusal: (text) => said.push(text),
     nowUs,
     ...other,
   });

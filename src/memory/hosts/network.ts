@@ -69,6 +69,8 @@ export interface NetworkOptions {
   readonly bufferWords: (host: number) => BufferWords;
   readonly slots?: SlotKeeper;
   readonly log: (level: 'info' | 'warn', text: string) => void;
+  /** Somebody was refused. Whoever reaches our port can make it happen, as often as he likes. */
+  readonly onRefusal?: (text: string) => void;
   readonly nowUs: () => number;
 }
 
@@ -362,7 +364,7 @@ export class Network implements FabricHandler, LinkKeeper {
     request.reject(answer);
     const [refusal] = answer;
     if (refusal === REFUSAL.challenge) return;
-    this.options.log('warn', `${describe(request.peer)} was refused: ${REFUSED[refusal!]}`);
+    this.options.onRefusal?.(`${describe(request.peer)} was refused: ${REFUSED[refusal!]}`);
   }
 
   private letIn(request: Request, { hello, said }: Proven, admission: Admission): void {
