@@ -6,7 +6,7 @@ import { type Arena, ArenaMap } from '../../src/memory/arena.js';
 import { OPEN } from '../../src/memory/contract.js';
 import type { Connection } from '../../src/memory/fabric/connection.js';
 import { Fabric } from '../../src/memory/fabric/fabric.js';
-import type { FabricHandler } from '../../src/memory/fabric/handler.js';
+import { DEAF, type FabricHandler } from '../../src/memory/fabric/handler.js';
 import { CALLER, Handshake, REFUSAL } from '../../src/memory/hosts/handshake.js';
 import type { HostsMemory } from '../../src/memory/hosts/hosts-memory.js';
 import { Network, type NetworkOptions } from '../../src/memory/hosts/network.js';
@@ -135,16 +135,13 @@ async function call(
 ): Promise<{ refusal: Uint8Array } | { connection: Connection; welcome: Uint8Array }> {
   let result: Awaited<ReturnType<typeof call>> | undefined;
   const handler: FabricHandler = {
-    completed: () => undefined,
+    ...DEAF,
     connected: (connection, welcome) => {
       result = { connection, welcome };
     },
     refused: (_, refusal) => {
       result = { refusal };
     },
-    closed: () => undefined,
-    failed: () => undefined,
-    requested: () => undefined,
   };
   fabric.connect(ADDRESS, port, data);
   await until(() => {
