@@ -4,7 +4,7 @@
  */
 import { Block } from '../memory/fabric/block.js';
 import { Fabric } from '../memory/fabric/fabric.js';
-import type { FabricHandler } from '../memory/fabric/handler.js';
+import { DEAF, type FabricHandler } from '../memory/fabric/handler.js';
 import { libfabric } from '../memory/fabric/libfabric.js';
 import type { RemoteRegion } from '../memory/fabric/registration.js';
 import { serveOrders } from './forked.js';
@@ -21,12 +21,9 @@ export interface Target {
   readonly region: RemoteRegion;
 }
 
-const nothing: FabricHandler = {
-  completed() {},
-  connected() {},
-  refused() {},
-  closed() {},
-  failed() {},
+/** Anybody may come. */
+const handler: FabricHandler = {
+  ...DEAF,
   requested: (request) => request.accept(new Uint8Array(0)),
 };
 
@@ -44,12 +41,12 @@ function serve(spins: boolean): void {
   memory.setWord(STOP_AT, 0);
   let inVain = 0;
   while (memory.getWord(STOP_AT) === 0) {
-    const isIdle = fabric.poll(nothing) === 0;
+    const isIdle = fabric.poll(handler) === 0;
     inVain = isIdle ? inVain + 1 : 0;
     if (!spins && inVain > LOOKS_BEFORE_SLEEP) fabric.wait(SLEEP_US);
   }
   // What has ended it wants its acknowledgement.
-  for (let i = 0; i < 1000; i++) fabric.poll(nothing);
+  for (let i = 0; i < 1000; i++) fabric.poll(handler);
 }
 
 if (process.send !== undefined) serveOrders({ open, serve });

@@ -23,6 +23,13 @@ export interface SpanReport {
   readonly maxMs: number;
 }
 
+export interface ChangesReport {
+  readonly changes: readonly SpanReport[];
+  readonly total: SpanReport;
+  /** The same messages when nothing happens, for comparison. */
+  readonly usualMsP50: number;
+}
+
 const SLICE_MS = 2;
 const MESSAGES_MAX = 1 << 22;
 
@@ -80,7 +87,7 @@ process.once('message', async (job: FailoverJob) => {
     const usual = Array.from({ length: kept }, (_, i) => answeredMs[i]! - sentMs[i]!).sort(
       (a, b) => a - b,
     );
-    process.send!({
+    const answer: ChangesReport = {
       changes: spans.map((span, i) => report(delays[i]!, span.untilMs - span.fromMs, gaps[i]!)),
       total: report(
         delays.flat(),
@@ -88,7 +95,8 @@ process.once('message', async (job: FailoverJob) => {
         Math.max(...gaps),
       ),
       usualMsP50: usual[usual.length >> 1] ?? 0,
-    });
+    };
+    process.send!(answer);
   });
 });
 

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { Cluster } from '../cluster.js';
 import type { GroupStatus } from '../hosting/status.js';
 import { setOf } from './destinations.js';
-import type { FailoverJob, Span, SpanReport } from './failover-load.js';
+import type { ChangesReport, FailoverJob, Span } from './failover-load.js';
 
 export interface FailoverOptions {
   readonly groups: number;
@@ -26,13 +26,7 @@ export type Cause = 'request' | 'kill';
 
 export interface FailoverResult {
   readonly options: FailoverOptions;
-  readonly causes: readonly {
-    readonly cause: Cause;
-    readonly changes: readonly SpanReport[];
-    readonly total: SpanReport;
-    /** The same messages when nothing happens, for comparison. */
-    readonly usualMsP50: number;
-  }[];
+  readonly causes: readonly (ChangesReport & { readonly cause: Cause })[];
 }
 
 const BETWEEN_MS = 1000;
@@ -66,30 +60,25 @@ async function measure(
     logBytes: 1 << 15,
     inboxBytes: 1 << 10,
   });
-  const load = startLoad({
+  const change = async (number: number): Promise<Span> => {
+    progress(
+      `${cause === 'kill' ? 'SIGKILL' : 'requested change'} ${number + 1} of ${options.changes}`,
+    );
+    const host = number % replicas;
+    if (cause === 'kill') await gatherLeaders(cluster, host);
+    return changeLeaders(cluster, cause, host);
+  };
+  const job = {
     address: cluster.address as string,
     clients,
     outstanding: 1,
     sets: [setOf(Array.from({ length: groups }, (_, group) => group))],
     payloadBytes,
-  });
+  };
   try {
-    await load.started;
-    await pause(BETWEEN_MS);
-    const spans: Span[] = [];
-    for (let change = 0; change < options.changes; change++) {
-      progress(
-        `${cause === 'kill' ? 'SIGKILL' : 'requested change'} ${change + 1} of ${options.changes}`,
-      );
-      const host = change % replicas;
-      if (cause === 'kill') await gatherLeaders(cluster, host);
-      spans.push(await changeLeaders(cluster, cause, host));
-      await pause(BETWEEN_MS);
-    }
-    const { changes, total, usualMsP50 } = await load.finish(spans);
-    return { cause, changes, total, usualMsP50 };
+    const changes = Array.from({ length: options.changes }, (_, number) => () => change(number));
+    return { cause, ...(await changeUnderLoad(job, changes, BETWEEN_MS)) };
   } finally {
-    load.kill();
     await cluster.destroy();
   }
 }
@@ -147,8 +136,29 @@ export function clockMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
+/** What clients feel that send while one change comes after the other. */
+export async function changeUnderLoad(
+  job: FailoverJob,
+  changes: readonly (() => Promise<Span>)[],
+  betweenMs: number,
+): Promise<ChangesReport> {
+  const load = startLoad(job);
+  try {
+    await load.started;
+    await pause(betweenMs);
+    const spans: Span[] = [];
+    for (const change of changes) {
+      spans.push(await change());
+      await pause(betweenMs);
+    }
+    return await load.finish(spans);
+  } finally {
+    load.kill();
+  }
+}
+
 /** Clients that send until they are given the spans to report on. */
-export function startLoad(job: FailoverJob) {
+function startLoad(job: FailoverJob) {
   const script = fileURLToPath(new URL('./failover-load.js', import.meta.url));
   const child = fork(script, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   child.send(job);
@@ -161,7 +171,7 @@ export function startLoad(job: FailoverJob) {
     started: message(),
     finish: (spans: readonly Span[]) => {
       child.send(spans);
-      return message() as Promise<{ changes: SpanReport[]; total: SpanReport; usualMsP50: number }>;
+      return message() as Promise<ChangesReport>;
     },
     kill: () => child.kill('SIGKILL'),
   };

@@ -2,7 +2,7 @@
 import { createSocket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { dirname, resolve } from 'node:path';
-import { type ClusterConfig, type Machine, resolveConfig } from '../config.js';
+import { isOnMachines, type Machine, type MachinesConfig, resolveConfig } from '../config.js';
 import { TramError } from '../errors.js';
 import { digestOf } from './digest.js';
 import { readSecret, saltOf } from './secret.js';
@@ -14,7 +14,7 @@ export interface Credentials {
 }
 
 export interface Apart {
-  readonly config: ClusterConfig;
+  readonly config: MachinesConfig;
   readonly credentials: Credentials;
 }
 
@@ -23,19 +23,18 @@ export async function readApart(path: string): Promise<Apart> {
   const { readConfigFile } = await import('../config-file.js');
   const options = await readConfigFile(path);
   const config = resolveConfig(options, 0, dirname(resolve(path)));
-  const { machines, secretFile } = config;
-  if (machines === undefined || secretFile === undefined) {
+  if (!isOnMachines(config)) {
     throw new TramError(
       'TRAM_INVALID_CONFIG',
       `${path} describes a cluster on ${config.memory}, not one across hosts`,
       { hint: 'Start it with `tram up --config`, and connect to it by its name.' },
     );
   }
-  const secret = readSecret(secretFile);
+  const secret = readSecret(config.secretFile);
   const salted = {
     ...config,
     sizes: { ...config.sizes, salt: saltOf(secret) },
-    machines: await Promise.all(machines.map(resolved)),
+    machines: await Promise.all(config.machines.map(resolved)),
   };
   // By names as they stand in the file: they may resolve differently from one machine to another.
   return { config: salted, credentials: { secret, digest: digestOf(config) } };
@@ -54,8 +53,9 @@ async function resolved(machine: Machine): Promise<Machine> {
   }
 }
 
-/** The address of this machine from which it reaches that one. */
-export function ownAddress(address: string, port: number): Promise<string> {
+/** The address of this machine from which it reaches the first host of the cluster. */
+export function ownAddress({ machines }: MachinesConfig): Promise<string> {
+  const { address, port } = machines[0]!;
   return new Promise((resolve, reject) => {
     const socket = createSocket('udp4');
     const end = (tell: () => void) => () => {

@@ -5,7 +5,7 @@
 import { mkdtempSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ClusterConfig } from '../config.js';
+import type { MachinesConfig } from '../config.js';
 import { TramError } from '../errors.js';
 import { ARENA, ARENA_STATE, type ArenaMap } from '../memory/arena.js';
 import { Network } from '../memory/hosts/network.js';
@@ -17,6 +17,7 @@ import { bufferWordsOf } from './buffer-words.js';
 import { Commons } from './commons.js';
 
 export interface Elsewhere {
+  readonly config: MachinesConfig;
   readonly commons: Commons;
   readonly network: Network;
   close(): void;
@@ -30,12 +31,12 @@ const LOOK_US = 500;
 
 /** @param address  of this machine  @param caller  one of `CALLER` */
 export function openElsewhere(
-  config: ClusterConfig,
+  config: MachinesConfig,
   credentials: Credentials,
   address: string,
   caller: number,
 ): Elsewhere {
-  const { machines = [], provider, timing, sizes } = config;
+  const { machines, provider, timing, sizes } = config;
   let network!: Network;
   let file!: ArenaFile;
   const commons = Commons.apart(config, credentials.digest, (map) => {
@@ -52,7 +53,7 @@ export function openElsewhere(
         address,
         hosts: machines.map(({ address: host, port }) => ({ host, port })),
         ...credentials,
-        ...(provider !== undefined && { provider }),
+        provider,
         patienceUs: Math.max(timing.suspectAfterUs * PATIENCE, PATIENCE_US_MIN),
         bufferWords: (other) => bufferWordsOf(new Layout(sizes), map, map.hosts, other),
         log: () => undefined,
@@ -68,7 +69,7 @@ export function openElsewhere(
     network.close();
     file.close();
   };
-  return { commons, network, close };
+  return { config, commons, network, close };
 }
 
 /** Nobody else maps it, and only what is touched takes memory. */
@@ -91,9 +92,9 @@ export function turn(network: Network): void {
   network.poll(nowUs());
 }
 
-export function unreachable(network: Network, { machines = [] }: ClusterConfig): TramError {
+export function unreachable({ network, config }: Elsewhere): TramError {
   const complaints = network.missingHosts().map((host) => {
-    const { name, address, port } = machines[host]!;
+    const { name, address, port } = config.machines[host]!;
     return `${name} (${address}:${port}): ${network.complaintOf(host) ?? NO_ANSWER}`;
   });
   return new TramError('TRAM_UNREACHABLE', `can't reach the cluster. ${complaints.join('; ')}`, {

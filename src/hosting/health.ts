@@ -128,13 +128,16 @@ function metricsOf(commons: Commons, host: number): string {
   return `${lines.join('\n')}\n`;
 }
 
-function linkMetrics({ network, map, config }: Commons, self: number): string[] {
-  const name = 'tram_connected';
-  const lines = [`# HELP ${name} 1 if the host is connected to that one.`, `# TYPE ${name} gauge`];
-  for (let host = 0; host < map.hosts; host++) {
-    if (host === self) continue;
+function linkMetrics({ network, config }: Commons, self: number): string[] {
+  const metric = 'tram_connected';
+  const lines = [
+    `# HELP ${metric} 1 if the host is connected to that one.`,
+    `# TYPE ${metric} gauge`,
+  ];
+  config.machines?.forEach(({ name }, host) => {
+    if (host === self) return;
     const value = network?.isConnected(host) === true ? 1 : 0;
-    lines.push(`${name}{host="${config.machines![host]!.name}"} ${value}`);
-  }
+    lines.push(`${metric}{host="${name}"} ${value}`);
+  });
   return lines;
 }

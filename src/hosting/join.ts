@@ -5,12 +5,11 @@
  * A client may be idle for long, and its hosts must know that it is there: it answers them now and then, whatever its
  * user does. What it measures lies in its own memory; so that tools need not look for it there, it tells its home.
  */
-import type { ClusterConfig } from '../config.js';
+import type { MachinesConfig } from '../config.js';
 import { TramError } from '../errors.js';
 import { OWNER, PROCESS } from '../memory/arena.js';
 import { CALLER, REFUSAL } from '../memory/hosts/handshake.js';
 import type { Link } from '../memory/hosts/link.js';
-import type { Network } from '../memory/hosts/network.js';
 import { beginLife } from '../memory/shared.js';
 import { nowUs } from '../runtime/clock.js';
 import type { Credentials } from './apart.js';
@@ -36,12 +35,11 @@ const HOME_US = 100_000;
 export async function joinFrom(path: string): Promise<Joined> {
   const { ownAddress, readApart } = await import('./apart.js');
   const { config, credentials } = await readApart(path);
-  const [first] = config.machines!;
-  return join(config, credentials, await ownAddress(first!.address, first!.port));
+  return join(config, credentials, await ownAddress(config));
 }
 
 export async function join(
-  config: ClusterConfig,
+  config: MachinesConfig,
   credentials: Credentials,
   address: string,
   timeoutMs: number = JOIN_MS,
@@ -49,7 +47,7 @@ export async function join(
   const elsewhere = openElsewhere(config, credentials, address, CALLER.newClient);
   const { commons, network } = elsewhere;
   try {
-    await untilConnected(network, config, timeoutMs);
+    await untilConnected(elsewhere, timeoutMs);
     const { slot, session } = network.slot!;
     const process = commons.layout.clientProcess(slot);
     beginLife(commons.arena, commons.map, process, false, session);
@@ -128,26 +126,24 @@ class Stay {
 }
 
 /** Until it has a slot, and a majority of the hosts: with fewer it could do nothing. */
-async function untilConnected(
-  network: Network,
-  config: ClusterConfig,
-  timeoutMs: number,
-): Promise<void> {
+async function untilConnected(elsewhere: Elsewhere, timeoutMs: number): Promise<void> {
+  const { network, config } = elsewhere;
   const deadlineUs = nowUs() + timeoutMs * 1000;
   for (;;) {
     turn(network);
     const missing = network.missingHosts();
     if (network.slot !== undefined && 2 * missing.length < config.hosts) return;
     const isHopeless = missing.every((host) => network.refusalOf(host) > 0);
-    if (isHopeless || nowUs() > deadlineUs) throw refused(network, config, missing);
+    if (isHopeless || nowUs() > deadlineUs) throw refused(elsewhere, missing);
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
-function refused(network: Network, config: ClusterConfig, missing: readonly number[]): TramError {
+function refused(elsewhere: Elsewhere, missing: readonly number[]): TramError {
+  const { network, config } = elsewhere;
   const refusals = missing.map((host) => network.refusalOf(host)).filter((refusal) => refusal > 0);
   const isFull = refusals.length > 0 && refusals.every((refusal) => refusal === REFUSAL.noSlot);
-  if (!isFull) return unreachable(network, config);
+  if (!isFull) return unreachable(elsewhere);
   return new TramError(
     'TRAM_NO_CLIENT_SLOT',
     `all ${config.sizes.clients} client slots are taken, or wait for clients that have vanished`,

@@ -12,7 +12,7 @@
  * So the first start needs all hosts, in any order, and no start after that needs any one.
  */
 import { rmSync } from 'node:fs';
-import type { ClusterConfig, Endpoint } from '../config.js';
+import type { Endpoint, MachinesConfig } from '../config.js';
 import { TramError } from '../errors.js';
 import {
   ARENA,
@@ -44,12 +44,13 @@ import { HomeSlots } from './home-slots.js';
 import { Host, type HostReport } from './host.js';
 import { joinTrace } from './oversight.js';
 import { pacingOf } from './pacing.js';
+import { seldom } from './seldom.js';
 import { traceName } from './trace.js';
 
 export type Log = (level: 'info' | 'warn' | 'error', text: string) => void;
 
 export interface MachineSettings {
-  readonly config: ClusterConfig;
+  readonly config: MachinesConfig;
   readonly credentials: Credentials;
   /** One of the hosts of the configuration. */
   readonly name: string;
@@ -83,18 +84,18 @@ export class Machine {
 
   /** Where it listens. */
   get address(): string {
-    const { address, port } = this.settings.config.machines![this.host]!;
+    const { address, port } = this.settings.config.machines[this.host]!;
     return `${address}:${port}`;
   }
 
   /** Where it tells over HTTP how it is, if it does. */
   get http(): Endpoint | undefined {
-    return this.settings.config.machines![this.host]!.http;
+    return this.settings.config.machines[this.host]!.http;
   }
 
   static open(settings: MachineSettings): Machine {
     const { config, credentials, name, log } = settings;
-    const machines = config.machines!;
+    const { machines, provider } = config;
     const host = machines.findIndex((machine) => machine.name === name);
     if (host < 0) {
       const names = machines.map((machine) => machine.name).join(', ');
@@ -126,11 +127,12 @@ export class Machine {
           hosts: machines.map(({ address: at, port: on }) => ({ host: at, port: on })),
           names: machines.map((machine) => machine.name),
           ...credentials,
-          ...(config.provider !== undefined && { provider: config.provider }),
+          provider,
           patienceUs: config.timing.suspectAfterUs * PATIENCE,
           bufferWords: (other) => bufferWordsOf(new Layout(config.sizes), map, host, other),
           slots,
           log,
+          onRefusal: seldom((text) => log('warn', text)),
           nowUs,
         });
       } catch (error) {
@@ -249,7 +251,7 @@ export class Machine {
     const missing = this.commons.network!.missingHosts();
     if (missing.length === 0) return;
     const names = missing.map((host) => {
-      const { name, address, port } = config.machines![host]!;
+      const { name, address, port } = config.machines[host]!;
       return `${name} (${address}:${port})`;
     });
     log('info', `waits for ${names.join(' and ')}: the first start needs all hosts`);
@@ -264,7 +266,7 @@ const PASTS: Record<Identity['past'], string> = {
 
 /** The file of this host: as it was left, or new. */
 function openOwn(
-  { name: cluster = 'cluster' }: ClusterConfig,
+  { name: cluster = 'cluster' }: MachinesConfig,
   digest: Uint8Array,
   name: string,
   host: number,

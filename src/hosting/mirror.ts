@@ -59,8 +59,7 @@ export class Mirror {
    */
   static async open(path: string): Promise<Mirror> {
     const { config, credentials } = await readApart(path);
-    const [first] = config.machines!;
-    const address = await ownAddress(first!.address, first!.port);
+    const address = await ownAddress(config);
     const elsewhere = openElsewhere(config, credentials, address, CALLER.observer);
     const mirror = new Mirror(elsewhere);
     try {
@@ -103,7 +102,7 @@ export class Mirror {
       const isAlone = missing.length === commons.map.hosts;
       const isHeard = missing.every((host) => network.complaintOf(host) !== undefined);
       const isLate = nowUs() - startedUs > (isAlone ? ANYBODY_US : ALL_US);
-      if (isAlone && (isHeard || isLate)) throw unreachable(network, commons.config);
+      if (isAlone && (isHeard || isLate)) throw unreachable(this.elsewhere);
       if (isHeard || isLate) return;
     }
   }

@@ -1,4 +1,4 @@
-/** For what may happen with every message: it is said at most once a second, and how often it was not. */
+/** For what may happen with every message or stranger: it is said at most once a second, and how often it was not. */
 const QUIET_MS = 1000;
 
 export function seldom(say: (text: string) => void): (text: string) => void {

@@ -62,7 +62,7 @@ export const HOST = {
   pid: 1,
   /** How often it was started, above one of `HOST_STATE` in the lowest two bits. */
   state: 2,
-  /** Of another host or client, where hosts are apart: how to write to its memory (`hosts/network.ts`). */
+  /** Of another host or client, where hosts are apart: how to write to its memory (`hosts/greeting.ts`). */
   greeting: 4,
   /** Of another host, where hosts are apart: 1 if it has ever run its replicas. */
   begun: 10,

@@ -29,7 +29,7 @@ export class SharedMemory implements Memory {
   readonly completion: Completion = { peer: 0, tag: 0, guard: OPEN, outcome: 'ok' };
   private readonly words: Int32Array;
   /** Per process: where its region starts and how many words it has; its permission, its ready flag, its host. */
-  private readonly regions: Int32Array;
+  protected readonly regions: Int32Array;
   private readonly regionWords: Int32Array;
   private readonly permissions: Int32Array;
   private readonly readyFlags: Int32Array;

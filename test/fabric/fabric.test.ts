@@ -1,10 +1,10 @@
 /** `memory/fabric` over the real libfabric: what is promised of connections, writes, reads and registrations. */
 import { readdirSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Alarm } from '../../src/memory/fabric/alarm.js';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Connection, LANDED, QUIET, TELL } from '../../src/memory/fabric/connection.js';
 import { Fabric } from '../../src/memory/fabric/fabric.js';
+import { Sockets } from '../../src/memory/fabric/sockets.js';
 import { bytesOf, LOOPBACK, type Memory, memoryOf, NOTHING, Pair, Witness } from './pair.js';
 import { needLibfabric } from './present.js';
 
@@ -106,6 +106,19 @@ describe('connecting', () => {
           ? pair.serverWitness.accepted.at(-1)!.state === 'ended'
           : connection.state === 'ended',
       );
+    }
+    expect(descriptors()).toBe(before);
+  });
+
+  test('leaves nothing behind if it fails half-way', () => {
+    const before = descriptors();
+    const find = vi.spyOn(Sockets.prototype, 'find').mockImplementation(() => {
+      throw new Error('too many open files');
+    });
+    try {
+      expect(() => pair.connect()).toThrow('too many open files');
+    } finally {
+      find.mockRestore();
     }
     expect(descriptors()).toBe(before);
   });
@@ -255,23 +268,6 @@ describe('operations', () => {
 
 describe('waiting', () => {
   const A_MINUTE_US = 60e6;
-
-  test('ends with an alarm from another thread', async () => {
-    const alarm = Alarm.create();
-    const worker = new Worker(
-      `const { workerData } = require('node:worker_threads');
-       setTimeout(() => require('node:fs').writeSync(workerData, new Uint8Array(new BigUint64Array([1n]).buffer)), 50);`,
-      { eval: true, workerData: alarm.descriptor },
-    );
-    await new Promise((resolve) => worker.once('online', resolve));
-    // If it did not end the test would.
-    pair.server.wait(A_MINUTE_US, alarm.descriptor);
-    alarm.silence();
-    alarm.ring();
-    pair.server.wait(A_MINUTE_US, alarm.descriptor);
-    alarm.close();
-    await worker.terminate();
-  });
 
   test('ends with a request, and with what a peer writes', () => {
     const connection = pair.connect();

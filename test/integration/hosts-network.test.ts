@@ -6,7 +6,7 @@ import { type Arena, ArenaMap } from '../../src/memory/arena.js';
 import { OPEN } from '../../src/memory/contract.js';
 import type { Connection } from '../../src/memory/fabric/connection.js';
 import { Fabric } from '../../src/memory/fabric/fabric.js';
-import type { FabricHandler } from '../../src/memory/fabric/handler.js';
+import { DEAF, type FabricHandler } from '../../src/memory/fabric/handler.js';
 import { CALLER, Handshake, REFUSAL } from '../../src/memory/hosts/handshake.js';
 import type { HostsMemory } from '../../src/memory/hosts/hosts-memory.js';
 import { Network, type NetworkOptions } from '../../src/memory/hosts/network.js';
@@ -65,6 +65,7 @@ function newHost(number: number, ports: number[], other: Partial<NetworkOptions>
     patienceUs: 5_000_000,
     bufferWords: () => ({ out: 4096, in: 4096, flags: 16 }),
     log: (_, text) => said.push(text),
+    onRefusal: (text) => said.push(text),
     nowUs,
     ...other,
   });
@@ -134,16 +135,13 @@ async function call(
 ): Promise<{ refusal: Uint8Array } | { connection: Connection; welcome: Uint8Array }> {
   let result: Awaited<ReturnType<typeof call>> | undefined;
   const handler: FabricHandler = {
-    completed: () => undefined,
+    ...DEAF,
     connected: (connection, welcome) => {
       result = { connection, welcome };
     },
     refused: (_, refusal) => {
       result = { refusal };
     },
-    closed: () => undefined,
-    failed: () => undefined,
-    requested: () => undefined,
   };
   fabric.connect(ADDRESS, port, data);
   await until(() => {
@@ -271,6 +269,27 @@ describe('who comes back', () => {
       second.network.flush(clock());
       return first.network.isConnected(1);
     }, 'they are connected');
+  });
+
+  test('is dialed again by one whose own address was gone meanwhile', async () => {
+    const { first, port } = newFirst();
+    const elsewhere = Fabric.open({ address: '192.0.2.1' });
+    const { connect } = Fabric.prototype;
+    const fromElsewhere = vi
+      .spyOn(Fabric.prototype, 'connect')
+      .mockImplementation((...args) => connect.apply(elsewhere, args));
+    try {
+      const second = newHost(1, [port, 0]);
+      await until(() => fromElsewhere.mock.calls.length >= 3, 'it has been tried three times');
+      expect(second.network.complaintOf(0)).toContain('this machine does not have that address');
+      expect(second.said).toHaveLength(1);
+      fromElsewhere.mockRestore();
+      await connected(first, second);
+      expect(second.network.complaintOf(0)).toBeUndefined();
+    } finally {
+      fromElsewhere.mockRestore();
+      elsewhere.close();
+    }
   });
 
   test('hundreds of times: nothing is left behind', async () => {

@@ -20,6 +20,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type * as mirrors from '../../src/hosting/mirror.js';
 import type * as statuses from '../../src/hosting/status.js';
 import type { ClusterStatus, HostStatus } from '../../src/hosting/status.js';
+import { Fabric } from '../../src/memory/fabric/fabric.js';
+import { Witness } from '../fabric/pair.js';
 import { needLibfabric } from '../fabric/present.js';
 import { Client, decode, encode } from './built.js';
 
@@ -359,6 +361,25 @@ describe('three hosts', () => {
     expect(await send('with beta')).toMatchObject({ code: 0 });
   });
 
+  test('say seldom that they refuse strangers, and then how many there were', async () => {
+    const beta = hosts.get('beta')!;
+    const lines = (): string[] =>
+      beta.log.map(({ msg }) => msg).filter((msg) => msg.includes('was refused'));
+    const told = (): number =>
+      lines().reduce((sum, line) => sum + 1 + Number(/and (\d+) more/.exec(line)?.[1] ?? 0), 0);
+    await refuseStrangers(1);
+    await beta.says(/^127\.0\.0\.1:\d+ was refused: it has another configuration/);
+    expect(told()).toBe(1);
+    await refuseStrangers(1000);
+    // One that comes later tells of those before.
+    await until(async () => {
+      await refuseStrangers(1);
+      return told() > 1000;
+    });
+    expect(lines().length).toBeLessThan(100);
+    expect(await send('after strangers')).toMatchObject({ code: 0 });
+  });
+
   test('tell what is wrong', async () => {
     const fails = async (code: number, text: string | RegExp, ...args: string[]): Promise<void> => {
       const result = await tram(...args);
@@ -465,6 +486,27 @@ describe('three hosts', () => {
     expect(first.stderr).toContain('history holds a history already');
   });
 });
+
+/** They call beta, and say what nobody there understands. */
+async function refuseStrangers(count: number): Promise<void> {
+  const fabric = Fabric.open({ address: '127.0.0.1' });
+  const witness = new Witness();
+  const { heard } = witness;
+  try {
+    for (let i = 1; i <= count; i++) {
+      fabric.connect('127.0.0.1', ports[1]!, encode('a stranger'));
+      const deadlineMs = Date.now() + PATIENCE_MS;
+      while (heard.length < i && Date.now() < deadlineMs) {
+        fabric.wait(1000);
+        fabric.poll(witness);
+      }
+    }
+  } finally {
+    fabric.close();
+  }
+  expect(heard).toHaveLength(count);
+  expect(heard.every((what) => what.startsWith('refused'))).toBe(true);
+}
 
 interface Answer {
   readonly code: number | undefined;

@@ -43,7 +43,7 @@ export async function startCluster(setup: Setup, signal: AbortSignal): Promise<H
     writeFileSync(configFile, JSON.stringify(options, undefined, 2));
     makeSecret(join(servers.folder, SECRET));
     const apart = await readApart(configFile);
-    for (const { name } of apart.config.machines!) {
+    for (const { name } of apart.config.machines) {
       servers.alsoRemove(arenaPath(`${options.name}-${name}`));
       servers.start(name, process.execPath, [MAIN, 'host', name, '--config', configFile]);
     }

@@ -1,9 +1,8 @@
 /** What clients feel of leader changes across hosts: on request, one group after the other, while messages go to all. */
 import { ownAddress } from '../../hosting/apart.js';
 import { setOf } from '../destinations.js';
-import { startLoad } from '../failover.js';
+import { changeUnderLoad } from '../failover.js';
 import type { Span } from '../failover-load.js';
-import { pause } from '../peers/servers.js';
 import type { HostsCluster } from './cluster.js';
 import { Observer } from './observer.js';
 
@@ -33,22 +32,20 @@ export async function measureLeaderChanges(
   signal: AbortSignal,
 ): Promise<LeaderChanges> {
   const { config, configFile: address } = cluster;
-  const first = config.machines![0]!;
   const everyone = Array.from({ length: config.sizes.groups }, (_, group) => group);
   const sets = [setOf(everyone)];
   const job = { address, clients: 1, outstanding: OUTSTANDING, sets, payloadBytes };
-  const observer = Observer.open(cluster, await ownAddress(first.address, first.port));
-  const load = startLoad({ ...job, system: 'hosts' });
+  const observer = Observer.open(cluster, await ownAddress(config));
+  const changeOf = (group: number) => async (): Promise<Span> => {
+    signal.throwIfAborted();
+    return observer.change(group);
+  };
   try {
-    await load.started;
-    await pause(BETWEEN_MS);
-    const spans: Span[] = [];
-    for (const group of groupsToChange(config.sizes)) {
-      signal.throwIfAborted();
-      spans.push(await observer.change(group));
-      await pause(BETWEEN_MS);
-    }
-    const { changes, usualMsP50: usualMs } = await load.finish(spans);
+    const { changes, usualMsP50: usualMs } = await changeUnderLoad(
+      { ...job, system: 'hosts' },
+      groupsToChange(config.sizes).map(changeOf),
+      BETWEEN_MS,
+    );
     return {
       count: changes.length,
       changeMs: meanAndWorst(changes.map(({ spanMs }) => spanMs)),
@@ -56,7 +53,6 @@ export async function measureLeaderChanges(
       usualMs,
     };
   } finally {
-    load.kill();
     observer.close();
   }
 }

@@ -205,7 +205,7 @@ export async function freePorts(count: number): Promise<number[]> {
   }
 }
 
-export function pause(ms: number): Promise<void> {
+function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 

@@ -117,13 +117,19 @@ export class Fabric {
    *
    * @param host  an IPv4 address
    * @param data  for the peer's `requested`
+   * @throws if nothing can be sent at all: this machine has lost its address, or has no descriptors left
    */
   connect(host: string, port: number, data: Uint8Array): Connection {
     const peer = { host, port };
     putSocketAddress(this.target.bytes, peer);
     const bytes = this.putData(data);
     const endpoint = this.openEndpoint(this.information.address);
-    this.segments.align();
+    try {
+      this.segments.align();
+    } catch (error) {
+      this.library.close(endpoint);
+      throw error;
+    }
     const connect = this.library.operation('connect', endpoint);
     const code = connect(endpoint, this.target.address, this.data.address, bytes);
     const connection = this.connections.add(endpoint, peer);
@@ -167,14 +173,11 @@ export class Fabric {
     return count + connections.tellBreaks();
   }
 
-  /**
-   * Sleep until there is something for `poll`, or the time is over, or `descriptor` is readable. May also return
-   * for no reason.
-   */
-  wait(timeoutUs: number, descriptor = -1): void {
+  /** Sleep until there is something for `poll`, or the time is over. May also return for no reason. */
+  wait(timeoutUs: number): void {
     if (this.connections.hasBreaks) return;
     this.pollsUntilLook = 0;
-    this.waiting.wait(timeoutUs, descriptor);
+    this.waiting.wait(timeoutUs);
   }
 
   /**

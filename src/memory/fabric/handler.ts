@@ -16,3 +16,13 @@ export interface FabricHandler {
   /** Somebody wants to connect. Unless it is accepted before this returns, it is rejected. */
   requested(request: Request): void;
 }
+
+/** Hears nothing. For those to whom only some of it matters. */
+export const DEAF: FabricHandler = {
+  completed: () => undefined,
+  connected: () => undefined,
+  refused: () => undefined,
+  closed: () => undefined,
+  failed: () => undefined,
+  requested: () => undefined,
+};

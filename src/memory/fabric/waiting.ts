@@ -1,19 +1,16 @@
-/**
- * Sleeping until libfabric has something to do, or until another thread or process of this machine wakes us
- * through a descriptor of its own. Called by `fabric.ts`.
- */
+/** Sleeping until libfabric has something to do. Called by `fabric.ts`. */
 import type { NativeFunction } from '../koffi.js';
 import { CONSTANTS, FIELDS, SIZES } from './binary-interface.js';
 import { Block } from './block.js';
 import type { Libfabric } from './libfabric.js';
 
-/** The block: the queues for `fi_trywait`, a timespec, and three descriptors for `ppoll`. */
+/** The block: the queues for `fi_trywait`, a timespec, and a descriptor of each queue for `ppoll`. */
 const QUEUES = 0;
+const QUEUE_COUNT = 2;
 const SECONDS = 16;
 const NANOSECONDS = 24;
 const DESCRIPTORS = 32;
-const DESCRIPTORS_MAX = 3;
-const BLOCK_BYTES = DESCRIPTORS + DESCRIPTORS_MAX * SIZES.pollfd;
+const BLOCK_BYTES = DESCRIPTORS + QUEUE_COUNT * SIZES.pollfd;
 
 /** A sleep without end is one of a month: longer ones need not fit the kernel's clock. */
 const SLEEP_US_MAX = 30 * 86_400e6;
@@ -48,20 +45,18 @@ export class Waiting {
     });
   }
 
-  /** @param descriptor  readable when we shall wake, or -1. May also return for no reason */
-  wait(timeoutUs: number, descriptor: number): void {
+  /** May also return for no reason. */
+  wait(timeoutUs: number): void {
     if (!(timeoutUs > 0)) return;
     const { block } = this;
     // Only after this do the descriptors tell of everything that happens.
-    if (this.tryWait(this.fabric, block.address + QUEUES, 2) !== 0) return;
+    if (this.tryWait(this.fabric, block.address + QUEUES, QUEUE_COUNT) !== 0) return;
     const us = Math.min(timeoutUs, SLEEP_US_MAX);
     block.setWide(SECONDS, Math.floor(us / 1e6));
     block.setWide(NANOSECONDS, Math.floor((us % 1e6) * 1000));
-    this.watch(2, descriptor);
-    this.poll(block.address + DESCRIPTORS, DESCRIPTORS_MAX, block.address + SECONDS, 0);
+    this.poll(block.address + DESCRIPTORS, QUEUE_COUNT, block.address + SECONDS, 0);
   }
 
-  /** `ppoll` passes over negative descriptors. */
   private watch(place: number, descriptor: number): void {
     const at = DESCRIPTORS + place * SIZES.pollfd;
     this.block.setWord(at + FIELDS.pollfd.fd, descriptor);

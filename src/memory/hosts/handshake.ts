@@ -26,22 +26,21 @@ export interface Hello {
   readonly nonce: Uint8Array;
 }
 
+/** A caller that has proved that it knows the secret. */
+export interface Proven {
+  readonly hello: Hello;
+  /** All that it said but the proof. */
+  readonly said: Uint8Array;
+}
+
 export interface Welcome {
   readonly base: number;
   readonly keyLow: number;
   readonly keyHigh: number;
-  /** What a new client is given. A host is told what we know of it, and whether we have run our replicas: `ACQUAINTANCE`. */
+  /** What a new client is given. A host is told what we know of it, and whether we have run our replicas (`acquaintances.ts`). */
   readonly slot: number;
   readonly session: number;
 }
-
-/** What one host tells another when they meet. */
-export const ACQUAINTANCE = {
-  /** You have run your replicas before, as far as I know. */
-  hasBegun: 1,
-  /** I have. */
-  haveBegun: 2,
-} as const;
 
 /** Why a caller is sent away, the first byte of what it is told. */
 export const REFUSAL = {
@@ -51,20 +50,28 @@ export const REFUSAL = {
   unknownCaller: 3,
   wrongProof: 4,
   noSlot: 5,
-  notReady: 6,
 } as const;
 
+/** What is wrong with a host that has refused us. */
 export const REFUSALS: Readonly<Record<number, string>> = {
   [REFUSAL.otherCluster]: 'it has another configuration, or another version of TRAM',
   [REFUSAL.unknownCaller]: 'it does not know us',
   [REFUSAL.wrongProof]: 'it has another secret',
   [REFUSAL.noSlot]: 'all its client slots are taken',
-  [REFUSAL.notReady]: 'it is still starting',
+};
+
+/** What is wrong with somebody whom we have refused. */
+export const REFUSED: Readonly<Record<number, string>> = {
+  [REFUSAL.otherCluster]: 'it has another configuration or version, or is no TRAM at all',
+  [REFUSAL.unknownCaller]: 'there is no such host or client in this cluster',
+  [REFUSAL.wrongProof]: 'it could not prove that it knows the secret',
+  [REFUSAL.noSlot]: 'all client slots are taken',
 };
 
 const VERSION = 1;
 const NONCE_BYTES = 8;
-const CHALLENGE_BYTES = 12;
+const TIME_BYTES = 4;
+const CHALLENGE_BYTES = TIME_BYTES + 8;
 const PROOF_BYTES = 16;
 const DIGEST_BYTES = 4;
 /** version, caller, number, session, digest, nonce */
@@ -72,6 +79,8 @@ const HELLO_BYTES = 1 + 1 + 2 + 4 + DIGEST_BYTES + NONCE_BYTES;
 const ANSWER_BYTES = HELLO_BYTES + CHALLENGE_BYTES + PROOF_BYTES;
 /** base, key, slot, session, proof */
 const WELCOME_BYTES = 8 + 8 + 4 + 4 + PROOF_BYTES;
+/** Of what a caller says with its proof: here it repeats what nobody but the listener could foresee. */
+export const UNFORESEEN_AT = HELLO_BYTES + TIME_BYTES;
 /** How old a challenge may be, in seconds, and how many may be answered in that time. */
 const CHALLENGE_SECONDS = 10;
 const ANSWERED_MAX = 4096;
@@ -115,7 +124,7 @@ export class Handshake {
   }
 
   /** What a caller says: who it is, or why it is sent away. */
-  judge(data: Uint8Array): { hello: Hello; said: Uint8Array } | { refusal: Uint8Array } {
+  judge(data: Uint8Array): Proven | { readonly refusal: Uint8Array } {
     const hello = parseHello(data);
     if (hello === undefined) return { refusal: Uint8Array.of(REFUSAL.otherCluster) };
     const digest = data.subarray(8, 8 + DIGEST_BYTES);
@@ -175,8 +184,9 @@ export class Handshake {
   private challenge(data: Uint8Array, seconds: number): Uint8Array {
     const bytes = new Uint8Array(CHALLENGE_BYTES);
     new DataView(bytes.buffer).setUint32(0, seconds);
-    const mac = createHmac('sha256', this.own).update(bytes.subarray(0, 4)).update(data).digest();
-    bytes.set(mac.subarray(0, CHALLENGE_BYTES - 4), 4);
+    const time = bytes.subarray(0, TIME_BYTES);
+    const mac = createHmac('sha256', this.own).update(time).update(data).digest();
+    bytes.set(mac.subarray(0, CHALLENGE_BYTES - TIME_BYTES), TIME_BYTES);
     return bytes;
   }
 

@@ -19,12 +19,12 @@ export class HostsMemory extends SharedMemory {
   constructor(
     self: ProcessId,
     arena: Arena,
-    private readonly arenaMap: ArenaMap,
+    map: ArenaMap,
     /** By process; those of this host have none. */
     private readonly links: readonly (Link | undefined)[],
   ) {
-    super(self, arena, arenaMap);
-    this.losses = new Uint32Array(arenaMap.hosts + arenaMap.layout.sizes.clients);
+    super(self, arena, map);
+    this.losses = new Uint32Array(map.hosts + map.layout.sizes.clients);
   }
 
   override write(
@@ -43,7 +43,7 @@ export class HostsMemory extends SharedMemory {
     }
     this.check(peer, to, count);
     if (!this.canPost(link, peer, guard, tag)) return;
-    const at = this.arenaMap.region(peer) + to;
+    const at = this.regions[peer]! + to;
     link.write(this.self, peer, at, source, from, count, guard, tag);
   }
 
@@ -73,7 +73,7 @@ export class HostsMemory extends SharedMemory {
     }
     this.check(peer, at, count);
     if (!this.canPost(link, peer, OPEN, tag)) return;
-    link.read(this.self, peer, this.arenaMap.region(peer) + at, count, into, intoAt, tag);
+    link.read(this.self, peer, this.regions[peer]! + at, count, into, intoAt, tag);
   }
 
   override hurry(peer: ProcessId): void {

@@ -1,20 +1,12 @@
 /**
- * The links of one host, or of one client, to all others: who dials whom, who is let in, when to try again. One
- * thread owns all of it: it calls `poll` before it works, `flush` after, and `wait` when there is nothing to do.
+ * The links of one host, or of one client, to all others: who dials whom, who is let in, what goes with a connection.
+ * One thread owns all of it: it calls `poll` before it works, `flush` after, and `wait` when there is nothing to do.
  *
  * Of two hosts the one with the higher number dials; clients dial all hosts. A connection works in both directions, so a
  * client needs no port. Whoever dials is told the key to the listener's memory when it is let in (`handshake.ts`), and
- * writes its own into that memory: its greeting. After a break both sides begin again with new keys.
+ * writes its own into that memory (`greeting.ts`). After a break both sides begin again with new keys.
  */
-import {
-  ARENA,
-  ARENA_STATE,
-  type Arena,
-  type ArenaMap,
-  HOST,
-  HOST_STATE,
-  withHostState,
-} from '../arena.js';
+import { type Arena, type ArenaMap, HOST, HOST_STATE, withHostState } from '../arena.js';
 import type { ProcessId } from '../contract.js';
 import type { Connection } from '../fabric/connection.js';
 import { Fabric } from '../fabric/fabric.js';
@@ -22,14 +14,17 @@ import type { FabricHandler } from '../fabric/handler.js';
 import type { Registration, RemoteRegion } from '../fabric/registration.js';
 import type { Request } from '../fabric/request.js';
 import { describe, type SocketAddress } from '../fabric/socket-address.js';
+import { ACQUAINTANCE, Acquaintances } from './acquaintances.js';
 import { type BufferWords, makeBuffers } from './buffers.js';
+import { Dialing } from './dialing.js';
+import { greetingAt, greetingWords, passwordIn } from './greeting.js';
 import {
-  ACQUAINTANCE,
   CALLER,
   Handshake,
   type Hello,
+  type Proven,
   REFUSAL,
-  REFUSALS,
+  REFUSED,
   type Welcome,
 } from './handshake.js';
 import { HostsMemory } from './hosts-memory.js';
@@ -74,30 +69,24 @@ export interface NetworkOptions {
   readonly bufferWords: (host: number) => BufferWords;
   readonly slots?: SlotKeeper;
   readonly log: (level: 'info' | 'warn', text: string) => void;
+  /** Somebody was refused. Whoever reaches our port can make it happen, as often as he likes. */
+  readonly onRefusal?: (text: string) => void;
   readonly nowUs: () => number;
 }
 
-/** One that we dial. */
-interface Dialing {
-  readonly host: number;
-  stage: 'waiting' | 'hello' | 'answer' | 'open';
-  connection: Connection | undefined;
-  hello: Hello | undefined;
-  answer: Uint8Array;
-  dialsAtUs: number;
-  delayUs: number;
-  startedUs: number;
-  /** What was said last, so that it is not said again. */
-  complaint: string;
-  /** One of `REFUSAL` if we were sent away for good, else 0. */
-  refusal: number;
+/** How a caller is let in. */
+interface Admission {
+  /** Among hosts and clients, or `NOWHERE`. */
+  readonly place: number;
+  /** What it is told: see `Welcome`. */
+  readonly slot: number;
+  readonly session: number;
 }
 
 /** One whom we let in. */
 interface Guest {
   readonly hello: Hello;
-  readonly slot: number;
-  readonly registration: Registration;
+  readonly place: number;
   /** Its greeting ends with this. */
   readonly password: number;
   readonly sinceUs: number;
@@ -105,14 +94,10 @@ interface Guest {
 
 /** For followers it makes no difference, and what comes more often is company enough. */
 const COMPANY_US = 1000;
-const RETRY_US = 20_000;
-const RETRY_US_MAX = 1_000_000;
+/** The place of those who only look: nobody writes to them, so there may be any number. */
+const NOWHERE = -1;
 const LOOK_US = 5000;
 const STRANGERS_US = 5_000_000;
-/** keyLow, keyHigh, base in two words, the acquaintance, and the password: last, since it tells that the rest is there. */
-const GREETING_WORDS = 6;
-const GREETING_ACQUAINTANCE = 4;
-const PASSWORD_AT = 24;
 
 export class Network implements FabricHandler, LinkKeeper {
   readonly port: number;
@@ -123,7 +108,8 @@ export class Network implements FabricHandler, LinkKeeper {
   readonly recipients: (HostsMemory | undefined)[] = [];
   private readonly fabric: Fabric;
   private readonly handshake: Handshake;
-  private readonly dialings: Dialing[] = [];
+  private readonly acquaintances: Acquaintances;
+  private readonly dialings: readonly Dialing[];
   private readonly guests = new Map<Connection, Guest>();
   private readonly ungreeted = new Set<Connection>();
   private readonly linkByConnection = new Map<Connection, Link>();
@@ -134,13 +120,11 @@ export class Network implements FabricHandler, LinkKeeper {
   private lookUs = 0;
   private strangersUs = 0;
   private welcomed: Welcome | undefined;
-  /** By host, of those that we have met: do they know that we have run our replicas? */
-  private readonly knownBy: (boolean | undefined)[] = [];
-  private isClosed = false;
 
   constructor(private readonly options: NetworkOptions) {
     const { map, self, hosts, address, port, provider } = options;
     this.handshake = new Handshake(options.secret, options.digest);
+    this.acquaintances = new Acquaintances(options.arena.words, map);
     this.fabric = Fabric.open({ address, ...(provider !== undefined && { provider }) });
     this.port = port === undefined ? 0 : this.fabric.listen(port);
     const places = map.hosts + map.layout.sizes.clients;
@@ -150,21 +134,16 @@ export class Network implements FabricHandler, LinkKeeper {
     );
     const processes = Array.from({ length: map.processes }, (_, process) => process);
     this.linkOf = processes.map((process) => this.links[map.hostOf(process)]);
-    for (let host = 0; host < hosts.length; host++) {
-      if (own >= 0 && host >= own) break;
-      this.dialings.push({
-        host,
-        stage: 'waiting',
-        connection: undefined,
-        hello: undefined,
-        answer: new Uint8Array(0),
-        dialsAtUs: 0,
-        delayUs: RETRY_US,
-        startedUs: 0,
-        complaint: '',
-        refusal: 0,
-      });
-    }
+    const dialed = own < 0 ? hosts : hosts.slice(0, own);
+    this.dialings = dialed.map(
+      (peer, host) =>
+        new Dialing(host, {
+          handshake: this.handshake,
+          connect: (data) => this.fabric.connect(peer.host, peer.port, data),
+          complain: (why) => options.log('warn', `can't connect to ${this.nameOf(host)}: ${why}`),
+          nowUs: options.nowUs,
+        }),
+    );
   }
 
   /** What a client was given when it was let in first. */
@@ -182,7 +161,7 @@ export class Network implements FabricHandler, LinkKeeper {
 
   /** Does any host know that we have run our replicas before? Undefined as long as not all have been asked. */
   get isKnown(): boolean | undefined {
-    if (this.knownBy.includes(true)) return true;
+    if (this.acquaintances.isKnown) return true;
     return this.missingHosts().length > 0 ? undefined : false;
   }
 
@@ -194,12 +173,12 @@ export class Network implements FabricHandler, LinkKeeper {
 
   /** Why we are not connected to a host that we dial, if it has been tried. */
   complaintOf(host: number): string | undefined {
-    return this.dialings.find((dialing) => dialing.host === host)?.complaint || undefined;
+    return this.dialings[host]?.complaint || undefined;
   }
 
   /** One of `REFUSAL` if that host has heard us and does not let us in, else 0. */
   refusalOf(host: number): number {
-    return this.dialings.find((dialing) => dialing.host === host)?.refusal ?? 0;
+    return this.dialings[host]?.refusal ?? 0;
   }
 
   /** Tell all hosts that we run our replicas. It is known there once all links are settled. */
@@ -250,7 +229,6 @@ export class Network implements FabricHandler, LinkKeeper {
   }
 
   close(): void {
-    this.isClosed = true;
     for (const link of this.linkByConnection.values()) link.lose();
     this.fabric.close();
   }
@@ -265,12 +243,9 @@ export class Network implements FabricHandler, LinkKeeper {
       else link.probe(nowUs);
     }
     for (const dialing of this.dialings) {
-      if (dialing.stage === 'waiting' && nowUs >= dialing.dialsAtUs) this.dial(dialing, nowUs);
-      else if (dialing.stage === 'hello' || dialing.stage === 'answer') {
-        if (nowUs - dialing.startedUs > this.options.patienceUs) {
-          this.end(dialing.connection!);
-          this.retry(dialing, 'it does not answer');
-        }
+      if (dialing.isDue(nowUs)) this.dial(dialing, nowUs);
+      else if (dialing.isUnanswered(nowUs, this.options.patienceUs)) {
+        dialing.giveUp('it does not answer');
       }
     }
     for (const [connection, guest] of this.guests) {
@@ -301,35 +276,19 @@ export class Network implements FabricHandler, LinkKeeper {
   // --- dialing ---------------------------------------------------------------------------------
 
   private dial(dialing: Dialing, nowUs: number): void {
-    const { self } = this.options;
-    const begun = this.hasBegun ? 1 : 0;
-    const { slot, session } = this.welcomed ?? { slot: self.number, session: begun };
-    // A client that has its slot keeps it; and it waits for one before it dials others.
-    const isNew = self.caller === CALLER.newClient && this.welcomed === undefined;
-    const isFirst = this.dialings.every(({ stage }) => stage === 'waiting');
-    if (isNew && !isFirst) return;
-    const caller = self.caller === CALLER.newClient && !isNew ? CALLER.client : self.caller;
-    dialing.hello = this.handshake.newHello(caller, slot, session);
-    dialing.startedUs = nowUs;
-    dialing.stage = 'hello';
-    this.call(dialing, this.handshake.hello(dialing.hello));
+    // A client waits until it has its slot before it dials others.
+    const isNew = this.options.self.caller === CALLER.newClient && this.welcomed === undefined;
+    if (isNew && this.dialings.some(({ isWaiting }) => !isWaiting)) return;
+    dialing.dial(this.newHello(), nowUs);
   }
 
-  private call(dialing: Dialing, data: Uint8Array): void {
-    const { host, port } = this.options.hosts[dialing.host]!;
-    dialing.connection = this.fabric.connect(host, port, data);
-  }
-
-  private retry(dialing: Dialing, why: string, refusal = 0): void {
-    const { log, nowUs } = this.options;
-    dialing.stage = 'waiting';
-    dialing.refusal = refusal;
-    dialing.connection = undefined;
-    dialing.dialsAtUs = nowUs() + dialing.delayUs;
-    dialing.delayUs = Math.min(dialing.delayUs * 2, RETRY_US_MAX);
-    if (why === dialing.complaint) return;
-    dialing.complaint = why;
-    log('warn', `can't connect to ${this.nameOf(dialing.host)}: ${why}`);
+  /** A client that has its slot keeps it. */
+  private newHello(): Hello {
+    const { handshake, welcomed } = this;
+    const { caller, number } = this.options.self;
+    return welcomed === undefined
+      ? handshake.newHello(caller, number, this.acquaintances.haveBegun ? 1 : 0)
+      : handshake.newHello(CALLER.client, welcomed.slot, welcomed.session);
   }
 
   private dialingOf(connection: Connection): Dialing | undefined {
@@ -338,89 +297,47 @@ export class Network implements FabricHandler, LinkKeeper {
 
   refused(connection: Connection, data: Uint8Array, reason: string): void {
     const dialing = this.dialingOf(connection);
-    if (dialing === undefined) {
-      this.forget(connection);
-      return;
-    }
-    const answer =
-      dialing.stage === 'hello' ? this.handshake.answer(dialing.hello!, data) : undefined;
-    if (answer === undefined) {
-      const [refusal = 0] = data;
-      this.retry(dialing, REFUSALS[refusal] ?? reason, refusal in REFUSALS ? refusal : 0);
-      return;
-    }
-    dialing.answer = answer;
-    dialing.stage = 'answer';
-    this.call(dialing, answer);
+    if (dialing === undefined) this.forget(connection);
+    else dialing.onRefused(data, reason);
   }
 
   connected(connection: Connection, data: Uint8Array): void {
     const dialing = this.dialingOf(connection);
-    if (dialing === undefined) return;
-    const welcome =
-      dialing.stage === 'answer' ? this.handshake.enter(dialing.answer, data) : undefined;
-    if (welcome === undefined) {
-      this.end(connection);
-      this.retry(dialing, 'it could not prove that it knows the secret');
-      return;
-    }
-    dialing.stage = 'open';
-    dialing.delayUs = RETRY_US;
-    dialing.complaint = '';
-    dialing.refusal = 0;
-    if (this.options.self.caller === CALLER.newClient) this.takeSlot(welcome);
-    if (this.options.self.caller === CALLER.host) {
-      this.meet(dialing.host, welcome.slot, (welcome.slot & ACQUAINTANCE.haveBegun) !== 0);
+    const welcome = dialing?.onConnected(data);
+    if (dialing === undefined || welcome === undefined) return;
+    const { caller } = this.options.self;
+    if (caller === CALLER.newClient) this.takeSlot(welcome);
+    if (caller === CALLER.host) {
+      const hasBegun = (welcome.slot & ACQUAINTANCE.haveBegun) !== 0;
+      this.acquaintances.meet(dialing.host, welcome.slot, hasBegun);
     }
     this.open(dialing.host, connection, welcome);
-    if (this.options.self.caller !== CALLER.observer) this.greet(dialing, connection);
+    if (caller !== CALLER.observer) this.greet(dialing, connection);
   }
 
   /** The first one counts. Hosts that had none for us let us in from now on. */
   private takeSlot(welcome: Welcome): void {
     if (this.welcomed !== undefined) return;
     this.welcomed = welcome;
-    for (const dialing of this.dialings) {
-      dialing.refusal = 0;
-      dialing.dialsAtUs = 0;
-    }
-  }
-
-  private get hasBegun(): boolean {
-    return this.options.arena.words[ARENA.state] === ARENA_STATE.running;
-  }
-
-  /** Another host has told what it knows of us, and of itself. */
-  private meet(host: number, acquaintance: number, hasBegun: boolean): void {
-    const { arena, map } = this.options;
-    this.knownBy[host] = (acquaintance & ACQUAINTANCE.hasBegun) !== 0;
-    if (hasBegun) arena.words[map.host(host) + HOST.begun] = 1;
-  }
-
-  private acquaintanceWith(host: number): number {
-    const { arena, map } = this.options;
-    const isKnown = host < map.hosts && arena.words[map.host(host) + HOST.begun] === 1;
-    return (isKnown ? ACQUAINTANCE.hasBegun : 0) | (this.hasBegun ? ACQUAINTANCE.haveBegun : 0);
+    for (const dialing of this.dialings) dialing.hurry();
   }
 
   /** Tell the key to our memory: nothing goes before it. */
   private greet({ host, answer }: Dialing, connection: Connection): void {
     const { map, self } = this.options;
-    const registration = this.expose(connection);
     const own =
       self.caller === CALLER.host ? self.number : map.hosts + (this.welcomed?.slot ?? self.number);
-    const greeting = new Int32Array(GREETING_WORDS);
-    putRegion(greeting, registration);
-    greeting[GREETING_ACQUAINTANCE] = this.acquaintanceWith(host);
-    greeting[GREETING_WORDS - 1] = passwordIn(answer);
+    const region = this.expose();
+    this.registrations.set(connection, region);
+    const acquaintance = this.acquaintances.with(host);
+    const greeting = greetingWords({ region, acquaintance }, passwordIn(answer));
     this.links[host]!.writeWords(map.host(own) + HOST.greeting, greeting);
   }
 
-  private expose(connection: Connection): Registration {
+  /** With a key of its own for each connection. */
+  private expose(): Registration {
     const { words, address } = this.options.arena;
-    const registration = this.fabric.register(address, words.length * 4, 'remote');
-    this.registrations.set(connection, registration);
-    return registration;
+    return this.fabric.register(address, words.length * 4, 'remote');
   }
 
   private open(host: number, connection: Connection, remote: RemoteRegion): void {
@@ -443,64 +360,56 @@ export class Network implements FabricHandler, LinkKeeper {
   // --- letting in ------------------------------------------------------------------------------
 
   requested(request: Request): void {
-    const { log } = this.options;
     const verdict = this.handshake.judge(request.data);
     if ('refusal' in verdict) {
-      const [why] = verdict.refusal;
-      if (why !== REFUSAL.challenge) {
-        log('warn', `${describe(request.peer)} was refused: ${REFUSED[why!]}`);
-      }
-      request.reject(verdict.refusal);
+      this.sendAway(request, verdict.refusal);
       return;
     }
-    const { hello, said } = verdict;
-    const place = this.placeFor(hello);
-    if (typeof place !== 'number') {
-      request.reject(Uint8Array.of(place.refusal));
-      log('warn', `${describe(request.peer)} was refused: ${REFUSED[place.refusal]}`);
-      return;
-    }
-    const { words, address } = this.options.arena;
-    const registration = this.fabric.register(address, words.length * 4, 'remote');
-    const slot = Math.max(0, place - this.options.map.hosts);
-    const session = hello.session;
-    const isHost = hello.caller === CALLER.host;
-    const given = this.given ?? { slot: isHost ? this.acquaintanceWith(place) : slot, session };
-    this.given = undefined;
-    const welcome = this.handshake.welcome(said, { ...regionOf(registration), ...given });
-    const connection = request.accept(welcome);
-    this.registrations.set(connection, registration);
-    this.guests.set(connection, {
-      hello,
-      slot: place,
-      registration,
-      password: passwordIn(said),
-      sinceUs: this.options.nowUs(),
-    });
-    if (hello.caller !== CALLER.observer) this.ungreeted.add(connection);
+    const admission = this.admit(verdict.hello);
+    if ('refusal' in admission) this.sendAway(request, Uint8Array.of(admission.refusal));
+    else this.letIn(request, verdict, admission);
   }
 
-  private given: { readonly slot: number; readonly session: number } | undefined;
+  private sendAway(request: Request, answer: Uint8Array): void {
+    request.reject(answer);
+    const [refusal] = answer;
+    if (refusal === REFUSAL.challenge) return;
+    this.options.onRefusal?.(`${describe(request.peer)} was refused: ${REFUSED[refusal!]}`);
+  }
 
-  /** The place of a caller among hosts and clients, or why it has none. */
-  private placeFor({ caller, number, session }: Hello): number | { refusal: number } {
+  private letIn(request: Request, { hello, said }: Proven, admission: Admission): void {
+    const { place, slot, session } = admission;
+    const registration = this.expose();
+    const { base, keyLow, keyHigh } = registration;
+    const welcome = this.handshake.welcome(said, { base, keyLow, keyHigh, slot, session });
+    const connection = request.accept(welcome);
+    this.registrations.set(connection, registration);
+    const password = passwordIn(said);
+    this.guests.set(connection, { hello, place, password, sinceUs: this.options.nowUs() });
+    if (place !== NOWHERE) this.ungreeted.add(connection);
+  }
+
+  /** Where a caller belongs, or why it does not. */
+  private admit({ caller, number, session }: Hello): Admission | { readonly refusal: number } {
     const { map, self, slots } = this.options;
     const unknown = { refusal: REFUSAL.unknownCaller };
     switch (caller) {
       case CALLER.host:
         if (number <= self.number || number >= map.hosts) return unknown;
         this.endOthersOf(number);
-        return number;
-      case CALLER.newClient:
-        this.given = slots?.take();
-        return this.given === undefined ? { refusal: REFUSAL.noSlot } : map.hosts + this.given.slot;
+        return { place: number, slot: this.acquaintances.with(number), session };
+      case CALLER.newClient: {
+        const free = slots?.take();
+        if (free === undefined) return { refusal: REFUSAL.noSlot };
+        return { place: map.hosts + free.slot, ...free };
+      }
       case CALLER.client:
         if (slots?.isStillOf(number, session) !== true) return unknown;
         this.endOthersOf(map.hosts + number);
         slots.returns(number, session);
-        return map.hosts + number;
+        return { place: map.hosts + number, slot: number, session };
       case CALLER.observer:
-        return map.hosts;
+        return { place: NOWHERE, slot: 0, session };
       default:
         return unknown;
     }
@@ -509,7 +418,7 @@ export class Network implements FabricHandler, LinkKeeper {
   /** Whoever comes again has lost its connection, or its memory. */
   private endOthersOf(place: number): void {
     for (const [connection, guest] of this.guests) {
-      if (guest.slot === place && guest.hello.caller !== CALLER.observer) this.end(connection);
+      if (guest.place === place) this.end(connection);
     }
   }
 
@@ -518,14 +427,14 @@ export class Network implements FabricHandler, LinkKeeper {
     for (const connection of this.ungreeted) {
       // That it is connected may be told later than what it brings.
       if (connection.state !== 'open') continue;
-      const { slot, password, hello } = this.guests.get(connection)!;
-      const at = map.host(slot) + HOST.greeting;
-      if (arena.words[at + GREETING_WORDS - 1] !== password) continue;
+      const { place, password, hello } = this.guests.get(connection)!;
+      const greeting = greetingAt(arena.words, map.host(place) + HOST.greeting, password);
+      if (greeting === undefined) continue;
       this.ungreeted.delete(connection);
       if (hello.caller === CALLER.host) {
-        this.meet(slot, arena.words[at + GREETING_ACQUAINTANCE]!, hello.session === 1);
+        this.acquaintances.meet(place, greeting.acquaintance, hello.session === 1);
       }
-      this.open(slot, connection, takeRegion(arena.words, at));
+      this.open(place, connection, greeting.region);
     }
   }
 
@@ -564,47 +473,10 @@ export class Network implements FabricHandler, LinkKeeper {
     const guest = this.guests.get(connection);
     this.guests.delete(connection);
     const { map, slots } = this.options;
-    if (guest !== undefined && guest.hello.caller !== CALLER.observer && guest.slot >= map.hosts) {
-      slots?.leaves(guest.slot - map.hosts);
-    }
+    if (guest !== undefined && guest.place >= map.hosts) slots?.leaves(guest.place - map.hosts);
     const link = this.linkByConnection.get(connection);
     this.linkByConnection.delete(connection);
     link?.lose();
-    const dialing = this.dialingOf(connection);
-    if (dialing === undefined || this.isClosed) return;
-    dialing.stage = 'waiting';
-    dialing.connection = undefined;
-    dialing.dialsAtUs = this.options.nowUs() + RETRY_US;
+    this.dialingOf(connection)?.onEnd();
   }
-}
-
-const REFUSED: Readonly<Record<number, string>> = {
-  [REFUSAL.otherCluster]: 'it has another configuration or version, or is no TRAM at all',
-  [REFUSAL.unknownCaller]: 'there is no such host or client in this cluster',
-  [REFUSAL.wrongProof]: 'it could not prove that it knows the secret',
-  [REFUSAL.noSlot]: 'all client slots are taken',
-};
-
-/** Both sides know it, and it is another with every connection. Never 0. */
-function passwordIn(said: Uint8Array): number {
-  return new DataView(said.buffer, said.byteOffset).getInt32(PASSWORD_AT) | 1;
-}
-
-function regionOf({ base, keyLow, keyHigh }: RemoteRegion): RemoteRegion {
-  return { base, keyLow, keyHigh };
-}
-
-function putRegion(words: Int32Array, { base, keyLow, keyHigh }: RemoteRegion): void {
-  words[0] = keyLow;
-  words[1] = keyHigh;
-  words[2] = (base % 2 ** 32) | 0;
-  words[3] = Math.floor(base / 2 ** 32);
-}
-
-function takeRegion(words: Int32Array, at: number): RemoteRegion {
-  return {
-    keyLow: words[at]! >>> 0,
-    keyHigh: words[at + 1]! >>> 0,
-    base: (words[at + 2]! >>> 0) + words[at + 3]! * 2 ** 32,
-  };
 }
