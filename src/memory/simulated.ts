@@ -189,7 +189,7 @@ export class SimulatedMemory implements Memory {
   }
 
   /** Time is all that wakes anybody here. */
-  hurry(): void {}
+  hurry(_peer: ProcessId): void {}
 
   wake(): void {}
 

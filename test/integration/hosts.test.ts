@@ -1,5 +1,5 @@
 /** A cluster across machines, as an operator runs it: `tram host` three times, here on the loopback, and real signals. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { request } from 'node:http';
 import { createRequire } from 'node:module';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -34,6 +34,8 @@ const NAMES = ['alpha', 'beta', 'gamma'] as const;
 type Name = (typeof NAMES)[number];
 const PATIENCE_MS = 20_000;
 const CLIENTS = 4;
+/** As libfabric makes it, and the data that it announces is missing. */
+const HALF_A_REQUEST = Buffer.from(`0300000b${'00'.repeat(20)}0100000000000000`, 'hex');
 /** Replies with how many messages the group has delivered, and the payload; fails if it is told to. */
 const SERVICE = `
   let count = 0;
@@ -378,6 +380,28 @@ describe('three hosts', () => {
     });
     expect(lines().length).toBeLessThan(100);
     expect(await send('after strangers')).toMatchObject({ code: 0 });
+  });
+
+  test('outlive more strangers than they have descriptors, and end them', async () => {
+    const beta = hosts.get('beta')!;
+    const { pid } = beta.child;
+    const limit = (most: number): void => {
+      execFileSync('prlimit', ['--pid', String(pid), `--nofile=${most}:`]);
+    };
+    const descriptors = (): number => readdirSync(`/proc/${pid}/fd`).length;
+    const most = descriptors() + 8;
+    limit(most);
+    const strangers = Array.from({ length: 50 }, () => {
+      const stranger = connect(ports[1]!, '127.0.0.1').resume();
+      stranger.on('error', () => undefined).write(HALF_A_REQUEST);
+      return stranger;
+    });
+    await until(() => descriptors() === most);
+    await until(() => strangers.some(({ closed }) => closed));
+    for (const stranger of strangers) stranger.destroy();
+    limit(1024);
+    expect(await send('after them')).toMatchObject({ code: 0 });
+    expect(beta.child.exitCode).toBe(null);
   });
 
   test('tell what is wrong', async () => {

@@ -96,7 +96,8 @@ export class Connections implements ConnectionKeeper, CompletionSink, Connection
     this.connecting--;
     connection.state = 'open';
     connection.wasOpen = true;
-    connection.socket = this.sockets.between(ownAddress(this.library, endpoint), connection.peer);
+    const own = ownAddress(this.library, endpoint);
+    if (own !== undefined) connection.socket = this.sockets.between(own, connection.peer);
     this.handler.connected(connection, data);
   }
 

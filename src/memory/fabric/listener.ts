@@ -34,7 +34,7 @@ export class Listener {
       library.bind(this.handle, eventQueue, 0);
       const code = library.operation('listen', this.handle)(this.handle);
       if (code < 0) throw this.error(wanted, code);
-      this.port = ownAddress(library, this.handle).port;
+      this.port = ownAddress(library, this.handle)!.port;
       this.frontDoor = new FrontDoor(sockets, this.port);
     } catch (error) {
       this.close();

@@ -42,12 +42,12 @@ export function readSocketAddress(bytes: Uint8Array): SocketAddress {
   };
 }
 
-/** @param endpoint  one that listens, or is connected */
-export function ownAddress(library: Libfabric, endpoint: number): SocketAddress {
+/** @param endpoint  one that listens, or is connected. @returns nothing if it has ended meanwhile */
+export function ownAddress(library: Libfabric, endpoint: number): SocketAddress | undefined {
   const name = new Block(library.koffi, 8 + SIZES.sockaddr_in);
   name.setWide(0, SIZES.sockaddr_in);
   const getName = library.operation('getName', endpoint);
-  library.check(getName(endpoint, name.address + 8, name.address), "Can't ask for our own address");
+  if (getName(endpoint, name.address + 8, name.address) < 0) return undefined;
   return readSocketAddress(name.bytes.subarray(8));
 }
 

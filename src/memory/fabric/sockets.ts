@@ -32,6 +32,7 @@ export class Sockets {
   private readonly getName: NativeFunction;
   private readonly getPeer: NativeFunction;
   private readonly shut: NativeFunction;
+  private readonly descriptorsMax: NativeFunction;
 
   constructor({ koffi, system }: Libfabric) {
     this.block = new Block(koffi, ADDRESS + SIZES.sockaddr_in);
@@ -41,16 +42,24 @@ export class Sockets {
     this.getName = system.func('getsockname', 'int', ['int', pointer, pointer]);
     this.getPeer = system.func('getpeername', 'int', ['int', pointer, pointer]);
     this.shut = system.func('shutdown', 'int', ['int', 'int']);
+    this.descriptorsMax = system.func('getdtablesize', 'int', []);
   }
 
   /** Descriptors of sockets whose own address is like this. */
   find(isWanted: (own: SocketAddress) => boolean): number[] {
-    return readdirSync('/proc/self/fd')
-      .map(Number)
-      .filter((descriptor) => {
-        const own = this.addressBy(this.getName, descriptor);
-        return own !== undefined && isWanted(own);
-      });
+    return this.descriptors().filter((descriptor) => {
+      const own = this.addressBy(this.getName, descriptor);
+      return own !== undefined && isWanted(own);
+    });
+  }
+
+  private descriptors(): number[] {
+    try {
+      return readdirSync('/proc/self/fd').map(Number);
+    } catch {
+      // To look takes a descriptor. If there is none left, nearly all that there can be are in use.
+      return Array.from({ length: this.descriptorsMax() }, (_, descriptor) => descriptor);
+    }
   }
 
   between(own: SocketAddress, peer: SocketAddress): Socket | undefined {

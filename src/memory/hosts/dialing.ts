@@ -113,8 +113,7 @@ export class Dialing {
     try {
       this.connection = this.edges.connect(data);
     } catch (error) {
-      // Our address is gone, or there are too many descriptors: that can pass. A bug has no code.
-      if (!(error instanceof Error && 'code' in error)) throw error;
+      if (!isSystemError(error)) throw error;
       this.retry(error.message);
     }
   }
@@ -133,4 +132,9 @@ export class Dialing {
     this.connection = undefined;
     this.dialsAtUs = this.edges.nowUs() + delayUs;
   }
+}
+
+/** Our address is gone, or there are no descriptors left: that can pass. A bug has no code. */
+export function isSystemError(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error;
 }

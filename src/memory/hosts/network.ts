@@ -16,7 +16,7 @@ import type { Request } from '../fabric/request.js';
 import { describe, type SocketAddress } from '../fabric/socket-address.js';
 import { ACQUAINTANCE, Acquaintances } from './acquaintances.js';
 import { type BufferWords, makeBuffers } from './buffers.js';
-import { Dialing } from './dialing.js';
+import { Dialing, isSystemError } from './dialing.js';
 import { greetingAt, greetingWords, passwordIn } from './greeting.js';
 import {
   CALLER,
@@ -92,7 +92,7 @@ interface Guest {
   readonly sinceUs: number;
 }
 
-/** For followers it makes no difference, and what comes more often is company enough. */
+/** How late what nobody waits for may be: what is decided, for followers, and copies for the case that a leader fails. */
 const COMPANY_US = 1000;
 /** The place of those who only look: nobody writes to them, so there may be any number. */
 const NOWHERE = -1;
@@ -366,8 +366,17 @@ export class Network implements FabricHandler, LinkKeeper {
       return;
     }
     const admission = this.admit(verdict.hello);
-    if ('refusal' in admission) this.sendAway(request, Uint8Array.of(admission.refusal));
-    else this.letIn(request, verdict, admission);
+    if ('refusal' in admission) {
+      this.sendAway(request, Uint8Array.of(admission.refusal));
+      return;
+    }
+    try {
+      this.letIn(request, verdict, admission);
+    } catch (error) {
+      if (!isSystemError(error)) throw error;
+      this.freeSlot(admission.place);
+      this.options.onRefusal?.(`${describe(request.peer)} can't be let in: ${error.message}`);
+    }
   }
 
   private sendAway(request: Request, answer: Uint8Array): void {
@@ -382,7 +391,13 @@ export class Network implements FabricHandler, LinkKeeper {
     const registration = this.expose();
     const { base, keyLow, keyHigh } = registration;
     const welcome = this.handshake.welcome(said, { base, keyLow, keyHigh, slot, session });
-    const connection = request.accept(welcome);
+    let connection: Connection;
+    try {
+      connection = request.accept(welcome);
+    } catch (error) {
+      registration.close();
+      throw error;
+    }
     this.registrations.set(connection, registration);
     const password = passwordIn(said);
     this.guests.set(connection, { hello, place, password, sinceUs: this.options.nowUs() });
@@ -472,11 +487,16 @@ export class Network implements FabricHandler, LinkKeeper {
     this.ungreeted.delete(connection);
     const guest = this.guests.get(connection);
     this.guests.delete(connection);
-    const { map, slots } = this.options;
-    if (guest !== undefined && guest.place >= map.hosts) slots?.leaves(guest.place - map.hosts);
+    if (guest !== undefined) this.freeSlot(guest.place);
     const link = this.linkByConnection.get(connection);
     this.linkByConnection.delete(connection);
     link?.lose();
     this.dialingOf(connection)?.onEnd();
+  }
+
+  /** @param place  of a client, or not */
+  private freeSlot(place: number): void {
+    const { map, slots } = this.options;
+    if (place >= map.hosts) slots?.leaves(place - map.hosts);
   }
 }
