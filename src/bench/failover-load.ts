@@ -53,7 +53,8 @@ process.once('message', async (job: FailoverJob) => {
     let work = 0;
     do {
       const now = nowUs();
-      work = wire?.poll(now) ?? 0;
+      wire?.poll(now);
+      work = 0;
       for (const load of loads) work += load.doWork(now);
       wire?.flush(now);
     } while (work > 0 && performance.now() < untilMs);

@@ -1,10 +1,18 @@
-/** How much may be under way between two hosts before the slower one is given up. */
+/**
+ * How much may be under way between two hosts, and not answered, before the slower one is given up. It must be more than
+ * the largest write twice, and what may go without an answer (`UNCOVERED_WORDS_MAX`), so that who answers always has room.
+ */
 import type { ArenaMap } from '../memory/arena.js';
 import type { BufferWords } from '../memory/hosts/buffers.js';
 import { align, type Layout } from '../memory/layout.js';
 
 /** For slots, rows and single words. */
 const SMALL_WORDS = 2 ** 16;
+/**
+ * From a client, whom only its leader slows down: a host that does not run for a moment, and leads nothing, should not be
+ * given up for it.
+ */
+const CLIENT_WORDS = 2 ** 19;
 
 /**
  * Between hosts: every leader may write its whole log and its whole feed twice, and read as much. To a client: all its
@@ -24,6 +32,9 @@ export function bufferWordsOf(
     const words = groups * (2 * logWords + 2 * feedWords);
     return { out: words + SMALL_WORDS, in: groups * logWords + SMALL_WORDS, flags };
   }
-  const words = self < map.hosts ? 2 * groups * callsMax * replySlotWords : 2 * groups * inboxWords;
-  return { out: words + SMALL_WORDS, in: entryWordsMax + SMALL_WORDS, flags };
+  const out =
+    self < map.hosts
+      ? 2 * groups * callsMax * replySlotWords + SMALL_WORDS
+      : 2 * groups * inboxWords + CLIENT_WORDS;
+  return { out, in: entryWordsMax + SMALL_WORDS, flags };
 }

@@ -87,7 +87,7 @@ function temporaryArena(map: ArenaMap): ArenaFile {
 
 /** Let the network do what it can now, or soon. */
 export function turn(network: Network): void {
-  network.flush(nowUs());
+  network.flush(nowUs(), 0);
   network.wait(LOOK_US);
   network.poll(nowUs());
 }

@@ -233,7 +233,7 @@ export class Machine {
     while (!this.isStopped) {
       const now = nowUs();
       network.poll(now);
-      network.flush(now);
+      network.flush(now, 0);
       const found = answer();
       if (found !== undefined) return found;
       if (now > saysAtUs) {

@@ -188,9 +188,10 @@ export class SimulatedMemory implements Memory {
     return this.stalled.length > 0;
   }
 
-  /** Time is all that wakes anybody here. */
+  /** What is posted takes as long as it is made to. */
   hurry(_peer: ProcessId): void {}
 
+  /** Time is all that wakes anybody here. */
   wake(): void {}
 
   hasEnded(peer: ProcessId): boolean {

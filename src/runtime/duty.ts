@@ -22,8 +22,12 @@ export interface Agent {
 export interface Wire {
   /** Take what has come, and tell those whom it is for. */
   poll(nowUs: number): void;
-  /** Send what was posted. */
-  flush(nowUs: number): void;
+  /**
+   * Send what was posted.
+   *
+   * @param companyUs  for how long what nobody waits for may wait for more; it knows itself how long is good
+   */
+  flush(nowUs: number, companyUs?: number): void;
 }
 
 /** Words of the arena that belong to a host. */
@@ -144,6 +148,7 @@ export class Duty {
     const wakesUs = expectsMore ? nowUs + pacing.laterUs : this.beatUs + this.heartbeatUs(nowUs);
     const timeoutUs = Math.min(wakesUs, untilUs) - nowUs;
     if (timeoutUs <= 0) return;
+    this.wire?.flush(nowUs, 0);
     Atomics.store(words, at.parked, 1);
     if (!this.hasUrgent()) this.arena.parking.wait(at.parked, 1, timeoutUs);
     Atomics.store(words, at.parked, 0);

@@ -57,6 +57,8 @@ interface Operation {
   readonly isRead: boolean;
   readonly extents: readonly Extent[];
   readonly context: number;
+  /** The words of a write, when it was posted. */
+  readonly words: readonly number[][];
 }
 
 interface Told {
@@ -101,7 +103,9 @@ class Wire {
     const extents = new FakeExtents();
     const post = (isRead: boolean) => (_: unknown, __: number, context: number) => {
       if (this.operations.length >= this.room) return false;
-      this.operations.push({ isRead, extents: extents.list.slice(), context });
+      const list = extents.list.slice();
+      const words = isRead ? [] : list.map((extent) => this.wordsOf(extent));
+      this.operations.push({ isRead, extents: list, context, words });
       return true;
     };
     const connection = {
@@ -147,13 +151,19 @@ class Wire {
   step(): boolean {
     const operation = this.operations.shift();
     if (operation === undefined) return false;
-    const { isRead, extents, context } = operation;
+    const { isRead, extents, context, words } = operation;
+    // Nothing else may be put there before it is sent.
+    expect(isRead ? [] : extents.map((extent) => this.wordsOf(extent))).toEqual(words);
     for (const { local, remote, count } of extents) {
       if (isRead) this.in.set(this.remote.subarray(remote, remote + count), local);
       else this.remote.set(this.out.subarray(local, local + count), remote);
     }
     if (isRead) this.link.onCompleted(context, this.nowUs);
     return true;
+  }
+
+  private wordsOf({ local, count }: Extent): number[] {
+    return [...this.out.subarray(local, local + count)];
   }
 
   run(): void {
@@ -322,6 +332,40 @@ describe('a link', () => {
       wire.step();
     }
     expect(wire.nowUs).toBeGreaterThan(PATIENCE_US);
+  });
+
+  test('one that is sent nothing because it waits for company is not silent', () => {
+    const wire = new Wire();
+    wire.post(0, [1], OPEN, 1);
+    wire.run();
+    wire.nowUs += 2 * PATIENCE_US;
+    wire.post(0, [2], OPEN, 0);
+    expect(wire.flush(1000)).toBe(true);
+    expect(wire.link.silentUs(wire.nowUs)).toBe(0);
+  });
+
+  test('a network that takes nothing is noticed, and not given more and more to take', () => {
+    const wire = new Wire();
+    wire.room = 1;
+    wire.post(0, [1], OPEN, 0);
+    wire.flush();
+    wire.post(0, [1], OPEN, 1);
+    for (let i = 0; i < 100; i++) {
+      wire.nowUs += PATIENCE_US;
+      wire.link.probe(wire.nowUs);
+      wire.flush();
+    }
+    expect(wire.link.silentUs(wire.nowUs)).toBeGreaterThan(90 * PATIENCE_US);
+    expect(wire.complaints).toEqual([]);
+  });
+
+  test('a read, writes, and what confirms them go together', () => {
+    const wire = new Wire();
+    wire.read(8, new Int32Array(1), 1);
+    wire.post(0, [1], OPEN, 2);
+    wire.flush();
+    expect(wire.operations.map(({ isRead }) => isRead)).toEqual([true, false, true]);
+    expect(wire.packets).toEqual(['hold', 'release']);
   });
 
   test('whoever is quiet is asked now and then whether it is there', () => {

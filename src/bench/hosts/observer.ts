@@ -127,7 +127,7 @@ export class Observer {
 
   private async turn(): Promise<void> {
     const { network } = this;
-    network.flush(nowUs());
+    network.flush(nowUs(), 0);
     network.poll(nowUs());
     network.wait(LOOK_US);
     await new Promise((resolve) => setImmediate(resolve));

@@ -56,8 +56,8 @@ function together(networks: readonly Network[]): Wire {
     poll: (nowUs) => {
       for (const network of networks) network.poll(nowUs);
     },
-    flush: (nowUs) => {
-      for (const network of networks) network.flush(nowUs);
+    flush: (nowUs, companyUs) => {
+      for (const network of networks) network.flush(nowUs, companyUs);
     },
   };
 }

@@ -56,7 +56,7 @@ export class Connection {
   /**
    * Write what `extents` lists.
    *
-   * @param flags  `TELL`, `LANDED`
+   * @param flags  `QUIET`, or `TELL`, `LANDED` or both
    * @param context  32 bits, returned with the completion
    * @returns false if there is no room now: nothing was posted, try again after a `poll`. (`tcp` always has room:
    *   it takes more memory. How much is outstanding is for the caller to limit.) True also if the connection has

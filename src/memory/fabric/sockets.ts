@@ -25,6 +25,8 @@ const SECOND_VALUE = 8;
 const LENGTH = 16;
 const ADDRESS = 24;
 
+const OUT_OF_DESCRIPTORS = new Set<string | undefined>(['EMFILE', 'ENFILE']);
+
 export class Sockets {
   private readonly block: Block;
   private readonly getOption: NativeFunction;
@@ -56,8 +58,9 @@ export class Sockets {
   private descriptors(): number[] {
     try {
       return readdirSync('/proc/self/fd').map(Number);
-    } catch {
-      // To look takes a descriptor. If there is none left, nearly all that there can be are in use.
+    } catch (error) {
+      if (!OUT_OF_DESCRIPTORS.has((error as NodeJS.ErrnoException).code)) throw error;
+      // To look takes one. If there is none left, nearly all that there can be are in use.
       return Array.from({ length: this.descriptorsMax() }, (_, descriptor) => descriptor);
     }
   }

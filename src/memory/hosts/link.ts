@@ -71,7 +71,7 @@ const STEP = {
   count: 3,
   /** A read: its post. A confirmation: the first post that it does not confirm. */
   post: 4,
-  /** Of both spaces: what is free when it is done. */
+  /** A read or confirmation: what is free of both spaces when it is done. */
   inMark: 5,
   outMark: 6,
   columns: 7,
@@ -121,6 +121,8 @@ export class Link {
   /** Since when something waits that can, or `NEVER`. */
   private waitsSinceUs = NEVER;
   private isUrgent = false;
+  /** Did the network not take all that it was offered? */
+  private isStuck = false;
   /** Does anybody want to know what became of what was posted since the last confirmation? */
   private isAsked = false;
 
@@ -155,6 +157,7 @@ export class Link {
     this.confirmedTo = posts.end;
     this.isAsked = false;
     this.isUrgent = false;
+    this.isStuck = false;
     this.waitsSinceUs = NEVER;
     this.steps.clear();
     this.reading.clear();
@@ -229,9 +232,9 @@ export class Link {
     this.read(NOBODY, NOBODY, at, count, into, intoAt, HOSTS_OWN);
   }
 
-  /** Is nothing under way? */
+  /** Has all that was posted been told of? */
   get isSettled(): boolean {
-    return this.posts.isEmpty && this.isAwaitingNothing;
+    return this.posts.isEmpty && this.reading.isEmpty && this.steps.isEmpty;
   }
 
   /** Somebody waits for what was posted. */
@@ -281,13 +284,14 @@ export class Link {
   }
 
   private send(nowUs: number): void {
-    if (this.reading.isEmpty) this.sinceUs = nowUs;
+    if (!this.isAwaiting) this.sinceUs = nowUs;
     this.addFlags(this.urgent);
     this.addFlags(this.later);
     if (this.isAsked) this.addConfirmation();
     if (!this.isOpen) return;
     this.pump();
-    this.isUrgent = !this.steps.isEmpty;
+    this.isStuck = !this.steps.isEmpty;
+    this.isUrgent = this.isStuck;
     this.waitsSinceUs = NEVER;
   }
 
@@ -297,7 +301,7 @@ export class Link {
    */
   probe(nowUs: number): void {
     if (!this.isOpen) return;
-    const isQuiet = this.reading.isEmpty && nowUs - this.heardUs > PROBE_US;
+    const isQuiet = !this.isAwaiting && nowUs - this.heardUs > PROBE_US;
     if (isQuiet || this.confirmedTo < this.posts.end) this.addConfirmation();
   }
 
@@ -395,14 +399,22 @@ export class Link {
   private pump(): void {
     const { steps, connection } = this;
     if (steps.isEmpty) return;
-    const isSeveral =
-      this.isWriteAt(steps.first) !== this.isWriteAt(steps.end - 1) ||
-      steps.end - steps.first > this.buffers.extents.countMax;
+    const isSeveral = this.isSeveral;
     if (isSeveral) connection.hold();
     while (!steps.isEmpty) {
       if (!(this.isWriteAt(steps.first) ? this.giveWrites() : this.giveReads())) break;
     }
     if (isSeveral) connection.release();
+  }
+
+  /** Will it take more than one operation? */
+  private get isSeveral(): boolean {
+    const { steps } = this;
+    if (steps.end - steps.first > this.buffers.extents.countMax) return true;
+    for (let step = steps.first + 1; step < steps.end; step++) {
+      if (this.isWriteAt(step) !== this.isWriteAt(steps.first)) return true;
+    }
+    return false;
   }
 
   private isWriteAt(step: number): boolean {
@@ -521,11 +533,12 @@ export class Link {
 
   /** For how long the peer has not answered, although something is awaited. */
   silentUs(nowUs: number): number {
-    return this.isOpen && !this.isAwaitingNothing ? nowUs - this.sinceUs : 0;
+    return this.isOpen && this.isAwaiting ? nowUs - this.sinceUs : 0;
   }
 
-  private get isAwaitingNothing(): boolean {
-    return this.reading.isEmpty && this.steps.isEmpty;
+  /** Is it the peer's turn? What is held back for company awaits nothing. */
+  private get isAwaiting(): boolean {
+    return this.isStuck || !this.reading.isEmpty;
   }
 }
 

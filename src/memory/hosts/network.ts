@@ -92,7 +92,10 @@ interface Guest {
   readonly sinceUs: number;
 }
 
-/** How late what nobody waits for may be: what is decided, for followers, and copies for the case that a leader fails. */
+/**
+ * For how long what nobody waits for may wait for company: what is decided, for followers, and copies for the case that a
+ * leader fails.
+ */
 const COMPANY_US = 1000;
 /** The place of those who only look: nobody writes to them, so there may be any number. */
 const NOWHERE = -1;
@@ -209,7 +212,7 @@ export class Network implements FabricHandler, LinkKeeper {
    *
    * @param companyUs  for how long what nobody waits for may wait for company
    */
-  flush(nowUs: number, companyUs: number = COMPANY_US): void {
+  flush(nowUs: number, companyUs = COMPANY_US): void {
     const { touched } = this;
     if (touched.length === 0) return;
     for (const link of touched) if (link.isAwaited) link.flush(nowUs, companyUs);
@@ -222,9 +225,8 @@ export class Network implements FabricHandler, LinkKeeper {
     this.touched.push(link);
   }
 
-  /** Sleep until something comes, or the time is over. */
+  /** Sleep until something comes, or the time is over. Nothing should wait for company meanwhile. */
   wait(timeoutUs: number): void {
-    this.flush(this.options.nowUs(), 0);
     this.fabric.wait(timeoutUs);
   }
 
