@@ -108,7 +108,9 @@ export const ROW = {
   delivered: 5,
   fromParent: 7,
   holdAt: 9,
-  words: 11,
+  /** The ballot that it has promised, if it hears from the one who pursues it. */
+  hears: 11,
+  words: 12,
 } as const;
 
 export const ROW_STATE = { normal: 1, recovering: 2 } as const;

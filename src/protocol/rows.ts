@@ -39,6 +39,7 @@ export class Peer {
   delivered: number;
   fromParent: number;
   holdAt = 0;
+  hears = NO_BALLOT;
 
   heartbeat = 0;
   lastBeatUs: number;
@@ -96,6 +97,7 @@ export class Peer {
     this.delivered = readWide(words, HEAD_WORDS + ROW.delivered);
     this.fromParent = readWide(words, HEAD_WORDS + ROW.fromParent);
     this.holdAt = readWide(words, HEAD_WORDS + ROW.holdAt);
+    this.hears = words[HEAD_WORDS + ROW.hears]!;
     return true;
   }
 }
@@ -179,13 +181,30 @@ export class Rows {
   }
 
   /**
-   * Whom to trust as leader: the owner of the highest promise while it pursues it; else a leader that
+   * Do enough others hear from the owner of `ballot` for it to lead, although we do not? Then the connection between
+   * it and us is broken, and if we stood we would only take turns with it.
+   */
+  private isFollowed(ballot: number): boolean {
+    const { member } = this;
+    const owner = memberOf(ballot);
+    const { memory } = member.edges;
+    if (ballot === NO_BALLOT || memory.hasEnded(member.processOf(owner))) return false;
+    let count = 1;
+    for (let other = 0; other < member.replicas; other++) {
+      if (other === owner || other === member.index) continue;
+      if (this.leads(other) && this.peer(other).hears === ballot) count++;
+    }
+    return count >= member.quorum;
+  }
+
+  /**
+   * Whom to trust as leader: the owner of the highest promise while it pursues it, or others say so; else a leader that
    * others have not noticed to be outbid; else the first live member. Once nobody crashes, pauses or
    * is suspected any more, all members see the same rows and so trust the same one.
    */
   trusted(): number {
     const highest = this.highestPromise();
-    if (this.isPursued(highest)) return memberOf(highest);
+    if (this.isPursued(highest) || this.isFollowed(highest)) return memberOf(highest);
     let trusted = -1;
     let ledBallot = NO_BALLOT;
     for (let member = 0; member < this.member.replicas; member++) {
@@ -256,6 +275,7 @@ export class Rows {
     if (isDue) {
       this.lastBeatUs = this.nowUs;
       this.heartbeat++;
+      this.set(ROW.hears, this.isPursued(member.promised) ? member.promised : NO_BALLOT);
       member.keepNear();
     }
     const standing = member.log.under(member.promised, member.promisedMember) !== undefined;
