@@ -43,6 +43,8 @@ export class Peer {
 
   heartbeat = 0;
   lastBeatUs: number;
+  /** When it was not alone, as far as we know. */
+  private lastCompanyUs: number;
   /** How long it may be silent. Grows whenever silence turns out to have been mere slowness. */
   patienceUs: number;
   reading = false;
@@ -59,11 +61,28 @@ export class Peer {
     this.fromParent = origin;
     this.patienceUs = suspectAfterUs;
     this.lastBeatUs = nowUs;
+    this.lastCompanyUs = nowUs;
     this.buffer = slotAt(new Int32Array(ROW_RECORD_WORDS), 0);
   }
 
   isLive(nowUs: number): boolean {
     return nowUs - this.lastBeatUs <= this.patienceUs;
+  }
+
+  /** Has it said for so long that it hears from too few? */
+  isAlone(nowUs: number): boolean {
+    return nowUs - this.lastCompanyUs > this.suspectAfterUs;
+  }
+
+  /** The same without patience: it may be slow. */
+  isBeating(nowUs: number): boolean {
+    return nowUs - this.lastBeatUs <= this.suspectAfterUs;
+  }
+
+  /** So much of the time does not count. */
+  excuse(us: number, nowUs: number): void {
+    this.lastBeatUs = Math.min(this.lastBeatUs + us, nowUs);
+    this.lastCompanyUs = Math.min(this.lastCompanyUs + us, nowUs);
   }
 
   private beat(nowUs: number): void {
@@ -88,7 +107,9 @@ export class Peer {
     this.seen = true;
     this.incarnation = incarnation;
     this.heartbeat = heartbeat;
-    this.normal = words[HEAD_WORDS + ROW.state] === ROW_STATE.normal;
+    const state = words[HEAD_WORDS + ROW.state];
+    this.normal = state !== ROW_STATE.recovering;
+    if (state !== ROW_STATE.alone) this.lastCompanyUs = nowUs;
     // In one life promises never go back: a lower one was read before we heard of the higher.
     const promised = words[HEAD_WORDS + ROW.promised]!;
     this.promised = isSameLife ? Math.max(this.promised, promised) : promised;
@@ -121,6 +142,8 @@ export class Rows {
   private publications = 0;
   private heartbeat = 0;
   private lastBeatUs = Number.NEGATIVE_INFINITY;
+  /** Does it hear from too few to lead them? */
+  private isAlone = false;
   /** The ballot this member leads, once its marker stands at a quorum. */
   ledBallot = NO_BALLOT;
 
@@ -156,9 +179,22 @@ export class Rows {
     return this.peer(member).isLive(this.nowUs) && !memory.hasEnded(this.member.processOf(member));
   }
 
-  private leads(member: number): boolean {
+  private takesPart(member: number): boolean {
     if (member === this.member.index) return this.member.normal;
     return this.isLive(member) && this.peer(member).normal;
+  }
+
+  /** Could it lead? Who hears from too few can't, and would only keep others from it. */
+  private canLead(member: number): boolean {
+    if (!this.takesPart(member)) return false;
+    if (member === this.member.index) return this.hearsQuorum();
+    return !this.peer(member).isAlone(this.nowUs);
+  }
+
+  private hearsQuorum(): boolean {
+    let count = 0;
+    for (let member = 0; member < this.member.replicas; member++) if (this.isLive(member)) count++;
+    return count >= this.member.quorum;
   }
 
   promisedBy(member: number): number {
@@ -169,46 +205,56 @@ export class Rows {
   highestPromise(): number {
     let highest = NO_BALLOT;
     for (let member = 0; member < this.member.replicas; member++) {
-      if (this.leads(member)) highest = Math.max(highest, this.promisedBy(member));
+      if (this.takesPart(member)) highest = Math.max(highest, this.promisedBy(member));
     }
     return highest;
   }
 
-  /** Is the owner of `ballot` alive and still after it? */
+  /** Is the owner of `ballot` alive, still after it, and able to lead? */
   isPursued(ballot: number): boolean {
     const owner = memberOf(ballot);
-    return ballot !== NO_BALLOT && this.leads(owner) && this.promisedBy(owner) === ballot;
+    return ballot !== NO_BALLOT && this.canLead(owner) && this.promisedBy(owner) === ballot;
   }
 
   /**
    * Do enough others hear from the owner of `ballot` for it to lead, although we do not? Then the connection between
    * it and us is broken, and if we stood we would only take turns with it.
    */
-  private isFollowed(ballot: number): boolean {
+  isFollowed(ballot: number): boolean {
     const { member } = this;
     const owner = memberOf(ballot);
-    const { memory } = member.edges;
-    if (ballot === NO_BALLOT || memory.hasEnded(member.processOf(owner))) return false;
+    if (ballot === NO_BALLOT) return false;
     let count = 1;
     for (let other = 0; other < member.replicas; other++) {
       if (other === owner || other === member.index) continue;
-      if (this.leads(other) && this.peer(other).hears === ballot) count++;
+      if (this.takesPart(other) && this.peer(other).hears === ballot) count++;
     }
     return count >= member.quorum;
   }
 
+  /** What we tell others for `isFollowed`: only what we see ourselves, and without the patience that is ours alone. */
+  private hears(ballot: number): boolean {
+    const owner = memberOf(ballot);
+    if (owner === this.member.index || !this.isPursued(ballot)) return false;
+    return this.peer(owner).isBeating(this.nowUs);
+  }
+
   /**
    * Whom to trust as leader: the owner of the highest promise while it pursues it, or others say so; else a leader that
-   * others have not noticed to be outbid; else the first live member. Once nobody crashes, pauses or
+   * others have not noticed to be outbid; else the first that could lead. Once nobody crashes, pauses or
    * is suspected any more, all members see the same rows and so trust the same one.
    */
   trusted(): number {
+    const { member: self } = this;
     const highest = this.highestPromise();
-    if (this.isPursued(highest) || this.isFollowed(highest)) return memberOf(highest);
+    const owner = memberOf(highest);
+    if (this.isPursued(highest)) return owner;
+    if (!self.edges.memory.hasEnded(self.processOf(owner)) && this.isFollowed(highest))
+      return owner;
     let trusted = -1;
     let ledBallot = NO_BALLOT;
     for (let member = 0; member < this.member.replicas; member++) {
-      if (!this.leads(member)) continue;
+      if (!this.canLead(member)) continue;
       const led = member === this.member.index ? this.ledBallot : this.peer(member).ledBallot;
       if (trusted === -1) trusted = member;
       if (led > ledBallot && led === this.promisedBy(member)) {
@@ -224,7 +270,7 @@ export class Rows {
     const missedUs = nowUs - this.nowUs - this.member.edges.timing.restUs;
     this.nowUs = nowUs;
     if (missedUs <= 0) return;
-    for (const peer of this.peers) peer.lastBeatUs = Math.min(peer.lastBeatUs + missedUs, nowUs);
+    for (const peer of this.peers) peer.excuse(missedUs, nowUs);
   }
 
   /** A member asked to lead: it has promised itself that ballot, whatever its row said last. */
@@ -275,12 +321,15 @@ export class Rows {
     if (isDue) {
       this.lastBeatUs = this.nowUs;
       this.heartbeat++;
-      this.set(ROW.hears, this.isPursued(member.promised) ? member.promised : NO_BALLOT);
       member.keepNear();
+    }
+    if (isDue || this.published[ROW.promised] !== member.promised) {
+      this.set(ROW.hears, this.hears(member.promised) ? member.promised : NO_BALLOT);
+      this.isAlone = !this.hearsQuorum();
     }
     const standing = member.log.under(member.promised, member.promisedMember) !== undefined;
     this.set(ROW.heartbeat, this.heartbeat);
-    this.set(ROW.state, member.normal ? ROW_STATE.normal : ROW_STATE.recovering);
+    this.set(ROW.state, this.state());
     this.set(ROW.promised, member.promised);
     this.set(ROW.logBallot, standing ? member.promised : NO_BALLOT);
     this.set(ROW.ledBallot, this.ledBallot);
@@ -296,6 +345,11 @@ export class Rows {
     row.words.set(published, row.at + HEAD_WORDS);
     seal(row, 0, ROW.words, member.incarnation, ++this.publications);
     return isFurther;
+  }
+
+  private state(): number {
+    if (!this.member.normal) return ROW_STATE.recovering;
+    return this.isAlone ? ROW_STATE.alone : ROW_STATE.normal;
   }
 
   private set(field: number, value: number): void {
