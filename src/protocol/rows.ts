@@ -23,6 +23,7 @@ import { KIND, tagOf } from './tags.js';
 import { readWide, writeWide } from './wide.js';
 
 export const ROW_RECORD_WORDS = ROW.words + FRAME_WORDS;
+const NEVER = Number.POSITIVE_INFINITY;
 const PATIENCE_GROWTH_MAX = 16;
 const NEWSWORTHY_SHARE = 16;
 const PATIENCE_DECAY = 64;
@@ -43,8 +44,8 @@ export class Peer {
 
   heartbeat = 0;
   lastBeatUs: number;
-  /** When it was not alone, as far as we know. */
-  private lastCompanyUs: number;
+  /** Since when it says that it is alone, or `NEVER`. */
+  private aloneSinceUs = NEVER;
   /** How long it may be silent. Grows whenever silence turns out to have been mere slowness. */
   patienceUs: number;
   reading = false;
@@ -61,7 +62,6 @@ export class Peer {
     this.fromParent = origin;
     this.patienceUs = suspectAfterUs;
     this.lastBeatUs = nowUs;
-    this.lastCompanyUs = nowUs;
     this.buffer = slotAt(new Int32Array(ROW_RECORD_WORDS), 0);
   }
 
@@ -71,7 +71,7 @@ export class Peer {
 
   /** Has it said for so long that it hears from too few? */
   isAlone(nowUs: number): boolean {
-    return nowUs - this.lastCompanyUs > this.suspectAfterUs;
+    return nowUs - this.aloneSinceUs > this.suspectAfterUs;
   }
 
   /** The same without patience: it may be slow. */
@@ -82,7 +82,7 @@ export class Peer {
   /** So much of the time does not count. */
   excuse(us: number, nowUs: number): void {
     this.lastBeatUs = Math.min(this.lastBeatUs + us, nowUs);
-    this.lastCompanyUs = Math.min(this.lastCompanyUs + us, nowUs);
+    if (this.aloneSinceUs !== NEVER) this.aloneSinceUs = Math.min(this.aloneSinceUs + us, nowUs);
   }
 
   private beat(nowUs: number): void {
@@ -109,7 +109,8 @@ export class Peer {
     this.heartbeat = heartbeat;
     const state = words[HEAD_WORDS + ROW.state];
     this.normal = state !== ROW_STATE.recovering;
-    if (state !== ROW_STATE.alone) this.lastCompanyUs = nowUs;
+    if (state !== ROW_STATE.alone) this.aloneSinceUs = NEVER;
+    else if (this.aloneSinceUs === NEVER) this.aloneSinceUs = nowUs;
     // In one life promises never go back: a lower one was read before we heard of the higher.
     const promised = words[HEAD_WORDS + ROW.promised]!;
     this.promised = isSameLife ? Math.max(this.promised, promised) : promised;
@@ -187,14 +188,24 @@ export class Rows {
   /** Could it lead? Who hears from too few can't, and would only keep others from it. */
   private canLead(member: number): boolean {
     if (!this.takesPart(member)) return false;
-    if (member === this.member.index) return this.hearsQuorum();
+    if (member === this.member.index) return this.hearsQuorum(true);
     return !this.peer(member).isAlone(this.nowUs);
   }
 
-  private hearsQuorum(): boolean {
-    let count = 0;
-    for (let member = 0; member < this.member.replicas; member++) if (this.isLive(member)) count++;
-    return count >= this.member.quorum;
+  /**
+   * Do we hear from enough members who could follow us? Whoever recovers can't, unless it has promised us already.
+   * Heartbeats alone count: who is believed to have ended may be wrong about us too.
+   */
+  private hearsQuorum(isPatient: boolean): boolean {
+    const { member, nowUs } = this;
+    let count = 1;
+    for (let other = 0; other < member.replicas; other++) {
+      if (other === member.index) continue;
+      const peer = this.peer(other);
+      const isHeard = isPatient ? peer.isLive(nowUs) : peer.isBeating(nowUs);
+      if (isHeard && (peer.normal || peer.promised === member.promised)) count++;
+    }
+    return count >= member.quorum;
   }
 
   promisedBy(member: number): number {
@@ -223,7 +234,7 @@ export class Rows {
   isFollowed(ballot: number): boolean {
     const { member } = this;
     const owner = memberOf(ballot);
-    if (ballot === NO_BALLOT) return false;
+    if (ballot === NO_BALLOT || owner === member.index) return false;
     let count = 1;
     for (let other = 0; other < member.replicas; other++) {
       if (other === owner || other === member.index) continue;
@@ -240,29 +251,29 @@ export class Rows {
   }
 
   /**
-   * Whom to trust as leader: the owner of the highest promise while it pursues it, or others say so; else a leader that
-   * others have not noticed to be outbid; else the first that could lead. Once nobody crashes, pauses or
-   * is suspected any more, all members see the same rows and so trust the same one.
+   * Whom to trust as leader: the owner of the highest promise that is pursued, as we see it or others say; else the
+   * first that could lead. Once nobody crashes, pauses or is suspected any more, and all reach each other, all members
+   * see the same rows and so trust the same one.
    */
   trusted(): number {
-    const { member: self } = this;
-    const highest = this.highestPromise();
-    const owner = memberOf(highest);
-    if (this.isPursued(highest)) return owner;
-    if (!self.edges.memory.hasEnded(self.processOf(owner)) && this.isFollowed(highest))
-      return owner;
-    let trusted = -1;
-    let ledBallot = NO_BALLOT;
-    for (let member = 0; member < this.member.replicas; member++) {
-      if (!this.canLead(member)) continue;
-      const led = member === this.member.index ? this.ledBallot : this.peer(member).ledBallot;
-      if (trusted === -1) trusted = member;
-      if (led > ledBallot && led === this.promisedBy(member)) {
-        ledBallot = led;
-        trusted = member;
-      }
+    const { replicas } = this.member;
+    let highest = NO_BALLOT;
+    let first = -1;
+    for (let member = 0; member < replicas; member++) {
+      if (!this.takesPart(member)) continue;
+      if (first === -1 && this.canLead(member)) first = member;
+      const promised = this.promisedBy(member);
+      if (promised > highest && this.isTaken(promised)) highest = promised;
     }
-    return trusted;
+    return highest === NO_BALLOT ? first : memberOf(highest);
+  }
+
+  private isTaken(ballot: number): boolean {
+    if (this.isPursued(ballot)) return true;
+    const { member } = this;
+    // If its owner has ended, why wait until others notice?
+    const hasEnded = member.edges.memory.hasEnded(member.processOf(memberOf(ballot)));
+    return !hasEnded && this.isFollowed(ballot);
   }
 
   /** A step begins. While we did not run we could not have seen a heartbeat: that time does not count. */
@@ -325,7 +336,7 @@ export class Rows {
     }
     if (isDue || this.published[ROW.promised] !== member.promised) {
       this.set(ROW.hears, this.hears(member.promised) ? member.promised : NO_BALLOT);
-      this.isAlone = !this.hearsQuorum();
+      this.isAlone = !this.hearsQuorum(false);
     }
     const standing = member.log.under(member.promised, member.promisedMember) !== undefined;
     this.set(ROW.heartbeat, this.heartbeat);

@@ -63,7 +63,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H5: {
     title: 'a new leader finds its place in an inbox by searching it for the last logged message',
-    caughtBy: 28,
+    caughtBy: 38,
     open: (rules) => {
       const taken = rememberTaken(rules);
       rules.sourcesRecovered = (member) => {
@@ -96,7 +96,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H8: {
     title: 'what a member proposes and what it has promised are one variable',
-    caughtBy: 1,
+    caughtBy: 3,
     open: (rules) => {
       rules.isPreempted = () => false;
       rules.answeredBallot = (member) => member.promised;
@@ -104,7 +104,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H9: {
     title: 'a request is cleared when it is read, and never made again',
-    caughtBy: 9,
+    caughtBy: 13,
     open: (rules) => {
       rules.asksAgain = () => false;
       rules.requestRead = (member, slot) => {
@@ -114,7 +114,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H11: {
     title: 'a grant does not revoke what another was granted before',
-    caughtBy: 137,
+    caughtBy: 367,
     open: (rules) => {
       rules.logGuard = () => OPEN;
     },
@@ -142,7 +142,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H16: {
     title: 'a leader waits for every member',
-    caughtBy: 10,
+    caughtBy: 5,
     open: (rules) => {
       rules.decisionQuorum = (member) => member.replicas;
     },
@@ -181,7 +181,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H20: {
     title: 'the longest log is adopted, whatever its ballot',
-    caughtBy: 231,
+    caughtBy: 30,
     options: {
       faults: ['slow-link', 'restart', 'pause', 'suspicion', 'bursts'],
       groups: 1,
@@ -279,7 +279,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H26: {
     title: 'a child reports what its leader has taken, not what is decided',
-    caughtBy: 5,
+    caughtBy: 80,
     open: (rules) => {
       rules.countFromParent = (member) =>
         Math.max(member.delivered.nextFromParent, member.proposed.nextFromParent);

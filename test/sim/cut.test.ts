@@ -131,7 +131,7 @@ test.each([
       }
     }
     const dead = random.below(3) === 0 ? random.below(count) : -1;
-    if (!hasConnectedQuorum(isCut, dead)) continue;
+    if (!hasConnectedQuorum(isCut, (member) => member !== dead)) continue;
     runs++;
     const { stage, members } = cluster(count);
     stage.lead(members[random.below(count)]!);
@@ -150,13 +150,98 @@ test.each([
   expect(runs).toBeGreaterThan(30);
 });
 
-/** Are there enough that all reach each other? */
-function hasConnectedQuorum(isCut: readonly (readonly boolean[])[], dead: number): boolean {
+test.each([3, 5])('nor does it matter what the %d members went through before', (count) => {
+  let runs = 0;
+  for (let seed = 1; seed <= 120; seed++) {
+    const { stage, members } = cluster(count);
+    const random = new Random(seed * 104_729 + count);
+    const isCut = Array.from({ length: count }, () => new Array<boolean>(count).fill(false));
+    const cutAtRandom = (chance: number): void => {
+      for (let i = 0; i < count; i++) {
+        for (let j = 0; j < i; j++) {
+          const [one, other] = [members[i]!, members[j]!];
+          const shallBeCut = random.below(100) < chance;
+          if (shallBeCut && !isCut[i]![j]) cut(stage, one, other);
+          if (!shallBeCut && isCut[i]![j]) {
+            stage.release(one, other);
+            stage.release(other, one);
+          }
+          isCut[i]![j] = isCut[j]![i] = shallBeCut;
+        }
+      }
+    };
+    for (let events = 3 + random.below(12); events > 0; events--) {
+      disturb(stage, members, random, cutAtRandom);
+      stage.runFor(random.below(random.below(4) === 0 ? 3 * SUSPECT_AFTER_US : 300));
+    }
+    for (const host of members) {
+      if (host.state === 'paused') stage.world.resume(host);
+      if (host.state === 'down' && host.leftMemory && random.below(2) === 0) stage.resume(host);
+    }
+    cutAtRandom(20 + random.below(25));
+    const isAble = ({ state, replica }: ReplicaHost) => state === 'up' && replica.member.normal;
+    if (!hasConnectedQuorum(isCut, (member) => isAble(members[member]!))) continue;
+    runs++;
+    for (let i = 0; i < 3; i++) {
+      const before = orderedIn(stage);
+      stage.send(0, [0], 'm');
+      stage.until(() => orderedIn(stage) > before, 5 * SUSPECT_AFTER_US);
+      stage.runFor(SUSPECT_AFTER_US);
+    }
+  }
+  expect(runs).toBeGreaterThan(50);
+});
+
+/** Something happens to one of them, or to all. No more lose their memory than may. */
+function disturb(
+  stage: Stage,
+  members: readonly ReplicaHost[],
+  random: Random,
+  cutAtRandom: (chance: number) => void,
+): void {
+  const host = members[random.below(members.length)]!;
+  const { state } = host;
+  const isNormal = state === 'up' && host.replica.member.normal;
+  const hasForgotten = (other: ReplicaHost): boolean =>
+    other.state === 'down' ? !other.leftMemory : !other.replica.member.normal;
+  const forgetful = members.filter(hasForgotten).length;
+  switch (random.below(8)) {
+    case 0:
+      if (state === 'up') stage.kill(host);
+      break;
+    case 1:
+    case 2:
+      if (state === 'down' && host.leftMemory) stage.resume(host);
+      break;
+    case 3:
+      if (!isNormal || forgetful >= members.length >> 1) break;
+      stage.crashUnheard(host);
+      stage.runFor(random.below(2 * SUSPECT_AFTER_US));
+      stage.restart(host);
+      break;
+    case 4:
+      if (state === 'up') stage.world.pause(host);
+      else if (state === 'paused') stage.world.resume(host);
+      break;
+    case 5:
+    case 6:
+      if (state === 'up') stage.stand(host);
+      break;
+    default:
+      cutAtRandom(random.below(60));
+  }
+}
+
+/** Are there enough that can follow a leader, and all reach each other? */
+function hasConnectedQuorum(
+  isCut: readonly (readonly boolean[])[],
+  isAble: (member: number) => boolean,
+): boolean {
   const count = isCut.length;
-  const members = isCut.map((_, member) => member);
+  const able = isCut.map((_, member) => member).filter(isAble);
   for (let set = 0; set < 1 << count; set++) {
-    const chosen = members.filter((member) => ((set >> member) & 1) === 1);
-    if (chosen.length < (count >> 1) + 1 || chosen.includes(dead)) continue;
+    const chosen = able.filter((member) => ((set >> member) & 1) === 1);
+    if (chosen.length < (count >> 1) + 1) continue;
     if (chosen.every((i) => chosen.every((j) => !isCut[i]![j]))) return true;
   }
   return false;
