@@ -108,10 +108,17 @@ export const ROW = {
   delivered: 5,
   fromParent: 7,
   holdAt: 9,
-  words: 11,
+  /** The ballot that it has promised, if it hears from the one who pursues it. */
+  hears: 11,
+  words: 12,
 } as const;
 
-export const ROW_STATE = { normal: 1, recovering: 2 } as const;
+export const ROW_STATE = {
+  normal: 1,
+  recovering: 2,
+  /** Normal, but it hears from too few members to lead them. */
+  alone: 3,
+} as const;
 
 /** What a replica keeps for a life after this one: see protocol/kept.ts. */
 export const KEPT = { life: 0, member: 1, promised: 2, keys: 3, era: 4, words: 5 } as const;

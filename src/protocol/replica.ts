@@ -159,7 +159,7 @@ export class Replica {
     const { member, rows, replication } = this;
     if (!member.edges.rules.outbids(this.writeWasRefused)) return false;
     const highest = rows.highestPromise();
-    if (highest > replication.ballot) return !rows.isPursued(highest);
+    if (highest > replication.ballot) return !rows.isPursued(highest) && !rows.isFollowed(highest);
     return this.takeover.needsNewBallot();
   }
 

@@ -23,6 +23,7 @@ import { KIND, tagOf } from './tags.js';
 import { readWide, writeWide } from './wide.js';
 
 export const ROW_RECORD_WORDS = ROW.words + FRAME_WORDS;
+const NEVER = Number.POSITIVE_INFINITY;
 const PATIENCE_GROWTH_MAX = 16;
 const NEWSWORTHY_SHARE = 16;
 const PATIENCE_DECAY = 64;
@@ -39,9 +40,12 @@ export class Peer {
   delivered: number;
   fromParent: number;
   holdAt = 0;
+  hears = NO_BALLOT;
 
   heartbeat = 0;
   lastBeatUs: number;
+  /** Since when it says that it is alone, or `NEVER`. */
+  private aloneSinceUs = NEVER;
   /** How long it may be silent. Grows whenever silence turns out to have been mere slowness. */
   patienceUs: number;
   reading = false;
@@ -63,6 +67,22 @@ export class Peer {
 
   isLive(nowUs: number): boolean {
     return nowUs - this.lastBeatUs <= this.patienceUs;
+  }
+
+  /** Has it said for so long that it hears from too few? */
+  isAlone(nowUs: number): boolean {
+    return nowUs - this.aloneSinceUs > this.suspectAfterUs;
+  }
+
+  /** The same without patience: it may be slow. */
+  isBeating(nowUs: number): boolean {
+    return nowUs - this.lastBeatUs <= this.suspectAfterUs;
+  }
+
+  /** So much of the time does not count. */
+  excuse(us: number, nowUs: number): void {
+    this.lastBeatUs = Math.min(this.lastBeatUs + us, nowUs);
+    if (this.aloneSinceUs !== NEVER) this.aloneSinceUs = Math.min(this.aloneSinceUs + us, nowUs);
   }
 
   private beat(nowUs: number): void {
@@ -87,7 +107,10 @@ export class Peer {
     this.seen = true;
     this.incarnation = incarnation;
     this.heartbeat = heartbeat;
-    this.normal = words[HEAD_WORDS + ROW.state] === ROW_STATE.normal;
+    const state = words[HEAD_WORDS + ROW.state];
+    this.normal = state !== ROW_STATE.recovering;
+    if (state !== ROW_STATE.alone) this.aloneSinceUs = NEVER;
+    else if (this.aloneSinceUs === NEVER) this.aloneSinceUs = nowUs;
     // In one life promises never go back: a lower one was read before we heard of the higher.
     const promised = words[HEAD_WORDS + ROW.promised]!;
     this.promised = isSameLife ? Math.max(this.promised, promised) : promised;
@@ -96,6 +119,7 @@ export class Peer {
     this.delivered = readWide(words, HEAD_WORDS + ROW.delivered);
     this.fromParent = readWide(words, HEAD_WORDS + ROW.fromParent);
     this.holdAt = readWide(words, HEAD_WORDS + ROW.holdAt);
+    this.hears = words[HEAD_WORDS + ROW.hears]!;
     return true;
   }
 }
@@ -119,6 +143,8 @@ export class Rows {
   private publications = 0;
   private heartbeat = 0;
   private lastBeatUs = Number.NEGATIVE_INFINITY;
+  /** Does it hear from too few to lead them? */
+  private isAlone = false;
   /** The ballot this member leads, once its marker stands at a quorum. */
   ledBallot = NO_BALLOT;
 
@@ -154,9 +180,32 @@ export class Rows {
     return this.peer(member).isLive(this.nowUs) && !memory.hasEnded(this.member.processOf(member));
   }
 
-  private leads(member: number): boolean {
+  private takesPart(member: number): boolean {
     if (member === this.member.index) return this.member.normal;
     return this.isLive(member) && this.peer(member).normal;
+  }
+
+  /** Could it lead? Who hears from too few can't, and would only keep others from it. */
+  private canLead(member: number): boolean {
+    if (!this.takesPart(member)) return false;
+    if (member === this.member.index) return this.hearsQuorum(true);
+    return !this.peer(member).isAlone(this.nowUs);
+  }
+
+  /**
+   * Do we hear from enough members who could follow us? Whoever recovers can't, unless it has promised us already.
+   * Heartbeats alone count: who is believed to have ended may be wrong about us too.
+   */
+  private hearsQuorum(isPatient: boolean): boolean {
+    const { member, nowUs } = this;
+    let count = 1;
+    for (let other = 0; other < member.replicas; other++) {
+      if (other === member.index) continue;
+      const peer = this.peer(other);
+      const isHeard = isPatient ? peer.isLive(nowUs) : peer.isBeating(nowUs);
+      if (isHeard && (peer.normal || peer.promised === member.promised)) count++;
+    }
+    return count >= member.quorum;
   }
 
   promisedBy(member: number): number {
@@ -167,37 +216,64 @@ export class Rows {
   highestPromise(): number {
     let highest = NO_BALLOT;
     for (let member = 0; member < this.member.replicas; member++) {
-      if (this.leads(member)) highest = Math.max(highest, this.promisedBy(member));
+      if (this.takesPart(member)) highest = Math.max(highest, this.promisedBy(member));
     }
     return highest;
   }
 
-  /** Is the owner of `ballot` alive and still after it? */
+  /** Is the owner of `ballot` alive, still after it, and able to lead? */
   isPursued(ballot: number): boolean {
     const owner = memberOf(ballot);
-    return ballot !== NO_BALLOT && this.leads(owner) && this.promisedBy(owner) === ballot;
+    return ballot !== NO_BALLOT && this.canLead(owner) && this.promisedBy(owner) === ballot;
   }
 
   /**
-   * Whom to trust as leader: the owner of the highest promise while it pursues it; else a leader that
-   * others have not noticed to be outbid; else the first live member. Once nobody crashes, pauses or
-   * is suspected any more, all members see the same rows and so trust the same one.
+   * Do enough others hear from the owner of `ballot` for it to lead, although we do not? Then the connection between
+   * it and us is broken, and if we stood we would only take turns with it.
+   */
+  isFollowed(ballot: number): boolean {
+    const { member } = this;
+    const owner = memberOf(ballot);
+    if (ballot === NO_BALLOT || owner === member.index) return false;
+    let count = 1;
+    for (let other = 0; other < member.replicas; other++) {
+      if (other === owner || other === member.index) continue;
+      if (this.takesPart(other) && this.peer(other).hears === ballot) count++;
+    }
+    return count >= member.quorum;
+  }
+
+  /** What we tell others for `isFollowed`: only what we see ourselves, and without the patience that is ours alone. */
+  private hears(ballot: number): boolean {
+    const owner = memberOf(ballot);
+    if (owner === this.member.index || !this.isPursued(ballot)) return false;
+    return this.peer(owner).isBeating(this.nowUs);
+  }
+
+  /**
+   * Whom to trust as leader: the owner of the highest promise that is pursued, as we see it or others say; else the
+   * first that could lead. Once nobody crashes, pauses or is suspected any more, and all reach each other, all members
+   * see the same rows and so trust the same one.
    */
   trusted(): number {
-    const highest = this.highestPromise();
-    if (this.isPursued(highest)) return memberOf(highest);
-    let trusted = -1;
-    let ledBallot = NO_BALLOT;
-    for (let member = 0; member < this.member.replicas; member++) {
-      if (!this.leads(member)) continue;
-      const led = member === this.member.index ? this.ledBallot : this.peer(member).ledBallot;
-      if (trusted === -1) trusted = member;
-      if (led > ledBallot && led === this.promisedBy(member)) {
-        ledBallot = led;
-        trusted = member;
-      }
+    const { replicas } = this.member;
+    let highest = NO_BALLOT;
+    let first = -1;
+    for (let member = 0; member < replicas; member++) {
+      if (!this.takesPart(member)) continue;
+      if (first === -1 && this.canLead(member)) first = member;
+      const promised = this.promisedBy(member);
+      if (promised > highest && this.isTaken(promised)) highest = promised;
     }
-    return trusted;
+    return highest === NO_BALLOT ? first : memberOf(highest);
+  }
+
+  private isTaken(ballot: number): boolean {
+    if (this.isPursued(ballot)) return true;
+    const { member } = this;
+    // If its owner has ended, why wait until others notice?
+    const hasEnded = member.edges.memory.hasEnded(member.processOf(memberOf(ballot)));
+    return !hasEnded && this.isFollowed(ballot);
   }
 
   /** A step begins. While we did not run we could not have seen a heartbeat: that time does not count. */
@@ -205,7 +281,7 @@ export class Rows {
     const missedUs = nowUs - this.nowUs - this.member.edges.timing.restUs;
     this.nowUs = nowUs;
     if (missedUs <= 0) return;
-    for (const peer of this.peers) peer.lastBeatUs = Math.min(peer.lastBeatUs + missedUs, nowUs);
+    for (const peer of this.peers) peer.excuse(missedUs, nowUs);
   }
 
   /** A member asked to lead: it has promised itself that ballot, whatever its row said last. */
@@ -258,9 +334,13 @@ export class Rows {
       this.heartbeat++;
       member.keepNear();
     }
+    if (isDue || this.published[ROW.promised] !== member.promised) {
+      this.set(ROW.hears, this.hears(member.promised) ? member.promised : NO_BALLOT);
+      this.isAlone = !this.hearsQuorum(false);
+    }
     const standing = member.log.under(member.promised, member.promisedMember) !== undefined;
     this.set(ROW.heartbeat, this.heartbeat);
-    this.set(ROW.state, member.normal ? ROW_STATE.normal : ROW_STATE.recovering);
+    this.set(ROW.state, this.state());
     this.set(ROW.promised, member.promised);
     this.set(ROW.logBallot, standing ? member.promised : NO_BALLOT);
     this.set(ROW.ledBallot, this.ledBallot);
@@ -276,6 +356,11 @@ export class Rows {
     row.words.set(published, row.at + HEAD_WORDS);
     seal(row, 0, ROW.words, member.incarnation, ++this.publications);
     return isFurther;
+  }
+
+  private state(): number {
+    if (!this.member.normal) return ROW_STATE.recovering;
+    return this.isAlone ? ROW_STATE.alone : ROW_STATE.normal;
   }
 
   private set(field: number, value: number): void {

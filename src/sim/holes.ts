@@ -25,7 +25,7 @@ export interface Hole {
 export const HOLES: Readonly<Record<string, Hole>> = {
   H1: {
     title: 'a new leader skips the first entry it adopted',
-    caughtBy: 3,
+    caughtBy: 1,
     open: (rules) => {
       rules.beforeFirstDelivery = (member, replication) => {
         if (member.nextToDeliver >= replication.decided) return;
@@ -53,7 +53,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H4: {
     title: 'a new leader forwards only what it had not delivered before',
-    caughtBy: 21,
+    caughtBy: 7,
     open: (rules) => {
       rules.forwardFrom = (_replication, member) => ({
         index: member.nextToDeliver,
@@ -63,7 +63,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H5: {
     title: 'a new leader finds its place in an inbox by searching it for the last logged message',
-    caughtBy: 4,
+    caughtBy: 38,
     open: (rules) => {
       const taken = rememberTaken(rules);
       rules.sourcesRecovered = (member) => {
@@ -96,7 +96,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H8: {
     title: 'what a member proposes and what it has promised are one variable',
-    caughtBy: 4,
+    caughtBy: 3,
     open: (rules) => {
       rules.isPreempted = () => false;
       rules.answeredBallot = (member) => member.promised;
@@ -104,7 +104,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H9: {
     title: 'a request is cleared when it is read, and never made again',
-    caughtBy: 9,
+    caughtBy: 13,
     open: (rules) => {
       rules.asksAgain = () => false;
       rules.requestRead = (member, slot) => {
@@ -114,7 +114,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H11: {
     title: 'a grant does not revoke what another was granted before',
-    caughtBy: 43,
+    caughtBy: 367,
     open: (rules) => {
       rules.logGuard = () => OPEN;
     },
@@ -128,7 +128,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H13: {
     title: 'a leader ignores refusals while a quorum remains',
-    caughtBy: 35,
+    caughtBy: 13,
     open: (rules) => {
       rules.outbids = () => false;
     },
@@ -181,7 +181,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H20: {
     title: 'the longest log is adopted, whatever its ballot',
-    caughtBy: 99,
+    caughtBy: 30,
     options: {
       faults: ['slow-link', 'restart', 'pause', 'suspicion', 'bursts'],
       groups: 1,
@@ -249,7 +249,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H24: {
     title: 'grants count as they come, even from a life that has ended',
-    caughtBy: 203,
+    caughtBy: 22,
     options: {
       faults: ['suspicion', 'restart', 'pause'],
       groups: 1,
@@ -264,7 +264,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H25: {
     title: 'a leader drops what all members that seem alive have delivered',
-    caughtBy: 53,
+    caughtBy: 183,
     options: {
       faults: ['restart', 'pause'],
       triggers: ['log truncated', 'left behind', 'snapshot served'],
@@ -287,7 +287,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H27: {
     title: 'a member gets only the entries that it lacks',
-    caughtBy: 3,
+    caughtBy: 1,
     open: (rules) => {
       rules.installFrom = (replication, log) =>
         log.endIndex > replication.baseIndex && log.endIndex <= replication.endIndex
@@ -297,7 +297,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H28: {
     title: 'a leader notices a higher promise only when it writes',
-    caughtBy: 50,
+    caughtBy: 37,
     open: (rules) => {
       rules.outbids = (refused) => refused;
     },
@@ -320,7 +320,7 @@ export const HOLES: Readonly<Record<string, Hole>> = {
   },
   H31: {
     title: 'a member that is killed while it recovers resumes as if it had',
-    caughtBy: 50,
+    caughtBy: 18,
     options: {
       faults: ['restart', 'kill', 'pause'],
       groups: 1,

@@ -175,7 +175,7 @@ test('a restarted member counts only when it has delivered what its earlier life
   world.crash(C);
   stage.runFor(20);
   world.resume(D);
-  stage.until(() => D.replica.role === 'candidate');
+  stage.stand(D);
   stage.runFor(20);
   world.resume(B);
   world.resume(E);

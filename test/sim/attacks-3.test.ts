@@ -179,6 +179,9 @@ describe('a member that resumes', () => {
 
     stage.send(0, [0], 'm');
     stage.until(() => deliveriesOf(L) === 1);
+    // Else L would outbid C, and M would follow it again.
+    stage.hold(L, M);
+    stage.hold(M, L);
     stage.resume(M);
     expect(M.replica.member.promised).toBe(ballot);
     expect(M.memory.permission).not.toBe(key);
