@@ -237,6 +237,18 @@ export function copyWords(
   }
 }
 
+/** Words that do not wrap, from one array to another. */
+export function copyPart(
+  from: Int32Array,
+  fromAt: number,
+  to: Int32Array,
+  toAt: number,
+  count: number,
+): void {
+  if (count > LOOP_WORDS_MAX) to.set(from.subarray(fromAt, fromAt + count), toAt);
+  else for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i]!;
+}
+
 function untilWrap(window: Window, position: number): number {
   const { mask } = window;
   return mask === UNWRAPPED ? NEVER_WRAPS : mask + 1 - (position & mask);

@@ -4,6 +4,7 @@
  */
 import { FAILED, MESSAGE } from '../memory/layout.js';
 import {
+  copyPart,
   extend,
   FRAME_WORDS,
   framedWords,
@@ -21,8 +22,6 @@ import type { Reply } from './replies.js';
 
 /** How much of the log is copied out at a time, unless one entry is larger. */
 const STRETCH_WORDS = 2048;
-/** A loop for a few words, the engine's own copy for many. */
-const LOOP_WORDS_MAX = 64;
 
 /** The message of an entry of a private copy, as the application sees it. */
 class CopiedMessage implements Delivery {
@@ -179,17 +178,6 @@ export class Delivering {
       return FAILED;
     }
   }
-}
-
-function copyPart(
-  from: Int32Array,
-  fromAt: number,
-  to: Int32Array,
-  toAt: number,
-  count: number,
-): void {
-  if (count > LOOP_WORDS_MAX) to.set(from.subarray(fromAt, fromAt + count), toAt);
-  else for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i]!;
 }
 
 /**

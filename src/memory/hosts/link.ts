@@ -17,6 +17,7 @@ import { OPEN, type Outcome, type ProcessId } from '../contract.js';
 import { type Connection, QUIET, TELL } from '../fabric/connection.js';
 import type { Extents } from '../fabric/extents.js';
 import type { Registration, RemoteRegion } from '../fabric/registration.js';
+import { copyPart } from '../window.js';
 import { RowQueue } from './queue.js';
 import { Space } from './space.js';
 
@@ -187,11 +188,7 @@ export class Link {
       return;
     }
     const { words } = this.buffers.out;
-    if (count <= LOOP_WORDS_MAX) {
-      for (let i = 0; i < count; i++) words[local + i] = source[from + i]!;
-    } else {
-      words.set(source.subarray(from, from + count), local);
-    }
+    copyPart(source, from, words, local, count);
     this.addWrite(local, at, count);
     this.uncovered += count;
     if (this.uncovered > Math.min(words.length / 4, UNCOVERED_WORDS_MAX)) this.addConfirmation();
@@ -544,8 +541,6 @@ export class Link {
 
 const TOO_MUCH_OUT = 'it is too slow: what is on its way to it has filled the buffer';
 const TOO_MUCH_IN = 'it is too slow: what is read from it has filled the buffer';
-/** A loop for a few words, the engine's own copy for many. */
-const LOOP_WORDS_MAX = 32;
 const PROBE_US = 100_000;
 /** A read behind so much at least: it frees the space, and tells that something arrives. */
 const UNCOVERED_WORDS_MAX = 2 ** 14;
