@@ -5,7 +5,7 @@
  *
  * For comparison it does the same with two messages in place of each transfer's one, to see the audits fail.
  */
-import { Cluster } from 'tram';
+import { Cluster } from 'tram-multicast';
 
 const GROUPS = 4;
 const ALL_GROUPS = [...Array(GROUPS).keys()];
@@ -83,7 +83,7 @@ async function run(move, disturb = async () => undefined) {
 }
 
 /**
- * @param {import('tram').Client} client
+ * @param {import('tram-multicast').Client} client
  * @param {number} from
  * @param {number} to
  * @param {number} amount
@@ -104,7 +104,7 @@ async function transferInTwoMessages(client, from, to, amount) {
 }
 
 /**
- * @param {import('tram').Client} client
+ * @param {import('tram-multicast').Client} client
  * @param {number} account
  * @param {number} amount
  */
@@ -117,7 +117,7 @@ async function reserve(client, account, amount) {
   return isReserved;
 }
 
-/** @param {import('tram').Client} client */
+/** @param {import('tram-multicast').Client} client */
 async function audit(client) {
   const shards = await send(client, ALL_GROUPS, { what: 'audit' });
   return {
@@ -139,7 +139,7 @@ async function crashAndRestart() {
 }
 
 /**
- * @param {import('tram').Client} client
+ * @param {import('tram-multicast').Client} client
  * @param {number[]} groups
  * @param {import('./service.js').Command} command
  * @returns {Promise<any[]>} what each group replied

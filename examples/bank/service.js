@@ -26,7 +26,7 @@
 /** @type {Map<number, Account>} */
 let accounts = new Map();
 
-/** @param {import('tram').Message} message */
+/** @param {import('tram-multicast').Message} message */
 export function deliver({ payload }) {
   /** @type {Command} */
   const command = JSON.parse(new TextDecoder().decode(payload));

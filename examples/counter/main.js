@@ -4,7 +4,7 @@
  *
  * It checks itself: every increment must have been counted once, and all replicas must agree.
  */
-import { Cluster } from 'tram';
+import { Cluster } from 'tram-multicast';
 
 const CLIENTS = 3;
 const INCREMENTS = 2000;
@@ -85,7 +85,7 @@ function leadingReplica() {
 }
 
 /**
- * @param {import('tram').Client} client
+ * @param {import('tram-multicast').Client} client
  * @param {Uint8Array} payload
  */
 async function send(client, payload) {

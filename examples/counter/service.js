@@ -7,7 +7,7 @@
 let count = 0;
 
 /**
- * @param {import('tram').Message} message  one byte: what to add
+ * @param {import('tram-multicast').Message} message  one byte: what to add
  * @returns {Uint8Array} the new value
  */
 export function deliver({ payload }) {

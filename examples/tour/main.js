@@ -3,7 +3,7 @@
  * `node examples/tour/main.js`
  */
 import { subscribe } from 'node:diagnostics_channel';
-import { Cluster, TramError } from 'tram';
+import { Cluster, TramError } from 'tram-multicast';
 
 /** @param {string} text */
 const encode = (text) => new TextEncoder().encode(text);

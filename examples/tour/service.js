@@ -4,8 +4,8 @@
 let texts = [];
 
 /**
- * @param {import('tram').Message} message
- * @param {import('tram').ServiceContext} context
+ * @param {import('tram-multicast').Message} message
+ * @param {import('tram-multicast').ServiceContext} context
  */
 export function deliver({ payload, destinations, id }, { group }) {
   const text = new TextDecoder().decode(payload);

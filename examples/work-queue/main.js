@@ -6,7 +6,7 @@
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { Cluster } from 'tram';
+import { Cluster } from 'tram-multicast';
 import { ask, pause } from './queue.js';
 
 const JOBS = 120;
@@ -53,7 +53,7 @@ try {
 
 /**
  * Somebody must tell the service that time goes by. It could be several: more ticks, shorter claims.
- * @param {import('tram').Client} client
+ * @param {import('tram-multicast').Client} client
  * @param {ReturnType<typeof startWorker>[]} workers
  */
 async function tick(client, workers) {

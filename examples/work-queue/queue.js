@@ -3,7 +3,7 @@
 const GROUP = 0;
 
 /**
- * @param {import('tram').Client} client
+ * @param {import('tram-multicast').Client} client
  * @param {import('./service.js').Command} command
  * @returns {Promise<any>}
  */

@@ -27,7 +27,7 @@ let state = {
   done: [],
 };
 
-/** @param {import('tram').Message} message */
+/** @param {import('tram-multicast').Message} message */
 export function deliver({ payload }) {
   return encode(execute(JSON.parse(new TextDecoder().decode(payload))));
 }

@@ -3,7 +3,7 @@
  * and how it fares: `well`, `killed` in the middle of its second job, or `asleep` over it until it is woken.
  */
 import { once } from 'node:events';
-import { Client } from 'tram';
+import { Client } from 'tram-multicast';
 import { ask, pause } from './queue.js';
 
 const JOB_MS = 10;

@@ -1,0 +1,179 @@
+/**
+ * A client of a chaos or soak run, in a process of its own: `node client.mjs ADDRESS SETTINGS`. It multicasts
+ * transfers and audits until it is told to stop, then waits for the answers to all and reports how it went. It
+ * may be killed or stopped at any time: whatever is acknowledged is written down at once. Or it has every replica
+ * write down what it has become, and ends.
+ */
+import { openSync, writeSync } from 'node:fs';
+import { Client } from 'tram-multicast';
+import { Random } from '../dist/sim/random.js';
+import { ACCOUNTS, START_BALANCE } from './bank.mjs';
+
+/**
+ * @typedef {object} ClientSettings
+ * @property {string} name     unique in the run
+ * @property {number} seed
+ * @property {number} groups
+ * @property {number} window   messages that are unanswered at one time
+ * @property {number} rate     messages a second on average; 0 for as many as possible
+ * @property {string} [records]  the file for what was acknowledged
+ * @property {boolean} [fewGroups]  most messages to one or two groups only
+ * @property {string} [fingerprints]  the directory for what replicas have become: that is all it does
+ */
+
+/**
+ * A line of the records.
+ * @typedef {object} Acknowledged
+ * @property {string} id
+ * @property {readonly number[]} groups
+ * @property {number} sentUs
+ * @property {number} answeredUs
+ * @property {number} [total]  what an audit found
+ */
+
+const BURST_MS = { least: 5, most: 200 };
+const AUDIT_PERCENT = 10;
+const FEW_PERCENT = 90;
+const CONNECT_MS = 60_000;
+const RETRY_MS = 200;
+const TRANSIENT = new Set(['TRAM_UNREACHABLE', 'TRAM_NO_CLIENT_SLOT']);
+
+/** @type {ClientSettings} */
+const settings = JSON.parse(process.argv[3]);
+const { groups, rate } = settings;
+const allGroups = [...Array(groups).keys()];
+const rightTotal = groups * ACCOUNTS * START_BALANCE;
+const random = new Random(settings.seed);
+const records = settings.records === undefined ? undefined : openSync(settings.records, 'wx');
+const client = await connect(process.argv[2]);
+
+let isStopping = false;
+let sent = 0;
+let answered = 0;
+let audits = 0;
+let wrongAudits = 0;
+let tokens = 0;
+/** @type {(() => void)[]} */
+const waiting = [];
+
+process.on('message', () => {
+  isStopping = true;
+  release(waiting.length);
+});
+process.on('disconnect', () => process.exit(1));
+process.send?.({ what: 'connected', name: client.name });
+
+if (settings.fingerprints !== undefined) {
+  await send(allGroups, { what: 'fingerprint', directory: settings.fingerprints });
+} else {
+  if (rate > 0) refill();
+  await Promise.all(Array.from({ length: settings.window }, work));
+}
+await client.close();
+process.send?.({ what: 'done', sent, answered, audits, wrongAudits }, () => process.exit(0));
+
+/**
+ * A cluster across machines may be out of reach for a while, and a host that has lost its memory gives no slots for ten
+ * seconds. @param {string} address
+ */
+async function connect(address) {
+  const deadlineMs = Date.now() + CONNECT_MS;
+  for (;;) {
+    try {
+      return await Client.connect(address);
+    } catch (error) {
+      const isTransient = TRANSIENT.has(/** @type {any} */ (error)?.code);
+      if (!isTransient || Date.now() > deadlineMs) throw error;
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
+}
+
+async function work() {
+  for (;;) {
+    await turn();
+    if (isStopping) return;
+    if (random.percent(AUDIT_PERCENT)) await audit();
+    else await transfer();
+  }
+}
+
+/** Until another message may be sent. */
+async function turn() {
+  if (rate === 0 || isStopping) return;
+  if (tokens > 0) tokens--;
+  else await new Promise((resolve) => waiting.push(() => resolve(undefined)));
+}
+
+/** In bursts: sometimes everything is full, sometimes there is nothing to do. */
+function refill() {
+  const burstMs = random.between(BURST_MS.least, BURST_MS.most);
+  setTimeout(() => {
+    if (isStopping) return;
+    release(Math.max(1, Math.round((rate * burstMs) / 1000)));
+    refill();
+  }, burstMs);
+}
+
+/** @param {number} count */
+function release(count) {
+  const released = waiting.splice(0, count);
+  // What was not used until now is lost: a client that was held up does not make up for it.
+  tokens = count - released.length;
+  for (const go of released) go();
+}
+
+/** Amounts that add up to nothing, in accounts of several groups or of one. */
+async function transfer() {
+  const destinations = drawGroups();
+  const places = destinations.length > 1 ? destinations : [destinations[0], destinations[0]];
+  const amounts = places.slice(1).map(() => random.between(-50, 50));
+  amounts.push(-amounts.reduce((sum, amount) => sum + amount, 0));
+  const moves = places.map((group, place) => [group, random.below(ACCOUNTS), amounts[place]]);
+  await send(destinations, { what: 'transfer', moves });
+}
+
+async function audit() {
+  await send(allGroups, { what: 'audit' });
+}
+
+function drawGroups() {
+  const most = settings.fewGroups && random.percent(FEW_PERCENT) ? 2 : groups;
+  const count = random.between(1, Math.min(most, groups));
+  const left = [...allGroups];
+  return Array.from({ length: count }, () => left.splice(random.below(left.length), 1)[0]);
+}
+
+/**
+ * @param {number[]} destinations
+ * @param {{ what: 'transfer', moves: number[][] } | { what: 'audit' } | { what: 'fingerprint', directory: string }} command
+ */
+async function send(destinations, command) {
+  const nonce = `${settings.name}.${++sent}`;
+  const sentUs = nowUs();
+  const payload = new TextEncoder().encode(JSON.stringify({ ...command, nonce }));
+  const replies = await client.multicast(destinations, payload, { timeoutMs: Infinity });
+  const answeredUs = nowUs();
+  const texts = [...replies.values()].map((reply) => JSON.parse(new TextDecoder().decode(reply)));
+  const { id } = texts[0];
+  if (texts.length !== destinations.length) throw new Error(`${id}: ${texts.length} replies`);
+  if (texts.some((text) => text.id !== id || text.nonce !== nonce)) {
+    throw new Error(`${nonce} was answered with ${JSON.stringify(texts)}`);
+  }
+  answered++;
+  const isAudit = command.what === 'audit';
+  const total = isAudit ? texts.reduce((sum, text) => sum + text.total, 0) : undefined;
+  if (isAudit) audits++;
+  if (isAudit && total !== rightTotal) wrongAudits++;
+  record({ id, groups: destinations, sentUs, answeredUs, ...(isAudit && { total }) });
+}
+
+/** @param {Acknowledged} acknowledged */
+function record(acknowledged) {
+  if (records !== undefined) writeSync(records, `${JSON.stringify(acknowledged)}\n`);
+}
+
+/** The same clock in all processes of the machine. */
+function nowUs() {
+  return Number(process.hrtime.bigint() / 1000n);
+}

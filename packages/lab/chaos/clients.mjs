@@ -1,0 +1,164 @@
+/**
+ * The client processes of a run, as the run sees them: starts them, replaces those that were killed, and lets
+ * all of them come to an end.
+ */
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { pause } from 'tram-multicast/internal/hosting/oversight.js';
+
+/**
+ * @typedef {object} Totals
+ * @property {number} sent
+ * @property {number} answered
+ * @property {number} audits
+ * @property {number} wrongAudits
+ */
+
+/**
+ * @typedef {object} Running
+ * @property {string} name
+ * @property {string | undefined} traceName  once it is connected
+ * @property {import('node:child_process').ChildProcess} child
+ * @property {boolean} isConnected
+ * @property {boolean} isKilled     by us
+ * @property {boolean} isStruck     by a fault that is not over yet
+ * @property {boolean} isOver
+ * @property {Totals | undefined} totals
+ */
+
+const SCRIPT = fileURLToPath(new URL('./client.mjs', import.meta.url));
+const LOOK_MS = 5;
+const CONNECT_MS = 60_000;
+
+/**
+ * Starts a script with arguments, with a channel to it and its stderr piped.
+ * @typedef {(script: string, args: string[]) => import('node:child_process').ChildProcess} Starter
+ */
+
+/** @type {import('node:child_process').StdioOptions} */
+export const CLIENT_STDIO = ['ignore', 'ignore', 'pipe', 'ipc'];
+
+/** @type {Starter} */
+const startHere = (script, args) => fork(script, args, { stdio: CLIENT_STDIO });
+
+export class Clients {
+  /** @type {Running[]} */
+  running = [];
+  /** The names, in the trace, of those that were killed. @type {string[]} */
+  crashed = [];
+  /** Process numbers of all there ever were. @type {number[]} */
+  pids = [];
+  started = 0;
+
+  /**
+   * @param {string} address  of the cluster
+   * @param {(name: string, number: number) => import('./client.mjs').ClientSettings} settingsOf
+   * @param {(complaint: string) => void} complain
+   * @param {Starter} [startProcess]  where clients run
+   */
+  constructor(address, settingsOf, complain, startProcess = startHere) {
+    this.address = address;
+    this.settingsOf = settingsOf;
+    this.complain = complain;
+    this.startProcess = startProcess;
+  }
+
+  /** A new one; returns once it is connected. */
+  async start() {
+    const number = this.started++;
+    const name = `k${number}`;
+    const settings = this.settingsOf(name, number);
+    const child = this.startProcess(SCRIPT, [this.address, JSON.stringify(settings)]);
+    /** @type {Running} */
+    const client = {
+      name,
+      traceName: undefined,
+      child,
+      isConnected: false,
+      isKilled: false,
+      isStruck: false,
+      isOver: false,
+      totals: undefined,
+    };
+    let printed = '';
+    child.stderr?.setEncoding('utf8').on('data', (text) => {
+      printed += text;
+    });
+    child.on('message', (/** @type {any} */ message) => {
+      if (message.what === 'connected') {
+        client.isConnected = true;
+        client.traceName = message.name;
+      } else client.totals = message;
+    });
+    child.on('close', (code, signal) => {
+      client.isOver = true;
+      if (client.isKilled || (code === 0 && client.totals !== undefined)) return;
+      this.complain(`client ${name} ended by itself (${signal ?? code}): ${printed}`);
+    });
+    if (child.pid !== undefined) this.pids.push(child.pid);
+    this.running.push(client);
+    await until(() => client.isConnected || client.isOver, CONNECT_MS, `client ${name} connects`);
+    return client;
+  }
+
+  /** One that no fault has struck, if there is any. @param {number} draw */
+  pick(draw) {
+    const unharmed = this.running.filter(({ isStruck, isOver }) => !isStruck && !isOver);
+    return unharmed.length === 0 ? undefined : unharmed[draw % unharmed.length];
+  }
+
+  /** As a crash would. @param {Running} client */
+  async kill(client) {
+    client.isKilled = true;
+    client.child.kill('SIGKILL');
+    while (!client.isOver) await pause(LOOK_MS);
+    if (client.traceName !== undefined) this.crashed.push(client.traceName);
+    this.running.splice(this.running.indexOf(client), 1);
+  }
+
+  /** Let all of them end, once everything they have sent is answered. @param {number} timeoutMs */
+  async finish(timeoutMs) {
+    for (const { child, isOver } of this.running) if (!isOver) child.send('stop');
+    await until(
+      () => this.running.every(({ isOver }) => isOver),
+      timeoutMs,
+      () => {
+        const silent = this.running.filter(({ isOver }) => !isOver).map(({ name }) => name);
+        return `all messages of the clients ${silent.join(', ')} are answered`;
+      },
+    );
+  }
+
+  /** What those that have ended by themselves reported. */
+  get finished() {
+    return this.running.flatMap(({ totals }) => (totals === undefined ? [] : [totals]));
+  }
+
+  /** Whatever they do. */
+  async destroy() {
+    const left = this.running.filter(({ isOver }) => !isOver);
+    for (const client of left) await this.kill(client);
+  }
+}
+
+/** A check that has failed: the cluster did not do what it promises. */
+export class CheckError extends Error {
+  name = 'CheckError';
+}
+
+/**
+ * Wait for something that a correct cluster does.
+ * @param {() => boolean} isSo
+ * @param {number} timeoutMs
+ * @param {string | (() => string)} what
+ */
+export async function until(isSo, timeoutMs, what) {
+  const deadlineMs = Date.now() + timeoutMs;
+  while (!isSo()) {
+    if (Date.now() > deadlineMs) {
+      const text = typeof what === 'string' ? what : what();
+      throw new CheckError(`waited ${timeoutMs} ms in vain: ${text}`);
+    }
+    await pause(LOOK_MS);
+  }
+}

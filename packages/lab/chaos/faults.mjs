@@ -1,0 +1,286 @@
+/**
+ * Makes planned faults happen to a cluster of processes. The lanes of a plan run beside each other; each waits
+ * until what it has struck is back before it strikes again.
+ */
+import { pause } from 'tram-multicast/internal/hosting/oversight.js';
+import { CheckError, until } from './clients.mjs';
+import { REPLICAS } from './plan.mjs';
+
+/** @typedef {import('./plan.mjs').Fault} Fault */
+
+const REJOIN_MS = 60_000;
+const GO_ON_MS = 60_000;
+/** A stop that is shorter may end before anybody has noticed. */
+const LONG_STOP_MS = 1000;
+/** So many entries must a group order without a member before that one comes back. */
+const ENTRIES_MEANWHILE = 10;
+/** Catching up takes a small part of the time that starting does. */
+const CATCH_UP_SHARE = 20;
+const DEATH_MS = 10_000;
+
+export class Faults {
+  /** How many have struck, by kind. @type {Map<string, number>} */
+  counts = new Map();
+  /** Hosts that are down, stopped, or coming back. @type {Set<number>} */
+  struck = new Set();
+  /** How long each host that was restarted took until its replicas were members again. @type {number[]} */
+  rejoinedMs = [];
+  isOver = false;
+
+  /**
+   * @param {import('tram-multicast').Cluster} cluster
+   * @param {import('./clients.mjs').Clients} clients
+   * @param {(text: string) => void} log
+   */
+  constructor(cluster, clients, log) {
+    this.cluster = cluster;
+    this.clients = clients;
+    this.log = log;
+  }
+
+  get total() {
+    return [...this.counts.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  /** @param {import('./plan.mjs').RoundPlan} plan */
+  async run({ hostLanes, leadLane, clientLane }) {
+    await Promise.all([
+      ...hostLanes.map((lane, place) =>
+        this.runLane(lane, (fault) => this.strikeHost(fault, this.hostsOfLane(place))),
+      ),
+      this.runLane(leadLane, (fault) => this.requestLead(fault)),
+      this.runLane(clientLane, (fault) => this.strikeClient(fault)),
+    ]);
+  }
+
+  /** @param {number} lane */
+  hostsOfLane(lane) {
+    return Array.from({ length: REPLICAS }, (_, member) => lane * REPLICAS + member);
+  }
+
+  /**
+   * @param {readonly Fault[]} lane
+   * @param {(fault: Fault) => Promise<void>} strike
+   */
+  async runLane(lane, strike) {
+    for (const fault of lane) {
+      await pause(fault.pauseMs);
+      if (this.isOver) return;
+      await strike(fault);
+    }
+  }
+
+  /** @param {Fault} fault @param {string} what */
+  note({ kind }, what) {
+    this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
+    this.log(`${kind}: ${what}`);
+  }
+
+  // --- hosts ---------------------------------------------------------------------------------
+
+  /** @param {Fault} fault @param {number[]} hosts */
+  async strikeHost(fault, hosts) {
+    const host = this.aim(fault, hosts);
+    this.struck.add(host);
+    switch (fault.kind) {
+      case 'stop-leader':
+      case 'stop-follower':
+        await this.stop(fault, host);
+        break;
+      case 'kill-stopped':
+        await this.killStopped(fault, host);
+        break;
+      case 'kill-again':
+        await this.killAgain(fault, host);
+        break;
+      default:
+        await this.kill(fault, host);
+    }
+    this.struck.delete(host);
+  }
+
+  /** The host that has the role aimed at; if there is no leader, any. @param {Fault} fault @param {number[]} hosts */
+  aim({ kind, group, draw }, hosts) {
+    const { leader, replicas } = this.cluster.status().groups[group];
+    if (leader === undefined) return hosts[draw % hosts.length];
+    const led = replicas[leader].host;
+    if (kind.includes('leader')) return led;
+    const others = hosts.filter((host) => host !== led);
+    return kind.includes('follower') ? others[draw % others.length] : hosts[draw % hosts.length];
+  }
+
+  /** @param {Fault} fault @param {number} host */
+  async stop(fault, host) {
+    const pid = this.pidOf(host);
+    process.kill(pid, 'SIGSTOP');
+    this.note(fault, `host ${host} for ${fault.stopMs} ms`);
+    await (fault.stopMs < LONG_STOP_MS ? pause(fault.stopMs) : this.away(host, fault.stopMs));
+    process.kill(pid, 'SIGCONT');
+  }
+
+  /**
+   * A host is away for some time, and then for so long until all of its groups have gone on without it.
+   * @param {number} host
+   * @param {number} leastMs
+   */
+  async away(host, leastMs) {
+    const before = this.targetsOf(host);
+    await pause(leastMs);
+    const stuck = () =>
+      this.cluster
+        .status()
+        .groups.filter(({ replicas }) => replicas.some((replica) => replica.host === host))
+        .filter((group) => deliveredWithout(host, group) < before[group.group] + ENTRIES_MEANWHILE);
+    await until(
+      () => this.isOver || stuck().length === 0,
+      GO_ON_MS,
+      () => `groups ${stuck().map(({ group }) => group)} go on without host ${host}`,
+    );
+  }
+
+  /** @param {number} host */
+  pidOf(host) {
+    return this.cluster.status().hosts[host].pid;
+  }
+
+  /** @param {Fault} fault @param {number} host */
+  async kill(fault, host) {
+    await this.crash(host);
+    this.note(fault, `host ${host} for ${fault.downMs} ms`);
+    await this.away(host, fault.downMs);
+    await this.bringBack(host, fault.fresh);
+  }
+
+  /** @param {Fault} fault @param {number} host */
+  async killStopped(fault, host) {
+    process.kill(this.pidOf(host), 'SIGSTOP');
+    await pause(fault.stopMs);
+    await this.crash(host);
+    this.note(fault, `host ${host} after ${fault.stopMs} ms, ${describeRestart(fault)}`);
+    await this.away(host, fault.downMs);
+    await this.bringBack(host, fault.fresh);
+  }
+
+  /** While it starts or, once it runs, while its replicas catch up. @param {Fault} fault @param {number} host */
+  async killAgain(fault, host) {
+    await this.crash(host);
+    await pause(fault.downMs);
+    const restarted = this.restart(host, fault.fresh);
+    restarted.catch(() => undefined);
+    if (fault.draw % 4 < 2) await restarted;
+    await pause(fault.draw % 4 < 2 ? fault.againMs / CATCH_UP_SHARE : fault.againMs);
+    await this.crash(host);
+    const state = await restarted.then(
+      () => 'catching up',
+      () => 'starting',
+    );
+    this.note(fault, `host ${host}, ${state} ${describeRestart(fault)}`);
+    await this.away(host, fault.downMs);
+    await this.bringBack(host, fault.draw % 2 === 0);
+  }
+
+  /** @param {number} host */
+  async crash(host) {
+    await this.cluster.crash(host);
+    await until(
+      () => this.cluster.status().hosts[host].state === 'down',
+      DEATH_MS,
+      `host ${host}, which was killed, is down`,
+    );
+  }
+
+  /** @param {number} host @param {boolean} fresh */
+  async restart(host, fresh) {
+    if (this.isOver) return;
+    await this.cluster.restart(host, { fresh });
+  }
+
+  /**
+   * Until its replicas are members again and have delivered what their groups had when it started.
+   * @param {number} host
+   * @param {boolean} fresh
+   */
+  async bringBack(host, fresh) {
+    const startedMs = Date.now();
+    const targets = this.targetsOf(host);
+    try {
+      await this.restart(host, fresh);
+    } catch (error) {
+      throw new CheckError(`host ${host} did not come back: ${error}`);
+    }
+    await this.untilLevel(host, targets);
+    this.rejoinedMs.push(Date.now() - startedMs);
+    this.log(`host ${host} is back ${describeRestart({ fresh })}, ${Date.now() - startedMs} ms`);
+  }
+
+  /** What a host that comes back must have delivered, by group. @param {number} host */
+  targetsOf(host) {
+    return this.cluster.status().groups.map((group) => deliveredWithout(host, group));
+  }
+
+  /**
+   * Its replicas are members, and have delivered so much.
+   * @param {number} host
+   * @param {number[]} targets  by group
+   */
+  async untilLevel(host, targets) {
+    const missing = () =>
+      this.cluster
+        .status()
+        .groups.flatMap(({ replicas }) => replicas)
+        .filter((replica) => replica.host === host)
+        .filter(
+          ({ state, role, group, delivered }) =>
+            state !== 'up' || role === 'recovering' || delivered < targets[group],
+        );
+    await until(
+      () => this.isOver || missing().length === 0,
+      REJOIN_MS,
+      () => `${missing().map(({ name }) => name)} of host ${host} are members again`,
+    );
+  }
+
+  // --- leaders -------------------------------------------------------------------------------
+
+  /** @param {Fault} fault */
+  async requestLead(fault) {
+    const { leader, replicas } = this.cluster.status().groups[fault.group];
+    const able = replicas.filter(({ host, member }) => !this.struck.has(host) && member !== leader);
+    if (able.length === 0) return;
+    const first = fault.draw % able.length;
+    const asked = fault.kind === 'rivals' ? able : [able[first]];
+    for (const { group, member } of asked) this.cluster.lead(group, member);
+    this.note(fault, asked.map(({ name }) => name).join(' and '));
+  }
+
+  // --- clients -------------------------------------------------------------------------------
+
+  /** @param {Fault} fault */
+  async strikeClient(fault) {
+    const client = this.clients.pick(fault.draw);
+    if (client === undefined) return;
+    client.isStruck = true;
+    if (fault.kind === 'client-kill') {
+      await this.clients.kill(client);
+      this.note(fault, client.name);
+      if (!this.isOver) await this.clients.start();
+    } else {
+      client.child.kill('SIGSTOP');
+      this.note(fault, `${client.name} for ${fault.stopMs} ms`);
+      await pause(fault.stopMs);
+      client.child.kill('SIGCONT');
+    }
+    client.isStruck = false;
+  }
+}
+
+/** @param {{ fresh: boolean }} fault */
+function describeRestart({ fresh }) {
+  return fresh ? 'with empty memory' : 'with its memory';
+}
+
+/** How far a group has come, as its other members tell. @param {number} host @param {import('tram-multicast').GroupStatus} group */
+function deliveredWithout(host, { replicas }) {
+  const others = replicas.filter((replica) => replica.host !== host);
+  return Math.max(...others.map(({ delivered }) => delivered));
+}

@@ -1,0 +1,128 @@
+/**
+ * One round of chaos across machines: as `round.mjs` has it, but with hosts and clients on machines of their own, and with
+ * the faults of a network.
+ */
+import { copyFileSync, existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { until } from './clients.mjs';
+import { ApartCluster } from './machines-cluster.mjs';
+import { ApartFaults } from './machines-faults.mjs';
+import { GROUPS, REPLICAS } from './plan.mjs';
+import { ANSWER_MS, CALLS_MAX, PAYLOAD_BYTES_MAX, Round } from './round.mjs';
+
+/** Less than by default, and more than for processes: packets that were lost are sent again only after 200 ms. */
+export const SUSPECT_AFTER_MS = 250;
+const MESSAGES_PER_SECOND = 400;
+/** A slot is free again 10 seconds after its client was killed, and its home may be away. */
+const SLOTS_PER_CLIENT = 8;
+
+export class ApartRound extends Round {
+  messagesPerSecond = MESSAGES_PER_SECOND;
+  suspectAfterMs = SUSPECT_AFTER_MS;
+  guests = 0;
+
+  /** @override */
+  async start() {
+    const { tree, hosts, rings } = this.plan;
+    const { clients, directory } = this.options;
+    this.cluster = await ApartCluster.start(
+      {
+        directory,
+        name: `chaos-${process.pid}-${tree}-${hosts}`,
+        hosts,
+        guests: this.guests,
+        trace: this.trace,
+        cluster: {
+          groups: GROUPS,
+          replicas: REPLICAS,
+          tree,
+          ...rings,
+          payloadBytesMax: PAYLOAD_BYTES_MAX,
+          suspectAfterMs: this.suspectAfterMs,
+          clients: clients * SLOTS_PER_CLIENT,
+          callsMax: CALLS_MAX,
+        },
+      },
+      { log: (text) => this.log(text), complain: (text) => this.complain(text) },
+    );
+    return this.cluster;
+  }
+
+  /** @override */
+  get startClient() {
+    return this.cluster.startClient;
+  }
+
+  /** @override @param {any} cluster @param {import('./clients.mjs').Clients} clients */
+  makeFaults(cluster, clients) {
+    return new ApartFaults(cluster, clients, (text) => this.log(text));
+  }
+
+  /** @override @param {any} cluster */
+  progress(cluster) {
+    const messages = cluster
+      .status()
+      .groups.map((/** @type {any} */ { replicas }) =>
+        Math.max(...replicas.map((/** @type {any} */ replica) => replica.messages)),
+      );
+    return `${messages.reduce((/** @type {number} */ sum, /** @type {number} */ count) => sum + count, 0)} messages delivered by groups`;
+  }
+
+  /** By a client on the machine of the clients. @override */
+  async takeFingerprints() {
+    const { cluster, clients } = this;
+    const settings = { name: 'last', seed: 0, groups: GROUPS, fingerprints: this.states };
+    const script = new URL('./client.mjs', import.meta.url).pathname;
+    const child = cluster.startClient(script, [cluster.address, JSON.stringify(settings)]);
+    clients?.pids.push(child.pid);
+    await until(
+      () => child.exitCode !== null || child.signalCode !== null,
+      ANSWER_MS,
+      'all replicas write down what they have become',
+    );
+    if (child.exitCode !== 0) this.complain('the last client failed');
+  }
+
+  /** @override @param {any} cluster */
+  async close(cluster) {
+    this.complaints.push(...cluster.errors);
+    await cluster.close(this.clients?.crashed ?? []);
+  }
+
+  /** @override */
+  keepEvidence() {
+    const { cluster, options } = this;
+    if (cluster === undefined) return;
+    const status = JSON.stringify(cluster.status(), null, 2);
+    writeFileSync(join(options.directory, 'status.json'), `${status}\n`);
+    for (const { memory, name } of cluster.hosts) {
+      if (existsSync(memory)) copyFileSync(memory, join(options.directory, `memory-${name}`));
+    }
+  }
+
+  /** @override */
+  async clearUp() {
+    const { cluster, clients, faults } = this;
+    if (faults !== undefined) faults.isOver = true;
+    await clients?.destroy();
+    await cluster?.destroy();
+  }
+
+  /** @override */
+  remains() {
+    const { cluster, clients } = this;
+    const pids = [
+      ...(clients?.pids ?? []),
+      ...(cluster?.hosts ?? []).map((/** @type {any} */ { child }) => child?.pid ?? 0),
+    ];
+    const files = (cluster?.hosts ?? []).map((/** @type {any} */ { memory }) => memory);
+    return [
+      ...pids
+        .filter((pid) => pid > 0 && existsSync(`/proc/${pid}`))
+        .map((pid) => `process ${pid} is left`),
+      ...files
+        .filter((/** @type {string} */ file) => existsSync(file))
+        .map((/** @type {string} */ file) => `${file} is left`),
+    ];
+  }
+}

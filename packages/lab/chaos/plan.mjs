@@ -1,0 +1,195 @@
+/**
+ * What a chaos run does, drawn from its seed: pure data, the same for the same options.
+ *
+ * Faults are dealt to *lanes*, which run beside each other; within a lane one comes after the other. Hosts that
+ * run members of the same groups share a lane, and a lane goes on only when its host is back: so no group ever
+ * misses more than one of its three members, while hosts of different groups fail at the same time. Requested
+ * leader changes and faults of clients have lanes of their own.
+ */
+import { Random } from '../dist/sim/random.js';
+
+export const GROUPS = 8;
+export const REPLICAS = 3;
+
+/**
+ * @typedef {'kill-leader-fresh' | 'kill-leader-resume' | 'kill-follower-fresh' | 'kill-follower-resume' | 'kill-again'
+ *   | 'stop-leader' | 'stop-follower' | 'kill-stopped'} HostFaultKind
+ * @typedef {'cut-leader' | 'cut-follower' | 'cut-leader-group' | 'cut-pair' | 'cut-one-way' | 'kill-cut'} NetworkFaultKind
+ * @typedef {'lead' | 'rivals'} LeadFaultKind
+ * @typedef {'client-kill' | 'client-stop'} ClientFaultKind
+ * @typedef {HostFaultKind | NetworkFaultKind | LeadFaultKind | ClientFaultKind} FaultKind
+ * @typedef {'processes' | 'hosts'} ChaosMemory
+ */
+
+/**
+ * Aims are at roles: which host has the role is known only when the fault strikes.
+ * @typedef {object} Fault
+ * @property {FaultKind} kind
+ * @property {number} pauseMs  before it, after the one before in its lane
+ * @property {number} group    whose leader or follower it aims at
+ * @property {number} draw     chooses among several targets
+ * @property {number} stopMs   how long a process is stopped, or a network is cut
+ * @property {number} downMs   how long a host that was killed stays down
+ * @property {boolean} fresh   whether that host begins with empty memory
+ * @property {number} againMs  after a restart, until it is killed again
+ */
+
+/**
+ * In small rings everything wraps and fills up often, and a member that was away soon needs a snapshot.
+ * @typedef {{ logBytes: number, inboxBytes: number, feedBytes: number }} RingSizes
+ */
+
+/**
+ * @typedef {object} RoundPlan
+ * @property {ChaosMemory} memory
+ * @property {string} tree
+ * @property {number} hosts
+ * @property {number} seed      of this round, for its clients
+ * @property {RingSizes} rings
+ * @property {readonly (readonly Fault[])[]} hostLanes
+ * @property {readonly Fault[]} leadLane
+ * @property {readonly Fault[]} clientLane
+ */
+
+/** Of each kind what it does, for the summary. @type {Readonly<Record<FaultKind, string>>} */
+export const KINDS = {
+  'kill-leader-fresh': 'host of a leader killed, back with empty memory',
+  'kill-leader-resume': 'host of a leader killed, back with its memory',
+  'kill-follower-fresh': 'host of a follower killed, back with empty memory',
+  'kill-follower-resume': 'host of a follower killed, back with its memory',
+  'kill-again': 'host killed again while it came back',
+  'stop-leader': 'host of a leader stopped',
+  'stop-follower': 'host of a follower stopped',
+  'kill-stopped': 'host killed while it was stopped',
+  'cut-leader': 'host of a leader cut off from all',
+  'cut-follower': 'host of a follower cut off from all',
+  'cut-leader-group': 'host of a leader cut off from other hosts only',
+  'cut-pair': 'two hosts cut off from each other',
+  'cut-one-way': 'host cut off in one direction',
+  'kill-cut': 'host killed while it was cut off',
+  lead: 'leader change requested',
+  rivals: 'several asked to lead at once',
+  'client-kill': 'client killed',
+  'client-stop': 'client stopped',
+};
+
+const NETWORK_KINDS = new Set(Object.keys(KINDS).filter((kind) => /^cut-|-cut$/.test(kind)));
+const STOP_MS = { least: 5, most: 3000 };
+const DOWN_MS = { least: 1, most: 1500 };
+const AGAIN_MS = { least: 1, most: 600 };
+/** A share of the round is pauses between faults; the rest is faults, and coming back from them. */
+const PAUSE_SHARE = 0.4;
+/** @type {readonly RingSizes[]} */
+const RINGS = [
+  { logBytes: 16_384, inboxBytes: 8192, feedBytes: 8192 },
+  { logBytes: 65_536, inboxBytes: 8192, feedBytes: 16_384 },
+  { logBytes: 262_144, inboxBytes: 32_768, feedBytes: 65_536 },
+];
+
+/** Where processes share memory there is no network to cut. @param {ChaosMemory} memory @returns {FaultKind[]} */
+export function kindsOf(memory) {
+  const kinds = /** @type {FaultKind[]} */ (Object.keys(KINDS));
+  return memory === 'hosts' ? kinds : kinds.filter((kind) => !NETWORK_KINDS.has(kind));
+}
+
+/**
+ * @param {object} options
+ * @param {ChaosMemory} [options.memory]
+ * @param {number} options.seed
+ * @param {string} options.tree
+ * @param {number} options.hosts
+ * @param {number} options.faults
+ * @param {number} options.seconds
+ * @returns {RoundPlan}
+ */
+export function planRound({ memory = 'processes', seed, tree, hosts, faults, seconds }) {
+  const random = new Random(mix(seed, `${tree}/${hosts}`));
+  const kinds = dealKinds(random, kindsOf(memory), faults);
+  const laneCount = hosts / REPLICAS;
+  const hostKinds = kinds.filter((kind) => isHostFault(kind));
+  const ofLane = (/** @type {number} */ lane) =>
+    hostKinds.filter((_, place) => place % laneCount === lane);
+  const lane = (/** @type {FaultKind[]} */ laneKinds, /** @type {number[]} */ groups) =>
+    laneKinds.map((kind) =>
+      drawFault(random, kind, groups, (PAUSE_SHARE * seconds * 1000) / laneKinds.length),
+    );
+  const allGroups = groupsOfLane(0, 1);
+  return {
+    memory,
+    tree,
+    hosts,
+    seed: random.next(),
+    rings: random.pick(RINGS),
+    hostLanes: Array.from({ length: laneCount }, (_, place) =>
+      lane(ofLane(place), groupsOfLane(place, laneCount)),
+    ),
+    leadLane: lane(
+      kinds.filter((kind) => kind === 'lead' || kind === 'rivals'),
+      allGroups,
+    ),
+    clientLane: lane(
+      kinds.filter((kind) => kind.startsWith('client-')),
+      allGroups,
+    ),
+  };
+}
+
+/** All kinds equally often, in any order. @param {Random} random @param {FaultKind[]} kinds @param {number} count */
+function dealKinds(random, kinds, count) {
+  /** @type {FaultKind[]} */
+  const dealt = [];
+  while (dealt.length < count) dealt.push(...shuffled(random, kinds));
+  return dealt.slice(0, count);
+}
+
+/** @param {FaultKind} kind */
+function isHostFault(kind) {
+  return ['kill-', 'stop-', 'cut-'].some((start) => kind.startsWith(start));
+}
+
+/**
+ * As the cluster assigns groups to hosts: `ArenaMap.hostOf`.
+ * @param {number} lane
+ * @param {number} laneCount
+ */
+function groupsOfLane(lane, laneCount) {
+  return [...Array(GROUPS).keys()].filter((group) => group % laneCount === lane);
+}
+
+/**
+ * @param {Random} random
+ * @param {FaultKind} kind
+ * @param {readonly number[]} groups
+ * @param {number} meanPauseMs
+ * @returns {Fault}
+ */
+function drawFault(random, kind, groups, meanPauseMs) {
+  return {
+    kind,
+    pauseMs: random.between(0, Math.round(2 * meanPauseMs)),
+    group: random.pick(groups),
+    draw: random.next(),
+    stopMs: duration(random, STOP_MS),
+    downMs: duration(random, DOWN_MS),
+    fresh: kind.endsWith('-fresh') || (!kind.endsWith('-resume') && random.percent(50)),
+    againMs: duration(random, AGAIN_MS),
+  };
+}
+
+/** Short ones are as likely as long ones. @param {Random} random @param {{ least: number, most: number }} range */
+function duration(random, { least, most }) {
+  return Math.round(least * (most / least) ** (random.below(1001) / 1000));
+}
+
+/** @template T @param {Random} random @param {readonly T[]} values @returns {T[]} */
+function shuffled(random, values) {
+  const left = [...values];
+  return values.map(() => left.splice(random.below(left.length), 1)[0]);
+}
+
+/** @param {number} seed @param {string} text */
+function mix(seed, text) {
+  let mixed = seed | 0;
+  for (const character of text) mixed = Math.imul(mixed ^ character.charCodeAt(0), 0x01000193);
+  return mixed >>> 0;
+}

@@ -1,0 +1,340 @@
+/**
+ * One round of chaos: a cluster of processes under load, the faults of a plan, and the judgement. What a round
+ * writes down is kept if something was wrong. `apart-round.mjs` has the rounds across machines.
+ */
+
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { appendFileSync, copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Cluster } from 'tram-multicast';
+import { pause } from 'tram-multicast/internal/hosting/oversight.js';
+import { Random } from '../dist/sim/random.js';
+import { CheckError, Clients, until } from './clients.mjs';
+import { Faults } from './faults.mjs';
+import { GROUPS, REPLICAS } from './plan.mjs';
+import {
+  checkAcknowledged,
+  checkAudits,
+  checkFingerprints,
+  checkRemains,
+  checkVerdict,
+  longestSilenceMs,
+  readHistory,
+  readRecords,
+} from './verify.mjs';
+
+/**
+ * @typedef {object} RoundOptions
+ * @property {string} directory  for everything that is written down
+ * @property {number} seconds    load goes on at least so long
+ * @property {number} clients
+ * @property {number} strangers  seconds, in rounds that have some
+ * @property {AbortSignal} signal
+ * @property {(text: string) => void} tell  progress
+ */
+
+/**
+ * @typedef {object} RoundResult
+ * @property {string} tree
+ * @property {number} hosts
+ * @property {Record<string, number>} faults  by kind
+ * @property {number} messages
+ * @property {number} deliveries
+ * @property {number} acknowledged
+ * @property {number} audits
+ * @property {number} leaderChanges
+ * @property {number} snapshots         that replicas restored
+ * @property {number} longestSilenceMs  in which no message to some group was answered
+ * @property {number} slowestRejoinMs   from the start of a host until its replicas are members again
+ * @property {number} seconds           of load
+ * @property {string[]} complaints      what was wrong; empty if nothing was
+ */
+
+const MESSAGES_PER_SECOND = 1500;
+const WINDOW = 16;
+export const CALLS_MAX = 32;
+export const PAYLOAD_BYTES_MAX = 512;
+/** Less than by default, so that pauses of the machine itself change leaders, too. */
+const SUSPECT_AFTER_MS = 100;
+const AFTERMATH_MS = 500;
+export const ANSWER_MS = 60_000;
+const LEVEL_MS = 60_000;
+const TELL_MS = 5000;
+
+/**
+ * @param {Round} round
+ * @returns {Promise<RoundResult>}
+ */
+export async function runRound(round) {
+  try {
+    await round.run();
+  } catch (error) {
+    if (!(error instanceof CheckError)) throw error;
+    round.complaints.push(error.message);
+    round.keepEvidence();
+  } finally {
+    await round.clearUp();
+  }
+  return round.judge();
+}
+
+export class Round {
+  /** @type {string[]} */
+  complaints = [];
+  /** @type {any} */
+  cluster;
+  /** @type {Clients | undefined} */
+  clients;
+  /** @type {Faults | undefined} */
+  faults;
+  messagesPerSecond = MESSAGES_PER_SECOND;
+  loadStartedMs = 0;
+  loadEndedMs = 0;
+  loadEndedUs = 0;
+
+  /**
+   * @param {import('./plan.mjs').RoundPlan} plan
+   * @param {RoundOptions} options
+   */
+  constructor(plan, options) {
+    this.plan = plan;
+    this.options = options;
+    const { directory } = options;
+    this.trace = join(directory, 'trace');
+    this.records = join(directory, 'records');
+    this.states = join(directory, 'states');
+    this.logs = join(directory, 'logs');
+    for (const path of [this.records, this.states, this.logs]) {
+      mkdirSync(path, { recursive: true });
+    }
+    writeFileSync(join(directory, 'plan.json'), `${JSON.stringify(plan, null, 2)}\n`);
+    this.random = new Random(plan.seed);
+    /** @type {(message: any) => void} */
+    this.onHost = ({ what, host, why }) => {
+      if (what === 'ended' && !this.faults?.struck.has(host)) {
+        this.complain(`host ${host} ended by itself: ${why}`);
+      }
+    };
+  }
+
+  /** @param {string} text */
+  log(text) {
+    const atMs = this.loadStartedMs === 0 ? 0 : Date.now() - this.loadStartedMs;
+    const line = `${new Date().toISOString()} ${String(atMs).padStart(6)} ms  ${text}\n`;
+    appendFileSync(join(this.options.directory, 'events.log'), line);
+  }
+
+  /** Something went wrong that nobody waits for. @param {string} text */
+  complain(text) {
+    this.log(`WRONG: ${text}`);
+    this.complaints.push(text);
+  }
+
+  /** Wait, but not for what can't come any more. @template T @param {Promise<T>} promise */
+  async unlessWrong(promise) {
+    let isOver = false;
+    const watch = async () => {
+      while (!isOver) {
+        this.options.signal.throwIfAborted();
+        if (this.complaints.length > 0) throw new CheckError('the round was given up');
+        await pause(10);
+      }
+    };
+    const watching = watch();
+    try {
+      return await Promise.race([promise, watching.then(() => promise)]);
+    } finally {
+      isOver = true;
+      promise.catch(() => undefined);
+    }
+  }
+
+  async run() {
+    const { options } = this;
+    const cluster = await this.start();
+    const clients = this.startClients(String(cluster.address));
+    const faults = this.makeFaults(cluster, clients);
+    this.faults = faults;
+    await this.unlessWrong(
+      Promise.all(Array.from({ length: options.clients }, () => clients.start())),
+    );
+    this.loadStartedMs = Date.now();
+    const telling = setInterval(() => this.tellProgress(), TELL_MS);
+    try {
+      await this.unlessWrong(faults.run(this.plan));
+      const restMs = this.loadStartedMs + options.seconds * 1000 - Date.now();
+      await this.unlessWrong(pause(Math.max(AFTERMATH_MS, restMs)));
+      this.loadEndedMs = Date.now();
+      this.loadEndedUs = Number(process.hrtime.bigint() / 1000n);
+      this.log('load ends');
+      await this.unlessWrong(clients.finish(ANSWER_MS));
+      await this.unlessWrong(this.untilLevel(cluster));
+      await this.unlessWrong(this.takeFingerprints(cluster));
+    } finally {
+      clearInterval(telling);
+    }
+    await this.unlessWrong(this.untilLevel(cluster));
+    await this.close(cluster);
+  }
+
+  /** @param {Cluster} cluster @param {Clients} clients */
+  makeFaults(cluster, clients) {
+    return new Faults(cluster, clients, (text) => this.log(text));
+  }
+
+  /** @param {Cluster} cluster */
+  async close(cluster) {
+    await cluster.close();
+  }
+
+  async start() {
+    const { tree, hosts, rings } = this.plan;
+    subscribe('tram:host', this.onHost);
+    const { clients, signal } = this.options;
+    this.cluster = await Cluster.start({
+      groups: GROUPS,
+      replicas: REPLICAS,
+      tree,
+      hosts,
+      ...rings,
+      payloadBytesMax: PAYLOAD_BYTES_MAX,
+      suspectAfterMs: SUSPECT_AFTER_MS,
+      memory: 'processes',
+      name: `chaos-${process.pid}-${tree}-${hosts}`,
+      service: new URL('./bank.mjs', import.meta.url),
+      // One more than there are at a time, so that new clients take the slots of those that were killed.
+      clients: clients + 1,
+      callsMax: CALLS_MAX,
+      trace: this.trace,
+      logDirectory: this.logs,
+      logger: {
+        info: (text) => this.log(text),
+        warn: (text) => this.log(text),
+        error: (text) => this.complain(text),
+      },
+      signal,
+    });
+    return this.cluster;
+  }
+
+  /** @param {string} address */
+  startClients(address) {
+    const { clients } = this.options;
+    this.clients = new Clients(
+      address,
+      (name) => ({
+        name,
+        seed: this.random.next(),
+        groups: GROUPS,
+        window: WINDOW,
+        rate: this.messagesPerSecond / clients,
+        records: join(this.records, name),
+      }),
+      (text) => this.complain(text),
+      this.startClient,
+    );
+    return this.clients;
+  }
+
+  /** Where clients run, if it is not here. @returns {import('./clients.mjs').Starter | undefined} */
+  get startClient() {
+    return undefined;
+  }
+
+  tellProgress() {
+    const { cluster, faults, plan, options } = this;
+    if (cluster === undefined || faults === undefined) return;
+    const planned = [...plan.hostLanes, plan.leadLane, plan.clientLane].flat().length;
+    options.tell(`${faults.total} of ${planned} faults, ${this.progress(cluster)}`);
+  }
+
+  /** @param {Cluster} cluster */
+  progress(cluster) {
+    return `${cluster.status().answered} messages answered`;
+  }
+
+  /** All replicas are members and have delivered the same. @param {Cluster} cluster */
+  async untilLevel(cluster) {
+    const uneven = () =>
+      cluster.status().groups.filter(({ leader, replicas }) => {
+        const isUp = replicas.every(({ state, role }) => state === 'up' && role !== 'recovering');
+        const isSame = replicas.every(({ delivered }) => delivered === replicas[0].delivered);
+        return leader === undefined || !isUp || !isSame;
+      });
+    await until(
+      () => uneven().length === 0,
+      LEVEL_MS,
+      () => `all replicas have delivered the same: ${JSON.stringify(uneven())}`,
+    );
+  }
+
+  /** Every replica, not only leaders, writes down what it has become. @param {Cluster} cluster */
+  async takeFingerprints(cluster) {
+    const client = await cluster.connect();
+    const command = { what: 'fingerprint', nonce: 'last', directory: this.states };
+    const payload = new TextEncoder().encode(JSON.stringify(command));
+    await client.multicast([...Array(GROUPS).keys()], payload, { timeoutMs: ANSWER_MS });
+    await client.close();
+  }
+
+  /** While the cluster still stands there as it is. */
+  keepEvidence() {
+    const { cluster, options } = this;
+    if (cluster === undefined) return;
+    const status = JSON.stringify(cluster.status(), null, 2);
+    writeFileSync(join(options.directory, 'status.json'), `${status}\n`);
+    const arena = String(cluster.address);
+    if (existsSync(arena)) copyFileSync(arena, join(options.directory, 'memory'));
+  }
+
+  async clearUp() {
+    const { cluster, clients, faults } = this;
+    if (faults !== undefined) faults.isOver = true;
+    await clients?.destroy();
+    await cluster?.destroy();
+    unsubscribe('tram:host', this.onHost);
+  }
+
+  /** What is left and should not be. @returns {string[]} */
+  remains() {
+    return checkRemains(String(this.cluster?.address), this.clients?.pids ?? []);
+  }
+
+  /** @returns {Promise<RoundResult>} */
+  async judge() {
+    const { options, plan, complaints } = this;
+    const { directory } = options;
+    if (this.loadEndedMs === 0) this.loadEndedMs = Date.now();
+    options.tell('judging');
+    const history = await readHistory(this.trace);
+    const records = readRecords(this.records);
+    const isComplete = complaints.length === 0;
+    complaints.push(...checkVerdict(history, isComplete), ...checkAudits(records, GROUPS));
+    if (isComplete) {
+      complaints.push(
+        ...checkAcknowledged(history, records),
+        ...checkFingerprints(this.states, GROUPS, REPLICAS),
+      );
+    }
+    complaints.push(...this.remains());
+    const { messages, deliveries, leaders, restores } = history.counts;
+    const result = {
+      tree: plan.tree,
+      hosts: plan.hosts,
+      faults: Object.fromEntries(this.faults?.counts ?? []),
+      messages,
+      deliveries,
+      acknowledged: records.length,
+      audits: records.filter(({ total }) => total !== undefined).length,
+      // The first of each group is an election.
+      leaderChanges: leaders - GROUPS,
+      snapshots: restores,
+      longestSilenceMs: longestSilenceMs(records, GROUPS, this.loadEndedUs),
+      slowestRejoinMs: Math.max(0, ...(this.faults?.rejoinedMs ?? [])),
+      seconds: Math.round((this.loadEndedMs - this.loadStartedMs) / 1000),
+      complaints,
+    };
+    writeFileSync(join(directory, 'result.json'), `${JSON.stringify(result, null, 2)}\n`);
+    return result;
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * A round of strangers: for some time they come to all ports of a cluster across machines while it serves its load. Nothing may
+ * crash or grow, and the load may not stall for longer than a suspicion takes.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { readSecret } from 'tram-multicast/internal/hosting/machines/secret.js';
+import { pause } from 'tram-multicast/internal/hosting/oversight.js';
+import { CLIENT_STDIO, until } from './clients.mjs';
+import { HTTP_PORT, PORT } from './machines-cluster.mjs';
+import { ApartFaults } from './machines-faults.mjs';
+import { ApartRound } from './machines-round.mjs';
+import { GROUPS } from './plan.mjs';
+import { longestSilenceMs, readRecords } from './verify.mjs';
+
+const SCRIPT = fileURLToPath(new URL('./strangers.mjs', import.meta.url));
+/** At each port. */
+const PER_SECOND = 50;
+const WARM_UP_MS = 3000;
+/** Hosts look for strangers that stay every 5 seconds, and end those whom they meet a second time. */
+const SETTLE_MS = 20_000;
+const GRACE_MS = 30_000;
+const SUSPECT_AFTER_MS = 1000;
+const DESCRIPTORS_MORE_MAX = 8;
+const MEBIBYTES_MORE_MAX = 48;
+const KIBIBYTES_PER_MEBIBYTE = 1024;
+
+/**
+ * What a host uses: open descriptors, and memory that is its alone.
+ * @typedef {{ descriptors: number, mebibytes: number }} Use
+ */
+
+/** Strangers, in the place of faults. */
+class Strangers extends ApartFaults {
+  /** @type {import('./strangers.mjs').StrangersReport | undefined} */
+  report;
+  /** By host. @type {{ before: Use, most: Use, after: Use }[]} */
+  uses = [];
+  startedUs = 0;
+  endedUs = 0;
+
+  /** @param {number} seconds @param {number} seed @param {(text: string) => void} complain */
+  setUp(seconds, seed, complain) {
+    this.seconds = seconds;
+    this.seed = seed;
+    this.complain = complain;
+    return this;
+  }
+
+  /** @override */
+  async run() {
+    await pause(WARM_UP_MS);
+    const before = this.look();
+    const most = before.map((use) => ({ ...use }));
+    const watching = setInterval(() => this.watch(most), 500);
+    this.startedUs = nowUs();
+    try {
+      await this.come();
+    } finally {
+      clearInterval(watching);
+      this.endedUs = nowUs();
+    }
+    const isBack = () =>
+      this.look().every(
+        ({ descriptors }, host) => descriptors <= before[host].descriptors + DESCRIPTORS_MORE_MAX,
+      );
+    const deadlineMs = Date.now() + SETTLE_MS;
+    while (!isBack() && Date.now() < deadlineMs) await pause(200);
+    const after = this.look();
+    this.uses = before.map((use, host) => ({ before: use, most: most[host], after: after[host] }));
+  }
+
+  /** Returns when the last one has gone. */
+  async come() {
+    const { hosts, guests, secret, digest } = this.apart;
+    const at = (/** @type {number} */ port) =>
+      hosts.map(({ machine }) => ({ host: machine.address, port }));
+    const settings = {
+      seed: this.seed,
+      seconds: this.seconds,
+      ports: at(PORT),
+      webPorts: at(HTTP_PORT),
+      perSecond: PER_SECOND,
+      secret: Buffer.from(readSecret(secret)).toString('hex'),
+      digest: Buffer.from(digest).toString('hex'),
+    };
+    const args = [SCRIPT, JSON.stringify(settings)];
+    const child = guests[0].spawn(process.execPath, args, { stdio: CLIENT_STDIO });
+    let printed = '';
+    child.stderr?.setEncoding('utf8').on('data', (text) => {
+      printed += text;
+    });
+    child.on('message', (/** @type {any} */ message) => {
+      if (message.what === 'done') this.report = message;
+    });
+    let isOver = false;
+    child.once('close', () => {
+      isOver = true;
+    });
+    await until(() => isOver, this.seconds * 1000 + GRACE_MS, 'all strangers have gone');
+    if (this.report === undefined) this.complain(`the strangers failed: ${printed}`);
+    for (const breach of this.report?.breaches ?? []) this.complain(breach);
+    for (const [kind, count] of Object.entries(this.report?.counts ?? {})) {
+      this.counts.set(kind, count);
+    }
+  }
+
+  /** @returns {Use[]} */
+  look() {
+    return this.apart.hosts.map(({ child }) => useOf(child?.pid ?? 0));
+  }
+
+  /** @param {Use[]} most */
+  watch(most) {
+    for (const [host, { descriptors, mebibytes }] of this.look().entries()) {
+      most[host].descriptors = Math.max(most[host].descriptors, descriptors);
+      most[host].mebibytes = Math.max(most[host].mebibytes, mebibytes);
+    }
+  }
+}
+
+export class StrangersRound extends ApartRound {
+  suspectAfterMs = SUSPECT_AFTER_MS;
+  guests = 1;
+
+  /** @override @param {any} cluster @param {import('./clients.mjs').Clients} clients */
+  makeFaults(cluster, clients) {
+    const strangers = new Strangers(cluster, clients, (text) => this.log(text));
+    return strangers.setUp(this.options.strangers, this.random.next(), (text) =>
+      this.complain(text),
+    );
+  }
+
+  /** @override */
+  tellProgress() {
+    if (this.cluster !== undefined) this.options.tell(this.progress(this.cluster));
+  }
+
+  /** @override */
+  async judge() {
+    const strangers = /** @type {Strangers | undefined} */ (this.faults);
+    const { uses = [], startedUs = 0, endedUs = 0, report } = strangers ?? {};
+    for (const [host, { before, after }] of uses.entries()) {
+      if (after.descriptors > before.descriptors + DESCRIPTORS_MORE_MAX) {
+        this.complaints.push(
+          `host ${host} had ${before.descriptors} descriptors, and has ${after.descriptors}`,
+        );
+      }
+      if (after.mebibytes > before.mebibytes + MEBIBYTES_MORE_MAX) {
+        this.complaints.push(
+          `host ${host} had ${before.mebibytes} MiB of memory, and has ${after.mebibytes}`,
+        );
+      }
+    }
+    const during = readRecords(this.records).filter(({ answeredUs }) => answeredUs >= startedUs);
+    const silenceMs = longestSilenceMs(during, GROUPS, endedUs);
+    if (silenceMs > SUSPECT_AFTER_MS) {
+      this.complaints.push(`a group answered nothing for ${silenceMs} ms`);
+    }
+    const result = await super.judge();
+    return { ...result, strangers: { silenceMs, uses, refusals: report?.refusals } };
+  }
+}
+
+/** @param {number} pid @returns {Use} */
+function useOf(pid) {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const kibibytes = Number(/^RssAnon:\s+(\d+)/m.exec(status)?.[1] ?? 0);
+  return {
+    descriptors: readdirSync(`/proc/${pid}/fd`).length,
+    mebibytes: Math.round(kibibytes / KIBIBYTES_PER_MEBIBYTE),
+  };
+}
+
+/** The same clock in all processes of the machine. */
+function nowUs() {
+  return Number(process.hrtime.bigint() / 1000n);
+}

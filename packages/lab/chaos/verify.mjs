@@ -1,0 +1,188 @@
+/**
+ * What must hold after a round: the judge's properties, and what clients and replicas wrote down themselves.
+ * Each check returns complaints in words; none if all is well.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { judge, readTrace } from 'tram-multicast/check';
+import { orderGroups } from 'tram-multicast/internal/check/group-order.js';
+import { openDirectory } from 'tram-multicast/internal/cli/trace-source.js';
+import { hostProcesses } from 'tram-multicast/internal/hosting/host-processes.js';
+import { ACCOUNTS, START_BALANCE } from './bank.mjs';
+
+/**
+ * @typedef {import('./client.mjs').Acknowledged} Acknowledged
+ * @typedef {import('tram-multicast/check').History} History
+ */
+
+const COMPLAINTS_MAX = 5;
+
+/** @param {string} directory */
+export async function readHistory(directory) {
+  return readTrace((await openDirectory(directory)).chunks);
+}
+
+/**
+ * All properties must have been judged, and hold.
+ * @param {History} history
+ * @param {boolean} isComplete  if not, some can't be judged
+ */
+export function checkVerdict(history, isComplete) {
+  return judge(history).properties.flatMap((verdict) => {
+    if (verdict.outcome === 'holds' || (verdict.outcome === 'unknown' && !isComplete)) return [];
+    const why = verdict.outcome === 'violated' ? verdict.witness : verdict.reason;
+    return [`${verdict.property} is ${verdict.outcome}: ${why}`];
+  });
+}
+
+/** What the clients wrote down, whether they were killed or not. @param {string} directory @returns {Acknowledged[]} */
+export function readRecords(directory) {
+  return readdirSync(directory).flatMap((name) => {
+    const lines = readFileSync(join(directory, name), 'utf8').split('\n');
+    // A client that was killed may have left half a line.
+    lines.pop();
+    return lines.map((line) => JSON.parse(line));
+  });
+}
+
+/**
+ * Whatever a client was told has happened stands exactly once in what each replica of each destination has
+ * become, in whichever life.
+ * @param {History} history
+ * @param {readonly Acknowledged[]} records
+ */
+export function checkAcknowledged(history, records) {
+  const complaints = new Complaints();
+  /** @type {Map<string, Acknowledged>} */
+  const byId = new Map();
+  for (const record of records) {
+    if (byId.has(record.id)) complaints.add(`${record.id} was acknowledged twice`);
+    byId.set(record.id, record);
+  }
+  const acknowledged = history.messageIds.map((id) => byId.get(id));
+  const known = acknowledged.filter((record) => record !== undefined).length;
+  if (known < byId.size) {
+    complaints.add(`${byId.size - known} acknowledged messages are in no trace`);
+  }
+  for (const { group, order } of orderGroups(history)) {
+    for (const replica of history.replicasOf[group]) {
+      const times = timesDelivered(history, replica, order);
+      const name = history.replicaNames[replica];
+      for (const [message, record] of acknowledged.entries()) {
+        if (record === undefined) continue;
+        const expected = record.groups.includes(history.groupNumbers[group]) ? 1 : 0;
+        if (times[message] === expected) continue;
+        complaints.add(
+          `${record.id} to groups ${record.groups} was acknowledged, and ${name} has delivered it ${times[message]} times`,
+        );
+      }
+    }
+  }
+  return complaints.list;
+}
+
+/**
+ * How often each message stands in what a replica has delivered or taken over, up to now.
+ * @param {History} history
+ * @param {number} replica
+ * @param {Int32Array} order  of its group
+ */
+function timesDelivered(history, replica, order) {
+  const times = new Uint8Array(history.messageCount);
+  const present = history.stretchesOf[replica].at(-1);
+  if (present === undefined) return times;
+  for (const message of order.subarray(0, present.restored)) times[message]++;
+  for (const message of present.delivered.view()) times[message]++;
+  return times;
+}
+
+/**
+ * Money is only moved.
+ * @param {readonly Acknowledged[]} records
+ * @param {number} groups
+ */
+export function checkAudits(records, groups) {
+  const complaints = new Complaints();
+  const right = groups * ACCOUNTS * START_BALANCE;
+  for (const { id, total } of records) {
+    if (total !== undefined && total !== right)
+      complaints.add(`audit ${id} found ${total}, not ${right}`);
+  }
+  return complaints.list;
+}
+
+/**
+ * All replicas of a group must have become the same.
+ * @param {string} directory  where each replica has written its fingerprint
+ * @param {number} groups
+ * @param {number} replicas
+ */
+export function checkFingerprints(directory, groups, replicas) {
+  const complaints = new Complaints();
+  for (let group = 0; group < groups; group++) {
+    const found = Array.from({ length: replicas }, (_, member) => {
+      const file = join(directory, `${group}-${member}`);
+      return existsSync(file) ? readFileSync(file, 'utf8') : 'none';
+    });
+    if (found.some((text) => text === 'none' || text !== found[0])) {
+      complaints.add(`the replicas of group ${group} differ: ${found.join(' | ')}`);
+    }
+  }
+  return complaints.list;
+}
+
+/**
+ * No memory and no process may be left.
+ * @param {string} arena
+ * @param {readonly number[]} clientPids
+ */
+export function checkRemains(arena, clientPids) {
+  const hosts = hostProcesses(arena).map(({ pid }) => `host process ${pid} is left`);
+  const clients = clientPids.filter(isAlive).map((pid) => `client process ${pid} is left`);
+  return [...hosts, ...clients, ...(existsSync(arena) ? [`${arena} is left`] : [])];
+}
+
+/** @param {number} pid */
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * For each group the longest time in which no message to it was answered, while there was load; the longest of
+ * these.
+ * @param {readonly Acknowledged[]} records
+ * @param {number} groups
+ * @param {number} untilUs  when clients were told to stop
+ */
+export function longestSilenceMs(records, groups, untilUs) {
+  const last = new Float64Array(groups);
+  let longestUs = 0;
+  for (const { answeredUs, groups: addressed } of [...records].sort(byAnswer)) {
+    if (answeredUs > untilUs) break;
+    for (const group of addressed) {
+      if (last[group] > 0) longestUs = Math.max(longestUs, answeredUs - last[group]);
+      last[group] = answeredUs;
+    }
+  }
+  return Math.round(longestUs / 1000);
+}
+
+/** @param {Acknowledged} one @param {Acknowledged} other */
+function byAnswer(one, other) {
+  return one.answeredUs - other.answeredUs;
+}
+
+/** The first few: enough to understand, few enough to read. */
+class Complaints {
+  /** @type {string[]} */
+  list = [];
+  /** @param {string} text */
+  add(text) {
+    if (this.list.length < COMPLAINTS_MAX) this.list.push(text);
+  }
+}

@@ -1,0 +1,182 @@
+/**
+ * `tram bench failover`: what clients feel of a leader change, as in the paper's last experiment. All
+ * clients send to all groups of a breadth tree, one message at a time each; the leader changes in every
+ * group at once, on request or because the process that runs all leaders is killed (SIGKILL).
+ *
+ * A message is *delayed* if it was under way at some moment of the change: sent before the last group had
+ * its new leader, and answered after the change began.
+ */
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { Cluster } from 'tram-multicast/internal/cluster.js';
+import type { GroupStatus } from 'tram-multicast/internal/hosting/status.js';
+import type { ChangesReport, FailoverJob, Span } from './failover-load.js';
+import { setOf } from './load/destinations.js';
+
+export interface FailoverOptions {
+  readonly groups: number;
+  readonly replicas: number;
+  readonly tree: string;
+  readonly clients: number;
+  readonly payloadBytes: number;
+  readonly changes: number;
+}
+
+export type Cause = 'request' | 'kill';
+
+export interface FailoverResult {
+  readonly options: FailoverOptions;
+  readonly causes: readonly (ChangesReport & { readonly cause: Cause })[];
+}
+
+const BETWEEN_MS = 1000;
+const CHANGE_LIMIT_MS = 10_000;
+const LOOK_MS = 1;
+
+export async function benchFailover(
+  options: FailoverOptions,
+  progress: (step: string) => void,
+): Promise<FailoverResult> {
+  const request = await measure(options, 'request', progress);
+  const kill = await measure(options, 'kill', progress);
+  return { options, causes: [request, kill] };
+}
+
+async function measure(
+  options: FailoverOptions,
+  cause: Cause,
+  progress: (step: string) => void,
+): Promise<FailoverResult['causes'][number]> {
+  const { groups, replicas, tree, clients, payloadBytes } = options;
+  const cluster = await Cluster.start({
+    memory: 'processes',
+    groups,
+    replicas,
+    tree,
+    clients: clients + 1,
+    callsMax: 4,
+    payloadBytesMax: Math.max(payloadBytes, 16),
+    replyBytesMax: 16,
+    logBytes: 1 << 15,
+    inboxBytes: 1 << 10,
+  });
+  const change = async (number: number): Promise<Span> => {
+    progress(
+      `${cause === 'kill' ? 'SIGKILL' : 'requested change'} ${number + 1} of ${options.changes}`,
+    );
+    const host = number % replicas;
+    if (cause === 'kill') await gatherLeaders(cluster, host);
+    return changeLeaders(cluster, cause, host);
+  };
+  const job = {
+    address: cluster.address as string,
+    clients,
+    outstanding: 1,
+    sets: [setOf(Array.from({ length: groups }, (_, group) => group))],
+    payloadBytes,
+  };
+  try {
+    const changes = Array.from({ length: options.changes }, (_, number) => () => change(number));
+    return { cause, ...(await changeUnderLoad(job, changes, BETWEEN_MS)) };
+  } finally {
+    await cluster.destroy();
+  }
+}
+
+/** Let one process run the leaders of all groups, so that its death changes all of them at once. */
+async function gatherLeaders(cluster: Cluster, host: number): Promise<void> {
+  for (const { group, leader, replicas } of cluster.status().groups) {
+    const here = replicas.findIndex((replica) => replica.host === host);
+    if (leader !== here) cluster.lead(group, here);
+  }
+  await until(cluster, ({ leader, replicas }) => replicas[leader]!.host === host);
+  await pause(BETWEEN_MS);
+}
+
+/** Resolves when every group has another leader than before. */
+async function changeLeaders(cluster: Cluster, cause: Cause, host: number): Promise<Span> {
+  const before = cluster.status().groups.map(({ leader }) => leader);
+  const fromMs = clockMs();
+  if (cause === 'kill') {
+    await cluster.crash(host);
+    const untilMs = await untilChanged(cluster, before);
+    await cluster.restart(host);
+    return { fromMs, untilMs };
+  }
+  before.forEach((leader, group) => {
+    cluster.lead(group, (leader! + 1) % cluster.status().groups[group]!.replicas.length);
+  });
+  return { fromMs, untilMs: await untilChanged(cluster, before) };
+}
+
+function untilChanged(cluster: Cluster, before: readonly (number | undefined)[]): Promise<number> {
+  return until(cluster, ({ group, leader }) => leader !== before[group]);
+}
+
+/** When every group has a leader, and this is so of each. */
+async function until(
+  cluster: Cluster,
+  isSo: (group: GroupStatus & { readonly leader: number }) => boolean,
+): Promise<number> {
+  const limitMs = clockMs() + CHANGE_LIMIT_MS;
+  for (;;) {
+    const isDone = cluster
+      .status()
+      .groups.every(
+        (group) => group.leader !== undefined && isSo({ ...group, leader: group.leader }),
+      );
+    if (isDone) return clockMs();
+    if (clockMs() > limitMs) throw new Error('the leaders did not change in time');
+    await pause(LOOK_MS);
+  }
+}
+
+/** A clock that all processes share. */
+export function clockMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
+/** What clients feel that send while one change comes after the other. */
+export async function changeUnderLoad(
+  job: FailoverJob,
+  changes: readonly (() => Promise<Span>)[],
+  betweenMs: number,
+): Promise<ChangesReport> {
+  const load = startLoad(job);
+  try {
+    await load.started;
+    await pause(betweenMs);
+    const spans: Span[] = [];
+    for (const change of changes) {
+      spans.push(await change());
+      await pause(betweenMs);
+    }
+    return await load.finish(spans);
+  } finally {
+    load.kill();
+  }
+}
+
+/** Clients that send until they are given the spans to report on. */
+function startLoad(job: FailoverJob) {
+  const script = fileURLToPath(new URL('./failover-load.js', import.meta.url));
+  const child = fork(script, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  child.send(job);
+  const message = (): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      child.once('message', resolve);
+      child.once('exit', (code) => reject(new Error(`the load ended with exit code ${code}`)));
+    });
+  return {
+    started: message(),
+    finish: (spans: readonly Span[]) => {
+      child.send(spans);
+      return message() as Promise<ChangesReport>;
+    },
+    kill: () => child.kill('SIGKILL'),
+  };
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

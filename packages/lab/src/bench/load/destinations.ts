@@ -1,0 +1,59 @@
+/** Which groups the messages of a benchmark go to: a fixed list of sets that clients go through over and over. */
+import { highMask, lowMask, type Overlay } from 'tram-multicast/internal/protocol/overlay.js';
+import { Random } from '../../sim/random.js';
+
+export interface DestinationSet {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** The paper's workloads (§8.2, §8.3), and the simplest one. */
+export type Pattern = 'rotating' | 'random' | 'adjacent';
+
+const DRAWN_SETS = 256;
+const SEED = 8;
+
+/** `count` groups each: in turn, drawn uniformly, or drawn among those that hang together in the tree. */
+export function destinationSets(
+  overlay: Overlay,
+  pattern: Pattern,
+  count: number,
+): DestinationSet[] {
+  const { groups } = overlay;
+  if (pattern === 'rotating') {
+    return Array.from({ length: groups }, (_, first) =>
+      setOf(Array.from({ length: count }, (_, i) => (first + i) % groups)),
+    );
+  }
+  const random = new Random(SEED);
+  return Array.from({ length: DRAWN_SETS }, () =>
+    setOf(pattern === 'random' ? drawn(random, groups, count) : together(random, overlay, count)),
+  );
+}
+
+export function setOf(groups: readonly number[]): DestinationSet {
+  let low = 0;
+  let high = 0;
+  for (const group of groups) {
+    low |= lowMask(group);
+    high |= highMask(group);
+  }
+  return { low, high };
+}
+
+function drawn(random: Random, groups: number, count: number): number[] {
+  const left = Array.from({ length: groups }, (_, group) => group);
+  return Array.from({ length: count }, () => left.splice(random.below(left.length), 1)[0]!);
+}
+
+/** Starts anywhere and takes one neighbour after the other. */
+function together(random: Random, overlay: Overlay, count: number): number[] {
+  const chosen = [random.below(overlay.groups)];
+  while (chosen.length < count) {
+    const around = chosen
+      .flatMap((group) => [overlay.parent(group), ...overlay.children(group)])
+      .filter((group) => group >= 0 && !chosen.includes(group));
+    chosen.push(random.pick(around));
+  }
+  return chosen;
+}

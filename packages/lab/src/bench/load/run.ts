@@ -1,0 +1,35 @@
+/** Starts a load on a system in shared memory, in a thread or a process of its own, and waits for what it measured. */
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import type { Measurement } from '../systems/system.js';
+import type { LoadJob } from './worker.js';
+
+export type BenchMemory = 'threads' | 'processes';
+
+export function runLoad(
+  memory: BenchMemory,
+  job: LoadJob,
+  signal?: AbortSignal,
+): Promise<Measurement> {
+  const url = new URL('./worker.js', import.meta.url);
+  return new Promise((resolve, reject) => {
+    if (memory === 'threads') {
+      const worker = new Worker(url, { workerData: job });
+      worker.once('message', resolve).once('error', reject);
+      worker.once('exit', (code) => reject(new Error(`the load ended with exit code ${code}`)));
+      return;
+    }
+    const child = fork(fileURLToPath(url), {
+      killSignal: 'SIGKILL',
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      ...(signal !== undefined && { signal }),
+    });
+    child.once('message', (measurement) => resolve(measurement as Measurement));
+    child.once('error', reject);
+    child.once('exit', (code, killedBy) =>
+      reject(new Error(`the load ended with ${killedBy ?? `exit code ${code}`}`)),
+    );
+    child.send(job);
+  });
+}

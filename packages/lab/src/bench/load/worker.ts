@@ -1,0 +1,96 @@
+/**
+ * Runs clients in a thread or process of their own, all in one piece: warm-up, measurement, rest until
+ * all is answered. Started by `run-load.ts` with a `LoadJob`, reports a `Measurement`.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import { nowUs } from 'tram-multicast/internal/hosting/clock.js';
+import { type Agent, Duty, type DutyWords } from 'tram-multicast/internal/hosting/duty.js';
+import { inlineGenerously } from 'tram-multicast/internal/hosting/v8-flags.js';
+import { type ArenaMap, HOST } from 'tram-multicast/internal/memory/arena.js';
+import { latenciesIn, type Measurement } from '../systems/system.js';
+import { cpuSecondsOf } from './cpu.js';
+import { Load, type LoadOptions } from './load.js';
+import { openTarget, type TargetAddress } from './open-target.js';
+
+export interface LoadJob extends LoadOptions, TargetAddress {
+  readonly warmUpSeconds: number;
+  readonly seconds: number;
+}
+
+const DRAIN_US = 5_000_000;
+const SLICE_US = 10_000;
+/** Only the first of several clients can be woken for: look after the others this often. */
+const MANY_CLIENTS_US = 100;
+
+async function run(job: LoadJob): Promise<Measurement> {
+  inlineGenerously();
+  const target = await openTarget(job, job.clients);
+  const { arena, map, pids, pacing: usual, wire } = target;
+  const pacing =
+    job.clients === 1
+      ? usual
+      : { ...usual, heartbeatUs: MANY_CLIENTS_US, quietHeartbeatUs: MANY_CLIENTS_US };
+  const loads = Array.from({ length: job.clients }, (_, i) => new Load(target, job, i));
+  const words = wordsOf(map, loads[0]!.process);
+  const duty = new Duty(arena, words, [together(loads)], pacing, nowUs, undefined, wire);
+  duty.run(job.warmUpSeconds * 1e6);
+  const before = target.latency();
+  const cpuBefore = cpuSeconds(pids);
+  const startedUs = nowUs();
+  const count = loads.reduce((sum, load) => sum + load.count, 0);
+  duty.run(job.seconds * 1e6);
+  const seconds = (nowUs() - startedUs) / 1e6;
+  const coresUsed = (cpuSeconds(pids) - cpuBefore) / seconds;
+  const messages = loads.reduce((sum, load) => sum + load.count, 0) - count;
+  const latency = target.latency().since(before);
+  for (const load of loads) load.stop();
+  const outstanding = (): number => loads.reduce((sum, load) => sum + load.outstanding, 0);
+  for (const untilUs = nowUs() + DRAIN_US; outstanding() > 0 && nowUs() < untilUs; )
+    duty.run(SLICE_US);
+  const unanswered = outstanding();
+  for (const load of loads) load.release();
+  target.close();
+  return {
+    messages,
+    seconds,
+    ...latenciesIn(latency),
+    unanswered,
+    coresUsed,
+  };
+}
+
+/** User and system time of this process, all its threads, and of the hosts if they are other processes. */
+function cpuSeconds(pids: readonly number[]): number {
+  const { user, system } = process.cpuUsage();
+  const others = pids.filter((pid) => pid !== process.pid);
+  return others.reduce((sum, pid) => sum + cpuSecondsOf(pid), (user + system) / 1e6);
+}
+
+/** Every client has a host of its own, but only one of them can be slept on. */
+function together(loads: readonly Load[]): Agent {
+  if (loads.length === 1) return loads[0]!;
+  return {
+    doWork: (now) => {
+      let work = 0;
+      for (const load of loads) work += load.doWork(now);
+      return work;
+    },
+  };
+}
+
+function wordsOf(map: ArenaMap, process: number): DutyWords {
+  const host = map.hostOf(process);
+  return {
+    parked: map.host(host) + HOST.parked,
+    ready: map.readyOf(host),
+    readyLater: map.readyLaterOf(host),
+  };
+}
+
+if (parentPort !== null) {
+  parentPort.postMessage(await run(workerData as LoadJob));
+} else {
+  process.once('message', async (job: LoadJob) => {
+    process.send!(await run(job), () => process.exit(0));
+  });
+}

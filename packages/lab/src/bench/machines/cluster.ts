@@ -1,0 +1,101 @@
+/**
+ * Clusters across hosts to be measured: one that is started for it, with all hosts on the loopback of this machine, or
+ * one that is running somewhere. What is started ends and goes with this process, whatever happens to it.
+ */
+import { writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { ClusterOptions } from 'tram-multicast/internal/config/options.js';
+import { TramError } from 'tram-multicast/internal/errors.js';
+import { type Apart, readApart } from 'tram-multicast/internal/hosting/machines/cluster-file.js';
+import { makeSecret } from 'tram-multicast/internal/hosting/machines/secret.js';
+import { arenaPath } from 'tram-multicast/internal/memory/processes/arena-file.js';
+import { freePorts, LOOPBACK, Servers } from '../peers/servers.js';
+import type { Setup } from '../systems/system.js';
+import { ringBytes } from '../systems/tram.js';
+import { Observer } from './observer.js';
+
+export interface HostsCluster extends Apart {
+  readonly configFile: string;
+  /** Of the hosts that are processes of this machine, as far as it is known. */
+  readonly pids: readonly number[];
+  close(): Promise<void>;
+}
+
+const TREE = 'base';
+const MAIN = fileURLToPath(new URL('../../../../tram/dist/cli/main.js', import.meta.url));
+const NAMES = ['alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta', 'eta'];
+const SECRET = 'cluster.secret';
+const REPLY_BYTES_MAX = 16;
+
+export async function runningCluster(configFile: string): Promise<HostsCluster> {
+  const apart = await readApart(configFile);
+  return { ...apart, configFile, pids: [], close: async () => undefined };
+}
+
+/** As many hosts as groups have members, each with one member of every group. */
+export async function startCluster(setup: Setup, signal: AbortSignal): Promise<HostsCluster> {
+  const servers = new Servers('hosts', signal);
+  try {
+    const configFile = join(servers.folder, 'cluster.yaml');
+    const options = await optionsOf(setup, nameIn(servers.folder));
+    // JSON is YAML.
+    writeFileSync(configFile, JSON.stringify(options, undefined, 2));
+    makeSecret(join(servers.folder, SECRET));
+    const apart = await readApart(configFile);
+    for (const { name } of apart.config.machines) {
+      servers.alsoRemove(arenaPath(`${options.name}-${name}`));
+      servers.start(name, process.execPath, [MAIN, 'host', name, '--config', configFile]);
+    }
+    await servers.ready('until every group has a leader', () => requireLeaders(apart));
+    return { ...apart, configFile, pids: servers.pids, close: () => servers.close() };
+  } catch (cause) {
+    const log = servers.lastLines();
+    await servers.close();
+    signal.throwIfAborted();
+    throw startFailed(cause, log);
+  }
+}
+
+async function optionsOf(setup: Setup, name: string): Promise<ClusterOptions & { name: string }> {
+  const { groups, replicas, clientsMax, outstandingMax, payloadBytesMax } = setup;
+  const ports = await freePorts(replicas);
+  return {
+    memory: 'hosts',
+    name,
+    groups,
+    replicas,
+    tree: TREE,
+    secret: SECRET,
+    hosts: ports.map((port, host) => ({ name: NAMES[host]!, address: LOOPBACK, port })),
+    // Each host gives away its share of them, and to a client that vanished its slot is kept for a while.
+    clients: replicas * (clientsMax + 1),
+    callsMax: outstandingMax,
+    payloadBytesMax,
+    replyBytesMax: REPLY_BYTES_MAX,
+    ...ringBytes(setup),
+  };
+}
+
+/** So that the memory of hosts is named like the folder, and goes with it. */
+function nameIn(folder: string): string {
+  return basename(folder).replace(/^tram-/, '');
+}
+
+async function requireLeaders(apart: Apart): Promise<void> {
+  const observer = Observer.open(apart, LOOPBACK);
+  try {
+    const leaders = await observer.leaders();
+    if (leaders.includes(undefined)) throw new Error('not every group has a leader');
+  } finally {
+    observer.close();
+  }
+}
+
+function startFailed(cause: unknown, log: readonly string[]): TramError {
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return new TramError('TRAM_START_FAILED', ["the hosts don't start:", message].join(' '), {
+    hint: ['They said last:', ...log].join('\n    '),
+    cause,
+  });
+}

@@ -1,0 +1,257 @@
+/**
+ * `tram bench hosts`: how fast TRAM is across hosts, beside what the network itself can do. In rounds, so that what
+ * disturbs the machine disturbs all: a bare acknowledged write through libfabric, a ping-pong through Node's sockets,
+ * one message at a time, and as many as the cluster takes. After them, leader changes.
+ */
+import { cpus, loadavg } from 'node:os';
+import { TramError } from 'tram-multicast/internal/errors.js';
+import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
+import { destinationSets } from '../load/destinations.js';
+import { measure, rateOf } from '../paper/load-session.js';
+import { climb, type Rung } from '../paper/saturation.js';
+import { spreadOf } from '../paper/summary.js';
+import { type BareFabric, measureBareFabric } from '../raw/bare-fabric.js';
+import { measureSocketPingPong } from '../raw/socket-ping-pong.js';
+import type { Load, Measurement, RunningSystem } from '../systems/system.js';
+import { type HostsCluster, runningCluster, startCluster } from './cluster.js';
+import { type LeaderChanges, measureLeaderChanges } from './leader-changes.js';
+import { libfabricVersion } from './libfabric-version.js';
+import { loadOn } from './system.js';
+
+export interface HostsOptions {
+  /** The configuration of a cluster that is running; otherwise one is started on the loopback. */
+  readonly config?: string;
+  /** How many groups messages go to: one and all, unless it is said. */
+  readonly destinations?: readonly number[];
+  /** For each measurement. */
+  readonly seconds: number;
+  /** How often everything is measured. */
+  readonly rounds: number;
+}
+
+/** Messages to so many groups. */
+export interface Figures {
+  readonly destinations: number;
+  /** One message at a time. */
+  readonly latencyNsP50: number;
+  /** At saturation, and how many messages were under way then. */
+  readonly messagesPerSecond: number;
+  readonly outstanding: number;
+}
+
+export interface Round {
+  readonly bare: BareFabric;
+  readonly socketNsP50: number;
+  readonly figures: readonly Figures[];
+}
+
+export interface HostsResult {
+  readonly options: HostsOptions;
+  readonly machine: {
+    readonly cores: number;
+    readonly model: string;
+    readonly node: string;
+    readonly libfabric: string;
+    /** Of the minute before: what else was going on. */
+    readonly loadAverage: number;
+  };
+  readonly cluster: {
+    readonly groups: number;
+    readonly replicas: number;
+    readonly hosts: number;
+    readonly payloadBytes: number;
+  };
+  /** Medians of all rounds. */
+  readonly bare: {
+    /** A write that is acknowledged, to a process that spins and to one that waits. */
+    readonly spinningNs: number;
+    readonly waitingNs: number;
+    /** With 64 under way, to one that spins. */
+    readonly writesPerSecond: number;
+  };
+  readonly socketNsP50: number;
+  readonly figures: readonly Figures[];
+  readonly changes: LeaderChanges;
+  readonly rounds: readonly Round[];
+}
+
+const PAYLOAD_BYTES = 64;
+const SETUP = { groups: 8, replicas: 3, clientsMax: 1, payloadBytesMax: PAYLOAD_BYTES } as const;
+const UNDER_WAY = [16, 32, 64, 128, 256, 512];
+const PATIENCE = 1;
+const WARM_UP_SECONDS_MAX = 0.5;
+const BARE_WRITES_PER_SECOND = 5000;
+
+/** Throws the signal's reason if interrupted; by then everything that was started has ended. */
+export async function benchHosts(
+  options: HostsOptions,
+  progress: (step: string) => void,
+  signal: AbortSignal,
+): Promise<HostsResult> {
+  const machine = machineNow();
+  const cluster = await open(options, progress, signal);
+  try {
+    const { groups, replicas, payloadBytesMax } = cluster.config.sizes;
+    const payloadBytes = Math.min(PAYLOAD_BYTES, payloadBytesMax);
+    const run = new Run(cluster, options, payloadBytes, progress, signal);
+    const rounds = await run.rounds();
+    const changes = await run.changes();
+    return {
+      options,
+      machine,
+      cluster: { groups, replicas, hosts: cluster.config.hosts, payloadBytes },
+      ...mediansOf(rounds),
+      changes,
+      rounds,
+    };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    await cluster.close();
+  }
+}
+
+/** First of all, because without libfabric there is nothing to do. @throws TRAM_FABRIC_MISSING */
+function machineNow(): HostsResult['machine'] {
+  return {
+    libfabric: libfabricVersion(),
+    cores: cpus().length,
+    model: cpus()[0]?.model ?? 'unknown',
+    node: process.version,
+    loadAverage: loadavg()[0]!,
+  };
+}
+
+async function open(
+  { config, destinations = [] }: HostsOptions,
+  progress: (step: string) => void,
+  signal: AbortSignal,
+): Promise<HostsCluster> {
+  const running = config === undefined ? undefined : await runningCluster(config);
+  requireGroups(destinations, running?.config.sizes.groups ?? SETUP.groups);
+  if (running !== undefined) return running;
+  progress('three hosts start');
+  return startCluster({ ...SETUP, outstandingMax: UNDER_WAY.at(-1)! }, signal);
+}
+
+function requireGroups(destinations: readonly number[], groups: number): void {
+  const most = Math.max(0, ...destinations);
+  if (most <= groups) return;
+  throw new TramError(
+    'TRAM_INVALID_ARGUMENT',
+    `${most} destinations, but the cluster has ${groups} groups`,
+  );
+}
+
+export function mediansOf(
+  rounds: readonly Round[],
+): Pick<HostsResult, 'bare' | 'socketNsP50' | 'figures'> {
+  const median = (read: (round: Round) => number): number => spreadOf(rounds.map(read))!.median;
+  return {
+    bare: {
+      spinningNs: median(({ bare }) => bare.spinning.landedUs * 1000),
+      waitingNs: median(({ bare }) => bare.waiting.landedUs * 1000),
+      writesPerSecond: median(({ bare }) => bare.spinning.landedPerSecond),
+    },
+    socketNsP50: median(({ socketNsP50 }) => socketNsP50),
+    figures: rounds[0]!.figures.map(({ destinations }, i) => ({
+      destinations,
+      latencyNsP50: median(({ figures }) => figures[i]!.latencyNsP50),
+      messagesPerSecond: median(({ figures }) => figures[i]!.messagesPerSecond),
+      outstanding: median(({ figures }) => figures[i]!.outstanding),
+    })),
+  };
+}
+
+class Run {
+  private readonly running: RunningSystem;
+  private readonly overlay: Overlay;
+  private readonly destinations: readonly number[];
+  private readonly ladder: readonly Rung[];
+
+  constructor(
+    private readonly cluster: HostsCluster,
+    private readonly options: HostsOptions,
+    private readonly payloadBytes: number,
+    private readonly progress: (step: string) => void,
+    private readonly signal: AbortSignal,
+  ) {
+    const { parents, sizes } = cluster.config;
+    this.running = loadOn(cluster, signal);
+    this.overlay = new Overlay(parents);
+    this.destinations = options.destinations ?? [...new Set([1, sizes.groups])];
+    const [least] = UNDER_WAY;
+    this.ladder = UNDER_WAY.filter((count) => count === least || count <= sizes.callsMax).map(
+      (count) => ({ clients: 1, outstanding: Math.min(count, sizes.callsMax) }),
+    );
+  }
+
+  async rounds(): Promise<Round[]> {
+    this.step('warm-up');
+    await this.measure(this.destinations[0]!, this.ladder[0]!);
+    const rounds: Round[] = [];
+    const { rounds: count } = this.options;
+    for (let round = 1; round <= count; round++) {
+      rounds.push(await this.round(` (round ${round} of ${count})`));
+    }
+    return rounds;
+  }
+
+  changes(): Promise<LeaderChanges> {
+    this.step('leader changes');
+    return measureLeaderChanges(this.cluster, this.payloadBytes, this.signal);
+  }
+
+  private async round(which: string): Promise<Round> {
+    const { seconds } = this.options;
+    this.step(`bare writes${which}`);
+    const writes = Math.max(100, Math.round(BARE_WRITES_PER_SECOND * seconds));
+    const bare = await measureBareFabric({ writes });
+    this.step(`ping-pong through sockets${which}`);
+    const { latencyNsP50 } = await measureSocketPingPong({ bytes: this.payloadBytes, seconds });
+    const figures: Figures[] = [];
+    for (const destinations of this.destinations) {
+      figures.push(await this.figures(destinations, which));
+    }
+    return { bare, socketNsP50: latencyNsP50, figures };
+  }
+
+  private async figures(destinations: number, which: string): Promise<Figures> {
+    const groups = destinations === 1 ? 'one group' : `${destinations} groups`;
+    this.step(`one message at a time to ${groups}${which}`);
+    const alone = await this.measure(destinations, { clients: 1, outstanding: 1 });
+    const { outcome, rung } = await climb(
+      this.ladder,
+      PATIENCE,
+      (next) => {
+        this.step(`${next.outstanding} under way to ${groups}${which}`);
+        return this.measure(destinations, next);
+      },
+      rateOf,
+    );
+    return {
+      destinations,
+      latencyNsP50: alone.latencyNsP50,
+      messagesPerSecond: rateOf(outcome),
+      outstanding: rung.outstanding,
+    };
+  }
+
+  private measure(destinations: number, rung: Rung): Promise<Measurement> {
+    const { seconds } = this.options;
+    const load: Load = {
+      ...rung,
+      sets: destinationSets(this.overlay, 'rotating', destinations),
+      payloadBytes: this.payloadBytes,
+      warmUpSeconds: Math.min(seconds, WARM_UP_SECONDS_MAX),
+      seconds,
+    };
+    return measure(this.running, load);
+  }
+
+  private step(step: string): void {
+    this.signal.throwIfAborted();
+    this.progress(step);
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * Looks at the replicas of a cluster across hosts, and asks them to lead, from a process that is none of its hosts. It
+ * reads what they note about themselves (`hosting/statistics.ts`), so that it sees a change within a round trip.
+ */
+import { TramError } from 'tram-multicast/internal/errors.js';
+import { nowUs } from 'tram-multicast/internal/hosting/clock.js';
+import type { Commons } from 'tram-multicast/internal/hosting/cluster-context.js';
+import type { Apart } from 'tram-multicast/internal/hosting/machines/cluster-file.js';
+import { openElsewhere } from 'tram-multicast/internal/hosting/machines/remote-attachment.js';
+import { ROLES } from 'tram-multicast/internal/hosting/replica-agent.js';
+import { STATISTIC } from 'tram-multicast/internal/hosting/statistics.js';
+import { PROCESS } from 'tram-multicast/internal/memory/arena.js';
+import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
+import { CALLER } from 'tram-multicast/internal/memory/machines/handshake.js';
+import type { Network } from 'tram-multicast/internal/memory/machines/network.js';
+import { clockMs } from '../failover.js';
+import type { Span } from '../failover-load.js';
+
+const CONNECT_MS = 1000;
+const LEAD_MS = 10_000;
+/** A candidate may lose against another one: then it is asked again. */
+const ASK_AGAIN_MS = 500;
+const LOOK_US = 200;
+const LEADER = ROLES.indexOf('leader');
+
+export class Observer {
+  private readonly words: Int32Array;
+
+  private constructor(
+    private readonly commons: Commons,
+    private readonly network: Network,
+    readonly close: () => void,
+  ) {
+    this.words = commons.arena.words;
+  }
+
+  /** @param address  of this machine */
+  static open({ config, credentials }: Apart, address: string): Observer {
+    const elsewhere = openElsewhere(config, credentials, address, CALLER.observer);
+    const { commons, network } = elsewhere;
+    return new Observer(commons, network, () => elsewhere.close());
+  }
+
+  /** Until it sees all hosts, or those that can be seen. */
+  private async connect(): Promise<void> {
+    const limitMs = clockMs() + CONNECT_MS;
+    while (this.network.missingHosts().length > 0 && clockMs() < limitMs) await this.turn();
+  }
+
+  /** Of each group the member that leads it, if one does. */
+  async leaders(): Promise<(number | undefined)[]> {
+    const { groups, replicas } = this.commons.layout.sizes;
+    const members = Array.from({ length: replicas }, (_, member) => member);
+    await this.connect();
+    for (let process = 0; process < groups * replicas; process++) this.look(process);
+    await this.settle();
+    return Array.from({ length: groups }, (_, group) =>
+      members.find((member) => this.noted(this.processOf(group, member), 'role') === LEADER),
+    );
+  }
+
+  /** Let the next member that can be reached lead a group. @returns from the request until it does */
+  async change(group: number): Promise<Span> {
+    const { layout, map } = this.commons;
+    const { replicas } = layout.sizes;
+    const leader = (await this.leaders())[group] ?? 0;
+    const next = Array.from({ length: replicas - 1 }, (_, i) =>
+      this.processOf(group, (leader + 1 + i) % replicas),
+    ).find((process) => this.network.isConnected(map.hostOf(process)));
+    if (next === undefined) {
+      throw new TramError('TRAM_UNREACHABLE', `no other member of group ${group} can be reached`);
+    }
+    return this.lead(next);
+  }
+
+  private async lead(process: ProcessId): Promise<Span> {
+    const timesLed = this.noted(process, 'timesLed');
+    const fromMs = clockMs();
+    let askedMs = Number.NEGATIVE_INFINITY;
+    for (;;) {
+      if (clockMs() - askedMs > ASK_AGAIN_MS) {
+        askedMs = clockMs();
+        this.ask(process);
+      }
+      this.look(process);
+      await this.settle();
+      const untilMs = clockMs();
+      if (this.noted(process, 'timesLed') !== timesLed) return { fromMs, untilMs };
+      if (untilMs - fromMs > LEAD_MS) {
+        const name = this.commons.nameOf(process);
+        throw new TramError('TRAM_TIMEOUT', `${name} does not lead after ${LEAD_MS} ms`);
+      }
+    }
+  }
+
+  private ask(process: ProcessId): void {
+    const { map } = this.commons;
+    const at = map.process(process) + PROCESS.standRequests;
+    const link = this.network.linkOf[process]!;
+    link.writeWords(at, Int32Array.of(this.words[at]! + 1));
+    link.wake(process, true);
+  }
+
+  /** Copy what a replica notes about itself, once settled. */
+  private look(process: ProcessId): void {
+    const { map } = this.commons;
+    const link = this.network.linkOf[process]!;
+    const copy = (at: number, count: number): void => link.readWords(at, this.words, at, count);
+    copy(map.process(process), PROCESS.words);
+    copy(map.statisticsOf(process), STATISTIC.words);
+  }
+
+  private noted(process: ProcessId, what: 'role' | 'timesLed'): number {
+    return this.words[this.commons.map.statisticsOf(process) + STATISTIC[what]]!;
+  }
+
+  private processOf(group: number, member: number): ProcessId {
+    return this.commons.layout.replicaProcess(group, member);
+  }
+
+  private async settle(): Promise<void> {
+    const limitMs = clockMs() + CONNECT_MS;
+    do {
+      await this.turn();
+    } while (!this.network.isSettled && clockMs() < limitMs);
+  }
+
+  private async turn(): Promise<void> {
+    const { network } = this;
+    network.flush(nowUs(), 0);
+    network.poll(nowUs());
+    network.wait(LOOK_US);
+    await new Promise((resolve) => setImmediate(resolve));
+    network.poll(nowUs());
+  }
+}

@@ -1,0 +1,24 @@
+/** TRAM across hosts as a measured system: three processes on the loopback, and clients in a process of their own. */
+import { runLoad } from '../load/run.js';
+import type { RunningSystem, System } from '../systems/system.js';
+import { type HostsCluster, startCluster } from './cluster.js';
+
+/** Programs that start, find each other, and elect. */
+const START_SECONDS = 2;
+
+/** @param signal  ends a measurement at once, and the start of a cluster */
+export function hostsSystem(signal: AbortSignal = new AbortController().signal): System {
+  return {
+    name: 'TRAM hosts',
+    startSeconds: START_SECONDS,
+    start: async (setup) => loadOn(await startCluster(setup, signal), signal),
+  };
+}
+
+export function loadOn(cluster: HostsCluster, signal: AbortSignal): RunningSystem {
+  const { configFile: address, pids } = cluster;
+  return {
+    measure: (load) => runLoad('processes', { ...load, system: 'hosts', address, pids }, signal),
+    close: () => cluster.close(),
+  };
+}

@@ -1,0 +1,83 @@
+/** What `tram bench hosts` prints for people. */
+import { duration, plural, rate, significant, times } from '../paper/words.js';
+import { WIDTH, wrap } from '../peers/table.js';
+import type { HostsResult } from './machines.js';
+
+type Row = readonly [label: string, value: string, beside: string];
+
+const GAP = '  ';
+
+export function formatHosts(result: HostsResult): string {
+  const { cluster } = result;
+  const title =
+    `${plural(cluster.groups, 'group')} of ${cluster.replicas} on ${plural(cluster.hosts, 'host')}, ` +
+    `${cluster.payloadBytes} B from one client in a process of its own`;
+  const told = conditions(result).flatMap((text) => wrap(text, WIDTH));
+  return `${title}\n\n${align(rowsOf(result))}\n\n${told.join('\n')}\n`;
+}
+
+function rowsOf({ bare, socketNsP50, figures, changes }: HostsResult): Row[] {
+  const latency = (label: string, ns: number): Row => [
+    label,
+    duration(ns),
+    times(ns / bare.spinningNs),
+  ];
+  const throughput = (label: string, perSecond: number): Row => [
+    label,
+    rate(perSecond),
+    times(perSecond / bare.writesPerSecond),
+  ];
+  const milliseconds = (ms: number): string => `${significant(ms)} ms`;
+  return [
+    ['One at a time, p50', '', 'by the bare write'],
+    latency('  bare write, acknowledged; the target spins', bare.spinningNs),
+    latency('  bare write, acknowledged; the target waits', bare.waitingNs),
+    latency('  ping-pong through node:net', socketNsP50),
+    ...figures.map(({ destinations, latencyNsP50 }) =>
+      latency(`  TRAM to ${plural(destinations, 'group')}`, latencyNsP50),
+    ),
+    ['At saturation', '', 'by the bare write'],
+    throughput('  bare writes, 64 under way', bare.writesPerSecond),
+    ...figures.map(({ destinations, messagesPerSecond, outstanding }) =>
+      throughput(
+        `  TRAM to ${plural(destinations, 'group')}, ${outstanding} under way`,
+        messagesPerSecond,
+      ),
+    ),
+    [`Leader changes on request (${changes.count})`, 'mean', 'worst'],
+    [
+      '  from the request until the new leader leads',
+      milliseconds(changes.changeMs.mean),
+      milliseconds(changes.changeMs.worst),
+    ],
+    [
+      '  longest time between two answers',
+      milliseconds(changes.gapMs.mean),
+      milliseconds(changes.gapMs.worst),
+    ],
+  ];
+}
+
+function conditions({ options, machine, rounds }: HostsResult): string[] {
+  const { cores, model, node, libfabric, loadAverage } = machine;
+  const where =
+    options.config === undefined
+      ? 'all hosts and the client are on this machine, over its loopback'
+      : `the cluster is that of ${options.config}; bare writes and ping-pong are over the loopback of this machine`;
+  return [
+    `${plural(cores, 'core')} of ${model}, Node ${node}, libfabric ${libfabric}, load average before ` +
+      `${loadAverage.toFixed(1)}; ${where}.`,
+    `Medians of ${plural(rounds.length, 'round')}, ${options.seconds} s for each measurement. Leaders change one after the other, ` +
+      'while a client keeps 16 messages to all groups under way.',
+  ];
+}
+
+function align(rows: readonly Row[]): string {
+  const width = (column: 0 | 1 | 2): number => Math.max(...rows.map((row) => row[column].length));
+  const [first, second, third] = [width(0), width(1), width(2)];
+  return rows
+    .map(([label, value, beside]) =>
+      [label.padEnd(first), value.padStart(second), beside.padStart(third)].join(GAP),
+    )
+    .join('\n');
+}

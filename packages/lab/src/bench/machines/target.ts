@@ -1,0 +1,64 @@
+/** Clients of a cluster across hosts, for the load generator. Each has an arena and a network of its own. */
+
+import type { Wire } from 'tram-multicast/internal/hosting/duty.js';
+import { Histogram } from 'tram-multicast/internal/hosting/histogram.js';
+import { joinFrom } from 'tram-multicast/internal/hosting/machines/join.js';
+import { pacingOf } from 'tram-multicast/internal/hosting/pacing.js';
+import { latencyOf } from 'tram-multicast/internal/hosting/statistics.js';
+import type { Parking } from 'tram-multicast/internal/memory/arena.js';
+import type { Network } from 'tram-multicast/internal/memory/machines/network.js';
+import { native } from 'tram-multicast/internal/memory/processes/native.js';
+import { type LoadTarget, seatOf } from '../load/target.js';
+
+/** As long as a client of the API looks for replies with every turn. */
+const SPIN_US = 2000;
+
+/** @param configFile  that of the hosts */
+export async function hostsTarget(
+  configFile: string,
+  clients: number,
+  pids: readonly number[],
+): Promise<LoadTarget> {
+  // All at once: whoever is in must not be kept waiting, or hosts take it for dead.
+  const joined = await Promise.all(Array.from({ length: clients }, () => joinFrom(configFile)));
+  const { arena, map, config, network } = joined[0]!.commons;
+  const free = [...joined];
+  return {
+    arena: { words: arena.words, parking: parkingOf(network!), close: () => arena.close() },
+    map,
+    pacing: { ...pacingOf(config), spinUs: SPIN_US, relax: () => native().yieldProcessor() },
+    callsMax: config.sizes.callsMax,
+    wire: together(joined.map(({ commons }) => commons.network!)),
+    pids,
+    takeSeat: (listener) => {
+      const { commons, slot } = free.shift()!;
+      return seatOf(commons, slot, listener);
+    },
+    latency: () => {
+      const total = Histogram.empty();
+      for (const { commons, slot } of joined) {
+        total.add(latencyOf(commons.arena.words, commons.map, slot.process));
+      }
+      return total;
+    },
+    // Whoever releases a seat leaves the cluster.
+    close: () => undefined,
+  };
+}
+
+/** Nobody shares a client's memory: what wakes it comes over its network. */
+function parkingOf(network: Network): Parking {
+  return { wait: (_at, _expected, timeoutUs) => network.wait(timeoutUs), wake: () => undefined };
+}
+
+function together(networks: readonly Network[]): Wire {
+  if (networks.length === 1) return networks[0]!;
+  return {
+    poll: (nowUs) => {
+      for (const network of networks) network.poll(nowUs);
+    },
+    flush: (nowUs, companyUs) => {
+      for (const network of networks) network.flush(nowUs, companyUs);
+    },
+  };
+}

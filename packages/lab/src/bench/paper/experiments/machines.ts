@@ -1,0 +1,86 @@
+/** Beyond the paper: the same cluster across hosts, over libfabric, and on processes that share memory. */
+import { TramError } from 'tram-multicast/internal/errors.js';
+import { libfabricVersion } from '../../machines/libfabric-version.js';
+import type { Experiment, Finding, Plan, Session } from '../experiment.js';
+import type { Summary } from '../summary.js';
+import { duration, plural, rate, times } from '../words.js';
+import {
+  GROUPS,
+  latencyPanel,
+  PAYLOAD_BYTES,
+  sessionsByDestinations,
+  throughputPanel,
+} from './destinations.js';
+
+const NAME = 'hosts';
+const REPLICAS = 3;
+const HOSTS = 'hosts';
+const PROCESSES = 'processes';
+
+function sessions(plan: Plan): Session[] {
+  // One client: each has connections of its own to all hosts.
+  const ladder = plan.profile.ladder.filter(({ clients }) => clients === 1);
+  const profile = { ...plan.profile, ladder };
+  return sessionsByDestinations(NAME, { ...plan, profile }, 'processes', 'random', [
+    { name: 'TRAM base', series: PROCESSES, replicas: REPLICAS },
+    { name: 'TRAM hosts', series: HOSTS, replicas: REPLICAS },
+  ]);
+}
+
+/** To so many groups: across hosts, and by what it is where memory is shared. */
+function compared(
+  summary: Summary,
+  measure: string,
+  destinations: number,
+): { value: number; ratio: number } | undefined {
+  const [hosts, processes] = [HOSTS, PROCESSES].map((series) =>
+    summary.median(measure, series, destinations),
+  );
+  if (hosts === undefined || processes === undefined) return undefined;
+  return { value: hosts, ratio: hosts / processes };
+}
+
+function findings(summary: Summary): Finding[] {
+  return [1, GROUPS].flatMap((destinations) => {
+    const latency = compared(summary, 'latency', destinations);
+    const throughput = compared(summary, 'throughput', destinations);
+    if (latency === undefined || throughput === undefined) return [];
+    return [
+      {
+        here:
+          `To ${plural(destinations, 'group')} across hosts: ${duration(latency.value)}, ${times(latency.ratio)} as long as on ` +
+          `processes that share memory, and ${rate(throughput.value)}, ${times(throughput.ratio)} of their throughput.`,
+      },
+    ];
+  });
+}
+
+function lacks(): string | undefined {
+  try {
+    libfabricVersion();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof TramError)) throw error;
+    return `${error.message} ${error.hint ?? ''}`.trim();
+  }
+}
+
+export const hosts: Experiment = {
+  name: NAME,
+  title: 'Across hosts',
+  section: 'beyond the paper',
+  about: `The same cluster twice: across ${REPLICAS} hosts, which write into each other’s memory over libfabric (TCP), and on processes that share memory. ${GROUPS} groups of ${REPLICAS} on the base tree, ${PAYLOAD_BYTES} B, destinations drawn uniformly, one client. All hosts are on this machine, over its loopback: what is measured is the work, not the wire, and all of it shares the same cores.`,
+  systems: ['TRAM base', 'TRAM hosts'],
+  // A cluster across hosts takes its time to start.
+  rounds: ({ rounds }) => rounds - 1,
+  lacks,
+  sessions,
+  figures: (summary) => [
+    {
+      name: NAME,
+      title: 'Across hosts, and on processes that share memory',
+      panels: [latencyPanel(summary, 'log'), throughputPanel(summary)],
+    },
+  ],
+  findings,
+};

@@ -1,0 +1,168 @@
+/**
+ * What a user would take instead of TRAM, as a `System`: its servers run here, its client in the process of
+ * the load. `redis.ts`, `nats.ts` and `etcd.ts` are such; each has both sides in one file.
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { DestinationSet } from '../load/destinations.js';
+import type { Load, LoadReport, Measurement, RunningSystem, Setup } from '../systems/system.js';
+import { Servers } from './servers.js';
+
+export type PeerId = 'redis' | 'nats' | 'etcd';
+
+export interface Guarantee {
+  /** Of messages to several shards, in a few words. */
+  readonly brief: string;
+  /** What precisely holds, and what does not. */
+  readonly full: string;
+}
+
+export interface Peer {
+  readonly id: PeerId;
+  readonly name: string;
+  /** What runs the server, and the Debian package that has it. */
+  readonly program: string;
+  readonly package: string;
+  readonly guarantee: Guarantee;
+  /** The most messages under way that are tried. */
+  readonly outstandingMax: number;
+  /** How it was set up, and what its client does. */
+  readonly conditions: string;
+  /** Starts the servers; resolves to the ports that a client needs when they are ready. */
+  launch(servers: Servers, program: string, setup: Setup): Promise<PeerAddress>;
+}
+
+/** Plain data: it travels to the process of the load. */
+export interface PeerAddress {
+  readonly ports: readonly number[];
+  /** Where each shard is best reached, as an index of `ports`, where it matters. */
+  readonly leaders?: readonly number[];
+}
+
+/** In the process of the load. Slots number what is under way: each is free again once it is answered. */
+export interface PeerClient {
+  /** Hand over a message; it need not leave before `flush`. `answered(slot)` is called once it is replicated. */
+  send(slot: number, shards: readonly number[]): void;
+  flush(): void;
+  close(): void;
+}
+
+export interface ClientOptions {
+  readonly outstanding: number;
+  readonly payload: Uint8Array;
+  readonly answered: (slot: number) => void;
+  /** A message was refused, or the connection was lost: no measurement. */
+  readonly failed: (error: Error) => void;
+}
+
+export type Connect = (address: PeerAddress, options: ClientOptions) => Promise<PeerClient>;
+
+export interface PeerJob {
+  readonly peer: PeerId;
+  readonly address: PeerAddress;
+  readonly sets: readonly (readonly number[])[];
+  readonly outstanding: number;
+  readonly payloadBytes: number;
+  readonly warmUpSeconds: number;
+  readonly seconds: number;
+}
+
+export type ForkedReport = LoadReport & { readonly cpuSeconds: number };
+
+/** A failure of a system that was measured, with what its servers said last. */
+export class PeerFailure extends Error {
+  constructor(
+    message: string,
+    readonly log: readonly string[],
+    cause: unknown,
+  ) {
+    super(message, { cause });
+  }
+}
+
+export async function startPeer(
+  peer: Peer,
+  program: string,
+  setup: Setup,
+  signal: AbortSignal,
+): Promise<RunningSystem> {
+  const servers = new Servers(peer.id, signal);
+  const run = async <T>(task: () => Promise<T>): Promise<T> => {
+    try {
+      return await task();
+    } catch (cause) {
+      const message = cause instanceof Error ? cause.message : String(cause);
+      throw new PeerFailure(message, servers.lastLines(), cause);
+    }
+  };
+  try {
+    const address = await run(() => peer.launch(servers, program, setup));
+    return {
+      measure: (load) => run(() => measure(peer, address, servers, load, signal)),
+      close: () => servers.close(),
+    };
+  } catch (error) {
+    await servers.close();
+    throw error;
+  }
+}
+
+async function measure(
+  { id }: Peer,
+  address: PeerAddress,
+  servers: Servers,
+  load: Load,
+  signal: AbortSignal,
+): Promise<Measurement> {
+  const { clients, outstanding, payloadBytes, warmUpSeconds, seconds } = load;
+  const job: PeerJob = {
+    peer: id,
+    address,
+    sets: load.sets.map(shardsOf),
+    outstanding: clients * outstanding,
+    ...{ payloadBytes, warmUpSeconds, seconds },
+  };
+  const cpuBefore = servers.cpuSeconds();
+  const startedMs = performance.now();
+  const report = await forkLoad(new URL('./load-process.js', import.meta.url), job, signal);
+  const elapsed = (performance.now() - startedMs) / 1000;
+  const coresUsed = (servers.cpuSeconds() - cpuBefore + report.cpuSeconds) / elapsed;
+  return { ...report, coresUsed };
+}
+
+/** Runs a load in a process of its own, which ends with its report or when interrupted. */
+export function forkLoad(script: URL, job: object, signal: AbortSignal): Promise<ForkedReport> {
+  const child = fork(fileURLToPath(script), { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  let complaint = '';
+  child.stderr?.on('data', (chunk: Buffer) => {
+    complaint += chunk.toString();
+  });
+  const kill = (): boolean => child.kill('SIGKILL');
+  signal.addEventListener('abort', kill);
+  process.once('exit', kill);
+  child.send(job);
+  return reportOf(child, () => complaint).finally(() => {
+    signal.removeEventListener('abort', kill);
+    process.off('exit', kill);
+    kill();
+  });
+}
+
+function reportOf(child: ChildProcess, complaint: () => string): Promise<ForkedReport> {
+  return new Promise((resolve, reject) => {
+    child.once('message', (message: ForkedReport | { readonly failure: string }) => {
+      if ('failure' in message) reject(new Error(message.failure));
+      else resolve(message);
+    });
+    child.once('error', reject);
+    child.once('close', (code, signal) => {
+      const end = `the load ended with ${signal ?? `exit code ${code}`}`;
+      reject(new Error([end, complaint().trim()].filter(Boolean).join(': ')));
+    });
+  });
+}
+
+function shardsOf({ low, high }: DestinationSet): number[] {
+  const isIn = (shard: number): boolean => ((shard < 32 ? low : high) & (1 << (shard & 31))) !== 0;
+  return Array.from({ length: 64 }, (_, shard) => shard).filter(isIn);
+}

@@ -1,0 +1,268 @@
+/**
+ * Servers of other systems for the length of one measurement: in a temporary folder, on free ports of the
+ * loopback, with their output kept for the case that something fails.
+ *
+ * Whatever happens to us, they end: `close()` kills and removes all, an exit of this process on any way that
+ * runs code does the same, and for those that run none (SIGKILL) the kernel kills a server with its parent.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once, setMaxListeners } from 'node:events';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+} from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { cpuSecondsOf } from '../load/cpu.js';
+
+export const LOOPBACK = '127.0.0.1';
+
+/** Below the ports that the kernel gives to outgoing connections, so that none is taken between look and use. */
+const FIRST_PORT = 15_000;
+const LAST_PORT = 32_000;
+const READY_LIMIT_MS = 60_000;
+const ATTEMPT_LIMIT_MS = 2_000;
+const LOOK_MS = 50;
+const LOG_LINES = 8;
+const PREFIX = 'tram-peer-';
+/** Of free room, for a folder in memory: what a log-writing server needs for three copies, amply. */
+const MEMORY_FOLDER_BYTES = 4e9;
+const SHARED_MEMORY = '/dev/shm';
+
+/** Not in everybody's PATH, but where packages put servers. */
+const SYSTEM_FOLDERS = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
+
+interface Started {
+  readonly label: string;
+  readonly log: string;
+  readonly child: ChildProcess;
+}
+
+export class Servers {
+  /** Removed with everything in it. */
+  readonly folder: string;
+  private readonly started: Started[] = [];
+  private readonly elsewhere: string[] = [];
+  private readonly readyLimitMs = performance.now() + READY_LIMIT_MS;
+  private readonly atExit = (): void => this.kill();
+
+  constructor(
+    name: string,
+    private readonly signal: AbortSignal,
+  ) {
+    // One for each step that is waited for is no leak.
+    setMaxListeners(0, signal);
+    const parent = serversParent();
+    for (const folder of new Set([parent, SHARED_MEMORY])) removeLeftovers(folder);
+    this.folder = mkdtempSync(join(parent, `${PREFIX}${process.pid}-${name}-`));
+    process.once('exit', this.atExit);
+  }
+
+  /** A folder of its own for one of the servers. */
+  makeFolder(label: string): string {
+    const folder = join(this.folder, label);
+    mkdirSync(folder);
+    return folder;
+  }
+
+  /** A file that a server will make elsewhere: it goes with the folder. */
+  alsoRemove(path: string): void {
+    this.elsewhere.push(path);
+  }
+
+  /** @param label  tells the servers of one system apart, in messages and file names */
+  start(
+    label: string,
+    program: string,
+    args: readonly string[],
+    variables: Readonly<Record<string, string>> = {},
+  ): void {
+    const log = join(this.folder, `${label}.log`);
+    const output = openSync(log, 'a');
+    const [command, ...rest] = endingWithUs([program, ...args]);
+    const child = spawn(command!, rest, {
+      cwd: this.folder,
+      env: { ...process.env, ...variables },
+      stdio: ['ignore', output, output],
+    });
+    // A failure to start shows as an exit, and the log tells the rest.
+    child.on('error', () => {});
+    closeSync(output);
+    this.started.push({ label, log, child });
+  }
+
+  /** Tries until it succeeds; gives up when a server has ended, when interrupted, and when starting takes too long. */
+  async ready<T>(step: string, attempt: () => Promise<T>): Promise<T> {
+    for (;;) {
+      this.signal.throwIfAborted();
+      const ended = this.started.find(({ child }) => hasEnded(child));
+      if (ended !== undefined) throw new Error(`server ${ended.label} ended: ${step}`);
+      try {
+        return await this.within(attempt());
+      } catch (cause) {
+        if (performance.now() > this.readyLimitMs) {
+          throw new Error(`waited ${READY_LIMIT_MS / 1000} s in vain: ${step}`, { cause });
+        }
+        await pause(LOOK_MS);
+      }
+    }
+  }
+
+  /** The ends of all logs, each line with the name of its server. */
+  lastLines(): string[] {
+    return this.started.flatMap(({ label, log }) =>
+      readFileSync(log, 'utf8')
+        .split('\n')
+        .filter((line) => line.trim() !== '')
+        .slice(-LOG_LINES)
+        .map((line) => `${label}: ${line}`),
+    );
+  }
+
+  get pids(): readonly number[] {
+    return this.started.flatMap(({ child }) => child.pid ?? []);
+  }
+
+  /** User and system time of all servers until now. */
+  cpuSeconds(): number {
+    return this.pids.reduce((sum, pid) => sum + cpuSecondsOf(pid), 0);
+  }
+
+  async close(): Promise<void> {
+    const ends = this.started
+      .filter(({ child }) => child.pid !== undefined && !hasEnded(child))
+      .map(({ child }) => once(child, 'exit'));
+    for (const { child } of this.started) child.kill('SIGKILL');
+    await Promise.all(ends);
+    this.kill();
+    process.off('exit', this.atExit);
+  }
+
+  /** Some servers say nothing at all to who asks too early: give up after a while, and when interrupted. */
+  private within<T>(attempt: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const giveUp = (): void => reject(new Error('no answer'));
+      const timer = setTimeout(giveUp, ATTEMPT_LIMIT_MS);
+      this.signal.addEventListener('abort', giveUp);
+      attempt.then(resolve, reject).finally(() => {
+        clearTimeout(timer);
+        this.signal.removeEventListener('abort', giveUp);
+      });
+    });
+  }
+
+  /** All in one piece, for an exit that waits for nothing. */
+  private kill(): void {
+    for (const { child } of this.started) child.kill('SIGKILL');
+    for (const path of [this.folder, ...this.elsewhere]) {
+      rmSync(path, { recursive: true, force: true, maxRetries: 3 });
+    }
+  }
+}
+
+/** Where servers keep their files: in memory if there is room, so that none of them waits for a disk. */
+export function serversParent(): string {
+  return hasRoom(SHARED_MEMORY, MEMORY_FOLDER_BYTES) ? SHARED_MEMORY : tmpdir();
+}
+
+/** Where a program is, in PATH or where packages put servers. */
+export function findProgram(name: string): string | undefined {
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), ...SYSTEM_FOLDERS];
+  return folders.map((folder) => join(folder, name)).find(isExecutable);
+}
+
+/** The first thing that looks like a version in what `--version` prints; empty if nothing does. */
+export function versionOf(program: string): string {
+  const { stdout, stderr } = spawnSync(program, ['--version'], { encoding: 'utf8' });
+  return /\d+\.\d+\.\d+/.exec(`${stdout} ${stderr}`)?.[0] ?? '';
+}
+
+export async function freePorts(count: number): Promise<number[]> {
+  const held: Server[] = [];
+  const ports: number[] = [];
+  try {
+    while (ports.length < count) {
+      const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
+      const server = createServer();
+      if (await canListen(server, port)) {
+        held.push(server);
+        ports.push(port);
+      }
+    }
+    return ports;
+  } finally {
+    await Promise.all(held.map((server) => new Promise((resolve) => server.close(resolve))));
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/**
+ * The same command, run so that the kernel kills it when this process is no more; util-linux has the tool. The
+ * shell between them looks whether we were gone before the kernel was asked.
+ */
+function endingWithUs(command: readonly string[]): string[] {
+  const setpriv = findProgram('setpriv');
+  if (setpriv === undefined) return [...command];
+  const script = '[ "$PPID" = "$0" ] && exec "$@"';
+  return [setpriv, '--pdeathsig', 'KILL', '/bin/sh', '-c', script, String(process.pid), ...command];
+}
+
+function hasEnded({ exitCode, signalCode, pid }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null || pid === undefined;
+}
+
+function canListen(server: Server, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    server.once('error', () => resolve(false));
+    server.listen(port, LOOPBACK, () => resolve(true));
+  });
+}
+
+/** Of runs that were killed so hard that they could not clean up. */
+function removeLeftovers(parent: string): void {
+  for (const name of existsSync(parent) ? readdirSync(parent) : []) {
+    const pid = name.startsWith(PREFIX) ? Number.parseInt(name.slice(PREFIX.length), 10) : 0;
+    if (pid > 0 && !isAlive(pid)) rmSync(join(parent, name), { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
+}
+
+function hasRoom(folder: string, bytes: number): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize >= bytes;
+  } catch {
+    return false;
+  }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

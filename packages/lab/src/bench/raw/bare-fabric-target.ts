@@ -1,0 +1,52 @@
+/**
+ * The process that `bare-fabric.ts` writes to: it serves its memory and does nothing else, spinning or waiting
+ * as a host would. It serves until a word of its memory, written like all others, tells it to stop.
+ */
+import { Block } from 'tram-multicast/internal/memory/fabric/block.js';
+import { Fabric } from 'tram-multicast/internal/memory/fabric/fabric.js';
+import { DEAF, type FabricHandler } from 'tram-multicast/internal/memory/fabric/handler.js';
+import { libfabric } from 'tram-multicast/internal/memory/fabric/libfabric.js';
+import type { RemoteRegion } from 'tram-multicast/internal/memory/fabric/registration.js';
+import { serveOrders } from '../load/forked.js';
+
+/** Where a word other than 0 ends the serving. */
+export const STOP_AT = 0;
+export const TARGET_BYTES = 1 << 20;
+/** Looks in vain after which a target that does not spin goes to sleep. */
+const LOOKS_BEFORE_SLEEP = 8;
+const SLEEP_US = 100_000;
+
+export interface Target {
+  readonly port: number;
+  readonly region: RemoteRegion;
+}
+
+/** Anybody may come. */
+const handler: FabricHandler = {
+  ...DEAF,
+  requested: (request) => request.accept(new Uint8Array(0)),
+};
+
+let fabric: Fabric;
+let memory: Block;
+
+function open(address: string): Target {
+  fabric = Fabric.open({ address });
+  memory = new Block(libfabric().koffi, TARGET_BYTES);
+  const { base, keyLow, keyHigh } = fabric.register(memory.address, TARGET_BYTES, 'remote');
+  return { port: fabric.listen(0), region: { base, keyLow, keyHigh } };
+}
+
+function serve(spins: boolean): void {
+  memory.setWord(STOP_AT, 0);
+  let inVain = 0;
+  while (memory.getWord(STOP_AT) === 0) {
+    const isIdle = fabric.poll(handler) === 0;
+    inVain = isIdle ? inVain + 1 : 0;
+    if (!spins && inVain > LOOKS_BEFORE_SLEEP) fabric.wait(SLEEP_US);
+  }
+  // What has ended it wants its acknowledgement.
+  for (let i = 0; i < 1000; i++) fabric.poll(handler);
+}
+
+if (process.send !== undefined) serveOrders({ open, serve });

@@ -1,0 +1,59 @@
+/** One side of a raw measurement, as a thread or as a process: maps the memory, runs its job, ends. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { type Assignment, mapWords, type RawJob, type Report } from './pair.js';
+import { ping, pong } from './ping-pong.js';
+import { consume, produce } from './ring.js';
+
+function run(job: RawJob, words: Int32Array): unknown {
+  switch (job.role) {
+    case 'produce':
+      return produce(words, job);
+    case 'consume':
+      return consume(words, job);
+    case 'ping':
+      return ping(words, job);
+    case 'pong':
+      return pong(words);
+  }
+}
+
+/** The report of the attempt. */
+function attempt(work: () => Report): Report {
+  try {
+    return work();
+  } catch (error) {
+    return { kind: 'failed', reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** Map, wait for the word to go, run. Nothing else is heard while the job runs. */
+function serve(
+  assignment: Assignment,
+  report: (report: Report) => void,
+  onGo: (go: () => void) => void,
+): void {
+  report(
+    attempt(() => {
+      const words = mapWords(assignment.memory);
+      onGo(() => report(attempt(() => ({ kind: 'done', result: run(assignment.job, words) }))));
+      return { kind: 'ready' };
+    }),
+  );
+}
+
+if (parentPort !== null) {
+  const port = parentPort;
+  serve(
+    workerData as Assignment,
+    (report) => port.postMessage(report),
+    (go) => port.once('message', go),
+  );
+} else {
+  // Whoever started us may be gone: then there is nobody to report to, and nothing to do.
+  process.on('disconnect', () => process.exit());
+  serve(
+    JSON.parse(process.argv[2]!) as Assignment,
+    (report) => process.send!(report, undefined, undefined, () => undefined),
+    (go) => process.once('message', go),
+  );
+}

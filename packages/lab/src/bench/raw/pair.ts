@@ -1,0 +1,214 @@
+/**
+ * Two sides that share memory and nothing else, for measuring what the machine itself can do. Used by
+ * `raw-ring.ts` and `ping-pong.ts`; both sides run `raw-worker.ts`, as threads of this process or as
+ * processes around a mapped file.
+ *
+ *   this process                       each side (raw-worker.ts)
+ *   start both                  →      map the memory
+ *                               ←      ready
+ *   remove the file, if any
+ *   go, once both are ready     →      run the job, all in one piece
+ *                               ←      done, with its result; or failed
+ *
+ * Both sides always end: after their job, when the other one has failed (we end them), and by themselves
+ * when the other side has not moved for `STALL_LIMIT_MS`. The file is gone as soon as both have mapped it.
+ */
+import { fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { ARENA, ARENA_MAGIC, ARENA_VERSION } from 'tram-multicast/internal/memory/arena.js';
+import {
+  arenaPath,
+  createArenaFile,
+  openArenaFile,
+  removeArenaFile,
+} from 'tram-multicast/internal/memory/processes/arena-file.js';
+import type { PingPongJob } from './ping-pong.js';
+import type { RingJob } from './ring.js';
+
+export type RawMemory = 'threads' | 'processes';
+export type RawJob = RingJob | PingPongJob;
+
+/** What a side is started with: a job, and the memory itself or the file to map. */
+export interface Assignment {
+  readonly job: RawJob;
+  readonly memory: SharedArrayBuffer | string;
+}
+
+/** What a side tells us. */
+export type Report =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'done'; readonly result: unknown }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+const GO = 'go';
+
+/** Words of one cache line, and of the two that the processor fetches together. */
+export const LINE_WORDS = 16;
+export const LINE_PAIR_WORDS = 2 * LINE_WORDS;
+
+/** Mapped files start with the header of an arena, so that `openArenaFile` accepts them. */
+const HEADER_WORDS = 64;
+
+/** A side that sees no change for so long takes the other one for dead. */
+const STALL_LIMIT_MS = 5000;
+/** Looks in vain, some 50 µs of them, after which the other side is not running at all. */
+const LOOKS_MAX = 1 << 15;
+const NAP_MS = 0.05;
+
+interface Side {
+  readonly ready: Promise<void>;
+  /** Its result, once it has ended. */
+  readonly done: Promise<unknown>;
+  go(): void;
+  /** Resolves when nothing of it is left. */
+  end(): Promise<void>;
+}
+
+/** Run two jobs on the same memory, all zero. @returns the result of the first */
+export async function runPair(
+  memory: RawMemory,
+  words: number,
+  jobs: readonly [RawJob, RawJob],
+): Promise<unknown> {
+  const path = memory === 'processes' ? createFile(words) : undefined;
+  const shared = path ?? new SharedArrayBuffer(4 * (HEADER_WORDS + words));
+  const sides: Side[] = [];
+  try {
+    for (const job of jobs) sides.push(startSide({ job, memory: shared }));
+    await Promise.all(sides.map((side) => side.ready));
+    if (path !== undefined) removeArenaFile(path);
+    for (const side of sides) side.go();
+    const [result] = await Promise.all(sides.map((side) => side.done));
+    return result;
+  } finally {
+    if (path !== undefined) removeArenaFile(path);
+    await Promise.all(sides.map((side) => side.end()));
+  }
+}
+
+/** For a side: the words that both share. */
+export function mapWords(memory: SharedArrayBuffer | string): Int32Array {
+  const words = typeof memory === 'string' ? openArenaFile(memory).words : new Int32Array(memory);
+  return words.subarray(HEADER_WORDS);
+}
+
+/**
+ * For a side: spin until `words[at]` is not `old` any more.
+ * @returns what it is then
+ * @throws if that does not happen: the other side has died
+ */
+export function awaitChange(words: Int32Array, at: number, old: number): number {
+  for (let looks = 0; looks < LOOKS_MAX; looks++) {
+    const value = Atomics.load(words, at);
+    if (value !== old) return value;
+  }
+  return napUntilChange(words, at, old);
+}
+
+/** It may be waiting for the very core that we spin on: with other load there are fewer than two for us. */
+function napUntilChange(words: Int32Array, at: number, old: number): number {
+  const nobodyWakes = new Int32Array(new SharedArrayBuffer(4));
+  const giveUpAtMs = performance.now() + STALL_LIMIT_MS;
+  while (performance.now() < giveUpAtMs) {
+    Atomics.wait(nobodyWakes, 0, 0, NAP_MS);
+    const value = Atomics.load(words, at);
+    if (value !== old) return value;
+  }
+  throw new Error(`the other side has not moved for ${STALL_LIMIT_MS} ms`);
+}
+
+function createFile(words: number): string {
+  const path = arenaPath(`bench-${process.pid}-${randomBytes(4).toString('hex')}`);
+  const arena = createArenaFile(path, HEADER_WORDS + words);
+  arena.words[ARENA.version] = ARENA_VERSION;
+  arena.words[ARENA.words] = arena.words.length;
+  Atomics.store(arena.words, ARENA.magic, ARENA_MAGIC);
+  arena.close();
+  return path;
+}
+
+const WORKER = new URL('./pair-worker.js', import.meta.url);
+
+function startSide(assignment: Assignment): Side {
+  return typeof assignment.memory === 'string' ? startProcess(assignment) : startThread(assignment);
+}
+
+function startThread(assignment: Assignment): Side {
+  const worker = new Worker(WORKER, { workerData: assignment, execArgv: [] });
+  const conversation = new Conversation();
+  worker.on('message', (report: Report) => conversation.hear(report));
+  worker.on('error', (error) => conversation.fail(error));
+  worker.on('exit', (code) => conversation.leave(`code ${code}`));
+  return {
+    ready: conversation.ready,
+    done: conversation.done,
+    go: () => worker.postMessage(GO),
+    end: async () => {
+      await worker.terminate();
+    },
+  };
+}
+
+function startProcess(assignment: Assignment): Side {
+  const child = fork(fileURLToPath(WORKER), [JSON.stringify(assignment)], {
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  const conversation = new Conversation();
+  const exited = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve());
+    if (child.pid === undefined) resolve();
+  });
+  child.on('message', (report: Report) => conversation.hear(report));
+  child.on('error', (error) => conversation.fail(error));
+  child.on('exit', (code, signal) => conversation.leave(signal ?? `code ${code}`));
+  return {
+    ready: conversation.ready,
+    done: conversation.done,
+    go: () => child.send(GO),
+    end: () => {
+      child.kill('SIGKILL');
+      return exited;
+    },
+  };
+}
+
+/** What one side has said so far, as promises. */
+class Conversation {
+  readonly ready: Promise<void>;
+  readonly done: Promise<unknown>;
+  /** These do nothing once the promise is settled. */
+  private markReady!: () => void;
+  private markDone!: (result: unknown) => void;
+  fail!: (error: Error) => void;
+
+  constructor() {
+    let failReady: (error: Error) => void;
+    this.ready = new Promise((resolve, reject) => {
+      this.markReady = resolve;
+      failReady = reject;
+    });
+    this.done = new Promise((resolve, reject) => {
+      this.markDone = resolve;
+      this.fail = (error) => {
+        failReady(error);
+        reject(error);
+      };
+    });
+    // Whoever has already heard of a failure does not wait for the other promise.
+    this.ready.catch(() => undefined);
+    this.done.catch(() => undefined);
+  }
+
+  hear(report: Report): void {
+    if (report.kind === 'ready') this.markReady();
+    else if (report.kind === 'done') this.markDone(report.result);
+    else this.fail(new Error(`a side of the raw benchmark failed: ${report.reason}`));
+  }
+
+  leave(how: string): void {
+    this.fail(new Error(`a side of the raw benchmark ended before its result: ${how}`));
+  }
+}

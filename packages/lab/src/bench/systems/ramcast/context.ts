@@ -1,0 +1,66 @@
+/** What all who take part in a RamCast cluster on shared memory have in common: as hosting/commons.ts for TRAM. */
+
+import type { ClusterConfig } from 'tram-multicast/internal/config/options.js';
+import {
+  describe,
+  readHeader,
+  writeHeader,
+} from 'tram-multicast/internal/hosting/cluster-context.js';
+import { STATISTICS_WORDS } from 'tram-multicast/internal/hosting/statistics.js';
+import { ARENA, type Arena, ArenaMap } from 'tram-multicast/internal/memory/arena.js';
+import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
+import { SharedMemory } from 'tram-multicast/internal/memory/shared.js';
+import { type Edges, PACE } from '../../../baselines/ramcast/edges.js';
+import { RamcastLayout, type RamcastSizes } from '../../../baselines/ramcast/layout.js';
+
+export interface RamcastConfig {
+  readonly sizes: RamcastSizes;
+  readonly hosts: number;
+  readonly timing: ClusterConfig['timing'];
+  /** A directory for the history of all that happens, for tests. */
+  readonly trace?: string;
+}
+
+export class RamcastCommons {
+  readonly layout: RamcastLayout;
+  readonly map: ArenaMap;
+
+  private constructor(
+    readonly config: RamcastConfig,
+    readonly arena: Arena,
+    descriptionBytes: number,
+  ) {
+    this.layout = new RamcastLayout(config.sizes);
+    this.map = mapOf(config, this.layout, descriptionBytes);
+  }
+
+  static wordsOf(config: RamcastConfig): number {
+    return mapOf(config, new RamcastLayout(config.sizes), describe(config).length).words;
+  }
+
+  static create(config: RamcastConfig, arena: Arena): RamcastCommons {
+    const description = describe(config);
+    const commons = new RamcastCommons(config, arena, description.length);
+    writeHeader(arena.words, commons.map.words, description);
+    return commons;
+  }
+
+  static attach(arena: Arena): RamcastCommons {
+    const config = readHeader(arena.words) as RamcastConfig;
+    return new RamcastCommons(config, arena, arena.words[ARENA.descriptionBytes]!);
+  }
+
+  edges(process: ProcessId): Edges {
+    const memory = new SharedMemory(process, this.arena, this.map);
+    return { memory, layout: this.layout, pace: PACE };
+  }
+}
+
+function mapOf(config: RamcastConfig, layout: RamcastLayout, descriptionBytes: number): ArenaMap {
+  return new ArenaMap(layout, config.hosts, descriptionBytes, STATISTICS_WORDS);
+}
+
+/** The name of a message in a history. */
+export function messageName(client: number, sequence: number): string {
+  return `c${client}:${sequence >>> 0}`;
+}

@@ -1,0 +1,62 @@
+/** What is measured, whatever system it is: TRAM on one of its trees, or one of those it is compared with. */
+import type { Histogram } from 'tram-multicast/internal/hosting/histogram.js';
+import type { LoadOptions } from '../load/load.js';
+
+export interface Setup {
+  readonly groups: number;
+  /** Members of each group; a system without replication takes 1 only. */
+  readonly replicas: number;
+  /** The most that any load on it will ask for. */
+  readonly clientsMax: number;
+  readonly outstandingMax: number;
+  readonly payloadBytesMax: number;
+}
+
+export interface Load extends LoadOptions {
+  readonly warmUpSeconds: number;
+  readonly seconds: number;
+}
+
+/** From the offer of a message to the last of its replies. */
+export interface Latencies {
+  readonly latencyNsP50: number;
+  readonly latencyNsP90: number;
+  readonly latencyNsP99: number;
+  readonly latencyNsP999: number;
+  readonly latencyNsMax: number;
+}
+
+export function latenciesIn(histogram: Histogram): Latencies {
+  return {
+    latencyNsP50: histogram.percentile(50),
+    latencyNsP90: histogram.percentile(90),
+    latencyNsP99: histogram.percentile(99),
+    latencyNsP999: histogram.percentile(99.9),
+    latencyNsMax: histogram.max,
+  };
+}
+
+export interface LoadReport extends Latencies {
+  readonly messages: number;
+  readonly seconds: number;
+  /** Messages that were never answered. */
+  readonly unanswered: number;
+}
+
+export interface Measurement extends LoadReport {
+  /** Cores busy on average, of everyone who takes part: replicas and clients. */
+  readonly coresUsed: number;
+}
+
+export interface RunningSystem {
+  measure(load: Load): Promise<Measurement>;
+  close(): Promise<void>;
+}
+
+export interface System {
+  /** As in the figures: `TRAM base`, `RamCast`, `Skeen`. */
+  readonly name: string;
+  /** How long its start takes, about, if that is longer than usual. */
+  readonly startSeconds?: number;
+  start(setup: Setup): Promise<RunningSystem>;
+}

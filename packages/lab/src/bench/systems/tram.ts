@@ -1,0 +1,57 @@
+/** TRAM itself as a measured system, on one of its trees: a cluster, and clients in a thread or process of their own. */
+import { Cluster } from 'tram-multicast/internal/cluster.js';
+import { type BenchMemory, runLoad } from '../load/run.js';
+import type { Setup, System } from './system.js';
+
+export interface TramOptions {
+  /** `base`, `breadth`, `depth`, or parents such as `-1,0,0`. */
+  readonly tree: string;
+  readonly memory: BenchMemory;
+  readonly hosts?: number;
+  /** Ends a measurement at once, and the cluster without waiting for anything. */
+  readonly signal?: AbortSignal;
+}
+
+const LOG_BYTES = 1 << 18;
+const FEED_BYTES = 1 << 16;
+const INBOX_BYTES = 1 << 16;
+/** What the inboxes of all clients may take at one replica: many clients have smaller ones. */
+const INBOXES_BYTES = 1 << 21;
+/** Each ring has room for so many of the largest messages. */
+const MESSAGES_MIN = 8;
+/** More than what a record adds to its payload. */
+const OVERHEAD_BYTES = 128;
+
+export function tram({ tree, memory, hosts, signal }: TramOptions): System {
+  return {
+    name: `TRAM ${tree}`,
+    start: async (setup) => {
+      const cluster = await Cluster.start({
+        memory,
+        tree,
+        groups: setup.groups,
+        replicas: setup.replicas,
+        ...(hosts !== undefined && { hosts }),
+        clients: setup.clientsMax + 1,
+        callsMax: setup.outstandingMax,
+        payloadBytesMax: setup.payloadBytesMax,
+        replyBytesMax: 16,
+        ...ringBytes(setup),
+      });
+      return {
+        measure: (load) => runLoad(memory, { ...load, address: cluster.address }, signal),
+        close: () => (signal?.aborted ? cluster.destroy() : cluster.close()),
+      };
+    },
+  };
+}
+
+/** Of a cluster that such a load is put on. */
+export function ringBytes({ clientsMax, payloadBytesMax }: Setup) {
+  const least = MESSAGES_MIN * (payloadBytesMax + OVERHEAD_BYTES);
+  return {
+    logBytes: Math.max(LOG_BYTES, least),
+    feedBytes: Math.max(FEED_BYTES, least),
+    inboxBytes: Math.max(Math.min(INBOX_BYTES, Math.floor(INBOXES_BYTES / clientsMax)), least),
+  };
+}

@@ -1,0 +1,38 @@
+/** `tram-lab chaos` and `tram-lab soak`: the scripts of `chaos/`, which read their own options. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
+
+export function registerChaos(program: Command): void {
+  register(
+    program,
+    'chaos',
+    'main',
+    'kill, stop and cut off hosts and clients under load; judge what they delivered',
+  );
+  register(
+    program,
+    'soak',
+    'soak',
+    'load for many minutes; watch memory, latency and leader changes',
+  );
+}
+
+function register(program: Command, name: string, script: string, description: string): void {
+  program
+    .command(name)
+    .description(description)
+    .argument('[options...]', `see \`${program.name()} ${name} --help\``)
+    .helpOption(false)
+    .allowUnknownOption()
+    .action(async (args: readonly string[]) => {
+      const path = fileURLToPath(new URL(`../../chaos/${script}.mjs`, import.meta.url));
+      const child = spawn(process.execPath, [path, ...args], { stdio: 'inherit' });
+      // An interrupt reaches the child as well, which ends in order; then so do we.
+      for (const signal of ['SIGINT', 'SIGTERM'] as const)
+        process.on(signal, () => child.kill(signal));
+      const [code] = await once(child, 'exit');
+      process.exitCode = code ?? 1;
+    });
+}

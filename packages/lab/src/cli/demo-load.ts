@@ -1,0 +1,69 @@
+/**
+ * What the clients of `tram demo` send: at a steady pace, whatever happens to the cluster, each message to a
+ * random set of groups. Notes of every message when it was sent and how long it took.
+ */
+import type { Client } from 'tram-multicast/internal/client.js';
+
+/** A message that all its destinations have replied to. Times since the load began. */
+export interface Answered {
+  readonly sentMs: number;
+  readonly tookMs: number;
+  readonly destinations: readonly number[];
+}
+
+const TICK_MS = 5;
+/** So many unanswered messages are enough to see that nothing moves. */
+const UNANSWERED_MAX = 2000;
+const PAYLOAD_BYTES = 64;
+/** Of ten messages: to how many groups. Most are for one or two, as in a service that is sharded well. */
+const DESTINATION_COUNTS = [1, 1, 1, 1, 2, 2, 2, 3, 4, 8] as const;
+
+export class DemoLoad {
+  readonly answered: Answered[] = [];
+  sent = 0;
+  private readonly startedMs = performance.now();
+  private readonly timer: NodeJS.Timeout;
+  private readonly payload = new Uint8Array(PAYLOAD_BYTES);
+
+  constructor(
+    private readonly clients: readonly Client[],
+    private readonly groups: number,
+    private readonly messagesPerSecond: number,
+    private readonly onError: (error: unknown) => void,
+  ) {
+    this.timer = setInterval(() => this.send(), TICK_MS);
+  }
+
+  get elapsedMs(): number {
+    return performance.now() - this.startedMs;
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+  }
+
+  /** As many as are due by now. */
+  private send(): void {
+    const due = Math.floor((this.elapsedMs * this.messagesPerSecond) / 1000);
+    while (this.sent < due && this.sent - this.answered.length < UNANSWERED_MAX) {
+      const client = this.clients[this.sent++ % this.clients.length]!;
+      this.multicast(client, this.drawDestinations()).catch(this.onError);
+    }
+  }
+
+  private async multicast(client: Client, destinations: readonly number[]): Promise<void> {
+    const sentMs = this.elapsedMs;
+    await client.multicast(destinations, this.payload);
+    this.answered.push({ sentMs, tookMs: this.elapsedMs - sentMs, destinations });
+  }
+
+  private drawDestinations(): number[] {
+    const count = DESTINATION_COUNTS[draw(DESTINATION_COUNTS.length)]!;
+    const groups = Array.from({ length: this.groups }, (_, group) => group);
+    return Array.from({ length: count }, () => groups.splice(draw(groups.length), 1)[0]!);
+  }
+}
+
+function draw(below: number): number {
+  return Math.floor(Math.random() * below);
+}

@@ -1,0 +1,384 @@
+/**
+ * `tram demo`: a first look at atomic multicast. A cluster of threads in this process, clients that multicast
+ * at a steady pace, the crash of a host that leads groups, its return, figures, and what the judge says about
+ * the history of it all.
+ */
+import type { Command } from 'commander';
+import type { Verdict } from 'tram-multicast/internal/check/judge.js';
+import { count, paint } from 'tram-multicast/internal/cli/colors.js';
+import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
+import type { Client } from 'tram-multicast/internal/client.js';
+import type { Cluster } from 'tram-multicast/internal/cluster.js';
+import type { ClusterStatus } from 'tram-multicast/internal/hosting/status.js';
+import type { Answered, DemoLoad } from './demo-load.js';
+import type { DemoView } from './demo-view.js';
+
+const GROUPS = 8;
+const HOSTS = 3;
+const CLIENTS = 4;
+/** Modest: every delivery at every replica is written down and judged. */
+const MESSAGES_PER_SECOND = 3000;
+const CRASH_AFTER_MS = 2500;
+const RESTART_AFTER_MS = 5000;
+const END_AFTER_MS = 7500;
+const DRAW_EVERY_MS = 100;
+const SPREAD_MS = 2000;
+/** Inside the tree: messages for the groups below pass through it. */
+const VICTIM_GROUP = 1;
+
+const INTRODUCTION = `
+A service that must not lose data keeps copies of it: a group of replicas. One
+that must grow splits its data: many groups. Atomic multicast takes a message
+for any set of groups, gets it to all replicas of all of them, and all agree on
+the order of what they have in common. A bank can then move money between two
+groups, or audit all of them, with one message: nobody ever sees half of it.
+
+TRAM puts the groups into a tree. A message enters at the lowest group that has
+all its destinations at or below it, is ordered there, and goes down.
+`;
+
+/** What happens where, in the order in which the tree is drawn. */
+const PATH: Readonly<Record<number, string>> = {
+  1: 'a message for g4 and g7 enters here, is ordered,',
+  2: 'goes on in that order',
+  4: 'and is delivered;',
+  3: 'here too',
+  7: 'and is delivered. g0, g5 and g6 never hear of it.',
+};
+
+const CONCLUSION = `
+Every message went through at all of its destinations, in one order. So did
+those that were under way when their leader was gone: the next one found them in
+the memory of a majority. Whoever had sent them waited a moment longer.
+
+Where to go next:
+  README.md             the quick start: a service of your own in a few lines
+  examples/bank         transfers between groups, and audits that never see half
+  npx tram up           a cluster of processes to send to, look at and kill
+  npx tram sim          thousands of runs under much worse faults, all judged
+  docs/guarantees.md    what is promised, and what is not
+`;
+
+const HELP = `
+Eight groups of three replicas, on three threads of this process: each runs one replica of every group. Four
+clients multicast ${MESSAGES_PER_SECOND} messages a second to one to eight groups each. A thread that leads some of the groups is
+ended in the middle of its work, and started again. It takes about ten seconds.
+
+The times depend on the machine and on what else it does. For throughput see "tram bench".
+
+Exit codes:
+  0    fine
+  3    the judge has found a violation
+  130  interrupted
+`;
+
+export function registerDemo(program: Command): void {
+  program
+    .command('demo')
+    .helpGroup('Look at it:')
+    .summary('watch a small cluster order messages and survive the crash of leaders')
+    .description('Runs a small cluster that loses some of its leaders, and explains what happens.')
+    .option('--json', 'print figures and verdict as one JSON object, and nothing else')
+    .addHelpText('after', HELP)
+    .action(async (flags: { json?: boolean }) => {
+      process.exitCode = await demo(flags.json === true);
+    });
+}
+
+async function demo(json: boolean): Promise<number> {
+  const { catchInterruption } = await import('tram-multicast/internal/cli/interruption.js');
+  const { mkdtempSync, rmSync } = await import('node:fs');
+  const { tmpdir } = await import('node:os');
+  const { join } = await import('node:path');
+  const { signal, release } = catchInterruption();
+  const directory = mkdtempSync(join(tmpdir(), 'tram-demo-'));
+  try {
+    if (!json) await introduce();
+    const trace = join(directory, 'trace');
+    const story = await run(trace, json, signal);
+    if (story === undefined) return ExitCode.interrupted;
+    const verdict = await judgeTrace(trace);
+    if (json) say(JSON.stringify({ ...figuresOf(story, verdict), verdict }, null, 2));
+    else await conclude(story, verdict);
+    return verdict.outcome === 'violated' ? ExitCode.verificationFailed : ExitCode.fine;
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+    release();
+  }
+}
+
+async function introduce(): Promise<void> {
+  const { SHAPES } = await import('tram-multicast/internal/protocol/overlay.js');
+  const { treeOf } = await import('tram-multicast/internal/cli/status-view.js');
+  heading('Atomic multicast, in ten seconds');
+  say(INTRODUCTION.trimEnd());
+  say('');
+  for (const { group, label } of treeOf(SHAPES.base(GROUPS))) {
+    say(`  ${label.padEnd(14)}${paint('dim', PATH[group] ?? '')}`.trimEnd());
+  }
+  say(
+    `\nHere each group has ${HOSTS} replicas, on ${HOSTS} threads: every thread runs one of each.`,
+  );
+  const load = `${CLIENTS} clients send ${count(MESSAGES_PER_SECOND, 'message')} a second`;
+  say(`${load}, to 1 to ${GROUPS} groups each.\n`);
+}
+
+// --- the story ---------------------------------------------------------------------------------
+
+/** What happened, for the figures. Times are those of the load. */
+interface Story {
+  readonly answered: readonly Answered[];
+  readonly seconds: number;
+  readonly crash: Crash;
+  /** From the restart until all its replicas took part again; undefined if they did not, by the end. */
+  readonly recoveredMs: number | undefined;
+}
+
+interface Crash {
+  readonly host: number;
+  readonly atMs: number;
+  /** The groups that it led, and after how long each had another leader, if it had one by the end. */
+  readonly takeovers: readonly { readonly group: number; readonly afterMs: number | undefined }[];
+}
+
+/** Undefined if it was interrupted. */
+async function run(
+  trace: string,
+  isQuiet: boolean,
+  signal: AbortSignal,
+): Promise<Story | undefined> {
+  const { Cluster } = await import('tram-multicast/internal/cluster.js');
+  const cluster = await Cluster.start({
+    groups: GROUPS,
+    replicas: HOSTS,
+    hosts: HOSTS,
+    tree: 'base',
+    memory: 'threads',
+    clients: CLIENTS,
+    trace,
+  });
+  try {
+    await spreadLeaders(cluster);
+    const clients = await Promise.all(Array.from({ length: CLIENTS }, () => cluster.connect()));
+    const story = await tellStory(cluster, clients, isQuiet, signal);
+    if (!signal.aborted) await cluster.close();
+    return story;
+  } finally {
+    await cluster.destroy();
+  }
+}
+
+/** At the start one host leads all groups. Each shall lead some, so that the loss of one is not all that is to be seen. */
+async function spreadLeaders(cluster: Cluster): Promise<void> {
+  const endMs = performance.now() + SPREAD_MS;
+  const misplaced = (): number[] =>
+    cluster
+      .status()
+      .groups.filter(({ group, leader }) => leader !== group % HOSTS)
+      .map(({ group }) => group);
+  for (let groups = misplaced(); groups.length > 0; groups = misplaced()) {
+    // A busy machine may need more time than we have; the story goes on with any leaders.
+    if (performance.now() > endMs) return;
+    for (const group of groups) cluster.lead(group, group % HOSTS);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+async function tellStory(
+  cluster: Cluster,
+  clients: readonly Client[],
+  isQuiet: boolean,
+  signal: AbortSignal,
+): Promise<Story | undefined> {
+  const { DemoLoad } = await import('./demo-load.js');
+  const { pauseUnless } = await import('tram-multicast/internal/cli/interruption.js');
+  const { demoView } = await import('./demo-view.js');
+  const failures: unknown[] = [];
+  const load = new DemoLoad(clients, GROUPS, MESSAGES_PER_SECOND, (error) => failures.push(error));
+  const view = isQuiet
+    ? undefined
+    : startView(
+        cluster,
+        demoView(() => load.elapsedMs / 1000),
+      );
+  const until = (ms: number): Promise<void> => pauseUnless(signal, ms - load.elapsedMs);
+  try {
+    view?.tell('clients begin');
+    await until(CRASH_AFTER_MS);
+    if (signal.aborted) return undefined;
+    const crash = await crashLeaders(cluster, load, view);
+    await until(RESTART_AFTER_MS);
+    if (signal.aborted) return undefined;
+    const recoveredMs = await restart(cluster, crash.host, load, view);
+    await until(END_AFTER_MS);
+    if (signal.aborted) return undefined;
+    load.stop();
+    const seconds = load.elapsedMs / 1000;
+    await Promise.all(clients.map((client) => client.close()));
+    view?.tell('clients are done: every message is answered');
+    // Nothing may fail: who waits long enough is answered.
+    if (failures.length > 0) throw failures[0];
+    return { answered: load.answered, seconds, crash, recoveredMs };
+  } finally {
+    load.stop();
+    view?.end();
+  }
+}
+
+/** Draws itself from now on. */
+function startView(cluster: Cluster, view: DemoView): DemoView {
+  const draw = (): void => view.draw(cluster.status());
+  draw();
+  const timer = setInterval(draw, DRAW_EVERY_MS);
+  return {
+    tell: (news) => view.tell(news),
+    draw,
+    end: () => {
+      clearInterval(timer);
+      draw();
+      view.end();
+    },
+  };
+}
+
+/** End the host that leads `VICTIM_GROUP`, and see who takes over what it led. */
+async function crashLeaders(
+  cluster: Cluster,
+  load: DemoLoad,
+  view: DemoView | undefined,
+): Promise<Crash> {
+  const { subscribe } = await import('node:diagnostics_channel');
+  const { groups } = cluster.status();
+  const host = groups[VICTIM_GROUP]!.leader ?? 0;
+  const led = groups.filter(({ leader }) => leader === host).map(({ group }) => group);
+  const takeovers = led.map((group) => ({ group, afterMs: undefined as number | undefined }));
+  const atMs = load.elapsedMs;
+  subscribe('tram:leader', (message) => {
+    const { group, member } = message as { group: number; member: number };
+    const takeover = takeovers.find((one) => one.group === group);
+    if (takeover === undefined || takeover.afterMs !== undefined) return;
+    takeover.afterMs = load.elapsedMs - atMs;
+    const name = paint('green', `g${group}/${member} takes over`);
+    view?.tell(`${name}, ${milliseconds(takeover.afterMs)} after the crash`);
+  });
+  const names = led.map((group) => `g${group}`).join(', ');
+  view?.tell(`${paint('red', `host ${host} crashes`)}: it led ${names}`);
+  await cluster.crash(host);
+  return { host, atMs, takeovers };
+}
+
+async function restart(
+  cluster: Cluster,
+  host: number,
+  load: DemoLoad,
+  view: DemoView | undefined,
+): Promise<number | undefined> {
+  const startedMs = load.elapsedMs;
+  view?.tell(`host ${host} starts again, with empty memory`);
+  await cluster.restart(host, { fresh: true });
+  while (load.elapsedMs < END_AFTER_MS) {
+    if (isWell(cluster.status(), host)) {
+      const tookMs = load.elapsedMs - startedMs;
+      view?.tell(`${paint('green', `host ${host} is back`)} after ${milliseconds(tookMs)}`);
+      return tookMs;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  return undefined;
+}
+
+function isWell({ groups }: ClusterStatus, host: number): boolean {
+  const replicas = groups.flatMap((group) => group.replicas);
+  return replicas
+    .filter((replica) => replica.host === host)
+    .every(({ state, role }) => state === 'up' && role !== 'recovering');
+}
+
+async function judgeTrace(directory: string): Promise<Verdict> {
+  const { openDirectory } = await import('tram-multicast/internal/cli/trace-source.js');
+  const { readTrace } = await import('tram-multicast/internal/check/trace.js');
+  const { judge } = await import('tram-multicast/internal/check/judge.js');
+  return judge(await readTrace((await openDirectory(directory)).chunks));
+}
+
+// --- figures -----------------------------------------------------------------------------------
+
+interface Figures {
+  readonly messages: number;
+  readonly deliveries: number;
+  readonly messagesPerSecond: number;
+  readonly latencyMs: { readonly p50: number; readonly p99: number; readonly max: number };
+  readonly crash: {
+    readonly host: number;
+    readonly takeovers: readonly { readonly group: number; readonly afterMs: number | null }[];
+    /** The longest that any message took which was under way at the crash, or sent soon after. */
+    readonly feltMs: number;
+  };
+  readonly recoveredMs: number | null;
+}
+
+function figuresOf({ answered, seconds, crash, recoveredMs }: Story, verdict: Verdict): Figures {
+  const latencies = answered.map(({ tookMs }) => tookMs).sort((one, other) => one - other);
+  const at = (percent: number): number =>
+    latencies[Math.min(latencies.length - 1, Math.floor((latencies.length * percent) / 100))] ?? 0;
+  const felt = answered.filter(
+    ({ sentMs, tookMs }) => sentMs + tookMs >= crash.atMs && sentMs < RESTART_AFTER_MS,
+  );
+  return {
+    messages: answered.length,
+    deliveries: verdict.counts.deliveries,
+    messagesPerSecond: Math.round(answered.length / seconds),
+    latencyMs: { p50: rounded(at(50)), p99: rounded(at(99)), max: rounded(at(100)) },
+    crash: {
+      host: crash.host,
+      takeovers: crash.takeovers.map(({ group, afterMs }) => ({
+        group,
+        afterMs: rounded(afterMs),
+      })),
+      feltMs: rounded(felt.reduce((most, { tookMs }) => Math.max(most, tookMs), 0)),
+    },
+    recoveredMs: rounded(recoveredMs),
+  };
+}
+
+/** To microseconds. */
+function rounded<Time extends number | undefined>(ms: Time): Time extends number ? number : null;
+function rounded(ms: number | undefined): number | null {
+  return ms === undefined ? null : Math.round(ms * 1000) / 1000;
+}
+
+async function conclude(story: Story, verdict: Verdict): Promise<void> {
+  const { formatVerdict } = await import('tram-multicast/internal/cli/check.js');
+  const figures = figuresOf(story, verdict);
+  const { latencyMs, crash } = figures;
+  const times = crash.takeovers.flatMap(({ afterMs }) => afterMs ?? []);
+  heading('\nFigures, on this machine and beside whatever else it does');
+  const perSecond = figures.messagesPerSecond.toLocaleString('en-US');
+  say(`  ${count(figures.messages, 'message')} answered, ${perSecond} a second`);
+  say(`  ${count(figures.deliveries, 'delivery', 'deliveries')} at replicas`);
+  say(
+    `  latency p50 ${milliseconds(latencyMs.p50)}, p99 ${milliseconds(latencyMs.p99)}, until the last destination has replied`,
+  );
+  say(
+    `  the crash left ${count(crash.takeovers.length, 'group')} without a leader for up to ${milliseconds(Math.max(0, ...times))};`,
+  );
+  say(`  the message that felt it most took ${milliseconds(crash.feltMs)}`);
+  heading('\nWhat the judge says, who has read what every replica delivered');
+  process.stdout.write(formatVerdict(verdict));
+  heading('\nWhat you have seen');
+  process.stdout.write(CONCLUSION.slice(1));
+}
+
+// --- words -------------------------------------------------------------------------------------
+
+function milliseconds(ms: number): string {
+  return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+}
+
+function heading(text: string): void {
+  say(paint('bold', text));
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}

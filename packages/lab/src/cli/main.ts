@@ -1,0 +1,59 @@
+#!/usr/bin/env node
+/**
+ * The `tram-lab` command: what proves and measures TRAM. Each command registers itself from a file of its own
+ * and loads what it needs inside its action, so that `tram-lab --help` stays instant.
+ *
+ * Data goes to stdout, everything else to stderr.
+ */
+import { Command } from 'commander';
+import { run } from 'tram-multicast/internal/cli/run.js';
+import { registerBench } from './bench.js';
+import { registerChaos } from './chaos.js';
+import { registerDemo } from './demo.js';
+import { registerSim } from './sim.js';
+
+const INTRODUCTION =
+  'The laboratory of TRAM: a demonstration, a deterministic simulator with random faults, benchmarks beside ' +
+  'other systems, and chaos on real processes and machines.';
+
+const EPILOGUE = `
+Examples:
+  See it work, and survive the crash of a leader:
+    $ tram-lab demo
+
+  Look for errors with random faults, on all cores:
+    $ tram-lab sim --seeds 2000
+
+  One run, event for event the same on every machine:
+    $ tram-lab sim --seed 7 --trace trace.jsonl
+
+  Throughput and latency on this machine:
+    $ tram-lab bench order
+
+  Kill and stop real processes under load, then judge what was delivered:
+    $ tram-lab chaos --seed 1
+
+Exit codes:
+  0    success
+  1    failure
+  2    wrong usage
+  3    verification failed: a property is violated
+  4    timeout
+  130  interrupted
+`;
+
+function createProgram(): Command {
+  const program = new Command('tram-lab')
+    .description(INTRODUCTION)
+    .helpOption('-h, --help', 'explain a command')
+    .addHelpText('after', EPILOGUE)
+    .showHelpAfterError('(run with --help for usage)')
+    .exitOverride();
+  registerDemo(program);
+  registerSim(program);
+  registerBench(program);
+  registerChaos(program);
+  return program;
+}
+
+await run(createProgram(), process.argv);

@@ -1,0 +1,183 @@
+/** The options of `tram sim`: what they may be, and how to write them down again for a replay. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { integer } from 'tram-multicast/internal/cli/number-option.js';
+import {
+  Overlay,
+  OverlayError,
+  parseTree,
+  SHAPES,
+} from 'tram-multicast/internal/protocol/overlay.js';
+import { HOLES } from '../sim/holes.js';
+import { FAULTS, type Fault, type Options } from '../sim/plan.js';
+
+/** As Commander hands them over: parsed one by one, not yet compared with each other. */
+export interface SimFlags {
+  readonly seed?: number;
+  readonly seeds?: number;
+  readonly from?: number;
+  readonly groups?: number;
+  readonly replicas?: number;
+  readonly tree?: string;
+  readonly clients?: number;
+  readonly messages?: number;
+  readonly payload?: number;
+  readonly ringBytes?: number;
+  readonly faults?: readonly Fault[];
+  readonly holes?: readonly string[];
+  readonly trace?: string;
+  readonly jobs?: number;
+  readonly json?: boolean;
+  readonly throughput?: boolean;
+}
+
+export const DEFAULT_SEEDS = 100;
+export const DEFAULT_FROM = 1;
+/** Twice this and one more is still exact. */
+const SEED_MAX = 2 ** 52 - 1;
+const DEFAULT_GROUPS = 8;
+const DEFAULT_SIMPLE_GROUPS = 3;
+
+/** The options that shape a run, in the order in which a replay writes them. */
+const SHAPING = [
+  'groups',
+  'replicas',
+  'tree',
+  'clients',
+  'messages',
+  'payload',
+  'ringBytes',
+  'faults',
+  'holes',
+] as const satisfies (keyof SimFlags)[];
+
+export function addOptions(command: Command): Command {
+  const choices: [string, string, (text: string) => unknown][] = [
+    ['--groups <n>', 'number of groups', integer(1, 64)],
+    ['--replicas <n>', 'members of each group: 1, 3, 5 or 7', oneOf([1, 3, 5, 7])],
+    ['--tree <tree>', 'base, breadth, depth, simple, or the parent of each group: -1,0,0', tree],
+    ['--clients <n>', 'clients at one time', integer(1, 256)],
+    ['--messages <n>', 'messages of all clients together', integer(1, 1_000_000)],
+    ['--payload <bytes>', 'largest payload', integer(0, 65_536)],
+    ['--ring-bytes <bytes>', 'size of every ring; 0 is the smallest possible', integer(0, 1 << 24)],
+    ['--faults <list>', 'only these faults, separated by commas, or "none"', faults],
+    ['--holes <list>', 'put errors back into the protocol, separated by commas', holes],
+  ];
+  command
+    .addOption(
+      new Option('--seed <n>', 'run this one seed')
+        .argParser(integer(0, SEED_MAX))
+        .conflicts(['seeds', 'from']),
+    )
+    .option('--seeds <n>', `run so many seeds (default: ${DEFAULT_SEEDS})`, integer(1, 1e9))
+    .option(
+      '--from <n>',
+      `the first of them (default: ${DEFAULT_FROM})`,
+      integer(0, SEED_MAX - 1e9),
+    );
+  for (const [flags, description, parse] of choices) command.option(flags, description, parse);
+  return command
+    .option('--trace <file>', "write the run's history as JSON Lines; needs --seed")
+    .option('--jobs <n>', 'threads (default: one per core)', integer(1, 256))
+    .option('--json', 'print the report as one JSON object')
+    .addOption(
+      new Option('--throughput', 'measure how fast messages are ordered without faults').conflicts([
+        ...SHAPING,
+        'seed',
+        'seeds',
+        'from',
+        'trace',
+        'jobs',
+      ]),
+    );
+}
+
+function oneOf(values: readonly number[]): (text: string) => number {
+  return (text) => {
+    const value = values.find((candidate) => String(candidate) === text);
+    if (value !== undefined) return value;
+    throw new InvalidArgumentError(`Expected one of ${values.join(', ')}.`);
+  };
+}
+
+/** A shape is kept as it is, because it needs the number of groups. */
+function tree(text: string): string {
+  if (Object.hasOwn(SHAPES, text)) return text;
+  try {
+    return new Overlay(parseTree(text, 0)).parents.join(',');
+  } catch (error) {
+    if (error instanceof OverlayError) throw new InvalidArgumentError(`${error.message}.`);
+    throw error;
+  }
+}
+
+function faults(text: string): Fault[] {
+  if (text === 'none') return [];
+  return names(text, FAULTS, 'fault', '"none" or some of');
+}
+
+function holes(text: string): string[] {
+  return names(text, Object.keys(HOLES), 'hole', 'some of');
+}
+
+function names<Name extends string>(
+  text: string,
+  known: readonly Name[],
+  what: string,
+  expected: string,
+): Name[] {
+  const given = [...new Set(text.split(',').map((part) => part.trim()))];
+  const unknown = given.filter((name) => !known.includes(name as Name));
+  if (unknown.length === 0) return given as Name[];
+  throw new InvalidArgumentError(
+    `Unknown ${what}: ${unknown.join(', ') || '(empty)'}. Expected ${expected} ${known.join(', ')}.`,
+  );
+}
+
+/** Compares the flags with each other. @throws {CommanderError} if they contradict */
+export function planOptions(flags: SimFlags, command: Command): Options {
+  const { groups, replicas, clients, messages, payload, ringBytes, faults, holes } = flags;
+  const parents = flags.tree === undefined ? undefined : parentsOf(flags.tree, groups);
+  if (parents && groups !== undefined && parents.length !== groups) {
+    command.error(
+      `error: --groups ${groups} contradicts --tree ${flags.tree}, which has ${parents.length} groups`,
+    );
+  }
+  if (flags.trace !== undefined && flags.seed === undefined) {
+    command.error('error: --trace writes the history of one run: say which with --seed');
+  }
+  return {
+    ...Object.assign({}, ...(holes ?? []).map((hole) => HOLES[hole]!.options)),
+    ...(groups !== undefined && { groups }),
+    ...(replicas !== undefined && { replicas }),
+    ...(parents && { tree: parents }),
+    ...(clients !== undefined && { clients }),
+    ...(messages !== undefined && { messages }),
+    ...(payload !== undefined && { payloadBytes: payload }),
+    ...(ringBytes !== undefined && { ringBytes }),
+    ...(faults && { faults }),
+    ...(holes && { holes }),
+  };
+}
+
+function parentsOf(text: string, groups: number | undefined): readonly number[] {
+  const shapeGroups = groups ?? (text === 'simple' ? DEFAULT_SIMPLE_GROUPS : DEFAULT_GROUPS);
+  return parseTree(text, shapeGroups);
+}
+
+/** Does everything come from the seeds alone? */
+export function isAllDrawn(flags: SimFlags): boolean {
+  return SHAPING.every((name) => flags[name] === undefined);
+}
+
+/** The command that runs this seed again, event for event. */
+export function replayCommand(seed: number, flags: SimFlags): string {
+  const words = ['npx tram sim', `--seed ${seed}`];
+  for (const name of SHAPING) {
+    const value = flags[name];
+    if (value === undefined) continue;
+    const text = Array.isArray(value) ? value.join(',') || 'none' : String(value);
+    words.push(`--${name === 'ringBytes' ? 'ring-bytes' : name} ${text}`);
+  }
+  words.push('--trace failure.jsonl');
+  return words.join(' ');
+}

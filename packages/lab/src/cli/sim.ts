@@ -1,0 +1,190 @@
+/** `tram sim`: runs seeds in the simulator and says what became of them. */
+import { availableParallelism } from 'node:os';
+import { performance } from 'node:perf_hooks';
+import type { Command } from 'commander';
+import { formatVerdict } from 'tram-multicast/internal/cli/check.js';
+import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
+import { HOLES } from '../sim/holes.js';
+import type { SeedOutcome, Totals } from '../sim/outcome.js';
+import { drawPlan, FAULTS, type Fault, type Options } from '../sim/plan.js';
+import { showProgress } from './progress.js';
+import {
+  addOptions,
+  DEFAULT_FROM,
+  DEFAULT_SEEDS,
+  planOptions,
+  type SimFlags,
+} from './sim-options.js';
+import {
+  formatFailure,
+  formatPlan,
+  formatSummary,
+  formatTallies,
+  isFailed,
+  type Summary,
+  toJson,
+} from './sim-report.js';
+
+const HANG_AFTER_MS = 120_000;
+
+const FAULT_TITLES: Readonly<Record<Fault, string>> = {
+  crash: 'a replica stops for good, in the middle of a step',
+  restart: 'a replica stops and comes back with empty memory',
+  kill: 'a replica stops, and resumes with the memory that it left',
+  pause: 'a replica stands still, in the middle of a step, and goes on much later',
+  suspicion: 'a replica suspects a leader that is well',
+  rivals: 'up to three members want to lead at the same time',
+  'slow-link': 'two processes reach each other late',
+  'broken-link': 'connections of a replica break; what is under way is lost',
+  'client-crash': 'a client stops between two writes; another takes its place',
+  'torn-writes': 'writes land word by word, completions come late',
+  'tiny-rings': 'rings hold only a few messages',
+  bursts: 'clients send much at once, then nothing',
+};
+
+function helpText(): string {
+  const list = (entries: [string, string][]): string =>
+    entries.map(([name, title]) => `  ${name.padEnd(14)}${title}`).join('\n');
+  return `
+From a seed, and from nothing else, everything is drawn: the tree, the sizes, the timing, what the
+clients send, and which faults strike whom and when. First the faults strike, then the world heals
+and everything must drain; every delivery is compared at once, and the whole history is judged at
+the end. An option fixes what would be drawn. The same seed and options give the same run, event for
+event, on every machine. Without --seed and --seeds, the ${DEFAULT_SEEDS} seeds from ${DEFAULT_FROM} on are run.
+
+Faults:
+${list(FAULTS.map((fault) => [fault, FAULT_TITLES[fault]]))}
+
+Holes (errors of the paper, or mistakes that are easily made; see docs/paper-errata.md). A hole that
+only certain runs can show also sets the options of such runs, where you don't:
+${list(Object.entries(HOLES).map(([name, hole]) => [name, hole.title]))}
+
+Examples:
+  Look for errors in other seeds, on all cores:
+    $ tram sim --seeds 2000 --from 100000
+
+  One run, its history, and what an independent judge says about it:
+    $ tram sim --seed 7 --trace trace.jsonl && tram check trace.jsonl
+
+  Only leader trouble, in a chain of four groups with five members each:
+    $ tram sim --tree depth --groups 4 --replicas 5 --faults crash,pause,suspicion,rivals
+
+  Put an error of the paper back and see it caught:
+    $ tram sim --seeds 500 --holes H4
+
+  A tree of your own (group 0 is the root), and nothing that goes wrong:
+    $ tram sim --tree -1,0,0,1 --faults none
+
+  How many messages a second one thread can order:
+    $ tram sim --throughput
+
+Exit codes:
+  0    every seed holds
+  2    an option is wrong
+  3    a seed failed, or of 1000 seeds or more none showed some fault or transition
+  130  interrupted; the report covers what was done by then
+`;
+}
+
+export function registerSim(program: Command): void {
+  const command = program
+    .command('sim')
+    .helpGroup('Judge a run:')
+    .summary('run the protocol in a simulator, under faults, and judge what it did')
+    .description(
+      'Runs the protocol in a deterministic simulator: the same code as in production, on a memory in ' +
+        'which every write, step and fault is drawn from a seed. A failure names its seed and the ' +
+        'command that replays it.',
+    );
+  addOptions(command)
+    .addHelpText('after', helpText)
+    .action(async (flags: SimFlags) => {
+      process.exitCode = await sim(flags, planOptions(flags, command));
+    });
+}
+
+async function sim(flags: SimFlags, options: Options): Promise<number> {
+  if (flags.throughput) return measureThroughput(flags);
+  const { Totals } = await import('../sim/outcome.js');
+  const totals = new Totals();
+  const startedMs = performance.now();
+  const { last, isInterrupted } = await run(flags, options, totals);
+  const wallMs = performance.now() - startedMs;
+  const summary: Summary = { flags, options, totals, wallMs, isInterrupted };
+  const isWritten = flags.trace === undefined || (await writeTrace(flags.trace, last));
+  if (flags.json) process.stdout.write(`${JSON.stringify(toJson(summary), null, 2)}\n`);
+  else if (flags.seed === undefined) process.stdout.write(formatSummary(summary));
+  else if (last) process.stdout.write(formatOne(last, summary));
+  if (isInterrupted) return ExitCode.interrupted;
+  if (isFailed(summary)) return ExitCode.verificationFailed;
+  return isWritten ? ExitCode.fine : ExitCode.failure;
+}
+
+/** Runs the seeds until they are done or the user interrupts. */
+async function run(
+  flags: SimFlags,
+  options: Options,
+  totals: Totals,
+): Promise<{ last: SeedOutcome | undefined; isInterrupted: boolean }> {
+  const { runSeeds } = await import('../sim/pool.js');
+  const isOne = flags.seed !== undefined;
+  const seeds = isOne ? 1 : (flags.seeds ?? DEFAULT_SEEDS);
+  const interruption = new AbortController();
+  const interrupt = (): void => interruption.abort();
+  process.once('SIGINT', interrupt);
+  const progress = isOne ? undefined : showProgress(seeds, totals);
+  let last: SeedOutcome | undefined;
+  try {
+    await runSeeds({
+      from: flags.seed ?? flags.from ?? DEFAULT_FROM,
+      seeds,
+      options,
+      jobs: flags.jobs ?? availableParallelism(),
+      wantsDetails: isOne,
+      hangAfterMs: HANG_AFTER_MS,
+      signal: interruption.signal,
+      onOutcome: (outcome) => {
+        totals.add(outcome);
+        last = outcome;
+      },
+    });
+  } finally {
+    progress?.end();
+    process.off('SIGINT', interrupt);
+  }
+  return { last, isInterrupted: interruption.signal.aborted };
+}
+
+/** True if the history stands in the file. */
+async function writeTrace(file: string, outcome: SeedOutcome | undefined): Promise<boolean> {
+  const { writeFile } = await import('node:fs/promises');
+  try {
+    if (outcome?.details === undefined) throw new Error('the run came to no end');
+    await writeFile(file, outcome.details.trace);
+    return true;
+  } catch (error) {
+    process.stderr.write(`tram sim: can't write ${file}: ${(error as Error).message}\n`);
+    return false;
+  }
+}
+
+function formatOne(outcome: SeedOutcome, { flags, options, totals }: Summary): string {
+  const parts = [`seed ${outcome.seed}\n`, formatPlan(drawPlan(outcome.seed, options))];
+  parts.push(formatTallies(outcome));
+  if (outcome.details) {
+    const simulated = `${(outcome.simulatedUs / 1000).toFixed(1)} ms simulated`;
+    parts.push(`${formatVerdict(outcome.details.verdict)}${simulated}\n`);
+  }
+  for (const failure of totals.failures) {
+    parts.push(formatFailure(failure, flags, Number.POSITIVE_INFINITY));
+  }
+  return parts.join('\n');
+}
+
+async function measureThroughput(flags: SimFlags): Promise<number> {
+  const { measure } = await import('../sim/throughput.js');
+  const figure = measure(() => performance.now());
+  const text = `${figure.conditions}\n${figure.messages.toLocaleString('en-US')} messages ordered in ${(figure.wallMs / 1000).toFixed(2)} s: ${figure.messagesPerSecond.toLocaleString('en-US')} messages per second\n`;
+  process.stdout.write(flags.json ? `${JSON.stringify(figure, null, 2)}\n` : text);
+  return ExitCode.fine;
+}

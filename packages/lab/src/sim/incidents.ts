@@ -1,0 +1,349 @@
+/**
+ * Makes the plan's faults happen: at their time, or in the middle of the step in which a chosen
+ * transition is taken. Never more than f members of a group are down or recovering at a time, because
+ * beyond that nobody promises anything.
+ */
+import type { Transition } from 'tram-multicast/internal/protocol/edges.js';
+import type { Fault, PlannedIncident } from './plan.js';
+import type { ClientHost, Host, ReplicaHost, World } from './world.js';
+
+interface Later {
+  atUs: number;
+  act: () => void;
+}
+
+export class Incidents {
+  private readonly planned: PlannedIncident[];
+  private readonly armed: PlannedIncident[] = [];
+  private readonly later: Later[] = [];
+  private readonly f: number;
+  /** Leaders that sleep until somebody else has led for a short while. */
+  private readonly sleepers = new Set<{ incident: PlannedIncident; host: ReplicaHost }>();
+
+  constructor(private readonly world: World) {
+    this.planned = [...world.plan.incidents];
+    this.f = (world.plan.sizes.replicas - 1) >> 1;
+  }
+
+  isOver(): boolean {
+    return this.planned.length === 0;
+  }
+
+  nextUs(): number {
+    let next = this.planned[0]?.atUs ?? Number.POSITIVE_INFINITY;
+    for (const { atUs } of this.later) next = Math.min(next, atUs);
+    return next;
+  }
+
+  runNext(): void {
+    const { nowUs } = this.world;
+    for (let i = 0; i < this.later.length; i++) {
+      if (this.later[i]!.atUs > nowUs) continue;
+      const [{ act }] = this.later.splice(i, 1) as [Later];
+      act();
+      return;
+    }
+    const incident = this.planned.shift()!;
+    if (incident.on !== undefined) this.armed.push(incident);
+    else this.strike(incident, this.target(incident));
+  }
+
+  /** A replica takes a transition, in the middle of its step: an armed incident may strike it now. */
+  onTransition(host: ReplicaHost, transition: Transition): void {
+    if (transition === 'led') this.onSuccession(host);
+    const place = this.armed.findIndex(
+      ({ on, group }) => on === transition && group === host.group,
+    );
+    if (place < 0 || host.afterStep !== undefined) return;
+    const [incident] = this.armed.splice(place, 1) as [PlannedIncident];
+    const { graceUs, hitsLeader } = incident;
+    const strike = () =>
+      this.strike(incident, (hitsLeader && this.world.leaderOf(host.group)) || host);
+    if (graceUs === undefined) strike();
+    else this.afterUs(graceUs, strike);
+  }
+
+  private target(incident: PlannedIncident): ReplicaHost {
+    const leader = incident.hitsLeader ? this.world.leaderOf(incident.group) : undefined;
+    return leader ?? this.world.members(incident.group)[incident.member]!;
+  }
+
+  private strike(incident: PlannedIncident, host: ReplicaHost): void {
+    switch (incident.kind) {
+      case 'crash':
+      case 'kill':
+        this.end(incident, host);
+        break;
+      case 'restart':
+        if (incident.isAmbush) this.relapse(incident, host);
+        else this.end(incident, host);
+        break;
+      case 'pause':
+        if (incident.isAmbush) this.fallAsleep(incident, host);
+        else this.pause(incident, host);
+        break;
+      case 'suspicion':
+        this.stand(incident, [incident.isAmbush ? this.stagger(incident, host) : host]);
+        break;
+      case 'rivals':
+        this.stand(incident, this.rivals(host));
+        break;
+      case 'slow-link':
+        this.slowLink(incident, host);
+        break;
+      case 'broken-link':
+        this.breakLink(host);
+        break;
+      case 'client-crash':
+        this.crashClient(incident);
+        break;
+    }
+  }
+
+  private rivals(host: ReplicaHost): ReplicaHost[] {
+    const members = this.world.members(host.group);
+    const first = members.indexOf(host);
+    return [0, 1, 2].map((i) => members[(first + i) % members.length]!);
+  }
+
+  private allows(fault: Fault): boolean {
+    return this.world.plan.faults.has(fault);
+  }
+
+  private count(fault: Fault): void {
+    this.world.tally.fault(fault);
+  }
+
+  /** Do something to a process in the middle of its step: after so many more posts. */
+  private hit(host: Host, afterPosts: number, act: () => void): void {
+    host.memory.stallAfter(afterPosts);
+    host.afterStep = act;
+  }
+
+  /** It dies in the middle of its step, and perhaps comes back later. */
+  private end(incident: PlannedIncident, host: ReplicaHost): void {
+    const { world } = this;
+    const { kind, durationUs } = incident;
+    if (host.state !== 'up' || host.afterStep || !this.mayEnd(host)) return;
+    const leavesMemory = kind === 'kill' || incident.leavesMemory;
+    if (leavesMemory) host.memory.dieAfter(incident.afterPosts, () => this.mayEnd(host));
+    else host.memory.stallAfter(incident.afterPosts);
+    host.afterStep = () => {
+      if (!this.mayEnd(host)) {
+        host.memory.resume();
+        return;
+      }
+      this.count(kind);
+      if (leavesMemory) world.kill(host);
+      else world.crash(host);
+      if (kind === 'kill') this.afterUs(durationUs, () => world.resumeReplica(host));
+      else if (kind === 'restart') this.afterUs(durationUs, () => world.startReplica(host));
+    };
+  }
+
+  /**
+   * A member restarts that helped to decide what a third one has not got yet. Then the leader pauses (H21),
+   * or the member is killed as soon as it has found the leader, which pauses when it is back (H31).
+   */
+  private relapse(incident: PlannedIncident, host: ReplicaHost): void {
+    const { fabric, random } = this.world;
+    const leader = this.world.leaderOf(host.group);
+    const third = this.world.members(host.group).find((peer) => peer !== leader && peer !== host);
+    const plain = { ...incident, isAmbush: false };
+    if (leader === undefined || leader === host || !this.allows('pause')) {
+      this.end(plain, host);
+      return;
+    }
+    fabric.slowDown(leader.process, third!.process, 4000);
+    this.afterUs(600, () => fabric.slowDown(leader.process, third!.process, 0));
+    this.afterUs(300, () => this.end({ ...plain, durationUs: 20 }, host));
+    const pause = { ...plain, kind: 'pause', hitsLeader: true, durationUs: 9000 } as const;
+    if (random.percent(50) || !this.allows('kill')) {
+      this.afterUs(350, () => this.pause(pause, leader));
+      return;
+    }
+    // After its promise, before its grant.
+    const kill = {
+      ...plain,
+      kind: 'kill',
+      hitsLeader: false,
+      afterPosts: 2,
+      durationUs: 20,
+    } as const;
+    this.armed.push({ ...kill, on: 'recovery found a leader' });
+    this.armed.push({ ...pause, on: 'resumed', graceUs: 2 });
+  }
+
+  /** Are enough others left? */
+  private mayEnd(host: ReplicaHost): boolean {
+    const others = this.world.members(host.group).filter((member) => member !== host);
+    return others.filter((member) => this.world.isUnavailable(member)).length < this.f;
+  }
+
+  /** What it writes last takes long, so that it falls asleep with much that nobody else has (H20). */
+  private fallAsleep(incident: PlannedIncident, host: ReplicaHost): void {
+    if (host.replica.role !== 'leader' || !this.allows('slow-link')) {
+      this.pause(incident, host);
+      return;
+    }
+    const peers = this.world.members(host.group).filter((peer) => peer !== host);
+    for (const { process } of peers) this.world.fabric.slowDown(host.process, process, 5000);
+    this.afterUs(this.world.random.pick([100, 1000, 2500]), () => {
+      for (const { process } of peers) this.world.fabric.slowDown(host.process, process, 0);
+      this.pause(incident, host);
+    });
+  }
+
+  private pause(incident: PlannedIncident, host: ReplicaHost): void {
+    if (host.state !== 'up' || host.afterStep) return;
+    this.hit(host, incident.afterPosts, () => {
+      this.count('pause');
+      if (incident.isAmbush && host.replica.role === 'leader')
+        this.sleepers.add({ incident, host });
+      this.world.pause(host);
+      this.afterUs(incident.durationUs, () => this.wake(incident, host));
+    });
+  }
+
+  /** A successor leads: whoever it replaced may wake up soon. */
+  private onSuccession(leader: ReplicaHost): void {
+    for (const sleeper of this.sleepers) {
+      if (sleeper.host.group !== leader.group || sleeper.host === leader) continue;
+      this.sleepers.delete(sleeper);
+      const { random } = this.world;
+      this.afterUs(random.below(random.pick([40, 400])), () =>
+        this.wake(sleeper.incident, sleeper.host),
+      );
+    }
+  }
+
+  /** It resumes; in an ambush, its successor is struck at that very moment and it stands itself. */
+  private wake(incident: PlannedIncident, host: ReplicaHost): void {
+    if (host.state !== 'paused') return;
+    this.world.resume(host);
+    if (!incident.isAmbush || !this.allows('restart') || !this.allows('suspicion')) return;
+    const successor = this.world.leaderOf(host.group);
+    if (successor === undefined || successor === host) return;
+    this.end({ ...incident, kind: 'restart', afterPosts: 0 }, successor);
+    this.stand({ ...incident, kind: 'suspicion' }, [host]);
+  }
+
+  private stand(incident: PlannedIncident, hosts: ReplicaHost[]): void {
+    const able = [...new Set(hosts)].filter((host) => host.state === 'up');
+    if (able.length === 0) return;
+    this.count(incident.kind);
+    if (this.world.random.percent(30)) this.slander(incident, able[0]!);
+    for (const host of able) {
+      this.afterUs(0, () => {
+        if (host.state === 'up') this.world.stand(host);
+      });
+    }
+  }
+
+  /**
+   * A candidate whose requests reach the members one after the other, the leader last; its first
+   * granter restarts at once, and the leader, which goes on deciding meanwhile, pauses once enough
+   * others have granted: two ballots with one member's two lives (H24).
+   */
+  private stagger(incident: PlannedIncident, host: ReplicaHost): ReplicaHost {
+    const { random } = this.world;
+    const leader = this.world.leaderOf(host.group);
+    // With three members the first granter can't recover before the candidate leads.
+    if (leader === undefined || this.f < 2 || !this.allows('restart')) return host;
+    const followers = this.world.members(host.group).filter((peer) => peer !== leader);
+    const candidate = leader === host ? followers.shift()! : host;
+    const others = followers.filter((peer) => peer !== candidate);
+    // What is posted first holds up all that follows on its link.
+    [...others, leader].forEach((peer, i) => {
+      const slownessUs = i === 0 ? 0 : peer === leader ? 6000 : 1500 + 20 * i + random.below(20);
+      this.world.fabric.slowDown(candidate.process, peer.process, slownessUs);
+      this.afterUs(60, () => this.world.fabric.slowDown(candidate.process, peer.process, 0));
+    });
+    // Once it has granted, the first one is out of reach: its next life must not grant as well.
+    this.afterUs(61, () => {
+      this.world.fabric.slowDown(candidate.process, others[0]!.process, 4000);
+    });
+    this.afterUs(2000, () => {
+      this.world.fabric.slowDown(candidate.process, others[0]!.process, 0);
+    });
+    const granted = { ...incident, on: 'granted' as const, durationUs: 20, isAmbush: false };
+    this.armed.push({ ...granted, kind: 'restart', hitsLeader: false, graceUs: 12 });
+    const graceUs = 25 + random.below(40);
+    if (this.allows('pause')) {
+      this.armed.push({ ...granted, kind: 'pause', hitsLeader: true, graceUs, durationUs: 9000 });
+    }
+    return candidate;
+  }
+
+  /** Even the platform is wrong, for a while, about some member that lives. */
+  private slander({ durationUs }: PlannedIncident, host: ReplicaHost): void {
+    const { fabric, random } = this.world;
+    const { process } = random.pick(this.world.members(host.group));
+    fabric.tellEnded(process, true);
+    this.afterUs(durationUs, () => {
+      if (this.world.replicas[process]!.state !== 'down') fabric.tellEnded(process, false);
+    });
+  }
+
+  private slowLink(incident: PlannedIncident, host: ReplicaHost): void {
+    const { random } = this.world;
+    this.count('slow-link');
+    for (const peer of this.world.members(host.group)) {
+      if (peer === host || random.percent(40)) continue;
+      const slownessUs = random.pick([50, 300, 1500]);
+      this.slowDown(host, peer, slownessUs);
+      this.afterUs(incident.durationUs * 2, () => this.slowDown(host, peer, 0));
+    }
+  }
+
+  private slowDown(a: Host, b: Host, slownessUs: number): void {
+    this.world.fabric.slowDown(a.process, b.process, slownessUs);
+    this.world.fabric.slowDown(b.process, a.process, slownessUs);
+  }
+
+  private breakLink(host: ReplicaHost): void {
+    const { fabric } = this.world;
+    this.count('broken-link');
+    for (const peer of this.world.replicas) {
+      if (peer === host) continue;
+      if (this.world.random.percent(50)) fabric.breakLink(peer.process, host.process);
+      if (this.world.random.percent(50)) fabric.breakLink(host.process, peer.process);
+    }
+  }
+
+  private crashClient(incident: PlannedIncident): void {
+    const { clients, random } = this.world;
+    const host: ClientHost = random.pick(clients);
+    if (host.state !== 'up' || host.afterStep) return;
+    this.hit(host, incident.afterPosts, () => {
+      this.count('client-crash');
+      const { remaining } = host.workload;
+      if (incident.leavesMemory) this.world.kill(host);
+      else this.world.crash(host);
+      // Somebody else comes and takes the slot.
+      if (random.percent(70)) {
+        this.afterUs(incident.durationUs, () => this.world.startClient(host, remaining));
+      }
+    });
+  }
+
+  private afterUs(delayUs: number, act: () => void): void {
+    this.later.push({ atUs: this.world.nowUs + delayUs, act });
+  }
+
+  /** End all trouble. Who is down may stay down, as long as a quorum is up. */
+  heal(): void {
+    const { world } = this;
+    const { weather } = world.fabric;
+    weather.tornPercent = Math.min(weather.tornPercent, 10);
+    weather.lateCompletionPercent = 0;
+    for (const { act } of this.later.splice(0)) act();
+    this.armed.length = 0;
+    for (const host of [...world.replicas, ...world.clients]) {
+      if (host.state === 'down') continue;
+      host.afterStep = undefined;
+      host.memory.resume();
+      world.resume(host);
+    }
+  }
+}

@@ -1,0 +1,165 @@
+/**
+ * What the simulator knows and no replica does: every message sent, and every group's order so far.
+ * It compares each delivery with them at once, so that a failure is reported where it happens, and
+ * keeps the history that the checker judges at the end.
+ */
+
+import type { TraceEvent } from 'tram-multicast/internal/check/events.js';
+import { History } from 'tram-multicast/internal/check/history.js';
+import type { Delivery } from 'tram-multicast/internal/protocol/edges.js';
+import { contains } from 'tram-multicast/internal/protocol/overlay.js';
+
+/** Something that must not happen, in words. */
+export class SimulationFailure extends Error {
+  override readonly name = 'SimulationFailure';
+  constructor(
+    readonly kind:
+      | 'divergence'
+      | 'integrity'
+      | 'reply'
+      | 'fairness'
+      | 'liveness'
+      | 'property'
+      | 'assertion'
+      | 'error',
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export class Sent {
+  constructor(
+    readonly client: string,
+    readonly entry: number,
+    private readonly ordinal: number,
+    readonly destinationsLow: number,
+    readonly destinationsHigh: number,
+    readonly payload: Uint8Array,
+  ) {}
+
+  /** Put together only when somebody asks: most runs order more messages than they talk about. */
+  get id(): string {
+    return `${this.client}:${this.entry}.${this.ordinal}`;
+  }
+}
+
+export class Ledger {
+  readonly history = new History();
+  readonly trace: TraceEvent[] | undefined;
+  messages = 0;
+  deliveries = 0;
+  /** By session, entry group and number. */
+  private readonly sent: (Sent | undefined)[][][] = [];
+  /** By group: the messages it has delivered, in order; and everything its log has held, by index. */
+  readonly orders: Sent[][];
+  private readonly logs: (Sent | undefined)[][];
+
+  constructor(
+    parents: readonly number[],
+    replicas: number,
+    private readonly origin: number,
+    keepsTrace: boolean,
+    /** Without a history only the immediate comparisons are made: for measuring speed. */
+    private readonly keepsHistory: boolean,
+  ) {
+    this.orders = parents.map(() => []);
+    this.logs = parents.map(() => []);
+    if (keepsTrace) this.trace = [];
+    const groups: Record<string, string[]> = {};
+    parents.forEach((_, group) => {
+      groups[group] = Array.from({ length: replicas }, (__, member) => `${group}/${member}`);
+    });
+    this.record({ event: 'groups', groups, parents });
+  }
+
+  record(event: TraceEvent): void {
+    if (this.keepsHistory) this.history.add(event);
+    this.trace?.push(event);
+  }
+
+  /** A client's message was taken. */
+  multicast(
+    session: number,
+    number: number,
+    message: Omit<Sent, 'id' | 'client' | 'ordinal'>,
+  ): Sent {
+    const client = `c${session}`;
+    const ordinal = number - this.origin;
+    const { entry, destinationsLow, destinationsHigh, payload } = message;
+    const sent = new Sent(client, entry, ordinal, destinationsLow, destinationsHigh, payload);
+    this.sent[session] ??= [];
+    this.sent[session]![entry] ??= [];
+    this.sent[session]![entry]![ordinal] = sent;
+    this.messages++;
+    if (this.keepsHistory || this.trace) {
+      const destinations: number[] = [];
+      for (let group = 0; group < this.orders.length; group++) {
+        if (contains(message.destinationsLow, message.destinationsHigh, group))
+          destinations.push(group);
+      }
+      this.record({ event: 'multicast', id: sent.id, client, destinations, entry: message.entry });
+    }
+    return sent;
+  }
+
+  find(session: number, entry: number, numberLow: number): Sent | undefined {
+    return this.sent[session]?.[entry]?.[(numberLow - this.origin) | 0];
+  }
+
+  /** A replica delivers its `count`-th message. */
+  deliver(group: number, member: number, count: number, delivery: Delivery): Sent {
+    const sent = this.find(delivery.session, delivery.entry, delivery.number);
+    if (sent === undefined) {
+      throw new SimulationFailure(
+        'integrity',
+        `${group}/${member} delivered a message that nobody sent: session ${delivery.session}, entry ${delivery.entry}, number ${delivery.number}`,
+      );
+    }
+    if (!sameBytes(sent.payload, delivery.payload)) {
+      throw new SimulationFailure(
+        'integrity',
+        `${group}/${member} delivered ${sent.id} with another payload`,
+      );
+    }
+    const order = this.orders[group]!;
+    if (count === order.length) order.push(sent);
+    else if (order[count] !== sent) {
+      throw new SimulationFailure(
+        'divergence',
+        `${group}/${member} delivered ${sent.id} as number ${count} of its group, where another replica delivered ${order[count]?.id}`,
+      );
+    }
+    this.deliveries++;
+    if (this.keepsHistory || this.trace) {
+      this.record({ event: 'deliver', id: sent.id, group, replica: `${group}/${member}` });
+    }
+    return sent;
+  }
+
+  /** A replica holds this message as decided at `index` of its log: no other may ever be there. */
+  decided(group: number, member: number, index: number, sent: Sent | undefined): boolean {
+    const log = this.logs[group]!;
+    const place = index - this.origin;
+    const known = log[place];
+    if (known !== undefined && known !== sent) {
+      throw new SimulationFailure(
+        'divergence',
+        `${group}/${member} decided ${sent?.id} at index ${place}, where another replica decided ${known.id}`,
+      );
+    }
+    log[place] = sent;
+    return known === undefined;
+  }
+
+  /** Entries that the group has decided so far. */
+  decidedCount(group: number): number {
+    return this.logs[group]!.length;
+  }
+}
+
+export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}

@@ -1,0 +1,190 @@
+/**
+ * Tells what happens in a simulated world, one line each, in words that a reader of the paper knows.
+ * The scenario interpreter calls it after every event of the world.
+ *
+ * It reads the world's trace, its transitions and the clients' open calls; it never acts on them.
+ * What happens all the time, or follows from another line, is not told.
+ */
+import type { TraceEvent } from 'tram-multicast/internal/check/events.js';
+import { HEAD_WORDS, word } from 'tram-multicast/internal/memory/record.js';
+import type { Call } from 'tram-multicast/internal/protocol/data-path/client.js';
+import type { Transition } from 'tram-multicast/internal/protocol/edges.js';
+import { MESSAGE } from 'tram-multicast/internal/protocol/layout.js';
+import { describeBallot } from 'tram-multicast/internal/protocol/leadership/ballot.js';
+import { contains, GROUPS_MAX } from 'tram-multicast/internal/protocol/overlay.js';
+import type { Sent } from './ledger.js';
+import type { ClientHost, Host, ReplicaHost, World } from './world.js';
+
+/** What a replica does when it takes this transition; `ballot` is the highest it has promised. */
+const DEEDS: Partial<Record<Transition, (ballot: string) => string>> = {
+  stood: (ballot) => `stands with ballot ${ballot}`,
+  granted: (ballot) => `grants ballot ${ballot}`,
+  refused: (ballot) => `refuses a request: it has promised ${ballot}`,
+  preempted: (ballot) => `ends its attempt: it has promised ${ballot}`,
+  'attempt refused': () => 'ends its attempt: it was refused',
+  'grant dropped on re-check': () => 'drops a grant: its granter has changed since',
+  'adopted own log': () => 'goes on with its own log',
+  'adopted a peer log': () => "goes on with another member's log",
+  'adoption failed': () => 'drops a grant: its log can no longer be copied',
+  'late member brought up': () => 'brings up a member that granted late',
+  'write refused': () => 'learns that a log write was refused',
+  'write lost': () => 'learns that a log write was lost',
+  'outbid a higher promise': () => 'must outbid: a member is bound to another ballot',
+  'stepped down': (ballot) => `steps down: it has promised ${ballot}`,
+  'log truncated': () => 'drops the oldest part of its log',
+  'left behind': () => 'is left behind: the log no longer has what it needs',
+  resumed: (ballot) => `resumes: it has promised ${ballot}, and its state is gone`,
+  recovering: () => 'recovers: it has forgotten what it promised',
+  'recovery found a leader': () => 'joins the leader it found',
+  recovered: () => 'is a member again',
+  'session replaced': () => "opens a client's new session",
+  'replies sent again': () => 'sends the replies it keeps again',
+  'client resent': () => 'writes its unanswered messages again',
+};
+
+interface OpenCall {
+  readonly host: ClientHost;
+  readonly call: Call;
+  readonly number: number;
+  readonly text: string;
+}
+
+export class Narrator {
+  /** What was told since the last `take`. */
+  private lines: string[] = [];
+  private world!: World;
+  private eventsTold = 0;
+  private calls: OpenCall[] = [];
+  private readonly textOf = new Map<string, string>();
+  private listener: ((deed: string) => void) | undefined;
+
+  attach(world: World): void {
+    this.world = world;
+  }
+
+  /** `process` takes a transition. */
+  onTransition = (process: number, what: Transition): void => {
+    const deed = DEEDS[what];
+    if (deed === undefined) return;
+    this.catchUp();
+    const replica: ReplicaHost['replica'] | undefined = this.world.replicas[process]?.replica;
+    const ballot = describeBallot(replica?.member.promised ?? 0);
+    this.tell(`${this.processName(process)} ${deed(ballot)}`);
+  };
+
+  /** `deed` without a time; a `listener` hears it as well. */
+  tell(deed: string): void {
+    this.lines.push(`${String(this.world.nowUs).padStart(6)} µs  ${deed}`);
+    this.listener?.(deed);
+  }
+
+  /** Lines that are no deeds: asked for, not told. */
+  print(...lines: string[]): void {
+    this.lines.push(...lines);
+  }
+
+  listen(listener: ((deed: string) => void) | undefined): void {
+    this.listener = listener;
+  }
+
+  take(): string[] {
+    const { lines } = this;
+    this.lines = [];
+    return lines;
+  }
+
+  /** Tell what the trace and the clients have to add. */
+  catchUp(): void {
+    const trace = this.world.ledger.trace!;
+    while (this.eventsTold < trace.length) {
+      const deed = this.deedOf(trace[this.eventsTold++]!);
+      if (deed !== undefined) this.tell(deed);
+    }
+    const answered = this.calls.filter(
+      ({ call, number }) => !call.isOpen || call.number !== number,
+    );
+    if (answered.length === 0) return;
+    this.calls = this.calls.filter((call) => !answered.includes(call));
+    for (const { host, text, call } of answered) {
+      this.tell(
+        `${this.name(host)} has all replies to ${text}, from ${destinations(call).join(', ')}`,
+      );
+    }
+  }
+
+  private deedOf(event: TraceEvent): string | undefined {
+    switch (event.event) {
+      case 'leader':
+        return `${event.replica} leads with ballot ${event.ballot}`;
+      case 'deliver':
+        return `${event.replica} delivers ${this.textOf.get(event.id)}`;
+      case 'touch':
+        return `group ${event.group} relays ${this.textOf.get(event.id)}`;
+      case 'restore':
+        if (event.count === 0) return undefined;
+        return `${event.replica} restores a snapshot of ${event.from}, after ${event.count} deliveries`;
+      default:
+        return undefined;
+    }
+  }
+
+  // --- messages and their names --------------------------------------------------------------
+
+  sent(host: ClientHost, sent: Sent): void {
+    const text = JSON.stringify(new TextDecoder().decode(sent.payload));
+    this.textOf.set(sent.id, text);
+    const call = host.client.lastCall;
+    this.calls.push({ host, call, number: call.number, text });
+  }
+
+  forget(host: Host): void {
+    this.calls = this.calls.filter((call) => call.host !== host);
+  }
+
+  /** What clients still wait for. */
+  get unanswered(): string[] {
+    return this.calls.map(({ host, text }) => `${this.name(host)} still waits for ${text}`);
+  }
+
+  textOfSent(sent: Sent | undefined): string {
+    return (sent && this.textOf.get(sent.id)) ?? '?';
+  }
+
+  /** The same words, with each message by its text rather than by its id. */
+  inTexts(words: string): string {
+    return words.replace(/\bc\d+:\d+\.\d+\b/g, (id) => this.textOf.get(id) ?? id);
+  }
+
+  /** What stands whole in a replica's log. */
+  logOf(host: ReplicaHost): string[] {
+    const { member } = host.replica;
+    const ring = member.log.current();
+    if (ring === undefined) return [];
+    const { basePosition, endPosition } = member.log.extentOf(ring, member.nextToDeliver);
+    const texts: string[] = [];
+    for (let at = basePosition; at !== endPosition; at = (at + word(ring, at)) | 0) {
+      const message = at + HEAD_WORDS;
+      const session = word(ring, message + MESSAGE.session);
+      const entry = word(ring, message + MESSAGE.entry);
+      const number = word(ring, message + MESSAGE.number);
+      texts.push(this.textOfSent(this.world.ledger.find(session, entry, number)));
+    }
+    return texts;
+  }
+
+  name(host: Host): string {
+    return this.processName(host.process);
+  }
+
+  private processName(process: number): string {
+    const { replicas } = this.world;
+    if (process >= replicas.length) return `c${process - replicas.length}`;
+    const { group, member } = replicas[process]!;
+    return `${group}/${member}`;
+  }
+}
+
+function destinations({ destinationsLow, destinationsHigh }: Call): number[] {
+  const groups = Array.from({ length: GROUPS_MAX }, (_, group) => group);
+  return groups.filter((group) => contains(destinationsLow, destinationsHigh, group));
+}

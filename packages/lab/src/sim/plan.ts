@@ -1,0 +1,245 @@
+/**
+ * What a simulated run is made of: drawn from a seed, and narrowed by what the user asks for.
+ *
+ * The plan is data. The same options and seed give the same plan, and the same plan gives the same
+ * run, event for event.
+ */
+
+import {
+  PACE,
+  type Pace,
+  type Timing,
+  type Transition,
+} from 'tram-multicast/internal/protocol/edges.js';
+import type { Sizes } from 'tram-multicast/internal/protocol/layout.js';
+import { Overlay, SHAPES } from 'tram-multicast/internal/protocol/overlay.js';
+import { Random } from './random.js';
+import type { Weather } from './simulated-memory.js';
+
+export const FAULTS = [
+  'crash',
+  'restart',
+  'kill',
+  'pause',
+  'suspicion',
+  'rivals',
+  'slow-link',
+  'broken-link',
+  'client-crash',
+  'torn-writes',
+  'tiny-rings',
+  'bursts',
+] as const;
+
+export type Fault = (typeof FAULTS)[number];
+
+/** The faults that happen at a moment; the others are the run's weather. */
+export type Incident = Exclude<Fault, 'torn-writes' | 'tiny-rings' | 'bursts'>;
+
+export interface PlannedIncident {
+  readonly kind: Incident;
+  readonly group: number;
+  /** Whom it hits: the leader, if there is one, or the member drawn. */
+  readonly hitsLeader: boolean;
+  readonly member: number;
+  /** It happens at this time, or when the n-th such transition is taken after it. */
+  readonly atUs: number;
+  readonly on?: Transition;
+  /** … and so much later, so that what the transition caused has arrived. */
+  readonly graceUs?: number;
+  /** In the middle of a step: after so many more posts. */
+  readonly afterPosts: number;
+  readonly durationUs: number;
+  /** When a process dies for good, or is to come back with nothing: does its memory live on until then? */
+  readonly leavesMemory: boolean;
+  /** A pause or a suspicion that is the first move of something worse: see `Incidents`. */
+  readonly isAmbush: boolean;
+}
+
+export interface Plan {
+  readonly seed: number;
+  readonly parents: readonly number[];
+  readonly sizes: Sizes;
+  readonly timing: Timing;
+  readonly pace: Pace;
+  readonly weather: Weather;
+  /** A process takes its next step after up to twice this. */
+  readonly stepUs: number;
+  readonly messages: number;
+  readonly isBursty: boolean;
+  /** On average one message is sent so often, by all clients together. */
+  readonly messageEveryUs: number;
+  /** In a hundred: how many messages go to one group only. */
+  readonly singleGroupPercent: number;
+  /** One in so many messages makes the service fail; 0 if none does. */
+  readonly serviceFailsEvery: number;
+  /** Which faults may happen at all. */
+  readonly faults: ReadonlySet<Fault>;
+  readonly incidents: readonly PlannedIncident[];
+  readonly holes: readonly string[];
+}
+
+/** What can be asked for; everything else is drawn. */
+export interface Options {
+  readonly groups?: number;
+  readonly replicas?: number;
+  readonly tree?: readonly number[];
+  readonly clients?: number;
+  readonly messages?: number;
+  readonly payloadBytes?: number;
+  readonly ringBytes?: number;
+  /** Only these faults; an empty list means none. */
+  readonly faults?: readonly Fault[];
+  readonly holes?: readonly string[];
+  /** Strike only when one of these is taken. */
+  readonly triggers?: readonly Transition[];
+}
+
+/** Transitions at which a fault is most interesting. */
+const TRIGGERS: readonly Transition[] = [
+  'stood',
+  'granted',
+  'answered again',
+  'adopted own log',
+  'adopted a peer log',
+  'led',
+  'late member brought up',
+  'resumed',
+  'recovered',
+  'recovery found a leader',
+  'snapshot served',
+  'log truncated',
+  'left behind',
+  'write refused',
+  'outbid a higher promise',
+];
+
+export function drawPlan(seed: number, options: Options): Plan {
+  const random = new Random(seed);
+  const faults = new Set<Fault>(options.faults ?? FAULTS);
+  const allows = (fault: Fault, percent: number): boolean =>
+    random.percent(percent) && faults.has(fault);
+
+  const groups = options.tree?.length ?? options.groups ?? random.pick([1, 1, 2, 3, 3, 4, 5, 8]);
+  const parents = options.tree ?? drawTree(random, groups);
+  const replicas = options.replicas ?? random.pick([1, 3, 3, 3, 3, 3, 5, 5, 7]);
+  const clients = options.clients ?? random.between(1, 5);
+  const messages = options.messages ?? random.between(150, 300);
+  const isTiny = allows('tiny-rings', 40);
+  const isTorn = allows('torn-writes', 70);
+  const isBursty = allows('bursts', 50);
+  const payloadBytesMax = options.payloadBytes ?? random.pick([0, 8, 64, 64, 200, 1000]);
+  const ring = (): number =>
+    options.ringBytes ?? (isTiny ? 0 : random.pick([2048, 4096, 16384, 65536]));
+
+  const messageEveryUs = random.pick([2, 20, 40, 80]);
+  const heartbeatUs = random.pick([50, 100, 200]);
+  const incidents = drawIncidents(
+    random,
+    faults,
+    options.triggers,
+    groups,
+    replicas,
+    messages * Math.max(20, messageEveryUs),
+  );
+  return {
+    seed,
+    parents,
+    sizes: {
+      groups,
+      replicas,
+      clients,
+      payloadBytesMax,
+      // At times too small for the service's replies: those are kept and told of, not sent.
+      replyBytesMax: random.pick([0, 8, 16]),
+      logBytes: ring(),
+      inboxBytes: ring(),
+      feedBytes: ring(),
+      callsMax: random.between(1, 16),
+      snapshotChunkBytes: random.pick([64, 256, 4096]),
+      origin: random.pick([0, 0, 2147483648 - 40, 4294967296 - 40]),
+      salt: Math.imul(seed, 0x9e3779b1),
+    },
+    timing: {
+      heartbeatUs,
+      restUs: heartbeatUs,
+      suspectAfterUs: heartbeatUs * random.between(4, 10),
+      askAgainUs: heartbeatUs * random.between(1, 3),
+      backOffUs: heartbeatUs * random.between(1, 3),
+      resendAfterUs: heartbeatUs * random.between(8, 20),
+    },
+    pace: random.percent(50) ? PACE : { batchEntries: 16, parentEntries: 8, clientEntries: 4 },
+    weather: {
+      delayUs: random.between(1, 5),
+      jitterUs: random.between(0, 10),
+      tornPercent: isTorn ? random.pick([10, 50, 90]) : 0,
+      lateCompletionPercent: isTorn ? random.pick([0, 5, 30]) : 0,
+    },
+    stepUs: random.between(2, 8),
+    messages,
+    isBursty,
+    messageEveryUs,
+    singleGroupPercent: random.pick([0, 30, 60, 100]),
+    serviceFailsEvery: random.pick([0, 0, 0, 7]),
+    faults,
+    incidents,
+    holes: options.holes ?? [],
+  };
+}
+
+function drawTree(random: Random, groups: number): number[] {
+  const shapes = [SHAPES.base, SHAPES.breadth, SHAPES.depth];
+  const choice = random.below(shapes.length + 1);
+  if (choice < shapes.length) return shapes[choice]!(groups);
+  const parents = Array.from({ length: groups }, (_, group) =>
+    group === 0 ? -1 : random.below(group),
+  );
+  return [...new Overlay(parents).parents];
+}
+
+function drawIncidents(
+  random: Random,
+  faults: ReadonlySet<Fault>,
+  triggers: readonly Transition[] | undefined,
+  groups: number,
+  replicas: number,
+  horizonUs: number,
+): PlannedIncident[] {
+  const weights: [Incident, number][] = [
+    ['crash', 4],
+    ['restart', 6],
+    ['kill', 6],
+    ['pause', 6],
+    ['suspicion', 4],
+    ['rivals', 3],
+    ['slow-link', 2],
+    ['broken-link', 2],
+    ['client-crash', 1],
+  ];
+  const kinds = weights
+    .filter(([kind]) => faults.has(kind))
+    .flatMap(([kind, weight]) => Array<Incident>(weight).fill(kind));
+  const incidents: PlannedIncident[] = [];
+  if (kinds.length === 0) return incidents;
+  const count = random.between(3, 14);
+  // Some runs strike one group again and again: deep trouble in one place finds more than a little everywhere.
+  const target = random.percent(50) ? random.below(groups) : -1;
+  let atUs = 0;
+  for (let i = 0; i < count; i++) {
+    atUs += random.below((horizonUs * 2) / count);
+    const isTriggered = random.percent(triggers ? 80 : 55);
+    incidents.push({
+      kind: random.pick(kinds),
+      group: target >= 0 && random.percent(80) ? target : random.below(groups),
+      hitsLeader: random.percent(50),
+      member: random.below(replicas),
+      atUs,
+      ...(isTriggered ? { on: random.pick(triggers ?? TRIGGERS) } : {}),
+      afterPosts: random.below(8),
+      durationUs: random.pick([20, 200, 1000, 4000, 10000]) + random.below(200),
+      leavesMemory: random.percent(50),
+      isAmbush: random.percent(40),
+    });
+  }
+  return incidents;
+}

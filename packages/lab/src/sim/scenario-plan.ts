@@ -1,0 +1,81 @@
+/**
+ * The cluster of a scenario: a plan in which nothing happens by itself, from the options of a command.
+ */
+import { PACE } from 'tram-multicast/internal/protocol/edges.js';
+import { parseTree } from 'tram-multicast/internal/protocol/overlay.js';
+import type { Plan } from './plan.js';
+
+/** What is wrong with a command; the caller knows where it stands. */
+export class Complaint extends Error {}
+
+const TIMING = {
+  heartbeatUs: 50,
+  restUs: 50,
+  suspectAfterUs: 300,
+  askAgainUs: 100,
+  backOffUs: 50,
+  resendAfterUs: 500,
+};
+
+type GivenOptions = ReadonlyMap<string, string>;
+
+export function readOptions(text: string, known: readonly string[]): GivenOptions {
+  const options = new Map<string, string>();
+  for (const part of text.trim().split(/ +/)) {
+    if (part === '') continue;
+    const [name, value] = part.split('=') as [string, string | undefined];
+    if (!known.includes(name) || value === undefined) {
+      throw new Complaint(`"${part}" is no option; known are ${known.join('=, ')}=`);
+    }
+    options.set(name, value);
+  }
+  return options;
+}
+
+export function toNumber(options: GivenOptions, name: string, otherwise: number): number {
+  const value = options.get(name);
+  if (value === undefined) return otherwise;
+  if (!/^\d+$/.test(value)) throw new Complaint(`${name}=${value} is not a number`);
+  return Number(value);
+}
+
+/** A plan in which nothing happens by itself. */
+export function makePlan(given: string): Plan {
+  const options = readOptions(given, ['groups', 'tree', 'replicas', 'clients', 'payload', 'rings']);
+  const tree = options.get('tree');
+  const groups = toNumber(options, 'groups', tree?.includes(',') ? tree.split(',').length : 1);
+  const parents = parseTree(tree ?? 'breadth', groups);
+  if (parents.length !== groups)
+    throw new Complaint(`tree=${tree} has ${parents.length} groups, not ${groups}`);
+  const ringBytes = toNumber(options, 'rings', 4096);
+  return {
+    seed: 1,
+    parents,
+    sizes: {
+      groups,
+      replicas: toNumber(options, 'replicas', 3),
+      clients: toNumber(options, 'clients', 1),
+      payloadBytesMax: toNumber(options, 'payload', 32),
+      replyBytesMax: 16,
+      logBytes: ringBytes,
+      inboxBytes: ringBytes,
+      feedBytes: ringBytes,
+      callsMax: 16,
+      snapshotChunkBytes: 4096,
+      origin: 0,
+      salt: 1,
+    },
+    timing: TIMING,
+    pace: PACE,
+    weather: { delayUs: 2, jitterUs: 0, tornPercent: 0, lateCompletionPercent: 0 },
+    stepUs: 5,
+    messages: 0,
+    isBursty: false,
+    messageEveryUs: 0,
+    singleGroupPercent: 0,
+    serviceFailsEvery: 0,
+    faults: new Set(),
+    incidents: [],
+    holes: [],
+  };
+}

@@ -1,0 +1,127 @@
+/** What a simulated client sends, and whether the replies it gets can be true. */
+
+import type {
+  Call,
+  CallListener,
+  Client,
+  ReplyOutcome,
+} from 'tram-multicast/internal/protocol/data-path/client.js';
+import type { Layout } from 'tram-multicast/internal/protocol/layout.js';
+import { highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
+import { type Ledger, type Sent, SimulationFailure } from './ledger.js';
+import type { Plan } from './plan.js';
+import type { Random } from './random.js';
+import { failsOn, REPLY_BYTES } from './service.js';
+
+export class Workload implements CallListener {
+  private readonly outstanding = new Map<number, Sent>();
+  private quietUntilUs = 0;
+  /** Messages that this client has still to send. */
+  remaining: number;
+
+  constructor(
+    private readonly plan: Plan,
+    private readonly ledger: Ledger,
+    private readonly random: Random,
+    private readonly layout: Layout,
+    readonly session: number,
+    messages: number,
+    private readonly onSent: (sent: Sent) => void,
+  ) {
+    this.remaining = messages;
+  }
+
+  get isDone(): boolean {
+    return this.remaining === 0 && this.outstanding.size === 0;
+  }
+
+  /** Send as much as the mood of the moment asks for. */
+  send(client: Client, nowUs: number): void {
+    if (this.remaining === 0 || nowUs < this.quietUntilUs) return;
+    const { random, plan } = this;
+    const size = plan.isBursty ? random.between(1, 24) : random.between(1, 3);
+    let sent = 0;
+    while (sent < size && this.remaining > 0 && this.sendOne(client)) sent++;
+    // Spread out, on average, over the time in which the plan's incidents happen.
+    const gapUs = plan.messageEveryUs * plan.sizes.clients;
+    this.quietUntilUs = nowUs + random.below(2 * Math.max(sent, 1) * gapUs + 1);
+  }
+
+  /** Send as much as the client takes. */
+  saturate(client: Client): void {
+    while (this.remaining > 0 && this.sendOne(client)) {
+      // One more.
+    }
+  }
+
+  private sendOne(client: Client): boolean {
+    const { random } = this;
+    const { groups } = this.layout.sizes;
+    let low = 0;
+    let high = 0;
+    const isSingle = random.percent(this.plan.singleGroupPercent);
+    const count = isSingle ? 1 : random.between(1, groups);
+    for (let i = 0; i < count; i++) {
+      const group = random.below(groups);
+      low |= lowMask(group);
+      high |= highMask(group);
+    }
+    if (this.multicast(client, low, high, this.drawPayload()) === undefined) return false;
+    this.remaining--;
+    return true;
+  }
+
+  /** Send this message; undefined if the client can take no more for now. */
+  multicast(client: Client, low: number, high: number, payload: Uint8Array): Sent | undefined {
+    if (client.offer(low, high, payload) === 'backPressured') return undefined;
+    const { entry, number, slot } = client.lastCall;
+    const message = { entry, destinationsLow: low, destinationsHigh: high, payload };
+    const sent = this.ledger.multicast(this.session, number, message);
+    this.outstanding.set(slot, sent);
+    this.onSent(sent);
+    return sent;
+  }
+
+  /** Empty, full, random, and made of small numbers that look like heads and ends of records. */
+  private drawPayload(): Uint8Array {
+    const { random } = this;
+    const { payloadBytesMax } = this.layout.sizes;
+    const style = random.below(4);
+    const length = style === 0 ? payloadBytesMax : random.below(payloadBytesMax + 1);
+    const payload = new Uint8Array(length);
+    if (style === 1) return payload;
+    for (let i = 0; i < length; i++) {
+      payload[i] = style === 2 ? (i % 4 === 0 ? random.below(32) : 0) : random.below(256);
+    }
+    return payload;
+  }
+
+  replied(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome): void {
+    const sent = this.outstanding.get(call.slot)!;
+    const expected = this.expectedOutcome(call);
+    if (outcome !== expected) {
+      throw new SimulationFailure(
+        'reply',
+        `group ${group} replied to ${sent.id}: ${outcome}, not ${expected}`,
+      );
+    }
+    if (outcome !== 'ok') return;
+    const count = new DataView(reply.buffer, reply.byteOffset).getInt32(0, true);
+    const delivered = this.ledger.orders[group]![count - 1];
+    if (delivered !== sent) {
+      throw new SimulationFailure(
+        'reply',
+        `group ${group} replied to ${sent.id} as its delivery number ${count - 1}, which is ${delivered?.id}`,
+      );
+    }
+  }
+
+  private expectedOutcome(call: Call): ReplyOutcome {
+    if (failsOn(this.plan.serviceFailsEvery, this.session, call.number)) return 'failed';
+    return REPLY_BYTES <= this.layout.sizes.replyBytesMax ? 'ok' : 'tooLarge';
+  }
+
+  answered(call: Call): void {
+    this.outstanding.delete(call.slot);
+  }
+}

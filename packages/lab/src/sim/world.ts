@@ -1,0 +1,482 @@
+/**
+ * A simulated cluster: replicas and clients as production code, on simulated memory, in one thread
+ * and in virtual time.
+ *
+ * First the workload runs under the plan's faults; then the world heals and demands that everything
+ * drains; then the checker judges the history. Any failure is a `SimulationFailure`.
+ */
+import { judge } from 'tram-multicast/internal/check/judge.js';
+import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
+import { Client } from 'tram-multicast/internal/protocol/data-path/client.js';
+import type { Edges, Observer, Transition } from 'tram-multicast/internal/protocol/edges.js';
+import { Layout } from 'tram-multicast/internal/protocol/layout.js';
+import { describeBallot } from 'tram-multicast/internal/protocol/leadership/ballot.js';
+import type { Past } from 'tram-multicast/internal/protocol/member.js';
+import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
+import { Replica } from 'tram-multicast/internal/protocol/replica.js';
+import type { Rules } from 'tram-multicast/internal/protocol/rules.js';
+import { Fairness } from './fairness.js';
+import { Incidents } from './incidents.js';
+import { Ledger, SimulationFailure } from './ledger.js';
+import type { Fault, Plan } from './plan.js';
+import { Random } from './random.js';
+import { Service, ServiceFailure } from './service.js';
+import { Killed, SimulatedFabric, type SimulatedMemory } from './simulated-memory.js';
+import { Steps } from './steps.js';
+import { Workload } from './workload.js';
+
+type State = 'up' | 'paused' | 'down';
+
+/** One process: what all of them have in common. */
+export interface Host {
+  readonly process: number;
+  state: State;
+  memory: SimulatedMemory;
+  /** It is down, and its memory lives on. */
+  leftMemory: boolean;
+  /** What to do at the end of the step that is under way: it was struck in the middle. */
+  afterStep: (() => void) | undefined;
+}
+
+export interface ReplicaHost extends Host {
+  readonly group: number;
+  readonly member: number;
+  replica: Replica;
+  incarnation: number;
+  /** How far a life that was killed had delivered. */
+  hadDelivered: number;
+}
+
+export interface ClientHost extends Host {
+  readonly slot: number;
+  client: Client;
+  workload: Workload;
+}
+
+export interface Settings {
+  readonly keepsTrace?: boolean;
+  readonly keepsHistory?: boolean;
+  /** Clients send as fast as they can. */
+  readonly saturates?: boolean;
+  /** Told of every transition in the middle of the step that takes it; must not act on it. */
+  readonly onTransition?: (process: number, what: Transition) => void;
+}
+
+/** How often each fault struck and each transition was taken. */
+export class Tally {
+  readonly faults = new Map<Fault, number>();
+  readonly transitions = new Map<Transition, number>();
+
+  fault(kind: Fault): void {
+    this.faults.set(kind, (this.faults.get(kind) ?? 0) + 1);
+  }
+
+  transition(kind: Transition): void {
+    this.transitions.set(kind, (this.transitions.get(kind) ?? 0) + 1);
+  }
+}
+
+export class World {
+  readonly layout: Layout;
+  readonly overlay: Overlay;
+  readonly fabric: SimulatedFabric;
+  readonly ledger: Ledger;
+  readonly tally = new Tally();
+  readonly random: Random;
+  readonly replicas: ReplicaHost[] = [];
+  readonly clients: ClientHost[] = [];
+  private readonly steps: Steps;
+  private readonly incidents: Incidents;
+  private readonly fairness: Fairness;
+  private sessions = 0;
+  private lastDeliveryUs = 0;
+
+  constructor(
+    readonly plan: Plan,
+    private readonly rules: Rules,
+    private readonly settings: Settings = {},
+  ) {
+    const { sizes, weather } = plan;
+    this.random = new Random(plan.seed * 2 + 1);
+    this.layout = new Layout(sizes);
+    this.overlay = new Overlay(plan.parents);
+    const processes = sizes.groups * sizes.replicas + sizes.clients;
+    this.fabric = new SimulatedFabric(processes, weather, this.random);
+    this.steps = new Steps(processes);
+    this.fairness = new Fairness(plan, settings.keepsHistory !== false);
+    this.ledger = new Ledger(
+      plan.parents,
+      sizes.replicas,
+      sizes.origin,
+      settings.keepsTrace === true,
+      settings.keepsHistory !== false,
+    );
+    this.incidents = new Incidents(this);
+    for (let group = 0; group < sizes.groups; group++) {
+      for (let member = 0; member < sizes.replicas; member++) this.addReplica(group, member);
+    }
+    for (let slot = 0; slot < sizes.clients; slot++) this.addClient(slot);
+    this.countWeather();
+  }
+
+  get nowUs(): number {
+    return this.fabric.nowUs;
+  }
+
+  /** Run all of it. */
+  run(): void {
+    this.guarded(() => {
+      this.runUntil(
+        () => this.clients.every((host) => this.hasSentAll(host)) && this.incidents.isOver(),
+      );
+      this.incidents.heal();
+      this.drain();
+      this.judge();
+    });
+  }
+
+  /** Whatever the protocol throws is a failure of the run. */
+  guarded(body: () => void): void {
+    try {
+      body();
+    } catch (error) {
+      if (error instanceof SimulationFailure) throw error;
+      const isInvariant = error instanceof InvariantError;
+      const story = isInvariant ? error.message : String((error as Error).stack);
+      throw new SimulationFailure(isInvariant ? 'assertion' : 'error', story);
+    }
+  }
+
+  private hasSentAll(host: ClientHost): boolean {
+    return host.state === 'down' || host.workload.remaining === 0;
+  }
+
+  // --- processes -----------------------------------------------------------------------------
+
+  private addReplica(group: number, member: number): void {
+    const process = this.layout.replicaProcess(group, member);
+    const host = {
+      process,
+      group,
+      member,
+      state: 'down',
+      leftMemory: false,
+      incarnation: 0,
+      hadDelivered: 0,
+      afterStep: undefined,
+    };
+    this.replicas.push(host as unknown as ReplicaHost);
+    this.startReplica(this.replicas[process]!);
+  }
+
+  /** A replica starts, or comes back with empty memory. */
+  startReplica(host: ReplicaHost): void {
+    host.memory = this.emptyMemory(host, this.layout.replicaRegionWords);
+    this.beginLife(host, host.incarnation > 0 ? 'lost' : 'none');
+  }
+
+  /** A replica comes back to the memory that it left when it was killed. */
+  resumeReplica(host: ReplicaHost): void {
+    host.memory = this.fabric.resume(host.process);
+    this.beginLife(host, 'kept');
+  }
+
+  private emptyMemory({ process, leftMemory }: Host, words: number): SimulatedMemory {
+    return leftMemory ? this.fabric.restart(process) : this.fabric.start(process, words);
+  }
+
+  private beginLife(host: ReplicaHost, past: Past): void {
+    const { group, member, process } = host;
+    host.incarnation++;
+    host.state = 'up';
+    host.leftMemory = false;
+    if (past !== 'none') {
+      const replica = `${group}/${member}`;
+      this.ledger.record({ event: 'restart', replica });
+      // For judges that take a restart for a mere pause: nothing delivered before is its own now.
+      this.ledger.record({ event: 'restore', replica, from: replica, count: 0 });
+    }
+    const { serviceFailsEvery } = this.plan;
+    const service = new Service(this.ledger, group, member, serviceFailsEvery, (delivery) => {
+      this.noteDecided(host, delivery.session, delivery.entry, delivery.number);
+      this.lastDeliveryUs = this.nowUs;
+    });
+    const identity = { group, member, incarnation: host.incarnation, past };
+    host.replica = new Replica(
+      identity,
+      this.edges(host.memory, this.observe(process, host)),
+      service,
+      this.nowUs,
+    );
+    this.steps.schedule(process, this.nowUs + this.drawStep());
+  }
+
+  /** True if this replica is the first of its group to hold the message as decided. */
+  private noteDecided(host: ReplicaHost, session: number, entry: number, number: number): boolean {
+    const { group, member } = host;
+    const sent = this.ledger.find(session, entry, number);
+    const isNew = this.ledger.decided(group, member, host.replica.member.nextToDeliver, sent);
+    if (isNew && sent && entry === group)
+      this.fairness.ordered(sent, this.ledger.decidedCount(group));
+    return isNew;
+  }
+
+  private addClient(slot: number): void {
+    const process = this.layout.clientProcess(slot);
+    const host = { process, slot, state: 'down', leftMemory: false, afterStep: undefined };
+    this.clients.push(host as unknown as ClientHost);
+    const { clients } = this.plan.sizes;
+    const share =
+      Math.floor(this.plan.messages / clients) + (slot < this.plan.messages % clients ? 1 : 0);
+    this.startClient(this.clients[slot]!, share);
+  }
+
+  startClient(host: ClientHost, messages: number): void {
+    const session = ++this.sessions;
+    host.state = 'up';
+    host.memory = this.emptyMemory(host, this.layout.clientRegionWords);
+    host.leftMemory = false;
+    host.workload = new Workload(
+      this.plan,
+      this.ledger,
+      this.random,
+      this.layout,
+      session,
+      messages,
+      (sent) => this.fairness.sent(sent, this.ledger.decidedCount(sent.entry)),
+    );
+    const observer = this.observe(host.process, undefined);
+    const edges = this.edges(host.memory, observer);
+    host.client = new Client(edges, host.slot, session, host.workload, this.nowUs);
+    this.steps.schedule(host.process, this.nowUs + this.drawStep());
+  }
+
+  private edges(memory: SimulatedMemory, observer: Observer): Edges {
+    const { layout, overlay, rules } = this;
+    const { timing, pace } = this.plan;
+    return { memory, layout, overlay, timing, pace, rules, observer };
+  }
+
+  private observe(process: number, host: ReplicaHost | undefined): Observer {
+    const replica = host && `${host.group}/${host.member}`;
+    return {
+      transition: (what) => {
+        this.tally.transition(what);
+        this.settings.onTransition?.(process, what);
+        if (host) this.incidents.onTransition(host, what);
+      },
+      led: (ballot) => {
+        this.fairness.disturbed(host!.group);
+        this.ledger.record({
+          event: 'leader',
+          group: host!.group,
+          replica: replica!,
+          ballot: describeBallot(ballot),
+        });
+      },
+      relayed: (session, entry, number) => {
+        const sent = this.ledger.find(session, entry, number);
+        if (this.noteDecided(host!, session, entry, number) && sent) {
+          this.ledger.record({ event: 'touch', id: sent.id, group: host!.group });
+        }
+      },
+      restored: (fromMember, count) => {
+        const from = `${host!.group}/${fromMember}`;
+        this.ledger.record({ event: 'restore', replica: replica!, from, count });
+      },
+      failed: (error) => {
+        if (!(error instanceof ServiceFailure)) throw error;
+      },
+    };
+  }
+
+  /** It dies, and its memory with it. */
+  crash(host: Host): void {
+    this.fabric.crash(host.process);
+    host.leftMemory = false;
+    this.end(host);
+  }
+
+  /** It dies, and its memory lives on. */
+  kill(host: Host): void {
+    this.fabric.kill(host.process);
+    host.leftMemory = true;
+    this.end(host);
+  }
+
+  private end(host: Host): void {
+    host.state = 'down';
+    host.afterStep = undefined;
+    this.steps.cancel(host.process);
+    if ('member' in host) {
+      const { group, member, replica } = host as ReplicaHost;
+      const { nextToDeliver } = replica.member;
+      (host as ReplicaHost).hadDelivered = Math.max(
+        (host as ReplicaHost).hadDelivered,
+        nextToDeliver,
+      );
+      this.ledger.record({ event: 'crash', replica: `${group}/${member}` });
+    } else {
+      const { session } = (host as ClientHost).workload;
+      this.ledger.record({ event: 'client-crash', client: `c${session}` });
+    }
+  }
+
+  pause(host: Host): void {
+    host.state = 'paused';
+    this.steps.cancel(host.process);
+  }
+
+  resume(host: Host): void {
+    if (host.state !== 'paused') return;
+    host.state = 'up';
+    host.memory.resume();
+    this.steps.schedule(host.process, this.nowUs + this.drawStep());
+  }
+
+  /** Down, or back and without what it once had: what counts against f. */
+  isUnavailable({ state, replica, hadDelivered }: ReplicaHost): boolean {
+    const { normal, nextToDeliver } = replica.member;
+    return state === 'down' || !normal || nextToDeliver < hadDelivered;
+  }
+
+  members(group: number): ReplicaHost[] {
+    const { replicas } = this.plan.sizes;
+    return this.replicas.slice(group * replicas, (group + 1) * replicas);
+  }
+
+  leaderOf(group: number): ReplicaHost | undefined {
+    return this.members(group).find(
+      (host) => host.state === 'up' && host.replica.role === 'leader',
+    );
+  }
+
+  // --- time ----------------------------------------------------------------------------------
+
+  private drawStep(): number {
+    return 1 + this.random.below(this.plan.stepUs * 2);
+  }
+
+  runUntil(isDone: () => boolean, limitUs = RUN_LIMIT_US): void {
+    const untilUs = this.nowUs + limitUs;
+    while (!isDone()) {
+      if (this.nowUs > untilUs) {
+        throw new SimulationFailure(
+          'liveness',
+          `nothing more happens after ${limitUs} µs\n${this.describe()}`,
+        );
+      }
+      this.advance();
+    }
+  }
+
+  /** Let the next thing happen: in memory, to the plan, or a process's step. */
+  advance(): void {
+    const stepUs = this.steps.nextUs();
+    const memoryUs = this.fabric.nextUs();
+    const incidentUs = this.incidents.nextUs();
+    if (incidentUs <= stepUs && incidentUs <= memoryUs) {
+      this.fabric.nowUs = Math.max(this.nowUs, incidentUs);
+      this.incidents.runNext();
+    } else if (memoryUs <= stepUs) {
+      this.fabric.runNext();
+    } else {
+      this.fabric.nowUs = stepUs;
+      this.step(this.steps.takeNext());
+    }
+  }
+
+  private step(process: number): void {
+    const replica = this.replicas[process];
+    const host: Host = replica ?? this.clients[process - this.replicas.length]!;
+    this.act(host, () => {
+      const work = replica?.replica.doWork(this.nowUs) ?? this.stepClient(host as ClientHost);
+      const idleFactor = work > 0 ? 1 : IDLE_FACTOR;
+      this.steps.schedule(process, this.nowUs + this.drawStep() * idleFactor);
+    });
+  }
+
+  /** A replica tries to lead, whoever leads now. */
+  stand(host: ReplicaHost): void {
+    this.act(host, () => host.replica.stand(this.nowUs));
+  }
+
+  /** Let a process do something. It may be struck in the middle. */
+  private act(host: Host, deed: () => void): void {
+    try {
+      deed();
+    } catch (error) {
+      if (!(error instanceof Killed)) throw error;
+    }
+    const { afterStep } = host;
+    host.afterStep = undefined;
+    afterStep?.();
+  }
+
+  private stepClient(host: ClientHost): number {
+    const { client, workload } = host;
+    if (this.settings.saturates) workload.saturate(client);
+    else workload.send(client, this.nowUs);
+    return client.doWork(this.nowUs);
+  }
+
+  // --- the end -------------------------------------------------------------------------------
+
+  /** Everything sent by clients that live must be answered, and all members must be level. */
+  private drain(): void {
+    const quietUs = this.plan.timing.suspectAfterUs * 4 + this.plan.timing.resendAfterUs;
+    // Quiet counts from the healing on: what was held up until then must get its chance.
+    this.lastDeliveryUs = this.nowUs;
+    this.runUntil(() => {
+      if (this.nowUs - this.lastDeliveryUs < quietUs) return false;
+      if (!this.clients.every((host) => host.state === 'down' || host.workload.isDone))
+        return false;
+      return this.plan.parents.every((_, group) => this.isLevel(group));
+    }, DRAIN_LIMIT_US);
+    this.ledger.record({ event: 'end', quiescent: true });
+  }
+
+  private isLevel(group: number): boolean {
+    const decided = this.ledger.decidedCount(group) + this.plan.sizes.origin;
+    return this.members(group).every(
+      (host) =>
+        host.state === 'down' ||
+        (host.replica.member.normal && host.replica.member.nextToDeliver === decided),
+    );
+  }
+
+  private judge(): void {
+    if (this.settings.keepsHistory === false) return;
+    const verdict = judge(this.ledger.history);
+    if (verdict.outcome === 'holds') return;
+    const broken = verdict.properties.filter((property) => property.outcome !== 'holds');
+    throw new SimulationFailure(
+      'property',
+      broken.map((property) => JSON.stringify(property)).join('\n'),
+    );
+  }
+
+  private countWeather(): void {
+    const { weather, isBursty, sizes } = this.plan;
+    if (weather.tornPercent > 0) this.tally.fault('torn-writes');
+    if (isBursty) this.tally.fault('bursts');
+    if (sizes.logBytes === 0) this.tally.fault('tiny-rings');
+  }
+
+  describe(): string {
+    const replicas = this.replicas.map((host) =>
+      host.state === 'down'
+        ? `${host.group}/${host.member} down`
+        : `${host.replica.describe()} (${host.state})`,
+    );
+    const clients = this.clients.map(
+      (host) =>
+        `c${host.workload.session} ${host.state}: ${host.workload.remaining} to send, ${host.client.outstanding} unanswered`,
+    );
+    return [...replicas, ...clients].join('\n');
+  }
+}
+
+const IDLE_FACTOR = 3;
+const RUN_LIMIT_US = 400_000;
+const DRAIN_LIMIT_US = 200_000;

@@ -1,0 +1,35 @@
+import { contains, Overlay, SHAPES } from 'tram-multicast/internal/protocol/overlay.js';
+import { describe, expect, it } from 'vitest';
+import { destinationSets } from '../../../src/bench/load/destinations.js';
+
+const groupsIn = ({ low, high }: { low: number; high: number }): number[] =>
+  Array.from({ length: 64 }, (_, group) => group).filter((group) => contains(low, high, group));
+
+describe('destination sets', () => {
+  const overlay = new Overlay(SHAPES.base(8));
+
+  for (const pattern of ['rotating', 'random', 'adjacent'] as const) {
+    it(`${pattern}: so many groups each, and every group as often as it may`, () => {
+      for (let count = 1; count <= 8; count++) {
+        const sets = destinationSets(overlay, pattern, count).map(groupsIn);
+        expect(new Set(sets.map((set) => set.length))).toEqual(new Set([count]));
+        expect(new Set(sets.flat()).size).toBe(8);
+      }
+    });
+  }
+
+  it('adjacent: the entry group is one of the destinations, and so is everyone on the way', () => {
+    for (const set of destinationSets(overlay, 'adjacent', 4)) {
+      const groups = groupsIn(set);
+      const top = overlay.entryGroup(set.low, set.high);
+      expect(groups).toContain(top);
+      for (const group of groups) {
+        if (group !== top) expect(groups).toContain(overlay.parent(group));
+      }
+    }
+  });
+
+  it('is the same every time', () => {
+    expect(destinationSets(overlay, 'random', 3)).toEqual(destinationSets(overlay, 'random', 3));
+  });
+});

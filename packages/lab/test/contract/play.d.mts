@@ -1,0 +1,50 @@
+/** The types of play.mjs, for the suite. */
+import type { Arena, ArenaMap } from 'tram-multicast/internal/memory/arena.js';
+import type { Completion, Memory, ProcessId } from 'tram-multicast/internal/memory/contract.js';
+
+export const DONE: number;
+
+export interface Player {
+  /** How much it did; `DONE` if that was all. */
+  step(): number;
+  result(): unknown;
+}
+
+export interface Context {
+  permissionOf(peer: ProcessId): number;
+  permissionPlainly?(peer: ProcessId): number;
+  arena?: Arena;
+  map?: ArenaMap;
+}
+
+export function newPlayer(name: string, memory: Memory, options: object, context: Context): Player;
+
+export interface Puppet {
+  permit(guard: number): void;
+  permitted(): number;
+  write(peer: ProcessId, to: number, values: number[], guard: number, tag: number): void;
+  writeMany(peer: ProcessId, to: number, count: number): void;
+  writeAndForget(
+    peer: ProcessId,
+    to: number,
+    values: number[],
+    from: number,
+    count: number,
+    tag: number,
+  ): void;
+  read(peer: ProcessId, at: number, count: number, tag: number): void;
+  /** What the last read has brought. */
+  fetched(): number[];
+  completions(): Completion[];
+  own(at: number, count: number): number[];
+  setOwn(at: number, value: number): void;
+  ownWords(): number;
+  isEmpty(): boolean;
+  /** New scratch, filled with sevens. */
+  scratch(words: number): number[];
+  freshScratch(words: number): number[];
+  wake(peer: ProcessId, urgent: boolean): void;
+  hasEnded(peer: ProcessId): boolean;
+}
+
+export function newPuppet(memory: Memory): Puppet;

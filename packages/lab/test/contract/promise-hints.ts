@@ -1,0 +1,100 @@
+/** The hints: who has ended, and who is woken. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { HOST } from 'tram-multicast/internal/memory/arena.js';
+import { OPEN } from 'tram-multicast/internal/memory/contract.js';
+import { describe, expect, test } from 'vitest';
+import type { Backend } from './backends.js';
+import { PLACE } from './play-common.mjs';
+import { begin, needsTwoCores, OWNER, onShared, onStages, THIRD, tell, WRITER } from './scenes.js';
+import { isShared } from './stage.js';
+
+export function promiseHints(backend: Backend): void {
+  describe('hints', () => {
+    test('hasEnded: not while it runs, once the platform knows, and not when it is back', async () => {
+      let known = 0;
+      await onStages(backend, async (stage) => {
+        const [owner, writer] = await begin(stage);
+        expect(await writer.puppet.hasEnded(OWNER)).toBe(false);
+        await owner.kill();
+        if (isShared(stage)) {
+          expect(await writer.puppet.hasEnded(OWNER)).toBe(false);
+          stage.noteEnd(OWNER);
+        }
+        if (!backend.isShared && !backend.isSimulated) {
+          while (!(await writer.puppet.hasEnded(OWNER))) await stage.aWhile();
+        }
+        if (await writer.puppet.hasEnded(OWNER)) known++;
+        expect(await writer.puppet.hasEnded(THIRD)).toBe(false);
+        await stage.begin(OWNER);
+        expect(await writer.puppet.hasEnded(OWNER)).toBe(false);
+      });
+      expect(known).toBeGreaterThan(0);
+    });
+
+    const noSleep = backend.isSimulated
+      ? 'time is all that wakes anybody in the simulated memory'
+      : 'a host of its own sleeps on its network';
+
+    test.for([
+      [1, 20_000],
+      [2, 5000],
+    ] as const)(
+      'a host (wakers: %i, times: %i) never oversleeps',
+      async ([count, each], context) => {
+        await onShared(backend, context, noSleep, async (stage) => {
+          const wakers = [WRITER, THIRD].slice(0, count);
+          const host = await stage.begin(OWNER);
+          const sleeping = host.play('sleeper', { wakers, rounds: each });
+          const waking = await Promise.all(
+            wakers.map(async (waker, place) => {
+              const actor = await stage.begin(waker);
+              return actor.play('waker', { sleeper: OWNER, place, rounds: each, seed: waker });
+            }),
+          );
+          for (const playing of waking) await playing.result();
+          const { sleeps } = await sleeping.result<{ sleeps: number }>();
+          expect(sleeps).toBeGreaterThan(0);
+          tell(backend, `${count} × ${each} wakes, ${sleeps} sleeps`);
+        });
+      },
+    );
+
+    test('a host whose waker looks first and then says why would oversleep', async (context) => {
+      needsTwoCores(backend, context);
+      await onShared(backend, context, noSleep, async (stage) => {
+        const [host, waker] = await begin(stage);
+        let overslept = 0;
+        for (let attempt = 0; attempt < 200 && overslept === 0; attempt++) {
+          await host.puppet.setOwn(PLACE.told, 0);
+          await waker.puppet.setOwn(PLACE.answered, 0);
+          const common = { rounds: 200, seed: attempt };
+          const sleeping = host.play('sleeper', { ...common, wakers: [WRITER], sleepUs: 20_000 });
+          const planted = 'wakesCarelessly';
+          await waker.play('waker', { ...common, sleeper: OWNER, place: 0, planted }).result();
+          ({ overslept } = await sleeping.result<{ overslept: number }>());
+        }
+        expect(overslept).toBeGreaterThan(0);
+      });
+    });
+
+    test('a host that sleeps is woken by what is urgent, and by nothing else', async (context) => {
+      await onShared(backend, context, noSleep, async (stage) => {
+        const [host, waker] = await begin(stage);
+        const sleeping = host.play('sleeper', { wakers: [WRITER], rounds: 1 });
+        const parked = stage.map.host(stage.map.hostOf(OWNER)) + HOST.parked;
+        while (Atomics.load(stage.arena.words, parked) === 0) await wait(1);
+        const runs = stage.map.region(OWNER) + PLACE.block;
+        const before = stage.arena.words[runs];
+        await waker.puppet.write(OWNER, PLACE.told, [1], OPEN, 1);
+        await waker.puppet.wake(OWNER, false);
+        expect(Atomics.load(stage.arena.words, parked)).toBe(1);
+        await wait(50);
+        expect(Atomics.load(stage.arena.words, parked)).toBe(1);
+        expect(stage.arena.words[runs]).toBe(before);
+        await waker.puppet.wake(OWNER, true);
+        await sleeping.result();
+        expect(await waker.puppet.own(PLACE.answered, 1)).toEqual([1]);
+      });
+    });
+  });
+}

@@ -1,0 +1,139 @@
+/** Promise 5: coming back afresh, or to what was there. */
+
+import { OPEN, RETIRED } from 'tram-multicast/internal/memory/contract.js';
+import { describe, expect, test } from 'vitest';
+import type { Backend } from './backends.js';
+import { PLACE } from './play-common.mjs';
+import { begin, OWNER, onStages, outcomes, WRITER } from './scenes.js';
+
+/** Where the row is in a region (layout.ts). */
+const ROW = 0;
+
+export function promiseRestart(backend: Backend): void {
+  const appending = {
+    owner: OWNER,
+    guard: 1,
+    firstPass: 1,
+    bodyWords: backend.rounds({ shared: 500, simulated: 40, hosts: 500 }),
+    blockWords: backend.rounds({ shared: 50_000, simulated: 400, hosts: 50_000 }),
+  };
+  const { bodyWords } = appending;
+  // promise-loss.ts has what is true there.
+  const isOutOfReach = backend.isSimulated || backend.isShared ? '' : 'the dead are out of reach';
+
+  describe('restart', () => {
+    test('afresh: empty, in a higher incarnation, and closed to those of before', async () => {
+      await onStages(backend, async (stage) => {
+        const [owner, writer] = await begin(stage);
+        await owner.puppet.permit(8);
+        await writer.puppet.write(OWNER, 100, [1, 2, 3], 8, 1);
+        expect(await owner.puppet.own(100, 3)).toEqual([1, 2, 3]);
+        expect(outcomes(await writer.puppet.completions())).toEqual(['1 ok']);
+        await owner.kill();
+
+        const reborn = await stage.begin(OWNER);
+        expect(reborn.incarnation).toBeGreaterThan(owner.incarnation);
+        expect(await reborn.puppet.isEmpty()).toBe(true);
+        expect(await reborn.puppet.permitted()).toBe(RETIRED);
+        await writer.puppet.write(OWNER, 100, [1, 2, 3], 8, 2);
+        expect(outcomes(await writer.puppet.completions())).toEqual(['2 refused']);
+
+        await reborn.puppet.permit(9);
+        await writer.puppet.write(OWNER, 200, [4], 8, 3);
+        await writer.puppet.write(OWNER, 300, [5], 9, 4);
+        expect(outcomes(await writer.puppet.completions())).toEqual(['3 refused', '4 ok']);
+        expect(await reborn.puppet.own(300, 1)).toEqual([5]);
+      });
+    });
+
+    test('afresh: a writer at work is refused from then on', async () => {
+      await onStages(backend, async (stage) => {
+        const [owner, writer] = await begin(stage);
+        await owner.puppet.permit(1);
+        const writing = writer.play('appender', appending);
+        await stage.until(OWNER, PLACE.told, 2);
+        await owner.kill();
+        const reborn = await stage.begin(OWNER);
+        await writing.result();
+        expect(await reborn.puppet.permitted()).toBe(RETIRED);
+        await reborn.puppet.permit(2);
+        await writer.puppet.write(OWNER, PLACE.told, [7], 1, 1);
+        await writer.puppet.write(OWNER, PLACE.told, [8], 2, 2);
+        expect(outcomes(await writer.puppet.completions())).toEqual(['1 refused', '2 ok']);
+        expect(await reborn.puppet.own(PLACE.told, 1)).toEqual([8]);
+      });
+    });
+
+    test('afresh: when the first word has changed, the row has, and nothing is permitted', async () => {
+      await onStages(backend, async (stage) => {
+        const [first, watcher] = await begin(stage);
+        let owner = first;
+        for (let guard = 1; guard <= 10; guard++) {
+          await owner.puppet.permit(guard);
+          await owner.puppet.setOwn(ROW, 99);
+          await owner.puppet.setOwn(PLACE.told, 99);
+          const watching = watcher.play('watcher', { owner: OWNER, row: ROW, guard });
+          await owner.kill();
+          owner = await stage.begin(OWNER);
+          expect(await watching.result()).toEqual({ row: 0, outcome: 'refused' });
+        }
+      });
+    });
+
+    test('the region of the dead is read and written as before; who resumes finds all of it', async (context) => {
+      if (isOutOfReach) context.skip(isOutOfReach);
+      await onStages(backend, async (stage) => {
+        const [owner, writer] = await begin(stage);
+        await owner.puppet.permit(8);
+        await owner.puppet.setOwn(50, 11);
+        await writer.puppet.write(OWNER, 100, [1, 2], 8, 1);
+        await owner.kill();
+
+        await writer.puppet.write(OWNER, 102, [3], 8, 2);
+        await writer.puppet.write(OWNER, 103, [4], OPEN, 3);
+        await writer.puppet.write(OWNER, 104, [5], 7, 4);
+        await writer.puppet.read(OWNER, 50, 1, 5);
+        expect(outcomes(await writer.puppet.completions())).toEqual([
+          '1 ok',
+          '2 ok',
+          '3 ok',
+          '4 refused',
+          '5 ok',
+        ]);
+        expect(await writer.puppet.fetched()).toEqual([11]);
+
+        const resumed = await stage.begin(OWNER, true);
+        expect(resumed.incarnation).toBe(owner.incarnation + 1);
+        expect(await resumed.puppet.permitted()).toBe(8);
+        expect(await resumed.puppet.own(50, 1)).toEqual([11]);
+        expect(await resumed.puppet.own(100, 4)).toEqual([1, 2, 3, 4]);
+        await writer.puppet.write(OWNER, 104, [6], 8, 6);
+        expect(outcomes(await writer.puppet.completions())).toEqual(['6 ok']);
+        expect(await resumed.puppet.own(104, 1)).toEqual([6]);
+      });
+    });
+
+    test('an owner killed while it is written to is written to on, and resumes', async (context) => {
+      if (isOutOfReach) context.skip(isOutOfReach);
+      await onStages(backend, async (stage) => {
+        const writer = await stage.begin(WRITER);
+        let owner = await stage.begin(OWNER);
+        await owner.puppet.permit(1);
+        const writing = writer.play('appender', appending);
+        await stage.until(OWNER, PLACE.told, 1);
+        for (let life = 2; life < 6; life++) {
+          await owner.kill();
+          await stage.until(OWNER, PLACE.told, stage.word(OWNER, PLACE.told) + 1);
+          owner = await stage.begin(OWNER, true);
+          expect(owner.incarnation).toBe(life);
+          expect(await owner.puppet.permitted()).toBe(1);
+        }
+        const seal = owner.play('sealer', { guard: 2, bodyWords });
+        const sealed = await seal.result<{ pass: number; records: number }>();
+        const ok = await writing.result<{ pass: number; records: number }>();
+        expect([sealed.pass, sealed.pass - 1]).toContain(ok.pass);
+        if (ok.pass === sealed.pass) expect(ok.records).toBeLessThanOrEqual(sealed.records);
+      });
+    });
+  });
+}

@@ -1,0 +1,95 @@
+/** How the promises are put on stage: what the files promise-*.ts have in common. */
+import { availableParallelism } from 'node:os';
+import type { Completion } from 'tram-multicast/internal/memory/contract.js';
+import type { TestContext } from 'vitest';
+import type { Backend } from './backends.js';
+import { type Actor, isShared, type SharedStage, type Stage } from './stage.js';
+
+export const OWNER = 0;
+export const WRITER = 1;
+export const THIRD = 2;
+
+/** The same scene on every stage that shows something new. */
+export async function onStages(
+  backend: Backend,
+  scene: (stage: Stage, number: number) => Promise<void>,
+): Promise<void> {
+  for (let number = 0; number < backend.stages; number++) {
+    await onStage(backend, number, (stage) => scene(stage, number));
+  }
+}
+
+/** Where the region of a process is out of reach while it is not there. */
+export async function onApart(
+  backend: Backend,
+  context: TestContext,
+  scene: (stage: Stage, number: number) => Promise<void>,
+): Promise<void> {
+  const { openApart } = backend;
+  if (openApart === undefined) context.skip('memory is there whether its owner is or not');
+  else await onStages({ ...backend, open: openApart }, scene);
+}
+
+/** On memory that all processes have before them. */
+export async function onShared(
+  backend: Backend,
+  context: TestContext,
+  missing: string,
+  scene: (stage: SharedStage) => Promise<void>,
+): Promise<void> {
+  if (!backend.isShared) context.skip(missing);
+  await onStages(backend, async (stage) => {
+    if (isShared(stage)) await scene(stage);
+  });
+}
+
+/** A planted bug is there when `find` finds something, on one of so many stages. */
+export async function isCaught(
+  backend: Backend,
+  attempts: number,
+  find: (stage: Stage, attempt: number) => Promise<number>,
+): Promise<boolean> {
+  let found = 0;
+  for (let attempt = 0; attempt < attempts && found === 0; attempt++) {
+    await onStage(backend, attempt, async (stage) => {
+      found = await find(stage, attempt);
+    });
+  }
+  return found > 0;
+}
+
+async function onStage(
+  backend: Backend,
+  number: number,
+  scene: (stage: Stage) => Promise<void>,
+): Promise<void> {
+  const stage = await backend.open(number);
+  try {
+    await scene(stage);
+  } catch (error) {
+    if (backend.isSimulated) console.log(`on the simulated stage ${number}:`);
+    throw error;
+  } finally {
+    await stage.close();
+  }
+}
+
+/** Whether a race that should be lost is lost depends on two who run at the same time. */
+export function needsTwoCores(backend: Backend, context: TestContext): void {
+  if (backend.isSimulated || availableParallelism() > 1) return;
+  context.skip('a race needs two who run at the same time, and there is one core only');
+}
+
+export async function begin(stage: Stage): Promise<[Actor, Actor]> {
+  return Promise.all([stage.begin(OWNER), stage.begin(WRITER)]);
+}
+
+/** `1 ok`, without those that nobody waits for. */
+export function outcomes(completions: Completion[]): string[] {
+  return completions.filter(({ tag }) => tag > 0).map(({ tag, outcome }) => `${tag} ${outcome}`);
+}
+
+/** What a real memory has gone through; of a simulated one it is always the same. */
+export function tell(backend: Backend, text: string): void {
+  if (!backend.isSimulated) console.log(`${backend.name}: ${text}`);
+}

@@ -1,0 +1,115 @@
+/**
+ * A stage whose actors are hosts of their own: each a node process with an arena that nobody else maps, connected to
+ * the others by libfabric over the loopback. The suite maps the arenas too, to look.
+ */
+import { createServer, type Server } from 'node:net';
+import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
+import type { SocketAddress } from 'tram-multicast/internal/memory/fabric/socket-address.js';
+import {
+  type ArenaFile,
+  arenaPath,
+  createArenaFile,
+  removeArenaFile,
+} from 'tram-multicast/internal/memory/processes/arena-file.js';
+import type { Actor } from './stage.js';
+import {
+  forkCounterpart,
+  type Line,
+  type RealActor,
+  RealStage,
+  SHAPE,
+  writeArenaHeader,
+} from './stage-real.js';
+
+const ADDRESS = '127.0.0.1';
+/** How long a host may be silent: longer than a busy machine keeps anybody waiting. */
+const PATIENCE_US = 30_000_000;
+
+export class HostsStage extends RealStage {
+  private static count = 0;
+  private readonly arenas: readonly ArenaFile[];
+  /** Whoever has begun, by process, and has not been killed. */
+  private readonly present = new Map<ProcessId, RealActor>();
+
+  private constructor(
+    seed: number,
+    private readonly addresses: readonly SocketAddress[],
+    private readonly patienceUs: number,
+  ) {
+    super(seed);
+    const stage = HostsStage.count++;
+    this.arenas = addresses.map((_, host) => {
+      const path = arenaPath(`contract-${process.pid}-${stage}-host-${host}`);
+      const arena = createArenaFile(path, this.map.words);
+      writeArenaHeader(arena.words);
+      return arena;
+    });
+  }
+
+  static async open(seed: number, patienceUs = PATIENCE_US): Promise<HostsStage> {
+    const ports = await freePorts(SHAPE.hosts);
+    const addresses = ports.map((port) => ({ host: ADDRESS, port }));
+    return new HostsStage(seed, addresses, patienceUs);
+  }
+
+  override async begin(process: ProcessId, resumes = false): Promise<Actor> {
+    const actor = this.start(process, resumes);
+    this.present.set(process, actor);
+    return actor.begun();
+  }
+
+  protected call(id: ProcessId, resumes: boolean): Line {
+    // It has not begun before it is connected to all who are there.
+    const meets = [...this.present.keys()].filter(
+      (process) => process !== id && this.isThere(process),
+    );
+    const line = forkCounterpart({
+      mode: 'hosts',
+      paths: this.arenas.map(({ path }) => path),
+      addresses: this.addresses,
+      patienceUs: this.patienceUs,
+      shape: SHAPE,
+      id,
+      resumes,
+      meets: meets.map((process) => this.map.hostOf(process)),
+    });
+    // Whoever waits for one that does not run would wait for long.
+    const send = (message: object) => line.send({ ...message, isHeldUp: this.isAnyPaused });
+    return { ...line, send };
+  }
+
+  private isThere(process: ProcessId): boolean {
+    const actor = this.present.get(process);
+    return actor !== undefined && actor.ended === undefined && !actor.isPaused;
+  }
+
+  private get isAnyPaused(): boolean {
+    return this.actors.some(({ isPaused, ended }) => isPaused && ended === undefined);
+  }
+
+  word(process: ProcessId, at: number): number {
+    const { words } = this.arenas[this.map.hostOf(process)]!;
+    return Atomics.load(words, this.map.region(process) + at);
+  }
+
+  override async close(): Promise<void> {
+    await super.close();
+    for (const arena of this.arenas) {
+      arena.close();
+      removeArenaFile(arena.path);
+    }
+  }
+}
+
+/** Nobody else is likely to take them until we do. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(Array.from({ length: count }, listening));
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
+  return ports;
+}
+
+function listening(): Promise<Server> {
+  const server = createServer();
+  return new Promise((resolve) => server.listen(0, ADDRESS, () => resolve(server)));
+}

@@ -1,0 +1,213 @@
+/** What stages of real threads and processes have in common: actors that are asked over a line. */
+import { fork } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import {
+  ARENA,
+  ARENA_MAGIC,
+  ARENA_VERSION,
+  ArenaMap,
+} from 'tram-multicast/internal/memory/arena.js';
+import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
+import { Layout, type Sizes } from 'tram-multicast/internal/protocol/layout.js';
+import { Random } from '../../src/sim/random.js';
+import type { Puppet } from './play.mjs';
+import type { Actor, Playing, Remote, Stage } from './stage.js';
+
+export const COUNTERPART = fileURLToPath(new URL('./counterpart.mjs', import.meta.url));
+const DEADLINE_MS = 40_000;
+
+/** Six replicas on three hosts. Only those of group 0 act: one on each host. */
+export const SIZES: Sizes = {
+  groups: 2,
+  replicas: 3,
+  clients: 1,
+  payloadBytesMax: 1024,
+  replyBytesMax: 64,
+  logBytes: 256 * 1024,
+  inboxBytes: 4096,
+  feedBytes: 256 * 1024,
+  callsMax: 4,
+  snapshotChunkBytes: 1024,
+  origin: 0,
+  salt: 0,
+};
+/** Everybody has scratch here, as only clients of TRAM do. */
+export const SHAPE = { sizes: SIZES, hosts: 3, scratchWords: 64 * 1024 };
+
+export function newMap(): ArenaMap {
+  const scratchWords = () => SHAPE.scratchWords;
+  return new ArenaMap(Object.assign(new Layout(SIZES), { scratchWords }), SHAPE.hosts, 0, 0);
+}
+
+interface Message {
+  readonly call: number;
+  readonly value?: unknown;
+  readonly error?: unknown;
+}
+
+/** A thread or a process that runs counterpart.mjs. */
+export interface Line {
+  send(message: object): void;
+  onMessage(listener: (message: unknown) => void): void;
+  onEnd(listener: (why: string) => void): void;
+  kill(): void;
+  signal(name: NodeJS.Signals): void;
+  readonly pid: number;
+}
+
+export class RealActor implements Actor {
+  readonly puppet: Remote<Puppet>;
+  incarnation = 0;
+  private calls = 0;
+  private readonly waiting = new Map<number, (message: Message) => void>();
+  /** Why it has ended, if it has. */
+  ended: string | undefined;
+  isPaused = false;
+  private onChange: () => void = () => undefined;
+
+  constructor(private readonly line: Line) {
+    line.onMessage((message) => this.take(message as Message & { incarnation?: number }));
+    line.onEnd((why) => {
+      this.ended = why;
+      for (const call of [...this.waiting.keys()]) this.take({ call, error: new Error(why) });
+      this.onChange();
+    });
+    this.puppet = new Proxy({} as Remote<Puppet>, {
+      get: (_, name: string) =>
+        name === 'then' ? undefined : (...args: unknown[]) => this.ask(name, args),
+    });
+  }
+
+  private take(message: Message & { incarnation?: number }): void {
+    if (message.incarnation !== undefined) {
+      this.incarnation = message.incarnation;
+      this.onChange();
+      return;
+    }
+    const resolve = this.waiting.get(message.call);
+    this.waiting.delete(message.call);
+    resolve?.(message);
+  }
+
+  private until(isSo: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      this.onChange = () => {
+        if (isSo()) resolve();
+      };
+      this.onChange();
+    });
+  }
+
+  async begun(): Promise<this> {
+    await this.until(() => this.incarnation > 0 || this.ended !== undefined);
+    if (this.incarnation === 0) throw new Error(`it ended before it began: ${this.ended}`);
+    return this;
+  }
+
+  private ask<T>(job: string, args: unknown[]): Promise<T> {
+    const call = ++this.calls;
+    return new Promise<T>((resolve, reject) => {
+      if (this.ended !== undefined) {
+        reject(new Error(this.ended));
+        return;
+      }
+      this.waiting.set(call, ({ value, error }) => {
+        if (error === undefined) resolve(value as T);
+        else reject(error);
+      });
+      this.line.send({ call, job, args });
+    });
+  }
+
+  play(name: string, options: object): Playing {
+    const asked = this.ask('play', [name, options]);
+    // Whoever is killed at work leaves a rejection that nobody waits for.
+    asked.catch(() => undefined);
+    return {
+      result: async <T>() => {
+        const late = wait(DEADLINE_MS, undefined, { ref: false }).then(() => {
+          throw new Error(`${name} has not come to its end`);
+        });
+        late.catch(() => undefined);
+        return (await Promise.race([asked, late])) as T;
+      },
+    };
+  }
+
+  async kill(): Promise<void> {
+    this.line.kill();
+    await this.until(() => this.ended !== undefined);
+  }
+
+  async pause(): Promise<void> {
+    this.isPaused = true;
+    this.line.signal('SIGSTOP');
+    while (!readFileSync(`/proc/${this.line.pid}/stat`, 'utf8').includes(') T ')) await turn();
+  }
+
+  goOn(): void {
+    this.isPaused = false;
+    this.line.signal('SIGCONT');
+  }
+}
+
+export abstract class RealStage implements Stage {
+  readonly map = newMap();
+  readonly random: Random;
+  protected readonly actors: RealActor[] = [];
+
+  constructor(seed: number) {
+    this.random = new Random(seed);
+  }
+
+  protected abstract call(process: ProcessId, resumes: boolean): Line;
+  abstract word(process: ProcessId, at: number): number;
+
+  async begin(process: ProcessId, resumes = false): Promise<Actor> {
+    return this.start(process, resumes).begun();
+  }
+
+  protected start(process: ProcessId, resumes: boolean): RealActor {
+    const actor = new RealActor(this.call(process, resumes));
+    this.actors.push(actor);
+    return actor;
+  }
+
+  async aWhile(): Promise<void> {
+    await wait(this.random.below(4));
+    // And some part of a millisecond.
+    const until = performance.now() + this.random.below(1000) / 1000;
+    while (performance.now() < until);
+  }
+
+  async until(process: ProcessId, at: number, value: number): Promise<void> {
+    while (this.word(process, at) < value) await turn();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.actors.map((actor) => actor.kill()));
+  }
+}
+
+/** A process of its own. @param data  for counterpart.mjs */
+export function forkCounterpart(data: object): Line {
+  const child = fork(COUNTERPART, [JSON.stringify(data)], { serialization: 'advanced' });
+  return {
+    send: (message) => child.send(message),
+    onMessage: (listener) => child.on('message', listener),
+    onEnd: (listener) =>
+      child.on('exit', (code, signal) => listener(`the process ended: ${signal ?? code}`)),
+    kill: () => child.kill('SIGKILL'),
+    signal: (name) => child.kill(name),
+    pid: child.pid!,
+  };
+}
+
+/** What is checked when an arena is opened. */
+export function writeArenaHeader(words: Int32Array): void {
+  words[ARENA.version] = ARENA_VERSION;
+  words[ARENA.words] = words.length;
+  Atomics.store(words, ARENA.magic, ARENA_MAGIC);
+}

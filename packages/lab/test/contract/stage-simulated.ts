@@ -1,0 +1,147 @@
+/** A stage in one thread: whose turn it is, and what arrives when, is drawn from a seed. */
+import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
+import { Random } from '../../src/sim/random.js';
+import {
+  SimulatedFabric,
+  type SimulatedMemory,
+  type Weather,
+} from '../../src/sim/simulated-memory.js';
+import { DONE, newPlayer, newPuppet, type Player, type Puppet } from './play.mjs';
+import type { Actor, Playing, Remote, Stage } from './stage.js';
+
+const PROCESSES = 3;
+const SIMULATED_WORDS = 1 << 15;
+const STEPS_AT_A_TIME = 200;
+const STEPS_MAX = 20_000_000;
+
+interface SimulatedPlaying {
+  readonly player: Player;
+  isDone: boolean;
+}
+
+export class SimulatedStage implements Stage {
+  readonly random: Random;
+  private readonly fabric: SimulatedFabric;
+  private readonly memories: SimulatedMemory[] = [];
+  private readonly lives: number[] = new Array(PROCESSES).fill(0);
+  private readonly playing = new Map<ProcessId, SimulatedPlaying>();
+  private readonly paused = new Set<ProcessId>();
+
+  /** @param isApart  each process is on a host of its own, and out of reach while it is not there */
+  constructor(
+    seed: number,
+    private readonly isApart = false,
+  ) {
+    this.random = new Random(seed);
+    const weather: Weather = {
+      delayUs: this.random.between(1, 5),
+      jitterUs: this.random.below(20),
+      tornPercent: this.random.pick([0, 50, 100]),
+      lateCompletionPercent: this.random.pick([0, 30]),
+    };
+    this.fabric = new SimulatedFabric(PROCESSES, weather, this.random);
+    for (let process = 0; process < PROCESSES; process++) {
+      this.memories.push(this.fabric.start(process, SIMULATED_WORDS));
+    }
+  }
+
+  private beginLife(process: ProcessId, resumes: boolean): SimulatedMemory {
+    if (++this.lives[process]! === 1) return this.memories[process]!;
+    const memory = resumes ? this.fabric.resume(process) : this.fabric.restart(process);
+    this.memories[process] = memory;
+    return memory;
+  }
+
+  async begin(process: ProcessId, resumes = false): Promise<Actor> {
+    const memory = this.beginLife(process, resumes);
+    return {
+      incarnation: this.lives[process]!,
+      puppet: this.puppetOf(memory),
+      play: (name, options) => this.play(memory, name, options),
+      kill: async () => {
+        this.playing.delete(process);
+        if (this.isApart) this.fabric.killApart(process);
+        else this.fabric.kill(process);
+      },
+      pause: async () => {
+        memory.stallAfter(this.random.below(3));
+        this.paused.add(process);
+        // What it does until it stops.
+        this.run(STEPS_AT_A_TIME);
+      },
+      goOn: () => {
+        this.paused.delete(process);
+        memory.resume();
+      },
+    };
+  }
+
+  /** Whatever was posted before has arrived when a puppet looks. */
+  private puppetOf(memory: SimulatedMemory): Remote<Puppet> {
+    const puppet = newPuppet(memory) as unknown as Record<string, (...args: unknown[]) => unknown>;
+    const remote: Record<string, (...args: unknown[]) => Promise<unknown>> = {};
+    const looks = ['own', 'isEmpty', 'completions', 'fetched'];
+    for (const [name, act] of Object.entries(puppet)) {
+      remote[name] = async (...args) => {
+        if (looks.includes(name)) this.settle();
+        return act(...args);
+      };
+    }
+    return remote as unknown as Remote<Puppet>;
+  }
+
+  private settle(): void {
+    while (this.fabric.nextUs() < Number.POSITIVE_INFINITY) this.fabric.runNext();
+  }
+
+  private play(memory: SimulatedMemory, name: string, options: object): Playing {
+    const permissionOf = (peer: ProcessId) => this.memories[peer]!.permitted();
+    const player = newPlayer(name, memory, options, { permissionOf });
+    const playing: SimulatedPlaying = { player, isDone: false };
+    this.playing.set(memory.self, playing);
+    return {
+      result: async <T>() => {
+        for (let steps = 0; !playing.isDone; steps += STEPS_AT_A_TIME) {
+          if (steps > STEPS_MAX) throw new Error(`${name} never ends`);
+          this.run(STEPS_AT_A_TIME);
+        }
+        return player.result() as T;
+      },
+    };
+  }
+
+  /** One of those at work makes a step, or something arrives: as drawn. */
+  private run(steps: number): void {
+    for (let i = 0; i < steps; i++) {
+      const ready = [...this.playing.keys()].filter((process) => !this.isStopped(process));
+      const drawn = this.random.below(ready.length + 1);
+      if (drawn < ready.length) this.step(ready[drawn]!);
+      else if (this.fabric.nextUs() < Number.POSITIVE_INFINITY) this.fabric.runNext();
+    }
+  }
+
+  private isStopped(process: ProcessId): boolean {
+    return this.paused.has(process) && this.memories[process]!.isStalled;
+  }
+
+  private step(process: ProcessId): void {
+    const playing = this.playing.get(process)!;
+    if (playing.player.step() !== DONE) return;
+    playing.isDone = true;
+    this.playing.delete(process);
+  }
+
+  async aWhile(): Promise<void> {
+    this.run(this.random.below(2000));
+  }
+
+  async until(process: ProcessId, at: number, value: number): Promise<void> {
+    while (this.word(process, at) < value) this.run(1);
+  }
+
+  word(process: ProcessId, at: number): number {
+    return this.memories[process]!.own[at]!;
+  }
+
+  async close(): Promise<void> {}
+}

@@ -1,0 +1,258 @@
+/** Who may import whom (ARCHITECTURE.md): the folder tree is the architecture, and this keeps it. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, posix, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+const PACKAGES = fileURLToPath(new URL('../../', import.meta.url));
+
+interface Rule {
+  /** What files of the folder may import: `package/path` below its src/; a folder ends with a slash. */
+  readonly imports: readonly string[];
+  /** What they may import only when it is used: by `import(…)`. */
+  readonly loads?: readonly string[];
+  /** Files that may import `node:` modules. */
+  readonly node?: RegExp;
+  readonly packages?: readonly string[];
+  /** Words that must not occur in the code. */
+  readonly bans?: readonly RegExp[];
+}
+
+/** Time, chance and waiting: what is to run in a simulator gets them from outside. */
+const TIMELESS: readonly RegExp[] = [
+  /\bDate\b/,
+  /\bperformance\b/,
+  /\bMath\.random\b/,
+  /\bcrypto\b/,
+  /\b(?:set|clear)(?:Timeout|Interval|Immediate)\b/,
+  /\bqueueMicrotask\b/,
+  /\bPromise\b/,
+  /\basync\b/,
+  /\bawait\b/,
+  /\bprocess\./,
+];
+
+/** What a rule says of a file counts for it alone; of a folder, for all below that have no rule of their own. */
+const RULES: Readonly<Record<string, Rule>> = {
+  tram: {
+    imports: [
+      'tram/client.ts',
+      'tram/cluster.ts',
+      'tram/errors.ts',
+      'tram/config/',
+      'tram/hosting/',
+      'tram/memory/',
+      'tram/protocol/',
+    ],
+    loads: ['tram/config/file.ts'],
+    node: /./,
+  },
+  'tram/config': {
+    imports: ['tram/config/', 'tram/errors.ts', 'tram/protocol/'],
+    node: /./,
+  },
+  'tram/config/file.ts': {
+    imports: ['tram/config/', 'tram/errors.ts'],
+    node: /./,
+    packages: ['yaml', 'zod'],
+  },
+  'tram/protocol': {
+    imports: [
+      'tram/protocol/',
+      'tram/memory/contract.ts',
+      'tram/memory/record.ts',
+      'tram/memory/words.ts',
+    ],
+    bans: TIMELESS,
+  },
+  'tram/memory': { imports: ['tram/memory/'] },
+  'tram/memory/koffi.ts': { imports: ['tram/errors.ts'], node: /./, packages: ['koffi'] },
+  'tram/memory/processes': { imports: ['tram/memory/', 'tram/errors.ts'], node: /./ },
+  'tram/memory/fabric': { imports: ['tram/memory/', 'tram/errors.ts'], node: /./ },
+  'tram/memory/machines/handshake.ts': { imports: [], node: /./ },
+  'tram/hosting': {
+    imports: [
+      'tram/hosting/',
+      'tram/memory/',
+      'tram/protocol/',
+      'tram/check/events.ts',
+      'tram/config/',
+      'tram/errors.ts',
+    ],
+    loads: ['tram/config/file.ts'],
+    node: /./,
+  },
+  /** Run any agent, and know nothing of TRAM. */
+  'tram/hosting/duty.ts': { imports: ['tram/memory/'] },
+  'tram/hosting/histogram.ts': { imports: [] },
+  'tram/check': { imports: ['tram/check/'] },
+  'tram/cli': { imports: ['tram/'], node: /./, packages: ['commander', 'pino'] },
+  'lab/baselines': {
+    imports: ['lab/baselines/', 'tram/memory/', 'tram/protocol/overlay.ts'],
+    bans: TIMELESS,
+  },
+  'lab/baselines/tcp': { imports: ['lab/baselines/'], node: /./ },
+  'lab/sim': {
+    imports: ['lab/sim/', 'lab/baselines/', 'tram/protocol/', 'tram/memory/', 'tram/check/'],
+    node: /^lab\/sim\/(?:pool|worker)\.ts$/,
+  },
+  'lab/bench': { imports: ['lab/bench/', 'lab/baselines/', 'lab/sim/', 'tram/'], node: /./ },
+  'lab/cli': { imports: ['lab/', 'tram/'], node: /./, packages: ['commander'] },
+};
+
+/** What must not be imported although its folder may be: it is loaded when it is used. */
+const LOADED_ONLY = ['tram/config/file.ts'];
+
+/** Import and export-from statements, bare imports, and dynamic imports. */
+const IMPORT = /(?<![.\w-])(?:from|import\s*\(|import)\s*(['"`])([^'"`\n]+)\1/g;
+
+/** What is wrong with a file; empty if nothing is. @param path  `package/path` below its src/, with slashes */
+function complaints(path: string, text: string): string[] {
+  const rule = ruleOf(path);
+  const code = withoutComments(text);
+  const found: string[] = [];
+  for (const [statement, , target] of code.matchAll(IMPORT)) {
+    if (!mayImport(rule, path, target, statement.includes('(')))
+      found.push(`${path} must not import ${target}`);
+  }
+  for (const ban of rule.bans ?? []) {
+    const word = ban.exec(withoutStrings(code))?.[0];
+    if (word !== undefined) found.push(`${path} must not use ${word}`);
+  }
+  return found;
+}
+
+function ruleOf(path: string): Rule {
+  for (let place = path; place !== '.'; place = posix.dirname(place)) {
+    if (RULES[place] !== undefined) return RULES[place];
+  }
+  throw new Error(`${path} has no rule: add its folder to RULES and to ARCHITECTURE.md`);
+}
+
+function mayImport(rule: Rule, path: string, target: string, isLoaded: boolean): boolean {
+  if (target.startsWith('node:')) return rule.node?.test(path) ?? false;
+  const resolved = resolve(path, target);
+  if (resolved === undefined) return rule.packages?.includes(target) ?? false;
+  if (LOADED_ONLY.includes(resolved) && !isLoaded && !path.startsWith('tram/cli/')) return false;
+  const mayBe = [...rule.imports, ...((isLoaded && rule.loads) || [])];
+  return mayBe.some((allowed) =>
+    allowed.endsWith('/') ? resolved.startsWith(allowed) : resolved === allowed,
+  );
+}
+
+/** `package/path` below its src/, or undefined if it is none of our packages. */
+function resolve(path: string, target: string): string | undefined {
+  const source = (place: string): string => place.replace(/\.js$/, '.ts');
+  if (target.startsWith('.')) return source(posix.join(posix.dirname(path), target));
+  if (target === 'tram-multicast') return 'tram/index.ts';
+  if (target === 'tram-multicast/check') return 'tram/check/index.ts';
+  const [, inner] = /^tram-multicast\/internal\/(.*)$/.exec(target) ?? [];
+  return inner && source(`tram/${inner}`);
+}
+
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '$1');
+}
+
+function withoutStrings(code: string): string {
+  return code.replace(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g, "''");
+}
+
+function sourceFiles(name: string): string[] {
+  return readdirSync(join(PACKAGES, name, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => path.split(sep).join('/'));
+}
+
+test.each(['tram', 'lab'])('every file of %s keeps the rules of its folder', (name) => {
+  const files = sourceFiles(name);
+  expect(files.length).toBeGreaterThan(50);
+  const found = files.flatMap((path) =>
+    complaints(`${name}/${path}`, readFileSync(join(PACKAGES, name, 'src', path), 'utf8')),
+  );
+  expect(found).toEqual([]);
+});
+
+describe('a planted offence is found', () => {
+  test.each([
+    ['tram/client.ts', "import { readConfigFile } from './config/file.js';"],
+    ['tram/client.ts', "const { parse } = await import('yaml');"],
+    ['tram/client.ts', "import { judge } from './check/judge.js';"],
+    ['tram/cluster.ts', "import { simulate } from 'tram-lab';"],
+    ['tram/cluster.ts', "import { simulate } from '../../lab/src/sim/simulate.js';"],
+    ['tram/config/options.ts', "import { z } from 'zod';"],
+    ['tram/config/options.ts', "import { parse } from './file.js';"],
+    ['tram/protocol/replica.ts', "import { readFileSync } from 'node:fs';"],
+    ['tram/protocol/data-path/leader.ts', "import { Arena } from '../../memory/arena.js';"],
+    ['tram/protocol/data-path/leader.ts', "export * from '../../check/judge.js';"],
+    ['tram/protocol/replica.ts', "import\n{ a,\n b }\nfrom\n'../cli/main.js';"],
+    ['tram/protocol/replica.ts', "import '../hosting/duty.js';"],
+    ['tram/protocol/replica.ts', "import { z } from 'zod';"],
+    ['tram/protocol/data-path/leader.ts', 'const now = Date.now();'],
+    ['tram/protocol/data-path/leader.ts', 'const dice = Math.random();'],
+    ['tram/protocol/data-path/leader.ts', 'setTimeout(() => {}, 10);'],
+    ['tram/protocol/leadership/takeover.ts', 'async function f() {}'],
+    ['tram/protocol/leadership/takeover.ts', 'return new Promise(() => {});'],
+    ['tram/memory/shared.ts', "import { entryGroup } from '../protocol/overlay.js';"],
+    ['tram/memory/shared.ts', "import { join } from 'node:path';"],
+    ['tram/memory/shared.ts', "import { TramError } from '../errors.js';"],
+    ['tram/memory/arena.ts', "import koffi from 'koffi';"],
+    ['tram/memory/processes/native.ts', "import { Replica } from '../../protocol/replica.js';"],
+    ['tram/memory/processes/native.ts', "import koffi from 'koffi';"],
+    ['tram/memory/machines/network.ts', "import { createHmac } from 'node:crypto';"],
+    ['tram/memory/fabric/fabric.ts', "import { Replica } from '../../protocol/replica.js';"],
+    ['tram/hosting/duty.ts', "import { Replica } from '../protocol/replica.js';"],
+    ['tram/hosting/duty.ts', "import { performance } from 'node:perf_hooks';"],
+    ['tram/hosting/host.ts', "import { Cluster } from '../cluster.js';"],
+    ['tram/hosting/host.ts', "import { parse } from 'yaml';"],
+    ['tram/hosting/host.ts', "import { readConfigFile } from '../config/file.js';"],
+    ['tram/check/judge.ts', "const m = await import('../protocol/overlay.js');"],
+    ['tram/check/judge.ts', "import { createReadStream } from 'node:fs';"],
+    ['lab/baselines/skeen/group.ts', "import { createServer } from 'node:net';"],
+    [
+      'lab/baselines/ramcast/leader.ts',
+      "import { Replica } from 'tram-multicast/internal/protocol/replica.js';",
+    ],
+    ['lab/baselines/ramcast/leader.ts', "import { join } from 'node:path';"],
+    ['lab/baselines/ramcast/leader.ts', 'const now = performance.now();'],
+    ['lab/sim/world.ts', "import { cpus } from 'node:os';"],
+    ['lab/sim/world.ts', "import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';"],
+    ['lab/sim/world.ts', "import { order } from '../bench/order.js';"],
+  ])('%s: %s', (path, text) => {
+    expect(complaints(path, text)).toHaveLength(1);
+  });
+
+  test.each([
+    ['tram/client.ts', "const { readConfigFile } = await import('./config/file.js');"],
+    ['tram/config/file.ts', "import { parseDocument } from 'yaml';"],
+    ['tram/protocol/data-path/leader.ts', "import { Log } from './log.js';"],
+    ['tram/protocol/data-path/leader.ts', "import { Rows } from '../leadership/rows.js';"],
+    ['tram/protocol/replica.ts', "import type { Memory } from '../memory/contract.js';"],
+    ['tram/protocol/replica.ts', "// Date and import x from 'node:fs' are only words here"],
+    ['tram/protocol/replica.ts', "assert(ok, 'await the grant');"],
+    ['tram/memory/koffi.ts', "import type { KoffiFunction } from 'koffi';"],
+    ['tram/memory/processes/arena-file.ts', "import { openSync } from 'node:fs';"],
+    ['tram/memory/processes/arena-file.ts', "import { TramError } from '../../errors.js';"],
+    ['tram/memory/fabric/fabric.ts', "import { TramError } from '../../errors.js';"],
+    ['tram/memory/machines/handshake.ts', "import { createHmac } from 'node:crypto';"],
+    ['tram/hosting/duty.ts', "import type { Arena } from '../memory/arena.js';"],
+    ['tram/hosting/host.ts', "import { Replica } from '../protocol/replica.js';"],
+    ['tram/hosting/host.ts', "const { readConfigFile } = await import('../config/file.js');"],
+    ['tram/hosting/host-thread.ts', "import { parentPort } from 'node:worker_threads';"],
+    [
+      'lab/baselines/byzcast/group.ts',
+      "import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';",
+    ],
+    ['lab/baselines/tcp/link.ts', "import type { Socket } from 'node:net';"],
+    [
+      'lab/baselines/ramcast/leader.ts',
+      "import { OPEN } from 'tram-multicast/internal/memory/contract.js';",
+    ],
+    ['lab/sim/world.ts', "import { judge } from 'tram-multicast/check';"],
+    ['lab/sim/pool.ts', "import { Worker } from 'node:worker_threads';"],
+    ['lab/cli/sim.ts', "import { Command } from 'commander';"],
+  ])('but not in %s: %s', (path, text) => {
+    expect(complaints(path, text)).toEqual([]);
+  });
+});

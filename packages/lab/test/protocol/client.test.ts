@@ -1,0 +1,148 @@
+/** What a client refuses, and when it has to wait. */
+
+import { FRAME_WORDS } from 'tram-multicast/internal/memory/record.js';
+import { MESSAGE } from 'tram-multicast/internal/protocol/layout.js';
+import { GROUPS_MAX, highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
+import { describe, expect, test } from 'vitest';
+import { Stage } from '../sim/stage.js';
+
+const NOTHING = new Uint8Array(0);
+
+describe('bad input is refused with the reason, and nothing is taken', () => {
+  const stage = new Stage('groups=3 tree=-1,0,0 replicas=1 payload=32');
+  const { client } = stage.world.clients[0];
+
+  test.each<[string, number, number, Uint8Array, string]>([
+    ['no destination', 0, 0, NOTHING, 'a message needs at least one destination group'],
+    [
+      'the first unknown group',
+      8,
+      0,
+      NOTHING,
+      'unknown destination group 3: there are groups 0 to 2',
+    ],
+    ['beside known ones', 1 | (1 << 31), 0, NOTHING, 'unknown destination group 31: there are'],
+    ['in the upper half', 1, 1, NOTHING, 'unknown destination group 32: there are'],
+    ['the last of all', 0, 1 << 31, NOTHING, 'unknown destination group 63: there are'],
+    [
+      'a payload of one byte too many',
+      1,
+      0,
+      new Uint8Array(33),
+      'a payload of 33 bytes exceeds payloadBytesMax (32)',
+    ],
+  ])('%s', (_, low, high, payload, message) => {
+    const offer = () => client.offer(low, high, payload);
+    expect(offer).toThrow(RangeError);
+    expect(offer).toThrow(message);
+    expect(client.outstanding).toBe(0);
+    expect(client.lastCall).toBeUndefined();
+  });
+
+  test('and what is good is taken afterwards, from the first number on', () => {
+    for (let number = 0; number < 3; number++) {
+      expect(stage.send(0, [1, 2], 'x'.repeat(number * 16))).toBeDefined();
+      expect(client.lastCall).toMatchObject({ entry: 0, number });
+    }
+    stage.settle();
+    expect(stage.world.ledger.orders.map((order) => order.length)).toEqual([0, 3, 3]);
+  });
+});
+
+test('each entry group has its own numbers', () => {
+  const stage = new Stage('groups=3 tree=-1,0,0 replicas=1');
+  const { client } = stage.world.clients[0];
+  const calls = [[1], [2], [1, 2], [1], [2], [0]].map((groups) => {
+    stage.send(0, groups, '');
+    return [client.lastCall.entry, client.lastCall.number];
+  });
+  expect(calls).toEqual([
+    [1, 0],
+    [2, 0],
+    [0, 0],
+    [1, 1],
+    [2, 1],
+    [0, 1],
+  ]);
+  stage.settle();
+});
+
+test('all of 64 groups can be named', () => {
+  const stage = new Stage(`groups=${GROUPS_MAX} tree=base replicas=1`, { sizes: { callsMax: 64 } });
+  const { client } = stage.world.clients[0];
+  for (let group = 0; group < GROUPS_MAX; group++) {
+    expect(client.offer(lowMask(group), highMask(group), NOTHING)).toBe('accepted');
+    expect(client.lastCall.entry).toBe(group);
+  }
+});
+
+describe('back pressure', () => {
+  test('with all calls unanswered, whatever their entry group; one reply frees one call', () => {
+    const stage = new Stage('groups=2 tree=-1,0 replicas=1', { sizes: { callsMax: 3 } });
+    const { world } = stage;
+    const { client } = world.clients[0];
+    for (const groups of [[0], [1], [0, 1]]) expect(stage.send(0, groups, 'm')).toBeDefined();
+    expect(client.offer(1, 0, NOTHING)).toBe('backPressured');
+    expect(client.offer(2, 0, NOTHING)).toBe('backPressured');
+    expect(client.outstanding).toBe(3);
+    expect(world.tally.transitions.get('client back-pressured')).toBe(2);
+
+    stage.until(() => client.outstanding === 2);
+    const sent = world.ledger.messages;
+    while (stage.send(0, [0], 'n') !== undefined);
+    expect(world.ledger.messages).toBe(sent + 1);
+    stage.settle();
+  });
+
+  test('with a full ring, until the oldest message is answered', () => {
+    // There are more calls than the ring has room for.
+    const payload = 'x'.repeat(32);
+    const stage = new Stage('groups=2 tree=-1,0 replicas=3 payload=32', {
+      sizes: { callsMax: 8, inboxBytes: 2 * 4 * (FRAME_WORDS + MESSAGE.payload + 8) },
+    });
+    const { world } = stage;
+    const { client } = world.clients[0];
+    const fits = Math.floor(world.layout.inboxWords / world.layout.inboxRecordWordsMax);
+    stage.group(0);
+    stage.group(1);
+
+    // The oldest message waits for group 1, of which nobody runs.
+    for (const host of world.members(1)) world.pause(host);
+    stage.send(0, [0, 1], payload);
+    for (let i = 1; i < fits; i++) expect(stage.send(0, [0], payload)).toBeDefined();
+    expect(stage.send(0, [0], payload)).toBeUndefined();
+    // Room at one entry group is not room at another.
+    expect(stage.send(0, [1], payload)).toBeDefined();
+    stage.until(() => client.outstanding === 2);
+    stage.runFor(2000);
+    expect(stage.send(0, [0], payload)).toBeUndefined();
+
+    for (const host of world.members(1)) world.resume(host);
+    stage.until(() => client.outstanding === 0);
+    for (let i = 0; i < fits; i++) expect(stage.send(0, [0], payload)).toBeDefined();
+    expect(stage.send(0, [0], payload)).toBeUndefined();
+    stage.settle();
+  });
+
+  test('to the last word of the ring and not beyond', () => {
+    const stage = new Stage('replicas=1 payload=52', { sizes: { inboxBytes: 256 } });
+    expect(stage.world.layout.inboxWords).toBe(64);
+    // A message takes 12 words and its payload.
+    for (let i = 0; i < 2; i++) expect(stage.send(0, [0], 'x'.repeat(32))).toBeDefined();
+    expect(stage.send(0, [0], 'x'.repeat(52))).toBeUndefined();
+    expect(stage.send(0, [0], 'x'.repeat(49))).toBeUndefined();
+    expect(stage.send(0, [0], 'x'.repeat(48))).toBeDefined();
+    expect(stage.send(0, [0], '')).toBeUndefined();
+    stage.settle();
+    expect(stage.world.ledger.orders[0]).toHaveLength(3);
+  });
+
+  test('the largest messages go round and round a ring that holds just one', () => {
+    const stage = new Stage('replicas=3 rings=0 payload=32');
+    for (let i = 0; i < 40; i++) {
+      stage.until(() => stage.send(0, [0], 'x'.repeat(32)) !== undefined);
+    }
+    stage.settle();
+    expect(stage.world.ledger.orders[0]).toHaveLength(40);
+  });
+});

@@ -1,0 +1,77 @@
+/** A service that fails, fails at every member: the group goes on, and the client is told. */
+
+import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
+import type { ReplyOutcome } from 'tram-multicast/internal/protocol/data-path/client.js';
+import { expect, test } from 'vitest';
+import type { ReplicaHost } from '../../src/sim/world.js';
+import { Stage } from '../sim/stage.js';
+
+/** What client 0 is told, as `group outcome`, from now on. */
+function listen(stage: Stage): string[] {
+  const told: string[] = [];
+  const { workload } = stage.world.clients[0];
+  const replied = workload.replied.bind(workload);
+  workload.replied = (call, group, reply: Uint8Array, outcome: ReplyOutcome) => {
+    told.push(`${group} ${outcome}`);
+    expect(reply.length > 0).toBe(outcome === 'ok');
+    replied(call, group, reply, outcome);
+  };
+  return told;
+}
+
+const applicationOf = (host: ReplicaHost) => host.replica['leader']['delivering']['application'];
+
+test('a failure is a reply like any other, at every destination and every member', () => {
+  const stage = new Stage('groups=2 tree=-1,0 replicas=3 clients=1', { serviceFailsEvery: 3 });
+  const { world } = stage;
+  const told = listen(stage);
+  // The session is 1: numbers 2, 5, … fail.
+  for (let number = 0; number < 4; number++) stage.send(0, [0, 1], `m${number}`);
+  stage.settle();
+  const outcomes = (group: number) => told.filter((one) => one.startsWith(`${group} `));
+  for (const group of [0, 1]) {
+    expect(outcomes(group)).toEqual(
+      ['ok', 'ok', 'failed', 'ok'].map((outcome) => `${group} ${outcome}`),
+    );
+  }
+  expect(world.replicas.map(({ replica }) => replica.member.deliveries)).toEqual([
+    4, 4, 4, 4, 4, 4,
+  ]);
+  expect(world.tally.transitions.get('service failed')).toBe(6);
+});
+
+test('a failure is told apart from a reply that is too large', () => {
+  const stage = new Stage('replicas=1 clients=1', {
+    serviceFailsEvery: 2,
+    sizes: { replyBytesMax: 4 },
+  });
+  const told = listen(stage);
+  stage.send(0, [0], 'even');
+  stage.send(0, [0], 'odd');
+  stage.settle();
+  expect(told).toEqual(['0 tooLarge', '0 failed']);
+});
+
+test('the next leader tells of it again if the first one could not', () => {
+  const stage = new Stage('replicas=3 clients=1', { serviceFailsEvery: 1 });
+  const { world } = stage;
+  const [A, B] = stage.group(0);
+  const told = listen(stage);
+  stage.hold(A, world.clients[0]);
+  stage.send(0, [0], 'm');
+  stage.until(() => B.replica.member.deliveries === 1);
+  expect(told).toEqual([]);
+  stage.crashUnheard(A);
+  stage.settle();
+  expect(told).toEqual(['0 failed']);
+});
+
+test('a broken invariant is no failure of the service: the replica stops', () => {
+  const stage = new Stage('replicas=3 clients=1');
+  const [A] = stage.group(0);
+  applicationOf(A).deliver = () => {
+    throw new InvariantError('delivery never goes back');
+  };
+  stage.send(0, [0], 'm');
+  expect(() => stage.settle()).toThrow('delivery never goes back');
+});

@@ -1,0 +1,248 @@
+/** Members that can't reach each other, but others: nobody may wait for one who can't lead, and nobody take turns. */
+import { describe, expect, test } from 'vitest';
+import { Random } from '../../src/sim/random.js';
+import type { ReplicaHost } from '../../src/sim/world.js';
+import { Stage } from '../sim/stage.js';
+
+const SUSPECT_AFTER_US = 20_000;
+
+function cluster(replicas: number) {
+  const stage = new Stage(`groups=1 replicas=${replicas} clients=1 payload=32`, {
+    timing: { suspectAfterUs: SUSPECT_AFTER_US },
+  });
+  const members = stage.group(0);
+  const [A, B, C] = members as [ReplicaHost, ReplicaHost, ReplicaHost];
+  expect(A.replica.role).toBe('leader');
+  return { stage, members, A, B, C };
+}
+
+function cut(stage: Stage, one: ReplicaHost, other: ReplicaHost): void {
+  stage.hold(one, other);
+  stage.hold(other, one);
+}
+
+/** How often somebody tries to lead in so many suspicion times. */
+function attempts(stage: Stage, times: number): number {
+  const { transitions } = stage.world.tally;
+  const before = transitions.get('stood') ?? 0;
+  stage.runFor(times * SUSPECT_AFTER_US);
+  return (transitions.get('stood') ?? 0) - before;
+}
+
+const orderedIn = (stage: Stage): number => stage.world.ledger.orders[0]!.length;
+
+describe('a member that is cut off from its leader', () => {
+  test('follows while others hear it', () => {
+    const { stage, members, A, B } = cluster(3);
+    const { promised } = A.replica.member;
+    cut(stage, A, B);
+    for (let i = 0; i < 20; i++) {
+      stage.send(0, [0], 'm');
+      stage.runFor(SUSPECT_AFTER_US);
+    }
+    expect(orderedIn(stage)).toBe(20);
+    expect(members.map(({ replica }) => replica.role)).toEqual(['leader', 'follower', 'follower']);
+    expect(A.replica.member.promised).toBe(promised);
+    stage.release(A, B);
+    stage.release(B, A);
+    stage.settle();
+    expect(B.replica.member.deliveries).toBe(20);
+  });
+
+  test('leads once the others do not hear it either', () => {
+    const { stage, A, B, C } = cluster(3);
+    cut(stage, A, B);
+    stage.runFor(3 * SUSPECT_AFTER_US);
+    expect(B.replica.role).toBe('follower');
+    cut(stage, A, C);
+    const hasLeader = () => B.replica.role === 'leader' || C.replica.role === 'leader';
+    stage.until(hasLeader, 2 * SUSPECT_AFTER_US);
+  });
+
+  test.each<[string, (stage: Stage, A: ReplicaHost, B: ReplicaHost, C: ReplicaHost) => void]>([
+    ['it was asked to lead', (stage, _, B) => stage.stand(B)],
+    [
+      'the others paused for a while',
+      (stage, _, __, C) => {
+        stage.world.pause(C);
+        stage.runFor(1.5 * SUSPECT_AFTER_US);
+        stage.world.resume(C);
+      },
+    ],
+    [
+      'both believe that the other has ended',
+      (_, A, B) => {
+        for (const [one, other] of [[A, B] as const, [B, A] as const]) {
+          one.memory.hasEnded = (process) => process === other.process;
+        }
+      },
+    ],
+  ])('does not take turns with it, even if %s', (_, disturb) => {
+    const { stage, A, B, C } = cluster(3);
+    cut(stage, A, B);
+    stage.runFor(3 * SUSPECT_AFTER_US);
+    disturb(stage, A, B, C);
+    stage.runFor(5 * SUSPECT_AFTER_US);
+    expect(attempts(stage, 20)).toBe(0);
+    stage.send(0, [0], 'm');
+    stage.runFor(SUSPECT_AFTER_US);
+    expect(orderedIn(stage)).toBe(1);
+  });
+
+  test('does not wait for a leader that others hear, but that hears nobody', () => {
+    const { stage, A, B, C } = cluster(3);
+    cut(stage, A, B);
+    stage.hold(A, C);
+    stage.send(0, [0], 'm');
+    stage.until(() => orderedIn(stage) === 1, 3 * SUSPECT_AFTER_US);
+  });
+
+  test('does not wait for the patience of others', () => {
+    const { stage, A, B, C } = cluster(3);
+    for (let i = 0; i < 4; i++) {
+      stage.hold(C, A);
+      stage.until(() => !C.replica['rows'].isLive(A.member), 40 * SUSPECT_AFTER_US);
+      stage.release(C, A);
+      stage.until(() => C.replica['rows'].isLive(A.member), 40 * SUSPECT_AFTER_US);
+      stage.runFor(300);
+    }
+    expect(C.replica['rows'].peer(A.member).patienceUs).toBeGreaterThan(10 * SUSPECT_AFTER_US);
+    stage.crashUnheard(A);
+    stage.until(() => B.replica.role === 'leader', 2 * SUSPECT_AFTER_US);
+  });
+});
+
+test.each([
+  [3, 'both ways'],
+  [5, 'both ways'],
+  [7, 'both ways'],
+  [3, 'one way'],
+  [5, 'one way'],
+])('of %d members, cut off from each other at random %s, those who can lead do', (count, ways) => {
+  let runs = 0;
+  for (let seed = 1; seed <= 100; seed++) {
+    const random = new Random(seed * 7919 + count);
+    const chance = ways === 'both ways' ? 35 : 25;
+    const isCut = Array.from({ length: count }, () => new Array<boolean>(count).fill(false));
+    for (let i = 0; i < count; i++) {
+      for (let j = 0; j < i; j++) {
+        isCut[i]![j] = random.below(100) < chance;
+        isCut[j]![i] = ways === 'both ways' ? isCut[i]![j]! : random.below(100) < chance;
+      }
+    }
+    const dead = random.below(3) === 0 ? random.below(count) : -1;
+    if (!hasConnectedQuorum(isCut, (member) => member !== dead)) continue;
+    runs++;
+    const { stage, members } = cluster(count);
+    stage.lead(members[random.below(count)]!);
+    stage.runFor(random.below(500));
+    for (let i = 0; i < count; i++) {
+      for (let j = 0; j < count; j++) if (isCut[i]![j]) stage.hold(members[i]!, members[j]!);
+    }
+    stage.runFor(random.below(2 * SUSPECT_AFTER_US));
+    if (dead >= 0) stage.crashUnheard(members[dead]!);
+    for (let messages = 1; messages <= 3; messages++) {
+      stage.send(0, [0], 'm');
+      stage.until(() => orderedIn(stage) === messages, 5 * SUSPECT_AFTER_US);
+      stage.runFor(SUSPECT_AFTER_US);
+    }
+  }
+  expect(runs).toBeGreaterThan(30);
+});
+
+test.each([3, 5])('nor does it matter what the %d members went through before', (count) => {
+  let runs = 0;
+  for (let seed = 1; seed <= 120; seed++) {
+    const { stage, members } = cluster(count);
+    const random = new Random(seed * 104_729 + count);
+    const isCut = Array.from({ length: count }, () => new Array<boolean>(count).fill(false));
+    const cutAtRandom = (chance: number): void => {
+      for (let i = 0; i < count; i++) {
+        for (let j = 0; j < i; j++) {
+          const [one, other] = [members[i]!, members[j]!];
+          const shallBeCut = random.below(100) < chance;
+          if (shallBeCut && !isCut[i]![j]) cut(stage, one, other);
+          if (!shallBeCut && isCut[i]![j]) {
+            stage.release(one, other);
+            stage.release(other, one);
+          }
+          isCut[i]![j] = isCut[j]![i] = shallBeCut;
+        }
+      }
+    };
+    for (let events = 3 + random.below(12); events > 0; events--) {
+      disturb(stage, members, random, cutAtRandom);
+      stage.runFor(random.below(random.below(4) === 0 ? 3 * SUSPECT_AFTER_US : 300));
+    }
+    for (const host of members) {
+      if (host.state === 'paused') stage.world.resume(host);
+      if (host.state === 'down' && host.leftMemory && random.below(2) === 0) stage.resume(host);
+    }
+    cutAtRandom(20 + random.below(25));
+    const isAble = ({ state, replica }: ReplicaHost) => state === 'up' && replica.member.normal;
+    if (!hasConnectedQuorum(isCut, (member) => isAble(members[member]!))) continue;
+    runs++;
+    for (let i = 0; i < 3; i++) {
+      const before = orderedIn(stage);
+      stage.send(0, [0], 'm');
+      stage.until(() => orderedIn(stage) > before, 5 * SUSPECT_AFTER_US);
+      stage.runFor(SUSPECT_AFTER_US);
+    }
+  }
+  expect(runs).toBeGreaterThan(50);
+});
+
+/** Something happens to one of them, or to all. No more lose their memory than may. */
+function disturb(
+  stage: Stage,
+  members: readonly ReplicaHost[],
+  random: Random,
+  cutAtRandom: (chance: number) => void,
+): void {
+  const host = members[random.below(members.length)]!;
+  const { state } = host;
+  const isNormal = state === 'up' && host.replica.member.normal;
+  const hasForgotten = (other: ReplicaHost): boolean =>
+    other.state === 'down' ? !other.leftMemory : !other.replica.member.normal;
+  const forgetful = members.filter(hasForgotten).length;
+  switch (random.below(8)) {
+    case 0:
+      if (state === 'up') stage.kill(host);
+      break;
+    case 1:
+    case 2:
+      if (state === 'down' && host.leftMemory) stage.resume(host);
+      break;
+    case 3:
+      if (!isNormal || forgetful >= members.length >> 1) break;
+      stage.crashUnheard(host);
+      stage.runFor(random.below(2 * SUSPECT_AFTER_US));
+      stage.restart(host);
+      break;
+    case 4:
+      if (state === 'up') stage.world.pause(host);
+      else if (state === 'paused') stage.world.resume(host);
+      break;
+    case 5:
+    case 6:
+      if (state === 'up') stage.stand(host);
+      break;
+    default:
+      cutAtRandom(random.below(60));
+  }
+}
+
+/** Are there enough that can follow a leader, and all reach each other? */
+function hasConnectedQuorum(
+  isCut: readonly (readonly boolean[])[],
+  isAble: (member: number) => boolean,
+): boolean {
+  const count = isCut.length;
+  const able = isCut.map((_, member) => member).filter(isAble);
+  for (let set = 0; set < 1 << count; set++) {
+    const chosen = able.filter((member) => ((set >> member) & 1) === 1);
+    if (chosen.length < (count >> 1) + 1) continue;
+    if (chosen.every((i) => chosen.every((j) => !isCut[i]![j]))) return true;
+  }
+  return false;
+}

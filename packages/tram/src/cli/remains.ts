@@ -1,0 +1,39 @@
+/** What is left of a cluster when its hosts have ended: for `tram up`, which makes way, and `tram down`. */
+import { TramError } from '../errors.js';
+import { hostProcesses } from '../hosting/host-processes.js';
+import { starterLock } from '../hosting/oversight.js';
+import { removeArenaFile } from '../memory/processes/arena-file.js';
+import type { Attached } from './attached.js';
+import { commandFor, removeStateDirectory } from './cluster-name.js';
+
+/** @throws TRAM_EXISTS if somebody runs it, or is about to */
+export function requireDead({ name, path, arena, commons }: Attached): void {
+  const pids = hostProcesses(path).map(({ pid }) => pid);
+  const hosts = Array.from({ length: commons.map.hosts }, (_, host) => host);
+  const isHeld = [...hosts, starterLock(commons)].some((lock) => arena.isHostLocked(lock));
+  if (pids.length === 0 && !isHeld) return;
+  const who =
+    pids.length === 0
+      ? 'it is being started, or its processes are in another container'
+      : `its hosts are the processes ${pids.join(', ')}`;
+  throw new TramError('TRAM_EXISTS', `cluster "${name}" is up: ${who}`, {
+    hint: `Take it down with \`${commandFor({ name }, 'down')}\`, or choose another --name.`,
+  });
+}
+
+/** Somebody may have removed the file of a cluster that runs. @throws TRAM_EXISTS */
+export function requireNoOrphans(name: string, path: string): void {
+  const pids = hostProcesses(path).map(({ pid }) => pid);
+  if (pids.length === 0) return;
+  throw new TramError(
+    'TRAM_EXISTS',
+    `hosts of a cluster "${name}" run as processes ${pids.join(', ')}, but its memory ${path} is gone`,
+    { hint: `End them with \`${commandFor({ name }, 'down --force')}\`.` },
+  );
+}
+
+/** Its memory, and what its hosts printed. A history stays. */
+export function clearAway({ name, path }: Pick<Attached, 'name' | 'path'>): void {
+  removeArenaFile(path);
+  removeStateDirectory(name);
+}

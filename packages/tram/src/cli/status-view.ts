@@ -1,0 +1,383 @@
+/** A cluster as `tram status` and `tram up` draw it: the tree, who leads, how far everybody is, how fast. */
+import { stripVTControlCharacters } from 'node:util';
+import type { Commons } from '../hosting/cluster-context.js';
+import type { Histogram } from '../hosting/histogram.js';
+import { hostProcesses } from '../hosting/host-processes.js';
+import { NO_ANSWER } from '../hosting/machines/remote-attachment.js';
+import {
+  type ClusterStatus,
+  type GroupStatus,
+  type HostStatus,
+  type ReplicaStatus,
+  statusOf,
+  totalLatency,
+} from '../hosting/status.js';
+import { restartCommand, type Seen } from './attached.js';
+import { commandFor } from './cluster-name.js';
+import { count, paint } from './colors.js';
+
+/** What a cluster looked like at one time. */
+export interface Reading {
+  readonly atMs: number;
+  readonly status: ClusterStatus;
+  readonly latency: Histogram;
+  /** By host: is its process stopped, neither running nor ended? */
+  readonly stopped: ReadonlySet<number>;
+  /** Across machines, by host: why it can't be reached. */
+  readonly unreachable: ReadonlyMap<number, string>;
+}
+
+/** What happened between two readings. */
+export interface Rates {
+  /** Messages delivered per second, by group. */
+  readonly groups: readonly number[];
+  /** Messages answered per second. */
+  readonly answered: number;
+  readonly latency: Histogram;
+}
+
+export function read({ commons, path }: Seen): Reading {
+  const processes = path === undefined ? [] : hostProcesses(path);
+  const stopped = processes.filter(({ isStopped }) => isStopped);
+  return {
+    atMs: performance.now(),
+    status: statusOf(commons),
+    latency: totalLatency(commons),
+    stopped: new Set(stopped.map(({ host }) => host)),
+    unreachable: unreachableFrom(commons),
+  };
+}
+
+function unreachableFrom({ network }: Commons): ReadonlyMap<number, string> {
+  const missing = network?.missingHosts() ?? [];
+  return new Map(missing.map((host) => [host, network!.complaintOf(host) ?? NO_ANSWER]));
+}
+
+export function ratesBetween(before: Reading, after: Reading): Rates {
+  const seconds = (after.atMs - before.atMs) / 1000;
+  const latency = after.latency.since(before.latency);
+  return {
+    groups: after.status.groups.map((group, index) =>
+      Math.round(deliveredBetween(before.status.groups[index]!, group) / seconds),
+    ),
+    answered: Math.round(latency.count / seconds),
+    latency,
+  };
+}
+
+/** A group has delivered what the most eager of its replicas has. */
+function deliveredBetween(before: GroupStatus, after: GroupStatus): number {
+  const each = after.replicas.map((replica, member) => {
+    const earlier = before.replicas[member]!;
+    // A new life counts anew. Counts are modulo 2³².
+    if (replica.incarnation !== earlier.incarnation) return 0;
+    return (replica.messages - earlier.messages) >>> 0;
+  });
+  return Math.max(...each);
+}
+
+// --- for programs ------------------------------------------------------------------------------
+
+export function toJson(
+  { name }: Seen,
+  reading: Reading,
+  rates: Rates,
+  latency: Histogram,
+): unknown {
+  const { status } = reading;
+  return {
+    name,
+    ...status,
+    hosts: status.hosts.map((host) => {
+      const why = reading.unreachable.get(host.host);
+      const state = shownState(host, reading);
+      return why === undefined ? { ...host, state } : { ...host, state, why };
+    }),
+    groups: status.groups.map((group, index) => ({
+      ...group,
+      leader: group.leader ?? null,
+      ballot: group.ballot ?? null,
+      messagesPerSecond: rates.groups[index],
+    })),
+    answeredPerSecond: rates.answered,
+    latencyNsP50: percentile(latency, 50) ?? null,
+    latencyNsP99: percentile(latency, 99) ?? null,
+  };
+}
+
+function percentile(latency: Histogram, percent: number): number | undefined {
+  const value = latency.percentile(percent);
+  return Number.isNaN(value) ? undefined : value;
+}
+
+// --- for people --------------------------------------------------------------------------------
+
+export interface View {
+  readonly cluster: Seen;
+  readonly reading: Reading;
+  readonly rates: Rates;
+  readonly latency: Histogram;
+  /** What the latencies cover, in words. */
+  readonly latencyOf: string;
+  readonly columns: number;
+}
+
+export function formatStatus(view: View): string {
+  const parts = [
+    heading(view),
+    '',
+    ...groupLines(view),
+    '',
+    ...hostLines(view),
+    ...loadLines(view),
+  ];
+  const troubles = troublesOf(view.cluster, view.reading);
+  if (troubles.length > 0) parts.push('');
+  for (const { what, advice } of troubles) parts.push(`${paint('red', what)}: ${advice}`);
+  return `${parts.join('\n')}\n`;
+}
+
+const STATE_COLORS = { running: 'green', starting: 'yellow', closing: 'yellow' } as const;
+
+function heading({ cluster, reading: { status } }: View): string {
+  const [first] = status.groups;
+  const size = `${count(status.groups.length, 'group')} of ${count(first!.replicas.length, 'replica')}`;
+  const state = paint(STATE_COLORS[status.state], status.state);
+  return `${paint('bold', cluster.name)} ${state}: ${size} on ${count(status.hosts.length, 'host')}`;
+}
+
+function groupLines({ reading, rates, columns }: View): string[] {
+  const { groups } = reading.status;
+  const tree = treeOf(groups.map(({ parent }) => parent));
+  const treeWidth = Math.max(5, ...tree.map(({ label }) => label.length));
+  const lefts = tree.map(({ group, label }) => {
+    const { ballot } = groups[group]!;
+    const ballotText = (ballot ?? 'none').padStart(7);
+    const rate = rates.groups[group]!.toLocaleString('en-US').padStart(9);
+    return `${label.padEnd(treeWidth)} ${ballot === undefined ? paint('red', ballotText) : ballotText} ${rate} `;
+  });
+  const leftWidth = treeWidth + 19;
+  const cells = tree.map(({ group }) => cellsOf(groups[group]!, reading));
+  const cellWidth = Math.max(...cells.flat().map(widthOf)) + 2;
+  const perLine = Math.max(1, Math.floor((columns - leftWidth) / cellWidth));
+  const lines = [
+    paint(
+      'dim',
+      `${'group'.padEnd(treeWidth)}  ballot     msg/s  delivered by each replica (* leads)`,
+    ),
+  ];
+  for (const [index, left] of lefts.entries()) {
+    const rows = inRowsOf(perLine, cells[index]!);
+    for (const [row, texts] of rows.entries()) {
+      const start = row === 0 ? left : ' '.repeat(leftWidth);
+      lines.push(
+        start +
+          texts
+            .map((cell) => padEnd(cell, cellWidth))
+            .join('')
+            .trimEnd(),
+      );
+    }
+  }
+  return lines;
+}
+
+function cellsOf(group: GroupStatus, reading: Reading): string[] {
+  const { status } = reading;
+  const everybody = status.groups.flatMap(({ replicas }) => replicas);
+  const widest = Math.max(...everybody.map((replica) => delivered(replica).length));
+  return group.replicas.map((replica) => {
+    const { member, incarnation } = replica;
+    const leads = group.leader === member;
+    const word = wordFor(replica, reading);
+    const text = `${leads ? '*' : ' '}${member} ${(word ?? delivered(replica)).padStart(widest)}`;
+    // Across machines incarnations are times.
+    const life = incarnation > 1 && status.memory !== 'hosts' ? ` ×${incarnation}` : '';
+    if (word !== undefined) return paint(colorOf(word), text) + life;
+    return (leads ? paint('green', text) : text) + life;
+  });
+}
+
+function delivered(replica: ReplicaStatus): string {
+  return replica.delivered.toLocaleString('en-US');
+}
+
+/** In place of a number, if the replica takes no part as it should. */
+function wordFor(replica: ReplicaStatus, reading: Reading): string | undefined {
+  const state = shownState(replica, reading);
+  if (state !== 'up') return state;
+  if (replica.role === 'recovering') return 'recovering';
+  return replica.role === 'candidate' ? 'standing' : undefined;
+}
+
+/** Of a host, and so of its replicas. */
+function shownState(
+  { host, state }: Pick<ReplicaStatus, 'host' | 'state'>,
+  { stopped, unreachable }: Reading,
+): string {
+  if (stopped.has(host)) return 'stopped';
+  return unreachable.has(host) ? 'unreachable' : state;
+}
+
+function colorOf(state: string): 'green' | 'red' | 'yellow' {
+  if (state === 'up') return 'green';
+  return state === 'down' || state === 'unreachable' ? 'red' : 'yellow';
+}
+
+function hostLines({ reading, columns }: View): string[] {
+  const { hosts, memory } = reading.status;
+  const texts = hosts.map((host) => hostText(host, reading));
+  const width = Math.max(...texts.map(widthOf)) + 3;
+  const perRow = memory === 'hosts' ? 1 : Math.max(1, Math.floor((columns - 9) / width));
+  const rows = inRowsOf(perRow, texts);
+  return rows.map((row, index) => {
+    const line = row
+      .map((text) => padEnd(text, width))
+      .join('')
+      .trimEnd();
+    return `${(index === 0 ? 'hosts' : '').padEnd(9)}${line}`;
+  });
+}
+
+/** `0 up (process 17)`, or across machines `alpha up at 10.0.0.1:7411 (process 17)`. */
+function hostText(status: HostStatus, reading: Reading): string {
+  const { host, name, address, pid } = status;
+  const state = shownState(status, reading);
+  const words = [`${name ?? host}`, paint(colorOf(state), state)];
+  if (address !== undefined) words.push(`at ${address}`);
+  const isRunning = state !== 'down' && state !== 'unreachable';
+  const more = isRunning ? `process ${pid}` : reading.unreachable.get(host);
+  if (more !== undefined) words.push(`(${more})`);
+  return words.join(' ');
+}
+
+function loadLines({ reading: { status }, rates, latency, latencyOf }: View): string[] {
+  const { clients, answered } = status;
+  const p50 = percentile(latency, 50);
+  const p99 = percentile(latency, 99);
+  const answers = `${count(answered, 'message')} answered`;
+  return [
+    `clients  ${clients.connected} of ${clients.most} connected`,
+    `load     ${answers}, ${rates.answered.toLocaleString('en-US')}/s`,
+    p50 === undefined || p99 === undefined
+      ? `latency  nothing was answered ${latencyOf}`
+      : `latency  p50 ${duration(p50)}, p99 ${duration(p99)} ${latencyOf}`,
+  ];
+}
+
+export interface Trouble {
+  readonly what: string;
+  /** What follows from it, and what to do about it. */
+  readonly advice: string;
+}
+
+const TROUBLES = {
+  leaderless: (groups: string, remedy: string): Trouble => ({
+    what: `no leader in ${groups}`,
+    advice: `most of their replicas are down or recovering. ${remedy}`,
+  }),
+  // The leader goes on, in the memory that the others have left behind.
+  alone: (groups: string, remedy: string): Trouble => ({
+    what: `nobody could succeed the leader of ${groups}`,
+    advice: `most of their replicas are down or recovering. ${remedy}`,
+  }),
+  electing: (groups: string): Trouble => ({
+    what: `no leader in ${groups}`,
+    advice: 'an election is under way',
+  }),
+} as const;
+
+/** What is wrong with a cluster, as far as it can be seen from outside. */
+export function troublesOf(cluster: Seen, { status, stopped }: Reading): Trouble[] {
+  const { groups, hosts } = status;
+  if (hosts.every(({ state }) => state === 'down')) return [allDown(cluster)];
+  const isAbsent = ({ state, host }: ReplicaStatus): boolean =>
+    state === 'down' || stopped.has(host);
+  const canDecide = (replica: ReplicaStatus): boolean =>
+    !isAbsent(replica) && replica.role !== 'recovering';
+  const troubleOf = ({ leader, replicas }: GroupStatus): keyof typeof TROUBLES | undefined => {
+    const isLost = 2 * replicas.filter(canDecide).length < replicas.length;
+    if (isLost) return leader === undefined ? 'leaderless' : 'alone';
+    return leader === undefined ? 'electing' : undefined;
+  };
+  const remedyFor = ({ replicas }: GroupStatus): string => {
+    const absent = replicas.find(isAbsent);
+    if (absent === undefined) return '';
+    const { name, host } = absent;
+    const command = stopped.has(host)
+      ? commandFor(cluster, `kill ${name} --signal SIGCONT`)
+      : restartCommand(cluster, name, host);
+    return `Bring one back: ${command}`;
+  };
+  return (Object.keys(TROUBLES) as (keyof typeof TROUBLES)[]).flatMap((trouble) => {
+    const those = groups.filter((group) => troubleOf(group) === trouble);
+    return those.length === 0 ? [] : [TROUBLES[trouble](namesOf(those), remedyFor(those[0]!))];
+  });
+}
+
+function allDown(cluster: Seen): Trouble {
+  return cluster.config === undefined
+    ? { what: 'all hosts are down', advice: `start afresh: ${commandFor(cluster, 'up')}` }
+    : { what: 'no host can be reached', advice: `start them: ${commandFor(cluster, 'host NAME')}` };
+}
+
+function namesOf(groups: readonly GroupStatus[]): string {
+  return groups.map(({ group }) => `g${group}`).join(', ');
+}
+
+// --- trees -------------------------------------------------------------------------------------
+
+const TREE_COLUMNS_MAX = 24;
+
+export interface TreeLine {
+  readonly group: number;
+  readonly label: string;
+}
+
+/** The groups in the order of a walk through the tree, drawn as such unless that gets too wide. */
+export function treeOf(parents: readonly number[]): TreeLine[] {
+  const childrenOf = (parent: number): number[] =>
+    parents.flatMap((candidate, group) => (candidate === parent ? [group] : []));
+  const lines: TreeLine[] = [];
+  const visit = (group: number, branch: string, indent: string): void => {
+    lines.push({ group, label: `${branch}g${group}` });
+    const children = childrenOf(group);
+    for (const [index, child] of children.entries()) {
+      const isLast = index === children.length - 1;
+      visit(child, `${indent}${isLast ? '└─ ' : '├─ '}`, `${indent}${isLast ? '   ' : '│  '}`);
+    }
+  };
+  for (const root of childrenOf(-1)) visit(root, '', '');
+  if (lines.every(({ label }) => label.length <= TREE_COLUMNS_MAX)) return lines;
+  return lines.map(({ group }) => {
+    const parent = parents[group]!;
+    return { group, label: parent === -1 ? `g${group}` : `g${group} under g${parent}` };
+  });
+}
+
+// --- texts -------------------------------------------------------------------------------------
+
+/** `45 µs` */
+export function duration(ns: number): string {
+  if (ns < 1000) return `${ns} ns`;
+  if (ns < 1e6) return `${figures(ns / 1000)} µs`;
+  return ns < 1e9 ? `${figures(ns / 1e6)} ms` : `${figures(ns / 1e9)} s`;
+}
+
+function figures(value: number): string {
+  return value < 10 ? value.toFixed(1) : Math.round(value).toLocaleString('en-US');
+}
+
+function widthOf(text: string): number {
+  return stripVTControlCharacters(text).length;
+}
+
+function padEnd(text: string, width: number): string {
+  return text + ' '.repeat(Math.max(0, width - widthOf(text)));
+}
+
+function inRowsOf<Item>(length: number, items: readonly Item[]): Item[][] {
+  const rows: Item[][] = [];
+  for (let at = 0; at < items.length; at += length) rows.push(items.slice(at, at + length));
+  return rows;
+}

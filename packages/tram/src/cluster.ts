@@ -1,0 +1,386 @@
+/**
+ * A cluster that this process starts: `Cluster.start` makes the shared memory, starts the hosts, as
+ * threads or as processes, and waits until every group has a leader.
+ */
+import { randomInt } from 'node:crypto';
+import { channel } from 'node:diagnostics_channel';
+import { Client, type ClusterAddress, type ConnectOptions } from './client.js';
+import { type ClusterConfig, type ClusterOptions, resolveConfig } from './config/options.js';
+import { TramError } from './errors.js';
+import { nowUs } from './hosting/clock.js';
+import { Commons } from './hosting/cluster-context.js';
+import type { HostReport } from './hosting/host.js';
+import {
+  askToEnd,
+  beginTrace,
+  discardTrace,
+  drain,
+  endTrace,
+  pause,
+  replicasDown,
+  starterLock,
+  untilLed,
+  wakeHosts,
+} from './hosting/oversight.js';
+import {
+  type HostHandle,
+  type HostStarter,
+  processStarter,
+  threadStarter,
+} from './hosting/starters.js';
+import { type ClusterStatus, statusOf } from './hosting/status.js';
+import { type Delivered, Tail } from './hosting/tail.js';
+import { ARENA, ARENA_STATE, HOST, HOST_STATE, PROCESS, withHostState } from './memory/arena.js';
+import {
+  type ArenaFile,
+  arenaPath,
+  createArenaFile,
+  removeArenaFile,
+} from './memory/processes/arena-file.js';
+import { threadsArena } from './memory/threads.js';
+
+/** What the cluster tells its user in words; `console` will do, and so will pino. */
+export interface Logger {
+  info(message: string): void;
+  warn(message: string): void;
+  error(message: string): void;
+}
+
+export interface StartOptions extends ClusterOptions {
+  /** By default nothing is logged. */
+  logger?: Logger;
+  /** How long the start may take. */
+  startTimeoutMs?: number;
+  /** Gives up the start, and leaves nothing behind. */
+  signal?: AbortSignal;
+  /**
+   * For processes: a directory in which each host has a file for what it prints. Such hosts outlive this
+   * process if they are told to (`detach`). By default they print where this process does.
+   */
+  logDirectory?: string;
+}
+
+export interface DeliveriesOptions {
+  readonly group: number;
+  readonly signal?: AbortSignal;
+}
+
+const SILENT: Logger = { info: () => undefined, warn: () => undefined, error: () => undefined };
+const START_TIMEOUT_MS = 30_000;
+const POLL_MS = 1;
+/** How many empty looks before a reader of deliveries sleeps between them. */
+const EAGER_LOOKS = 100;
+
+const leaderChannel = channel('tram:leader');
+const hostChannel = channel('tram:host');
+
+export class Cluster implements AsyncDisposable {
+  /** For `Client.connect` in another thread (it can be posted) or, if it is a path, in another process. */
+  readonly address: ClusterAddress;
+  private readonly clients = new Set<Client>();
+  private readonly hosts: (HostHandle | undefined)[] = [];
+  private hasTrace = false;
+  private isClosed = false;
+  private closing: Promise<void> | undefined;
+  private ending: Promise<void> | undefined;
+
+  private constructor(
+    private readonly commons: Commons,
+    private readonly starter: HostStarter,
+    private readonly logger: Logger,
+    private readonly removeMemory: () => void,
+  ) {
+    const { arena } = commons;
+    this.address = 'path' in arena ? (arena as ArenaFile).path : arena.words.buffer;
+  }
+
+  static async start(options: StartOptions): Promise<Cluster> {
+    const {
+      logger = SILENT,
+      startTimeoutMs = START_TIMEOUT_MS,
+      signal,
+      logDirectory,
+      ...rest
+    } = options;
+    const config = resolveConfig(rest, randomInt(2 ** 31));
+    if (signal?.aborted) throw startAborted(signal);
+    const cluster = Cluster.create(config, logger, logDirectory);
+    try {
+      await cluster.begin(startTimeoutMs, signal);
+      return cluster;
+    } catch (error) {
+      await cluster.destroy();
+      if (cluster.hasTrace) discardTrace(config.trace!);
+      throw signal?.aborted ? startAborted(signal) : error;
+    }
+  }
+
+  private static create(
+    config: ClusterConfig,
+    logger: Logger,
+    logDirectory: string | undefined,
+  ): Cluster {
+    const words = Commons.wordsOf(config);
+    if (config.memory === 'processes') {
+      const path = arenaPath(config.name ?? `${process.pid}-${randomInt(2 ** 31)}`);
+      const arena = createArenaFile(path, words);
+      const commons = Commons.create(config, arena);
+      const starter = processStarter(path, logDirectory);
+      return new Cluster(commons, starter, logger, () => removeArenaFile(path));
+    }
+    if (config.memory === 'threads') {
+      const buffer = new SharedArrayBuffer(words * 4);
+      const commons = Commons.create(config, threadsArena(buffer));
+      return new Cluster(commons, threadStarter(buffer), logger, () => undefined);
+    }
+    throw new TramError(
+      'TRAM_INVALID_CONFIG',
+      `Cluster.start can't start a cluster on ${config.memory}`,
+      config.memory === 'hosts' ? { hint: 'Start each host on its machine with `tram host`.' } : {},
+    );
+  }
+
+  private async begin(timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
+    const { config, map, arena } = this.commons;
+    const deadlineMs = Date.now() + timeoutMs;
+    const lock =
+      'lockHost' in arena ? (arena as ArenaFile).lockHost(starterLock(this.commons), 0) : undefined;
+    if (config.trace !== undefined) {
+      beginTrace(config, config.trace);
+      this.hasTrace = true;
+    }
+    const giveUp = (): void => {
+      for (const host of this.hosts) void host?.kill();
+    };
+    signal?.addEventListener('abort', giveUp);
+    try {
+      const hosts = Array.from({ length: map.hosts }, (_, host) => host);
+      await Promise.all(hosts.map((host) => this.startHost(host, false, deadlineMs)));
+      await untilLed(this.commons, deadlineMs, signal);
+    } finally {
+      signal?.removeEventListener('abort', giveUp);
+    }
+    Atomics.store(this.words, ARENA.state, ARENA_STATE.running);
+    lock?.release();
+    this.logger.info(
+      `cluster of ${config.sizes.groups} groups on ${map.hosts} ${config.memory} is up`,
+    );
+  }
+
+  private get words(): Int32Array {
+    return this.commons.arena.words;
+  }
+
+  private async startHost(host: number, resumes: boolean, deadlineMs: number): Promise<void> {
+    const handle = this.starter.start(host, resumes, {
+      onReport: (report) => this.onReport(report),
+      onExit: (why) => this.onHostExit(host, why),
+    });
+    this.hosts[host] = handle;
+    try {
+      await handle.ready(deadlineMs);
+    } catch (error) {
+      await handle.kill();
+      throw error;
+    }
+    hostChannel.publish({ what: 'started', host });
+  }
+
+  private onReport(report: HostReport): void {
+    // While hosts end one by one, others may still take over: that is no news.
+    if (this.isClosed) return;
+    if (report.what === 'leader') {
+      const { group, member, ballot } = report;
+      this.logger.info(`g${group}/${member} leads its group under ballot ${ballot}`);
+      leaderChannel.publish({ group, member, ballot });
+    } else if (report.what === 'service-failed') {
+      this.logger.error(`the service threw at g${report.group}/${report.member}: ${report.error}`);
+    }
+  }
+
+  /** Whoever could take over learns at once that the host is gone. */
+  private onHostExit(host: number, why: string): void {
+    this.hosts[host] = undefined;
+    const at = this.commons.map.host(host) + HOST.state;
+    Atomics.store(this.words, at, withHostState(this.words[at]!, HOST_STATE.ended));
+    if (this.isClosed) return;
+    wakeHosts(this.commons);
+    this.logger.warn(`host ${host} has ended: ${why}`);
+    hostChannel.publish({ what: 'ended', host, why });
+  }
+
+  /** A client in this thread. Others connect from their own processes with `Client.connect`. */
+  async connect(options: ConnectOptions = {}): Promise<Client> {
+    this.requireOpen();
+    const client: Client = Client.attach(this.commons, options, () => this.clients.delete(client));
+    this.clients.add(client);
+    return client;
+  }
+
+  /**
+   * What a group delivers from now on, in its order. Reading does not hold the group up: a reader that
+   * falls a whole log behind gets TRAM_LAGGED.
+   */
+  deliveries({ group, signal }: DeliveriesOptions): AsyncGenerator<Delivered, void, void> {
+    this.requireOpen();
+    this.requireGroup(group);
+    return follow(this.commons, group, () => this.isClosed || signal?.aborted === true);
+  }
+
+  status(): ClusterStatus {
+    this.requireOpen();
+    return statusOf(this.commons);
+  }
+
+  /** Ask a replica to become the leader of its group. It may fail; `status` tells. */
+  lead(group: number, member: number): void {
+    this.requireOpen();
+    this.requireGroup(group);
+    requestLead(this.commons, group, member);
+  }
+
+  /** End a host as a crash would: at once, in the middle of whatever it does. */
+  async crash(host: number): Promise<void> {
+    this.requireOpen();
+    this.requireHost(host);
+    await this.hosts[host]?.kill();
+  }
+
+  /** Start a host again. It takes up what survived in memory, or with `fresh` begins with nothing. */
+  async restart(host: number, { fresh = false }: { fresh?: boolean } = {}): Promise<void> {
+    this.requireOpen();
+    this.requireHost(host);
+    if (this.hosts[host] !== undefined) {
+      throw new TramError('TRAM_HOST_RUNNING', `host ${host} is running`);
+    }
+    await this.startHost(host, !fresh, Date.now() + START_TIMEOUT_MS);
+  }
+
+  private requireHost(host: number): void {
+    const { hosts } = this.commons.map;
+    if (Number.isInteger(host) && host >= 0 && host < hosts) return;
+    throw new TramError(
+      'TRAM_UNKNOWN_REPLICA',
+      `there is no host ${host}: there are 0 to ${hosts - 1}`,
+    );
+  }
+
+  private requireOpen(): void {
+    if (this.isClosed) throw new TramError('TRAM_CLOSED', 'this cluster is closed');
+  }
+
+  private requireGroup(group: number): void {
+    const { groups } = this.commons.config.sizes;
+    if (Number.isInteger(group) && group >= 0 && group < groups) return;
+    throw new TramError(
+      'TRAM_INVALID_ARGUMENT',
+      `there is no group ${group}: there are 0 to ${groups - 1}`,
+    );
+  }
+
+  /**
+   * Take no more messages, wait for the answers to all that were taken by clients of this process, then end.
+   * If a group can't answer, because it has lost its majority, that takes for ever: then `destroy`.
+   */
+  close(): Promise<void> {
+    this.closing ??= this.drainAndEnd();
+    return this.closing;
+  }
+
+  private async drainAndEnd(): Promise<void> {
+    await Promise.all([...this.clients].map((client) => client.close()));
+    const isOver = (): boolean => this.ending !== undefined;
+    await this.end(!isOver() && (await drain(this.commons, DRAIN_MS, isOver)));
+  }
+
+  /** End at once. Messages that were not answered may or may not have been delivered. */
+  async destroy(): Promise<void> {
+    for (const client of [...this.clients]) client.destroy();
+    await this.end(false);
+  }
+
+  private end(isQuiescent: boolean): Promise<void> {
+    this.ending ??= this.endHosts(isQuiescent);
+    return this.ending;
+  }
+
+  private async endHosts(isQuiescent: boolean): Promise<void> {
+    this.isClosed = true;
+    const down = replicasDown(this.commons);
+    // Otherwise somebody takes it down from outside, and perhaps has started the next of that name.
+    const isOurs = askToEnd(this.commons);
+    await Promise.all(this.hosts.map((host) => host?.end(END_MS)));
+    if (isOurs && this.hasTrace) endTrace(this.commons, down, isQuiescent);
+    if (isOurs) this.removeMemory();
+    this.commons.arena.close();
+  }
+
+  /**
+   * Leave the cluster running and let go of it: this process may end, others connect by its name. For
+   * processes that were started with a `logDirectory`.
+   */
+  async detach(): Promise<void> {
+    this.requireOpen();
+    await Promise.all([...this.clients].map((client) => client.close()));
+    this.isClosed = true;
+    this.ending = Promise.resolve();
+    for (const host of this.hosts) host?.detach();
+    this.commons.arena.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+const DRAIN_MS = 5000;
+const END_MS = 2000;
+
+function startAborted({ reason }: AbortSignal): TramError {
+  return new TramError('TRAM_ABORTED', 'aborted while the cluster started', { cause: reason });
+}
+
+/** Count up the requests that a replica lead, and wake its host, wherever that is. */
+export function requestLead(commons: Commons, group: number, member: number): void {
+  const { layout, map, arena, network } = commons;
+  const { replicas } = layout.sizes;
+  if (!Number.isInteger(member) || member < 0 || member >= replicas) {
+    throw new TramError('TRAM_UNKNOWN_REPLICA', `there is no replica g${group}/${member}`);
+  }
+  const process = layout.replicaProcess(group, member);
+  const at = map.process(process) + PROCESS.standRequests;
+  const requests = Atomics.add(arena.words, at, 1) + 1;
+  if (network === undefined) {
+    commons.memory(process).wake(process, true);
+    return;
+  }
+  const link = network.linkOf[process];
+  link?.writeWords(at, Int32Array.of(requests));
+  link?.wake(process, true);
+  network.flush(nowUs());
+}
+
+/** What a group delivers from this call on. */
+export function follow(
+  commons: Commons,
+  group: number,
+  isOver: () => boolean,
+): AsyncGenerator<Delivered, void, void> {
+  // Not in the generator, which would begin with the first message that is asked for.
+  return readOn(new Tail(commons, group), isOver);
+}
+
+async function* readOn(tail: Tail, isOver: () => boolean): AsyncGenerator<Delivered, void, void> {
+  let looks = 0;
+  while (!isOver()) {
+    const delivered = tail.next();
+    if (delivered !== undefined) {
+      looks = 0;
+      yield delivered;
+    } else if (looks++ < EAGER_LOOKS) {
+      await new Promise((resolve) => setImmediate(resolve));
+    } else {
+      await pause(POLL_MS);
+    }
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * The process of a host: `node host-process.js ARENA HOST [--fresh] [--log]`, started by `Cluster.start` for
+ * `memory: 'processes'` and by `tram up` and `tram restart`. With `--log` it tells in words what happens.
+ *
+ * Whoever started it may end before it does. Then a cluster that has a name goes on: it can be connected to, and
+ * taken down. One that has none could be found by nobody, and ends.
+ */
+import { TramError } from '../errors.js';
+import {
+  ARENA,
+  ARENA_STATE,
+  HOST,
+  HOST_STATE,
+  hostStateOf,
+  withHostState,
+} from '../memory/arena.js';
+import { type ArenaFile, openArenaFile, removeArenaFile } from '../memory/processes/arena-file.js';
+import { Commons } from './cluster-context.js';
+import type { Agent } from './duty.js';
+import { failureOf, Host, type HostFailure, type HostReport } from './host.js';
+import { askToEnd } from './oversight.js';
+import { pacingOf } from './pacing.js';
+import { seldom } from './rate-limit.js';
+
+const [path, hostText, ...flags] = process.argv.slice(2);
+const host = Number(hostText);
+const isLogged = flags.includes('--log');
+const log = isLogged
+  ? (text: string): void => console.error(`${new Date().toISOString()} host ${host}: ${text}`)
+  : (): void => undefined;
+
+/** A service that fails with every message must not fill the disk. */
+const logFailure = seldom(log);
+
+// An interrupt at the terminal is for whoever started us, who may want to close the cluster in good order.
+if (!isLogged) process.on('SIGINT', () => undefined);
+
+try {
+  await live(openArenaFile(path!));
+  process.exit(0);
+} catch (error) {
+  fail(error);
+}
+
+async function live(arena: ArenaFile): Promise<void> {
+  const commons = Commons.attach(arena);
+  if (!isLogged && commons.config.name === undefined) endWithStarter(commons);
+  // A predecessor that is merely paused must not wake up beside us; the lock ends with the process.
+  arena.lockHost(host, Atomics.load(arena.words, commons.map.host(host) + HOST.pid));
+  const names = commons.map.processesOf(host).map((replica) => commons.nameOf(replica));
+  log(
+    `process ${process.pid} starts ${names.join(', ')}${flags.includes('--fresh') ? ' afresh' : ''}`,
+  );
+  const running = await Host.start(commons, {
+    host,
+    resumes: !flags.includes('--fresh'),
+    pacing: pacingOf(commons.config),
+    report: tell,
+    watch: watchOthers(arena, commons, host),
+  });
+  process.on('SIGTERM', () => running.stop());
+  await running.run();
+  const isClosing = Atomics.load(arena.words, ARENA.state) === ARENA_STATE.closing;
+  log(isClosing ? 'ends with its cluster' : 'ends: it was asked to by SIGTERM');
+  arena.close();
+}
+
+function endWithStarter(commons: Commons): void {
+  const end = (): void => {
+    if (askToEnd(commons)) removeArenaFile(path!);
+  };
+  if (process.connected) process.on('disconnect', end);
+  else end();
+}
+
+function tell(report: HostReport): void {
+  if (report.what === 'ready') log('runs');
+  else {
+    const name = `g${report.group}/${report.member}`;
+    if (report.what === 'leader') log(`${name} leads its group under ballot ${report.ballot}`);
+    else logFailure(`the service threw at ${name}: ${report.error}`);
+  }
+  send(report);
+}
+
+/** To whoever started this process, if it is still there. */
+function send(report: HostReport | HostFailure, then: () => void = () => undefined): void {
+  if (process.connected) process.send!(report, then);
+  else then();
+}
+
+function fail(error: unknown): void {
+  const isBug = !(error instanceof TramError);
+  // Whoever started us is told, and need not read it twice.
+  if (isBug || !process.connected || isLogged) console.error(error);
+  if (isBug) process.exit(1);
+  send(failureOf(error), () => process.exit(1));
+}
+
+/** A lock that is gone tells at once that its process is. */
+function watchOthers(file: ArenaFile, { map }: Commons, self: number): Agent {
+  const { words } = file;
+  return {
+    doWork: () => {
+      for (let other = 0; other < map.hosts; other++) {
+        const at = map.host(other) + HOST.state;
+        const state = Atomics.load(words, at);
+        if (other === self || hostStateOf(state) !== HOST_STATE.running) continue;
+        if (file.isHostLocked(other)) continue;
+        Atomics.compareExchange(words, at, state, withHostState(state, HOST_STATE.ended));
+      }
+      return 0;
+    },
+  };
+}

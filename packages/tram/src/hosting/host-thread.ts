@@ -1,0 +1,29 @@
+/** The worker thread of a host: what `Cluster.start` runs for `memory: 'threads'`. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { TramError } from '../errors.js';
+import { threadsArena } from '../memory/threads.js';
+import { Commons } from './cluster-context.js';
+import { failureOf, Host } from './host.js';
+import { pacingOf } from './pacing.js';
+
+export interface HostThreadData {
+  readonly buffer: SharedArrayBuffer;
+  readonly host: number;
+  readonly resumes: boolean;
+}
+
+const { buffer, host, resumes } = workerData as HostThreadData;
+const commons = Commons.attach(threadsArena(buffer));
+try {
+  const running = await Host.start(commons, {
+    host,
+    resumes,
+    pacing: pacingOf(commons.config),
+    report: (report) => parentPort?.postMessage(report),
+  });
+  await running.run();
+} catch (error) {
+  // Anything else is a bug, and ends the thread with its stack.
+  if (!(error instanceof TramError)) throw error;
+  parentPort?.postMessage(failureOf(error));
+}

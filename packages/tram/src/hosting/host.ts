@@ -1,0 +1,206 @@
+/**
+ * A host: runs its share of the replicas until the cluster closes. The same in a worker thread and in
+ * a process of its own; `host-thread.ts` and `host-process.ts` are the two ways in.
+ */
+import type { ErrorCode, TramError } from '../errors.js';
+import {
+  ARENA,
+  ARENA_STATE,
+  HOST,
+  HOST_STATE,
+  nextHostLife,
+  withHostState,
+} from '../memory/arena.js';
+import type { ProcessId } from '../memory/contract.js';
+import { beginLife } from '../memory/shared.js';
+import type { Application, Observer } from '../protocol/edges.js';
+import { describeBallot } from '../protocol/leadership/ballot.js';
+import type { Identity } from '../protocol/member.js';
+import { nowUs } from './clock.js';
+import type { Commons } from './cluster-context.js';
+import { type Agent, Duty, type Pacing } from './duty.js';
+import { ReplicaAgent } from './replica-agent.js';
+import { loadService, messageId, NO_SERVICE } from './service.js';
+import { STATISTIC } from './statistics.js';
+import { TraceFile, traceName } from './trace.js';
+import { inlineGenerously } from './v8-flags.js';
+import { rehearse } from './warm-up.js';
+
+/** What a host tells whoever started it. */
+export type HostReport =
+  | { readonly what: 'ready' }
+  | {
+      readonly what: 'leader';
+      readonly group: number;
+      readonly member: number;
+      readonly ballot: string;
+    }
+  | {
+      readonly what: 'service-failed';
+      readonly group: number;
+      readonly member: number;
+      readonly error: string;
+    };
+
+/** Why a host did not start: what it tells instead of being ready. */
+export interface HostFailure {
+  readonly what: 'failed';
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly hint?: string;
+}
+
+export function failureOf({ code, message, hint }: TramError): HostFailure {
+  return { what: 'failed', code, message, ...(hint !== undefined && { hint }) };
+}
+
+export interface HostSettings {
+  readonly host: number;
+  /** Take up what an earlier life left in memory; else begin with empty memory. */
+  readonly resumes: boolean;
+  readonly pacing: Pacing;
+  readonly report: (report: HostReport) => void;
+  /** Runs with every heartbeat, before the replicas. */
+  readonly watch?: Agent;
+  /** Where hosts are apart: what its replicas had before, if the arena can't tell, and the least incarnation. */
+  readonly apart?: { readonly past: Identity['past']; readonly leastIncarnation: number };
+}
+
+/** How long the host keeps the thread to itself before timers and messages get their turn. */
+const SLICE_US = 50_000;
+const REHEARSAL_MS = 100;
+
+export class Host {
+  private readonly words: Int32Array;
+  private readonly line: number;
+  private readonly traces: TraceFile[] = [];
+  private duty!: Duty;
+  private isStopped = false;
+
+  private constructor(
+    private readonly commons: Commons,
+    private readonly settings: HostSettings,
+  ) {
+    this.words = commons.arena.words;
+    this.line = commons.map.host(settings.host);
+  }
+
+  /** Whoever calls this is the only one who is this host. */
+  static async start(commons: Commons, settings: HostSettings): Promise<Host> {
+    const host = new Host(commons, settings);
+    await host.begin();
+    return host;
+  }
+
+  private async begin(): Promise<void> {
+    const { words, line, settings, commons } = this;
+    inlineGenerously();
+    rehearse(REHEARSAL_MS, () => performance.now());
+    Atomics.store(words, line + HOST.pid, process.pid);
+    Atomics.store(words, line + HOST.state, nextHostLife(Atomics.load(words, line + HOST.state)));
+    const agents: Agent[] = [];
+    for (const replica of commons.map.processesOf(settings.host)) {
+      agents.push(await this.startReplica(replica));
+    }
+    const { map, arena } = commons;
+    const at = {
+      parked: line + HOST.parked,
+      ready: map.readyOf(settings.host),
+      readyLater: map.readyLaterOf(settings.host),
+    };
+    const { pacing, watch } = settings;
+    this.duty = new Duty(arena, at, agents, pacing, nowUs, watch, commons.network);
+    this.enter(HOST_STATE.running);
+    settings.report({ what: 'ready' });
+  }
+
+  private enter(state: number): void {
+    const { words, line } = this;
+    Atomics.store(words, line + HOST.state, withHostState(words[line + HOST.state]!, state));
+  }
+
+  private async startReplica(process: ProcessId): Promise<ReplicaAgent> {
+    const { commons, settings } = this;
+    const { sizes, service } = commons.config;
+    const group = Math.floor(process / sizes.replicas);
+    const member = process % sizes.replicas;
+    const { apart, resumes } = settings;
+    const { arena, map } = commons;
+    const incarnation = beginLife(arena, map, process, resumes, apart?.leastIncarnation);
+    const past = apart?.past ?? (incarnation === 1 ? 'none' : resumes ? 'kept' : 'lost');
+    const identity: Identity = { group, member, incarnation, past };
+    const context = { group, member };
+    let application =
+      service === undefined ? NO_SERVICE : await loadService(service, context, incarnation);
+    const trace = this.openTrace(identity);
+    if (trace !== undefined) application = traced(application, trace, `${group}/${member}`);
+    const observer = this.observe(process, identity, trace);
+    return new ReplicaAgent(commons, process, identity, application, observer, nowUs());
+  }
+
+  private openTrace({ group, member, past }: Identity): TraceFile | undefined {
+    const { trace: directory } = this.commons.config;
+    if (directory === undefined) return undefined;
+    const replica = `${group}/${member}`;
+    const trace = new TraceFile(directory, traceName(group, member));
+    this.traces.push(trace);
+    if (past !== 'none') {
+      trace.add({ event: 'crash', replica });
+      trace.add({ event: 'restart', replica });
+      trace.add({ event: 'restore', replica, from: replica, count: 0 });
+    }
+    return trace;
+  }
+
+  private observe(process: ProcessId, identity: Identity, trace: TraceFile | undefined): Observer {
+    const { words, settings } = this;
+    const { group, member } = identity;
+    const replica = `${group}/${member}`;
+    const statistics = this.commons.map.statisticsOf(process);
+    return {
+      transition: () => undefined,
+      led: (ballot) => {
+        words[statistics + STATISTIC.timesLed]!++;
+        trace?.add({ event: 'leader', group, replica, ballot: describeBallot(ballot) });
+        settings.report({ what: 'leader', group, member, ballot: describeBallot(ballot) });
+      },
+      relayed: (session, entry, number) =>
+        trace?.add({ event: 'touch', id: messageId(session, entry, number), group }),
+      restored: (from, count) =>
+        trace?.add({ event: 'restore', replica, from: `${group}/${from}`, count }),
+      failed: (error) => {
+        const text = error instanceof Error ? String(error.stack) : String(error);
+        settings.report({ what: 'service-failed', group, member, error: text });
+      },
+    };
+  }
+
+  /** Returns when the cluster closes, or after `stop`. */
+  async run(): Promise<void> {
+    const { words } = this;
+    while (!this.isStopped && Atomics.load(words, ARENA.state) !== ARENA_STATE.closing) {
+      this.duty.run(SLICE_US);
+      for (const trace of this.traces) trace.flush();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    this.enter(HOST_STATE.ended);
+    for (const trace of this.traces) trace.close();
+  }
+
+  stop(): void {
+    this.isStopped = true;
+  }
+}
+
+/** An application that also writes down what it is given. */
+function traced(application: Application, trace: TraceFile, replica: string): Application {
+  return {
+    deliver: (delivery) => {
+      const { session, entry, number, group } = delivery;
+      trace.add({ event: 'deliver', id: messageId(session, entry, number), group, replica });
+      return application.deliver(delivery);
+    },
+    snapshot: () => application.snapshot(),
+    restore: (snapshot) => application.restore(snapshot),
+  };
+}

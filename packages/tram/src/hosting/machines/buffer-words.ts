@@ -1,0 +1,41 @@
+/**
+ * How much may be under way between two hosts, and not answered, before the slower one is given up. It must be more than
+ * the largest write twice, and what may go without an answer (`UNCOVERED_WORDS_MAX`), so that who answers always has room.
+ */
+import type { ArenaMap } from '../../memory/arena.js';
+import type { BufferWords } from '../../memory/machines/buffers.js';
+import { align } from '../../memory/words.js';
+import type { Layout } from '../../protocol/layout.js';
+
+/** For slots, rows and single words. */
+const SMALL_WORDS = 2 ** 16;
+/**
+ * From a client, whom only its leader slows down: a host that does not run for a moment, and leads nothing, should not be
+ * given up for it.
+ */
+const CLIENT_WORDS = 2 ** 19;
+
+/**
+ * Between hosts: every leader may write its whole log and its whole feed twice, and read as much. To a client: all its
+ * replies from all groups; from a client: all its inboxes. Whoever only looks reads entries of logs.
+ */
+export function bufferWordsOf(
+  layout: Layout,
+  map: ArenaMap,
+  self: number,
+  other: number,
+): BufferWords {
+  const { groups, callsMax } = layout.sizes;
+  const flags = align(Math.max(map.processesOf(other).length, 1));
+  const { logWords, feedWords, inboxWords, replySlotWords, entryWordsMax } = layout;
+  const isBetweenHosts = self < map.hosts && other < map.hosts;
+  if (isBetweenHosts) {
+    const words = groups * (2 * logWords + 2 * feedWords);
+    return { out: words + SMALL_WORDS, in: groups * logWords + SMALL_WORDS, flags };
+  }
+  const out =
+    self < map.hosts
+      ? 2 * groups * callsMax * replySlotWords + SMALL_WORDS
+      : 2 * groups * inboxWords + CLIENT_WORDS;
+  return { out, in: entryWordsMax + SMALL_WORDS, flags };
+}

@@ -1,0 +1,78 @@
+/** A cluster whose hosts are apart, as its configuration file describes it: for hosts, clients and tools alike. */
+import { createSocket } from 'node:dgram';
+import { lookup } from 'node:dns/promises';
+import { dirname, resolve } from 'node:path';
+import {
+  isOnMachines,
+  type Machine,
+  type MachinesConfig,
+  resolveConfig,
+} from '../../config/options.js';
+import { TramError } from '../../errors.js';
+import { digestOf } from './digest.js';
+import { readSecret, saltOf } from './secret.js';
+
+/** What two hosts must have in common to talk to each other. */
+export interface Credentials {
+  readonly secret: Uint8Array;
+  readonly digest: Uint8Array;
+}
+
+export interface Apart {
+  readonly config: MachinesConfig;
+  readonly credentials: Credentials;
+}
+
+/** @param path  of the configuration file */
+export async function readApart(path: string): Promise<Apart> {
+  const { readConfigFile } = await import('../../config/file.js');
+  const options = await readConfigFile(path);
+  const config = resolveConfig(options, 0, dirname(resolve(path)));
+  if (!isOnMachines(config)) {
+    throw new TramError(
+      'TRAM_INVALID_CONFIG',
+      `${path} describes a cluster on ${config.memory}, not one across hosts`,
+      { hint: 'Start it with `tram up --config`, and connect to it by its name.' },
+    );
+  }
+  const secret = readSecret(config.secretFile);
+  const salted = {
+    ...config,
+    sizes: { ...config.sizes, salt: saltOf(secret) },
+    machines: await Promise.all(config.machines.map(resolved)),
+  };
+  // By names as they stand in the file: they may resolve differently from one machine to another.
+  return { config: salted, credentials: { secret, digest: digestOf(config) } };
+}
+
+async function resolved(machine: Machine): Promise<Machine> {
+  try {
+    const { address } = await lookup(machine.address, 4);
+    return { ...machine, address };
+  } catch (cause) {
+    throw new TramError(
+      'TRAM_INVALID_CONFIG',
+      `host ${machine.name}: ${machine.address} is no address, and no name that resolves to one`,
+      { cause },
+    );
+  }
+}
+
+/** The address of this machine from which it reaches the first host of the cluster. */
+export function ownAddress({ machines }: MachinesConfig): Promise<string> {
+  const { address, port } = machines[0]!;
+  return new Promise((resolve, reject) => {
+    const socket = createSocket('udp4');
+    const end = (tell: () => void) => () => {
+      tell();
+      socket.close();
+    };
+    socket.once('error', (cause) =>
+      end(() =>
+        reject(new TramError('TRAM_UNREACHABLE', `there is no way to ${address}`, { cause })),
+      )(),
+    );
+    // Nothing is sent: the kernel chooses a route, and with it an address.
+    socket.connect(port, address, () => end(() => resolve(socket.address().address))());
+  });
+}

@@ -1,0 +1,152 @@
+/**
+ * A client of a cluster whose hosts are apart. The first host that answers, and has one, gives it a slot: that host is
+ * its home.
+ *
+ * A client may be idle for long, and its hosts must know that it is there: it answers them now and then, whatever its
+ * user does. What it measures lies in its own memory; so that tools need not look for it there, it tells its home.
+ */
+import type { MachinesConfig } from '../../config/options.js';
+import { TramError } from '../../errors.js';
+import { OWNER, PROCESS } from '../../memory/arena.js';
+import { CALLER, REFUSAL } from '../../memory/machines/handshake.js';
+import type { Link } from '../../memory/machines/link.js';
+import { beginLife } from '../../memory/shared.js';
+import { nowUs } from '../clock.js';
+import type { Commons } from '../cluster-context.js';
+import type { ClientSlot } from '../slot.js';
+import { STATISTICS_WORDS } from '../statistics.js';
+import type { Credentials } from './cluster-file.js';
+import { homeOf } from './home-slots.js';
+import { type Elsewhere, openElsewhere, turn, unreachable } from './remote-attachment.js';
+
+export interface Joined {
+  readonly commons: Commons;
+  readonly slot: ClientSlot;
+}
+
+const JOIN_MS = 10_000;
+/** How often it answers its hosts at least, and how often it tells its home. */
+const STAY_MS = 100;
+const TELL_MS = 1000;
+/** How long it waits for its home when it comes and goes. */
+const HOME_US = 100_000;
+
+/** @param path  of the configuration that the hosts have */
+export async function joinFrom(path: string): Promise<Joined> {
+  const { ownAddress, readApart } = await import('./cluster-file.js');
+  const { config, credentials } = await readApart(path);
+  return join(config, credentials, await ownAddress(config));
+}
+
+export async function join(
+  config: MachinesConfig,
+  credentials: Credentials,
+  address: string,
+  timeoutMs: number = JOIN_MS,
+): Promise<Joined> {
+  const elsewhere = openElsewhere(config, credentials, address, CALLER.newClient);
+  const { commons, network } = elsewhere;
+  try {
+    await untilConnected(elsewhere, timeoutMs);
+    const { slot, session } = network.slot!;
+    const process = commons.layout.clientProcess(slot);
+    beginLife(commons.arena, commons.map, process, false, session);
+    const stay = new Stay(elsewhere, slot, process);
+    await stay.begin();
+    return { commons, slot: { slot, process, session, release: () => stay.end() } };
+  } catch (error) {
+    elsewhere.close();
+    throw error;
+  }
+}
+
+/** A client's time in its slot. */
+class Stay {
+  private readonly home: Link;
+  private timer: NodeJS.Timeout | undefined;
+  private toldMs = 0;
+
+  constructor(
+    private readonly elsewhere: Elsewhere,
+    slot: number,
+    private readonly process: number,
+  ) {
+    const { commons, network } = elsewhere;
+    this.home = network.links[homeOf(slot, commons.map.hosts)]!;
+  }
+
+  /** Go on with what was measured in this slot before, and learn whether its last client left something open. */
+  async begin(): Promise<void> {
+    const { commons, network } = this.elsewhere;
+    const { map, arena, config } = commons;
+    const { words } = arena;
+    const session = map.process(this.process) + PROCESS.session;
+    const statistics = map.statisticsOf(this.process);
+    this.home.readWords(session, words, session, 1);
+    this.home.readWords(statistics, words, statistics, STATISTICS_WORDS);
+    const untilUs = nowUs() + HOME_US;
+    while (!this.home.isSettled && nowUs() < untilUs) {
+      turn(network);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const intervalMs = Math.min(STAY_MS, config.timing.suspectAfterUs / 2000);
+    this.timer = setInterval(() => this.goOn(), intervalMs).unref();
+  }
+
+  private goOn(): void {
+    const { network } = this.elsewhere;
+    network.poll(nowUs());
+    if (Date.now() - this.toldMs >= TELL_MS) this.tell();
+    network.flush(nowUs());
+  }
+
+  private tell(): void {
+    const { map, arena } = this.elsewhere.commons;
+    const session = map.process(this.process) + PROCESS.session;
+    const statistics = map.statisticsOf(this.process);
+    const copy = (at: number, count: number): void =>
+      this.home.writeWords(at, arena.words.subarray(at, at + count));
+    copy(session, 1);
+    copy(statistics, STATISTICS_WORDS);
+    this.toldMs = Date.now();
+  }
+
+  /** Its home learns that it does not come back. If that does not get there, it finds out. */
+  end(): void {
+    const { commons, network, close } = this.elsewhere;
+    clearInterval(this.timer);
+    this.tell();
+    const owner = commons.map.process(this.process) + PROCESS.owner;
+    this.home.writeWords(owner, Int32Array.of(OWNER.nobody));
+    const untilUs = nowUs() + HOME_US;
+    do turn(network);
+    while (this.home.isOpen && !this.home.isSettled && nowUs() < untilUs);
+    close();
+  }
+}
+
+/** Until it has a slot, and a majority of the hosts: with fewer it could do nothing. */
+async function untilConnected(elsewhere: Elsewhere, timeoutMs: number): Promise<void> {
+  const { network, config } = elsewhere;
+  const deadlineUs = nowUs() + timeoutMs * 1000;
+  for (;;) {
+    turn(network);
+    const missing = network.missingHosts();
+    if (network.slot !== undefined && 2 * missing.length < config.hosts) return;
+    const isHopeless = missing.every((host) => network.refusalOf(host) > 0);
+    if (isHopeless || nowUs() > deadlineUs) throw refused(elsewhere, missing);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+function refused(elsewhere: Elsewhere, missing: readonly number[]): TramError {
+  const { network, config } = elsewhere;
+  const refusals = missing.map((host) => network.refusalOf(host)).filter((refusal) => refusal > 0);
+  const isFull = refusals.length > 0 && refusals.every((refusal) => refusal === REFUSAL.noSlot);
+  if (!isFull) return unreachable(elsewhere);
+  return new TramError(
+    'TRAM_NO_CLIENT_SLOT',
+    `all ${config.sizes.clients} client slots are taken, or wait for clients that have vanished`,
+    { hint: 'Close a client that is not needed, or start the hosts with a larger `clients`.' },
+  );
+}

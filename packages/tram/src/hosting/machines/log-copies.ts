@@ -1,0 +1,199 @@
+/**
+ * Copies of logs, in the arena of a mirror: of each group that is followed, the log that knows most. A `Tail` reads them
+ * there.
+ *
+ * What is new is copied, from the end of what is here to what is decided there; then the control words, so that whoever
+ * reads finds whole entries. If what comes next has been dropped meanwhile, or another log has come to know more,
+ * it is copied from its start.
+ */
+import type { Link } from '../../memory/machines/link.js';
+import { distance, numberAt } from '../../memory/record.js';
+import { LogRing } from '../../protocol/data-path/log.js';
+import { LOG_CONTROL, RINGS_PER_WRITER } from '../../protocol/layout.js';
+import { NO_BALLOT } from '../../protocol/leadership/ballot.js';
+import type { Commons } from '../cluster-context.js';
+
+/** How words of other hosts come here. */
+export interface Source {
+  /** Ask for words: they are in `into` after `settle`. */
+  read(link: Link, at: number, into: Int32Array, intoAt: number, count: number): Promise<void>;
+  settle(): Promise<void>;
+}
+
+/** A log as it stands at one member. */
+interface Original {
+  readonly process: number;
+  readonly writer: number;
+  readonly ring: number;
+  /** Its control words, as they were read last. */
+  readonly control: Int32Array;
+}
+
+/** What of a log is here. */
+interface Copy {
+  readonly original: Original;
+  readonly ring: LogRing;
+  readonly marker: number;
+  /** Up to here: the low word of an index, and where that entry begins. */
+  index: number;
+  position: number;
+}
+
+/** How many words are copied at a time: at first, and while there are more. */
+const FEW_WORDS = 512;
+const MANY_WORDS = 8192;
+
+export class LogCopies {
+  private readonly groups: number[] = [];
+  /** By group. */
+  private readonly copies = new Map<number, Copy>();
+
+  constructor(
+    private readonly commons: Commons,
+    private readonly source: Source,
+  ) {}
+
+  get isEmpty(): boolean {
+    return this.groups.length === 0;
+  }
+
+  async follow(groups: readonly number[]): Promise<void> {
+    this.groups.push(...groups);
+    await this.copy();
+  }
+
+  /** Copy what is new. True if there was something. */
+  async copy(): Promise<boolean> {
+    if (this.isEmpty) return false;
+    const originals: Original[][] = [];
+    for (const group of this.groups) originals.push(await this.readControls(group));
+    await this.source.settle();
+    let hasNews = false;
+    for (const [place, group] of this.groups.entries()) {
+      const copy = await this.copyOf(group, originals[place]!);
+      if (copy !== undefined && (await this.goOn(group, copy))) hasNews = true;
+    }
+    return hasNews;
+  }
+
+  /** Of all members that can be reached. */
+  private async readControls(group: number): Promise<Original[]> {
+    const { layout, map, network } = this.commons;
+    const originals: Original[] = [];
+    for (let member = 0; member < layout.sizes.replicas; member++) {
+      const process = layout.replicaProcess(group, member);
+      const link = network!.linkOf[process]!;
+      if (!link.isOpen) continue;
+      for (let writer = 0; writer < layout.sizes.replicas; writer++) {
+        for (let ring = 0; ring < RINGS_PER_WRITER; ring++) {
+          const control = new Int32Array(LOG_CONTROL.words);
+          const at = map.region(process) + layout.logControl(writer, ring);
+          await this.source.read(link, at, control, 0, LOG_CONTROL.words);
+          originals.push({ process, writer, ring, control });
+        }
+      }
+    }
+    return originals;
+  }
+
+  /** The copy to go on with: that of the log that knows most. */
+  private async copyOf(group: number, originals: readonly Original[]): Promise<Copy | undefined> {
+    const before = this.copies.get(group);
+    const same = originals.find((original) => before !== undefined && isOf(original, before));
+    let best = same;
+    for (const original of originals) if (knowsMore(original, best)) best = original;
+    if (best === undefined) return undefined;
+    if (before === undefined || best !== same) return this.begin(group, best);
+    before.original.control.set(best.control);
+    const [, base] = best.control;
+    return distance(base!, before.position) > 0 ? this.begin(group, best) : before;
+  }
+
+  /** With the oldest entry, if there is one. */
+  private async begin(group: number, original: Original): Promise<Copy | undefined> {
+    const { layout } = this.commons;
+    const { process, writer, ring: number, control } = original;
+    const [marker, base, decided] = control;
+    const origin = layout.sizes.origin | 0;
+    if (base === origin && decided === origin) return undefined;
+    const ring = new LogRing(this.commons.region(process), layout, group, writer, number);
+    const copy = { original, ring, marker: marker!, index: 0, position: base! };
+    await this.read(copy, FEW_WORDS);
+    copy.index = numberAt(ring, base!);
+    const isWhole = ring.entryWords(copy.position, copy.marker, copy.index) > 0;
+    return isWhole ? copy : undefined;
+  }
+
+  /** True if there was something new. */
+  private async goOn(group: number, copy: Copy): Promise<boolean> {
+    const { ring, marker, original } = copy;
+    const [, base, decided, key] = original.control;
+    const first = copy.index;
+    for (let count = FEW_WORDS; distance(decided!, copy.index) > 0; count *= 2) {
+      await this.read(copy, Math.min(count, MANY_WORDS));
+      const { index } = copy;
+      this.walk(copy, decided!);
+      // Dropped meanwhile, or the connection broke: next time from its start.
+      if (copy.index === index) {
+        this.copies.delete(group);
+        return false;
+      }
+    }
+    this.hide(group);
+    ring.base = base!;
+    ring.decided = copy.index;
+    ring.key = key!;
+    ring.marker = marker;
+    this.copies.set(group, copy);
+    return copy.index !== first;
+  }
+
+  private walk(copy: Copy, decided: number): void {
+    const { ring, marker } = copy;
+    while (distance(decided, copy.index) > 0) {
+      const words = ring.entryWords(copy.position, marker, copy.index);
+      if (words === 0) return;
+      copy.index = (copy.index + 1) | 0;
+      copy.position = (copy.position + words) | 0;
+    }
+  }
+
+  /** What was shown of a group before. */
+  private hide(group: number): void {
+    const before = this.copies.get(group);
+    if (before !== undefined) before.ring.marker = NO_BALLOT;
+  }
+
+  /** What stands behind the end of a copy: as many words, or as many as one entry may have. */
+  private async read({ original, ring, position }: Copy, count: number): Promise<void> {
+    const { layout, map, network, arena } = this.commons;
+    const link = network!.linkOf[original.process]!;
+    const start = map.region(original.process) + ring.at;
+    const place = position & ring.mask;
+    const words = Math.min(Math.max(count, layout.entryWordsMax), layout.logWords);
+    const untilWrap = Math.min(words, layout.logWords - place);
+    await this.source.read(link, start + place, arena.words, start + place, untilWrap);
+    if (words > untilWrap) {
+      await this.source.read(link, start, arena.words, start, words - untilWrap);
+    }
+    await this.source.settle();
+  }
+}
+
+function isOf({ process, writer, ring, control }: Original, { original, marker }: Copy): boolean {
+  return (
+    process === original.process &&
+    writer === original.writer &&
+    ring === original.ring &&
+    control[LOG_CONTROL.marker] === marker
+  );
+}
+
+/** Under a later ballot, or further under the same. */
+function knowsMore({ control }: Original, than: Original | undefined): boolean {
+  const marker = control[LOG_CONTROL.marker]!;
+  const otherMarker = than?.control[LOG_CONTROL.marker] ?? NO_BALLOT;
+  if (marker !== otherMarker) return marker > otherMarker;
+  if (than === undefined) return false;
+  return distance(control[LOG_CONTROL.decided]!, than.control[LOG_CONTROL.decided]!) > 0;
+}

@@ -1,0 +1,347 @@
+/**
+ * One machine's share of a cluster whose hosts are apart: `tram host NAME`. It has an arena of its own, in a file, and a
+ * network to the others.
+ *
+ * A host that starts must know what it had before, because a member that has forgotten its promises must not vote:
+ *
+ * - Its file is there and it has run its replicas: it resumes (`kept`).
+ * - There is no file. It asks the others, who remember whom they have seen running. If one does, it has lost its memory
+ *   (`lost`) and recovers from its groups. If nobody does, and all have been asked, it starts for the first time
+ *   (`none`): it tells all others so before its replicas do anything.
+ *
+ * So the first start needs all hosts, in any order, and no start after that needs any one.
+ */
+import { rmSync } from 'node:fs';
+import type { Endpoint, MachinesConfig } from '../../config/options.js';
+import { TramError } from '../../errors.js';
+import {
+  ARENA,
+  ARENA_STATE,
+  type ArenaMap,
+  HOST,
+  HOST_STATE,
+  PROCESS,
+  withHostState,
+} from '../../memory/arena.js';
+import { RETIRED } from '../../memory/contract.js';
+import { CALLER } from '../../memory/machines/handshake.js';
+import { Network } from '../../memory/machines/network.js';
+import {
+  type ArenaFile,
+  arenaPath,
+  createArenaFile,
+  openArenaFile,
+  removeArenaFile,
+} from '../../memory/processes/arena-file.js';
+import { native } from '../../memory/processes/native.js';
+import { Layout } from '../../protocol/layout.js';
+import type { Identity } from '../../protocol/member.js';
+import { nowUs } from '../clock.js';
+import { Commons, writeHeader } from '../cluster-context.js';
+import { Host, type HostReport } from '../host.js';
+import { joinTrace } from '../oversight.js';
+import { pacingOf } from '../pacing.js';
+import { seldom } from '../rate-limit.js';
+import { traceName } from '../trace.js';
+import { bufferWordsOf } from './buffer-words.js';
+import type { Credentials } from './cluster-file.js';
+import { HomeSlots } from './home-slots.js';
+
+export type Log = (level: 'info' | 'warn' | 'error', text: string) => void;
+
+export interface MachineSettings {
+  readonly config: MachinesConfig;
+  readonly credentials: Credentials;
+  /** One of the hosts of the configuration. */
+  readonly name: string;
+  readonly log: Log;
+  readonly report: (report: HostReport) => void;
+}
+
+/** How often it says whom it waits for. */
+const WAITING_US = 5_000_000;
+const WAIT_SLICE_US = 5000;
+/** A peer that does not answer for so many suspicion times is given up. */
+const PATIENCE = 2;
+const LOOKS_PER_YIELD = 2;
+/** A few times what an answer from another host takes. */
+const SPIN_US = 150;
+const INCARNATIONS_SINCE_MS = Date.UTC(2026, 0);
+/** Less than a start takes: those of a host that starts over and over do not run ahead of the time. */
+const INCARNATION_MS = 250;
+
+export class Machine {
+  private running: Host | undefined;
+  private isStopped = false;
+
+  private constructor(
+    readonly commons: Commons,
+    readonly host: number,
+    private readonly file: ArenaFile,
+    private readonly slots: HomeSlots,
+    private readonly settings: MachineSettings,
+  ) {}
+
+  /** Where it listens. */
+  get address(): string {
+    const { address, port } = this.settings.config.machines[this.host]!;
+    return `${address}:${port}`;
+  }
+
+  /** Where it tells over HTTP how it is, if it does. */
+  get http(): Endpoint | undefined {
+    return this.settings.config.machines[this.host]!.http;
+  }
+
+  static open(settings: MachineSettings): Machine {
+    const { config, credentials, name, log } = settings;
+    const { machines, provider } = config;
+    const host = machines.findIndex((machine) => machine.name === name);
+    if (host < 0) {
+      const names = machines.map((machine) => machine.name).join(', ');
+      throw new TramError('TRAM_UNKNOWN_REPLICA', `there is no host ${name}: there are ${names}`);
+    }
+    const { address, port } = machines[host]!;
+    let file!: ArenaFile;
+    let slots!: HomeSlots;
+    let network!: Network;
+    const commons = Commons.apart(config, credentials.digest, (map) => {
+      file = openOwn(config, credentials.digest, name, host, map);
+      slots = new HomeSlots(file.words, map, host);
+      const arena = {
+        words: file.words,
+        address: file.address,
+        parking: {
+          wait: (_at: number, _expected: number, timeoutUs: number) => network.wait(timeoutUs),
+          wake: () => undefined,
+        },
+        close: () => file.close(),
+      };
+      try {
+        network = new Network({
+          map,
+          arena,
+          self: { caller: CALLER.host, number: host },
+          address,
+          port,
+          hosts: machines.map(({ address: at, port: on }) => ({ host: at, port: on })),
+          names: machines.map((machine) => machine.name),
+          ...credentials,
+          provider,
+          patienceUs: config.timing.suspectAfterUs * PATIENCE,
+          bufferWords: (other) => bufferWordsOf(new Layout(config.sizes), map, host, other),
+          slots,
+          log,
+          onRefusal: seldom((text) => log('warn', text)),
+          nowUs,
+        });
+      } catch (error) {
+        closeOwn(file);
+        throw error;
+      }
+      return { arena, network };
+    });
+    const machine = new Machine(commons, host, file, slots, settings);
+    machine.sign(HOST_STATE.starting);
+    return machine;
+  }
+
+  /** Find out what it had before, and run its replicas. */
+  async start(): Promise<void> {
+    const { config, log, report } = this.settings;
+    const past = await this.past();
+    if (this.isStopped || past === undefined) return;
+    if (config.trace !== undefined) this.joinTrace(config.trace, past);
+    await this.begin(past);
+    if (this.isStopped) return;
+    log('info', PASTS[past]);
+    this.slots.open(past);
+    this.running = await Host.start(this.commons, {
+      host: this.host,
+      resumes: past === 'kept',
+      apart: { past, leastIncarnation: incarnationAt(Date.now()) },
+      pacing: { ...pacingOf(config), spinUs: SPIN_US, relax: givingWay() },
+      report,
+    });
+    if (this.isStopped) this.running.stop();
+  }
+
+  /** Returns after `stop`. */
+  async run(): Promise<void> {
+    await this.running?.run();
+  }
+
+  stop(): void {
+    this.isStopped = true;
+    this.running?.stop();
+  }
+
+  /** After `run`, or if it does not come to that. */
+  close(): void {
+    this.sign(HOST_STATE.ended);
+    this.commons.network!.close();
+    closeOwn(this.file);
+  }
+
+  /** For those who look. */
+  private sign(state: number): void {
+    const { words } = this.file;
+    const line = this.commons.map.host(this.host);
+    words[line + HOST.pid] = process.pid;
+    words[line + HOST.state] = withHostState(words[line + HOST.state]!, state);
+  }
+
+  /** What it had before; nothing if it was stopped before it knew. */
+  private async past(): Promise<Identity['past'] | undefined> {
+    if (hasBegun(this.file)) return 'kept';
+    const network = this.commons.network!;
+    const isKnown = await this.until(() => network.isKnown);
+    if (isKnown === undefined) return undefined;
+    return isKnown ? 'lost' : 'none';
+  }
+
+  /** From now on it has run its replicas; and if nobody knew that before, all others do. */
+  private async begin(past: Identity['past']): Promise<void> {
+    const { map, network } = this.commons;
+    const { words } = this.file;
+    // If it ends before its replicas have started, their next lives must know that this was not their first.
+    if (past === 'lost') {
+      for (const replica of map.processesOf(this.host)) {
+        Atomics.store(words, map.process(replica) + PROCESS.permission, RETIRED);
+      }
+    }
+    // First here: if it ends before the others know, it has memory in which nothing was promised.
+    Atomics.store(words, ARENA.state, ARENA_STATE.running);
+    if (past !== 'none') return;
+    network!.announce();
+    await this.until(() => network!.isSettled || undefined);
+  }
+
+  private joinTrace(directory: string, past: Identity['past']): void {
+    const { config, map } = this.commons;
+    const { replicas } = config.sizes;
+    const names = map
+      .processesOf(this.host)
+      .map((process) => traceName(Math.floor(process / replicas), process % replicas));
+    joinTrace(config, directory, past === 'none' ? names : []);
+  }
+
+  /** Let the network go on until there is an answer. */
+  private async until<T>(answer: () => T | undefined): Promise<T | undefined> {
+    const network = this.commons.network!;
+    let saysAtUs = nowUs() + WAITING_US / 5;
+    while (!this.isStopped) {
+      const now = nowUs();
+      network.poll(now);
+      network.flush(now, 0);
+      const found = answer();
+      if (found !== undefined) return found;
+      if (now > saysAtUs) {
+        saysAtUs = now + WAITING_US;
+        this.sayWhoIsMissing();
+      }
+      network.wait(WAIT_SLICE_US);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    return undefined;
+  }
+
+  private sayWhoIsMissing(): void {
+    const { config, log } = this.settings;
+    const missing = this.commons.network!.missingHosts();
+    if (missing.length === 0) return;
+    const names = missing.map((host) => {
+      const { name, address, port } = config.machines[host]!;
+      return `${name} (${address}:${port})`;
+    });
+    log('info', `waits for ${names.join(' and ')}: the first start needs all hosts`);
+  }
+}
+
+const PASTS: Record<Identity['past'], string> = {
+  none: 'starts for the first time',
+  kept: 'resumes with the memory that it left behind',
+  lost: 'has lost its memory, and recovers from its groups',
+};
+
+/** The file of this host: as it was left, or new. */
+function openOwn(
+  { name: cluster = 'cluster' }: MachinesConfig,
+  digest: Uint8Array,
+  name: string,
+  host: number,
+  map: ArenaMap,
+): ArenaFile {
+  const path = arenaPath(`${cluster}-${name}`);
+  const left = openLeft(path);
+  if (left !== undefined) {
+    left.lockHost(host, left.words[map.host(host) + HOST.pid] ?? 0);
+    requireSame(left, digest, map);
+    return left;
+  }
+  const file = createArenaFile(path, map.words, map.partsOf(host));
+  file.lockHost(host, 0);
+  writeHeader(file.words, map.words, digest);
+  return file;
+}
+
+/** One that never ran its replicas leaves nothing behind. */
+function closeOwn(file: ArenaFile): void {
+  if (!hasBegun(file)) removeArenaFile(file.path);
+  file.close();
+}
+
+/** Has it ever run its replicas with this memory? */
+function hasBegun({ words }: ArenaFile): boolean {
+  return words[ARENA.state] === ARENA_STATE.running;
+}
+
+function openLeft(path: string): ArenaFile | undefined {
+  try {
+    return openArenaFile(path);
+  } catch (error) {
+    if (!(error instanceof TramError)) throw error;
+    if (error.code === 'TRAM_NOT_FOUND') return undefined;
+    // Killed while it was made: nothing was ever promised with it.
+    if (error.code === 'TRAM_CORRUPT' && error.retry === 'safe') {
+      rmSync(path);
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+function requireSame(file: ArenaFile, digest: Uint8Array, map: ArenaMap): void {
+  const { words, path } = file;
+  const left = new Uint8Array(
+    words.buffer,
+    words.byteOffset + ARENA.description * 4,
+    digest.length,
+  );
+  if (words.length === map.words && Buffer.compare(left, digest) === 0) return;
+  file.close();
+  throw new TramError(
+    'TRAM_INVALID_CONFIG',
+    `${path} was left by a host of another configuration of this cluster`,
+    {
+      hint: 'Give the cluster another name, or remove the file on all hosts: that loses what it holds.',
+    },
+  );
+}
+
+/**
+ * What to do while there is nothing to do. Several hosts may be on one machine, and more than it has cores: so give way.
+ * But what comes in may come in pieces, and each look at the network takes one: so look again before. (To sleep instead
+ * where the machine is crowded took twice as long for a message.)
+ */
+function givingWay(): () => void {
+  let looks = 0;
+  return () => {
+    if (++looks % LOOKS_PER_YIELD === 0) native().yieldProcessor();
+  };
+}
+
+/** Incarnations are times, so that those of a host that has lost everything are higher than before. */
+function incarnationAt(ms: number): number {
+  return Math.max(1, Math.floor((ms - INCARNATIONS_SINCE_MS) / INCARNATION_MS));
+}

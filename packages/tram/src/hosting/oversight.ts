@@ -1,0 +1,220 @@
+/**
+ * What concerns a cluster as a whole and goes through its arena alone: used by `Cluster`, which started
+ * it, and by the commands, which only attach to it.
+ */
+import {
+  closeSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  rmdirSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import type { TraceEvent } from '../check/events.js';
+import { type ClusterConfig, ConfigError } from '../config/options.js';
+import { TramError } from '../errors.js';
+import { ARENA, ARENA_STATE, HOST, PROCESS } from '../memory/arena.js';
+import type { Commons } from './cluster-context.js';
+import { type ClusterStatus, type GroupStatus, statusOf } from './status.js';
+import { TraceFile } from './trace.js';
+
+const LOOK_MS = 1;
+/** What a client that crashed has sent moves from group to group: so long nothing may move. */
+const STILL_MS = 50;
+const TRACE_FILE = /^(groups|end|client-\d+|replica-\d+-\d+)\.jsonl$/;
+
+/** Which of the locks is held by whoever starts the cluster, until all hosts have theirs. */
+export function starterLock({ map, layout }: Commons): number {
+  return map.hosts + layout.sizes.clients;
+}
+
+export function wakeHosts({ map, arena }: Commons): void {
+  for (let host = 0; host < map.hosts; host++) {
+    Atomics.store(arena.words, map.host(host) + HOST.parked, 0);
+    arena.parking.wake(map.host(host) + HOST.parked);
+  }
+}
+
+/** Tell all hosts to end. True if nobody has before: whoever was the first also clears up. */
+export function askToEnd(commons: Commons): boolean {
+  const { words } = commons.arena;
+  const before = Atomics.exchange(words, ARENA.state, ARENA_STATE.closing);
+  wakeHosts(commons);
+  return before !== ARENA_STATE.closing;
+}
+
+/** Wait until every group has a leader. @throws TRAM_START_FAILED */
+export async function untilLed(
+  commons: Commons,
+  deadlineMs: number,
+  signal?: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    signal?.throwIfAborted();
+    const missing = statusOf(commons).groups.filter((group) => group.leader === undefined);
+    if (missing.length === 0) return;
+    if (Date.now() > deadlineMs) {
+      const names = missing.map(({ group }) => `g${group}`).join(', ');
+      throw new TramError('TRAM_START_FAILED', `no leader was elected in ${names} in time`);
+    }
+    await pause(LOOK_MS);
+  }
+}
+
+/**
+ * Wait until nothing moves any more: every group has a leader, and all its replicas that are up have
+ * delivered the same. True if so; false if that can't be, or not in time, or a client is connected.
+ */
+export async function drain(
+  commons: Commons,
+  timeoutMs: number,
+  isOver: () => boolean = () => false,
+): Promise<boolean> {
+  const deadlineMs = Date.now() + timeoutMs;
+  let before = '';
+  let stillSinceMs = Number.POSITIVE_INFINITY;
+  while (!isOver()) {
+    const status = statusOf(commons);
+    if (!canDrain(status)) return false;
+    const nowMs = Date.now();
+    const delivered = JSON.stringify(status.groups.map(deliveredBy));
+    if (!status.groups.every(isLevel)) stillSinceMs = Number.POSITIVE_INFINITY;
+    else if (delivered !== before) stillSinceMs = nowMs;
+    before = delivered;
+    if (nowMs - stillSinceMs >= STILL_MS) return true;
+    if (nowMs > deadlineMs) return false;
+    await pause(LOOK_MS);
+  }
+  return false;
+}
+
+function canDrain({ clients, groups }: ClusterStatus): boolean {
+  const hasQuorum = ({ replicas }: GroupStatus): boolean =>
+    2 * replicas.filter(({ state, role }) => state === 'up' && role !== 'recovering').length >
+    replicas.length;
+  return clients.connected === 0 && groups.every(hasQuorum);
+}
+
+function deliveredBy({ replicas }: GroupStatus): number[] {
+  return replicas.filter(({ state }) => state === 'up').map(({ delivered }) => delivered);
+}
+
+function isLevel(group: GroupStatus): boolean {
+  const [first, ...others] = deliveredBy(group);
+  return group.leader !== undefined && others.every((count) => count === first);
+}
+
+/** The first lines of a history: in a directory that has none yet. */
+export function beginTrace(config: ClusterConfig, directory: string): void {
+  claimTrace(directory);
+  const file = new TraceFile(directory, 'groups');
+  file.add(groupsEvent(config));
+  file.close();
+}
+
+function groupsEvent({ sizes, parents }: ClusterConfig): TraceEvent {
+  const groups: Record<string, string[]> = {};
+  for (let group = 0; group < sizes.groups; group++) {
+    groups[group] = Array.from({ length: sizes.replicas }, (_, member) => `${group}/${member}`);
+  }
+  return { event: 'groups', groups, parents };
+}
+
+/**
+ * The same by each host, where hosts are apart: they have directories of their own, or one for all that share a machine.
+ * Each writes the first lines if they are not there, so that all directories together are one history.
+ * @param fresh  what the files are called of replicas that start for the first time: there must be none yet
+ */
+export function joinTrace(
+  config: ClusterConfig,
+  directory: string,
+  fresh: readonly string[],
+): void {
+  const isThere = (name: string): boolean => existsSync(join(directory, `${name}.jsonl`));
+  if (fresh.some(isThere)) throw holdsHistory(directory);
+  const groups = join(directory, 'groups.jsonl');
+  const draft = `${groups}.${process.pid}`;
+  try {
+    mkdirSync(directory, { recursive: true });
+    if (existsSync(groups)) return;
+    writeFileSync(draft, `${JSON.stringify(groupsEvent(config))}\n`, { mode: 0o600 });
+    linkSync(draft, groups);
+  } catch (cause) {
+    // Another host may have been faster.
+    if (!existsSync(groups)) throw cantTrace(cause);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** Two histories in one directory would be none. */
+function claimTrace(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true });
+    closeSync(openSync(join(directory, 'groups.jsonl'), 'wx', 0o600));
+  } catch (cause) {
+    const { code, syscall } = cause as NodeJS.ErrnoException;
+    throw code === 'EEXIST' && syscall === 'open' ? holdsHistory(directory) : cantTrace(cause);
+  }
+}
+
+function holdsHistory(directory: string): ConfigError {
+  return new ConfigError(['trace'], `trace: ${directory} holds a history already`, {
+    hint: 'Choose another directory, or remove that one.',
+  });
+}
+
+function cantTrace(cause: unknown): ConfigError {
+  const { message } = cause as Error;
+  return new ConfigError(['trace'], `trace: can't write there: ${message}`, { cause });
+}
+
+/** The names in a history of the replicas that are down. */
+export function replicasDown(commons: Commons): string[] {
+  const replicas = statusOf(commons).groups.flatMap((group) => group.replicas);
+  return replicas
+    .filter(({ state }) => state === 'down')
+    .map(({ group, member }) => `${group}/${member}`);
+}
+
+/**
+ * The last lines of a history.
+ * @param down  replicas that were down before the cluster was asked to end: those have crashed
+ */
+export function endTrace(commons: Commons, down: readonly string[], isQuiescent: boolean): void {
+  const { trace } = commons.config;
+  if (trace === undefined) return;
+  const file = new TraceFile(trace, 'end');
+  for (const replica of down) file.add({ event: 'crash', replica });
+  for (const session of crashedSessions(commons)) {
+    file.add({ event: 'client-crash', client: `c${session}` });
+  }
+  file.add({ event: 'end', quiescent: isQuiescent });
+  file.close();
+}
+
+/** Of clients that did not see the end of all that they had sent. */
+function crashedSessions({ arena, map, layout }: Commons): number[] {
+  const sessions: number[] = [];
+  for (let slot = 0; slot < layout.sizes.clients; slot++) {
+    const at = map.process(layout.clientProcess(slot)) + PROCESS.session;
+    sessions.push(Atomics.load(arena.words, at));
+  }
+  return sessions.filter((session) => session !== 0);
+}
+
+/** Remove the history of a cluster that did not get through its start. */
+export function discardTrace(directory: string): void {
+  const files = readdirSync(directory).filter((name) => TRACE_FILE.test(name));
+  for (const file of files) unlinkSync(join(directory, file));
+  if (readdirSync(directory).length === 0) rmdirSync(directory);
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,57 @@
+/** A replica as its host runs it: the protocol's replica, requests that it lead, and its statistics. */
+import { PROCESS } from '../memory/arena.js';
+import type { ProcessId } from '../memory/contract.js';
+import type { Application, Observer } from '../protocol/edges.js';
+import type { Identity } from '../protocol/member.js';
+import { Replica, type Role } from '../protocol/replica.js';
+import type { Commons } from './cluster-context.js';
+import { type Agent, MUCH_WORK } from './duty.js';
+import { STATISTIC } from './statistics.js';
+
+/** In the order of their numbers in `STATISTIC.role`. */
+export const ROLES: readonly Role[] = ['recovering', 'follower', 'candidate', 'leader'];
+
+export class ReplicaAgent implements Agent {
+  readonly replica: Replica;
+  private readonly words: Int32Array;
+  private readonly standRequests: number;
+  private readonly statistics: number;
+  private seenStandRequests: number;
+  private seenRole: Role | undefined;
+
+  constructor(
+    commons: Commons,
+    process: ProcessId,
+    identity: Identity,
+    application: Application,
+    observer: Observer,
+    nowUs: number,
+  ) {
+    this.words = commons.arena.words;
+    this.standRequests = commons.map.process(process) + PROCESS.standRequests;
+    this.statistics = commons.map.statisticsOf(process);
+    this.seenStandRequests = Atomics.load(this.words, this.standRequests);
+    const edges = commons.edges(commons.memory(process), observer);
+    this.replica = new Replica(identity, edges, application, nowUs);
+  }
+
+  doWork(nowUs: number): number {
+    const requests = this.words[this.standRequests]!;
+    if (requests !== this.seenStandRequests) {
+      this.seenStandRequests = requests;
+      this.replica.stand(nowUs);
+    }
+    const work = this.replica.doWork(nowUs);
+    const { role } = this.replica;
+    // A new leader has its first messages before it, and whoever wants to lead must not be late.
+    const isUrgent = role !== this.seenRole || (role === 'candidate' && work > 0);
+    if (work > 0 || isUrgent) this.note();
+    return isUrgent ? MUCH_WORK : work;
+  }
+
+  private note(): void {
+    this.seenRole = this.replica.role;
+    this.words[this.statistics + STATISTIC.role] = ROLES.indexOf(this.seenRole);
+    this.words[this.statistics + STATISTIC.messages] = this.replica.member.deliveries | 0;
+  }
+}

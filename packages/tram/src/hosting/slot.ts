@@ -1,0 +1,54 @@
+/**
+ * Client slots: a client takes a free one when it connects and gives it back when it closes. Between
+ * processes a slot is held by a lock that dies with its process, so a client that vanished holds none.
+ */
+import { TramError } from '../errors.js';
+import { ARENA, OWNER, PROCESS } from '../memory/arena.js';
+import type { ProcessId } from '../memory/contract.js';
+import type { ArenaFile } from '../memory/processes/arena-file.js';
+import { beginLife } from '../memory/shared.js';
+import type { Commons } from './cluster-context.js';
+
+export interface ClientSlot {
+  readonly slot: number;
+  readonly process: ProcessId;
+  /** Higher than that of all who had the slot before. */
+  readonly session: number;
+  release(): void;
+}
+
+export function takeSlot(commons: Commons): ClientSlot {
+  const { arena, map, layout } = commons;
+  const { clients } = layout.sizes;
+  for (let slot = 0; slot < clients; slot++) {
+    const process = layout.clientProcess(slot);
+    const release = 'lockHost' in arena ? lock(commons, slot) : claim(commons, process);
+    if (release === undefined) continue;
+    beginLife(arena, map, process, false);
+    const session = Atomics.add(arena.words, ARENA.sessions, 1) + 1;
+    return { slot, process, session, release };
+  }
+  throw new TramError('TRAM_NO_CLIENT_SLOT', `all ${clients} client slots are taken`, {
+    hint: 'Close a client that is not needed, or start the cluster with a larger `clients`.',
+  });
+}
+
+function lock({ arena, map }: Commons, slot: number): (() => void) | undefined {
+  const file = arena as ArenaFile;
+  try {
+    const held = file.lockHost(map.hosts + slot, 0);
+    return () => held.release();
+  } catch (error) {
+    if (error instanceof TramError && error.code === 'TRAM_HOST_RUNNING') return undefined;
+    throw error;
+  }
+}
+
+function claim({ arena, map }: Commons, process: ProcessId): (() => void) | undefined {
+  const owner = map.process(process) + PROCESS.owner;
+  const before = Atomics.compareExchange(arena.words, owner, OWNER.nobody, OWNER.present);
+  if (before !== OWNER.nobody) return undefined;
+  return () => {
+    Atomics.store(arena.words, owner, OWNER.nobody);
+  };
+}

@@ -1,0 +1,24 @@
+/**
+ * Statistics of each process, as words in the arena: written by their process alone, read by any tool
+ * while the cluster runs.
+ */
+import type { ArenaMap } from '../memory/arena.js';
+import type { ProcessId } from '../memory/contract.js';
+import { Histogram } from './histogram.js';
+
+/** Before the histogram. Counts are modulo 2³². */
+export const STATISTIC = {
+  /** Of a replica: one of `ROLES`, and how often it has begun to lead. */
+  role: 0,
+  timesLed: 1,
+  /** Of a replica: messages delivered to its service. Of a client: messages answered by all destinations. */
+  messages: 2,
+  words: 16,
+} as const;
+
+/** From a client's offer until the last destination has replied. */
+export const STATISTICS_WORDS: number = STATISTIC.words + Histogram.words;
+
+export function latencyOf(words: Int32Array, map: ArenaMap, process: ProcessId): Histogram {
+  return new Histogram(words, map.statisticsOf(process) + STATISTIC.words);
+}

@@ -1,0 +1,207 @@
+/** What a cluster looks like from outside, read from its memory while it runs. */
+import {
+  ARENA,
+  ARENA_STATE,
+  type Arena,
+  HOST,
+  HOST_STATE,
+  hostStateOf,
+  OWNER,
+  PROCESS,
+} from '../memory/arena.js';
+import type { ArenaFile } from '../memory/processes/arena-file.js';
+import { describeBallot, NO_BALLOT } from '../protocol/leadership/ballot.js';
+import { Peer, ROW_RECORD_WORDS } from '../protocol/leadership/rows.js';
+import type { Commons } from './cluster-context.js';
+import { Histogram } from './histogram.js';
+import { ROLES } from './replica-agent.js';
+import { latencyOf, STATISTIC } from './statistics.js';
+
+export interface ReplicaStatus {
+  /** `g2/0` */
+  readonly name: string;
+  readonly group: number;
+  readonly member: number;
+  readonly host: number;
+  readonly state: 'up' | 'starting' | 'down';
+  readonly role: string;
+  readonly incarnation: number;
+  /** The highest ballot it has promised, `round.member`; undefined if none. */
+  readonly promised: string | undefined;
+  /** Log entries that it has delivered or relayed. */
+  readonly delivered: number;
+  /** Messages given to the service. */
+  readonly messages: number;
+  readonly timesLed: number;
+}
+
+export interface GroupStatus {
+  readonly group: number;
+  /** -1 at the root. */
+  readonly parent: number;
+  /** `undefined` if nobody who is up leads. */
+  readonly leader: number | undefined;
+  readonly ballot: string | undefined;
+  readonly replicas: readonly ReplicaStatus[];
+}
+
+export interface HostStatus {
+  readonly host: number;
+  readonly pid: number;
+  readonly state: 'up' | 'starting' | 'down';
+  /** Across machines: as the configuration has it. */
+  readonly name?: string;
+  readonly address?: string;
+}
+
+export interface ClusterStatus {
+  readonly state: 'starting' | 'running' | 'closing';
+  readonly memory: string;
+  readonly groups: readonly GroupStatus[];
+  readonly hosts: readonly HostStatus[];
+  readonly clients: { readonly connected: number; readonly most: number };
+  /** Of all clients since the start: messages answered, and how long that took. */
+  readonly answered: number;
+  readonly latencyNsP50: number;
+  readonly latencyNsP99: number;
+}
+
+export function statusOf(commons: Commons): ClusterStatus {
+  const { words } = commons.arena;
+  const { map, config } = commons;
+  const latency = totalLatency(commons);
+  const state = words[ARENA.state];
+  return {
+    state:
+      state === ARENA_STATE.running
+        ? 'running'
+        : state === ARENA_STATE.closing
+          ? 'closing'
+          : 'starting',
+    memory: config.memory,
+    groups: config.parents.map((parent, group) => groupStatus(commons, group, parent)),
+    hosts: Array.from({ length: map.hosts }, (_, host) => hostStatus(commons, host)),
+    clients: { connected: connectedClients(commons), most: config.sizes.clients },
+    answered: latency.count,
+    latencyNsP50: latency.count > 0 ? latency.percentile(50) : 0,
+    latencyNsP99: latency.count > 0 ? latency.percentile(99) : 0,
+  };
+}
+
+function hostStatus(commons: Commons, host: number): HostStatus {
+  const { arena, map, config } = commons;
+  const pid = arena.words[map.host(host) + HOST.pid]!;
+  const state = hostState(commons, host);
+  const machine = config.machines?.[host];
+  if (machine === undefined) return { host, pid, state };
+  return { host, name: machine.name, address: `${machine.address}:${machine.port}`, pid, state };
+}
+
+/** The latencies of all clients, in a histogram of its own. */
+export function totalLatency({ arena, map, layout }: Commons): Histogram {
+  const total = Histogram.empty();
+  for (let slot = 0; slot < layout.sizes.clients; slot++) {
+    total.add(latencyOf(arena.words, map, layout.clientProcess(slot)));
+  }
+  return total;
+}
+
+function groupStatus(commons: Commons, group: number, parent: number): GroupStatus {
+  const { layout } = commons;
+  const rows: (Peer | undefined)[] = [];
+  const replicas: ReplicaStatus[] = [];
+  for (let member = 0; member < layout.sizes.replicas; member++) {
+    const process = layout.replicaProcess(group, member);
+    const row = readRow(commons, process);
+    rows.push(row);
+    replicas.push(replicaStatus(commons, process, group, member, row));
+  }
+  const leader = leaderAmong(replicas, rows);
+  const ballot = leader === undefined ? undefined : describeBallot(rows[leader]!.ledBallot);
+  return { group, parent, leader, ballot, replicas };
+}
+
+function leaderAmong(
+  replicas: readonly ReplicaStatus[],
+  rows: readonly (Peer | undefined)[],
+): number | undefined {
+  let leader: number | undefined;
+  let ledBallot = NO_BALLOT;
+  for (const { member, state, role } of replicas) {
+    const led = rows[member]?.ledBallot ?? NO_BALLOT;
+    if (state !== 'up' || role === 'recovering' || led <= ledBallot) continue;
+    ledBallot = led;
+    leader = member;
+  }
+  // One that stands still does not know that it has been deposed.
+  const isDeposed = ({ promised }: Peer): boolean => promised > ledBallot;
+  const doubters = rows.filter((row) => row === undefined || isDeposed(row));
+  return 2 * doubters.length > replicas.length ? undefined : leader;
+}
+
+function replicaStatus(
+  commons: Commons,
+  process: number,
+  group: number,
+  member: number,
+  row: Peer | undefined,
+): ReplicaStatus {
+  const { words } = commons.arena;
+  const { map } = commons;
+  const statistics = map.statisticsOf(process);
+  const host = map.hostOf(process);
+  const incarnation = words[map.process(process) + PROCESS.incarnation]!;
+  // What an earlier life has left behind says nothing of this one.
+  const isNormal = row?.incarnation === incarnation && row.normal;
+  return {
+    name: commons.nameOf(process),
+    group,
+    member,
+    host,
+    state: hostState(commons, host),
+    role: isNormal ? ROLES[words[statistics + STATISTIC.role]!]! : 'recovering',
+    incarnation,
+    promised:
+      row === undefined || row.promised === NO_BALLOT ? undefined : describeBallot(row.promised),
+    delivered: row?.delivered ?? 0,
+    messages: words[statistics + STATISTIC.messages]! >>> 0,
+    timesLed: words[statistics + STATISTIC.timesLed]!,
+  };
+}
+
+function connectedClients({ arena, map, layout }: Commons): number {
+  let connected = 0;
+  for (let slot = 0; slot < layout.sizes.clients; slot++) {
+    const owner = arena.words[map.process(layout.clientProcess(slot)) + PROCESS.owner]!;
+    if (isLocked(arena, map.hosts + slot) ?? owner === OWNER.present) connected++;
+  }
+  return connected;
+}
+
+/** `undefined` if this memory has no locks. */
+function isLocked(arena: Arena, host: number): boolean | undefined {
+  return 'isHostLocked' in arena ? (arena as ArenaFile).isHostLocked(host) : undefined;
+}
+
+function hostState({ arena, map }: Commons, host: number): 'up' | 'starting' | 'down' {
+  const state = hostStateOf(arena.words[map.host(host) + HOST.state]!);
+  if (isLocked(arena, host) === false) return 'down';
+  if (state === HOST_STATE.running) return 'up';
+  return state === HOST_STATE.starting ? 'starting' : 'down';
+}
+
+/** A replica's published row, unless it never comes to rest. */
+function readRow(commons: Commons, process: number): Peer | undefined {
+  const { layout } = commons;
+  const own = commons.region(process);
+  // Nobody has written it; where hosts are apart, not here.
+  if (own[layout.row] === 0) return undefined;
+  const row = new Peer(process, layout.sizes.origin, 0, 0);
+  for (let attempt = 0; attempt < ROW_ATTEMPTS; attempt++) {
+    row.buffer.words.set(own.subarray(layout.row, layout.row + ROW_RECORD_WORDS));
+    if (row.accept(0)) return row;
+  }
+  return undefined;
+}
+
+const ROW_ATTEMPTS = 1000;

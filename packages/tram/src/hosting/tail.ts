@@ -1,0 +1,171 @@
+/**
+ * Reads along in the log of a group, without taking part: for `deliveries()` and `tram tail`. Costs the
+ * replicas nothing and holds nobody up; a reader that falls behind by a whole log has lost its place.
+ *
+ * What any member's log declares decided is decided for ever, and an entry has the same index and
+ * position in every log. So the reader takes the next entry from whichever log has it.
+ */
+import { TramError } from '../errors.js';
+import {
+  copyWords,
+  extend,
+  HEAD_WORDS,
+  numberAt,
+  slotAt,
+  type Window,
+  word,
+} from '../memory/record.js';
+import { LogRing } from '../protocol/data-path/log.js';
+import { type Layout, MESSAGE, RINGS_PER_WRITER } from '../protocol/layout.js';
+import { NO_BALLOT } from '../protocol/leadership/ballot.js';
+import { contains } from '../protocol/overlay.js';
+import type { Commons } from './cluster-context.js';
+import { groupsOf, messageId } from './service.js';
+
+/** A message that a group has delivered. */
+export interface Delivered {
+  readonly group: number;
+  /** Its place in the group's order: consecutive for everything the group has ordered, relayed messages included. */
+  readonly index: number;
+  readonly id: string;
+  readonly destinations: readonly number[];
+  readonly payload: Uint8Array;
+}
+
+export class Tail {
+  private readonly rings: LogRing[] = [];
+  private readonly entry: Window;
+  private index: number;
+  private position: number;
+
+  /** From what is decided now on. */
+  constructor(
+    commons: Commons,
+    private readonly group: number,
+  ) {
+    const { layout } = commons;
+    const { replicas, origin } = layout.sizes;
+    for (let member = 0; member < replicas; member++) {
+      const own = commons.region(layout.replicaProcess(group, member));
+      this.rings.push(...ringsOf(own, layout, group));
+    }
+    this.entry = slotAt(new Int32Array(layout.entryWordsMax), 0);
+    this.index = origin;
+    this.position = origin | 0;
+    this.goToEnd();
+  }
+
+  /** The next message for this group, if one is decided. @throws TRAM_LAGGED */
+  next(): Delivered | undefined {
+    for (;;) {
+      const words = this.copyNext();
+      if (words === 0) {
+        this.requireNotLagged();
+        return undefined;
+      }
+      const delivered = this.delivered();
+      this.index++;
+      this.position = (this.position + words) | 0;
+      if (delivered !== undefined) return delivered;
+    }
+  }
+
+  private copyNext(): number {
+    for (const ring of this.rings) {
+      const ballot = ring.marker;
+      if (ballot === NO_BALLOT || extend(this.index, ring.decided) <= this.index) continue;
+      const words = ring.entryWords(this.position, ballot, this.index);
+      if (words === 0) continue;
+      copyWords(ring, this.position, this.entry, 0, words);
+      // Dropped, or overwritten by the next leadership, while we copied?
+      if (ring.marker === ballot && ring.entryWords(this.position, ballot, this.index) === words)
+        return words;
+    }
+    return 0;
+  }
+
+  private delivered(): Delivered | undefined {
+    const { words } = this.entry;
+    const low = words[HEAD_WORDS + MESSAGE.destinationsLow]!;
+    const high = words[HEAD_WORDS + MESSAGE.destinationsHigh]!;
+    if (!contains(low, high, this.group)) return undefined;
+    const start = (HEAD_WORDS + MESSAGE.payload) * 4;
+    const bytes = words[HEAD_WORDS + MESSAGE.payloadBytes]!;
+    return {
+      group: this.group,
+      index: this.index,
+      id: messageId(
+        words[HEAD_WORDS + MESSAGE.session]!,
+        words[HEAD_WORDS + MESSAGE.entry]!,
+        words[HEAD_WORDS + MESSAGE.number]!,
+      ),
+      destinations: groupsOf(low, high),
+      payload: new Uint8Array(words.buffer.slice(start, start + bytes)),
+    };
+  }
+
+  /** If every log that has entries starts after ours, it is gone for good. */
+  private requireNotLagged(): void {
+    const oldest = this.oldest();
+    if (oldest === undefined || oldest <= this.index) return;
+    throw new TramError(
+      'TRAM_LAGGED',
+      `group ${this.group} has dropped ${oldest - this.index} entries that were not read yet`,
+      { hint: 'Read faster, or start the cluster with a larger `logBytes`.' },
+    );
+  }
+
+  private oldest(): number | undefined {
+    let oldest: number | undefined;
+    for (const ring of this.rings) {
+      const first = this.firstOf(ring);
+      if (first !== undefined && (oldest === undefined || first < oldest)) oldest = first;
+    }
+    return oldest;
+  }
+
+  /** Index of the oldest entry of a log, if it has one that stands there whole. */
+  private firstOf(ring: LogRing): number | undefined {
+    const ballot = ring.marker;
+    if (ballot === NO_BALLOT) return undefined;
+    const { base } = ring;
+    const first = extend(this.index, numberAt(ring, base));
+    return ring.entryWords(base, ballot, first) > 0 ? first : undefined;
+  }
+
+  /** Walk the log that knows most, from its base to what is decided. */
+  private goToEnd(): void {
+    let furthest: LogRing | undefined;
+    for (const ring of this.rings) {
+      if (this.firstOf(ring) === undefined) continue;
+      if (furthest === undefined || ring.marker > furthest.marker) furthest = ring;
+    }
+    if (furthest === undefined) return;
+    for (;;) {
+      const { base } = furthest;
+      let index = this.firstOf(furthest);
+      let position = base;
+      if (index === undefined) return;
+      const decided = extend(index, furthest.decided);
+      while (index < decided) {
+        if (furthest.entryWords(position, furthest.marker, index) === 0) break;
+        position = (position + word(furthest, position)) | 0;
+        index++;
+      }
+      if (furthest.base !== base) continue;
+      this.index = index;
+      this.position = position;
+      return;
+    }
+  }
+}
+
+function ringsOf(own: Int32Array, layout: Layout, group: number): LogRing[] {
+  const rings: LogRing[] = [];
+  for (let writer = 0; writer < layout.sizes.replicas; writer++) {
+    for (let ring = 0; ring < RINGS_PER_WRITER; ring++) {
+      rings.push(new LogRing(own, layout, group, writer, ring));
+    }
+  }
+  return rings;
+}

@@ -1,0 +1,62 @@
+/**
+ * A rehearsal before a host goes to work: a small cluster in private memory, in one thread, orders messages
+ * and changes its leaders. Nothing of it remains but code that the engine has compiled. Without it the
+ * first leader change, when it matters, would be made by code that has never run.
+ */
+import { resolveConfig } from '../config/options.js';
+import { ARENA, PROCESS } from '../memory/arena.js';
+import { beginLife } from '../memory/shared.js';
+import { threadsArena } from '../memory/threads.js';
+import { Client } from '../protocol/data-path/client.js';
+import { NO_OBSERVER } from '../protocol/edges.js';
+import { Commons } from './cluster-context.js';
+import { ReplicaAgent } from './replica-agent.js';
+import { NO_SERVICE } from './service.js';
+
+const GROUPS = 2;
+const MESSAGES_UNDER_WAY = 16;
+/** A leader changes after so many turns. */
+const TURNS_PER_CHANGE = 8;
+const TURN_US = 500;
+
+/** @param clock  milliseconds */
+export function rehearse(durationMs: number, clock: () => number): void {
+  const options = { groups: GROUPS, clients: 1, payloadBytesMax: 64, replyBytesMax: 16 };
+  const config = resolveConfig({ ...options, logBytes: 1 << 15 }, 1);
+  const arena = threadsArena(new SharedArrayBuffer(Commons.wordsOf(config) * 4));
+  const commons = Commons.create(config, arena);
+  const replicas = commons.map.replicas;
+  const agents = Array.from({ length: replicas }, (_, process) => newAgent(commons, process));
+  const client = newClient(commons);
+  const payload = new Uint8Array(64);
+  const untilMs = clock() + durationMs;
+  for (let turn = 1; clock() < untilMs; turn++) {
+    const nowUs = turn * TURN_US;
+    if (turn % TURNS_PER_CHANGE === 0) {
+      const process = Math.floor(turn / TURNS_PER_CHANGE) % replicas;
+      Atomics.add(arena.words, commons.map.process(process) + PROCESS.standRequests, 1);
+    }
+    while (client.outstanding < MESSAGES_UNDER_WAY) {
+      if (client.offer(turn % 2 === 0 ? 3 : 2, 0, payload) !== 'accepted') break;
+    }
+    client.doWork(nowUs);
+    for (const agent of agents) agent.doWork(nowUs);
+  }
+}
+
+function newAgent(commons: Commons, process: number): ReplicaAgent {
+  const { replicas } = commons.config.sizes;
+  const incarnation = beginLife(commons.arena, commons.map, process, false);
+  const group = Math.floor(process / replicas);
+  const identity = { group, member: process % replicas, incarnation, past: 'none' as const };
+  return new ReplicaAgent(commons, process, identity, NO_SERVICE, NO_OBSERVER, 0);
+}
+
+function newClient(commons: Commons): Client {
+  const process = commons.layout.clientProcess(0);
+  beginLife(commons.arena, commons.map, process, false);
+  const session = Atomics.add(commons.arena.words, ARENA.sessions, 1) + 1;
+  const edges = commons.edges(commons.memory(process), NO_OBSERVER);
+  const listener = { replied: () => undefined, answered: () => undefined };
+  return new Client(edges, 0, session, listener, 0);
+}

@@ -1,0 +1,22 @@
+/** The public exports of `tram`, and nothing else. */
+
+export {
+  Client,
+  type ClusterAddress,
+  type ConnectOptions,
+  type Destinations,
+  type MulticastOptions,
+  type OfferListener,
+} from './client.js';
+export { Cluster, type DeliveriesOptions, type Logger, type StartOptions } from './cluster.js';
+export {
+  type ClusterOptions,
+  ConfigError,
+  type MachineOptions,
+  type MemoryKind,
+} from './config/options.js';
+export { ERRORS, type ErrorCode, type Retry, TramError } from './errors.js';
+export type { Message, Service, ServiceContext } from './hosting/service.js';
+export type { ClusterStatus, GroupStatus, HostStatus, ReplicaStatus } from './hosting/status.js';
+export type { Delivered } from './hosting/tail.js';
+export type { Offer, ReplyOutcome } from './protocol/data-path/client.js';

@@ -1,0 +1,78 @@
+/**
+ * What has come from each source, as a function of the log alone (paper's slot_in, kept in the log's own
+ * terms: holes H5 and H6). What has gone to each child needs no counter: it is named by its index in the log.
+ *
+ * A replica keeps one for the entries it has delivered; a leader keeps a second one for all entries
+ * it has proposed. Folding the same entries gives the same counters on every member.
+ *
+ * Invariant: an entry continues its source without repeating, and one from a client without a gap.
+ */
+
+import { extend, HEAD_WORDS, type Window, word } from '../../memory/record.js';
+import { assert } from '../assert.js';
+import { MESSAGE, ORIGIN, originIn, PARENT, type Sizes } from '../layout.js';
+import { WIDE } from '../wide.js';
+
+export class Counters {
+  /** Per client slot: its session, the number of its next message, and where in its inbox that starts. */
+  readonly session: Int32Array;
+  readonly nextNumber: Float64Array;
+  readonly nextPosition: Int32Array;
+  /** All messages that come from below this index of the parent's log have come. */
+  nextFromParent: number;
+
+  constructor(sizes: Sizes) {
+    this.session = new Int32Array(sizes.clients);
+    this.nextNumber = new Float64Array(sizes.clients);
+    this.nextPosition = new Int32Array(sizes.clients);
+    this.nextFromParent = sizes.origin;
+  }
+
+  copyFrom(other: Counters): void {
+    this.session.set(other.session);
+    this.nextNumber.set(other.nextNumber);
+    this.nextPosition.set(other.nextPosition);
+    this.nextFromParent = other.nextFromParent;
+  }
+
+  /** A client slot has a new user: its messages start from the beginning. */
+  open(client: number, session: number, origin: number): void {
+    this.session[client] = session;
+    this.nextNumber[client] = origin;
+    this.nextPosition[client] = origin | 0;
+  }
+
+  /** Fold in the log entry whose record starts at `position`. */
+  note(log: Window, position: number, origin: number): void {
+    const message = position + HEAD_WORDS;
+    const from = position + originIn(word(log, position));
+    const source = word(log, from + ORIGIN.source);
+    const number = word(log, from + ORIGIN.number);
+    if (source === PARENT) {
+      const index = word(log, from + ORIGIN.nextPosition) * WIDE + (number >>> 0);
+      assert(
+        index >= this.nextFromParent,
+        'an entry from the parent follows what was decided from the parent',
+      );
+      this.nextFromParent = index + 1;
+    } else {
+      const session = word(log, message + MESSAGE.session);
+      if (session > this.session[source]!) this.open(source, session, origin);
+      assert(
+        session === this.session[source] && number === (this.nextNumber[source]! | 0),
+        "an entry from a client continues its session's numbers",
+      );
+      this.nextNumber[source] = extend(this.nextNumber[source]!, number) + 1;
+      this.nextPosition[source] = word(log, from + ORIGIN.nextPosition);
+    }
+  }
+}
+
+/** Where the entry at `position` goes. */
+export function destinationsLow(log: Window, position: number): number {
+  return word(log, position + HEAD_WORDS + MESSAGE.destinationsLow);
+}
+
+export function destinationsHigh(log: Window, position: number): number {
+  return word(log, position + HEAD_WORDS + MESSAGE.destinationsHigh);
+}

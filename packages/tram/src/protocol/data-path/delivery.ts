@@ -1,0 +1,205 @@
+/**
+ * Delivering decided entries, in log order, each once (paper steps 2.4 and 2.6). The leader and the
+ * followers do exactly the same here; only the leader also sends the replies.
+ */
+
+import {
+  copyPart,
+  extend,
+  FRAME_WORDS,
+  framedWords,
+  HEAD_WORDS,
+  numberAt,
+  slotAt,
+  type Window,
+} from '../../memory/record.js';
+import { InvariantError } from '../assert.js';
+import type { Application, Delivery } from '../edges.js';
+import { FAILED, MESSAGE } from '../layout.js';
+import type { Member } from '../member.js';
+import { contains } from '../overlay.js';
+import type { LogRing } from './log.js';
+import type { Reply } from './replies.js';
+
+/** How much of the log is copied out at a time, unless one entry is larger. */
+const STRETCH_WORDS = 2048;
+
+/** The message of an entry of a private copy, as the application sees it. */
+class CopiedMessage implements Delivery {
+  private readonly bytes: Uint8Array;
+  /** Where it starts. */
+  private at = 0;
+
+  constructor(
+    readonly group: number,
+    private readonly words: Int32Array,
+  ) {
+    this.bytes = new Uint8Array(words.buffer);
+  }
+
+  /** Show the message of the entry at `entryAt`. */
+  show(entryAt: number): void {
+    this.at = entryAt + HEAD_WORDS;
+  }
+
+  get client(): number {
+    return this.words[this.at + MESSAGE.client]! & 0xffff;
+  }
+
+  get call(): number {
+    return this.words[this.at + MESSAGE.client]! >>> 16;
+  }
+
+  get session(): number {
+    return this.words[this.at + MESSAGE.session]!;
+  }
+
+  get number(): number {
+    return this.words[this.at + MESSAGE.number]!;
+  }
+
+  get entry(): number {
+    return this.words[this.at + MESSAGE.entry]!;
+  }
+
+  get destinationsLow(): number {
+    return this.words[this.at + MESSAGE.destinationsLow]!;
+  }
+
+  get destinationsHigh(): number {
+    return this.words[this.at + MESSAGE.destinationsHigh]!;
+  }
+
+  get payload(): Uint8Array {
+    const start = (this.at + MESSAGE.payload) * 4;
+    return this.bytes.subarray(start, start + this.words[this.at + MESSAGE.payloadBytes]!);
+  }
+}
+
+export class Delivering {
+  /** Part of the log, copied out so that nothing can change it while it is delivered. */
+  private readonly stretch: Window;
+  private readonly message: CopiedMessage;
+  private readonly entryWordsMax: number;
+  private readonly origin: number;
+  /** Words of the last entry: the next ones are probably as long. */
+  private lastWords: number;
+
+  constructor(
+    private readonly member: Member,
+    private readonly application: Application,
+  ) {
+    const { entryWordsMax, logWords, sizes } = member.layout;
+    this.origin = sizes.origin;
+    const words = Math.min(logWords, Math.max(STRETCH_WORDS, entryWordsMax));
+    this.stretch = slotAt(new Int32Array(words), 0);
+    this.message = new CopiedMessage(member.group, this.stretch.words);
+    this.entryWordsMax = entryWordsMax;
+    this.lastWords = entryWordsMax;
+  }
+
+  /**
+   * Deliver from `log`, which holds entries of `ballot`, everything below index `decided`. Stops
+   * early at an entry that is not there; returns how many were delivered.
+   */
+  deliver(log: LogRing, ballot: number, decided: number, leads: boolean): number {
+    const { member } = this;
+    const first = member.nextToDeliver;
+    while (member.nextToDeliver < decided) {
+      const words = this.copyOut(log, decided - member.nextToDeliver);
+      // Whoever thinks us dead may drop entries while we copy them. A leader drops them itself.
+      if (!leads && this.mayBeOverwritten(log)) break;
+      if (this.deliverCopied(words, ballot, decided, leads) === 0) break;
+    }
+    return member.nextToDeliver - first;
+  }
+
+  private mayBeOverwritten(log: LogRing): boolean {
+    this.member.edges.memory.readFence();
+    return isLeftBehind(this.member, log);
+  }
+
+  /** Copy what is probably the next `count` entries, one at least; returns how many words that is. */
+  private copyOut(log: LogRing, count: number): number {
+    const { stretch, entryWordsMax } = this;
+    const { words: from, at, mask } = log;
+    const place = at + (this.member.nextPosition & mask);
+    const first = Math.min(from[place]!, entryWordsMax);
+    const words = Math.max(first, Math.min(count * this.lastWords, stretch.words.length));
+    const untilWrap = Math.min(words, at + mask + 1 - place);
+    copyPart(from, place, stretch.words, 0, untilWrap);
+    copyPart(from, at, stretch.words, untilWrap, words - untilWrap);
+    return words;
+  }
+
+  /** Deliver those entries of the stretch that were copied entirely. */
+  private deliverCopied(words: number, ballot: number, decided: number, leads: boolean): number {
+    const { member, stretch, entryWordsMax, origin } = this;
+    const { delivered } = member;
+    let index = member.nextToDeliver;
+    let at = 0;
+    while (index < decided && at + FRAME_WORDS <= words) {
+      const here = stretch.words[at]!;
+      if (here > words - at) break;
+      // It was decided after it was written, so there can't be half of it: its ends tell whether it is the one.
+      if (framedWords(stretch, at, ballot, index, entryWordsMax) === 0) break;
+      this.message.show(at);
+      delivered.note(stretch, at, origin);
+      this.apply(leads);
+      member.nextToDeliver = ++index;
+      member.nextPosition = (member.nextPosition + here) | 0;
+      this.lastWords = here;
+      at += here;
+    }
+    return at;
+  }
+
+  private apply(sendsReplies: boolean): void {
+    const { member, message } = this;
+    const { client, call, session, entry, number } = message;
+    if (!contains(message.destinationsLow, message.destinationsHigh, message.group)) {
+      member.edges.observer.relayed(session, entry, number);
+      return;
+    }
+    const reply = this.serve();
+    member.deliveries++;
+    const isKept = member.replies.keep(client, call, session, entry, number, reply);
+    if (isKept && sendsReplies) member.replies.send(client, call);
+  }
+
+  /** A service fails at every member or at none: to carry on is to agree. */
+  private serve(): Reply {
+    try {
+      return this.application.deliver(this.message);
+    } catch (error) {
+      if (error instanceof InvariantError) throw error;
+      const { observer } = this.member.edges;
+      observer.transition('service failed');
+      observer.failed(error);
+      return FAILED;
+    }
+  }
+}
+
+/**
+ * Has the leader dropped entries that this member has not delivered? The entry at the base tells; where
+ * there is none yet, nothing was dropped. (Positions wrap and can't tell.)
+ */
+export function isLeftBehind(member: Member, log: LogRing): boolean {
+  for (;;) {
+    const { base } = log;
+    const first = extend(member.near, numberAt(log, base));
+    const isBehind = first > member.nextToDeliver && log.entryWords(base, log.marker, first) > 0;
+    // The base may move on, and its entry be overwritten, while we look.
+    member.edges.memory.readFence();
+    if (log.base === base) return isBehind;
+  }
+}
+
+/** How far a follower may deliver: what the leader says is decided. */
+export function decidedIndex(member: Member, log: LogRing): number {
+  const { decided } = log;
+  // The entries, which are not hashed any more, were written before marker and index.
+  member.edges.memory.readFence();
+  return extend(member.nextToDeliver, decided);
+}

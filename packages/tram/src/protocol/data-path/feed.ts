@@ -1,0 +1,306 @@
+/**
+ * Forwarding to one child group (paper steps 2.5 and 5.3): those entries of the log that go there or further down,
+ * in their order, and only decided ones. A record of the feed is the entry itself, byte for byte, so what is
+ * forwarded is copied straight from the log, as many entries at a time as lie side by side.
+ *
+ * The leader keeps in every child member's memory all entries from the child's decided index on. That
+ * index, the maximum over the child's members, alone governs what may be overwritten: what a child
+ * has merely seen can be lost with its leader (H26). The log keeps these entries too, so a member that has
+ * lost its memory is given them again from there.
+ *
+ * Invariant: whatever lies between the feed's start and its end, as a member was told, was posted to it before
+ * it was told the end; and it is told of a new start before anything ahead of that is overwritten.
+ */
+import { type Memory, OPEN, type ProcessId } from '../../memory/contract.js';
+import { assert } from '../assert.js';
+import { FEED_START } from '../layout.js';
+import { NO_BALLOT } from '../leadership/ballot.js';
+import type { Rows } from '../leadership/rows.js';
+import { SlotWriter } from '../leadership/slots.js';
+import type { Member } from '../member.js';
+import type { Overlay } from '../overlay.js';
+import { failureTagOf, KIND } from '../tags.js';
+import { writeWide } from '../wide.js';
+import { destinationsHigh, destinationsLow } from './counters.js';
+import type { Replication } from './replication.js';
+
+const UNKNOWN = -1;
+
+export class Feed {
+  private readonly child: number;
+  private readonly memory: Memory;
+  private readonly overlay: Overlay;
+  private readonly firstMember: ProcessId;
+  /** Where at a child member our feed lies: its start, its end, and the ring. */
+  private readonly startAt: number;
+  private readonly endAt: number;
+  private readonly ringAt: number;
+  private readonly capacity: number;
+  private readonly tag: number;
+  private readonly startWriter = new SlotWriter(FEED_START.words);
+  private startWrites = 0;
+  private ballot = 0;
+
+  /** The next log entry to look at. */
+  private logIndex = 0;
+  private logPosition = 0;
+  /** The first entry that is kept: its index, and where it stands in the log and in the feed. */
+  private oldestIndex = 0;
+  private oldestLogPosition = 0;
+  private oldestPosition = 0;
+  private oldestHasMoved = false;
+  private endPosition: number;
+  /** What comes before is written; what follows stands in the log from `unsentLogPosition` on. */
+  private sentPosition: number;
+  private unsentLogPosition = 0;
+  /** Which life of each child member has everything from the oldest record on. */
+  private readonly incarnations: Int32Array;
+
+  /** The rows as of which everything was forwarded. */
+  private seenNews = UNKNOWN;
+  /** Is there something to forward for which there is no room? */
+  isFull = false;
+  /** Below this index of our log the child has decided all that goes there, as far as we know. Never goes back. */
+  decidedByChild: number;
+
+  constructor(
+    private readonly member: Member,
+    private readonly rows: Rows,
+    private readonly replication: Replication,
+    /** The child's place among this group's children. */
+    private readonly place: number,
+  ) {
+    const { layout } = member;
+    const { origin } = layout.sizes;
+    this.memory = member.edges.memory;
+    this.overlay = member.edges.overlay;
+    this.child = member.children[place]!;
+    this.firstMember = layout.replicaProcess(this.child, 0);
+    this.startAt = layout.feedStart(member.index);
+    this.endAt = layout.feedEnd(member.index);
+    this.ringAt = layout.feedRing(member.index);
+    this.capacity = layout.feedWords;
+    this.tag = failureTagOf(KIND.feed, place);
+    this.endPosition = origin | 0;
+    this.sentPosition = this.endPosition;
+    this.incarnations = new Int32Array(member.replicas);
+    this.decidedByChild = origin;
+  }
+
+  /** A leader begins, from this entry on. */
+  start(ballot: number, index: number, position: number): void {
+    this.ballot = ballot;
+    this.logIndex = index;
+    this.logPosition = position;
+    this.oldestIndex = index;
+    this.oldestLogPosition = position;
+    this.oldestPosition = this.endPosition;
+    this.sentPosition = this.endPosition;
+    this.incarnations.fill(UNKNOWN);
+    this.seenNews = UNKNOWN;
+  }
+
+  /** Forward decided entries as far as there is room. Returns how many went. */
+  forward(): number {
+    const { replication } = this;
+    if (this.logIndex === replication.decided && this.seenNews === this.rows.news) return 0;
+    this.seenNews = this.rows.news;
+    this.learnDecided();
+    this.isFull = false;
+    let count = 0;
+    while (this.logIndex < replication.decided) {
+      const position = this.logPosition;
+      const words = replication.wordsAt(position);
+      if (!this.reaches(position)) {
+        this.flush();
+      } else if (this.logIndex < this.decidedByChild) {
+        this.skip(words);
+      } else if (this.makeRoom(words)) {
+        if (this.sentPosition === this.endPosition) this.unsentLogPosition = position;
+        this.endPosition = (this.endPosition + words) | 0;
+        count++;
+      } else {
+        break;
+      }
+      this.logIndex++;
+      this.logPosition = (position + words) | 0;
+    }
+    this.flush();
+    if (count > 0) this.tellEnd();
+    const hasReturned = this.writeToReturned();
+    if (count > 0 || hasReturned) this.wakeChild();
+    return count;
+  }
+
+  /** Does this entry of the log go to the child, which has not decided it? */
+  isOwed(index: number, position: number): boolean {
+    return index >= this.decidedByChild && this.reaches(position);
+  }
+
+  /** Does the entry at `position` of the log go to the child or through it? */
+  private reaches(position: number): boolean {
+    const { ring } = this.replication;
+    const low = destinationsLow(ring, position);
+    return this.overlay.reaches(this.child, low, destinationsHigh(ring, position));
+  }
+
+  private learnDecided(): void {
+    for (let other = 0; other < this.member.replicas; other++) {
+      const peer = this.rows.childPeer(this.place, other);
+      this.decidedByChild = Math.max(this.decidedByChild, peer.fromParent);
+    }
+  }
+
+  /** The entry at hand was decided below long ago, and so was all that comes before it. */
+  private skip(words: number): void {
+    this.flush();
+    this.dropBelow(this.logIndex);
+    assert(this.oldestPosition === this.endPosition, 'a feed has no gap');
+    this.oldestIndex = this.logIndex + 1;
+    this.oldestLogPosition = (this.logPosition + words) | 0;
+    this.oldestHasMoved = true;
+  }
+
+  private makeRoom(words: number): boolean {
+    if (this.fits(words)) return true;
+    this.flush();
+    this.dropBelow(this.decidedByChild);
+    if (this.fits(words)) return true;
+    this.member.edges.observer.transition('feed full');
+    this.isFull = true;
+    return false;
+  }
+
+  private fits(words: number): boolean {
+    return ((this.endPosition - this.oldestPosition) | 0) + words <= this.capacity;
+  }
+
+  /** Keep nothing below this index: whatever goes to the child has been decided there. */
+  dropBelow(index: number): void {
+    const limit = Math.min(index, this.logIndex);
+    while (this.oldestIndex < limit) {
+      const position = this.oldestLogPosition;
+      const words = this.replication.wordsAt(position);
+      if (this.reaches(position)) this.oldestPosition = (this.oldestPosition + words) | 0;
+      this.oldestLogPosition = (position + words) | 0;
+      this.oldestIndex++;
+      this.oldestHasMoved = true;
+    }
+  }
+
+  /** Write what is new, one piece of the log, to every child member that has all that comes before it. */
+  private flush(): void {
+    const words = (this.endPosition - this.sentPosition) | 0;
+    if (words === 0) return;
+    for (let other = 0; other < this.member.replicas; other++) {
+      if (!this.isCurrent(other)) continue;
+      if (this.oldestHasMoved) this.writeStart(other);
+      this.write(other, this.unsentLogPosition, this.sentPosition, words);
+    }
+    this.oldestHasMoved = false;
+    this.sentPosition = this.endPosition;
+  }
+
+  private isCurrent(other: number): boolean {
+    const { incarnation, seen } = this.rows.childPeer(this.place, other);
+    return seen && this.incarnations[other] === incarnation;
+  }
+
+  /** Write everything to those who came back with empty memory, or have had nothing yet. True if there are any. */
+  private writeToReturned(): boolean {
+    if (this.endPosition === this.oldestPosition) return false;
+    let hasReturned = false;
+    for (let other = 0; other < this.member.replicas; other++) {
+      const { incarnation, seen } = this.rows.childPeer(this.place, other);
+      if (!seen || this.incarnations[other] === incarnation) continue;
+      hasReturned = true;
+      if (this.incarnations[other] !== UNKNOWN) {
+        this.member.edges.observer.transition('feed written again');
+      }
+      this.incarnations[other] = incarnation;
+      // Whatever it was told before counts no more before anything of it changes.
+      this.writeStart(other, NO_BALLOT);
+      this.writeEnd(other, this.oldestPosition);
+      this.writeStart(other);
+      this.writeAll(other);
+      this.writeEnd(other, this.endPosition);
+    }
+    return hasReturned;
+  }
+
+  private writeAll(other: number): void {
+    const { replication } = this;
+    let position = this.oldestPosition;
+    let logPosition = this.oldestLogPosition;
+    for (let index = this.oldestIndex; index < this.logIndex; index++) {
+      const words = replication.wordsAt(logPosition);
+      if (this.reaches(logPosition)) {
+        this.write(other, logPosition, position, words);
+        position = (position + words) | 0;
+      }
+      logPosition = (logPosition + words) | 0;
+    }
+  }
+
+  /** Tell those who have all of it where the feed ends now. */
+  private tellEnd(): void {
+    for (let other = 0; other < this.member.replicas; other++) {
+      if (this.isCurrent(other)) this.writeEnd(other, this.endPosition);
+    }
+  }
+
+  /** Only a leader has anything to do with it: whoever led when we looked last, or by now another. */
+  private wakeChild(): void {
+    const { rows, place } = this;
+    const { replicas } = this.member;
+    let leader = 0;
+    for (let other = 1; other < replicas; other++) {
+      const { ledBallot } = rows.childPeer(place, other);
+      if (ledBallot > rows.childPeer(place, leader).ledBallot) leader = other;
+    }
+    const isGone = this.memory.hasEnded(this.firstMember + leader);
+    for (let other = 0; other < replicas; other++) {
+      this.memory.wake(this.firstMember + other, isGone || other === leader);
+    }
+  }
+
+  /**
+   * A write to this child member was lost: write all of it again, once its row has been read anew. Completions
+   * come in order, so by then we have heard of all that was lost, and no more is.
+   */
+  onWriteFailed(process: ProcessId): void {
+    const other = process - this.firstMember;
+    this.incarnations[other] = UNKNOWN;
+    this.rows.childPeer(this.place, other).seen = false;
+  }
+
+  private writeStart(other: number, epoch: number = this.ballot): void {
+    const { body } = this.startWriter;
+    body[FEED_START.epoch] = epoch;
+    body[FEED_START.incarnation] = this.incarnations[other]!;
+    writeWide(body, FEED_START.index, this.oldestIndex);
+    body[FEED_START.position] = this.oldestPosition;
+    const { memory, startAt, tag, member } = this;
+    const peer = this.firstMember + other;
+    const number = ++this.startWrites;
+    this.startWriter.post(memory, peer, startAt, FEED_START.words, member.incarnation, number, tag);
+  }
+
+  private writeEnd(other: number, position: number): void {
+    this.memory.writeWord(this.firstMember + other, this.endAt, position, OPEN, this.tag);
+  }
+
+  /** Copy from the log to the feed of a child member; either may wrap. */
+  private write(other: number, logPosition: number, position: number, count: number): void {
+    const { memory, ringAt, capacity, tag } = this;
+    const { words, at, mask } = this.replication.ring;
+    const peer = this.firstMember + other;
+    for (let done = 0; done < count; ) {
+      const from = (logPosition + done) & mask;
+      const to = (position + done) & (capacity - 1);
+      const run = Math.min(count - done, mask + 1 - from, capacity - to);
+      memory.write(peer, ringAt + to, words, at + from, run, OPEN, tag);
+      done += run;
+    }
+  }
+}

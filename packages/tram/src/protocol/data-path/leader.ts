@@ -1,0 +1,318 @@
+/**
+ * The data path of a group's leader, top to bottom as in the paper's Algorithm 2: find messages in
+ * the inboxes (2.2), order them by writing them into every member's log (2.3), deliver what a quorum
+ * holds (2.4), and write it into the memory of the children on its way (2.5).
+ *
+ * Called by the replica's `doWork` while it leads. Every step does a bounded amount of work and none
+ * waits. How a member comes to lead is told in takeover.ts; what happens first when it does, in `lead`
+ * at the end.
+ *
+ * Invariants: delivered ≤ decided ≤ end. Only decided entries are delivered or forwarded.
+ */
+
+import {
+  copyHashed,
+  copyWords,
+  distance,
+  FRAME_WORDS,
+  HEAD_WORDS,
+  hashWords,
+  numberAt,
+  word,
+} from '../../memory/record.js';
+import { assert } from '../assert.js';
+import { ORIGIN, originIn, PARENT } from '../layout.js';
+import type { Rows } from '../leadership/rows.js';
+import type { Member } from '../member.js';
+import { WIDE } from '../wide.js';
+import type { Counters } from './counters.js';
+import type { Delivering } from './delivery.js';
+import { Feed } from './feed.js';
+import { ClientInbox, ParentInbox } from './inbox.js';
+import type { Replication } from './replication.js';
+import { Truncation } from './truncation.js';
+
+export class Leader {
+  private readonly parent: ParentInbox;
+  private readonly clients: ClientInbox[] = [];
+  private readonly feeds: Feed[] = [];
+  /** Counters over all entries in the log, decided or not. */
+  private readonly proposed: Counters;
+  private readonly truncation: Truncation;
+  private turn = 0;
+  private clientsFirst = false;
+  private logIsFull = false;
+
+  constructor(
+    private readonly member: Member,
+    rows: Rows,
+    private readonly replication: Replication,
+    private readonly delivering: Delivering,
+  ) {
+    const { sizes } = member.layout;
+    this.parent = new ParentInbox(member);
+    for (let c = 0; c < sizes.clients; c++) this.clients.push(new ClientInbox(member, c));
+    for (let i = 0; i < member.children.length; i++) {
+      this.feeds.push(new Feed(member, rows, replication, i));
+    }
+    this.proposed = member.proposed;
+    this.truncation = new Truncation(member, rows, replication, this.feeds);
+  }
+
+  /** Is there no room, so that it matters how far members and children are? */
+  isPressed(): boolean {
+    if (this.replication.isPressed) return true;
+    for (const feed of this.feeds) if (feed.isFull) return true;
+    return false;
+  }
+
+  /** Look into every inbox once: not every client knows whose bell to ring. */
+  lookEverywhere(): void {
+    for (const inbox of this.clients) inbox.isWaiting = true;
+  }
+
+  /** The first half of a round: find messages and write them into the logs. Returns how much was done. */
+  order(): number {
+    const work = this.pollInboxes();
+    return work + this.replicate();
+  }
+
+  /** The second half: what follows from the writes that have completed. */
+  finish(): number {
+    const wasIdle = this.replication.decided === this.replication.endIndex;
+    let work = this.decide();
+    // Others wait for what goes down the tree and back to clients, and nobody for the rest.
+    work += this.forward();
+    work += this.deliver();
+    this.acknowledge();
+    work += this.publish(wasIdle);
+    this.truncation.run();
+    return work;
+  }
+
+  /**
+   * Find messages to order (2.2): parent first, then the clients in turn; whoever met a full log is
+   * first the next time.
+   */
+  private pollInboxes(): number {
+    const { pace, rules, observer } = this.member.edges;
+    let room = pace.batchEntries;
+    this.logIsFull = false;
+    const parentWaits = this.clientsFirst;
+    this.clientsFirst = false;
+    if (!parentWaits) room -= this.takeFromParent();
+    const clients = this.clients.length;
+    for (let i = 0; i < clients && room > 0; i++) {
+      const client = (this.turn + i) % clients;
+      const inbox = this.clients[client]!;
+      if (!inbox.hasRung()) continue;
+      room -= this.takeFromClient(inbox);
+      if (this.logIsFull) {
+        // The clients had their turn before the parent: now it is the parent's again.
+        this.clientsFirst = !parentWaits;
+        this.turn = rules.nextTurn(client - 1, clients);
+        observer.transition('log full');
+        return pace.batchEntries - room;
+      }
+    }
+    this.turn = rules.nextTurn(this.turn, clients);
+    return pace.batchEntries - room;
+  }
+
+  private takeFromParent(): number {
+    const { parentEntries } = this.member.edges.pace;
+    let taken = 0;
+    while (taken < parentEntries) {
+      const count = this.takeStretch(parentEntries - taken);
+      if (count === 0) break;
+      taken += count;
+    }
+    return taken;
+  }
+
+  /**
+   * Entries of the parent's log that lie side by side: copied at once, then each framed as one of ours. Until then
+   * they are none of ours, wherever we stop: their checks are salted for the parent's log.
+   */
+  private takeStretch(entriesMax: number): number {
+    const { parent, replication } = this;
+    const { endIndex, endPosition, ring } = replication;
+    const first = parent.find(this.proposed.nextFromParent);
+    if (first === 0 || !this.hasRoom(first)) return 0;
+    const words = parent.stretch(entriesMax, replication.roomWords);
+    copyWords(parent.window, parent.position, ring, endPosition, words);
+    if (!parent.stands()) {
+      parent.turnAway();
+      return 0;
+    }
+    parent.taken(words);
+    while (distance(replication.endPosition, endPosition) < words) this.makeOurs();
+    assert(
+      distance(replication.endPosition, endPosition) === words,
+      'what is taken from the parent is whole entries',
+    );
+    return replication.endIndex - endIndex;
+  }
+
+  /** The entry of the parent's log that stands behind our log's end is our next one. */
+  private makeOurs(): void {
+    const { parent, replication } = this;
+    const { ring, endPosition } = replication;
+    const words = word(ring, endPosition);
+    const index = parent.indexOf(numberAt(ring, endPosition));
+    const hash = word(ring, endPosition + originIn(words) + ORIGIN.hash);
+    const messageWords = words - FRAME_WORDS - ORIGIN.words;
+    this.append(messageWords, hash, PARENT, index, Math.floor(index / WIDE));
+  }
+
+  private takeFromClient(inbox: ClientInbox): number {
+    const { proposed, member, replication } = this;
+    const { rules, pace } = member.edges;
+    const { client, window } = inbox;
+    let taken = 0;
+    while (taken < pace.clientEntries) {
+      const words = inbox.next(proposed);
+      if (words === 0) {
+        inbox.isWaiting = false;
+        break;
+      }
+      const messageWords = words - FRAME_WORDS;
+      if (!this.hasRoom(words + ORIGIN.words)) break;
+      const position = proposed.nextPosition[client]!;
+      const number = proposed.nextNumber[client]!;
+      const message = position + HEAD_WORDS;
+      const { ring, nextBody } = replication;
+      const hash = copyHashed(window, message, ring, nextBody, messageWords);
+      // Still landing, or just being overwritten?
+      if (!rules.isWhole(window, position, words, proposed.session[client]!, number, hash)) break;
+      this.append(messageWords, hash, client, number, (position + words) | 0);
+      taken++;
+    }
+    if (inbox.isNudged()) member.replies.sendAgain(client, inbox.session);
+    return taken;
+  }
+
+  private hasRoom(entryWords: number): boolean {
+    if (entryWords <= this.replication.roomWords) return true;
+    this.logIsFull = true;
+    return false;
+  }
+
+  /** The message, with this hash, that was copied behind the log's end is its next entry. */
+  private append(
+    messageWords: number,
+    hash: number,
+    source: number,
+    number: number,
+    nextPosition: number,
+  ): void {
+    const { replication } = this;
+    const { ring, nextBody, endPosition } = replication;
+    const origin = nextBody + messageWords;
+    const { words, at, mask } = ring;
+    words[at + ((origin + ORIGIN.source) & mask)] = source;
+    words[at + ((origin + ORIGIN.number) & mask)] = number | 0;
+    words[at + ((origin + ORIGIN.nextPosition) & mask)] = nextPosition;
+    words[at + ((origin + ORIGIN.hash) & mask)] = hash;
+    const bodyHash = hashWords(ring, origin, ORIGIN.words, hash);
+    replication.append(messageWords + ORIGIN.words, bodyHash);
+    this.proposed.note(ring, endPosition, this.member.layout.sizes.origin);
+  }
+
+  /** Write the new entries into every member's log (2.3): one write each, nobody is waited for. */
+  private replicate(): number {
+    return this.replication.sendAll();
+  }
+
+  /** What f+1 members hold under our ballot is decided. */
+  private decide(): number {
+    const { replication } = this;
+    if (replication.decided === replication.endIndex) return 0;
+    const decided = replication.heldByQuorum();
+    const advanced = Math.max(0, decided - replication.decided);
+    if (advanced > 0) replication.decided = decided;
+    assert(replication.decided <= replication.endIndex, 'only entries of the log are decided');
+    return advanced;
+  }
+
+  /** Tell the members how far the log is decided. */
+  private publish(wasIdle: boolean): number {
+    const { replication } = this;
+    const { rules, observer } = this.member.edges;
+    if (!rules.publishesWhenIdle() && replication.decided === replication.endIndex) return 0;
+    const told = replication.publishDecided();
+    if (told > 0 && wasIdle) observer.transition('decided index published idle');
+    return told;
+  }
+
+  /** Deliver what is decided, if this group is a destination, and reply (2.4). */
+  private deliver(): number {
+    const { member, replication } = this;
+    const count = this.delivering.deliver(
+      replication.ring,
+      replication.ballot,
+      replication.decided,
+      true,
+    );
+    assert(
+      member.nextToDeliver === replication.decided,
+      'a leader delivers everything that is decided, and nothing else',
+    );
+    return count;
+  }
+
+  /** Write decided messages into the memory of each child whose reach meets their destinations (2.5). */
+  private forward(): number {
+    let count = 0;
+    for (const feed of this.feeds) count += feed.forward();
+    return count;
+  }
+
+  /** The replies were written as they came; tell the clients where to look. */
+  private acknowledge(): void {
+    this.member.replies.ringDoorbells();
+  }
+
+  /**
+   * Begin to lead (Algorithm 5): the marker stands at a quorum, so all that was adopted is decided, and
+   * every counter follows from the log.
+   */
+  lead(): void {
+    const { member, replication } = this;
+    const { rules } = member.edges;
+    this.recoverCounters();
+    const from = rules.forwardFrom(replication, member);
+    for (const feed of this.feeds) feed.start(replication.ballot, from.index, from.position);
+    this.parent.rewind();
+    for (const inbox of this.clients) inbox.isNudged();
+    this.lookEverywhere();
+    replication.decided = replication.endIndex;
+    rules.beforeFirstDelivery(member, replication);
+    for (const { client } of this.clients) member.replies.sendAgain(client);
+  }
+
+  /** Fold the log, entry by entry, into the counters of the delivered part. */
+  private recoverCounters(): void {
+    const { member, replication, proposed } = this;
+    const { rules } = member.edges;
+    rules.resumeSources(proposed, member.delivered, member);
+    let position = member.nextPosition;
+    for (let index = member.nextToDeliver; index < replication.endIndex; index++) {
+      proposed.note(replication.ring, position, member.layout.sizes.origin);
+      position = (position + replication.wordsAt(position)) | 0;
+    }
+    rules.sourcesRecovered(member);
+  }
+
+  /** Whoever feeds us may be waiting for room. */
+  wakeParent(): void {
+    const { group, edges } = this.member;
+    const parent = edges.overlay.parent(group);
+    if (parent < 0) return;
+    edges.memory.wake(edges.layout.replicaProcess(parent, this.parent.writer), true);
+  }
+
+  onFeedWriteFailed(place: number, process: number): void {
+    this.feeds[place]!.onWriteFailed(process);
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * Replies: kept by every member, sent by the leader, sent again by the next one.
+ *
+ * A client names a call slot with each message and reuses it only after all destinations replied, so
+ * the last reply of every (client, call slot) is all that can ever be asked for again. It is kept as
+ * the very record that is written into the client's memory. A leader never waits for a client.
+ */
+import { type Memory, OPEN, type ProcessId } from '../../memory/contract.js';
+import {
+  epochAt,
+  FRAME_WORDS,
+  HEAD_WORDS,
+  name,
+  numberAt,
+  packBytes,
+  seal,
+  slotAt,
+  type Window,
+} from '../../memory/record.js';
+import { align } from '../../memory/words.js';
+import { FAILED, REPLY, TOO_LARGE } from '../layout.js';
+import type { Member } from '../member.js';
+import { KIND } from '../tags.js';
+
+/** What the service made of a message. */
+export type Reply = Uint8Array | undefined | typeof FAILED;
+
+export class Replies {
+  private readonly kept: Window;
+  private readonly memory: Memory;
+  private readonly firstClient: ProcessId;
+  /** Where our replies and our doorbell lie at a client. */
+  private readonly firstReply: number;
+  private readonly doorbell: number;
+  private readonly callsMax: number;
+  private readonly slotWords: number;
+  private readonly replyBytesMax: number;
+  /** How many times each client's doorbell was rung, and who was written to since. */
+  private readonly rings: Int32Array;
+  private readonly isWritten: Uint8Array;
+  private readonly written: number[] = [];
+
+  constructor(private readonly member: Member) {
+    const { layout } = member;
+    const { sizes, replySlotWords } = layout;
+    const { memory } = member.edges;
+    this.memory = memory;
+    this.firstClient = layout.clientProcess(0);
+    this.firstReply = layout.reply(memory.self, 0);
+    this.doorbell = layout.doorbell(memory.self);
+    this.callsMax = sizes.callsMax;
+    this.slotWords = replySlotWords;
+    this.replyBytesMax = sizes.replyBytesMax;
+    const words = new Int32Array(sizes.clients * sizes.callsMax * replySlotWords);
+    this.kept = slotAt(words, 0);
+    // Every life counts from elsewhere, so that its first ring is a change.
+    this.rings = new Int32Array(sizes.clients).fill(member.incarnation << 16);
+    this.isWritten = new Uint8Array(sizes.clients);
+  }
+
+  /**
+   * Keep a reply, or the fact that there is none to send; false if the client's slot has a new user by now,
+   * whose replies come first. (Messages of the one who left may still be on their way down the tree.)
+   */
+  keep(
+    client: number,
+    call: number,
+    session: number,
+    entry: number,
+    number: number,
+    reply: Reply,
+  ): boolean {
+    const size = this.sizeOf(reply);
+    const bytes = Math.max(0, size);
+    const at = this.slot(client, call);
+    if (epochAt(this.kept, at) > session) return false;
+    const body = at + HEAD_WORDS;
+    this.kept.words[body + REPLY.entry] = entry;
+    this.kept.words[body + REPLY.bytes] = size;
+    if (bytes > 0) packBytes(reply as Uint8Array, this.kept, body + REPLY.payload);
+    name(this.kept, at, REPLY.payload + ((bytes + 3) >> 2), session, number);
+    return true;
+  }
+
+  private sizeOf(reply: Reply): number {
+    if (reply === undefined) return 0;
+    if (reply === FAILED) return FAILED;
+    return reply.length > this.replyBytesMax ? TOO_LARGE : reply.length;
+  }
+
+  /** Write the kept reply into the client's memory. */
+  send(client: number, call: number): void {
+    const at = this.slot(client, call);
+    const bodyWords = this.kept.words[at]! - FRAME_WORDS;
+    // Most members keep replies that they never send: a record is finished only here.
+    const words = seal(this.kept, at, bodyWords, epochAt(this.kept, at), numberAt(this.kept, at));
+    const to = this.firstReply + call * this.slotWords;
+    const peer = this.firstClient + client;
+    // All of its last line: the next reply may begin behind it, and then one write is enough for both.
+    this.memory.write(peer, to, this.kept.words, at, align(words), OPEN, KIND.none);
+    if (this.isWritten[client] === 0) {
+      this.isWritten[client] = 1;
+      this.written.push(client);
+    }
+  }
+
+  /** Send all that is kept for a session (or, with no session given, for whoever it is). */
+  sendAgain(client: number, session?: number): void {
+    let sent = false;
+    for (let call = 0; call < this.callsMax; call++) {
+      const at = this.slot(client, call);
+      if (this.kept.words[at] === 0) continue;
+      if (session !== undefined && epochAt(this.kept, at) !== session) continue;
+      this.send(client, call);
+      sent = true;
+    }
+    if (sent) this.member.edges.observer.transition('replies sent again');
+  }
+
+  /** Tell the clients that were written to where to look. */
+  ringDoorbells(): void {
+    const { memory, written } = this;
+    while (written.length > 0) {
+      const client = written.pop()!;
+      const peer = this.firstClient + client;
+      this.isWritten[client] = 0;
+      memory.writeWord(peer, this.doorbell, ++this.rings[client]!, OPEN, KIND.none);
+      memory.wake(peer, true);
+    }
+  }
+
+  /** All kept replies, for a snapshot; `load` is its inverse. */
+  get words(): Int32Array {
+    return this.kept.words;
+  }
+
+  load(words: Int32Array): void {
+    this.kept.words.set(words);
+  }
+
+  private slot(client: number, call: number): number {
+    return (client * this.callsMax + call) * this.slotWords;
+  }
+}

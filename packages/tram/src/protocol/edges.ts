@@ -1,0 +1,124 @@
+/**
+ * Everything a replica or a client gets from outside. Nothing in `protocol/` reaches past these: no
+ * clock, no I/O, no randomness. That is why the same code runs in the simulator and in production.
+ */
+import type { Memory } from '../memory/contract.js';
+import type { Layout } from './layout.js';
+import type { Overlay } from './overlay.js';
+import type { Rules } from './rules.js';
+
+/** A message as the application sees it. The object and its payload are reused after the call. */
+export interface Delivery {
+  readonly group: number;
+  readonly client: number;
+  readonly session: number;
+  /** Consecutive for one session and entry group. */
+  readonly number: number;
+  readonly entry: number;
+  readonly destinationsLow: number;
+  readonly destinationsHigh: number;
+  readonly payload: Uint8Array;
+}
+
+/** The replicated service. Deterministic: the same deliveries give the same replies, failures and snapshots. */
+export interface Application {
+  /** If it throws, the message counts as delivered all the same, and its client is told that it failed. */
+  deliver(message: Delivery): Uint8Array | undefined;
+  snapshot(): Uint8Array;
+  restore(snapshot: Uint8Array): void;
+}
+
+/** Steps of the protocol worth counting. The simulator demands that every one of them is taken. */
+export const TRANSITIONS = [
+  'stood',
+  'granted',
+  'refused',
+  'answered again',
+  'preempted',
+  'attempt refused',
+  'grant dropped on re-check',
+  'adopted own log',
+  'adopted a peer log',
+  'adoption failed',
+  'adopted log started later',
+  'led',
+  'late member brought up',
+  'write refused',
+  'write lost',
+  'outbid a higher promise',
+  'stepped down',
+  'log truncated',
+  'log full',
+  'feed full',
+  'feed written again',
+  'stale feed skipped',
+  'left behind',
+  'snapshot served',
+  'snapshot restored',
+  'resumed',
+  'recovering',
+  'recovery found a leader',
+  'recovered',
+  'decided index published idle',
+  'session replaced',
+  'replies sent again',
+  'service failed',
+  'client resent',
+  'client back-pressured',
+] as const;
+
+export type Transition = (typeof TRANSITIONS)[number];
+
+/** Told what happens; must not act on it. */
+export interface Observer {
+  transition(what: Transition): void;
+  led(ballot: number): void;
+  /** This group ordered a message that is not addressed to it. */
+  relayed(session: number, entry: number, number: number): void;
+  /** The state now is that after the group's first `count` deliveries. */
+  restored(fromMember: number, count: number): void;
+  /** The service threw this instead of delivering a message. */
+  failed(error: unknown): void;
+}
+
+export const NO_OBSERVER: Observer = {
+  transition: () => undefined,
+  led: () => undefined,
+  relayed: () => undefined,
+  restored: () => undefined,
+  failed: () => undefined,
+};
+
+/** All in microseconds of the injected clock. */
+export interface Timing {
+  /** How often a replica shows that it is alive, and looks whether others are. */
+  readonly heartbeatUs: number;
+  /** How long a replica that has nothing to do may rest from one step to the next. */
+  readonly restUs: number;
+  readonly suspectAfterUs: number;
+  /** How long to wait for an answer before asking again. */
+  readonly askAgainUs: number;
+  readonly backOffUs: number;
+  /** How long a client waits for replies before it writes its messages again. */
+  readonly resendAfterUs: number;
+}
+
+/** How much one step of a leader takes on, so that no source waits long for its turn. */
+export interface Pace {
+  readonly batchEntries: number;
+  /** At most so many of them from the parent, and from one client at a time. */
+  readonly parentEntries: number;
+  readonly clientEntries: number;
+}
+
+export const PACE: Pace = { batchEntries: 256, parentEntries: 128, clientEntries: 64 };
+
+export interface Edges {
+  readonly memory: Memory;
+  readonly layout: Layout;
+  readonly overlay: Overlay;
+  readonly timing: Timing;
+  readonly pace: Pace;
+  readonly rules: Rules;
+  readonly observer: Observer;
+}

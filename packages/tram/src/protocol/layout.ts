@@ -1,0 +1,352 @@
+/**
+ * Every offset in every region, derived from the sizes of a cluster. Nothing else computes one.
+ *
+ *   a replica's region                              written by
+ *   ┌──────────────────────────────────────────┐
+ *   │ row                                      │    itself; all others read it
+ *   │ kept                                     │    itself, for its next life
+ *   │ per member j of its group:  mail         │    j, after it wrote one of the slots below
+ *   │ per client c:  bell                      │    c, after it wrote into its inbox
+ *   ├──────────────────────────────────────────┤
+ *   │ per member j of its group:               │
+ *   │   leadRequest[j]      slot               │    j, when it wants to lead
+ *   │   leadGrant[j]        slot               │    j, answering this replica's request
+ *   │   snapshotRequest[j]  slot               │    j, when it has been left behind
+ *   │   snapshotChunk[j]    slot               │    j, answering this replica's request
+ *   │   log[j][0], log[j][1]                   │    j, when it leads (guarded by the permission)
+ *   │     ┌────────┬──────┬─────────┬─────┬──┐ │
+ *   │     │ marker │ base │ decided │ key │ …│ │
+ *   │     └────────┴──────┴─────────┴─────┴──┘ │
+ *   ├──────────────────────────────────────────┤
+ *   │ per client c:  inbox[c]                  │    c
+ *   │     ┌─────────┬───────┬────────┐         │
+ *   │     │ session │ nudge │ ring … │         │
+ *   │     └─────────┴───────┴────────┘         │
+ *   ├──────────────────────────────────────────┤
+ *   │ per member j of the parent group:        │
+ *   │   feed[j]    start (slot), end, ring …   │    j, when it leads the parent
+ *   └──────────────────────────────────────────┘
+ *
+ *   a client's region
+ *   ┌──────────────────────────────────────────┐
+ *   │ per replica r:  doorbell                 │    r, after it wrote replies
+ *   │ per replica r:  reply slots              │    r
+ *   └──────────────────────────────────────────┘
+ *
+ * Control words (kept, marker, base, decided, key, session, nudge, end) and bells (mail, bell, doorbell) are
+ * single words, so they can't tear. Bells lie side by side, so that a look at a few lines tells where there is
+ * something new. Each control area and each slot starts a cache line of its own.
+ */
+import { FRAME_WORDS } from '../memory/record.js';
+import { align, LINE_WORDS, wordsFor } from '../memory/words.js';
+
+/** What a cluster is made of; everything else here follows from it. */
+export interface Sizes {
+  readonly groups: number;
+  /** Members of each group: 2f + 1. */
+  readonly replicas: number;
+  /** How many clients may be registered at one time. */
+  readonly clients: number;
+  readonly payloadBytesMax: number;
+  readonly replyBytesMax: number;
+  /** At least this much for each ring: a log, a client's inbox, a feed from the parent. */
+  readonly logBytes: number;
+  readonly inboxBytes: number;
+  readonly feedBytes: number;
+  /** How many messages of one client may be unanswered at one time. */
+  readonly callsMax: number;
+  readonly snapshotChunkBytes: number;
+  /**
+   * Where every count starts (log index, message number, ring position). Zero, except in tests that
+   * carry the counts across 2³¹ and 2³².
+   */
+  readonly origin: number;
+  /** A word that only the cluster's own processes know: see `Window`. */
+  readonly salt: number;
+}
+
+/** A message as it travels: the same words in a client's inbox, in logs and in feeds. */
+export const MESSAGE = {
+  /** Which of the client slots; the call slot, which names the place for replies, is in the upper half. */
+  client: 0,
+  session: 1,
+  /** Consecutive for one session and entry group. */
+  number: 2,
+  entry: 3,
+  destinationsLow: 4,
+  destinationsHigh: 5,
+  payloadBytes: 6,
+  payload: 7,
+} as const;
+
+/** What follows the message in the body of a log entry: where it came from. */
+export const ORIGIN = {
+  /** A client slot, or `PARENT`. */
+  source: 0,
+  /** The client's number, or its index in the parent's log. */
+  number: 1,
+  /** Where in the client's inbox its next message starts; of the parent's index, the upper half. */
+  nextPosition: 2,
+  /** Of the message: whoever forwards it need not read all of it again. */
+  hash: 3,
+  words: 4,
+} as const;
+
+/** Where in a log entry of so many words, frame included, its origin stands. */
+export function originIn(entryWords: number): number {
+  return entryWords - 1 - ORIGIN.words;
+}
+
+export const PARENT = -1;
+
+/** The words of a replica's published row; its epoch is the incarnation. Wide counts take two words: low, high. */
+export const ROW = {
+  heartbeat: 0,
+  state: 1,
+  promised: 2,
+  logBallot: 3,
+  ledBallot: 4,
+  delivered: 5,
+  fromParent: 7,
+  holdAt: 9,
+  /** The ballot that it has promised, if it hears from the one who pursues it. */
+  hears: 11,
+  words: 12,
+} as const;
+
+export const ROW_STATE = {
+  normal: 1,
+  recovering: 2,
+  /** Normal, but it hears from too few members to lead them. */
+  alone: 3,
+} as const;
+
+/** What a replica keeps for a life after this one: see protocol/kept.ts. */
+export const KEPT = { life: 0, member: 1, promised: 2, keys: 3, era: 4, words: 5 } as const;
+
+export const REQUEST = { ballot: 0, incarnation: 1, words: 2 } as const;
+
+export const GRANT = {
+  ballot: 0,
+  granted: 1,
+  promised: 2,
+  /** The granter's incarnation, and the candidate's as the granter knows it. */
+  incarnation: 3,
+  candidateIncarnation: 4,
+  logBallot: 5,
+  logWriter: 6,
+  logRing: 7,
+  basePosition: 8,
+  endPosition: 9,
+  endIndex: 10,
+  /** What the granter's memory permits now. */
+  key: 12,
+  words: 13,
+} as const;
+
+export const SNAPSHOT_REQUEST = { nonce: 0, chunk: 1, words: 2 } as const;
+
+/** A chunk names the request it answers, so that nothing of an earlier life is mistaken for it. */
+export const CHUNK = {
+  fetcherIncarnation: 0,
+  nonce: 1,
+  chunk: 2,
+  totalWords: 3,
+  index: 4,
+  data: 6,
+} as const;
+
+export const REPLY = { entry: 0, bytes: 1, payload: 2 } as const;
+
+/** In place of a reply's size: it exceeds `replyBytesMax` and was not sent, or the service failed. */
+export const TOO_LARGE = -1;
+export const FAILED = -2;
+
+/**
+ * Where a reader of a feed that knows nothing may begin: the index in the parent's log, and the position in the
+ * feed. It is meant for one life of the reader: what an earlier one was given may be gone.
+ */
+export const FEED_START = { epoch: 0, incarnation: 1, index: 2, position: 4, words: 5 } as const;
+
+export const LOG_CONTROL = { marker: 0, base: 1, decided: 2, key: 3, words: 4 } as const;
+export const INBOX_CONTROL = { session: 0, nudge: 1, words: 2 } as const;
+
+export const RINGS_PER_WRITER = 2;
+
+const slot = (bodyWords: number): number => align(bodyWords + FRAME_WORDS);
+
+function ringWords(bytes: number, atLeast: number): number {
+  let words = LINE_WORDS;
+  while (words < atLeast || words * 4 < bytes) words *= 2;
+  return words;
+}
+
+/** Hands out consecutive places. */
+class Cursor {
+  at = 0;
+  take(words: number): number {
+    const start = this.at;
+    this.at += words;
+    return start;
+  }
+}
+
+export class Layout {
+  readonly messageWordsMax: number;
+  readonly inboxRecordWordsMax: number;
+  readonly entryWordsMax: number;
+  readonly logWords: number;
+  readonly inboxWords: number;
+  readonly feedWords: number;
+  readonly chunkWords: number;
+  readonly replySlotWords: number;
+
+  readonly row: number;
+  readonly kept: number;
+  private readonly mails: number;
+  private readonly bells: number;
+  readonly replicaRegionWords: number;
+  readonly clientRegionWords: number;
+
+  private readonly members: number;
+  private readonly memberStride: number;
+  private readonly inboxes: number;
+  private readonly inboxStride: number;
+  private readonly feeds: number;
+  private readonly feedStride: number;
+  private readonly firstReply: number;
+  private readonly replyStride: number;
+
+  private readonly offsets: {
+    leadRequest: number;
+    leadGrant: number;
+    snapshotRequest: number;
+    snapshotChunk: number;
+    log: number;
+  };
+  private readonly logStride: number;
+
+  constructor(readonly sizes: Sizes) {
+    this.messageWordsMax = MESSAGE.payload + wordsFor(sizes.payloadBytesMax);
+    this.inboxRecordWordsMax = FRAME_WORDS + this.messageWordsMax;
+    this.entryWordsMax = FRAME_WORDS + this.messageWordsMax + ORIGIN.words;
+    // The log never drops its last decided entry, so it must hold that one and the next.
+    this.logWords = ringWords(sizes.logBytes, 2 * this.entryWordsMax);
+    this.inboxWords = ringWords(sizes.inboxBytes, this.inboxRecordWordsMax);
+    this.feedWords = ringWords(sizes.feedBytes, this.entryWordsMax);
+    this.chunkWords = wordsFor(sizes.snapshotChunkBytes);
+    this.replySlotWords = slot(REPLY.payload + wordsFor(sizes.replyBytesMax));
+
+    const member = new Cursor();
+    this.logStride = align(LOG_CONTROL.words) + this.logWords;
+    this.offsets = {
+      leadRequest: member.take(slot(REQUEST.words)),
+      leadGrant: member.take(slot(GRANT.words)),
+      snapshotRequest: member.take(slot(SNAPSHOT_REQUEST.words)),
+      snapshotChunk: member.take(slot(CHUNK.data + this.chunkWords)),
+      log: member.take(RINGS_PER_WRITER * this.logStride),
+    };
+    this.memberStride = member.at;
+    this.inboxStride = align(INBOX_CONTROL.words) + this.inboxWords;
+    this.feedStride = slot(FEED_START.words) + LINE_WORDS + this.feedWords;
+
+    const region = new Cursor();
+    this.row = region.take(slot(ROW.words));
+    this.kept = region.take(align(KEPT.words));
+    this.mails = region.take(align(sizes.replicas));
+    this.bells = region.take(align(sizes.clients));
+    this.members = region.take(sizes.replicas * this.memberStride);
+    this.inboxes = region.take(sizes.clients * this.inboxStride);
+    this.feeds = region.take(sizes.replicas * this.feedStride);
+    this.replicaRegionWords = region.at;
+
+    const replicas = sizes.groups * sizes.replicas;
+    this.replyStride = sizes.callsMax * this.replySlotWords;
+    this.firstReply = align(replicas);
+    this.clientRegionWords = this.firstReply + replicas * this.replyStride;
+  }
+
+  /** Changes whenever `member` has written one of its slots: requests, grants, snapshots. */
+  mail(member: number): number {
+    return this.mails + member;
+  }
+
+  /** Changes whenever `client` has written into its inbox. */
+  bell(client: number): number {
+    return this.bells + client;
+  }
+
+  leadRequest(member: number): number {
+    return this.members + member * this.memberStride + this.offsets.leadRequest;
+  }
+
+  leadGrant(member: number): number {
+    return this.members + member * this.memberStride + this.offsets.leadGrant;
+  }
+
+  snapshotRequest(member: number): number {
+    return this.members + member * this.memberStride + this.offsets.snapshotRequest;
+  }
+
+  snapshotChunk(member: number): number {
+    return this.members + member * this.memberStride + this.offsets.snapshotChunk;
+  }
+
+  logControl(writer: number, ring: number): number {
+    return this.members + writer * this.memberStride + this.offsets.log + ring * this.logStride;
+  }
+
+  /** Of a group's log: an entry of another group's, copied to the same place, is none of this one's. */
+  logSalt(group: number): number {
+    return this.sizes.salt ^ (group + 1);
+  }
+
+  logRing(writer: number, ring: number): number {
+    return this.logControl(writer, ring) + align(LOG_CONTROL.words);
+  }
+
+  inboxControl(client: number): number {
+    return this.inboxes + client * this.inboxStride;
+  }
+
+  inboxRing(client: number): number {
+    return this.inboxControl(client) + align(INBOX_CONTROL.words);
+  }
+
+  feedStart(parentMember: number): number {
+    return this.feeds + parentMember * this.feedStride;
+  }
+
+  /** One word: up to here the feed is written. */
+  feedEnd(parentMember: number): number {
+    return this.feedStart(parentMember) + slot(FEED_START.words);
+  }
+
+  feedRing(parentMember: number): number {
+    return this.feedEnd(parentMember) + LINE_WORDS;
+  }
+
+  /** In a client's region: changes whenever `replica` has written replies. */
+  doorbell(replica: number): number {
+    return replica;
+  }
+
+  reply(replica: number, call: number): number {
+    return this.firstReply + replica * this.replyStride + call * this.replySlotWords;
+  }
+
+  /** Processes are numbered: the replicas of group 0, of group 1, …, then the clients. */
+  replicaProcess(group: number, member: number): number {
+    return group * this.sizes.replicas + member;
+  }
+
+  clientProcess(client: number): number {
+    return this.sizes.groups * this.sizes.replicas + client;
+  }
+
+  /** A client keeps a copy of what it wrote to each group. */
+  scratchWords(process: number): number {
+    const { groups, replicas } = this.sizes;
+    return process >= groups * replicas ? groups * this.inboxWords : 0;
+  }
+}

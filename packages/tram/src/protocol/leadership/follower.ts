@@ -1,0 +1,56 @@
+/**
+ * Following: deliver what the leader says is decided (paper step 2.6), notice being left behind, and
+ * stand for leader when this member is the one to trust (step 2.1).
+ *
+ * Invariant: only entries of the ballot this member has promised are consumed, contiguously from its
+ * own next index (H2).
+ */
+import { type Delivering, isLeftBehind } from '../data-path/delivery.js';
+import type { Member } from '../member.js';
+import type { Rows } from './rows.js';
+import type { Snapshots } from './snapshots.js';
+
+const BACK_OFF_DOUBLINGS_MAX = 4;
+
+export class Follower {
+  private standNotBeforeUs = 0;
+  private failedAttempts = 0;
+  private isBehind = false;
+
+  constructor(
+    private readonly member: Member,
+    private readonly rows: Rows,
+    private readonly delivering: Delivering,
+    private readonly snapshots: Snapshots,
+  ) {}
+
+  followLog(nowUs: number): number {
+    const { member } = this;
+    const { rules, observer } = member.edges;
+    const log = rules.followedLog(member);
+    if (log === undefined) return 0;
+    if (log.writer !== member.index) this.failedAttempts = 0;
+    const count = this.delivering.deliver(log, log.marker, rules.decidedIndex(member, log), false);
+    if (isLeftBehind(member, log)) {
+      if (!this.isBehind) observer.transition('left behind');
+      this.isBehind = true;
+      this.snapshots.fetch(nowUs);
+    } else if (this.isBehind) {
+      this.isBehind = false;
+      this.snapshots.abandon();
+    }
+    return count;
+  }
+
+  /** Should this member try to lead now? */
+  shouldStand(nowUs: number): boolean {
+    return nowUs >= this.standNotBeforeUs && this.rows.trusted() === this.member.index;
+  }
+
+  /** An attempt failed: let others try first, each for a different and bounded time. */
+  backOff(nowUs: number): void {
+    const { backOffUs } = this.member.edges.timing;
+    const doublings = Math.min(this.failedAttempts++, BACK_OFF_DOUBLINGS_MAX);
+    this.standNotBeforeUs = nowUs + backOffUs * ((1 << doublings) + this.member.index);
+  }
+}

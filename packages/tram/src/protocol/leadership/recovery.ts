@@ -1,0 +1,92 @@
+/**
+ * Coming back with empty memory (not in the paper). A restarted member has forgotten what it promised, so until
+ * it has learnt that from others it is RETIRED: it permits no leader, grants nothing, counts nowhere.
+ *
+ * It reads the rows of the others, all after its restart, until f+1 of them follow a log of the very
+ * ballot they have promised, and the owner of the highest of these ballots is among them and leads.
+ * Anything decided with the help of its earlier life is then in that leader's log: whoever decided it
+ * had f further members, at least one of which was read. It promises that ballot, tells the leader,
+ * and is a member again once the leader's marker stands here and all that was decided then is delivered,
+ * by a snapshot if the log starts later: before, it has lost what it once delivered, and others must not
+ * count on it.
+ */
+
+import { type Delivering, decidedIndex, isLeftBehind } from '../data-path/delivery.js';
+import { type LogRing, noExtent } from '../data-path/log.js';
+import type { Member } from '../member.js';
+import { memberOf, NO_BALLOT } from './ballot.js';
+import type { Grants } from './grants.js';
+import type { Rows } from './rows.js';
+import type { Snapshots } from './snapshots.js';
+
+export class Recovery {
+  private grantedUs = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    private readonly member: Member,
+    private readonly rows: Rows,
+    private readonly grants: Grants,
+    private readonly snapshots: Snapshots,
+    private readonly delivering: Delivering,
+  ) {
+    member.edges.observer.transition('recovering');
+  }
+
+  /** Go on recovering; when it is done, `member.normal` is true. */
+  step(nowUs: number): void {
+    const { member } = this;
+    const { observer, timing } = member.edges;
+    const ballot = this.leadersBallot();
+    const log = member.log.under(member.promised, member.promisedMember);
+    if (log !== undefined && ballot <= member.promised) {
+      this.catchUp(nowUs, log);
+      return;
+    }
+    if (ballot === NO_BALLOT || ballot < member.promised) return;
+    const leader = memberOf(ballot);
+    const { incarnation } = this.rows.peer(leader);
+    if (ballot > member.promised) {
+      observer.transition('recovery found a leader');
+      member.promise(ballot, incarnation);
+    } else if (nowUs - this.grantedUs < timing.askAgainUs) {
+      return;
+    }
+    this.grantedUs = nowUs;
+    this.rows.publish();
+    this.grants.grant(leader, ballot, incarnation, noExtent(member.layout.sizes.origin));
+  }
+
+  private catchUp(nowUs: number, log: LogRing): void {
+    const { member } = this;
+    if (isLeftBehind(member, log)) {
+      this.snapshots.fetch(nowUs);
+      return;
+    }
+    this.snapshots.abandon();
+    // Whatever the earlier life had delivered was decided, and so is below this: others counted on it.
+    const decided = decidedIndex(member, log);
+    this.delivering.deliver(log, log.marker, decided, false);
+    if (member.nextToDeliver < decided) return;
+    member.recovered();
+    member.edges.observer.transition('recovered');
+  }
+
+  /** The ballot to join under, once f+1 others agree that there is one. */
+  private leadersBallot(): number {
+    const { member, rows } = this;
+    let answers = 0;
+    let highest = NO_BALLOT;
+    for (let other = 0; other < member.replicas; other++) {
+      if (other === member.index) continue;
+      const peer = rows.peer(other);
+      if (!peer.seen || !peer.normal) continue;
+      if (peer.promised === NO_BALLOT || peer.logBallot !== peer.promised) continue;
+      answers++;
+      highest = Math.max(highest, peer.promised);
+    }
+    if (answers < member.quorum || highest === NO_BALLOT) return NO_BALLOT;
+    const leader = memberOf(highest);
+    const isAmongThem = leader !== member.index && rows.peer(leader).ledBallot === highest;
+    return isAmongThem ? highest : NO_BALLOT;
+  }
+}

@@ -1,0 +1,221 @@
+/**
+ * One replica: leader, follower, candidate or recovering. `doWork(nowUs)` does a bounded amount of
+ * work and returns how much it was; it never waits. Whoever runs it calls it again and again.
+ */
+import { OPEN, type Outcome } from '../memory/contract.js';
+import { Delivering } from './data-path/delivery.js';
+import { Leader } from './data-path/leader.js';
+import { Replication } from './data-path/replication.js';
+import type { Application, Edges } from './edges.js';
+import { describeBallot, NO_BALLOT } from './leadership/ballot.js';
+import { Follower } from './leadership/follower.js';
+import { Grants, Requests } from './leadership/grants.js';
+import { Recovery } from './leadership/recovery.js';
+import { Rows } from './leadership/rows.js';
+import { Snapshots } from './leadership/snapshots.js';
+import { Takeover } from './leadership/takeover.js';
+import { type Identity, Member } from './member.js';
+import { KIND, kindOf, numberOf } from './tags.js';
+
+export type Role = 'recovering' | 'follower' | 'candidate' | 'leader';
+
+export class Replica {
+  role: Role;
+  readonly member: Member;
+  private readonly rows: Rows;
+  private readonly grants: Grants;
+  private readonly replication: Replication;
+  private readonly takeover: Takeover;
+  private readonly leader: Leader;
+  private readonly follower: Follower;
+  private readonly snapshots: Snapshots;
+  private readonly recovery: Recovery | undefined;
+  private writeWasRefused = false;
+  private seenNews = -1;
+
+  constructor(identity: Identity, edges: Edges, application: Application, nowUs: number) {
+    const member = new Member(identity, edges);
+    const rows = new Rows(member, nowUs);
+    const delivering = new Delivering(member, application);
+    this.member = member;
+    this.rows = rows;
+    this.grants = new Grants(member, rows);
+    this.snapshots = new Snapshots(member, rows, application);
+    this.replication = new Replication(member);
+    const requests = new Requests(member);
+    this.takeover = new Takeover(member, rows, requests, this.replication, this.snapshots);
+    this.leader = new Leader(member, rows, this.replication, delivering);
+    this.follower = new Follower(member, rows, delivering, this.snapshots);
+    const recovers = member.past === 'lost' && edges.rules.recoversBeforeGranting();
+    member.normal = !recovers;
+    if (recovers)
+      this.recovery = new Recovery(member, rows, this.grants, this.snapshots, delivering);
+    this.role = recovers ? 'recovering' : 'follower';
+    if (member.past === 'kept') {
+      edges.observer.transition('resumed');
+      // It does not know yet how others fare.
+      this.follower.backOff(nowUs);
+    }
+    rows.publish();
+  }
+
+  doWork(nowUs: number): number {
+    this.rows.wake(nowUs);
+    const leads = this.role === 'leader';
+    this.rows.read(leads && this.leader.isPressed(), leads);
+    let work = this.pollCompletions(nowUs);
+    if (this.role === 'recovering') {
+      this.recovery!.step(nowUs);
+      if (this.member.normal) this.role = 'follower';
+    } else {
+      const hasMail = this.member.takeMail();
+      if (hasMail) work += this.grants.answerRequests();
+      work += this.snapshots.serve(nowUs, hasMail);
+      if (this.role === 'leader') work += this.leadOn(nowUs, hasMail);
+      else if (this.role === 'candidate') work += this.takeOver(nowUs);
+      else work += this.follow(nowUs);
+    }
+    if (this.rows.publish()) this.wakeWhoWaits();
+    return work;
+  }
+
+  /** A leader whose log is full waits for its members, and one whose feed is full for its child. */
+  private wakeWhoWaits(): void {
+    const { member } = this;
+    if (this.role === 'leader') this.leader.wakeParent();
+    else member.edges.memory.wake(member.processOf(member.promisedMember), true);
+  }
+
+  /** Try to lead, whoever is trusted now: somebody asked for it. */
+  stand(nowUs: number): void {
+    if (this.role === 'recovering') return;
+    this.rows.ledBallot = NO_BALLOT;
+    this.role = 'candidate';
+    this.takeover.begin(nowUs);
+  }
+
+  private follow(nowUs: number): number {
+    const work = this.follower.followLog(nowUs);
+    if (this.follower.shouldStand(nowUs)) this.stand(nowUs);
+    return work;
+  }
+
+  private takeOver(nowUs: number): number {
+    let work = 0;
+    let isLeader = this.takeover.step(nowUs);
+    // Where memory is shared, what a step has posted is done already: go on at once.
+    for (let done = this.pollCompletions(nowUs); done > 0 && !isLeader; ) {
+      work += done;
+      isLeader = this.takeover.step(nowUs);
+      done = this.pollCompletions(nowUs);
+    }
+    if (isLeader) {
+      this.role = 'leader';
+      this.writeWasRefused = false;
+      this.rows.ledBallot = this.replication.ballot;
+      this.leader.lead();
+      this.member.edges.observer.transition('led');
+      this.member.edges.observer.led(this.replication.ballot);
+      return 1;
+    }
+    if (this.takeover.phase === 'idle') this.becomeFollower(nowUs);
+    return work;
+  }
+
+  private leadOn(nowUs: number, hasMail: boolean): number {
+    const { rules, observer } = this.member.edges;
+    if (rules.stepsDown(this.member, this.replication.ballot)) {
+      observer.transition('stepped down');
+      this.becomeFollower(nowUs);
+      return 1;
+    }
+    const hasNews = this.rows.news !== this.seenNews;
+    this.seenNews = this.rows.news;
+    if (hasNews) this.leader.lookEverywhere();
+    if ((hasMail || hasNews) && this.mustOutbid()) {
+      observer.transition('outbid a higher promise');
+      this.stand(nowUs);
+      return 1;
+    }
+    let work = this.takeover.admitLate(nowUs, hasMail);
+    work += this.leader.order();
+    // Where memory is shared, what was just written has arrived already.
+    this.pollCompletions(nowUs);
+    return work + this.leader.finish();
+  }
+
+  private becomeFollower(nowUs: number): void {
+    this.rows.ledBallot = NO_BALLOT;
+    this.role = 'follower';
+    this.snapshots.abandon();
+    this.follower.backOff(nowUs);
+  }
+
+  /**
+   * A live member has promised more than our ballot and nobody pursues it, or our connection to a
+   * member broke although it still follows us: only a higher ballot brings it back.
+   */
+  private mustOutbid(): boolean {
+    const { member, rows, replication } = this;
+    if (!member.edges.rules.outbids(this.writeWasRefused)) return false;
+    const highest = rows.highestPromise();
+    if (highest > replication.ballot) return !rows.isPursued(highest) && !rows.isFollowed(highest);
+    return this.takeover.needsNewBallot();
+  }
+
+  private pollCompletions(nowUs: number): number {
+    const { memory } = this.member.edges;
+    let count = 0;
+    while (memory.poll()) {
+      const { peer, tag, guard, outcome } = memory.completion;
+      const ok = outcome === 'ok';
+      const value = numberOf(tag);
+      const other = peer - this.member.processOf(0);
+      const kind = kindOf(tag);
+      // Rows are read all the time: that is no work.
+      if (kind !== KIND.row) count++;
+      switch (kind) {
+        case KIND.row:
+          this.rows.onRead(value, ok, nowUs);
+          break;
+        case KIND.none:
+          // Of the rest only what was written into a log matters, and only if it failed.
+          if (guard === OPEN) break;
+          if (!ok && this.replication.onFailed(other, guard)) this.onMemberLost(other, outcome);
+          break;
+        case KIND.entries:
+        case KIND.marker:
+          if (!this.replication.onWritten(other, kind, value, guard, ok))
+            this.onMemberLost(other, outcome);
+          break;
+        case KIND.feed:
+          if (!ok) this.leader.onFeedWriteFailed(value, peer);
+          break;
+        case KIND.recheck:
+          this.takeover.onRechecked(other, value, ok);
+          break;
+        case KIND.adopt:
+        case KIND.adoptLast:
+          this.takeover.onAdoptRead(value, ok, kind === KIND.adoptLast);
+          break;
+      }
+    }
+    return count;
+  }
+
+  private onMemberLost(other: number, outcome: Outcome): void {
+    const isRefused = outcome === 'refused';
+    this.member.edges.observer.transition(isRefused ? 'write refused' : 'write lost');
+    this.rows.news++;
+    if (isRefused) this.writeWasRefused = true;
+    this.takeover.onMemberLost(other, isRefused);
+  }
+
+  describe(): string {
+    const { member, replication } = this;
+    const end =
+      this.role === 'leader' ? ` end=${replication.endIndex} decided=${replication.decided}` : '';
+    const phase = this.role === 'candidate' ? `/${this.takeover.phase}` : '';
+    return `${member.group}/${member.index} ${this.role}${phase} promised=${describeBallot(member.promised)} delivered=${member.nextToDeliver}${end}`;
+  }
+}

@@ -1,0 +1,457 @@
+/** The options of a cluster across machines: where its hosts are, and who lives on them. */
+
+import { resolve } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  type ClusterConfig,
+  type ClusterOptions,
+  ConfigError,
+  isOnMachines,
+  type MachineOptions,
+  resolveConfig,
+} from '../../src/config/options.js';
+import { Commons } from '../../src/hosting/cluster-context.js';
+import { threadsArena } from '../../src/memory/threads.js';
+
+const SALT = 12345;
+const DIRECTORY = resolve('/data');
+const NAMES = ['alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta', 'eta', 'theta', 'iota'];
+
+const ALPHA = { name: 'alpha', address: '10.0.0.1', port: 7411 };
+const EXAMPLE = '{ name: alpha, address: 10.0.0.1, port: 7411 }';
+
+function machines(count: number): MachineOptions[] {
+  return NAMES.slice(0, count).map((name, host) => ({
+    name,
+    address: `10.0.0.${host + 1}`,
+    port: 7411,
+  }));
+}
+
+/** Three machines, of which the first ones are these. */
+function withMachines(...first: unknown[]): unknown {
+  return { ...GOOD, hosts: [...first, ...machines(3).slice(first.length)] };
+}
+
+const GOOD: ClusterOptions = {
+  groups: 2,
+  memory: 'hosts',
+  hosts: machines(3),
+  secret: 'cluster.secret',
+};
+
+function resolveAnything(options: unknown): ClusterConfig {
+  return resolveConfig(options as ClusterOptions, SALT, DIRECTORY);
+}
+
+function errorOf(options: unknown): ConfigError {
+  try {
+    resolveAnything(options);
+  } catch (error) {
+    if (error instanceof ConfigError) return error;
+    throw error;
+  }
+  throw new Error('these options were accepted');
+}
+
+test('hosts and a secret must be given', () => {
+  const config = resolveAnything(GOOD);
+  expect(config).toMatchObject({
+    memory: 'hosts',
+    hosts: 3,
+    machines: machines(3),
+    secretFile: resolve(DIRECTORY, 'cluster.secret'),
+    provider: 'tcp',
+  });
+  expect(config).not.toHaveProperty('placement');
+  expect(config.timing).toEqual(resolveAnything({ groups: 2 }).timing);
+  expect(JSON.parse(JSON.stringify(config))).toStrictEqual(config);
+  expect(isOnMachines(config)).toBe(true);
+  expect(isOnMachines(resolveAnything({ groups: 2 }))).toBe(false);
+});
+
+test('an absolute path of the secret stays; another provider may be asked for', () => {
+  const secret = resolve('/etc/tram/secret');
+  const provider = 'verbs;ofi_rxm';
+  expect(resolveAnything({ ...GOOD, secret, provider })).toMatchObject({
+    secretFile: secret,
+    provider,
+  });
+});
+
+test('a status port is on loopback unless an address is given', () => {
+  const given = [7412, '10.0.0.2:7412', '0.0.0.0:80'];
+  const hosts = machines(3).map((machine, host) => ({ ...machine, http: given[host]! }));
+  const { machines: resolved } = resolveAnything({ ...GOOD, hosts });
+  expect(resolved?.map(({ http }) => http)).toEqual([
+    { address: '127.0.0.1', port: 7412 },
+    { address: '10.0.0.2', port: 7412 },
+    { address: '0.0.0.0', port: 80 },
+  ]);
+});
+
+test('several hosts may be on one machine, with different ports', () => {
+  const hosts = machines(3).map((machine, host) => ({
+    ...machine,
+    address: '127.0.0.1',
+    port: 7411 + host,
+    http: 8411 + host,
+  }));
+  expect(resolveAnything({ ...GOOD, hosts }).hosts).toBe(3);
+});
+
+describe('addresses', () => {
+  test.each(['10.0.0.1', '127.0.0.1', 'alpha', 'alpha.rack-1.example', 'a_b', '1.example', 'x'])(
+    '%s',
+    (address) => {
+      const { machines } = resolveAnything(withMachines({ ...ALPHA, address }));
+      expect(machines?.[0]?.address).toBe(address);
+    },
+  );
+
+  test.each([
+    '',
+    ' ',
+    '10.0.0',
+    '10.0.0.256',
+    '1',
+    'example.1',
+    '::1',
+    'a b',
+    'a..b',
+    '-a',
+    'a-',
+    'a:1',
+  ])('not %j', (address) => {
+    const { message, path } = errorOf(withMachines({ ...ALPHA, address }));
+    expect(message).toBe(
+      `hosts[0].address must be an IPv4 address or a name that resolves to one, not "${address}"`,
+    );
+    expect(path).toEqual(['hosts', 0, 'address']);
+  });
+
+  test('a name that is too long', () => {
+    const path = ['hosts', 0, 'address'];
+    expect(errorOf(withMachines({ ...ALPHA, address: 'a'.repeat(64) })).path).toEqual(path);
+    expect(errorOf(withMachines({ ...ALPHA, address: `${'a.'.repeat(127)}a` })).path).toEqual(path);
+  });
+});
+
+describe('members', () => {
+  test('say which host runs which replica', () => {
+    const members = [
+      ['alpha', 'beta', 'gamma'],
+      ['beta', 'gamma', 'delta'],
+    ];
+    const { placement, hosts } = resolveAnything({ ...GOOD, hosts: machines(4), members });
+    expect(hosts).toBe(4);
+    expect(placement).toEqual([0, 1, 2, 1, 2, 3]);
+  });
+
+  test('are what hosts run', () => {
+    const members = [
+      ['gamma', 'beta', 'alpha'],
+      ['beta', 'gamma', 'alpha'],
+    ];
+    const config = resolveAnything({ ...GOOD, members, clients: 1, logBytes: 4096 });
+    const buffer = new SharedArrayBuffer(Commons.wordsOf(config) * 4);
+    const { map } = Commons.create(config, threadsArena(buffer));
+    expect([0, 1, 2].map((host) => map.processesOf(host))).toEqual([
+      [2, 5],
+      [1, 3],
+      [0, 4],
+    ]);
+    // Whoever reads the configuration there sees the same.
+    expect(Commons.attach(threadsArena(buffer)).map.hostOf(0)).toBe(2);
+  });
+
+  test('however they are spread, no host has two of a group and every host has one', () => {
+    const placements = fc
+      .record({
+        groups: fc.integer({ min: 1, max: 8 }),
+        replicas: fc.constantFrom(1, 3, 5),
+        spare: fc.nat(4),
+      })
+      .chain(({ groups, replicas, spare }) => {
+        const names = NAMES.slice(0, replicas + spare);
+        const group = fc.shuffledSubarray(names, { minLength: replicas, maxLength: replicas });
+        const members = fc.array(group, { minLength: groups, maxLength: groups });
+        return fc.record({ groups: fc.constant(groups), replicas: fc.constant(replicas), members });
+      });
+    fc.assert(
+      fc.property(placements, ({ groups, replicas, members }) => {
+        const used = NAMES.filter((name) => members.flat().includes(name));
+        const hosts = used.map((name) => ({ ...ALPHA, name, address: `${name}.example` }));
+        const { placement } = resolveAnything({ ...GOOD, groups, replicas, members, hosts });
+        expect(placement?.map((host) => used[host])).toEqual(members.flat());
+      }),
+    );
+  });
+});
+
+const ABC = ['alpha', 'beta', 'gamma'];
+const NOT_THERE = 'unknown key "prt" in hosts[1]: did you mean port?';
+
+/** What is wrong, where, and how it is told. */
+const MISTAKES: [options: unknown, path: (string | number)[], message: string][] = [
+  [
+    { groups: 2, memory: 'hosts' },
+    ['hosts'],
+    `memory: hosts needs hosts, a list of machines such as ${EXAMPLE}`,
+  ],
+  [
+    { ...GOOD, hosts: 3 },
+    ['hosts'],
+    `hosts must be a list of machines such as ${EXAMPLE} for memory: hosts, not 3`,
+  ],
+  [
+    { ...GOOD, secret: undefined },
+    ['secret'],
+    'memory: hosts needs secret, a file that all hosts and clients have, such as "secret: cluster.secret"',
+  ],
+  [{ ...GOOD, secret: '' }, ['secret'], 'secret must not be empty'],
+  [{ ...GOOD, secret: 7 }, ['secret'], 'secret must be a string, not 7'],
+  [
+    { ...GOOD, provider: '' },
+    ['provider'],
+    'provider must be the name of a provider of libfabric, such as tcp, not ""',
+  ],
+  [
+    { ...GOOD, provider: 'tcp udp' },
+    ['provider'],
+    'provider must be the name of a provider of libfabric, such as tcp, not "tcp udp"',
+  ],
+
+  [
+    { ...GOOD, hosts: [] },
+    ['hosts'],
+    'the number of hosts must be at least 3, as many as a group has replicas, not 0',
+  ],
+  [
+    { ...GOOD, hosts: machines(2) },
+    ['hosts'],
+    'the number of hosts must be at least 3, as many as a group has replicas, not 2',
+  ],
+  [
+    { ...GOOD, hosts: machines(4) },
+    ['hosts'],
+    'the number of hosts must be 3, or a multiple of it up to 6, not 4',
+  ],
+  [
+    { ...GOOD, hosts: machines(9) },
+    ['hosts'],
+    'the number of hosts must be 3, or a multiple of it up to 6, not 9',
+  ],
+  [
+    { ...GOOD, groups: 1, hosts: machines(6) },
+    ['hosts'],
+    'the number of hosts must be 3, as many as a group has replicas, not 6',
+  ],
+
+  [
+    withMachines('alpha'),
+    ['hosts', 0],
+    `hosts[0] must be a machine such as ${EXAMPLE}, not the string "alpha"`,
+  ],
+  [
+    withMachines(ALPHA, null),
+    ['hosts', 1],
+    `hosts[1] must be a machine such as ${EXAMPLE}, not null`,
+  ],
+  [
+    { ...GOOD, hosts: new Array(3) },
+    ['hosts', 0],
+    `hosts[0] must be a machine such as ${EXAMPLE}, not undefined`,
+  ],
+  [withMachines(ALPHA, { ...ALPHA, prt: 7411 }), ['hosts', 1, 'prt'], NOT_THERE],
+  [
+    withMachines({ ...ALPHA, colour: 'red' }),
+    ['hosts', 0, 'colour'],
+    'unknown key "colour" in hosts[0]: a host has name, address, port, http',
+  ],
+  [
+    withMachines({ address: '10.0.0.1', port: 7411 }),
+    ['hosts', 0, 'name'],
+    `hosts[0].name is missing: a host is a machine such as ${EXAMPLE}`,
+  ],
+  [
+    withMachines({ ...ALPHA, name: 'rack 1' }),
+    ['hosts', 0, 'name'],
+    'hosts[0].name must be 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first, not "rack 1"',
+  ],
+  [
+    withMachines({ ...ALPHA, address: '0.0.0.0' }),
+    ['hosts', 0, 'address'],
+    'hosts[0].address must be an address at which the others reach it, not 0.0.0.0',
+  ],
+  [
+    withMachines({ ...ALPHA, port: 0 }),
+    ['hosts', 0, 'port'],
+    'hosts[0].port must be an integer from 1 to 65535, not 0',
+  ],
+  [
+    withMachines({ ...ALPHA, port: '7411' }),
+    ['hosts', 0, 'port'],
+    'hosts[0].port must be an integer from 1 to 65535, not the string "7411"',
+  ],
+  [
+    withMachines({ ...ALPHA, http: 65_536 }),
+    ['hosts', 0, 'http'],
+    'hosts[0].http must be an integer from 1 to 65535, not 65536',
+  ],
+  ...[
+    '7412',
+    ':7412',
+    '10.0.0.1:',
+    '10.0.0.1:0',
+    '10.0.0.1:65536',
+    '10.0.0:7412',
+    '[::1]:7412',
+  ].map((http): [unknown, (string | number)[], string] => [
+    withMachines({ ...ALPHA, http }),
+    ['hosts', 0, 'http'],
+    `hosts[0].http must be a port, or an address and a port such as "10.0.0.1:7412", not the string "${http}"`,
+  ]),
+
+  [
+    withMachines(ALPHA, { ...ALPHA, port: 7 }),
+    ['hosts', 1, 'name'],
+    'hosts[1].name is "alpha", and so is hosts[0].name',
+  ],
+  [
+    withMachines(ALPHA, { ...ALPHA, name: 'beta' }),
+    ['hosts', 1, 'port'],
+    'hosts[1].port is 7411, but that port of 10.0.0.1 is taken by hosts[0].port',
+  ],
+  [
+    withMachines(
+      { ...ALPHA, address: 'A.example' },
+      { ...ALPHA, name: 'beta', address: 'a.example' },
+    ),
+    ['hosts', 1, 'port'],
+    'hosts[1].port is 7411, but that port of a.example is taken by hosts[0].port',
+  ],
+  [
+    withMachines({ ...ALPHA, http: 7411 }),
+    ['hosts', 0, 'http'],
+    'hosts[0].http is 7411, but that port of 10.0.0.1 is taken by hosts[0].port',
+  ],
+  [
+    withMachines({ ...ALPHA, http: 7412 }, { ...ALPHA, name: 'beta', port: 7413, http: 7412 }),
+    ['hosts', 1, 'http'],
+    'hosts[1].http is 7412, but that port of 10.0.0.1 is taken by hosts[0].http',
+  ],
+
+  [
+    { ...GOOD, members: 'alpha' },
+    ['members'],
+    'members must be a list with the hosts of each group, not the string "alpha"',
+  ],
+  [
+    { ...GOOD, members: [ABC] },
+    ['members'],
+    'members has length 1, but groups is 2: it must have a list of hosts for each group',
+  ],
+  [
+    { ...GOOD, members: [ABC, 'alpha'] },
+    ['members', 1],
+    'members[1] must be a list of the hosts of group 1, not the string "alpha"',
+  ],
+  [
+    { ...GOOD, members: [ABC, ['alpha', 'beta']] },
+    ['members', 1],
+    'members[1] has length 2, but replicas is 3: it must have a host for each member of group 1',
+  ],
+  [
+    { ...GOOD, members: [ABC, ['alpha', 'beta', 2]] },
+    ['members', 1, 2],
+    'members[1][2] must be a string, not 2',
+  ],
+  [
+    { ...GOOD, members: [ABC, ['alpha', 'beta', 'gama']] },
+    ['members', 1, 2],
+    'members[1][2] is "gama", and there is no such host: did you mean gamma?',
+  ],
+  [
+    { ...GOOD, members: [ABC, ['alpha', 'beta', 'omega-17']] },
+    ['members', 1, 2],
+    'members[1][2] is "omega-17", and there is no such host: there are alpha, beta, gamma',
+  ],
+  [
+    { ...GOOD, members: [ABC, ['alpha', 'beta', 'alpha']] },
+    ['members', 1, 2],
+    'members[1][2] is alpha, which has another member of group 1 already: its loss would cost the group two',
+  ],
+  [
+    { ...GOOD, hosts: machines(4), members: [ABC, ABC] },
+    ['hosts', 3],
+    'hosts[3], delta, has no member of any group',
+  ],
+
+  [
+    { groups: 2, hosts: machines(3) },
+    ['hosts'],
+    'a list of hosts is for memory: hosts, and memory is threads',
+  ],
+  [
+    { groups: 2, memory: 'processes', secret: 'cluster.secret' },
+    ['secret'],
+    'secret is for memory: hosts, and memory is processes',
+  ],
+  [
+    { groups: 2, members: [ABC, ABC] },
+    ['members'],
+    'members is for memory: hosts, and memory is threads',
+  ],
+  [
+    { groups: 2, memory: 'simulated', provider: 'tcp' },
+    ['provider'],
+    'provider is for memory: hosts, and memory is simulated',
+  ],
+];
+
+describe('mistakes', () => {
+  test.each(MISTAKES.map(([options, path, message]) => ({ message, path, options })))(
+    '$message',
+    ({ options, path, message }) => {
+      expect(errorOf(options)).toMatchObject({ message, path, code: 'TRAM_INVALID_CONFIG' });
+    },
+  );
+
+  test('hints say what to do', () => {
+    expect(errorOf({ ...GOOD, secret: undefined }).hint).toContain('tram secret cluster.secret');
+    expect(errorOf({ ...GOOD, hosts: machines(4) }).hint).toContain('members');
+    expect(errorOf({ ...GOOD, hosts: machines(9) }).hint).toBe('Some would have nothing to do.');
+    expect(errorOf({ groups: 2, secret: 'a' }).hint).toBe(
+      'Add "memory: hosts", or leave secret out.',
+    );
+  });
+});
+
+test('whatever it is given, it resolves or says what is wrong', () => {
+  const text = fc.oneof(fc.constantFrom(...NAMES, '10.0.0.1', '10.0.0.1:1'), fc.string());
+  const any = fc.oneof(text, fc.nat(70_000), fc.anything());
+  const machine = fc.record(
+    { name: any, address: any, port: any, http: any },
+    { requiredKeys: [] },
+  );
+  const options = fc.record(
+    {
+      hosts: fc.oneof(fc.array(fc.oneof(machine, fc.anything())), fc.anything()),
+      members: fc.oneof(fc.array(fc.oneof(fc.array(any), any)), any),
+      secret: any,
+      provider: any,
+    },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(options, (junk) => {
+      try {
+        resolveAnything({ ...GOOD, ...junk });
+      } catch (error) {
+        expect(error).toBeInstanceOf(ConfigError);
+      }
+    }),
+  );
+});

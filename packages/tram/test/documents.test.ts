@@ -1,0 +1,133 @@
+/**
+ * Every example runs, ends by itself and finds that what it claims holds; its types are right; and the documents
+ * show code that runs.
+ */
+import { spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { OPTION_NAMES } from '../src/config/options.js';
+import { ERRORS } from '../src/errors.js';
+import { projectDirectory } from './built.js';
+
+const examples = join(projectDirectory, 'examples');
+const names = readdirSync(examples, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name);
+
+test('there are examples', () => {
+  expect(names).toEqual(expect.arrayContaining(['bank', 'counter', 'work-queue']));
+});
+
+test.each(names)('%s', (name) => {
+  const main = join(examples, name, 'main.js');
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main], { encoding: 'utf8' });
+  expect(stderr).toBe('');
+  expect(stdout).toMatch(/^ok: /m);
+  expect(stdout).not.toMatch(/^WRONG: /m);
+  expect(status).toBe(0);
+});
+
+test('they are typed', () => {
+  const compiler = join(projectDirectory, 'node_modules', 'typescript', 'bin', 'tsc');
+  const { stdout } = spawnSync(process.execPath, [compiler, '-p', examples], { encoding: 'utf8' });
+  expect(stdout).toBe('');
+});
+
+function read(path: string): string {
+  return readFileSync(join(projectDirectory, path), 'utf8');
+}
+
+describe('README.md', () => {
+  const text = read('README.md');
+
+  test('its quick start prints what it says', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'tram-readme-'));
+    mkdirSync(join(directory, 'node_modules'));
+    symlinkSync(
+      join(projectDirectory, 'packages/tram'),
+      join(directory, 'node_modules/tram-multicast'),
+    );
+    writeFileSync(join(directory, 'package.json'), '{"type":"module"}');
+    const blocks = [...text.matchAll(/```js\n(\/\/ (\w+\.js)\n[^`]*)```/g)];
+    expect(blocks.map(([, , name]) => name)).toEqual(['service.js', 'main.js']);
+    for (const [, code, name] of blocks) writeFileSync(join(directory, name!), code!);
+    const { stdout, stderr } = spawnSync(process.execPath, [join(directory, 'main.js')], {
+      encoding: 'utf8',
+    });
+    rmSync(directory, { recursive: true });
+    const [, said] = /console\.log\(.*\); \/\/ (.*)/.exec(text)!;
+    expect({ stdout, stderr }).toEqual({ stdout: `${said}\n`, stderr: '' });
+  });
+
+  test('its quick start has fifteen lines', () => {
+    const code = [...text.matchAll(/```js\n([^`]*)```/g)].map(([, block]) => block!).join('');
+    const lines = code.split('\n').filter((line) => line !== '' && !line.startsWith('//'));
+    expect(lines.length).toBeLessThanOrEqual(15);
+  });
+});
+
+describe('docs/api.md', () => {
+  const text = read('docs/api.md');
+
+  test('its code stands in the examples', () => {
+    const named = [
+      ...text.matchAll(/<!-- (examples\/\S+) -->\n```js\n([^`]*(?:`[^`]+`[^`]*)*?)```\n/g),
+    ];
+    expect(named.length).toBeGreaterThan(5);
+    expect(named).toHaveLength(text.match(/^```js$/gm)!.length);
+    for (const [, path, code] of named) expect(read(path!)).toContain(code);
+  });
+
+  test('it has every option', () => {
+    for (const option of OPTION_NAMES) expect(text).toContain(`| \`${option}\` |`);
+  });
+
+  test.each(['Cluster', 'Client'])('it has all that is public of %s', (name) => {
+    const [, body] = read(`packages/tram/dist/${name.toLowerCase()}.d.ts`).split(
+      `export declare class ${name} `,
+    );
+    const members = [...body!.matchAll(/^ {4}(static |readonly |get )?(\w+)[(:]/gm)];
+    expect(members.length).toBeGreaterThan(5);
+    for (const [, kind, member] of members) {
+      const owner = kind === 'static ' ? name : name.toLowerCase();
+      expect(text).toContain(`\`${owner}.${member}`);
+    }
+  });
+});
+
+describe('all documents', () => {
+  const documents = [
+    'README.md',
+    ...readdirSync(join(projectDirectory, 'docs'))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `docs/${name}`),
+  ];
+
+  test.each(documents)('%s links to what is there', (path) => {
+    const links = [...read(path).matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)].map(([, link]) => link!);
+    const broken = links.filter(
+      (link) => !/^https?:/.test(link) && !isThere(join(path, '..', link)),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  test.each(documents)('%s mentions only codes that exist', (path) => {
+    const codes = read(path).match(/\bTRAM_[A-Z_]+\b/g) ?? [];
+    expect(codes.filter((code) => !(code in ERRORS) && code !== 'TRAM_DEBUG')).toEqual([]);
+  });
+
+  function isThere(path: string): boolean {
+    return existsSync(join(projectDirectory, path));
+  }
+});

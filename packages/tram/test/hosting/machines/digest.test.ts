@@ -1,0 +1,99 @@
+/** The digest of a configuration: the same for all who can work together, and another for all others. */
+
+import { describe, expect, test } from 'vitest';
+import {
+  type ClusterConfig,
+  type ClusterOptions,
+  resolveConfig,
+} from '../../../src/config/options.js';
+import { digestOf } from '../../../src/hosting/machines/digest.js';
+
+const HOSTS = ['alpha', 'beta', 'gamma'].map((name, host) => ({
+  name,
+  address: `10.0.0.${host + 1}`,
+  port: 7411,
+}));
+
+const OPTIONS: ClusterOptions = {
+  groups: 2,
+  memory: 'hosts',
+  hosts: HOSTS,
+  secret: 'cluster.secret',
+};
+
+function configOf(
+  changes: Partial<ClusterOptions> = {},
+  salt = 1,
+  directory = '/a',
+): ClusterConfig {
+  return resolveConfig({ ...OPTIONS, ...changes }, salt, directory);
+}
+
+const digest = digestOf(configOf());
+
+test('it is a SHA-256', () => {
+  expect(digest).toHaveLength(32);
+  expect(Object.getPrototypeOf(digest)).toBe(Uint8Array.prototype);
+});
+
+/** In the opposite order of keys, all the way down. */
+function turned(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(turned);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([key, inner]) => [key, turned(inner)]);
+  return Object.fromEntries(entries.reverse());
+}
+
+describe('it does not depend on', () => {
+  const http = HOSTS.map((host) => ({ ...host, http: 7412 }));
+  const same: Record<string, ClusterConfig> = {
+    'the salt': configOf({}, 2),
+    'where the files are': configOf({}, 1, '/b'),
+    'the secret’s file': configOf({ secret: 'other.secret' }),
+    'the trace': configOf({ trace: 'history' }),
+    'the service’s path': configOf({ service: 'service.js' }),
+    'status ports': configOf({ hosts: http }),
+    'a detour through JSON': JSON.parse(JSON.stringify(configOf())),
+    'the order of keys': turned(configOf()) as ClusterConfig,
+  };
+  test.each(Object.entries(same))('%s', (_, config) => {
+    expect(digestOf(config)).toEqual(digest);
+  });
+});
+
+describe('it depends on', () => {
+  const other = (host: number, change: object): Partial<ClusterOptions> => ({
+    hosts: HOSTS.with(host, { ...HOSTS[host]!, ...change }),
+  });
+  const names = HOSTS.map(({ name }) => name);
+  const changes: Record<string, Partial<ClusterOptions>> = {
+    groups: { groups: 3 },
+    tree: { tree: [1, -1] },
+    'a name': other(0, { name: 'delta' }),
+    'an address': other(1, { address: 'beta.example' }),
+    'a port': other(2, { port: 7412 }),
+    'the order of hosts': { hosts: HOSTS.toReversed() },
+    'a placement': { members: [names, names.toReversed()] },
+    'another placement': { members: [names.toReversed(), names] },
+  };
+  test.each(Object.entries(changes))('%s', (_, change) => {
+    expect(digestOf(configOf(change))).not.toEqual(digest);
+  });
+
+  const { sizes, timing } = configOf();
+  const sizeNames = Object.keys(sizes).filter((name) => name !== 'salt') as (keyof typeof sizes)[];
+  test.each(sizeNames)('%s', (name) => {
+    const changed = { ...sizes, [name]: sizes[name] + 1 };
+    expect(digestOf({ ...configOf(), sizes: changed })).not.toEqual(digest);
+  });
+
+  test.each(Object.keys(timing) as (keyof typeof timing)[])('%s', (name) => {
+    const changed = { ...timing, [name]: timing[name] + 1 };
+    expect(digestOf({ ...configOf(), timing: changed })).not.toEqual(digest);
+  });
+
+  test('each of these in its own way', () => {
+    const digests = Object.values(changes).map((change) => digestOf(configOf(change)).join());
+    expect(new Set(digests).size).toBe(digests.length);
+  });
+});

@@ -1,0 +1,547 @@
+/** A cluster across machines, as an operator runs it: `tram host` three times, here on the loopback, and real signals. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { request } from 'node:http';
+import { createRequire } from 'node:module';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type * as mirrors from '../../../src/hosting/machines/mirror.js';
+import type * as statuses from '../../../src/hosting/status.js';
+import type { ClusterStatus, HostStatus } from '../../../src/hosting/status.js';
+import { Fabric } from '../../../src/memory/fabric/fabric.js';
+import { Client, decode, encode } from '../../built.js';
+import { Witness } from '../../memory/fabric/pair.js';
+import { needLibfabric } from '../../memory/fabric/present.js';
+
+const built = (path: string): string => new URL(`../../../dist/${path}`, import.meta.url).href;
+const { Mirror } = (await import(built('hosting/machines/mirror.js'))) as typeof mirrors;
+const { statusOf } = (await import(built('hosting/status.js'))) as typeof statuses;
+
+const MAIN = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
+const NAMES = ['alpha', 'beta', 'gamma'] as const;
+type Name = (typeof NAMES)[number];
+const PATIENCE_MS = 20_000;
+const CLIENTS = 4;
+/** As libfabric makes it, and the data that it announces is missing. */
+const HALF_A_REQUEST = Buffer.from(`0300000b${'00'.repeat(20)}0100000000000000`, 'hex');
+/** Replies with how many messages the group has delivered, and the payload; fails if it is told to. */
+const SERVICE = `
+  let count = 0;
+  const encoder = new TextEncoder();
+  const decoder = new TextDecoder();
+  export function deliver({ payload }) {
+    const text = decoder.decode(payload);
+    if (text === 'fail') throw new Error('as it was told');
+    return encoder.encode(++count + ' ' + text);
+  }
+  export const snapshot = () => encoder.encode(String(count));
+  export const restore = (state) => { count = Number(decoder.decode(state)); };
+`;
+/** As if the library were not installed. */
+const NO_LIBFABRIC = `
+  const koffi = require('koffi');
+  const { load } = koffi;
+  koffi.load = (path) => {
+    if (path !== null) throw new Error('cannot open shared object file');
+    return load(path);
+  };
+`;
+
+const folder = mkdtempSync(join(tmpdir(), 'tram-hosts-test-'));
+const cluster = `hosts-test-${process.pid}`;
+const config = join(folder, 'cluster.yaml');
+const trace = join(folder, 'history');
+const children: ChildProcess[] = [];
+const hosts = new Map<Name, HostProcess>();
+/** Of each host: where it is reached, and where it tells how it is. */
+let ports: number[];
+let httpPorts: number[];
+
+beforeAll(async () => {
+  const free = await freePorts(2 * NAMES.length);
+  ports = free.slice(0, NAMES.length);
+  httpPorts = free.slice(NAMES.length);
+  writeFileSync(join(folder, 'service.mjs'), SERVICE);
+  writeConfig(config, cluster);
+  expect(await tram('secret', join(folder, 'cluster.secret'))).toMatchObject({ code: 0 });
+});
+
+beforeEach(needLibfabric);
+
+afterAll(async () => {
+  for (const child of children) child.kill('SIGKILL');
+  await Promise.all(children.map(ended));
+  rmSync(folder, { recursive: true });
+  for (const file of memories()) rmSync(join('/dev/shm', file));
+});
+
+function memories(): string[] {
+  return readdirSync('/dev/shm').filter((file) => file.startsWith(`tram-${cluster}`));
+}
+
+function writeConfig(file: string, name: string, more = ''): void {
+  const machines = NAMES.map(
+    (host, i) =>
+      `  - { name: ${host}, address: 127.0.0.1, port: ${ports[i]}, http: ${httpPorts[i]} }\n`,
+  );
+  writeFileSync(
+    file,
+    `memory: hosts\nname: ${name}\ngroups: 3\nclients: ${CLIENTS}\nlogBytes: 65536\n` +
+      `service: ./service.mjs\ntrace: ./history\nsecret: cluster.secret\nhosts:\n${machines.join('')}${more}`,
+  );
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const free = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => once(server.close(), 'close')));
+  return free;
+}
+
+interface Result {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function start(...args: string[]): ChildProcess {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, NO_COLOR: '1' },
+  });
+  children.push(child);
+  return child;
+}
+
+async function tram(...args: string[]): Promise<Result> {
+  const child = start(...args);
+  const stdout = textOf(child.stdout!);
+  const stderr = textOf(child.stderr!);
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout: stdout.text, stderr: stderr.text };
+}
+
+function textOf(stream: NodeJS.ReadableStream): { text: string } {
+  const seen = { text: '' };
+  stream.setEncoding('utf8').on('data', (text: string) => {
+    seen.text += text;
+  });
+  return seen;
+}
+
+function ended(child: ChildProcess): Promise<unknown> {
+  return child.exitCode === null && child.signalCode === null
+    ? once(child, 'exit')
+    : Promise.resolve();
+}
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  const deadlineMs = Date.now() + PATIENCE_MS;
+  while (!(await isSo())) {
+    if (Date.now() > deadlineMs) throw new Error('waited in vain');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** A `tram host`, and what it logs. */
+class HostProcess {
+  readonly child: ChildProcess;
+  private readonly stdout: { text: string };
+  private readonly stderr: { text: string };
+
+  constructor(readonly name: Name) {
+    this.child = start('host', name, '--config', config);
+    this.stdout = textOf(this.child.stdout!);
+    this.stderr = textOf(this.child.stderr!);
+    hosts.set(name, this);
+  }
+
+  /** Every line is an object. */
+  get log(): { level: number; host: string; msg: string }[] {
+    const lines = this.stdout.text.split('\n').slice(0, -1);
+    return lines.map((line) => JSON.parse(line));
+  }
+
+  async says(text: string | RegExp): Promise<void> {
+    const isSaid = (): boolean =>
+      this.log.some(({ msg }) => (typeof text === 'string' ? msg.includes(text) : text.test(msg)));
+    try {
+      await until(isSaid);
+    } catch (cause) {
+      const said = `${this.stdout.text}${this.stderr.text}`;
+      throw new Error(`${this.name} never said ${text}:\n${said}`, { cause });
+    }
+  }
+
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    this.child.kill(signal);
+    await ended(this.child);
+    return this.child.exitCode;
+  }
+}
+
+async function status(): Promise<ClusterStatus & { hosts: (HostStatus & { why?: string })[] }> {
+  const result = await tram('status', '--config', config, '--json');
+  expect(result).toMatchObject({ code: 0 });
+  return JSON.parse(result.stdout);
+}
+
+/** The same without a process and without rates. */
+async function look(): Promise<ClusterStatus> {
+  const mirror = await Mirror.open(config);
+  const seen = statusOf(mirror.commons);
+  await mirror.close();
+  return seen;
+}
+
+/** Every group has a leader, and all its replicas take part and have delivered the same. */
+async function untilLevel(): Promise<void> {
+  await until(async () =>
+    (await look()).groups.every(({ leader, replicas }) => {
+      const isMember = replicas.every(({ role }) => role === 'leader' || role === 'follower');
+      const delivered = new Set(replicas.map((replica) => replica.delivered));
+      return leader !== undefined && isMember && delivered.size === 1;
+    }),
+  );
+}
+
+function send(text: string, ...args: string[]): Promise<Result> {
+  return tram('send', '--config', config, '--to', '0,2', '--text', text, ...args);
+}
+
+describe('three hosts', () => {
+  test('one waits for the others, says so, can be seen, and ends when it is told to', async () => {
+    const gamma = new HostProcess('gamma');
+    const [first, second] = ports;
+    await gamma.says(`waits for alpha (127.0.0.1:${first}) and beta (127.0.0.1:${second})`);
+    const { hosts: seen } = await status();
+    expect(seen.map(({ name, state }) => `${name} ${state}`)).toEqual([
+      'alpha unreachable',
+      'beta unreachable',
+      'gamma starting',
+    ]);
+    expect(seen[0]!.why).toMatch(/refused/i);
+    expect(await get(2, '/healthz')).toEqual({ code: 200, text: 'ok\n' });
+    expect(await get(2, '/readyz')).toMatchObject({ code: 503 });
+    expect(await gamma.end('SIGTERM')).toBe(0);
+    expect(memories()).toEqual([]);
+  });
+
+  test('start in any order', async () => {
+    const gamma = new HostProcess('gamma');
+    await gamma.says('waits for alpha');
+    const alpha = new HostProcess('alpha');
+    await alpha.says('connected to gamma');
+    const beta = new HostProcess('beta');
+    for (const host of [alpha, beta, gamma]) {
+      await host.says('starts for the first time');
+      await host.says('runs its replicas');
+      expect(host.log.every((line) => line.host === host.name)).toBe(true);
+    }
+    await untilLevel();
+    const text = await tram('status', '--config', config);
+    expect(text).toMatchObject({ code: 0, stderr: '' });
+    expect(text.stdout).toContain(`${cluster} running: 3 groups of 3 replicas on 3 hosts`);
+    for (const [i, name] of NAMES.entries()) {
+      expect(text.stdout).toMatch(
+        new RegExp(`${name} up at 127.0.0.1:${ports[i]} \\(process \\d+\\)`),
+      );
+    }
+    expect(text.stdout).not.toContain('×');
+  });
+
+  test('are written to, read along, and led', async () => {
+    const tail = start('tail', '--config', config, '--group', '2', '--count', '3');
+    const tailed = textOf(tail.stdout!);
+    const following = textOf(tail.stderr!);
+    await until(() => following.text.includes('following g2'));
+    expect(await send('hello')).toEqual({
+      code: 0,
+      stdout: 'g0  1 hello\ng2  1 hello\n',
+      stderr: '',
+    });
+    expect(await send('again', '--count', '2')).toMatchObject({ code: 0 });
+    await ended(tail);
+    expect(tail.exitCode).toBe(0);
+    expect(tailed.text).toMatch(/^g2 +0 .* 0,2 {2}hello\ng2 +1 .*again\ng2 +2 .*again\n$/);
+
+    const { groups } = await look();
+    const next = (groups[1]!.leader! + 1) % NAMES.length;
+    expect(await tram('lead', `g1/${next}`, '--config', config)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(`g1/${next} leads its group under ballot`),
+    });
+    expect((await look()).groups[1]!.leader).toBe(next);
+    await hosts.get(NAMES[next]!)!.says(`g1/${next} leads its group`);
+  });
+
+  test('tell over HTTP how they are', async () => {
+    expect(await get(0, '/healthz')).toEqual({ code: 200, text: 'ok\n' });
+    expect(await get(1, '/readyz?now')).toEqual({ code: 200, text: 'ready\n' });
+    const { code, text } = await get(2, '/metrics');
+    expect(code).toBe(200);
+    expect(text).toContain('# TYPE tram_messages_total counter\n');
+    expect(text).toContain('tram_messages_total{group="2",member="2"} 3\n');
+    expect(text).toContain('tram_connected{host="alpha"} 1\n');
+    expect(await get(0, '/')).toMatchObject({ code: 404 });
+    expect(await get(0, '//')).toMatchObject({ code: 404 });
+    expect(await get(0, '/healthz', 'POST')).toMatchObject({ code: 405 });
+  });
+
+  test('show what clients measure, and log what the service throws', async () => {
+    const before = await look();
+    const client = await Client.connect(config);
+    for (let i = 0; i < 20; i++) await client.multicast([i % 3], encode('measured'));
+    await expect(client.multicast([1], encode('fail'))).rejects.toMatchObject({
+      code: 'TRAM_SERVICE_FAILED',
+    });
+    await until(async () => (await look()).answered === before.answered + 21);
+    expect(await look()).toMatchObject({ clients: { connected: 1, most: CLIENTS } });
+    await client.close();
+    const after = await status();
+    expect(after).toMatchObject({ clients: { connected: 0 }, answered: before.answered + 21 });
+    expect(after.latencyNsP50).toBeGreaterThan(0);
+    const failures = hosts.get('alpha')!.log.filter(({ level }) => level === 50);
+    expect(failures.map(({ msg }) => msg)).toEqual([
+      expect.stringMatching(/^the service threw at g1\/0: Error: as it was told/),
+    ]);
+  });
+
+  test('have so many slots and no more, and get them back', async () => {
+    const clients = await Promise.all(
+      Array.from({ length: CLIENTS }, () => Client.connect(config)),
+    );
+    expect(new Set(clients.map(({ name }) => name)).size).toBe(CLIENTS);
+    await expect(Client.connect(config)).rejects.toMatchObject({ code: 'TRAM_NO_CLIENT_SLOT' });
+    await clients[1]!.close();
+    const last = await Client.connect(config);
+    expect(decode((await last.multicast([0], encode('last'))).get(0))).toContain('last');
+    for (const client of [...clients, last]) await client.close();
+    expect((await look()).clients.connected).toBe(0);
+  });
+
+  test('a client goes on without its home, and is known there when it is back', async () => {
+    const client = await Client.connect(config);
+    // Sessions tell who gave them.
+    const home = NAMES[Number(client.name.slice(1)) % NAMES.length]!;
+    await hosts.get(home)!.end('SIGKILL');
+    const replies = await client.multicast([0, 1, 2], encode('homeless'));
+    expect(replies.size).toBe(3);
+    const { hosts: seen } = await status();
+    expect(seen.map(({ name, state }) => (state === 'up' ? '' : name)).join('')).toBe(home);
+
+    const again = new HostProcess(home);
+    await again.says('resumes with the memory that it left behind');
+    await again.says(/connected to client \d/);
+    await untilLevel();
+    expect((await client.multicast([0, 1, 2], encode('at home'))).size).toBe(3);
+    expect((await look()).clients.connected).toBe(1);
+    await client.close();
+  });
+
+  test('one that has lost its memory recovers', async () => {
+    await hosts.get('beta')!.end('SIGKILL');
+    rmSync(`/dev/shm/tram-${cluster}-beta`);
+    expect(await send('without beta')).toMatchObject({ code: 0 });
+    const beta = new HostProcess('beta');
+    await beta.says('has lost its memory, and recovers from its groups');
+    await beta.says('runs its replicas');
+    await untilLevel();
+    expect(await send('with beta')).toMatchObject({ code: 0 });
+  });
+
+  test('say seldom that they refuse strangers, and then how many there were', async () => {
+    const beta = hosts.get('beta')!;
+    const lines = (): string[] =>
+      beta.log.map(({ msg }) => msg).filter((msg) => msg.includes('was refused'));
+    const told = (): number =>
+      lines().reduce((sum, line) => sum + 1 + Number(/and (\d+) more/.exec(line)?.[1] ?? 0), 0);
+    await refuseStrangers(1);
+    await beta.says(/^127\.0\.0\.1:\d+ was refused: it has another configuration/);
+    expect(told()).toBe(1);
+    await refuseStrangers(1000);
+    // One that comes later tells of those before.
+    await until(async () => {
+      await refuseStrangers(1);
+      return told() > 1000;
+    });
+    expect(lines().length).toBeLessThan(100);
+    expect(await send('after strangers')).toMatchObject({ code: 0 });
+  });
+
+  test('outlive more strangers than they have descriptors, and end them', async () => {
+    const beta = hosts.get('beta')!;
+    const { pid } = beta.child;
+    const limit = (most: number): void => {
+      execFileSync('prlimit', ['--pid', String(pid), `--nofile=${most}:`]);
+    };
+    const descriptors = (): number => readdirSync(`/proc/${pid}/fd`).length;
+    const most = descriptors() + 8;
+    limit(most);
+    const strangers = Array.from({ length: 50 }, () => {
+      const stranger = connect(ports[1]!, '127.0.0.1').resume();
+      stranger.on('error', () => undefined).write(HALF_A_REQUEST);
+      return stranger;
+    });
+    await until(() => descriptors() === most);
+    await until(() => strangers.some(({ closed }) => closed));
+    for (const stranger of strangers) stranger.destroy();
+    limit(1024);
+    expect(await send('after them')).toMatchObject({ code: 0 });
+    expect(beta.child.exitCode).toBe(null);
+  });
+
+  test('tell what is wrong', async () => {
+    const fails = async (code: number, text: string | RegExp, ...args: string[]): Promise<void> => {
+      const result = await tram(...args);
+      expect(result, args.join(' ')).toMatchObject({
+        code,
+        stdout: expect.not.stringContaining('runs'),
+      });
+      expect(result.stderr).toMatch(text);
+    };
+    const host = ['host', 'alpha', '--config'];
+    const other = join(folder, 'other');
+    mkdirSync(other);
+    copyFileSync(join(folder, 'service.mjs'), join(other, 'service.mjs'));
+    const file = join(other, 'cluster.yaml');
+    const secret = join(other, 'cluster.secret');
+    writeConfig(file, `${cluster}-other`);
+    await Promise.all([
+      fails(
+        2,
+        /there is no host delta: there are alpha, beta, gamma/,
+        'host',
+        'delta',
+        '--config',
+        config,
+      ),
+      fails(1, /already running, as process \d+/, ...host, config),
+      fails(1, /there is no file .*nowhere\.yaml/, ...host, join(folder, 'nowhere.yaml')),
+      fails(1, /there is no file .*cluster\.secret.*\n.*tram secret/, ...host, file),
+      fails(2, /describes a cluster across machines\n.*tram host NAME/, 'up', '--config', config),
+      fails(2, /cannot be used with/, 'status', '--config', config, '--name', 'default'),
+      fails(
+        2,
+        /unknown destination group 7/,
+        'send',
+        '--config',
+        config,
+        '--to',
+        '7',
+        '--text',
+        'x',
+      ),
+      fails(2, /no group 7/, 'tail', '--config', config, '--group', '7'),
+      fails(2, /no replica g7\/0/, 'lead', 'g7/0', '--config', config),
+    ]);
+    expect(await tram('secret', secret)).toMatchObject({ code: 0 });
+    chmodSync(secret, 0o644);
+    await fails(1, /open to others than its owner/, ...host, file);
+    chmodSync(secret, 0o600);
+    await Promise.all([
+      fails(1, new RegExp(`listen at 127.0.0.1:${ports[0]}: another process does`), ...host, file),
+      fails(1, /alpha \(127[^)]*\): it has another secret; beta/, 'status', '--config', file),
+      fails(1, /it has another secret/, 'send', '--config', file, '--to', '0', '--text', 'x'),
+      expect(Client.connect(file)).rejects.toMatchObject({ code: 'TRAM_UNREACHABLE' }),
+    ]);
+    writeConfig(file, `${cluster}-other`, 'heartbeatMs: 7\n');
+    copyFileSync(join(folder, 'cluster.secret'), secret);
+    await fails(1, /it has another configuration/, 'lead', 'g0/0', '--config', file);
+    expect(memories().sort()).toEqual(NAMES.map((name) => `tram-${cluster}-${name}`));
+    expect(
+      hosts
+        .get('alpha')!
+        .log.map(({ msg }) => msg)
+        .join('\n'),
+    ).toMatch(/was refused: it could not prove that it knows the secret/);
+  });
+
+  test('say how to install libfabric where it is missing', async () => {
+    const preload = join(folder, 'no-libfabric.cjs');
+    const koffi = createRequire(import.meta.url).resolve('koffi');
+    writeFileSync(preload, NO_LIBFABRIC.replace("'koffi'", JSON.stringify(koffi)));
+    const file = join(folder, 'unstarted.yaml');
+    writeConfig(file, `${cluster}-unstarted`);
+    const child = spawn(
+      process.execPath,
+      ['--require', preload, MAIN, 'host', 'alpha', '--config', file],
+      { stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+    children.push(child);
+    const stderr = textOf(child.stderr!);
+    expect(await once(child, 'close')).toEqual([1, null]);
+    expect(stderr.text).toContain('apt-get install libfabric1');
+    expect(memories()).toHaveLength(NAMES.length);
+  });
+
+  test('end when they are told to; the history holds', async () => {
+    await untilLevel();
+    for (const host of hosts.values()) expect(await host.end('SIGTERM')).toBe(0);
+    expect(await tram('status', '--config', config)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/can't reach the cluster\. alpha .*refused.*gamma/i),
+    });
+    // All was level and nobody was connected: that is for us to say.
+    writeFileSync(join(trace, 'end.jsonl'), '{"event":"end","quiescent":true}\n');
+    const judged = await tram('check', trace);
+    expect(judged.stdout).toContain('verdict: holds');
+    expect(judged.stdout).toMatch(/3 groups, 9 replicas, 6 crashes, 6 restarts/);
+  });
+
+  test('refuse to mix two histories', async () => {
+    for (const file of memories()) rmSync(join('/dev/shm', file));
+    // The first that has met all others ends, and those wait for it.
+    const first = await Promise.race(NAMES.map((name) => tram('host', name, '--config', config)));
+    expect(first).toMatchObject({ code: 2 });
+    expect(first.stderr).toContain('history holds a history already');
+  });
+});
+
+/** They call beta, and say what nobody there understands. */
+async function refuseStrangers(count: number): Promise<void> {
+  const fabric = Fabric.open({ address: '127.0.0.1' });
+  const witness = new Witness();
+  const { heard } = witness;
+  try {
+    for (let i = 1; i <= count; i++) {
+      fabric.connect('127.0.0.1', ports[1]!, encode('a stranger'));
+      const deadlineMs = Date.now() + PATIENCE_MS;
+      while (heard.length < i && Date.now() < deadlineMs) {
+        fabric.wait(1000);
+        fabric.poll(witness);
+      }
+    }
+  } finally {
+    fabric.close();
+  }
+  expect(heard).toHaveLength(count);
+  expect(heard.every((what) => what.startsWith('refused'))).toBe(true);
+}
+
+interface Answer {
+  readonly code: number | undefined;
+  readonly text: string;
+}
+
+/** With the path as it is, which `fetch` would tidy up. */
+async function get(host: number, path: string, method = 'GET'): Promise<Answer> {
+  const sent = request({ host: '127.0.0.1', port: httpPorts[host]!, path, method }).end();
+  const [response] = await once(sent, 'response');
+  const body = textOf(response);
+  await once(response, 'end');
+  return { code: response.statusCode, text: body.text };
+}

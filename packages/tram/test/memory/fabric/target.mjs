@@ -1,0 +1,23 @@
+// A process that serves its memory to whoever connects, until it is killed. Its first line tells where.
+import { Block } from '../../../dist/memory/fabric/block.js';
+import { Fabric } from '../../../dist/memory/fabric/fabric.js';
+import { DEAF } from '../../../dist/memory/fabric/handler.js';
+import { libfabric } from '../../../dist/memory/fabric/libfabric.js';
+
+const BYTES = 1 << 21;
+const POLLS = 1000;
+
+const fabric = Fabric.open({ address: '127.0.0.1' });
+const memory = new Block(libfabric().koffi, BYTES);
+const { base, keyLow, keyHigh } = fabric.register(memory.address, BYTES, 'remote');
+console.log(JSON.stringify({ port: fabric.listen(0), region: { base, keyLow, keyHigh } }));
+
+const handler = { ...DEAF, requested: (request) => request.accept(new Uint8Array(0)) };
+
+process.stdin.on('end', () => process.exit()).resume();
+
+function serve() {
+  for (let i = 0; i < POLLS; i++) fabric.poll(handler);
+  setImmediate(serve);
+}
+serve();

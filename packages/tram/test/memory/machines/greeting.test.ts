@@ -1,0 +1,44 @@
+/** What one that was let in writes first, and when it counts. */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { HOST } from '../../../src/memory/arena.js';
+import { greetingAt, greetingWords, passwordIn } from '../../../src/memory/machines/greeting.js';
+import { CALLER, Handshake, REFUSAL } from '../../../src/memory/machines/handshake.js';
+
+const word = fc.nat(0xffffffff);
+const anyGreeting = fc.record({
+  region: fc.record({ base: fc.maxSafeNat(), keyLow: word, keyHigh: word }),
+  acquaintance: fc.nat(3),
+});
+
+test('it is read as it was written, with its password only, and fits its place', () => {
+  fc.assert(
+    fc.property(anyGreeting, fc.integer(), fc.nat(10), (greeting, any, at) => {
+      const password = any | 1;
+      const words = new Int32Array(64);
+      expect(greetingAt(words, at, password)).toBeUndefined();
+      const written = greetingWords(greeting, password);
+      expect(written.length).toBeLessThanOrEqual(HOST.begun - HOST.greeting);
+      words.set(written, at);
+      expect(greetingAt(words, at, password)).toEqual(greeting);
+      expect(greetingAt(words, at, password ^ 2)).toBeUndefined();
+    }),
+  );
+});
+
+test('both sides find the same password, and another with every challenge', () => {
+  const handshake = new Handshake(new Uint8Array(32).fill(7), new Uint8Array(8).fill(1));
+  const passwords = Array.from({ length: 20 }, () => {
+    const hello = handshake.newHello(CALLER.host, 1, 0);
+    const challenge = handshake.judge(handshake.hello(hello));
+    if (!('refusal' in challenge)) throw new Error('let in without a proof');
+    expect(challenge.refusal[0]).toBe(REFUSAL.challenge);
+    const answer = handshake.answer(hello, challenge.refusal)!;
+    const proven = handshake.judge(answer);
+    if ('refusal' in proven) throw new Error('refused');
+    expect(passwordIn(proven.said)).toBe(passwordIn(answer));
+    return passwordIn(answer);
+  });
+  expect(new Set(passwords).size).toBe(passwords.length);
+  expect(passwords).not.toContain(0);
+});

@@ -1,0 +1,491 @@
+/** A link against a network that does as it is told: takes nothing, delivers late, breaks. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ArenaMap, PROCESS } from '../../../src/memory/arena.js';
+import { OPEN, type Outcome } from '../../../src/memory/contract.js';
+import type { Connection } from '../../../src/memory/fabric/connection.js';
+import type { Extents } from '../../../src/memory/fabric/extents.js';
+import type { Registration, RemoteRegion } from '../../../src/memory/fabric/registration.js';
+import { Link, type LinkBuffers } from '../../../src/memory/machines/link.js';
+
+const SELF = 0;
+const PEER = 1;
+const OTHER_HOST = 1;
+const OUT_WORDS = 64;
+const IN_WORDS = 32;
+const ONES = 16;
+const PATIENCE_US = 1000;
+
+const map = new ArenaMap(
+  {
+    sizes: { groups: 1, replicas: 2, clients: 1 },
+    replicaRegionWords: 64,
+    clientRegionWords: 16,
+    row: 0,
+    scratchWords: () => 0,
+  },
+  2,
+  0,
+  0,
+);
+
+interface Extent {
+  readonly local: number;
+  readonly remote: number;
+  readonly count: number;
+}
+
+/** As `fabric/extents.ts`, to be looked at. */
+class FakeExtents {
+  readonly countMax = 3;
+  list: Extent[] = [];
+
+  get count(): number {
+    return this.list.length;
+  }
+
+  clear(): void {
+    this.list = [];
+  }
+
+  add(_: Registration, localAt: number, __: RemoteRegion, remoteAt: number, bytes: number): void {
+    this.list.push({ local: localAt / 4, remote: remoteAt / 4, count: bytes / 4 });
+  }
+}
+
+interface Operation {
+  readonly isRead: boolean;
+  readonly extents: readonly Extent[];
+  readonly context: number;
+  /** The words of a write, when it was posted. */
+  readonly words: readonly number[][];
+}
+
+interface Told {
+  readonly tag: number;
+  readonly outcome: Outcome;
+}
+
+/** Both sides of a connection: what the network has, and the memory of the other host. */
+class Wire {
+  readonly remote = new Int32Array(map.words);
+  readonly out = new Int32Array(ONES + OUT_WORDS).fill(1, 0, ONES);
+  readonly in = new Int32Array(IN_WORDS);
+  readonly told: Told[] = [];
+  readonly operations: Operation[] = [];
+  readonly complaints: string[] = [];
+  /** Whether what is posted is to go together. */
+  readonly packets: string[] = [];
+  onTold: (told: Told) => void = () => undefined;
+  /** How many operations the network takes. */
+  room = Number.POSITIVE_INFINITY;
+  nowUs = 0;
+  readonly link: Link;
+
+  constructor() {
+    const recipient = {
+      tell: (_peer: number, tag: number, _guard: number, outcome: Outcome) => {
+        this.told.push({ tag, outcome });
+        this.onTold({ tag, outcome });
+      },
+    };
+    this.link = new Link(OTHER_HOST, map, [recipient], {
+      onTouched: () => undefined,
+      onUseless: (link, why) => {
+        this.complaints.push(why);
+        link.lose();
+      },
+    });
+    this.open();
+  }
+
+  open(): void {
+    const extents = new FakeExtents();
+    const post = (isRead: boolean) => (_: unknown, __: number, context: number) => {
+      if (this.operations.length >= this.room) return false;
+      const list = extents.list.slice();
+      const words = isRead ? [] : list.map((extent) => this.wordsOf(extent));
+      this.operations.push({ isRead, extents: list, context, words });
+      return true;
+    };
+    const connection = {
+      write: post(false),
+      read: post(true),
+      hold: () => this.packets.push('hold'),
+      release: () => this.packets.push('release'),
+    } as unknown as Connection;
+    const registration = {} as Registration;
+    const buffers: LinkBuffers = {
+      out: { words: this.out, registration },
+      ones: ONES,
+      in: { words: this.in, registration },
+      extents: extents as unknown as Extents,
+    };
+    this.operations.length = 0;
+    this.link.open(connection, { base: 0, keyLow: 0, keyHigh: 0 }, buffers, this.nowUs);
+  }
+
+  permit(guard: number): void {
+    this.remote[map.process(PEER) + PROCESS.permission] = guard;
+  }
+
+  post(at: number, values: number[], guard: number, tag: number): void {
+    const source = Int32Array.from(values);
+    this.link.write(SELF, PEER, this.at(at), source, 0, values.length, guard, tag);
+    source.fill(-1);
+  }
+
+  read(at: number, into: Int32Array, tag: number): void {
+    this.link.read(SELF, PEER, this.at(at), into.length, into, 0, tag);
+  }
+
+  at(at: number): number {
+    return map.region(PEER) + at;
+  }
+
+  flush(companyUs = 0): boolean {
+    return this.link.flush(this.nowUs, companyUs);
+  }
+
+  /** The network does the first thing that it was given. False if there is none. */
+  step(): boolean {
+    const operation = this.operations.shift();
+    if (operation === undefined) return false;
+    const { isRead, extents, context, words } = operation;
+    // Nothing else may be put there before it is sent.
+    expect(isRead ? [] : extents.map((extent) => this.wordsOf(extent))).toEqual(words);
+    for (const { local, remote, count } of extents) {
+      if (isRead) this.in.set(this.remote.subarray(remote, remote + count), local);
+      else this.remote.set(this.out.subarray(local, local + count), remote);
+    }
+    if (isRead) this.link.onCompleted(context, this.nowUs);
+    return true;
+  }
+
+  private wordsOf({ local, count }: Extent): number[] {
+    return [...this.out.subarray(local, local + count)];
+  }
+
+  run(): void {
+    do this.flush();
+    while (this.step());
+  }
+
+  outcomes(): string[] {
+    return this.told.splice(0).map(({ tag, outcome }) => `${tag} ${outcome}`);
+  }
+}
+
+describe('a link', () => {
+  test('sends what lies side by side as one, and confirms all of it with one read', () => {
+    const wire = new Wire();
+    wire.permit(5);
+    wire.post(0, [1, 2], 5, 1);
+    wire.post(2, [3], OPEN, 2);
+    wire.post(9, [4], 6, 3);
+    wire.flush();
+    expect(wire.operations.map(({ isRead, extents }) => [isRead, extents.length])).toEqual([
+      [false, 2],
+      [true, 1],
+    ]);
+    expect(wire.packets).toEqual(['hold', 'release']);
+    expect(wire.outcomes()).toEqual([]);
+    wire.run();
+    expect(wire.outcomes()).toEqual(['1 ok', '2 ok', '3 refused']);
+    expect(wire.link.isSettled).toBe(true);
+    expect([...wire.remote.subarray(wire.at(0), wire.at(4))]).toEqual([1, 2, 3, 0]);
+  });
+
+  test('goes on where it was when the network takes something again', () => {
+    const wire = new Wire();
+    wire.room = 1;
+    const into = new Int32Array(1);
+    wire.post(0, [1], OPEN, 1);
+    wire.read(0, into, 2);
+    wire.post(0, [2], OPEN, 3);
+    wire.link.wake(PEER, true);
+    wire.flush();
+    wire.flush();
+    expect(wire.operations.length).toBe(1);
+    wire.run();
+    expect(wire.outcomes()).toEqual(['1 ok', '2 ok', '3 ok']);
+    expect(into[0]).toBe(1);
+    expect(wire.remote[map.ready(PEER)]).toBe(1);
+  });
+
+  test('gives up a peer when what is under way has filled a buffer, and says what is lost', () => {
+    for (const isRead of [false, true]) {
+      const wire = new Wire();
+      wire.post(0, [1], OPEN, 1);
+      const into = new Int32Array(16);
+      for (let tag = 2; tag <= 5; tag++) {
+        if (!wire.link.isOpen) break;
+        if (isRead) wire.read(0, into, tag);
+        else wire.post(0, new Array(20).fill(tag), OPEN, tag);
+        wire.flush();
+      }
+      expect(wire.link.isOpen).toBe(false);
+      expect(wire.complaints.length).toBe(1);
+      const outcomes = wire.outcomes();
+      expect(outcomes.length).toBeGreaterThan(2);
+      expect(outcomes.every((one) => one.endsWith(' lost'))).toBe(true);
+      wire.open();
+      wire.post(0, [7], OPEN, 7);
+      wire.run();
+      expect(wire.outcomes()).toEqual(['7 ok']);
+    }
+  });
+
+  test('a host that has something of its own to say is cut off like any other', () => {
+    const wire = new Wire();
+    wire.post(0, new Array(OUT_WORDS).fill(1), OPEN, 1);
+    wire.link.writeWords(wire.at(0), Int32Array.of(1));
+    expect(wire.link.isOpen).toBe(false);
+    expect(wire.outcomes()).toEqual(['1 lost']);
+  });
+
+  test('what can never be posted is an error, and costs nobody a connection', () => {
+    const wire = new Wire();
+    expect(() => wire.post(0, new Array(OUT_WORDS + 1).fill(1), OPEN, 1)).toThrow(RangeError);
+    expect(() => wire.read(0, new Int32Array(IN_WORDS + 1), 2)).toThrow(RangeError);
+    wire.post(0, [1], OPEN, 3);
+    wire.run();
+    expect(wire.outcomes()).toEqual(['3 ok']);
+  });
+
+  test('a read that was posted before a write does not free its space', () => {
+    const wire = new Wire();
+    wire.read(0, new Int32Array(1), 1);
+    wire.post(0, new Array(OUT_WORDS - 4).fill(2), OPEN, 2);
+    wire.flush();
+    expect(wire.operations.map(({ isRead }) => isRead)).toEqual([true, false, true]);
+    wire.step();
+    wire.step();
+    // The large write has landed, but nobody knows; and nothing fits beside it.
+    expect(wire.outcomes()).toEqual(['1 ok']);
+    wire.post(0, new Array(8).fill(3), OPEN, 3);
+    expect(wire.link.isOpen).toBe(false);
+  });
+
+  test('what nobody asked about is covered by a read in time, and its space is free again', () => {
+    const wire = new Wire();
+    for (let i = 0; i < 100; i++) {
+      wire.post(0, [i, i, i, i, i, i], OPEN, 0);
+      wire.run();
+    }
+    expect(wire.complaints).toEqual([]);
+    expect(wire.remote[wire.at(0)]).toBe(99);
+  });
+
+  test('what nobody waits for waits for company, and not for ever', () => {
+    const wire = new Wire();
+    wire.post(0, [1], OPEN, 0);
+    wire.link.wake(PEER, false);
+    expect(wire.flush(100)).toBe(true);
+    wire.nowUs += 99;
+    expect(wire.flush(100)).toBe(true);
+    expect(wire.operations).toEqual([]);
+    wire.nowUs += 1;
+    expect(wire.flush(100)).toBe(false);
+    expect(wire.operations.map(({ extents }) => extents.length)).toEqual([2]);
+    wire.run();
+
+    for (const hurry of [
+      () => wire.link.hurry(),
+      () => wire.link.wake(PEER, true),
+      () => wire.read(8, new Int32Array(1), 2),
+      () => wire.link.writeWords(wire.at(9), Int32Array.of(1)),
+    ]) {
+      wire.post(0, [2], OPEN, 0);
+      expect(wire.flush(100)).toBe(true);
+      expect(wire.operations).toEqual([]);
+      hurry();
+      expect(wire.flush(100)).toBe(false);
+      expect(wire.operations[0]!.extents[0]).toMatchObject({ remote: wire.at(0), count: 1 });
+      wire.run();
+    }
+    expect(wire.flush(100)).toBe(false);
+  });
+
+  test('a peer is silent if it does not answer, whatever else can be sent to it', () => {
+    const wire = new Wire();
+    wire.post(0, [1], OPEN, 1);
+    for (let i = 0; i < 8; i++) {
+      wire.nowUs += PATIENCE_US / 4;
+      wire.post(0, [1], OPEN, 0);
+      wire.flush();
+    }
+    expect(wire.link.silentUs(wire.nowUs)).toBeGreaterThan(PATIENCE_US);
+    wire.run();
+    expect(wire.link.silentUs(wire.nowUs)).toBe(0);
+  });
+
+  test('one that sends for long before it is answered is not silent', () => {
+    const wire = new Wire();
+    for (let i = 0; i < 6; i++) wire.post(i * 10, new Array(9).fill(1), OPEN, 1);
+    wire.flush();
+    const answers = wire.operations.filter(({ isRead }) => isRead).length;
+    expect(answers).toBeGreaterThan(1);
+    while (wire.operations.length > 0) {
+      if (wire.operations[0]!.isRead) wire.nowUs += PATIENCE_US - 1;
+      expect(wire.link.silentUs(wire.nowUs)).toBeLessThan(PATIENCE_US);
+      wire.step();
+    }
+    expect(wire.nowUs).toBeGreaterThan(PATIENCE_US);
+  });
+
+  test('one that is sent nothing because it waits for company is not silent', () => {
+    const wire = new Wire();
+    wire.post(0, [1], OPEN, 1);
+    wire.run();
+    wire.nowUs += 2 * PATIENCE_US;
+    wire.post(0, [2], OPEN, 0);
+    expect(wire.flush(1000)).toBe(true);
+    expect(wire.link.silentUs(wire.nowUs)).toBe(0);
+  });
+
+  test('a network that takes nothing is noticed, and not given more and more to take', () => {
+    const wire = new Wire();
+    wire.room = 1;
+    wire.post(0, [1], OPEN, 0);
+    wire.flush();
+    wire.post(0, [1], OPEN, 1);
+    for (let i = 0; i < 100; i++) {
+      wire.nowUs += PATIENCE_US;
+      wire.link.probe(wire.nowUs);
+      wire.flush();
+    }
+    expect(wire.link.silentUs(wire.nowUs)).toBeGreaterThan(90 * PATIENCE_US);
+    expect(wire.complaints).toEqual([]);
+  });
+
+  test('a read, writes, and what confirms them go together', () => {
+    const wire = new Wire();
+    wire.read(8, new Int32Array(1), 1);
+    wire.post(0, [1], OPEN, 2);
+    wire.flush();
+    expect(wire.operations.map(({ isRead }) => isRead)).toEqual([true, false, true]);
+    expect(wire.packets).toEqual(['hold', 'release']);
+  });
+
+  test('whoever is quiet is asked now and then whether it is there', () => {
+    const wire = new Wire();
+    wire.nowUs += 1_000_000;
+    wire.link.probe(wire.nowUs);
+    wire.flush();
+    expect(wire.operations.map(({ isRead }) => isRead)).toEqual([true]);
+    wire.link.probe(wire.nowUs);
+    wire.flush();
+    expect(wire.operations.length).toBe(1);
+    wire.nowUs += 5;
+    expect(wire.link.silentUs(wire.nowUs)).toBe(5);
+  });
+
+  test('in any interleaving completions are in order and true', () => {
+    const step = fc.oneof(
+      {
+        weight: 6,
+        arbitrary: fc.record({
+          post: fc.integer({ min: 1, max: 6 }),
+          place: fc.nat(20),
+          guard: fc.constantFrom(OPEN, 5, 6),
+          isSilent: fc.boolean(),
+        }),
+      },
+      { weight: 2, arbitrary: fc.record({ read: fc.nat(20) }) },
+      { weight: 4, arbitrary: fc.constant('flush' as const) },
+      { weight: 6, arbitrary: fc.constant('step' as const) },
+      { weight: 2, arbitrary: fc.constant('wait' as const) },
+      { weight: 1, arbitrary: fc.constant('wake' as const) },
+      { weight: 1, arbitrary: fc.constant('break' as const) },
+      { weight: 1, arbitrary: fc.record({ permit: fc.constantFrom(5, 6) }) },
+      { weight: 1, arbitrary: fc.record({ room: fc.constantFrom(0, 1, 100) }) },
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 150 }), (script) => runScript(script)),
+      { numRuns: 500 },
+    );
+  });
+});
+
+type Step =
+  | { post: number; place: number; guard: number; isSilent: boolean }
+  | { read: number }
+  | { permit: number }
+  | { room: number }
+  | 'flush'
+  | 'step'
+  | 'wait'
+  | 'wake'
+  | 'break';
+
+interface Expected {
+  readonly tag: number;
+  readonly guard: number;
+  /** Says what is wrong if it is told to be ok now. */
+  readonly check: () => void;
+}
+
+function runScript(script: readonly Step[]): void {
+  const wire = new Wire();
+  const expected: Expected[] = [];
+  const permission = () => wire.remote[map.process(PEER) + PROCESS.permission];
+  let number = 0;
+  let isBreaking = false;
+  wire.onTold = ({ tag, outcome }) => {
+    const first = expected.shift();
+    expect(first?.tag).toBe(tag);
+    if (outcome === 'ok') first!.check();
+    if (outcome === 'refused') expect(permission()).not.toBe(first!.guard);
+    expect(outcome === 'lost').toBe(isBreaking || !wire.link.isOpen);
+  };
+  const breakOff = () => {
+    isBreaking = true;
+    wire.link.lose();
+    expect(expected).toEqual([]);
+    isBreaking = false;
+    wire.open();
+  };
+  for (const step of script) {
+    wire.nowUs++;
+    // It was too slow.
+    if (!wire.link.isOpen) breakOff();
+    if (step === 'flush') wire.flush();
+    else if (step === 'step') wire.step();
+    else if (step === 'wait') wire.flush(3);
+    else if (step === 'wake') wire.link.wake(PEER, true);
+    else if (step === 'break') breakOff();
+    else if ('permit' in step) wire.permit(step.permit);
+    else if ('room' in step) wire.room = step.room;
+    else if ('read' in step) {
+      const into = new Int32Array(3).fill(-1);
+      const tag = ++number;
+      // All that was posted before it has landed, and nothing that was posted after.
+      const before = number;
+      const check = () => {
+        for (const word of into) expect(word).toBeGreaterThanOrEqual(0);
+        for (const word of into) expect(word).toBeLessThan(before);
+      };
+      expected.push({ tag, guard: OPEN, check });
+      wire.read(step.read, into, tag);
+    } else {
+      const { post, place, guard, isSilent } = step;
+      const tag = ++number;
+      const check = () => {
+        const at = wire.at(place);
+        for (const word of wire.remote.subarray(at, at + post)) {
+          expect(word).toBeGreaterThanOrEqual(tag);
+        }
+        if (guard !== OPEN) expect(permission()).toBe(guard);
+      };
+      const isTold = !isSilent || guard !== OPEN;
+      if (isTold) expected.push({ tag, guard, check });
+      wire.post(place, new Array(post).fill(tag), guard, isTold ? tag : 0);
+    }
+  }
+  wire.room = Number.POSITIVE_INFINITY;
+  if (!wire.link.isOpen) breakOff();
+  wire.run();
+  expect(expected).toEqual([]);
+  expect(wire.link.isSettled).toBe(true);
+}

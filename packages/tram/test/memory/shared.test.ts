@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { resolveConfig } from '../../src/config/options.js';
+import { Commons } from '../../src/hosting/cluster-context.js';
+import { OPEN } from '../../src/memory/contract.js';
+import { beginLife } from '../../src/memory/shared.js';
+import { threadsArena } from '../../src/memory/threads.js';
+
+function twoProcesses() {
+  const config = resolveConfig({ groups: 1, replicas: 3 }, 1);
+  const buffer = new SharedArrayBuffer(Commons.wordsOf(config) * 4);
+  const commons = Commons.create(config, threadsArena(buffer));
+  for (const process of [0, 1]) beginLife(commons.arena, commons.map, process, false);
+  return [commons.memory(0), commons.memory(1)] as const;
+}
+
+test('what has been polled leaves no trace, whatever it was', () => {
+  const [writer, owner] = twoProcesses();
+  owner.permit(7);
+  const into = new Int32Array(4);
+  const posts = [
+    () => writer.read(1, 0, 4, into, 0, 1),
+    () => writer.writeWord(1, 0, 5, OPEN, 2),
+    () => writer.writeWord(1, 0, 5, 7, 3),
+    () => writer.writeWord(1, 0, 5, 7, 0),
+    () => writer.writeWord(1, 0, 5, 8, 0),
+  ];
+  const places = writer['posted']['tags'].length;
+  for (let round = 0; round < 10 * places; round++) {
+    // Each of them is now and then the last one before all is polled.
+    for (let i = 0; i <= round % posts.length; i++) posts[i]!();
+    while (writer.poll());
+  }
+  expect(writer['posted']['tags']).toHaveLength(places);
+});
+
+test('completions come in the order of posting; of failures, also those nobody waits for', () => {
+  const [writer, owner] = twoProcesses();
+  owner.permit(7);
+  writer.writeWord(1, 0, 1, 7, 1);
+  writer.writeWord(1, 1, 2, 8, 0);
+  writer.writeWord(1, 2, 3, 7, 0);
+  writer.write(1, 3, Int32Array.of(4, 5), 0, 2, OPEN, 2);
+  const seen: string[] = [];
+  while (writer.poll()) seen.push(`${writer.completion.tag} ${writer.completion.outcome}`);
+  expect(seen).toEqual(['1 ok', '0 refused', '2 ok']);
+  expect([...owner.own.subarray(0, 5)]).toEqual([1, 2, 3, 4, 5]);
+});
