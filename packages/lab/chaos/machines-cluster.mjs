@@ -9,8 +9,8 @@ import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Commons } from 'tram-multicast/internal/hosting/cluster-context.js';
-import { readApart } from 'tram-multicast/internal/hosting/machines/cluster-file.js';
+import { ClusterContext } from 'tram-multicast/internal/hosting/cluster-context.js';
+import { readClusterFile } from 'tram-multicast/internal/hosting/machines/cluster-file.js';
 import { makeSecret } from 'tram-multicast/internal/hosting/machines/secret.js';
 import { pause } from 'tram-multicast/internal/hosting/oversight.js';
 import { ROLES } from 'tram-multicast/internal/hosting/replica-agent.js';
@@ -42,7 +42,7 @@ const ERROR_LEVEL = 50;
  */
 
 /**
- * @typedef {object} ApartOptions
+ * @typedef {object} MachinesOptions
  * @property {string} directory  for configuration, secret and logs
  * @property {string} name       of the cluster
  * @property {number} hosts
@@ -63,13 +63,13 @@ const ERROR_LEVEL = 50;
 
 /** @typedef {import('tram-multicast').GroupStatus} GroupStatus */
 
-export class ApartCluster {
+export class MachinesCluster {
   /** @type {HostProcess[]} */
   hosts = [];
   /** Processes that end because we want it. @type {WeakSet<import('node:child_process').ChildProcess>} */
   ending = new WeakSet();
 
-  /** @param {ApartOptions} options @param {Events} events */
+  /** @param {MachinesOptions} options @param {Events} events */
   constructor(options, events) {
     this.options = options;
     this.events = events;
@@ -91,7 +91,7 @@ export class ApartCluster {
     this.secret = join(directory, 'cluster.secret');
     makeSecret(this.secret);
     const config = {
-      memory: 'hosts',
+      memory: 'machines',
       name,
       service: SERVICE,
       secret: this.secret,
@@ -108,9 +108,9 @@ export class ApartCluster {
     writeFileSync(this.address, `${JSON.stringify(config, null, 2)}\n`);
   }
 
-  /** Returns once every group has a leader. @param {ApartOptions} options @param {Events} events */
+  /** Returns once every group has a leader. @param {MachinesOptions} options @param {Events} events */
   static async start(options, events) {
-    const cluster = new ApartCluster(options, events);
+    const cluster = new MachinesCluster(options, events);
     try {
       await cluster.begin();
     } catch (error) {
@@ -121,10 +121,10 @@ export class ApartCluster {
   }
 
   async begin() {
-    const { config, credentials } = await readApart(this.address);
+    const { config, credentials } = await readClusterFile(this.address);
     this.config = config;
     this.digest = credentials.digest;
-    this.commons = Commons.apart(config, credentials.digest, () => ({
+    this.context = ClusterContext.onMachines(config, credentials.digest, () => ({
       arena: /** @type {any} */ (undefined),
       network: /** @type {any} */ (undefined),
     }));
@@ -212,7 +212,7 @@ export class ApartCluster {
     if (child === undefined || hasEnded(child)) return 'down';
     const words = this.wordsOf(number);
     if (words === undefined) return 'starting';
-    const line = this.commons.map.host(number);
+    const line = this.context.map.host(number);
     // An earlier life has left its state behind.
     const isOfThisLife = words[line + HOST.pid] === child.pid;
     const isRunning = hostStateOf(words[line + HOST.state]) === HOST_STATE.running;
@@ -234,8 +234,8 @@ export class ApartCluster {
   groupStatus(group, hosts) {
     const { replicas: count } = this.config.sizes;
     const members = Array.from({ length: count }, (_, member) => {
-      const process = this.commons.layout.replicaProcess(group, member);
-      const host = this.commons.map.hostOf(process);
+      const process = this.context.layout.replicaProcess(group, member);
+      const host = this.context.map.hostOf(process);
       return this.memberStatus(process, host, hosts[host].state);
     });
     const leader = leaderAmong(members);
@@ -247,8 +247,8 @@ export class ApartCluster {
 
   /** @param {number} process @param {number} host @param {'up' | 'starting' | 'down'} state */
   memberStatus(process, host, state) {
-    const { commons } = this;
-    const { map } = commons;
+    const { context } = this;
+    const { map } = context;
     const words = this.wordsOf(host);
     const row = words === undefined ? undefined : this.readRow(words, process);
     const incarnation = words?.[map.process(process) + PROCESS.incarnation] ?? 0;
@@ -257,7 +257,7 @@ export class ApartCluster {
     const hasPublished = row?.incarnation === incarnation;
     const isNormal = hasPublished && row.normal;
     return {
-      name: commons.nameOf(process),
+      name: context.nameOf(process),
       host,
       state,
       hasPublished,
@@ -272,7 +272,7 @@ export class ApartCluster {
 
   /** @param {Int32Array} words @param {number} process */
   readRow(words, process) {
-    const { layout, map } = this.commons;
+    const { layout, map } = this.context;
     const at = map.region(process) + layout.row;
     const row = new Peer(process, layout.sizes.origin, 0, 0);
     for (let attempt = 0; attempt < ROW_ATTEMPTS; attempt++) {
@@ -284,7 +284,7 @@ export class ApartCluster {
 
   /** Ask a replica to lead its group. @param {number} group @param {number} member */
   lead(group, member) {
-    const { layout, map } = this.commons;
+    const { layout, map } = this.context;
     const process = layout.replicaProcess(group, member);
     const words = this.wordsOf(map.hostOf(process));
     if (words !== undefined) Atomics.add(words, map.process(process) + PROCESS.standRequests, 1);

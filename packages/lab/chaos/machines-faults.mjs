@@ -16,12 +16,12 @@ const LONG_CUT_MS = 1000;
 /** No host. */
 const NOBODY = -1;
 
-export class ApartFaults extends Faults {
+export class MachinesFaults extends Faults {
   /** While two hosts were cut off from each other for long: how often all groups went on, and how often some stood still. */
   partial = { went: 0, stood: 0 };
 
-  /** @returns {import('./machines-cluster.mjs').ApartCluster} */
-  get apart() {
+  /** @returns {import('./machines-cluster.mjs').MachinesCluster} */
+  get machinesCluster() {
     return /** @type {any} */ (this.cluster);
   }
 
@@ -53,12 +53,14 @@ export class ApartFaults extends Faults {
 
   /** @param {number} host */
   machineOf(host) {
-    return this.apart.hosts[host].machine;
+    return this.machinesCluster.hosts[host].machine;
   }
 
   /** All hosts but one. @param {number} host */
   machinesBut(host) {
-    return this.apart.hosts.filter((_, other) => other !== host).map(({ machine }) => machine);
+    return this.machinesCluster.hosts
+      .filter((_, other) => other !== host)
+      .map(({ machine }) => machine);
   }
 
   /** From all, or from all hosts but not from clients. @param {Fault} fault @param {number} host */
@@ -74,14 +76,14 @@ export class ApartFaults extends Faults {
 
   /** @param {Machine} machine @returns {Undo} */
   cutOff(machine) {
-    const { machines } = this.apart;
+    const { machines } = this.machinesCluster;
     machines.cut(machine);
     return () => machines.heal(machine);
   }
 
   /** @param {readonly [Machine, Machine][]} links  from whom to whom @returns {Undo} */
   cutLinks(links) {
-    const { machines } = this.apart;
+    const { machines } = this.machinesCluster;
     for (const [from, to] of links) machines.cutOneWay(from, to);
     return () => {
       for (const [from, to] of links) machines.healOneWay(from, to);
@@ -112,7 +114,9 @@ export class ApartFaults extends Faults {
     const machine = this.machineOf(host);
     const isOut = (fault.draw & 1) === 0;
     const isAll = (fault.draw & 2) === 0;
-    const peers = isAll ? [...this.machinesBut(host), this.apart.home] : [this.machineOf(other)];
+    const peers = isAll
+      ? [...this.machinesBut(host), this.machinesCluster.home]
+      : [this.machineOf(other)];
     const undo = this.cutLinks(peers.map((peer) => (isOut ? [machine, peer] : [peer, machine])));
     const whom = isAll ? 'all' : `host ${other}`;
     this.note(fault, `host ${host} ${isOut ? 'to' : 'from'} ${whom} for ${fault.stopMs} ms`);

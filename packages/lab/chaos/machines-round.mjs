@@ -5,8 +5,8 @@
 import { copyFileSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from './clients.mjs';
-import { ApartCluster } from './machines-cluster.mjs';
-import { ApartFaults } from './machines-faults.mjs';
+import { MachinesCluster } from './machines-cluster.mjs';
+import { MachinesFaults } from './machines-faults.mjs';
 import { GROUPS, REPLICAS } from './plan.mjs';
 import { ANSWER_MS, CALLS_MAX, PAYLOAD_BYTES_MAX, Round } from './round.mjs';
 
@@ -16,7 +16,7 @@ const MESSAGES_PER_SECOND = 400;
 /** A slot is free again 10 seconds after its client was killed, and its home may be away. */
 const SLOTS_PER_CLIENT = 8;
 
-export class ApartRound extends Round {
+export class MachinesRound extends Round {
   messagesPerSecond = MESSAGES_PER_SECOND;
   suspectAfterMs = SUSPECT_AFTER_MS;
   guests = 0;
@@ -25,7 +25,7 @@ export class ApartRound extends Round {
   async start() {
     const { tree, hosts, rings } = this.plan;
     const { clients, directory } = this.options;
-    this.cluster = await ApartCluster.start(
+    this.cluster = await MachinesCluster.start(
       {
         directory,
         name: `chaos-${process.pid}-${tree}-${hosts}`,
@@ -55,7 +55,7 @@ export class ApartRound extends Round {
 
   /** @override @param {any} cluster @param {import('./clients.mjs').Clients} clients */
   makeFaults(cluster, clients) {
-    return new ApartFaults(cluster, clients, (text) => this.log(text));
+    return new MachinesFaults(cluster, clients, (text) => this.log(text));
   }
 
   /** @override @param {any} cluster */

@@ -17,7 +17,7 @@ const HELP = `Usage: npm run chaos -- [options]
 Runs one round for each tree and each number of hosts: 8 groups of 3 replicas, as processes or on
 machines made of network namespaces (needs root and libfabric).
 
-  --memory <m>     processes, or hosts: machines (default: processes)
+  --memory <m>     processes or machines (default: processes)
   --seed <n>       draws the faults; printed (default: a random one)
   --trees <list>   default: base,breadth,depth
   --hosts <list>   multiples of ${REPLICAS}; with more, groups lose members independently (default: 3,12;
@@ -25,7 +25,7 @@ machines made of network namespaces (needs root and libfabric).
   --faults <n>     of all rounds together (default: 216; across machines: 126)
   --seconds <n>    load of each round, at least (default: 20)
   --clients <n>    client processes (default: 4)
-  --strangers <n>  instead of faults, strangers at all ports for so many seconds (memory hosts)
+  --strangers <n>  instead of faults, strangers at all ports for so many seconds (memory machines)
   --keep           keep what the rounds wrote down, also if all is well
   --json           print one JSON object
   --help
@@ -36,7 +36,7 @@ Exit codes: 0 all checks hold, 1 it could not be run, 2 wrong options, 3 a check
 /** What is not said. */
 const USUAL = {
   processes: { hosts: '3,12', faults: '216' },
-  hosts: { hosts: '3', faults: '126' },
+  machines: { hosts: '3', faults: '126' },
 };
 
 class UsageError extends Error {}
@@ -97,8 +97,8 @@ function readOptions() {
     return undefined;
   }
   const { memory } = values;
-  if (memory !== 'processes' && memory !== 'hosts') {
-    throw new UsageError(`--memory: there are processes and hosts, not ${memory}`);
+  if (memory !== 'processes' && memory !== 'machines') {
+    throw new UsageError(`--memory: there are processes and machines, not ${memory}`);
   }
   const usual = USUAL[memory];
   const hosts = (values.hosts ?? usual.hosts)
@@ -108,8 +108,8 @@ function readOptions() {
     throw new UsageError(`--hosts: ${values.hosts} are not multiples of ${REPLICAS}`);
   }
   const strangers = numberOf('strangers', values.strangers, 0);
-  if (strangers > 0 && memory !== 'hosts') {
-    throw new UsageError('--strangers: there are some only with --memory hosts');
+  if (strangers > 0 && memory !== 'machines') {
+    throw new UsageError('--strangers: there are some only with --memory machines');
   }
   return {
     memory,
@@ -185,7 +185,7 @@ async function run(options, signal) {
 async function roundOf({ memory, strangers }) {
   if (memory === 'processes') return Round;
   if (strangers > 0) return (await import('./strangers-round.mjs')).StrangersRound;
-  return (await import('./machines-round.mjs')).ApartRound;
+  return (await import('./machines-round.mjs')).MachinesRound;
 }
 
 /** @param {Options} options @param {string} tree @param {number} hosts @param {number} faults */

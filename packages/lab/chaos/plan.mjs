@@ -18,7 +18,7 @@ export const REPLICAS = 3;
  * @typedef {'lead' | 'rivals'} LeadFaultKind
  * @typedef {'client-kill' | 'client-stop'} ClientFaultKind
  * @typedef {HostFaultKind | NetworkFaultKind | LeadFaultKind | ClientFaultKind} FaultKind
- * @typedef {'processes' | 'hosts'} ChaosMemory
+ * @typedef {'processes' | 'machines'} ChaosMemory
  */
 
 /**
@@ -89,7 +89,7 @@ const RINGS = [
 /** Where processes share memory there is no network to cut. @param {ChaosMemory} memory @returns {FaultKind[]} */
 export function kindsOf(memory) {
   const kinds = /** @type {FaultKind[]} */ (Object.keys(KINDS));
-  return memory === 'hosts' ? kinds : kinds.filter((kind) => !NETWORK_KINDS.has(kind));
+  return memory === 'machines' ? kinds : kinds.filter((kind) => !NETWORK_KINDS.has(kind));
 }
 
 /**

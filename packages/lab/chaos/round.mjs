@@ -1,6 +1,6 @@
 /**
  * One round of chaos: a cluster of processes under load, the faults of a plan, and the judgement. What a round
- * writes down is kept if something was wrong. `apart-round.mjs` has the rounds across machines.
+ * writes down is kept if something was wrong. `machines-round.mjs` has the rounds across machines.
  */
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';

@@ -8,8 +8,8 @@ import { readSecret } from 'tram-multicast/internal/hosting/machines/secret.js';
 import { pause } from 'tram-multicast/internal/hosting/oversight.js';
 import { CLIENT_STDIO, until } from './clients.mjs';
 import { HTTP_PORT, PORT } from './machines-cluster.mjs';
-import { ApartFaults } from './machines-faults.mjs';
-import { ApartRound } from './machines-round.mjs';
+import { MachinesFaults } from './machines-faults.mjs';
+import { MachinesRound } from './machines-round.mjs';
 import { GROUPS } from './plan.mjs';
 import { longestSilenceMs, readRecords } from './verify.mjs';
 
@@ -31,7 +31,7 @@ const KIBIBYTES_PER_MEBIBYTE = 1024;
  */
 
 /** Strangers, in the place of faults. */
-class Strangers extends ApartFaults {
+class Strangers extends MachinesFaults {
   /** @type {import('./strangers.mjs').StrangersReport | undefined} */
   report;
   /** By host. @type {{ before: Use, most: Use, after: Use }[]} */
@@ -72,7 +72,7 @@ class Strangers extends ApartFaults {
 
   /** Returns when the last one has gone. */
   async come() {
-    const { hosts, guests, secret, digest } = this.apart;
+    const { hosts, guests, secret, digest } = this.machinesCluster;
     const at = (/** @type {number} */ port) =>
       hosts.map(({ machine }) => ({ host: machine.address, port }));
     const settings = {
@@ -107,7 +107,7 @@ class Strangers extends ApartFaults {
 
   /** @returns {Use[]} */
   look() {
-    return this.apart.hosts.map(({ child }) => useOf(child?.pid ?? 0));
+    return this.machinesCluster.hosts.map(({ child }) => useOf(child?.pid ?? 0));
   }
 
   /** @param {Use[]} most */
@@ -119,7 +119,7 @@ class Strangers extends ApartFaults {
   }
 }
 
-export class StrangersRound extends ApartRound {
+export class StrangersRound extends MachinesRound {
   suspectAfterMs = SUSPECT_AFTER_MS;
   guests = 1;
 

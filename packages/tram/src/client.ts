@@ -8,7 +8,7 @@
 import { channel } from 'node:diagnostics_channel';
 import { TramError } from './errors.js';
 import { nowUs } from './hosting/clock.js';
-import { Commons } from './hosting/cluster-context.js';
+import { ClusterContext } from './hosting/cluster-context.js';
 import type { Histogram } from './hosting/histogram.js';
 import { openArena } from './hosting/open-arena.js';
 import { groupsOf, messageId } from './hosting/service.js';
@@ -102,27 +102,27 @@ export class Client implements AsyncDisposable {
   private onDrained: (() => void) | undefined;
 
   private constructor(
-    private readonly commons: Commons,
+    private readonly context: ClusterContext,
     private readonly slot: ClientSlot,
     private readonly listener: OfferListener | undefined,
     private readonly onClosed: () => void,
   ) {
-    const { words } = commons.arena;
-    const { callsMax } = commons.layout.sizes;
+    const { words } = context.arena;
+    const { callsMax } = context.layout.sizes;
     const { session } = slot;
-    this.sessionAt = commons.map.process(slot.process) + PROCESS.session;
-    const edges = commons.edges(commons.memory(slot.process), NO_OBSERVER);
+    this.sessionAt = context.map.process(slot.process) + PROCESS.session;
+    const edges = context.edges(context.memory(slot.process), NO_OBSERVER);
     const calls: CallListener = {
       replied: (call, group, reply, outcome) => this.onReply(call, group, reply, outcome),
       answered: (call) => this.onAnswered(call),
     };
     this.client = new ProtocolClient(edges, slot.slot, session, calls, nowUs());
-    this.latency = latencyOf(words, commons.map, slot.process);
-    this.answeredAt = commons.map.statisticsOf(slot.process) + STATISTIC.messages;
+    this.latency = latencyOf(words, context.map, slot.process);
+    this.answeredAt = context.map.statisticsOf(slot.process) + STATISTIC.messages;
     this.requests = new Array<Request | undefined>(callsMax).fill(undefined);
     this.offeredUs = new Float64Array(callsMax);
     this.tickets = new Float64Array(callsMax);
-    const { trace } = commons.config;
+    const { trace } = context.config;
     if (trace !== undefined) this.trace = new TraceFile(trace, `client-${session}`);
     this.noteCrashed(Atomics.load(words, this.sessionAt));
     Atomics.store(words, this.sessionAt, session);
@@ -137,7 +137,7 @@ export class Client implements AsyncDisposable {
 
   /**
    * A client of a cluster that another thread, process or machine has started.
-   * @param address  the `address` of the cluster or, for `memory: 'processes'`, its name or, for `memory: 'hosts'`, its
+   * @param address  the `address` of the cluster or, for `memory: 'processes'`, its name or, for `memory: 'machines'`, its
    *   configuration: a file whose name ends in `.yaml`
    */
   static async connect(address: ClusterAddress, options: ConnectOptions = {}): Promise<Client> {
@@ -146,9 +146,9 @@ export class Client implements AsyncDisposable {
     }
     const arena = openArena(address);
     try {
-      const commons = Commons.attach(arena);
-      requireRunning(commons, typeof address === 'string' ? address : 'of this process');
-      return Client.attach(commons, options, () => arena.close());
+      const context = ClusterContext.attach(arena);
+      requireRunning(context, typeof address === 'string' ? address : 'of this process');
+      return Client.attach(context, options, () => arena.close());
     } catch (error) {
       arena.close();
       throw error;
@@ -158,9 +158,9 @@ export class Client implements AsyncDisposable {
   /** @internal For a configuration file of any name. */
   static async join(path: string, options: ConnectOptions = {}): Promise<Client> {
     const { joinFrom } = await import('./hosting/machines/join.js');
-    const { commons, slot } = await joinFrom(path);
+    const { context, slot } = await joinFrom(path);
     try {
-      return new Client(commons, slot, options.listener, () => undefined);
+      return new Client(context, slot, options.listener, () => undefined);
     } catch (error) {
       slot.release();
       throw error;
@@ -168,8 +168,8 @@ export class Client implements AsyncDisposable {
   }
 
   /** @internal For `Cluster.connect`. */
-  static attach(commons: Commons, options: ConnectOptions, onClosed: () => void): Client {
-    return new Client(commons, takeSlot(commons), options.listener, onClosed);
+  static attach(context: ClusterContext, options: ConnectOptions, onClosed: () => void): Client {
+    return new Client(context, takeSlot(context), options.listener, onClosed);
   }
 
   /** This client's name in traces. */
@@ -239,7 +239,7 @@ export class Client implements AsyncDisposable {
   /** A set of groups. @throws TRAM_INVALID_DESTINATIONS */
   destinations(groups: Iterable<number> | Destinations): Destinations {
     if (this.isKnown(groups)) return groups;
-    const count = this.commons.config.sizes.groups;
+    const count = this.context.config.sizes.groups;
     let low = 0;
     let high = 0;
     for (const group of listOf(groups)) {
@@ -264,13 +264,13 @@ export class Client implements AsyncDisposable {
   /** A set that this function has made needs no second look. */
   private isKnown(groups: Iterable<number> | Destinations): groups is Destinations {
     if (typeof groups !== 'object' || groups === null || !('low' in groups)) return false;
-    const { reachLow, reachHigh, root } = this.commons.overlay;
+    const { reachLow, reachHigh, root } = this.context.overlay;
     const outside = (groups.low & ~reachLow[root]!) | (groups.high & ~reachHigh[root]!);
     return outside === 0 && (groups.low | groups.high) !== 0;
   }
 
   private checkPayload(payload: Uint8Array): void {
-    const { payloadBytesMax } = this.commons.config.sizes;
+    const { payloadBytesMax } = this.context.config.sizes;
     if (!(payload instanceof Uint8Array)) {
       throw new TramError(
         'TRAM_INVALID_ARGUMENT',
@@ -292,7 +292,7 @@ export class Client implements AsyncDisposable {
 
   /** By somebody else: whoever closes it here closes its clients first. */
   private get isClusterClosed(): boolean {
-    return this.commons.arena.words[ARENA.state] === ARENA_STATE.closing;
+    return this.context.arena.words[ARENA.state] === ARENA_STATE.closing;
   }
 
   /** Give up on a request after its time, or when its signal says so. */
@@ -372,7 +372,7 @@ export class Client implements AsyncDisposable {
     // A message must be in the trace before anybody can deliver it.
     this.trace?.flush();
     this.client.flush();
-    this.commons.network?.flush(nowUs());
+    this.context.network?.flush(nowUs());
   }
 
   private lookSoon(): void {
@@ -386,7 +386,7 @@ export class Client implements AsyncDisposable {
     this.isScheduled = false;
     if (this.state === 'closed') return;
     const now = nowUs();
-    this.commons.network?.poll(now);
+    this.context.network?.poll(now);
     if (this.client.doWork(now) > 0) this.progressUs = now;
     if (this.isClusterClosed && this.outstanding > 0) {
       this.giveUpAll('the cluster was closed');
@@ -405,14 +405,14 @@ export class Client implements AsyncDisposable {
     } else if (outcome === 'ok') {
       request.replies.set(group, reply.slice());
     } else {
-      request.failure ??= replyError(group, outcome, this.commons.config.sizes.replyBytesMax);
+      request.failure ??= replyError(group, outcome, this.context.config.sizes.replyBytesMax);
     }
   }
 
   private onAnswered(call: Call): void {
     const latencyUs = nowUs() - this.offeredUs[call.slot]!;
     this.latency.record(latencyUs * 1000);
-    this.commons.arena.words[this.answeredAt]!++;
+    this.context.arena.words[this.answeredAt]!++;
     const request = this.requests[call.slot];
     if (request === undefined) {
       this.listener?.answered(this.tickets[call.slot]!);
@@ -477,7 +477,7 @@ export class Client implements AsyncDisposable {
     this.state = 'closed';
     this.trace?.close();
     // Whoever takes the slot next, or judges the run, is told if the fate of a message was left open.
-    if (this.client.outstanding === 0) Atomics.store(this.commons.arena.words, this.sessionAt, 0);
+    if (this.client.outstanding === 0) Atomics.store(this.context.arena.words, this.sessionAt, 0);
     this.slot.release();
     this.onDrained?.();
     this.onClosed();
@@ -499,7 +499,7 @@ function listOf(groups: Iterable<number> | Destinations): Iterable<number> {
   );
 }
 
-function requireRunning({ arena }: Commons, name: string): void {
+function requireRunning({ arena }: ClusterContext, name: string): void {
   if (Atomics.load(arena.words, ARENA.state) === ARENA_STATE.running) return;
   throw new TramError('TRAM_CLOSED', `the cluster ${name} is starting or closing`, {
     retry: 'safe',

@@ -8,7 +8,7 @@ import { Client, type ClusterAddress, type ConnectOptions } from './client.js';
 import { type ClusterConfig, type ClusterOptions, resolveConfig } from './config/options.js';
 import { TramError } from './errors.js';
 import { nowUs } from './hosting/clock.js';
-import { Commons } from './hosting/cluster-context.js';
+import { ClusterContext } from './hosting/cluster-context.js';
 import type { HostReport } from './hosting/host.js';
 import {
   askToEnd,
@@ -85,12 +85,12 @@ export class Cluster implements AsyncDisposable {
   private ending: Promise<void> | undefined;
 
   private constructor(
-    private readonly commons: Commons,
+    private readonly context: ClusterContext,
     private readonly starter: HostStarter,
     private readonly logger: Logger,
     private readonly removeMemory: () => void,
   ) {
-    const { arena } = commons;
+    const { arena } = context;
     this.address = 'path' in arena ? (arena as ArenaFile).path : arena.words.buffer;
   }
 
@@ -120,31 +120,33 @@ export class Cluster implements AsyncDisposable {
     logger: Logger,
     logDirectory: string | undefined,
   ): Cluster {
-    const words = Commons.wordsOf(config);
+    const words = ClusterContext.wordsOf(config);
     if (config.memory === 'processes') {
       const path = arenaPath(config.name ?? `${process.pid}-${randomInt(2 ** 31)}`);
       const arena = createArenaFile(path, words);
-      const commons = Commons.create(config, arena);
+      const context = ClusterContext.create(config, arena);
       const starter = processStarter(path, logDirectory);
-      return new Cluster(commons, starter, logger, () => removeArenaFile(path));
+      return new Cluster(context, starter, logger, () => removeArenaFile(path));
     }
     if (config.memory === 'threads') {
       const buffer = new SharedArrayBuffer(words * 4);
-      const commons = Commons.create(config, threadsArena(buffer));
-      return new Cluster(commons, threadStarter(buffer), logger, () => undefined);
+      const context = ClusterContext.create(config, threadsArena(buffer));
+      return new Cluster(context, threadStarter(buffer), logger, () => undefined);
     }
     throw new TramError(
       'TRAM_INVALID_CONFIG',
       `Cluster.start can't start a cluster on ${config.memory}`,
-      config.memory === 'hosts' ? { hint: 'Start each host on its machine with `tram host`.' } : {},
+      config.memory === 'machines'
+        ? { hint: 'Start each host on its machine with `tram host`.' }
+        : {},
     );
   }
 
   private async begin(timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
-    const { config, map, arena } = this.commons;
+    const { config, map, arena } = this.context;
     const deadlineMs = Date.now() + timeoutMs;
     const lock =
-      'lockHost' in arena ? (arena as ArenaFile).lockHost(starterLock(this.commons), 0) : undefined;
+      'lockHost' in arena ? (arena as ArenaFile).lockHost(starterLock(this.context), 0) : undefined;
     if (config.trace !== undefined) {
       beginTrace(config, config.trace);
       this.hasTrace = true;
@@ -156,7 +158,7 @@ export class Cluster implements AsyncDisposable {
     try {
       const hosts = Array.from({ length: map.hosts }, (_, host) => host);
       await Promise.all(hosts.map((host) => this.startHost(host, false, deadlineMs)));
-      await untilLed(this.commons, deadlineMs, signal);
+      await untilLed(this.context, deadlineMs, signal);
     } finally {
       signal?.removeEventListener('abort', giveUp);
     }
@@ -168,7 +170,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   private get words(): Int32Array {
-    return this.commons.arena.words;
+    return this.context.arena.words;
   }
 
   private async startHost(host: number, resumes: boolean, deadlineMs: number): Promise<void> {
@@ -201,10 +203,10 @@ export class Cluster implements AsyncDisposable {
   /** Whoever could take over learns at once that the host is gone. */
   private onHostExit(host: number, why: string): void {
     this.hosts[host] = undefined;
-    const at = this.commons.map.host(host) + HOST.state;
+    const at = this.context.map.host(host) + HOST.state;
     Atomics.store(this.words, at, withHostState(this.words[at]!, HOST_STATE.ended));
     if (this.isClosed) return;
-    wakeHosts(this.commons);
+    wakeHosts(this.context);
     this.logger.warn(`host ${host} has ended: ${why}`);
     hostChannel.publish({ what: 'ended', host, why });
   }
@@ -212,7 +214,7 @@ export class Cluster implements AsyncDisposable {
   /** A client in this thread. Others connect from their own processes with `Client.connect`. */
   async connect(options: ConnectOptions = {}): Promise<Client> {
     this.requireOpen();
-    const client: Client = Client.attach(this.commons, options, () => this.clients.delete(client));
+    const client: Client = Client.attach(this.context, options, () => this.clients.delete(client));
     this.clients.add(client);
     return client;
   }
@@ -224,19 +226,19 @@ export class Cluster implements AsyncDisposable {
   deliveries({ group, signal }: DeliveriesOptions): AsyncGenerator<Delivered, void, void> {
     this.requireOpen();
     this.requireGroup(group);
-    return follow(this.commons, group, () => this.isClosed || signal?.aborted === true);
+    return follow(this.context, group, () => this.isClosed || signal?.aborted === true);
   }
 
   status(): ClusterStatus {
     this.requireOpen();
-    return statusOf(this.commons);
+    return statusOf(this.context);
   }
 
   /** Ask a replica to become the leader of its group. It may fail; `status` tells. */
   lead(group: number, member: number): void {
     this.requireOpen();
     this.requireGroup(group);
-    requestLead(this.commons, group, member);
+    requestLead(this.context, group, member);
   }
 
   /** End a host as a crash would: at once, in the middle of whatever it does. */
@@ -257,7 +259,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   private requireHost(host: number): void {
-    const { hosts } = this.commons.map;
+    const { hosts } = this.context.map;
     if (Number.isInteger(host) && host >= 0 && host < hosts) return;
     throw new TramError(
       'TRAM_UNKNOWN_REPLICA',
@@ -270,7 +272,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   private requireGroup(group: number): void {
-    const { groups } = this.commons.config.sizes;
+    const { groups } = this.context.config.sizes;
     if (Number.isInteger(group) && group >= 0 && group < groups) return;
     throw new TramError(
       'TRAM_INVALID_ARGUMENT',
@@ -290,7 +292,7 @@ export class Cluster implements AsyncDisposable {
   private async drainAndEnd(): Promise<void> {
     await Promise.all([...this.clients].map((client) => client.close()));
     const isOver = (): boolean => this.ending !== undefined;
-    await this.end(!isOver() && (await drain(this.commons, DRAIN_MS, isOver)));
+    await this.end(!isOver() && (await drain(this.context, DRAIN_MS, isOver)));
   }
 
   /** End at once. Messages that were not answered may or may not have been delivered. */
@@ -306,13 +308,13 @@ export class Cluster implements AsyncDisposable {
 
   private async endHosts(isQuiescent: boolean): Promise<void> {
     this.isClosed = true;
-    const down = replicasDown(this.commons);
+    const down = replicasDown(this.context);
     // Otherwise somebody takes it down from outside, and perhaps has started the next of that name.
-    const isOurs = askToEnd(this.commons);
+    const isOurs = askToEnd(this.context);
     await Promise.all(this.hosts.map((host) => host?.end(END_MS)));
-    if (isOurs && this.hasTrace) endTrace(this.commons, down, isQuiescent);
+    if (isOurs && this.hasTrace) endTrace(this.context, down, isQuiescent);
     if (isOurs) this.removeMemory();
-    this.commons.arena.close();
+    this.context.arena.close();
   }
 
   /**
@@ -325,7 +327,7 @@ export class Cluster implements AsyncDisposable {
     this.isClosed = true;
     this.ending = Promise.resolve();
     for (const host of this.hosts) host?.detach();
-    this.commons.arena.close();
+    this.context.arena.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -341,8 +343,8 @@ function startAborted({ reason }: AbortSignal): TramError {
 }
 
 /** Count up the requests that a replica lead, and wake its host, wherever that is. */
-export function requestLead(commons: Commons, group: number, member: number): void {
-  const { layout, map, arena, network } = commons;
+export function requestLead(context: ClusterContext, group: number, member: number): void {
+  const { layout, map, arena, network } = context;
   const { replicas } = layout.sizes;
   if (!Number.isInteger(member) || member < 0 || member >= replicas) {
     throw new TramError('TRAM_UNKNOWN_REPLICA', `there is no replica g${group}/${member}`);
@@ -351,7 +353,7 @@ export function requestLead(commons: Commons, group: number, member: number): vo
   const at = map.process(process) + PROCESS.standRequests;
   const requests = Atomics.add(arena.words, at, 1) + 1;
   if (network === undefined) {
-    commons.memory(process).wake(process, true);
+    context.memory(process).wake(process, true);
     return;
   }
   const link = network.linkOf[process];
@@ -362,12 +364,12 @@ export function requestLead(commons: Commons, group: number, member: number): vo
 
 /** What a group delivers from this call on. */
 export function follow(
-  commons: Commons,
+  context: ClusterContext,
   group: number,
   isOver: () => boolean,
 ): AsyncGenerator<Delivered, void, void> {
   // Not in the generator, which would begin with the first message that is asked for.
-  return readOn(new Tail(commons, group), isOver);
+  return readOn(new Tail(context, group), isOver);
 }
 
 async function* readOn(tail: Tail, isOver: () => boolean): AsyncGenerator<Delivered, void, void> {

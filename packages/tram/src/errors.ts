@@ -143,7 +143,8 @@ export const ERRORS = {
       'Enlarge /dev/shm (`docker run --shm-size=1g`), or ask for less: `clients`, `logBytes`, `inboxBytes`, `feedBytes`, `callsMax`.',
   },
   TRAM_NATIVE_MISSING: {
-    meaning: "`memory: 'processes'` and `'hosts'` need the package koffi, and it can't be loaded.",
+    meaning:
+      "`memory: 'processes'` and `'machines'` need the package koffi, and it can't be loaded.",
     retry: 'useless',
     whatToDo: "`npm install koffi`, or use `memory: 'threads'`, which needs no native code.",
   },

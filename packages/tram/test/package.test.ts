@@ -1,4 +1,4 @@
-/** The package as it is published: packed, installed elsewhere without a network, imported, run and typechecked. */
+/** The package as it is published: packed, installed elsewithout a network, imported, run and typechecked. */
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

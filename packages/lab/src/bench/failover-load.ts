@@ -1,4 +1,4 @@
-/** The clients of `tram bench failover`, in a process of their own: they note when each message was sent and answered. */
+/** The clients of `tram-lab bench failover`, in a process of their own: they note when each message was sent and answered. */
 import { nowUs } from 'tram-multicast/internal/hosting/clock.js';
 import { Load, type LoadOptions } from './load/load.js';
 import { openTarget, type TargetAddress } from './load/open-target.js';

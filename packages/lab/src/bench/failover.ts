@@ -1,5 +1,5 @@
 /**
- * `tram bench failover`: what clients feel of a leader change, as in the paper's last experiment. All
+ * `tram-lab bench failover`: what clients feel of a leader change, as in the paper's last experiment. All
  * clients send to all groups of a breadth tree, one message at a time each; the leader changes in every
  * group at once, on request or because the process that runs all leaders is killed (SIGKILL).
  *

@@ -1,5 +1,5 @@
 /**
- * `tram bench order`: how many messages a second a cluster orders, and how long one takes, from the
+ * `tram-lab bench order`: how many messages a second a cluster orders, and how long one takes, from the
  * offer of a client until the replies of all destinations are back. Next to it, from the same run, what
  * the memory itself can do: a bare ring with records of the same size, and a bare ping-pong.
  */

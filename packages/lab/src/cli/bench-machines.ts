@@ -1,4 +1,4 @@
-/** `tram bench hosts`: TRAM across hosts, beside what the network itself can do. */
+/** `tram-lab bench machines`: TRAM across machines, beside what the network itself can do. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { paint } from 'tram-multicast/internal/cli/colors.js';
 import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
@@ -32,16 +32,18 @@ On one machine all hosts and the client share its cores, and nothing is really s
 twice. It takes one to two minutes, and needs libfabric (apt-get install libfabric1).
 
 Examples:
-  $ tram bench hosts
-  $ tram bench hosts --destinations 1,2,4,8 --seconds 2
-  $ tram bench hosts --config cluster.yaml --json | jq .figures
+  $ tram-lab bench machines
+  $ tram-lab bench machines --destinations 1,2,4,8 --seconds 2
+  $ tram-lab bench machines --config cluster.yaml --json | jq .figures
 `;
 
 export function registerBenchHosts(bench: Command): void {
   bench
-    .command('hosts')
-    .summary('across hosts, beside bare libfabric')
-    .description('Measures a cluster across hosts, and what the network itself can do, in one run.')
+    .command('machines')
+    .summary('across machines, beside bare libfabric')
+    .description(
+      'Measures a cluster across machines, and what the network itself can do, in one run.',
+    )
     .option('--config <file>', 'a cluster that is running, instead of one on this machine')
     .option(
       '--destinations <list>',

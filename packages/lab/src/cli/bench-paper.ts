@@ -1,4 +1,4 @@
-/** `tram bench paper`: the experiments of the paper, on this machine, as figures and a report. */
+/** `tram-lab bench paper`: the experiments of the paper, on this machine, as figures and a report. */
 import { type Command, Option } from 'commander';
 import { paint } from 'tram-multicast/internal/cli/colors.js';
 import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
@@ -15,7 +15,7 @@ const NAMES = [
   'passing',
   'failover',
   'scaling',
-  'hosts',
+  'machines',
 ];
 
 interface PaperFlags {
@@ -36,10 +36,10 @@ there is not measured again, as long as machine, code and conditions are the sam
 with all figures; each is also a file of its own. docs/bench.md says what each experiment measures.
 
 Examples:
-  $ tram bench paper
-  $ tram bench paper --full --out results
-  $ tram bench paper --only random adjacent --out results
-  $ tram bench paper --draw --out results --figures docs/figures
+  $ tram-lab bench paper
+  $ tram-lab bench paper --full --out results
+  $ tram-lab bench paper --only random adjacent --out results
+  $ tram-lab bench paper --draw --out results --figures docs/figures
 `;
 
 export function registerPaper(bench: Command): void {

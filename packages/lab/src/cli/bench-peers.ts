@@ -1,4 +1,4 @@
-/** `tram bench peers`: TRAM beside what one would take instead. */
+/** `tram-lab bench peers`: TRAM beside what one would take instead. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { paint } from 'tram-multicast/internal/cli/colors.js';
 import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
@@ -38,9 +38,9 @@ One that is not installed is named and left out; if you asked for it with --only
 Figures of a busy machine mean little: look at the ratios, and run it twice. It takes two minutes.
 
 Examples:
-  $ tram bench peers
-  $ tram bench peers --only redis --seconds 5
-  $ tram bench peers --json | jq .advantages
+  $ tram-lab bench peers
+  $ tram-lab bench peers --only redis --seconds 5
+  $ tram-lab bench peers --json | jq .advantages
 `;
 
 export function registerBenchPeers(bench: Command): void {

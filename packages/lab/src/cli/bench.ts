@@ -1,4 +1,4 @@
-/** `tram bench order` and `tram bench failover`, and `tram bench paper` beside them: how fast it is here, next to what the machine itself can do. */
+/** `tram-lab bench order` and `tram-lab bench failover`, and `tram-lab bench paper` beside them: how fast it is here, next to what the machine itself can do. */
 import { type Command, Option } from 'commander';
 import { paint } from 'tram-multicast/internal/cli/colors.js';
 import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
@@ -41,9 +41,9 @@ ping-pong of one word between two cores. Figures of a busy machine mean little: 
 it twice.
 
 Examples:
-  $ tram bench order
-  $ tram bench order --groups 8 --destinations 8 --tree breadth
-  $ tram bench order --memory processes --groups 8 --json | jq .messagesPerSecond
+  $ tram-lab bench order
+  $ tram-lab bench order --groups 8 --destinations 8 --tree breadth
+  $ tram-lab bench order --memory processes --groups 8 --json | jq .messagesPerSecond
 `;
 
 const FAILOVER_HELP = `
@@ -52,7 +52,7 @@ request and then because the process that runs the leaders is killed. Shown are 
 that were under way during a change.
 
 Example:
-  $ tram bench failover --changes 3
+  $ tram-lab bench failover --changes 3
 `;
 
 export function registerBench(program: Command): void {

@@ -1,5 +1,5 @@
 /**
- * What the clients of `tram demo` send: at a steady pace, whatever happens to the cluster, each message to a
+ * What the clients of `tram-lab demo` send: at a steady pace, whatever happens to the cluster, each message to a
  * random set of groups. Notes of every message when it was sent and how long it took.
  */
 import type { Client } from 'tram-multicast/internal/client.js';

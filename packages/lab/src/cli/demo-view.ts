@@ -1,5 +1,5 @@
 /**
- * What `tram demo` shows while it runs: on a terminal the tree, drawn again and again at the same place, with
+ * What `tram-lab demo` shows while it runs: on a terminal the tree, drawn again and again at the same place, with
  * the latest news below it; elsewhere the news and a line now and then.
  */
 

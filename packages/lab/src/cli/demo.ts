@@ -1,5 +1,5 @@
 /**
- * `tram demo`: a first look at atomic multicast. A cluster of threads in this process, clients that multicast
+ * `tram-lab demo`: a first look at atomic multicast. A cluster of threads in this process, clients that multicast
  * at a steady pace, the crash of a host that leads groups, its return, figures, and what the judge says about
  * the history of it all.
  */
@@ -55,7 +55,7 @@ Where to go next:
   README.md             the quick start: a service of your own in a few lines
   examples/bank         transfers between groups, and audits that never see half
   npx tram up           a cluster of processes to send to, look at and kill
-  npx tram sim          thousands of runs under much worse faults, all judged
+  npx tram-lab sim          thousands of runs under much worse faults, all judged
   docs/guarantees.md    what is promised, and what is not
 `;
 
@@ -64,7 +64,7 @@ Eight groups of three replicas, on three threads of this process: each runs one 
 clients multicast ${MESSAGES_PER_SECOND} messages a second to one to eight groups each. A thread that leads some of the groups is
 ended in the middle of its work, and started again. It takes about ten seconds.
 
-The times depend on the machine and on what else it does. For throughput see "tram bench".
+The times depend on the machine and on what else it does. For throughput see "tram-lab bench".
 
 Exit codes:
   0    fine

@@ -1,4 +1,4 @@
-/** The options of `tram sim`: what they may be, and how to write them down again for a replay. */
+/** The options of `tram-lab sim`: what they may be, and how to write them down again for a replay. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { integer } from 'tram-multicast/internal/cli/number-option.js';
 import {
@@ -171,7 +171,7 @@ export function isAllDrawn(flags: SimFlags): boolean {
 
 /** The command that runs this seed again, event for event. */
 export function replayCommand(seed: number, flags: SimFlags): string {
-  const words = ['npx tram sim', `--seed ${seed}`];
+  const words = ['npx tram-lab sim', `--seed ${seed}`];
   for (const name of SHAPING) {
     const value = flags[name];
     if (value === undefined) continue;

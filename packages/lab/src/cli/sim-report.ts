@@ -1,4 +1,4 @@
-/** What `tram sim` has to say at the end, for people and for programs. */
+/** What `tram-lab sim` has to say at the end, for people and for programs. */
 
 import { count, paint } from 'tram-multicast/internal/cli/colors.js';
 import { TRANSITIONS } from 'tram-multicast/internal/protocol/edges.js';

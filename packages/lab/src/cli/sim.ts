@@ -1,4 +1,4 @@
-/** `tram sim`: runs seeds in the simulator and says what became of them. */
+/** `tram-lab sim`: runs seeds in the simulator and says what became of them. */
 import { availableParallelism } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import type { Command } from 'commander';
@@ -61,22 +61,22 @@ ${list(Object.entries(HOLES).map(([name, hole]) => [name, hole.title]))}
 
 Examples:
   Look for errors in other seeds, on all cores:
-    $ tram sim --seeds 2000 --from 100000
+    $ tram-lab sim --seeds 2000 --from 100000
 
   One run, its history, and what an independent judge says about it:
-    $ tram sim --seed 7 --trace trace.jsonl && tram check trace.jsonl
+    $ tram-lab sim --seed 7 --trace trace.jsonl && tram check trace.jsonl
 
   Only leader trouble, in a chain of four groups with five members each:
-    $ tram sim --tree depth --groups 4 --replicas 5 --faults crash,pause,suspicion,rivals
+    $ tram-lab sim --tree depth --groups 4 --replicas 5 --faults crash,pause,suspicion,rivals
 
   Put an error of the paper back and see it caught:
-    $ tram sim --seeds 500 --holes H4
+    $ tram-lab sim --seeds 500 --holes H4
 
   A tree of your own (group 0 is the root), and nothing that goes wrong:
-    $ tram sim --tree -1,0,0,1 --faults none
+    $ tram-lab sim --tree -1,0,0,1 --faults none
 
   How many messages a second one thread can order:
-    $ tram sim --throughput
+    $ tram-lab sim --throughput
 
 Exit codes:
   0    every seed holds
@@ -163,7 +163,7 @@ async function writeTrace(file: string, outcome: SeedOutcome | undefined): Promi
     await writeFile(file, outcome.details.trace);
     return true;
   } catch (error) {
-    process.stderr.write(`tram sim: can't write ${file}: ${(error as Error).message}\n`);
+    process.stderr.write(`tram-lab sim: can't write ${file}: ${(error as Error).message}\n`);
     return false;
   }
 }

@@ -18,7 +18,7 @@ export interface RamcastPlan {
   readonly messages: number;
   readonly singleGroupPercent: number;
   readonly stepUs: number;
-  /** Followers step so much more seldom: nobody waits for them. */
+  /** Followers step so much more rateLimited: nobody waits for them. */
   readonly followerFactor: number;
 }
 

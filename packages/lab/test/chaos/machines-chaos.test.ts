@@ -1,5 +1,5 @@
 /**
- * Chaos across machines, in short: `npm run chaos -- --memory hosts` has the long forms. On a build machine that is run by
+ * Chaos across machines, in short: `npm run chaos -- --memory machines` has the long forms. On a build machine that is run by
  * root machines must be possible (`.ci/setup` installs what they need); elsewhere these tests are skipped, with the reason.
  */
 import { type ChildProcess, execFile } from 'node:child_process';
@@ -23,7 +23,7 @@ interface Replica {
   readonly hasPublished: boolean;
 }
 
-interface ApartCluster {
+interface MachinesCluster {
   readonly address: string;
   readonly machines: Machines;
   readonly home: Machine;
@@ -53,7 +53,7 @@ const GROUPS = 2;
 const ANSWER_MS = 60_000;
 let directory: string;
 let complaints: string[];
-let cluster: ApartCluster | undefined;
+let cluster: MachinesCluster | undefined;
 let clients: Clients | undefined;
 
 if (reason !== undefined) console.warn(reason);
@@ -84,7 +84,7 @@ async function imported<T>(name: string): Promise<T> {
 
 async function chaos(options: string) {
   const script = join(projectDirectory, 'packages/lab/chaos/main.mjs');
-  const args = [script, '--memory', 'hosts', '--json', ...options.split(' ')];
+  const args = [script, '--memory', 'machines', '--json', ...options.split(' ')];
   const run = execute(process.execPath, args);
   // If a check fails the command ends with an error, and says how to repeat it.
   const { stdout, stderr } = await run.catch((error) => error as Awaited<typeof run>);
@@ -93,10 +93,10 @@ async function chaos(options: string) {
   return rounds[0];
 }
 
-async function startCluster(name: string): Promise<ApartCluster> {
-  const { ApartCluster: Built } = await imported<{
-    ApartCluster: { start(options: object, events: object): Promise<ApartCluster> };
-  }>('apart');
+async function startCluster(name: string): Promise<MachinesCluster> {
+  const { MachinesCluster: Built } = await imported<{
+    MachinesCluster: { start(options: object, events: object): Promise<MachinesCluster> };
+  }>('machines-cluster');
   cluster = await Built.start(
     {
       directory,

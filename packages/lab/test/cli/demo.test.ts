@@ -1,4 +1,4 @@
-/** `tram demo`, which is what `npm start` runs, as users see it. */
+/** `tram-lab demo`, which is what `npm start` runs, as users see it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** `tram sim` as a user runs it, from the built package. */
+/** `tram-lab sim` as a user runs it, from the built package. */
 
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -88,7 +88,9 @@ test('3 on a failure, with the command that replays it', () => {
   expect(outcome).toBe('failed');
   expect(failed).toBeGreaterThanOrEqual(failures.length);
   const { seed, kind, message, replay } = failures[0];
-  expect(replay).toBe(`npx tram sim --seed ${seed} --replicas 3 --holes H1 --trace failure.jsonl`);
+  expect(replay).toBe(
+    `npx tram-lab sim --seed ${seed} --replicas 3 --holes H1 --trace failure.jsonl`,
+  );
 
   const again = tram(...replay.split(' ').slice(2));
   expect(again.status).toBe(3);

@@ -1,6 +1,6 @@
 /** The memories under test. The suite itself does not know which one it has. */
 import type { Stage } from './stage.js';
-import { HostsStage } from './stage-hosts.js';
+import { MachinesStage } from './stage-machines.js';
 import { ProcessesStage, ThreadsStage } from './stage-shared.js';
 import { SimulatedStage } from './stage-simulated.js';
 
@@ -21,7 +21,7 @@ export interface Backend {
   rounds(counts: { shared: number; simulated: number; hosts?: number }): number;
   open(number: number): Promise<Stage>;
   /** The same, with regions out of reach while their processes are not there; undefined if they never are. */
-  readonly openApart?: (number: number) => Promise<Stage>;
+  readonly openOnMachines?: (number: number) => Promise<Stage>;
   /** The same, where one that does not answer is given up soon. */
   readonly openImpatient?: (number: number) => Promise<Stage>;
 }
@@ -35,7 +35,7 @@ const simulated: Backend = {
   stages: 40,
   rounds: (counts) => counts.simulated,
   open: async (number) => new SimulatedStage(number + 1),
-  openApart: async (number) => new SimulatedStage(number + 1, true),
+  openOnMachines: async (number) => new SimulatedStage(number + 1, true),
 };
 
 const threads: Backend = {
@@ -64,16 +64,16 @@ const processes: Backend = {
 const SLOWNESS = 50;
 
 const hosts: Backend = {
-  name: 'hosts',
+  name: 'machines',
   isSimulated: false,
   isShared: false,
   landsInOrder: true,
   cantPause: undefined,
   stages: 1,
   rounds: (counts) => counts.hosts ?? Math.ceil(counts.shared / SLOWNESS),
-  open: (number) => HostsStage.open(number + 1),
-  openApart: (number) => HostsStage.open(number + 1),
-  openImpatient: (number) => HostsStage.open(number + 1, 1_000_000),
+  open: (number) => MachinesStage.open(number + 1),
+  openOnMachines: (number) => MachinesStage.open(number + 1),
+  openImpatient: (number) => MachinesStage.open(number + 1, 1_000_000),
 };
 
 /** Linux alone has what processes and hosts need; elsewhere they are no backends. */

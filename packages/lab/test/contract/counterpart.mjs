@@ -26,14 +26,14 @@ const { mode, shape, id, resumes } = settings;
 const scratchWords = () => shape.scratchWords;
 const layout = Object.assign(new Layout(shape.sizes), { scratchWords });
 const map = new ArenaMap(layout, shape.hosts, 0, 0);
-/** Where hosts are apart, all of their arenas: those of others are there for planted bugs alone. */
-const arenas = mode === 'hosts' ? settings.paths.map(openArenaFile) : [];
+/** With `memory: 'machines'`, all of their arenas: those of others are there for planted bugs alone. */
+const arenas = mode === 'machines' ? settings.paths.map(openArenaFile) : [];
 const arena = openArena();
 const { words } = arena;
 
 function openArena() {
   if (mode === 'threads') return threadsArena(settings.buffer);
-  return mode === 'hosts' ? arenas[map.hostOf(id)] : openArenaFile(settings.path);
+  return mode === 'machines' ? arenas[map.hostOf(id)] : openArenaFile(settings.path);
 }
 
 const line = map.host(map.hostOf(id));
@@ -47,7 +47,7 @@ Atomics.store(
   withHostState(words[line + HOST.state], HOST_STATE.running),
 );
 
-const wire = mode === 'hosts' ? openWire(settings, map, arena) : NO_WIRE;
+const wire = mode === 'machines' ? openWire(settings, map, arena) : NO_WIRE;
 const memory = wire.network?.memory(id) ?? new SharedMemory(id, arena, map);
 const puppet = newPuppet(memory);
 const permissionAt = (peer) => map.process(peer) + PROCESS.permission;
@@ -82,10 +82,10 @@ function takeCore(which) {
 if (isLinux) takeCore(id);
 
 const parent = process.ppid;
-/** Idle steps before somebody else may run on this core. Where hosts are apart each step is long. */
-const idleStepsMax = mode === 'hosts' ? 10 : 2000;
+/** Idle steps before somebody else may run on this core. With `memory: 'machines'` each step is long. */
+const idleStepsMax = mode === 'machines' ? 10 : 2000;
 /** A tight loop hears nothing; so now and then it looks whether anybody is left who waits for it. */
-const stepsPerLook = mode === 'hosts' ? 1 << 14 : 1 << 20;
+const stepsPerLook = mode === 'machines' ? 1 << 14 : 1 << 20;
 
 function play(name, options) {
   const player = newPlayer(name, memory, options, context);

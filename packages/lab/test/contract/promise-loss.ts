@@ -4,13 +4,13 @@ import { OPEN } from 'tram-multicast/internal/memory/contract.js';
 import { describe, expect, test } from 'vitest';
 import type { Backend } from './backends.js';
 import { PLACE } from './play-common.mjs';
-import { begin, OWNER, onApart, onStages, outcomes, tell, WRITER } from './scenes.js';
+import { begin, OWNER, onMachines, onStages, outcomes, tell, WRITER } from './scenes.js';
 import type { Actor } from './stage.js';
 
 export function promiseLoss(backend: Backend): void {
   describe('loss', () => {
     test('what is posted to the dead is lost; when it is back and all losses are polled it is ok', async (context) => {
-      await onApart(backend, context, async (stage) => {
+      await onMachines(backend, context, async (stage) => {
         const [owner, { puppet }] = await begin(stage);
         await owner.puppet.permit(8);
         await puppet.write(OWNER, 100, [1, 2], 8, 1);
@@ -39,7 +39,7 @@ export function promiseLoss(backend: Backend): void {
 
     test('an owner goes and comes back while it is written to: there is never a gap', async (context) => {
       let most = 0;
-      await onApart(backend, context, async (stage, seed) => {
+      await onMachines(backend, context, async (stage, seed) => {
         const rounds = backend.rounds({ shared: 0, simulated: 2000, hosts: 20_000 });
         const lives = 6;
         const writer = await stage.begin(WRITER);

@@ -20,14 +20,14 @@ export async function onStages(
 }
 
 /** Where the region of a process is out of reach while it is not there. */
-export async function onApart(
+export async function onMachines(
   backend: Backend,
   context: TestContext,
   scene: (stage: Stage, number: number) => Promise<void>,
 ): Promise<void> {
-  const { openApart } = backend;
-  if (openApart === undefined) context.skip('memory is there whether its owner is or not');
-  else await onStages({ ...backend, open: openApart }, scene);
+  const { openOnMachines } = backend;
+  if (openOnMachines === undefined) context.skip('memory is there whether its owner is or not');
+  else await onStages({ ...backend, open: openOnMachines }, scene);
 }
 
 /** On memory that all processes have before them. */

@@ -1,12 +1,12 @@
 /** A cluster that somebody has started, here or on other machines, seen from the process of a command. */
 import { TramError } from '../errors.js';
-import { Commons } from '../hosting/cluster-context.js';
+import { ClusterContext } from '../hosting/cluster-context.js';
 import { type ArenaFile, arenaPath, openArenaFile } from '../memory/processes/arena-file.js';
 import { commandFor, type Which } from './cluster-name.js';
 
 /** What can be done with any cluster: look at it, and ask. */
 export interface Seen extends Which {
-  readonly commons: Commons;
+  readonly context: ClusterContext;
   /** Of its memory, if that is here. */
   readonly path?: string;
   /** From now on what these groups deliver can be read along. */
@@ -27,12 +27,12 @@ export async function withSeen<Result>(
   if (config === undefined) return withCluster(name, use);
   const { Mirror } = await import('../hosting/machines/mirror.js');
   const mirror = await Mirror.open(config);
-  const { commons } = mirror;
+  const { context } = mirror;
   try {
     return await use({
-      name: commons.config.name ?? 'cluster',
+      name: context.config.name ?? 'cluster',
       config,
-      commons,
+      context,
       follow: (groups) => mirror.follow(groups),
     });
   } finally {
@@ -42,7 +42,7 @@ export async function withSeen<Result>(
 
 /** The command that brings back the host of a replica. */
 export function restartCommand(cluster: Seen, replica: string, host: number): string {
-  const machine = cluster.commons.config.machines?.[host];
+  const machine = cluster.context.config.machines?.[host];
   return commandFor(cluster, machine === undefined ? `restart ${replica}` : `host ${machine.name}`);
 }
 
@@ -54,8 +54,8 @@ export async function withCluster<Result>(
   const path = arenaPath(name);
   const arena = openNamed(name, path);
   try {
-    const commons = Commons.attach(arena);
-    return await use({ name, path, arena, commons, follow: async () => undefined });
+    const context = ClusterContext.attach(arena);
+    return await use({ name, path, arena, context, follow: async () => undefined });
   } finally {
     arena.close();
   }

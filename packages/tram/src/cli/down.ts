@@ -88,24 +88,24 @@ const UNREADABLE: ReadonlySet<string> = new Set([
 async function takeDown(cluster: Attached, force: boolean): Promise<Outcome> {
   const { askToEnd, drain, endTrace, replicasDown } = await import('../hosting/oversight.js');
   const { clearAway } = await import('./remains.js');
-  const { path, commons } = cluster;
+  const { path, context } = cluster;
   await warnOfClients(cluster);
-  const wasDrained = !force && (await drain(commons, DRAIN_MS));
-  const crashed = replicasDown(commons);
-  const isFirst = askToEnd(commons);
+  const wasDrained = !force && (await drain(context, DRAIN_MS));
+  const crashed = replicasDown(context);
+  const isFirst = askToEnd(context);
   const killed = await endHosts(path, force ? 0 : END_MS);
   const isDrained = wasDrained && killed.length === 0;
-  const { trace } = commons.config;
+  const { trace } = context.config;
   if (trace !== undefined && (isFirst || !(await hasEnd(trace)))) {
-    endTrace(commons, crashed, isDrained);
+    endTrace(context, crashed, isDrained);
   }
   clearAway(cluster);
   return { isDrained, killed, trace };
 }
 
-async function warnOfClients({ commons }: Attached): Promise<void> {
+async function warnOfClients({ context }: Attached): Promise<void> {
   const { statusOf } = await import('../hosting/status.js');
-  const { connected } = statusOf(commons).clients;
+  const { connected } = statusOf(context).clients;
   if (connected === 0) return;
   process.stderr.write(
     `${count(connected, 'client is', 'clients are')} still connected: what is not answered yet may or may not be delivered\n`,

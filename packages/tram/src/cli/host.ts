@@ -48,7 +48,7 @@ export function registerHost(program: Command): void {
     .command('host')
     .helpGroup('Run a cluster across machines:')
     .summary("run one machine's share of a cluster")
-    .description("Runs one machine's share of a cluster across machines (memory: hosts).")
+    .description("Runs one machine's share of a cluster across machines (memory: machines).")
     .argument('<name>', 'which of the hosts of the configuration this is')
     .option('--config <file>', 'the configuration of the cluster', 'cluster.yaml')
     .addOption(new Option('--log-level <level>', 'what to log').choices(LEVELS).default('info'))
@@ -60,11 +60,11 @@ export function registerHost(program: Command): void {
 
 async function runHost(name: string, { config: path, logLevel }: HostFlags): Promise<number> {
   const { pino } = await import('pino');
-  const { readApart } = await import('../hosting/machines/cluster-file.js');
+  const { readClusterFile } = await import('../hosting/machines/cluster-file.js');
   const { Machine } = await import('../hosting/machines/machine.js');
   const { catchInterruption } = await import('./interruption.js');
   const { signal, release } = catchInterruption();
-  const { config, credentials } = await readApart(path);
+  const { config, credentials } = await readClusterFile(path);
   const logger = pino({ level: logLevel, base: { host: name } });
   const machine = Machine.open({
     config,
@@ -96,8 +96,8 @@ async function runHost(name: string, { config: path, logLevel }: HostFlags): Pro
 }
 
 async function reporter(logger: Logger): Promise<(report: HostReport) => void> {
-  const { seldom } = await import('../hosting/rate-limit.js');
-  const logFailure = seldom((text) => logger.error(text));
+  const { rateLimited } = await import('../hosting/rate-limit.js');
+  const logFailure = rateLimited((text) => logger.error(text));
   return (report) => {
     if (report.what === 'ready') {
       logger.info('runs its replicas');
@@ -115,10 +115,10 @@ async function reporter(logger: Logger): Promise<(report: HostReport) => void> {
 }
 
 async function serve(machine: Machine, logger: Logger): Promise<Server | undefined> {
-  const { http, commons, host } = machine;
+  const { http, context, host } = machine;
   if (http === undefined) return undefined;
   const { serveHealth } = await import('../hosting/machines/health.js');
-  const server = await serveHealth({ commons, host, ...http });
+  const server = await serveHealth({ context, host, ...http });
   logger.info(`serves /metrics, /healthz and /readyz at http://${http.address}:${http.port}`);
   return server;
 }

@@ -61,13 +61,13 @@ export function registerKill(program: Command): void {
 
 async function kill(cluster: Attached, text: string, { signal, json }: KillFlags): Promise<number> {
   const { statusOf } = await import('../hosting/status.js');
-  const { commons } = cluster;
-  const { map, layout } = commons;
-  const { group, member } = parseReplica(text, commons);
+  const { context } = cluster;
+  const { map, layout } = context;
+  const { group, member } = parseReplica(text, context);
   const host = map.hostOf(layout.replicaProcess(group, member));
   const target = await processOf(cluster, host, `g${group}/${member}`);
-  const replicas = map.processesOf(host).map((replica) => commons.nameOf(replica));
-  const led = statusOf(commons).groups.flatMap(({ group, leader }) => {
+  const replicas = map.processesOf(host).map((replica) => context.nameOf(replica));
+  const led = statusOf(context).groups.flatMap(({ group, leader }) => {
     const name = leader === undefined ? '' : `g${group}/${leader}`;
     return replicas.includes(name) ? [name] : [];
   });

@@ -56,13 +56,13 @@ async function lead(cluster: Seen, text: string, flags: LeadFlags): Promise<numb
   const { pause } = await import('../hosting/oversight.js');
   const { statusOf } = await import('../hosting/status.js');
   const { restartCommand } = await import('./attached.js');
-  const { commons } = cluster;
-  const { group, member } = parseReplica(text, commons);
+  const { context } = cluster;
+  const { group, member } = parseReplica(text, context);
   const replica = `g${group}/${member}`;
   const startedMs = performance.now();
   let askedMs = Number.NEGATIVE_INFINITY;
   for (;;) {
-    const { leader, ballot, replicas } = statusOf(commons).groups[group]!;
+    const { leader, ballot, replicas } = statusOf(context).groups[group]!;
     const { state, host } = replicas[member]!;
     const tookMs = performance.now() - startedMs;
     if (leader === member) {
@@ -84,7 +84,7 @@ async function lead(cluster: Seen, text: string, flags: LeadFlags): Promise<numb
     }
     if (tookMs - askedMs > ASK_AGAIN_MS) {
       askedMs = tookMs;
-      requestLead(commons, group, member);
+      requestLead(context, group, member);
     }
     await pause(LOOK_MS);
   }

@@ -7,10 +7,10 @@ import type { Attached } from './attached.js';
 import { commandFor, removeStateDirectory } from './cluster-name.js';
 
 /** @throws TRAM_EXISTS if somebody runs it, or is about to */
-export function requireDead({ name, path, arena, commons }: Attached): void {
+export function requireDead({ name, path, arena, context }: Attached): void {
   const pids = hostProcesses(path).map(({ pid }) => pid);
-  const hosts = Array.from({ length: commons.map.hosts }, (_, host) => host);
-  const isHeld = [...hosts, starterLock(commons)].some((lock) => arena.isHostLocked(lock));
+  const hosts = Array.from({ length: context.map.hosts }, (_, host) => host);
+  const isHeld = [...hosts, starterLock(context)].some((lock) => arena.isHostLocked(lock));
   if (pids.length === 0 && !isHeld) return;
   const who =
     pids.length === 0

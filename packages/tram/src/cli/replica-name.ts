@@ -1,6 +1,6 @@
 /** Replicas as users write them: `g2/0`, or `2/0`. */
 import { TramError } from '../errors.js';
-import type { Commons } from '../hosting/cluster-context.js';
+import type { ClusterContext } from '../hosting/cluster-context.js';
 
 export interface ReplicaName {
   readonly group: number;
@@ -8,7 +8,7 @@ export interface ReplicaName {
 }
 
 /** @throws TRAM_UNKNOWN_REPLICA with those that there are */
-export function parseReplica(text: string, { config }: Commons): ReplicaName {
+export function parseReplica(text: string, { config }: ClusterContext): ReplicaName {
   const { groups, replicas } = config.sizes;
   const [, group, member] = /^g?(\d{1,4})\/(\d{1,4})$/.exec(text) ?? [];
   if (group !== undefined && Number(group) < groups && Number(member) < replicas) {

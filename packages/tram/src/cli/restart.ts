@@ -61,9 +61,9 @@ export function registerRestart(program: Command): void {
 }
 
 async function restart(cluster: Attached, text: string, flags: RestartFlags): Promise<number> {
-  const { commons } = cluster;
-  const { group, member } = parseReplica(text, commons);
-  const { map, layout } = commons;
+  const { context } = cluster;
+  const { group, member } = parseReplica(text, context);
+  const { map, layout } = context;
   const host = map.hostOf(layout.replicaProcess(group, member));
   await requireEnded(cluster, host, `g${group}/${member}`);
   const startedMs = performance.now();
@@ -78,8 +78,8 @@ async function restart(cluster: Attached, text: string, flags: RestartFlags): Pr
 async function requireEnded(cluster: Attached, host: number, replica: string): Promise<void> {
   const { hostProcesses } = await import('../hosting/host-processes.js');
   const { statusOf } = await import('../hosting/status.js');
-  const { name, path, arena, commons } = cluster;
-  if (statusOf(commons).state === 'closing') {
+  const { name, path, arena, context } = cluster;
+  if (statusOf(context).state === 'closing') {
     throw new TramError('TRAM_CLOSED', `cluster "${name}" is being taken down`);
   }
   const running = hostProcesses(path).find((candidate) => candidate.host === host);
@@ -92,9 +92,9 @@ async function requireEnded(cluster: Attached, host: number, replica: string): P
 }
 
 /** How much each group has delivered: replicas that have ended have left that behind, too. */
-async function deliveredBy({ commons }: Attached): Promise<number[]> {
+async function deliveredBy({ context }: Attached): Promise<number[]> {
   const { statusOf } = await import('../hosting/status.js');
-  return statusOf(commons).groups.map(({ replicas }) =>
+  return statusOf(context).groups.map(({ replicas }) =>
     Math.max(...replicas.map(({ delivered }) => delivered)),
   );
 }
@@ -121,7 +121,7 @@ async function startHost(
 }
 
 async function untilRejoined(
-  { commons, arena, path }: Attached,
+  { context, arena, path }: Attached,
   host: number,
   targets: readonly number[],
   deadlineMs: number,
@@ -129,7 +129,7 @@ async function untilRejoined(
   const { statusOf } = await import('../hosting/status.js');
   const { pause } = await import('../hosting/oversight.js');
   for (;;) {
-    const { groups } = statusOf(commons);
+    const { groups } = statusOf(context);
     const ours = groups.flatMap(({ replicas }) =>
       replicas.filter((replica) => replica.host === host),
     );

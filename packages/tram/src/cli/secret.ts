@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { ExitCode } from './exit-codes.js';
 
 const HELP = `
-A cluster across machines (memory: hosts) lets in whoever knows its secret, and nobody else: hosts
+A cluster across machines (memory: machines) lets in whoever knows its secret, and nobody else: hosts
 and clients prove to each other that they do, and it never crosses the network. Who knows it may
 read and write everything in the cluster. So the file is for its owner alone (mode 0600), and TRAM
 refuses one that others could read.

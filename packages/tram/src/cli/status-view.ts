@@ -1,6 +1,6 @@
 /** A cluster as `tram status` and `tram up` draw it: the tree, who leads, how far everybody is, how fast. */
 import { stripVTControlCharacters } from 'node:util';
-import type { Commons } from '../hosting/cluster-context.js';
+import type { ClusterContext } from '../hosting/cluster-context.js';
 import type { Histogram } from '../hosting/histogram.js';
 import { hostProcesses } from '../hosting/host-processes.js';
 import { NO_ANSWER } from '../hosting/machines/remote-attachment.js';
@@ -36,19 +36,19 @@ export interface Rates {
   readonly latency: Histogram;
 }
 
-export function read({ commons, path }: Seen): Reading {
+export function read({ context, path }: Seen): Reading {
   const processes = path === undefined ? [] : hostProcesses(path);
   const stopped = processes.filter(({ isStopped }) => isStopped);
   return {
     atMs: performance.now(),
-    status: statusOf(commons),
-    latency: totalLatency(commons),
+    status: statusOf(context),
+    latency: totalLatency(context),
     stopped: new Set(stopped.map(({ host }) => host)),
-    unreachable: unreachableFrom(commons),
+    unreachable: unreachableFrom(context),
   };
 }
 
-function unreachableFrom({ network }: Commons): ReadonlyMap<number, string> {
+function unreachableFrom({ network }: ClusterContext): ReadonlyMap<number, string> {
   const missing = network?.missingHosts() ?? [];
   return new Map(missing.map((host) => [host, network!.complaintOf(host) ?? NO_ANSWER]));
 }
@@ -192,7 +192,7 @@ function cellsOf(group: GroupStatus, reading: Reading): string[] {
     const word = wordFor(replica, reading);
     const text = `${leads ? '*' : ' '}${member} ${(word ?? delivered(replica)).padStart(widest)}`;
     // Across machines incarnations are times.
-    const life = incarnation > 1 && status.memory !== 'hosts' ? ` ×${incarnation}` : '';
+    const life = incarnation > 1 && status.memory !== 'machines' ? ` ×${incarnation}` : '';
     if (word !== undefined) return paint(colorOf(word), text) + life;
     return (leads ? paint('green', text) : text) + life;
   });
@@ -228,7 +228,7 @@ function hostLines({ reading, columns }: View): string[] {
   const { hosts, memory } = reading.status;
   const texts = hosts.map((host) => hostText(host, reading));
   const width = Math.max(...texts.map(widthOf)) + 3;
-  const perRow = memory === 'hosts' ? 1 : Math.max(1, Math.floor((columns - 9) / width));
+  const perRow = memory === 'machines' ? 1 : Math.max(1, Math.floor((columns - 9) / width));
   const rows = inRowsOf(perRow, texts);
   return rows.map((row, index) => {
     const line = row

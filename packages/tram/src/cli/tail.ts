@@ -60,21 +60,21 @@ export function registerTail(program: Command): void {
 async function tail(cluster: Seen, flags: TailFlags): Promise<number> {
   const { follow } = await import('../cluster.js');
   const { ARENA, ARENA_STATE } = await import('../memory/arena.js');
-  const { commons } = cluster;
-  const groups = groupsOf(commons.config.sizes.groups, flags.group);
+  const { context } = cluster;
+  const groups = groupsOf(context.config.sizes.groups, flags.group);
   await cluster.follow(groups);
   const interruption = catchInterruption();
   let left = flags.count ?? Number.POSITIVE_INFINITY;
   const isOver = (): boolean =>
     left === 0 ||
     interruption.signal.aborted ||
-    Atomics.load(commons.arena.words, ARENA.state) === ARENA_STATE.closing;
+    Atomics.load(context.arena.words, ARENA.state) === ARENA_STATE.closing;
 
   const output = new Output();
   const print = async (group: number): Promise<void> => {
     while (!isOver()) {
       try {
-        for await (const delivered of follow(commons, group, isOver)) {
+        for await (const delivered of follow(context, group, isOver)) {
           left--;
           await output.add(line(delivered, flags));
           if (isOver()) return;

@@ -140,7 +140,7 @@ async function optionsOf(flags: UpFlags): Promise<ClusterOptions> {
   const { ConfigError, OPTION_NAMES } = await import('../config/options.js');
   const { config: file } = flags;
   const fromFile = file === undefined ? undefined : await readFile(file);
-  if (fromFile?.memory === 'hosts') {
+  if (fromFile?.memory === 'machines') {
     throw new ConfigError(['memory'], `${file} describes a cluster across machines`, {
       hint: `Start each of its hosts where it is to run, with \`tram host NAME --config ${file}\`.`,
     });

@@ -1,5 +1,5 @@
 /**
- * The options of `memory: 'hosts'`: on which machines a cluster runs, which of them has which member of each group, and
+ * The options of `memory: 'machines'`: on which machines a cluster runs, which of them has which member of each group, and
  * where the secret is that all of them know. Called by `resolveConfig`.
  *
  * No machine has two members of one group, so that its loss costs no group two.
@@ -41,7 +41,7 @@ export interface Machine extends Endpoint {
   readonly http?: Endpoint;
 }
 
-/** What a configuration has with `memory: 'hosts'`, and with no other. */
+/** What a configuration has with `memory: 'machines'`, and with no other. */
 export interface Machines {
   readonly machines: readonly Machine[];
   /** An absolute path. */
@@ -105,8 +105,8 @@ export function resolveMachines(given: Given, shape: Shape, directory: string): 
 /** For all other memories. */
 export function refuseMachines(given: Given, memory: string): void {
   const refuse = (name: string, what: string, instead: string): never => {
-    throw new ConfigError([name], `${what} is for memory: hosts, and memory is ${memory}`, {
-      hint: `Add "memory: hosts", or ${instead}.`,
+    throw new ConfigError([name], `${what} is for memory: machines, and memory is ${memory}`, {
+      hint: `Add "memory: machines", or ${instead}.`,
     });
   };
   if (Array.isArray(given.hosts)) {
@@ -125,11 +125,11 @@ function checkMachines(value: unknown): readonly Machine[] {
   if (value === undefined) {
     throw new ConfigError(
       ['hosts'],
-      `memory: hosts needs hosts, a list of machines such as ${EXAMPLE}`,
+      `memory: machines needs hosts, a list of machines such as ${EXAMPLE}`,
     );
   }
   if (!Array.isArray(value)) {
-    throw mustBe(['hosts'], `a list of machines such as ${EXAMPLE} for memory: hosts`, value);
+    throw mustBe(['hosts'], `a list of machines such as ${EXAMPLE} for memory: machines`, value);
   }
   const machines = Array.from(value, checkMachine);
   requireDifferentNames(machines);
@@ -348,7 +348,7 @@ function checkSecret(value: unknown, directory: string): string {
   if (value === undefined) {
     throw new ConfigError(
       ['secret'],
-      'memory: hosts needs secret, a file that all hosts and clients have, such as "secret: cluster.secret"',
+      'memory: machines needs secret, a file that all hosts and clients have, such as "secret: cluster.secret"',
       { hint: 'Make one with `tram secret cluster.secret`, and copy it to all machines.' },
     );
   }

@@ -30,7 +30,7 @@ import { type MachineOptions, type Machines, refuseMachines, resolveMachines } f
 export { ConfigError } from './checks.js';
 export type { Endpoint, Machine, MachineOptions, Machines } from './machines.js';
 
-export const MEMORIES = ['threads', 'processes', 'hosts', 'simulated'] as const;
+export const MEMORIES = ['threads', 'processes', 'machines', 'simulated'] as const;
 
 export type MemoryKind = (typeof MEMORIES)[number];
 
@@ -50,15 +50,15 @@ export interface ClusterOptions {
   /**
    * How many threads or processes run the replicas: up to `replicas`, or a multiple of it. From `replicas` on the
    * loss of one costs no group two members. Default for processes: `replicas`; for threads: the number of cores
-   * less one, since more busy threads than cores hold each other up. With `memory: 'hosts'`: the machines, as many
+   * less one, since more busy threads than cores hold each other up. With `memory: 'machines'`: the machines, as many
    * as `replicas` or a multiple of it, or as `members` needs.
    */
   hosts?: number | readonly MachineOptions[];
-  /** For each group the names of the hosts of its members. With `memory: 'hosts'` only. Default: spread evenly. */
+  /** For each group the names of the hosts of its members. With `memory: 'machines'` only. Default: spread evenly. */
   members?: readonly (readonly string[])[];
-  /** The file with the secret by which hosts and clients know each other. With `memory: 'hosts'`, where it is required. */
+  /** The file with the secret by which hosts and clients know each other. With `memory: 'machines'`, where it is required. */
   secret?: string;
-  /** Of libfabric. With `memory: 'hosts'` only. Default `tcp`. */
+  /** Of libfabric. With `memory: 'machines'` only. Default `tcp`. */
   provider?: string;
   /** How many clients may be connected at one time. Default 16. */
   clients?: number;
@@ -101,10 +101,10 @@ export interface ClusterConfig extends Partial<Machines> {
 }
 
 /** Of a cluster across machines. */
-export type MachinesConfig = ClusterConfig & Machines & { readonly memory: 'hosts' };
+export type MachinesConfig = ClusterConfig & Machines & { readonly memory: 'machines' };
 
 export function isOnMachines(config: ClusterConfig): config is MachinesConfig {
-  return config.memory === 'hosts';
+  return config.memory === 'machines';
 }
 
 const RING: Range = { least: 64, most: 2 ** 30 };
@@ -203,7 +203,7 @@ export function resolveConfig(
   }
   const replicas = checkReplicas(numberOf(given, 'replicas'));
   const shape = { groups, replicas };
-  const machines = memory === 'hosts' ? resolveMachines(given, shape, directory) : undefined;
+  const machines = memory === 'machines' ? resolveMachines(given, shape, directory) : undefined;
   if (machines === undefined) refuseMachines(given, memory);
   const config: ClusterConfig = {
     memory,

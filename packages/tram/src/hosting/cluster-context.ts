@@ -14,7 +14,7 @@ import { Overlay } from '../protocol/overlay.js';
 import { Rules } from '../protocol/rules.js';
 import { STATISTICS_WORDS } from './statistics.js';
 
-export class Commons {
+export class ClusterContext {
   readonly layout: Layout;
   readonly overlay: Overlay;
   readonly map: ArenaMap;
@@ -37,30 +37,30 @@ export class Commons {
   }
 
   /** Put the description of the cluster into an arena that is all zero. */
-  static create(config: ClusterConfig, arena: Arena): Commons {
+  static create(config: ClusterConfig, arena: Arena): ClusterContext {
     const description = describe(config);
-    const commons = new Commons(config, arena, description.length);
-    writeHeader(arena.words, commons.map.words, description);
-    return commons;
+    const context = new ClusterContext(config, arena, description.length);
+    writeHeader(arena.words, context.map.words, description);
+    return context;
   }
 
   /**
    * Of one of several machines: each has an arena of its own, in which all have the same places. Only what can't differ
    * between machines counts for those.
    */
-  static apart(
+  static onMachines(
     config: ClusterConfig,
     digest: Uint8Array,
     connect: (map: ArenaMap) => { readonly arena: Arena; readonly network: Network },
-  ): Commons {
+  ): ClusterContext {
     const { arena, network } = connect(mapOf(config, new Layout(config.sizes), digest.length));
-    return new Commons(config, arena, digest.length, network);
+    return new ClusterContext(config, arena, digest.length, network);
   }
 
   /** Read it from an arena that somebody else made. */
-  static attach(arena: Arena): Commons {
+  static attach(arena: Arena): ClusterContext {
     const config = readHeader(arena.words) as ClusterConfig;
-    return new Commons(config, arena, arena.words[ARENA.descriptionBytes]!);
+    return new ClusterContext(config, arena, arena.words[ARENA.descriptionBytes]!);
   }
 
   memory(process: ProcessId): SharedMemory {

@@ -15,12 +15,12 @@ import {
   withHostState,
 } from '../memory/arena.js';
 import { type ArenaFile, openArenaFile, removeArenaFile } from '../memory/processes/arena-file.js';
-import { Commons } from './cluster-context.js';
+import { ClusterContext } from './cluster-context.js';
 import type { Agent } from './duty.js';
 import { failureOf, Host, type HostFailure, type HostReport } from './host.js';
 import { askToEnd } from './oversight.js';
 import { pacingOf } from './pacing.js';
-import { seldom } from './rate-limit.js';
+import { rateLimited } from './rate-limit.js';
 
 const [path, hostText, ...flags] = process.argv.slice(2);
 const host = Number(hostText);
@@ -30,7 +30,7 @@ const log = isLogged
   : (): void => undefined;
 
 /** A service that fails with every message must not fill the disk. */
-const logFailure = seldom(log);
+const logFailure = rateLimited(log);
 
 // An interrupt at the terminal is for whoever started us, who may want to close the cluster in good order.
 if (!isLogged) process.on('SIGINT', () => undefined);
@@ -43,20 +43,20 @@ try {
 }
 
 async function live(arena: ArenaFile): Promise<void> {
-  const commons = Commons.attach(arena);
-  if (!isLogged && commons.config.name === undefined) endWithStarter(commons);
+  const context = ClusterContext.attach(arena);
+  if (!isLogged && context.config.name === undefined) endWithStarter(context);
   // A predecessor that is merely paused must not wake up beside us; the lock ends with the process.
-  arena.lockHost(host, Atomics.load(arena.words, commons.map.host(host) + HOST.pid));
-  const names = commons.map.processesOf(host).map((replica) => commons.nameOf(replica));
+  arena.lockHost(host, Atomics.load(arena.words, context.map.host(host) + HOST.pid));
+  const names = context.map.processesOf(host).map((replica) => context.nameOf(replica));
   log(
     `process ${process.pid} starts ${names.join(', ')}${flags.includes('--fresh') ? ' afresh' : ''}`,
   );
-  const running = await Host.start(commons, {
+  const running = await Host.start(context, {
     host,
     resumes: !flags.includes('--fresh'),
-    pacing: pacingOf(commons.config),
+    pacing: pacingOf(context.config),
     report: tell,
-    watch: watchOthers(arena, commons, host),
+    watch: watchOthers(arena, context, host),
   });
   process.on('SIGTERM', () => running.stop());
   await running.run();
@@ -65,9 +65,9 @@ async function live(arena: ArenaFile): Promise<void> {
   arena.close();
 }
 
-function endWithStarter(commons: Commons): void {
+function endWithStarter(context: ClusterContext): void {
   const end = (): void => {
-    if (askToEnd(commons)) removeArenaFile(path!);
+    if (askToEnd(context)) removeArenaFile(path!);
   };
   if (process.connected) process.on('disconnect', end);
   else end();
@@ -98,7 +98,7 @@ function fail(error: unknown): void {
 }
 
 /** A lock that is gone tells at once that its process is. */
-function watchOthers(file: ArenaFile, { map }: Commons, self: number): Agent {
+function watchOthers(file: ArenaFile, { map }: ClusterContext, self: number): Agent {
   const { words } = file;
   return {
     doWork: () => {

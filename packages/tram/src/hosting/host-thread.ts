@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { TramError } from '../errors.js';
 import { threadsArena } from '../memory/threads.js';
-import { Commons } from './cluster-context.js';
+import { ClusterContext } from './cluster-context.js';
 import { failureOf, Host } from './host.js';
 import { pacingOf } from './pacing.js';
 
@@ -13,12 +13,12 @@ export interface HostThreadData {
 }
 
 const { buffer, host, resumes } = workerData as HostThreadData;
-const commons = Commons.attach(threadsArena(buffer));
+const context = ClusterContext.attach(threadsArena(buffer));
 try {
-  const running = await Host.start(commons, {
+  const running = await Host.start(context, {
     host,
     resumes,
-    pacing: pacingOf(commons.config),
+    pacing: pacingOf(context.config),
     report: (report) => parentPort?.postMessage(report),
   });
   await running.run();

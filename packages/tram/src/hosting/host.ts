@@ -17,14 +17,14 @@ import type { Application, Observer } from '../protocol/edges.js';
 import { describeBallot } from '../protocol/leadership/ballot.js';
 import type { Identity } from '../protocol/member.js';
 import { nowUs } from './clock.js';
-import type { Commons } from './cluster-context.js';
+import type { ClusterContext } from './cluster-context.js';
 import { type Agent, Duty, type Pacing } from './duty.js';
 import { ReplicaAgent } from './replica-agent.js';
 import { loadService, messageId, NO_SERVICE } from './service.js';
 import { STATISTIC } from './statistics.js';
 import { TraceFile, traceName } from './trace.js';
 import { inlineGenerously } from './v8-flags.js';
-import { rehearse } from './warm-up.js';
+import { warmUp } from './warm-up.js';
 
 /** What a host tells whoever started it. */
 export type HostReport =
@@ -62,8 +62,8 @@ export interface HostSettings {
   readonly report: (report: HostReport) => void;
   /** Runs with every heartbeat, before the replicas. */
   readonly watch?: Agent;
-  /** Where hosts are apart: what its replicas had before, if the arena can't tell, and the least incarnation. */
-  readonly apart?: { readonly past: Identity['past']; readonly leastIncarnation: number };
+  /** With `memory: 'machines'`: what its replicas had before, if the arena can't tell, and the least incarnation. */
+  readonly onMachines?: { readonly past: Identity['past']; readonly leastIncarnation: number };
 }
 
 /** How long the host keeps the thread to itself before timers and messages get their turn. */
@@ -78,38 +78,38 @@ export class Host {
   private isStopped = false;
 
   private constructor(
-    private readonly commons: Commons,
+    private readonly context: ClusterContext,
     private readonly settings: HostSettings,
   ) {
-    this.words = commons.arena.words;
-    this.line = commons.map.host(settings.host);
+    this.words = context.arena.words;
+    this.line = context.map.host(settings.host);
   }
 
   /** Whoever calls this is the only one who is this host. */
-  static async start(commons: Commons, settings: HostSettings): Promise<Host> {
-    const host = new Host(commons, settings);
+  static async start(context: ClusterContext, settings: HostSettings): Promise<Host> {
+    const host = new Host(context, settings);
     await host.begin();
     return host;
   }
 
   private async begin(): Promise<void> {
-    const { words, line, settings, commons } = this;
+    const { words, line, settings, context } = this;
     inlineGenerously();
-    rehearse(REHEARSAL_MS, () => performance.now());
+    warmUp(REHEARSAL_MS, () => performance.now());
     Atomics.store(words, line + HOST.pid, process.pid);
     Atomics.store(words, line + HOST.state, nextHostLife(Atomics.load(words, line + HOST.state)));
     const agents: Agent[] = [];
-    for (const replica of commons.map.processesOf(settings.host)) {
+    for (const replica of context.map.processesOf(settings.host)) {
       agents.push(await this.startReplica(replica));
     }
-    const { map, arena } = commons;
+    const { map, arena } = context;
     const at = {
       parked: line + HOST.parked,
       ready: map.readyOf(settings.host),
       readyLater: map.readyLaterOf(settings.host),
     };
     const { pacing, watch } = settings;
-    this.duty = new Duty(arena, at, agents, pacing, nowUs, watch, commons.network);
+    this.duty = new Duty(arena, at, agents, pacing, nowUs, watch, context.network);
     this.enter(HOST_STATE.running);
     settings.report({ what: 'ready' });
   }
@@ -120,26 +120,27 @@ export class Host {
   }
 
   private async startReplica(process: ProcessId): Promise<ReplicaAgent> {
-    const { commons, settings } = this;
-    const { sizes, service } = commons.config;
+    const { context, settings } = this;
+    const { sizes, service } = context.config;
     const group = Math.floor(process / sizes.replicas);
     const member = process % sizes.replicas;
-    const { apart, resumes } = settings;
-    const { arena, map } = commons;
-    const incarnation = beginLife(arena, map, process, resumes, apart?.leastIncarnation);
-    const past = apart?.past ?? (incarnation === 1 ? 'none' : resumes ? 'kept' : 'lost');
+    const { onMachines, resumes } = settings;
+    const { arena, map } = context;
+    const incarnation = beginLife(arena, map, process, resumes, onMachines?.leastIncarnation);
+    const past = onMachines?.past ?? (incarnation === 1 ? 'none' : resumes ? 'kept' : 'lost');
     const identity: Identity = { group, member, incarnation, past };
-    const context = { group, member };
     let application =
-      service === undefined ? NO_SERVICE : await loadService(service, context, incarnation);
+      service === undefined
+        ? NO_SERVICE
+        : await loadService(service, { group, member }, incarnation);
     const trace = this.openTrace(identity);
     if (trace !== undefined) application = traced(application, trace, `${group}/${member}`);
     const observer = this.observe(process, identity, trace);
-    return new ReplicaAgent(commons, process, identity, application, observer, nowUs());
+    return new ReplicaAgent(context, process, identity, application, observer, nowUs());
   }
 
   private openTrace({ group, member, past }: Identity): TraceFile | undefined {
-    const { trace: directory } = this.commons.config;
+    const { trace: directory } = this.context.config;
     if (directory === undefined) return undefined;
     const replica = `${group}/${member}`;
     const trace = new TraceFile(directory, traceName(group, member));
@@ -156,7 +157,7 @@ export class Host {
     const { words, settings } = this;
     const { group, member } = identity;
     const replica = `${group}/${member}`;
-    const statistics = this.commons.map.statisticsOf(process);
+    const statistics = this.context.map.statisticsOf(process);
     return {
       transition: () => undefined,
       led: (ballot) => {

@@ -19,7 +19,7 @@ import type { TraceEvent } from '../check/events.js';
 import { type ClusterConfig, ConfigError } from '../config/options.js';
 import { TramError } from '../errors.js';
 import { ARENA, ARENA_STATE, HOST, PROCESS } from '../memory/arena.js';
-import type { Commons } from './cluster-context.js';
+import type { ClusterContext } from './cluster-context.js';
 import { type ClusterStatus, type GroupStatus, statusOf } from './status.js';
 import { TraceFile } from './trace.js';
 
@@ -29,11 +29,11 @@ const STILL_MS = 50;
 const TRACE_FILE = /^(groups|end|client-\d+|replica-\d+-\d+)\.jsonl$/;
 
 /** Which of the locks is held by whoever starts the cluster, until all hosts have theirs. */
-export function starterLock({ map, layout }: Commons): number {
+export function starterLock({ map, layout }: ClusterContext): number {
   return map.hosts + layout.sizes.clients;
 }
 
-export function wakeHosts({ map, arena }: Commons): void {
+export function wakeHosts({ map, arena }: ClusterContext): void {
   for (let host = 0; host < map.hosts; host++) {
     Atomics.store(arena.words, map.host(host) + HOST.parked, 0);
     arena.parking.wake(map.host(host) + HOST.parked);
@@ -41,22 +41,22 @@ export function wakeHosts({ map, arena }: Commons): void {
 }
 
 /** Tell all hosts to end. True if nobody has before: whoever was the first also clears up. */
-export function askToEnd(commons: Commons): boolean {
-  const { words } = commons.arena;
+export function askToEnd(context: ClusterContext): boolean {
+  const { words } = context.arena;
   const before = Atomics.exchange(words, ARENA.state, ARENA_STATE.closing);
-  wakeHosts(commons);
+  wakeHosts(context);
   return before !== ARENA_STATE.closing;
 }
 
 /** Wait until every group has a leader. @throws TRAM_START_FAILED */
 export async function untilLed(
-  commons: Commons,
+  context: ClusterContext,
   deadlineMs: number,
   signal?: AbortSignal,
 ): Promise<void> {
   for (;;) {
     signal?.throwIfAborted();
-    const missing = statusOf(commons).groups.filter((group) => group.leader === undefined);
+    const missing = statusOf(context).groups.filter((group) => group.leader === undefined);
     if (missing.length === 0) return;
     if (Date.now() > deadlineMs) {
       const names = missing.map(({ group }) => `g${group}`).join(', ');
@@ -71,7 +71,7 @@ export async function untilLed(
  * delivered the same. True if so; false if that can't be, or not in time, or a client is connected.
  */
 export async function drain(
-  commons: Commons,
+  context: ClusterContext,
   timeoutMs: number,
   isOver: () => boolean = () => false,
 ): Promise<boolean> {
@@ -79,7 +79,7 @@ export async function drain(
   let before = '';
   let stillSinceMs = Number.POSITIVE_INFINITY;
   while (!isOver()) {
-    const status = statusOf(commons);
+    const status = statusOf(context);
     if (!canDrain(status)) return false;
     const nowMs = Date.now();
     const delivered = JSON.stringify(status.groups.map(deliveredBy));
@@ -126,7 +126,7 @@ function groupsEvent({ sizes, parents }: ClusterConfig): TraceEvent {
 }
 
 /**
- * The same by each host, where hosts are apart: they have directories of their own, or one for all that share a machine.
+ * The same by each host, with `memory: 'machines'`: they have directories of their own, or one for all that share a machine.
  * Each writes the first lines if they are not there, so that all directories together are one history.
  * @param fresh  what the files are called of replicas that start for the first time: there must be none yet
  */
@@ -175,8 +175,8 @@ function cantTrace(cause: unknown): ConfigError {
 }
 
 /** The names in a history of the replicas that are down. */
-export function replicasDown(commons: Commons): string[] {
-  const replicas = statusOf(commons).groups.flatMap((group) => group.replicas);
+export function replicasDown(context: ClusterContext): string[] {
+  const replicas = statusOf(context).groups.flatMap((group) => group.replicas);
   return replicas
     .filter(({ state }) => state === 'down')
     .map(({ group, member }) => `${group}/${member}`);
@@ -186,12 +186,16 @@ export function replicasDown(commons: Commons): string[] {
  * The last lines of a history.
  * @param down  replicas that were down before the cluster was asked to end: those have crashed
  */
-export function endTrace(commons: Commons, down: readonly string[], isQuiescent: boolean): void {
-  const { trace } = commons.config;
+export function endTrace(
+  context: ClusterContext,
+  down: readonly string[],
+  isQuiescent: boolean,
+): void {
+  const { trace } = context.config;
   if (trace === undefined) return;
   const file = new TraceFile(trace, 'end');
   for (const replica of down) file.add({ event: 'crash', replica });
-  for (const session of crashedSessions(commons)) {
+  for (const session of crashedSessions(context)) {
     file.add({ event: 'client-crash', client: `c${session}` });
   }
   file.add({ event: 'end', quiescent: isQuiescent });
@@ -199,7 +203,7 @@ export function endTrace(commons: Commons, down: readonly string[], isQuiescent:
 }
 
 /** Of clients that did not see the end of all that they had sent. */
-function crashedSessions({ arena, map, layout }: Commons): number[] {
+function crashedSessions({ arena, map, layout }: ClusterContext): number[] {
   const sessions: number[] = [];
   for (let slot = 0; slot < layout.sizes.clients; slot++) {
     const at = map.process(layout.clientProcess(slot)) + PROCESS.session;

@@ -1,7 +1,7 @@
 /** For what may happen with every message or stranger: it is said at most once a second, and how often it was not. */
 const QUIET_MS = 1000;
 
-export function seldom(say: (text: string) => void): (text: string) => void {
+export function rateLimited(say: (text: string) => void): (text: string) => void {
   let quietUntilMs = 0;
   let unsaid = 0;
   return (text) => {

@@ -4,7 +4,7 @@ import type { ProcessId } from '../memory/contract.js';
 import type { Application, Observer } from '../protocol/edges.js';
 import type { Identity } from '../protocol/member.js';
 import { Replica, type Role } from '../protocol/replica.js';
-import type { Commons } from './cluster-context.js';
+import type { ClusterContext } from './cluster-context.js';
 import { type Agent, MUCH_WORK } from './duty.js';
 import { STATISTIC } from './statistics.js';
 
@@ -20,18 +20,18 @@ export class ReplicaAgent implements Agent {
   private seenRole: Role | undefined;
 
   constructor(
-    commons: Commons,
+    context: ClusterContext,
     process: ProcessId,
     identity: Identity,
     application: Application,
     observer: Observer,
     nowUs: number,
   ) {
-    this.words = commons.arena.words;
-    this.standRequests = commons.map.process(process) + PROCESS.standRequests;
-    this.statistics = commons.map.statisticsOf(process);
+    this.words = context.arena.words;
+    this.standRequests = context.map.process(process) + PROCESS.standRequests;
+    this.statistics = context.map.statisticsOf(process);
     this.seenStandRequests = Atomics.load(this.words, this.standRequests);
-    const edges = commons.edges(commons.memory(process), observer);
+    const edges = context.edges(context.memory(process), observer);
     this.replica = new Replica(identity, edges, application, nowUs);
   }
 

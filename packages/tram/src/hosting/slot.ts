@@ -7,7 +7,7 @@ import { ARENA, OWNER, PROCESS } from '../memory/arena.js';
 import type { ProcessId } from '../memory/contract.js';
 import type { ArenaFile } from '../memory/processes/arena-file.js';
 import { beginLife } from '../memory/shared.js';
-import type { Commons } from './cluster-context.js';
+import type { ClusterContext } from './cluster-context.js';
 
 export interface ClientSlot {
   readonly slot: number;
@@ -17,12 +17,12 @@ export interface ClientSlot {
   release(): void;
 }
 
-export function takeSlot(commons: Commons): ClientSlot {
-  const { arena, map, layout } = commons;
+export function takeSlot(context: ClusterContext): ClientSlot {
+  const { arena, map, layout } = context;
   const { clients } = layout.sizes;
   for (let slot = 0; slot < clients; slot++) {
     const process = layout.clientProcess(slot);
-    const release = 'lockHost' in arena ? lock(commons, slot) : claim(commons, process);
+    const release = 'lockHost' in arena ? lock(context, slot) : claim(context, process);
     if (release === undefined) continue;
     beginLife(arena, map, process, false);
     const session = Atomics.add(arena.words, ARENA.sessions, 1) + 1;
@@ -33,7 +33,7 @@ export function takeSlot(commons: Commons): ClientSlot {
   });
 }
 
-function lock({ arena, map }: Commons, slot: number): (() => void) | undefined {
+function lock({ arena, map }: ClusterContext, slot: number): (() => void) | undefined {
   const file = arena as ArenaFile;
   try {
     const held = file.lockHost(map.hosts + slot, 0);
@@ -44,7 +44,7 @@ function lock({ arena, map }: Commons, slot: number): (() => void) | undefined {
   }
 }
 
-function claim({ arena, map }: Commons, process: ProcessId): (() => void) | undefined {
+function claim({ arena, map }: ClusterContext, process: ProcessId): (() => void) | undefined {
   const owner = map.process(process) + PROCESS.owner;
   const before = Atomics.compareExchange(arena.words, owner, OWNER.nobody, OWNER.present);
   if (before !== OWNER.nobody) return undefined;

@@ -12,7 +12,7 @@ import {
 import type { ArenaFile } from '../memory/processes/arena-file.js';
 import { describeBallot, NO_BALLOT } from '../protocol/leadership/ballot.js';
 import { Peer, ROW_RECORD_WORDS } from '../protocol/leadership/rows.js';
-import type { Commons } from './cluster-context.js';
+import type { ClusterContext } from './cluster-context.js';
 import { Histogram } from './histogram.js';
 import { ROLES } from './replica-agent.js';
 import { latencyOf, STATISTIC } from './statistics.js';
@@ -66,10 +66,10 @@ export interface ClusterStatus {
   readonly latencyNsP99: number;
 }
 
-export function statusOf(commons: Commons): ClusterStatus {
-  const { words } = commons.arena;
-  const { map, config } = commons;
-  const latency = totalLatency(commons);
+export function statusOf(context: ClusterContext): ClusterStatus {
+  const { words } = context.arena;
+  const { map, config } = context;
+  const latency = totalLatency(context);
   const state = words[ARENA.state];
   return {
     state:
@@ -79,26 +79,26 @@ export function statusOf(commons: Commons): ClusterStatus {
           ? 'closing'
           : 'starting',
     memory: config.memory,
-    groups: config.parents.map((parent, group) => groupStatus(commons, group, parent)),
-    hosts: Array.from({ length: map.hosts }, (_, host) => hostStatus(commons, host)),
-    clients: { connected: connectedClients(commons), most: config.sizes.clients },
+    groups: config.parents.map((parent, group) => groupStatus(context, group, parent)),
+    hosts: Array.from({ length: map.hosts }, (_, host) => hostStatus(context, host)),
+    clients: { connected: connectedClients(context), most: config.sizes.clients },
     answered: latency.count,
     latencyNsP50: latency.count > 0 ? latency.percentile(50) : 0,
     latencyNsP99: latency.count > 0 ? latency.percentile(99) : 0,
   };
 }
 
-function hostStatus(commons: Commons, host: number): HostStatus {
-  const { arena, map, config } = commons;
+function hostStatus(context: ClusterContext, host: number): HostStatus {
+  const { arena, map, config } = context;
   const pid = arena.words[map.host(host) + HOST.pid]!;
-  const state = hostState(commons, host);
+  const state = hostState(context, host);
   const machine = config.machines?.[host];
   if (machine === undefined) return { host, pid, state };
   return { host, name: machine.name, address: `${machine.address}:${machine.port}`, pid, state };
 }
 
 /** The latencies of all clients, in a histogram of its own. */
-export function totalLatency({ arena, map, layout }: Commons): Histogram {
+export function totalLatency({ arena, map, layout }: ClusterContext): Histogram {
   const total = Histogram.empty();
   for (let slot = 0; slot < layout.sizes.clients; slot++) {
     total.add(latencyOf(arena.words, map, layout.clientProcess(slot)));
@@ -106,15 +106,15 @@ export function totalLatency({ arena, map, layout }: Commons): Histogram {
   return total;
 }
 
-function groupStatus(commons: Commons, group: number, parent: number): GroupStatus {
-  const { layout } = commons;
+function groupStatus(context: ClusterContext, group: number, parent: number): GroupStatus {
+  const { layout } = context;
   const rows: (Peer | undefined)[] = [];
   const replicas: ReplicaStatus[] = [];
   for (let member = 0; member < layout.sizes.replicas; member++) {
     const process = layout.replicaProcess(group, member);
-    const row = readRow(commons, process);
+    const row = readRow(context, process);
     rows.push(row);
-    replicas.push(replicaStatus(commons, process, group, member, row));
+    replicas.push(replicaStatus(context, process, group, member, row));
   }
   const leader = leaderAmong(replicas, rows);
   const ballot = leader === undefined ? undefined : describeBallot(rows[leader]!.ledBallot);
@@ -140,25 +140,25 @@ function leaderAmong(
 }
 
 function replicaStatus(
-  commons: Commons,
+  context: ClusterContext,
   process: number,
   group: number,
   member: number,
   row: Peer | undefined,
 ): ReplicaStatus {
-  const { words } = commons.arena;
-  const { map } = commons;
+  const { words } = context.arena;
+  const { map } = context;
   const statistics = map.statisticsOf(process);
   const host = map.hostOf(process);
   const incarnation = words[map.process(process) + PROCESS.incarnation]!;
   // What an earlier life has left behind says nothing of this one.
   const isNormal = row?.incarnation === incarnation && row.normal;
   return {
-    name: commons.nameOf(process),
+    name: context.nameOf(process),
     group,
     member,
     host,
-    state: hostState(commons, host),
+    state: hostState(context, host),
     role: isNormal ? ROLES[words[statistics + STATISTIC.role]!]! : 'recovering',
     incarnation,
     promised:
@@ -169,7 +169,7 @@ function replicaStatus(
   };
 }
 
-function connectedClients({ arena, map, layout }: Commons): number {
+function connectedClients({ arena, map, layout }: ClusterContext): number {
   let connected = 0;
   for (let slot = 0; slot < layout.sizes.clients; slot++) {
     const owner = arena.words[map.process(layout.clientProcess(slot)) + PROCESS.owner]!;
@@ -183,7 +183,7 @@ function isLocked(arena: Arena, host: number): boolean | undefined {
   return 'isHostLocked' in arena ? (arena as ArenaFile).isHostLocked(host) : undefined;
 }
 
-function hostState({ arena, map }: Commons, host: number): 'up' | 'starting' | 'down' {
+function hostState({ arena, map }: ClusterContext, host: number): 'up' | 'starting' | 'down' {
   const state = hostStateOf(arena.words[map.host(host) + HOST.state]!);
   if (isLocked(arena, host) === false) return 'down';
   if (state === HOST_STATE.running) return 'up';
@@ -191,10 +191,10 @@ function hostState({ arena, map }: Commons, host: number): 'up' | 'starting' | '
 }
 
 /** A replica's published row, unless it never comes to rest. */
-function readRow(commons: Commons, process: number): Peer | undefined {
-  const { layout } = commons;
-  const own = commons.region(process);
-  // Nobody has written it; where hosts are apart, not here.
+function readRow(context: ClusterContext, process: number): Peer | undefined {
+  const { layout } = context;
+  const own = context.region(process);
+  // Nobody has written it; with `memory: 'machines'`, not here.
   if (own[layout.row] === 0) return undefined;
   const row = new Peer(process, layout.sizes.origin, 0, 0);
   for (let attempt = 0; attempt < ROW_ATTEMPTS; attempt++) {

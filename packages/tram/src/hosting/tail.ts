@@ -19,7 +19,7 @@ import { LogRing } from '../protocol/data-path/log.js';
 import { type Layout, MESSAGE, RINGS_PER_WRITER } from '../protocol/layout.js';
 import { NO_BALLOT } from '../protocol/leadership/ballot.js';
 import { contains } from '../protocol/overlay.js';
-import type { Commons } from './cluster-context.js';
+import type { ClusterContext } from './cluster-context.js';
 import { groupsOf, messageId } from './service.js';
 
 /** A message that a group has delivered. */
@@ -40,13 +40,13 @@ export class Tail {
 
   /** From what is decided now on. */
   constructor(
-    commons: Commons,
+    context: ClusterContext,
     private readonly group: number,
   ) {
-    const { layout } = commons;
+    const { layout } = context;
     const { replicas, origin } = layout.sizes;
     for (let member = 0; member < replicas; member++) {
-      const own = commons.region(layout.replicaProcess(group, member));
+      const own = context.region(layout.replicaProcess(group, member));
       this.rings.push(...ringsOf(own, layout, group));
     }
     this.entry = slotAt(new Int32Array(layout.entryWordsMax), 0);

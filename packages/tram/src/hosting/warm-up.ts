@@ -9,7 +9,7 @@ import { beginLife } from '../memory/shared.js';
 import { threadsArena } from '../memory/threads.js';
 import { Client } from '../protocol/data-path/client.js';
 import { NO_OBSERVER } from '../protocol/edges.js';
-import { Commons } from './cluster-context.js';
+import { ClusterContext } from './cluster-context.js';
 import { ReplicaAgent } from './replica-agent.js';
 import { NO_SERVICE } from './service.js';
 
@@ -20,21 +20,21 @@ const TURNS_PER_CHANGE = 8;
 const TURN_US = 500;
 
 /** @param clock  milliseconds */
-export function rehearse(durationMs: number, clock: () => number): void {
+export function warmUp(durationMs: number, clock: () => number): void {
   const options = { groups: GROUPS, clients: 1, payloadBytesMax: 64, replyBytesMax: 16 };
   const config = resolveConfig({ ...options, logBytes: 1 << 15 }, 1);
-  const arena = threadsArena(new SharedArrayBuffer(Commons.wordsOf(config) * 4));
-  const commons = Commons.create(config, arena);
-  const replicas = commons.map.replicas;
-  const agents = Array.from({ length: replicas }, (_, process) => newAgent(commons, process));
-  const client = newClient(commons);
+  const arena = threadsArena(new SharedArrayBuffer(ClusterContext.wordsOf(config) * 4));
+  const context = ClusterContext.create(config, arena);
+  const replicas = context.map.replicas;
+  const agents = Array.from({ length: replicas }, (_, process) => newAgent(context, process));
+  const client = newClient(context);
   const payload = new Uint8Array(64);
   const untilMs = clock() + durationMs;
   for (let turn = 1; clock() < untilMs; turn++) {
     const nowUs = turn * TURN_US;
     if (turn % TURNS_PER_CHANGE === 0) {
       const process = Math.floor(turn / TURNS_PER_CHANGE) % replicas;
-      Atomics.add(arena.words, commons.map.process(process) + PROCESS.standRequests, 1);
+      Atomics.add(arena.words, context.map.process(process) + PROCESS.standRequests, 1);
     }
     while (client.outstanding < MESSAGES_UNDER_WAY) {
       if (client.offer(turn % 2 === 0 ? 3 : 2, 0, payload) !== 'accepted') break;
@@ -44,19 +44,19 @@ export function rehearse(durationMs: number, clock: () => number): void {
   }
 }
 
-function newAgent(commons: Commons, process: number): ReplicaAgent {
-  const { replicas } = commons.config.sizes;
-  const incarnation = beginLife(commons.arena, commons.map, process, false);
+function newAgent(context: ClusterContext, process: number): ReplicaAgent {
+  const { replicas } = context.config.sizes;
+  const incarnation = beginLife(context.arena, context.map, process, false);
   const group = Math.floor(process / replicas);
   const identity = { group, member: process % replicas, incarnation, past: 'none' as const };
-  return new ReplicaAgent(commons, process, identity, NO_SERVICE, NO_OBSERVER, 0);
+  return new ReplicaAgent(context, process, identity, NO_SERVICE, NO_OBSERVER, 0);
 }
 
-function newClient(commons: Commons): Client {
-  const process = commons.layout.clientProcess(0);
-  beginLife(commons.arena, commons.map, process, false);
-  const session = Atomics.add(commons.arena.words, ARENA.sessions, 1) + 1;
-  const edges = commons.edges(commons.memory(process), NO_OBSERVER);
+function newClient(context: ClusterContext): Client {
+  const process = context.layout.clientProcess(0);
+  beginLife(context.arena, context.map, process, false);
+  const session = Atomics.add(context.arena.words, ARENA.sessions, 1) + 1;
+  const edges = context.edges(context.memory(process), NO_OBSERVER);
   const listener = { replied: () => undefined, answered: () => undefined };
   return new Client(edges, 0, session, listener, 0);
 }

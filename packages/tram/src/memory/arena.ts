@@ -62,9 +62,9 @@ export const HOST = {
   pid: 1,
   /** How often it was started, above one of `HOST_STATE` in the lowest two bits. */
   state: 2,
-  /** Of another host or client, where hosts are apart: how to write to its memory (`hosts/greeting.ts`). */
+  /** Of another host or client, with `memory: 'machines'`: how to write to its memory (`machines/greeting.ts`). */
   greeting: 4,
-  /** Of another host, where hosts are apart: 1 if it has ever run its replicas. */
+  /** Of another host, with `memory: 'machines'`: 1 if it has ever run its replicas. */
   begun: 10,
   words: 16,
 } as const;
@@ -99,7 +99,7 @@ export const PROCESS = {
 export const OWNER = {
   nobody: 0,
   present: 1,
-  /** Where hosts are apart: its connection broke, and it may come back. */
+  /** With `memory: 'machines'`: its connection broke, and it may come back. */
   away: 2,
 } as const;
 

@@ -60,7 +60,7 @@ payloadBytesMax: 0x200
 test('every option can stand in a file', async () => {
   await writeFile(
     path,
-    `{ groups: 1, replicas: 3, tree: base, memory: hosts, name: a, service: s.js,
+    `{ groups: 1, replicas: 3, tree: base, memory: machines, name: a, service: s.js,
        hosts: [{ name: a, address: a.example, port: 1, http: 2 },
                { name: b, address: b.example, port: 1, http: "b.example:2" },
                { name: c, address: 10.0.0.3, port: 1, http: 10.0.0.3:2 }],
@@ -198,7 +198,7 @@ const MISTAKES: Record<string, [text: string, complaint: string]> = {
 };
 
 const ALPHA = '{ name: alpha, address: 10.0.0.1, port: 7411 }';
-const ON_MACHINES = `memory: hosts
+const ON_MACHINES = `memory: machines
 groups: 2
 replicas: 1
 secret: cluster.secret
@@ -282,17 +282,17 @@ describe('mistakes about machines', () => {
   });
 
   test('what is missing has no line', async () => {
-    expect((await errorOf('memory: hosts\ngroups: 2\n')).message).toBe(
-      `${path}: memory: hosts needs hosts, a list of machines such as ${ALPHA}`,
+    expect((await errorOf('memory: machines\ngroups: 2\n')).message).toBe(
+      `${path}: memory: machines needs hosts, a list of machines such as ${ALPHA}`,
     );
   });
 
   test('a list of hosts for another memory', async () => {
     const { message, hint } = await errorOf(`groups: 2\nhosts:\n  - ${ALPHA}\n`);
     expect(message).toBe(
-      `${path}:3:3: a list of hosts is for memory: hosts, and memory is threads`,
+      `${path}:3:3: a list of hosts is for memory: machines, and memory is threads`,
     );
-    expect(hint).toContain('Add "memory: hosts"');
+    expect(hint).toContain('Add "memory: machines"');
   });
 });
 

@@ -11,7 +11,7 @@ import {
   type MachineOptions,
   resolveConfig,
 } from '../../src/config/options.js';
-import { Commons } from '../../src/hosting/cluster-context.js';
+import { ClusterContext } from '../../src/hosting/cluster-context.js';
 import { threadsArena } from '../../src/memory/threads.js';
 
 const SALT = 12345;
@@ -36,7 +36,7 @@ function withMachines(...first: unknown[]): unknown {
 
 const GOOD: ClusterOptions = {
   groups: 2,
-  memory: 'hosts',
+  memory: 'machines',
   hosts: machines(3),
   secret: 'cluster.secret',
 };
@@ -58,7 +58,7 @@ function errorOf(options: unknown): ConfigError {
 test('hosts and a secret must be given', () => {
   const config = resolveAnything(GOOD);
   expect(config).toMatchObject({
-    memory: 'hosts',
+    memory: 'machines',
     hosts: 3,
     machines: machines(3),
     secretFile: resolve(DIRECTORY, 'cluster.secret'),
@@ -155,15 +155,15 @@ describe('members', () => {
       ['beta', 'gamma', 'alpha'],
     ];
     const config = resolveAnything({ ...GOOD, members, clients: 1, logBytes: 4096 });
-    const buffer = new SharedArrayBuffer(Commons.wordsOf(config) * 4);
-    const { map } = Commons.create(config, threadsArena(buffer));
+    const buffer = new SharedArrayBuffer(ClusterContext.wordsOf(config) * 4);
+    const { map } = ClusterContext.create(config, threadsArena(buffer));
     expect([0, 1, 2].map((host) => map.processesOf(host))).toEqual([
       [2, 5],
       [1, 3],
       [0, 4],
     ]);
     // Whoever reads the configuration there sees the same.
-    expect(Commons.attach(threadsArena(buffer)).map.hostOf(0)).toBe(2);
+    expect(ClusterContext.attach(threadsArena(buffer)).map.hostOf(0)).toBe(2);
   });
 
   test('however they are spread, no host has two of a group and every host has one', () => {
@@ -196,19 +196,19 @@ const NOT_THERE = 'unknown key "prt" in hosts[1]: did you mean port?';
 /** What is wrong, where, and how it is told. */
 const MISTAKES: [options: unknown, path: (string | number)[], message: string][] = [
   [
-    { groups: 2, memory: 'hosts' },
+    { groups: 2, memory: 'machines' },
     ['hosts'],
-    `memory: hosts needs hosts, a list of machines such as ${EXAMPLE}`,
+    `memory: machines needs hosts, a list of machines such as ${EXAMPLE}`,
   ],
   [
     { ...GOOD, hosts: 3 },
     ['hosts'],
-    `hosts must be a list of machines such as ${EXAMPLE} for memory: hosts, not 3`,
+    `hosts must be a list of machines such as ${EXAMPLE} for memory: machines, not 3`,
   ],
   [
     { ...GOOD, secret: undefined },
     ['secret'],
-    'memory: hosts needs secret, a file that all hosts and clients have, such as "secret: cluster.secret"',
+    'memory: machines needs secret, a file that all hosts and clients have, such as "secret: cluster.secret"',
   ],
   [{ ...GOOD, secret: '' }, ['secret'], 'secret must not be empty'],
   [{ ...GOOD, secret: 7 }, ['secret'], 'secret must be a string, not 7'],
@@ -392,22 +392,22 @@ const MISTAKES: [options: unknown, path: (string | number)[], message: string][]
   [
     { groups: 2, hosts: machines(3) },
     ['hosts'],
-    'a list of hosts is for memory: hosts, and memory is threads',
+    'a list of hosts is for memory: machines, and memory is threads',
   ],
   [
     { groups: 2, memory: 'processes', secret: 'cluster.secret' },
     ['secret'],
-    'secret is for memory: hosts, and memory is processes',
+    'secret is for memory: machines, and memory is processes',
   ],
   [
     { groups: 2, members: [ABC, ABC] },
     ['members'],
-    'members is for memory: hosts, and memory is threads',
+    'members is for memory: machines, and memory is threads',
   ],
   [
     { groups: 2, memory: 'simulated', provider: 'tcp' },
     ['provider'],
-    'provider is for memory: hosts, and memory is simulated',
+    'provider is for memory: machines, and memory is simulated',
   ],
 ];
 
@@ -424,7 +424,7 @@ describe('mistakes', () => {
     expect(errorOf({ ...GOOD, hosts: machines(4) }).hint).toContain('members');
     expect(errorOf({ ...GOOD, hosts: machines(9) }).hint).toBe('Some would have nothing to do.');
     expect(errorOf({ groups: 2, secret: 'a' }).hint).toBe(
-      'Add "memory: hosts", or leave secret out.',
+      'Add "memory: machines", or leave secret out.',
     );
   });
 });

@@ -1,13 +1,13 @@
 /** What others may make happen at any rate does not fill the log. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { seldom } from '../../src/hosting/rate-limit.js';
+import { rateLimited } from '../../src/hosting/rate-limit.js';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 test('the first is said at once; of a thousand more only how many they were', () => {
   const said: string[] = [];
-  const say = seldom((text) => said.push(text));
+  const say = rateLimited((text) => said.push(text));
   say('0 was refused');
   expect(said).toEqual(['0 was refused']);
   for (let i = 1; i <= 1000; i++) say(`${i} was refused`);

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
 import { resolveConfig } from '../../src/config/options.js';
-import { Commons } from '../../src/hosting/cluster-context.js';
+import { ClusterContext } from '../../src/hosting/cluster-context.js';
 import { OPEN } from '../../src/memory/contract.js';
 import { beginLife } from '../../src/memory/shared.js';
 import { threadsArena } from '../../src/memory/threads.js';
 
 function twoProcesses() {
   const config = resolveConfig({ groups: 1, replicas: 3 }, 1);
-  const buffer = new SharedArrayBuffer(Commons.wordsOf(config) * 4);
-  const commons = Commons.create(config, threadsArena(buffer));
-  for (const process of [0, 1]) beginLife(commons.arena, commons.map, process, false);
-  return [commons.memory(0), commons.memory(1)] as const;
+  const buffer = new SharedArrayBuffer(ClusterContext.wordsOf(config) * 4);
+  const context = ClusterContext.create(config, threadsArena(buffer));
+  for (const process of [0, 1]) beginLife(context.arena, context.map, process, false);
+  return [context.memory(0), context.memory(1)] as const;
 }
 
 test('what has been polled leaves no trace, whatever it was', () => {

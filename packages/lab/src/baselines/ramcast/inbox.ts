@@ -97,7 +97,7 @@ export class Inbox {
     this.tellFreed(this.ends[place]!);
   }
 
-  /** As many as fit into the ring may have to be remembered, but seldom are. */
+  /** As many as fit into the ring may have to be remembered, but rateLimited are. */
   private grow(): void {
     const { ends, isDelivered, window, oldest } = this;
     this.ends = new Int32Array(2 * window);

@@ -9,7 +9,7 @@
  * A message is found by its slot, which is its client's choice, and its sequence number. A client uses a slot again
  * once all leaders have delivered, so at a leader a slot has one message, which is numbered like the slot. At a
  * follower that is behind it may have more: those get other numbers, and are linked to the first. All of them lie in
- * inboxes, so there is a bound to how many a replica knows; it is seldom reached, and room grows when it is needed.
+ * inboxes, so there is a bound to how many a replica knows; it is rateLimited reached, and room grows when it is needed.
  *
  * Invariant: own proposals come in the order of their timestamps.
  */

@@ -1,7 +1,7 @@
 /** What a load needs of a running system, TRAM or another: places for clients, and clients that sit there. */
 
 import { nowUs } from 'tram-multicast/internal/hosting/clock.js';
-import type { Commons } from 'tram-multicast/internal/hosting/cluster-context.js';
+import type { ClusterContext } from 'tram-multicast/internal/hosting/cluster-context.js';
 import type { Pacing, Wire } from 'tram-multicast/internal/hosting/duty.js';
 import type { Histogram } from 'tram-multicast/internal/hosting/histogram.js';
 import { pacingOf } from 'tram-multicast/internal/hosting/pacing.js';
@@ -53,26 +53,26 @@ export interface LoadTarget {
   close(): void;
 }
 
-export function tramTarget(commons: Commons): LoadTarget {
-  const { arena, map, config } = commons;
+export function tramTarget(context: ClusterContext): LoadTarget {
+  const { arena, map, config } = context;
   return {
     arena,
     map,
     pacing: pacingOf(config),
     callsMax: config.sizes.callsMax,
     pids: pidsIn(arena, map),
-    takeSeat: (listener) => seatOf(commons, takeSlot(commons), listener),
-    latency: () => totalLatency(commons),
+    takeSeat: (listener) => seatOf(context, takeSlot(context), listener),
+    latency: () => totalLatency(context),
     close: () => arena.close(),
   };
 }
 
 /** A client of TRAM in a slot that it has taken. */
-export function seatOf(commons: Commons, taken: ClientSlot, listener: LoadListener): Seat {
+export function seatOf(context: ClusterContext, taken: ClientSlot, listener: LoadListener): Seat {
   const { slot, process, session, release } = taken;
-  const edges = commons.edges(commons.memory(process), NO_OBSERVER);
+  const edges = context.edges(context.memory(process), NO_OBSERVER);
   const client = new Client(edges, slot, session, listener, nowUs());
-  const latency = latencyOf(commons.arena.words, commons.map, process);
+  const latency = latencyOf(context.arena.words, context.map, process);
   return { client, process, latency, release };
 }
 

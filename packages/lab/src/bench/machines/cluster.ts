@@ -1,5 +1,5 @@
 /**
- * Clusters across hosts to be measured: one that is started for it, with all hosts on the loopback of this machine, or
+ * Clusters across machines to be measured: one that is started for it, with all hosts on the loopback of this machine, or
  * one that is running somewhere. What is started ends and goes with this process, whatever happens to it.
  */
 import { writeFileSync } from 'node:fs';
@@ -7,7 +7,10 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ClusterOptions } from 'tram-multicast/internal/config/options.js';
 import { TramError } from 'tram-multicast/internal/errors.js';
-import { type Apart, readApart } from 'tram-multicast/internal/hosting/machines/cluster-file.js';
+import {
+  type ClusterFile,
+  readClusterFile,
+} from 'tram-multicast/internal/hosting/machines/cluster-file.js';
 import { makeSecret } from 'tram-multicast/internal/hosting/machines/secret.js';
 import { arenaPath } from 'tram-multicast/internal/memory/processes/arena-file.js';
 import { freePorts, LOOPBACK, Servers } from '../peers/servers.js';
@@ -15,7 +18,7 @@ import type { Setup } from '../systems/system.js';
 import { ringBytes } from '../systems/tram.js';
 import { Observer } from './observer.js';
 
-export interface HostsCluster extends Apart {
+export interface HostsCluster extends ClusterFile {
   readonly configFile: string;
   /** Of the hosts that are processes of this machine, as far as it is known. */
   readonly pids: readonly number[];
@@ -29,8 +32,8 @@ const SECRET = 'cluster.secret';
 const REPLY_BYTES_MAX = 16;
 
 export async function runningCluster(configFile: string): Promise<HostsCluster> {
-  const apart = await readApart(configFile);
-  return { ...apart, configFile, pids: [], close: async () => undefined };
+  const file = await readClusterFile(configFile);
+  return { ...file, configFile, pids: [], close: async () => undefined };
 }
 
 /** As many hosts as groups have members, each with one member of every group. */
@@ -42,13 +45,13 @@ export async function startCluster(setup: Setup, signal: AbortSignal): Promise<H
     // JSON is YAML.
     writeFileSync(configFile, JSON.stringify(options, undefined, 2));
     makeSecret(join(servers.folder, SECRET));
-    const apart = await readApart(configFile);
-    for (const { name } of apart.config.machines) {
+    const file = await readClusterFile(configFile);
+    for (const { name } of file.config.machines) {
       servers.alsoRemove(arenaPath(`${options.name}-${name}`));
       servers.start(name, process.execPath, [MAIN, 'host', name, '--config', configFile]);
     }
-    await servers.ready('until every group has a leader', () => requireLeaders(apart));
-    return { ...apart, configFile, pids: servers.pids, close: () => servers.close() };
+    await servers.ready('until every group has a leader', () => requireLeaders(file));
+    return { ...file, configFile, pids: servers.pids, close: () => servers.close() };
   } catch (cause) {
     const log = servers.lastLines();
     await servers.close();
@@ -61,7 +64,7 @@ async function optionsOf(setup: Setup, name: string): Promise<ClusterOptions & {
   const { groups, replicas, clientsMax, outstandingMax, payloadBytesMax } = setup;
   const ports = await freePorts(replicas);
   return {
-    memory: 'hosts',
+    memory: 'machines',
     name,
     groups,
     replicas,
@@ -82,8 +85,8 @@ function nameIn(folder: string): string {
   return basename(folder).replace(/^tram-/, '');
 }
 
-async function requireLeaders(apart: Apart): Promise<void> {
-  const observer = Observer.open(apart, LOOPBACK);
+async function requireLeaders(file: ClusterFile): Promise<void> {
+  const observer = Observer.open(file, LOOPBACK);
   try {
     const leaders = await observer.leaders();
     if (leaders.includes(undefined)) throw new Error('not every group has a leader');

@@ -1,4 +1,4 @@
-/** What clients feel of leader changes across hosts: on request, one group after the other, while messages go to all. */
+/** What clients feel of leader changes across machines: on request, one group after the other, while messages go to all. */
 import { ownAddress } from 'tram-multicast/internal/hosting/machines/cluster-file.js';
 import { changeUnderLoad } from '../failover.js';
 import type { Span } from '../failover-load.js';
@@ -42,7 +42,7 @@ export async function measureLeaderChanges(
   };
   try {
     const { changes, usualMsP50: usualMs } = await changeUnderLoad(
-      { ...job, system: 'hosts' },
+      { ...job, system: 'machines' },
       groupsToChange(config.sizes).map(changeOf),
       BETWEEN_MS,
     );

@@ -1,5 +1,5 @@
 /**
- * `tram bench hosts`: how fast TRAM is across hosts, beside what the network itself can do. In rounds, so that what
+ * `tram-lab bench machines`: how fast TRAM is across machines, beside what the network itself can do. In rounds, so that what
  * disturbs the machine disturbs all: a bare acknowledged write through libfabric, a ping-pong through Node's sockets,
  * one message at a time, and as many as the cluster takes. After them, leader changes.
  */

@@ -1,12 +1,12 @@
 /**
- * Looks at the replicas of a cluster across hosts, and asks them to lead, from a process that is none of its hosts. It
+ * Looks at the replicas of a cluster across machines, and asks them to lead, from a process that is none of its hosts. It
  * reads what they note about themselves (`hosting/statistics.ts`), so that it sees a change within a round trip.
  */
 import { TramError } from 'tram-multicast/internal/errors.js';
 import { nowUs } from 'tram-multicast/internal/hosting/clock.js';
-import type { Commons } from 'tram-multicast/internal/hosting/cluster-context.js';
-import type { Apart } from 'tram-multicast/internal/hosting/machines/cluster-file.js';
-import { openElsewhere } from 'tram-multicast/internal/hosting/machines/remote-attachment.js';
+import type { ClusterContext } from 'tram-multicast/internal/hosting/cluster-context.js';
+import type { ClusterFile } from 'tram-multicast/internal/hosting/machines/cluster-file.js';
+import { attachRemotely } from 'tram-multicast/internal/hosting/machines/remote-attachment.js';
 import { ROLES } from 'tram-multicast/internal/hosting/replica-agent.js';
 import { STATISTIC } from 'tram-multicast/internal/hosting/statistics.js';
 import { PROCESS } from 'tram-multicast/internal/memory/arena.js';
@@ -27,18 +27,18 @@ export class Observer {
   private readonly words: Int32Array;
 
   private constructor(
-    private readonly commons: Commons,
+    private readonly context: ClusterContext,
     private readonly network: Network,
     readonly close: () => void,
   ) {
-    this.words = commons.arena.words;
+    this.words = context.arena.words;
   }
 
   /** @param address  of this machine */
-  static open({ config, credentials }: Apart, address: string): Observer {
-    const elsewhere = openElsewhere(config, credentials, address, CALLER.observer);
-    const { commons, network } = elsewhere;
-    return new Observer(commons, network, () => elsewhere.close());
+  static open({ config, credentials }: ClusterFile, address: string): Observer {
+    const attachment = attachRemotely(config, credentials, address, CALLER.observer);
+    const { context, network } = attachment;
+    return new Observer(context, network, () => attachment.close());
   }
 
   /** Until it sees all hosts, or those that can be seen. */
@@ -49,7 +49,7 @@ export class Observer {
 
   /** Of each group the member that leads it, if one does. */
   async leaders(): Promise<(number | undefined)[]> {
-    const { groups, replicas } = this.commons.layout.sizes;
+    const { groups, replicas } = this.context.layout.sizes;
     const members = Array.from({ length: replicas }, (_, member) => member);
     await this.connect();
     for (let process = 0; process < groups * replicas; process++) this.look(process);
@@ -61,7 +61,7 @@ export class Observer {
 
   /** Let the next member that can be reached lead a group. @returns from the request until it does */
   async change(group: number): Promise<Span> {
-    const { layout, map } = this.commons;
+    const { layout, map } = this.context;
     const { replicas } = layout.sizes;
     const leader = (await this.leaders())[group] ?? 0;
     const next = Array.from({ length: replicas - 1 }, (_, i) =>
@@ -87,14 +87,14 @@ export class Observer {
       const untilMs = clockMs();
       if (this.noted(process, 'timesLed') !== timesLed) return { fromMs, untilMs };
       if (untilMs - fromMs > LEAD_MS) {
-        const name = this.commons.nameOf(process);
+        const name = this.context.nameOf(process);
         throw new TramError('TRAM_TIMEOUT', `${name} does not lead after ${LEAD_MS} ms`);
       }
     }
   }
 
   private ask(process: ProcessId): void {
-    const { map } = this.commons;
+    const { map } = this.context;
     const at = map.process(process) + PROCESS.standRequests;
     const link = this.network.linkOf[process]!;
     link.writeWords(at, Int32Array.of(this.words[at]! + 1));
@@ -103,7 +103,7 @@ export class Observer {
 
   /** Copy what a replica notes about itself, once settled. */
   private look(process: ProcessId): void {
-    const { map } = this.commons;
+    const { map } = this.context;
     const link = this.network.linkOf[process]!;
     const copy = (at: number, count: number): void => link.readWords(at, this.words, at, count);
     copy(map.process(process), PROCESS.words);
@@ -111,11 +111,11 @@ export class Observer {
   }
 
   private noted(process: ProcessId, what: 'role' | 'timesLed'): number {
-    return this.words[this.commons.map.statisticsOf(process) + STATISTIC[what]]!;
+    return this.words[this.context.map.statisticsOf(process) + STATISTIC[what]]!;
   }
 
   private processOf(group: number, member: number): ProcessId {
-    return this.commons.layout.replicaProcess(group, member);
+    return this.context.layout.replicaProcess(group, member);
   }
 
   private async settle(): Promise<void> {

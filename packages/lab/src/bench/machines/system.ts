@@ -1,4 +1,4 @@
-/** TRAM across hosts as a measured system: three processes on the loopback, and clients in a process of their own. */
+/** TRAM across machines as a measured system: three processes on the loopback, and clients in a process of their own. */
 import { runLoad } from '../load/run.js';
 import type { RunningSystem, System } from '../systems/system.js';
 import { type HostsCluster, startCluster } from './cluster.js';
@@ -9,7 +9,7 @@ const START_SECONDS = 2;
 /** @param signal  ends a measurement at once, and the start of a cluster */
 export function hostsSystem(signal: AbortSignal = new AbortController().signal): System {
   return {
-    name: 'TRAM hosts',
+    name: 'TRAM machines',
     startSeconds: START_SECONDS,
     start: async (setup) => loadOn(await startCluster(setup, signal), signal),
   };
@@ -18,7 +18,7 @@ export function hostsSystem(signal: AbortSignal = new AbortController().signal):
 export function loadOn(cluster: HostsCluster, signal: AbortSignal): RunningSystem {
   const { configFile: address, pids } = cluster;
   return {
-    measure: (load) => runLoad('processes', { ...load, system: 'hosts', address, pids }, signal),
+    measure: (load) => runLoad('processes', { ...load, system: 'machines', address, pids }, signal),
     close: () => cluster.close(),
   };
 }

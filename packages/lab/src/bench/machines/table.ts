@@ -1,4 +1,4 @@
-/** What `tram bench hosts` prints for people. */
+/** What `tram-lab bench machines` prints for people. */
 import { duration, plural, rate, significant, times } from '../paper/words.js';
 import { WIDTH, wrap } from '../peers/table.js';
 import type { HostsResult } from './machines.js';

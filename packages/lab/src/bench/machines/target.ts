@@ -1,4 +1,4 @@
-/** Clients of a cluster across hosts, for the load generator. Each has an arena and a network of its own. */
+/** Clients of a cluster across machines, for the load generator. Each has an arena and a network of its own. */
 
 import type { Wire } from 'tram-multicast/internal/hosting/duty.js';
 import { Histogram } from 'tram-multicast/internal/hosting/histogram.js';
@@ -21,23 +21,23 @@ export async function hostsTarget(
 ): Promise<LoadTarget> {
   // All at once: whoever is in must not be kept waiting, or hosts take it for dead.
   const joined = await Promise.all(Array.from({ length: clients }, () => joinFrom(configFile)));
-  const { arena, map, config, network } = joined[0]!.commons;
+  const { arena, map, config, network } = joined[0]!.context;
   const free = [...joined];
   return {
     arena: { words: arena.words, parking: parkingOf(network!), close: () => arena.close() },
     map,
     pacing: { ...pacingOf(config), spinUs: SPIN_US, relax: () => native().yieldProcessor() },
     callsMax: config.sizes.callsMax,
-    wire: together(joined.map(({ commons }) => commons.network!)),
+    wire: together(joined.map(({ context }) => context.network!)),
     pids,
     takeSeat: (listener) => {
-      const { commons, slot } = free.shift()!;
-      return seatOf(commons, slot, listener);
+      const { context, slot } = free.shift()!;
+      return seatOf(context, slot, listener);
     },
     latency: () => {
       const total = Histogram.empty();
-      for (const { commons, slot } of joined) {
-        total.add(latencyOf(commons.arena.words, commons.map, slot.process));
+      for (const { context, slot } of joined) {
+        total.add(latencyOf(context.arena.words, context.map, slot.process));
       }
       return total;
     },

@@ -15,7 +15,7 @@ export type SystemName =
   | 'TRAM breadth'
   | 'TRAM depth'
   | 'TRAM simple'
-  | 'TRAM hosts'
+  | 'TRAM machines'
   | 'RamCast'
   | 'RamCast lean'
   | 'ByzCast'
@@ -29,7 +29,7 @@ export const SYSTEMS: Systems = {
   'TRAM breadth': (memory) => tram({ tree: 'breadth', memory }),
   'TRAM depth': (memory) => tram({ tree: 'depth', memory }),
   'TRAM simple': (memory) => tram({ tree: 'simple', memory }),
-  'TRAM hosts': () => hostsSystem(),
+  'TRAM machines': () => hostsSystem(),
   RamCast: (memory) => ramcast({ memory, acknowledges: true }),
   'RamCast lean': (memory) => ramcast({ memory, acknowledges: false }),
   ByzCast: () => byzcastOn('base'),

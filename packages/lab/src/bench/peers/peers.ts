@@ -1,5 +1,5 @@
 /**
- * `tram bench peers`: TRAM beside what users would take instead, in one run on one machine. One system
+ * `tram-lab bench peers`: TRAM beside what users would take instead, in one run on one machine. One system
  * after the other is started, measured with messages to one shard and to eight, and ended.
  */
 import { cpus, loadavg } from 'node:os';

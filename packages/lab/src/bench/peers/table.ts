@@ -1,4 +1,4 @@
-/** What `tram bench peers` prints for people. */
+/** What `tram-lab bench peers` prints for people. */
 import type { Figures } from './climb.js';
 import type { PeersResult, SystemResult } from './peers.js';
 

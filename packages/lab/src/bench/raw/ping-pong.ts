@@ -1,6 +1,6 @@
 /**
  * How long does a word take from one core to another and back? Two sides bounce one word between them,
- * spinning. Nothing that waits for an answer can be faster; `tram bench order` prints it next to TRAM's
+ * spinning. Nothing that waits for an answer can be faster; `tram-lab bench order` prints it next to TRAM's
  * latency.
  *
  * The word counts. One side makes it odd, the other even; where the first makes it even, both end.

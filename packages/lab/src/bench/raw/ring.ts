@@ -1,6 +1,6 @@
 /**
  * How many records a second can one core hand to another at all? A bare ring with one producer and one
- * consumer: no groups, no replication, no recovery. `tram bench order` prints it next to TRAM's own figure.
+ * consumer: no groups, no replication, no recovery. `tram-lab bench order` prints it next to TRAM's own figure.
  *
  *   ┌───────────┬──────────┬───────┬──────────┬──────────┬─────┐
  *   │ published │ consumed │ ended │ record 0 │ record 1 │  …  │

@@ -1,6 +1,6 @@
 /** One side of `write-latency.ts`: the writer, or the thread of all targets. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { Commons } from 'tram-multicast/internal/hosting/cluster-context.js';
+import { ClusterContext } from 'tram-multicast/internal/hosting/cluster-context.js';
 import { OPEN } from 'tram-multicast/internal/memory/contract.js';
 import type { SharedMemory } from 'tram-multicast/internal/memory/shared.js';
 import { threadsArena } from 'tram-multicast/internal/memory/threads.js';
@@ -26,11 +26,11 @@ class Writer {
   private number = 0;
 
   constructor(
-    commons: Commons,
+    context: ClusterContext,
     private readonly job: WriteJob,
   ) {
-    const { layout } = commons;
-    this.memory = commons.memory(layout.clientProcess(0));
+    const { layout } = context;
+    this.memory = context.memory(layout.clientProcess(0));
     this.words = Math.ceil(job.recordBytes / 4);
     this.record = this.memory.scratch(this.words);
   }
@@ -80,8 +80,8 @@ class Writer {
   }
 }
 
-function write(commons: Commons, job: WriteJob): WriteLatency {
-  const writer = new Writer(commons, job);
+function write(context: ClusterContext, job: WriteJob): WriteLatency {
+  const writer = new Writer(context, job);
   writer.writeFor(job.warmUpSeconds);
   const blocksNs = writer.writeFor(job.seconds).sort((a, b) => a - b);
   writer.end();
@@ -89,9 +89,9 @@ function write(commons: Commons, job: WriteJob): WriteLatency {
 }
 
 /** Until every target has seen the end. */
-function acknowledge(commons: Commons, { targets }: WriteJob): void {
-  const writer = commons.layout.clientProcess(0);
-  const memories = Array.from({ length: targets }, (_, target) => commons.memory(target));
+function acknowledge(context: ClusterContext, { targets }: WriteJob): void {
+  const writer = context.layout.clientProcess(0);
+  const memories = Array.from({ length: targets }, (_, target) => context.memory(target));
   const seen = new Int32Array(targets);
   const word = new Int32Array(1);
   for (let ended = 0; ended < targets; ) {
@@ -109,6 +109,6 @@ function acknowledge(commons: Commons, { targets }: WriteJob): void {
 }
 
 const job = workerData as WriteJob;
-const commons = Commons.attach(threadsArena(job.address));
-for (let target = 0; target < job.targets; target++) commons.memory(target).permit(GUARD);
-parentPort!.postMessage(job.role === 'write' ? write(commons, job) : acknowledge(commons, job));
+const context = ClusterContext.attach(threadsArena(job.address));
+for (let target = 0; target < job.targets; target++) context.memory(target).permit(GUARD);
+parentPort!.postMessage(job.role === 'write' ? write(context, job) : acknowledge(context, job));

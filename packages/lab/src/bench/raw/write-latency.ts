@@ -12,7 +12,7 @@
  */
 import { Worker } from 'node:worker_threads';
 import { resolveConfig } from 'tram-multicast/internal/config/options.js';
-import { Commons } from 'tram-multicast/internal/hosting/cluster-context.js';
+import { ClusterContext } from 'tram-multicast/internal/hosting/cluster-context.js';
 import { threadsArena } from 'tram-multicast/internal/memory/threads.js';
 
 export type Awaited = 'completion' | 'acknowledgement';
@@ -42,8 +42,8 @@ const SALT = 1;
 export async function measureWriteLatency(options: WriteOptions): Promise<WriteLatency> {
   // Regions as those of a cluster, in which nobody runs.
   const config = resolveConfig({ groups: options.targets, replicas: 1, clients: 1 }, SALT);
-  const address = new SharedArrayBuffer(Commons.wordsOf(config) * 4);
-  Commons.create(config, threadsArena(address));
+  const address = new SharedArrayBuffer(ClusterContext.wordsOf(config) * 4);
+  ClusterContext.create(config, threadsArena(address));
   const workers = (['acknowledge', 'write'] as const).map((role) =>
     start({ ...options, role, address }),
   );

@@ -1,4 +1,4 @@
-/** `tram bench hosts` with real hosts: it measures, and leaves nothing behind. Needs libfabric. */
+/** `tram-lab bench machines` with real hosts: it measures, and leaves nothing behind. Needs libfabric. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ const remains = (pid: number): string[] => remainsOf(pid, [serversParent(), SHAR
 
 function run(args: readonly string[], variables: Readonly<Record<string, string>> = {}) {
   const env = { ...process.env, NO_COLOR: '1', ...variables };
-  const child = spawn(process.execPath, [MAIN, 'bench', 'hosts', ...args], { env });
+  const child = spawn(process.execPath, [MAIN, 'bench', 'machines', ...args], { env });
   const end = Promise.all([
     new Promise<number | null>((resolve) => child.once('exit', resolve)),
     text(child.stdout),

@@ -1,4 +1,4 @@
-/** What `tram bench hosts` makes of its rounds, and what it prints. */
+/** What `tram-lab bench machines` makes of its rounds, and what it prints. */
 import { expect, test } from 'vitest';
 import { groupsToChange } from '../../../src/bench/machines/leader-changes.js';
 import { type HostsResult, mediansOf, type Round } from '../../../src/bench/machines/machines.js';

@@ -1,4 +1,4 @@
-/** `tram bench paper`: what is measured and what is not measured again, where saturation is, what the report has. */
+/** `tram-lab bench paper`: what is measured and what is not measured again, where saturation is, what the report has. */
 import {
   appendFileSync,
   mkdtempSync,
@@ -214,7 +214,7 @@ describe('a run', () => {
 describe('the report', () => {
   const FIGURES = [
     ...['write-latency', 'random', 'adjacent', 'payload', 'replication', 'passing', 'failover'],
-    ...['scaling-groups', 'scaling-load', 'hosts'],
+    ...['scaling-groups', 'scaling-load', 'machines'],
   ];
 
   function reportOf(systems: Plan['systems']) {
@@ -275,8 +275,8 @@ describe('the report', () => {
   });
 
   test('says what the machine lacks, and leaves that out', async () => {
-    const [hosts] = named('hosts');
-    const lacking = [{ ...hosts!, lacks: () => 'There is no network.' }];
+    const [machines] = named('machines');
+    const lacking = [{ ...machines!, lacks: () => 'There is no network.' }];
     const results = new Results(path);
     const log = journal();
     const plan = planOf({ systems: fakeSystems(log) });

@@ -1,4 +1,4 @@
-/** `tram bench paper` for real: a few points, the report of them, and nothing measured twice. */
+/** `tram-lab bench paper` for real: a few points, the report of them, and nothing measured twice. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

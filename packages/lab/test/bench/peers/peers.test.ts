@@ -1,5 +1,5 @@
 /**
- * `tram bench peers` with the real servers. On a build machine they must be there (`.ci/setup` installs them);
+ * `tram-lab bench peers` with the real servers. On a build machine they must be there (`.ci/setup` installs them);
  * elsewhere a test without its server is skipped, with the reason.
  */
 import { spawn } from 'node:child_process';

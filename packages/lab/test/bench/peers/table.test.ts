@@ -1,4 +1,4 @@
-/** How far `tram bench peers` goes up, and what it prints. */
+/** How far `tram-lab bench peers` goes up, and what it prints. */
 import { expect, test } from 'vitest';
 import { climb, type Figures } from '../../../src/bench/peers/climb.js';
 import {

@@ -1,4 +1,4 @@
-/** What the clients of `tram bench peers` send, and that they read answers however these are cut into pieces. */
+/** What the clients of `tram-lab bench peers` send, and that they read answers however these are cut into pieces. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {

@@ -1,4 +1,4 @@
-/** A cluster whose hosts are apart, as its configuration file describes it: for hosts, clients and tools alike. */
+/** A cluster on several machines, as its configuration file describes it: for hosts, clients and tools alike. */
 import { createSocket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { dirname, resolve } from 'node:path';
@@ -18,20 +18,20 @@ export interface Credentials {
   readonly digest: Uint8Array;
 }
 
-export interface Apart {
+export interface ClusterFile {
   readonly config: MachinesConfig;
   readonly credentials: Credentials;
 }
 
 /** @param path  of the configuration file */
-export async function readApart(path: string): Promise<Apart> {
+export async function readClusterFile(path: string): Promise<ClusterFile> {
   const { readConfigFile } = await import('../../config/file.js');
   const options = await readConfigFile(path);
   const config = resolveConfig(options, 0, dirname(resolve(path)));
   if (!isOnMachines(config)) {
     throw new TramError(
       'TRAM_INVALID_CONFIG',
-      `${path} describes a cluster on ${config.memory}, not one across hosts`,
+      `${path} describes a cluster on ${config.memory}, not one across machines`,
       { hint: 'Start it with `tram up --config`, and connect to it by its name.' },
     );
   }

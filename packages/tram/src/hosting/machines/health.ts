@@ -4,11 +4,11 @@
  */
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { TramError } from '../../errors.js';
-import type { Commons } from '../cluster-context.js';
+import type { ClusterContext } from '../cluster-context.js';
 import { type ReplicaStatus, statusOf } from '../status.js';
 
 export interface HealthSettings {
-  readonly commons: Commons;
+  readonly context: ClusterContext;
   readonly host: number;
   /** `7412`: on loopback; `10.0.0.1:7412`: there. */
   readonly address: string;
@@ -18,7 +18,7 @@ export interface HealthSettings {
 const METHODS = new Set(['GET', 'HEAD']);
 
 export async function serveHealth({
-  commons,
+  context,
   host,
   address,
   port,
@@ -30,8 +30,8 @@ export async function serveHealth({
     }
     const [path] = (request.url ?? '').split('?');
     if (path === '/healthz') respond(response, 200, 'ok\n');
-    else if (path === '/readyz') respondReadiness(response, commons, host);
-    else if (path === '/metrics') respond(response, 200, metricsOf(commons, host));
+    else if (path === '/readyz') respondReadiness(response, context, host);
+    else if (path === '/metrics') respond(response, 200, metricsOf(context, host));
     else respond(response, 404, 'there are /healthz, /readyz and /metrics\n');
   });
   server.requestTimeout = 5000;
@@ -57,14 +57,14 @@ function respond(response: ServerResponse, status: number, text: string): void {
   response.end(text);
 }
 
-function replicasOf(commons: Commons, host: number): ReplicaStatus[] {
-  const { groups } = statusOf(commons);
+function replicasOf(context: ClusterContext, host: number): ReplicaStatus[] {
+  const { groups } = statusOf(context);
   return groups.flatMap(({ replicas }) => replicas).filter((replica) => replica.host === host);
 }
 
 /** A replica that recovers or stands for leader serves nobody yet. */
-function respondReadiness(response: ServerResponse, commons: Commons, host: number): void {
-  const unready = replicasOf(commons, host).filter(
+function respondReadiness(response: ServerResponse, context: ClusterContext, host: number): void {
+  const unready = replicasOf(context, host).filter(
     ({ state, role }) => state !== 'up' || (role !== 'leader' && role !== 'follower'),
   );
   if (unready.length === 0) respond(response, 200, 'ready\n');
@@ -115,8 +115,8 @@ const METRICS: readonly Metric[] = [
   },
 ];
 
-function metricsOf(commons: Commons, host: number): string {
-  const replicas = replicasOf(commons, host);
+function metricsOf(context: ClusterContext, host: number): string {
+  const replicas = replicasOf(context, host);
   const lines: string[] = [];
   for (const { name, kind, help, value } of METRICS) {
     lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${kind}`);
@@ -124,11 +124,11 @@ function metricsOf(commons: Commons, host: number): string {
       lines.push(`${name}{group="${replica.group}",member="${replica.member}"} ${value(replica)}`);
     }
   }
-  lines.push(...linkMetrics(commons, host));
+  lines.push(...linkMetrics(context, host));
   return `${lines.join('\n')}\n`;
 }
 
-function linkMetrics({ network, config }: Commons, self: number): string[] {
+function linkMetrics({ network, config }: ClusterContext, self: number): string[] {
   const metric = 'tram_connected';
   const lines = [
     `# HELP ${metric} 1 if the host is connected to that one.`,

@@ -1,5 +1,5 @@
 /**
- * Clients of a cluster whose hosts are apart take their slots from one of the hosts, their home: each host has a share
+ * Clients of a cluster on several machines take their slots from one of the hosts, their home: each host has a share
  * of them. A client that loses its home keeps its slot and comes back with it. So a slot is free at once when its client
  * has taken leave, and otherwise only after the client could have come back.
  */

@@ -1,5 +1,5 @@
 /**
- * A client of a cluster whose hosts are apart. The first host that answers, and has one, gives it a slot: that host is
+ * A client of a cluster on several machines. The first host that answers, and has one, gives it a slot: that host is
  * its home.
  *
  * A client may be idle for long, and its hosts must know that it is there: it answers them now and then, whatever its
@@ -12,15 +12,15 @@ import { CALLER, REFUSAL } from '../../memory/machines/handshake.js';
 import type { Link } from '../../memory/machines/link.js';
 import { beginLife } from '../../memory/shared.js';
 import { nowUs } from '../clock.js';
-import type { Commons } from '../cluster-context.js';
+import type { ClusterContext } from '../cluster-context.js';
 import type { ClientSlot } from '../slot.js';
 import { STATISTICS_WORDS } from '../statistics.js';
 import type { Credentials } from './cluster-file.js';
 import { homeOf } from './home-slots.js';
-import { type Elsewhere, openElsewhere, turn, unreachable } from './remote-attachment.js';
+import { attachRemotely, type RemoteAttachment, turn, unreachable } from './remote-attachment.js';
 
 export interface Joined {
-  readonly commons: Commons;
+  readonly context: ClusterContext;
   readonly slot: ClientSlot;
 }
 
@@ -33,8 +33,8 @@ const HOME_US = 100_000;
 
 /** @param path  of the configuration that the hosts have */
 export async function joinFrom(path: string): Promise<Joined> {
-  const { ownAddress, readApart } = await import('./cluster-file.js');
-  const { config, credentials } = await readApart(path);
+  const { ownAddress, readClusterFile } = await import('./cluster-file.js');
+  const { config, credentials } = await readClusterFile(path);
   return join(config, credentials, await ownAddress(config));
 }
 
@@ -44,18 +44,18 @@ export async function join(
   address: string,
   timeoutMs: number = JOIN_MS,
 ): Promise<Joined> {
-  const elsewhere = openElsewhere(config, credentials, address, CALLER.newClient);
-  const { commons, network } = elsewhere;
+  const attachment = attachRemotely(config, credentials, address, CALLER.newClient);
+  const { context, network } = attachment;
   try {
-    await untilConnected(elsewhere, timeoutMs);
+    await untilConnected(attachment, timeoutMs);
     const { slot, session } = network.slot!;
-    const process = commons.layout.clientProcess(slot);
-    beginLife(commons.arena, commons.map, process, false, session);
-    const stay = new Stay(elsewhere, slot, process);
+    const process = context.layout.clientProcess(slot);
+    beginLife(context.arena, context.map, process, false, session);
+    const stay = new Stay(attachment, slot, process);
     await stay.begin();
-    return { commons, slot: { slot, process, session, release: () => stay.end() } };
+    return { context, slot: { slot, process, session, release: () => stay.end() } };
   } catch (error) {
-    elsewhere.close();
+    attachment.close();
     throw error;
   }
 }
@@ -67,18 +67,18 @@ class Stay {
   private toldMs = 0;
 
   constructor(
-    private readonly elsewhere: Elsewhere,
+    private readonly attachment: RemoteAttachment,
     slot: number,
     private readonly process: number,
   ) {
-    const { commons, network } = elsewhere;
-    this.home = network.links[homeOf(slot, commons.map.hosts)]!;
+    const { context, network } = attachment;
+    this.home = network.links[homeOf(slot, context.map.hosts)]!;
   }
 
   /** Go on with what was measured in this slot before, and learn whether its last client left something open. */
   async begin(): Promise<void> {
-    const { commons, network } = this.elsewhere;
-    const { map, arena, config } = commons;
+    const { context, network } = this.attachment;
+    const { map, arena, config } = context;
     const { words } = arena;
     const session = map.process(this.process) + PROCESS.session;
     const statistics = map.statisticsOf(this.process);
@@ -94,14 +94,14 @@ class Stay {
   }
 
   private goOn(): void {
-    const { network } = this.elsewhere;
+    const { network } = this.attachment;
     network.poll(nowUs());
     if (Date.now() - this.toldMs >= TELL_MS) this.tell();
     network.flush(nowUs());
   }
 
   private tell(): void {
-    const { map, arena } = this.elsewhere.commons;
+    const { map, arena } = this.attachment.context;
     const session = map.process(this.process) + PROCESS.session;
     const statistics = map.statisticsOf(this.process);
     const copy = (at: number, count: number): void =>
@@ -113,10 +113,10 @@ class Stay {
 
   /** Its home learns that it does not come back. If that does not get there, it finds out. */
   end(): void {
-    const { commons, network, close } = this.elsewhere;
+    const { context, network, close } = this.attachment;
     clearInterval(this.timer);
     this.tell();
-    const owner = commons.map.process(this.process) + PROCESS.owner;
+    const owner = context.map.process(this.process) + PROCESS.owner;
     this.home.writeWords(owner, Int32Array.of(OWNER.nobody));
     const untilUs = nowUs() + HOME_US;
     do turn(network);
@@ -126,24 +126,24 @@ class Stay {
 }
 
 /** Until it has a slot, and a majority of the hosts: with fewer it could do nothing. */
-async function untilConnected(elsewhere: Elsewhere, timeoutMs: number): Promise<void> {
-  const { network, config } = elsewhere;
+async function untilConnected(attachment: RemoteAttachment, timeoutMs: number): Promise<void> {
+  const { network, config } = attachment;
   const deadlineUs = nowUs() + timeoutMs * 1000;
   for (;;) {
     turn(network);
     const missing = network.missingHosts();
     if (network.slot !== undefined && 2 * missing.length < config.hosts) return;
     const isHopeless = missing.every((host) => network.refusalOf(host) > 0);
-    if (isHopeless || nowUs() > deadlineUs) throw refused(elsewhere, missing);
+    if (isHopeless || nowUs() > deadlineUs) throw refused(attachment, missing);
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
-function refused(elsewhere: Elsewhere, missing: readonly number[]): TramError {
-  const { network, config } = elsewhere;
+function refused(attachment: RemoteAttachment, missing: readonly number[]): TramError {
+  const { network, config } = attachment;
   const refusals = missing.map((host) => network.refusalOf(host)).filter((refusal) => refusal > 0);
   const isFull = refusals.length > 0 && refusals.every((refusal) => refusal === REFUSAL.noSlot);
-  if (!isFull) return unreachable(elsewhere);
+  if (!isFull) return unreachable(attachment);
   return new TramError(
     'TRAM_NO_CLIENT_SLOT',
     `all ${config.sizes.clients} client slots are taken, or wait for clients that have vanished`,

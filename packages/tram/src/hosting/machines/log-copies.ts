@@ -11,7 +11,7 @@ import { distance, numberAt } from '../../memory/record.js';
 import { LogRing } from '../../protocol/data-path/log.js';
 import { LOG_CONTROL, RINGS_PER_WRITER } from '../../protocol/layout.js';
 import { NO_BALLOT } from '../../protocol/leadership/ballot.js';
-import type { Commons } from '../cluster-context.js';
+import type { ClusterContext } from '../cluster-context.js';
 
 /** How words of other hosts come here. */
 export interface Source {
@@ -49,7 +49,7 @@ export class LogCopies {
   private readonly copies = new Map<number, Copy>();
 
   constructor(
-    private readonly commons: Commons,
+    private readonly context: ClusterContext,
     private readonly source: Source,
   ) {}
 
@@ -78,7 +78,7 @@ export class LogCopies {
 
   /** Of all members that can be reached. */
   private async readControls(group: number): Promise<Original[]> {
-    const { layout, map, network } = this.commons;
+    const { layout, map, network } = this.context;
     const originals: Original[] = [];
     for (let member = 0; member < layout.sizes.replicas; member++) {
       const process = layout.replicaProcess(group, member);
@@ -111,12 +111,12 @@ export class LogCopies {
 
   /** With the oldest entry, if there is one. */
   private async begin(group: number, original: Original): Promise<Copy | undefined> {
-    const { layout } = this.commons;
+    const { layout } = this.context;
     const { process, writer, ring: number, control } = original;
     const [marker, base, decided] = control;
     const origin = layout.sizes.origin | 0;
     if (base === origin && decided === origin) return undefined;
-    const ring = new LogRing(this.commons.region(process), layout, group, writer, number);
+    const ring = new LogRing(this.context.region(process), layout, group, writer, number);
     const copy = { original, ring, marker: marker!, index: 0, position: base! };
     await this.read(copy, FEW_WORDS);
     copy.index = numberAt(ring, base!);
@@ -166,7 +166,7 @@ export class LogCopies {
 
   /** What stands behind the end of a copy: as many words, or as many as one entry may have. */
   private async read({ original, ring, position }: Copy, count: number): Promise<void> {
-    const { layout, map, network, arena } = this.commons;
+    const { layout, map, network, arena } = this.context;
     const link = network!.linkOf[original.process]!;
     const start = map.region(original.process) + ring.at;
     const place = position & ring.mask;

@@ -1,5 +1,5 @@
 /**
- * One machine's share of a cluster whose hosts are apart: `tram host NAME`. It has an arena of its own, in a file, and a
+ * One machine's share of a cluster on several machines: `tram host NAME`. It has an arena of its own, in a file, and a
  * network to the others.
  *
  * A host that starts must know what it had before, because a member that has forgotten its promises must not vote:
@@ -37,11 +37,11 @@ import { native } from '../../memory/processes/native.js';
 import { Layout } from '../../protocol/layout.js';
 import type { Identity } from '../../protocol/member.js';
 import { nowUs } from '../clock.js';
-import { Commons, writeHeader } from '../cluster-context.js';
+import { ClusterContext, writeHeader } from '../cluster-context.js';
 import { Host, type HostReport } from '../host.js';
 import { joinTrace } from '../oversight.js';
 import { pacingOf } from '../pacing.js';
-import { seldom } from '../rate-limit.js';
+import { rateLimited } from '../rate-limit.js';
 import { traceName } from '../trace.js';
 import { bufferWordsOf } from './buffer-words.js';
 import type { Credentials } from './cluster-file.js';
@@ -75,7 +75,7 @@ export class Machine {
   private isStopped = false;
 
   private constructor(
-    readonly commons: Commons,
+    readonly context: ClusterContext,
     readonly host: number,
     private readonly file: ArenaFile,
     private readonly slots: HomeSlots,
@@ -105,7 +105,7 @@ export class Machine {
     let file!: ArenaFile;
     let slots!: HomeSlots;
     let network!: Network;
-    const commons = Commons.apart(config, credentials.digest, (map) => {
+    const context = ClusterContext.onMachines(config, credentials.digest, (map) => {
       file = openOwn(config, credentials.digest, name, host, map);
       slots = new HomeSlots(file.words, map, host);
       const arena = {
@@ -132,7 +132,7 @@ export class Machine {
           bufferWords: (other) => bufferWordsOf(new Layout(config.sizes), map, host, other),
           slots,
           log,
-          onRefusal: seldom((text) => log('warn', text)),
+          onRefusal: rateLimited((text) => log('warn', text)),
           nowUs,
         });
       } catch (error) {
@@ -141,7 +141,7 @@ export class Machine {
       }
       return { arena, network };
     });
-    const machine = new Machine(commons, host, file, slots, settings);
+    const machine = new Machine(context, host, file, slots, settings);
     machine.sign(HOST_STATE.starting);
     return machine;
   }
@@ -156,10 +156,10 @@ export class Machine {
     if (this.isStopped) return;
     log('info', PASTS[past]);
     this.slots.open(past);
-    this.running = await Host.start(this.commons, {
+    this.running = await Host.start(this.context, {
       host: this.host,
       resumes: past === 'kept',
-      apart: { past, leastIncarnation: incarnationAt(Date.now()) },
+      onMachines: { past, leastIncarnation: incarnationAt(Date.now()) },
       pacing: { ...pacingOf(config), spinUs: SPIN_US, relax: givingWay() },
       report,
     });
@@ -179,14 +179,14 @@ export class Machine {
   /** After `run`, or if it does not come to that. */
   close(): void {
     this.sign(HOST_STATE.ended);
-    this.commons.network!.close();
+    this.context.network!.close();
     closeOwn(this.file);
   }
 
   /** For those who look. */
   private sign(state: number): void {
     const { words } = this.file;
-    const line = this.commons.map.host(this.host);
+    const line = this.context.map.host(this.host);
     words[line + HOST.pid] = process.pid;
     words[line + HOST.state] = withHostState(words[line + HOST.state]!, state);
   }
@@ -194,7 +194,7 @@ export class Machine {
   /** What it had before; nothing if it was stopped before it knew. */
   private async past(): Promise<Identity['past'] | undefined> {
     if (hasBegun(this.file)) return 'kept';
-    const network = this.commons.network!;
+    const network = this.context.network!;
     const isKnown = await this.until(() => network.isKnown);
     if (isKnown === undefined) return undefined;
     return isKnown ? 'lost' : 'none';
@@ -202,7 +202,7 @@ export class Machine {
 
   /** From now on it has run its replicas; and if nobody knew that before, all others do. */
   private async begin(past: Identity['past']): Promise<void> {
-    const { map, network } = this.commons;
+    const { map, network } = this.context;
     const { words } = this.file;
     // If it ends before its replicas have started, their next lives must know that this was not their first.
     if (past === 'lost') {
@@ -218,7 +218,7 @@ export class Machine {
   }
 
   private joinTrace(directory: string, past: Identity['past']): void {
-    const { config, map } = this.commons;
+    const { config, map } = this.context;
     const { replicas } = config.sizes;
     const names = map
       .processesOf(this.host)
@@ -228,7 +228,7 @@ export class Machine {
 
   /** Let the network go on until there is an answer. */
   private async until<T>(answer: () => T | undefined): Promise<T | undefined> {
-    const network = this.commons.network!;
+    const network = this.context.network!;
     let saysAtUs = nowUs() + WAITING_US / 5;
     while (!this.isStopped) {
       const now = nowUs();
@@ -248,7 +248,7 @@ export class Machine {
 
   private sayWhoIsMissing(): void {
     const { config, log } = this.settings;
-    const missing = this.commons.network!.missingHosts();
+    const missing = this.context.network!.missingHosts();
     if (missing.length === 0) return;
     const names = missing.map((host) => {
       const { name, address, port } = config.machines[host]!;

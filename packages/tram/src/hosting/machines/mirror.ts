@@ -1,5 +1,5 @@
 /**
- * A cluster whose hosts are apart, seen from elsewhere: an arena that holds, at their places, copies of what the hosts
+ * A cluster on several machines, seen from attachment: an arena that holds, at their places, copies of what the hosts
  * have in theirs. `status`, `tail` and the like read it as they would read shared memory.
  *
  * Copies are made in the background, again and again. What is copied while its owner changes it may be torn: single words
@@ -11,12 +11,12 @@ import type { Link } from '../../memory/machines/link.js';
 import { epochAt, numberAt, slotAt, wordsOf } from '../../memory/record.js';
 import { ROW_RECORD_WORDS } from '../../protocol/leadership/rows.js';
 import { nowUs } from '../clock.js';
-import type { Commons } from '../cluster-context.js';
+import type { ClusterContext } from '../cluster-context.js';
 import { STATISTIC, STATISTICS_WORDS } from '../statistics.js';
-import { ownAddress, readApart } from './cluster-file.js';
+import { ownAddress, readClusterFile } from './cluster-file.js';
 import { homeOf } from './home-slots.js';
 import { LogCopies } from './log-copies.js';
-import { type Elsewhere, openElsewhere, turn, unreachable } from './remote-attachment.js';
+import { attachRemotely, type RemoteAttachment, turn, unreachable } from './remote-attachment.js';
 
 /** How long hosts have to answer: all of them, if some have; and anybody. */
 const ALL_US = 500_000;
@@ -30,7 +30,7 @@ const LOGS_MS = 5;
 const UNDER_WAY_WORDS = 2 ** 15;
 
 export class Mirror {
-  readonly commons: Commons;
+  readonly context: ClusterContext;
   private readonly logs: LogCopies;
   /** Rows as they come, until it is known that they are whole. */
   private readonly rows: Int32Array;
@@ -41,12 +41,12 @@ export class Mirror {
   private isStopping = false;
   private going: Promise<void> = Promise.resolve();
 
-  private constructor(private readonly elsewhere: Elsewhere) {
-    const { commons } = elsewhere;
-    this.commons = commons;
-    this.rows = new Int32Array(commons.map.replicas * ROW_RECORD_WORDS);
-    this.copiedAnswers = new Int32Array(commons.layout.sizes.clients);
-    this.logs = new LogCopies(commons, {
+  private constructor(private readonly attachment: RemoteAttachment) {
+    const { context } = attachment;
+    this.context = context;
+    this.rows = new Int32Array(context.map.replicas * ROW_RECORD_WORDS);
+    this.copiedAnswers = new Int32Array(context.layout.sizes.clients);
+    this.logs = new LogCopies(context, {
       read: (link, at, into, intoAt, count) => this.read(link, at, into, intoAt, count),
       settle: () => this.settle(),
     });
@@ -58,15 +58,15 @@ export class Mirror {
    * @throws TRAM_UNREACHABLE if there are none
    */
   static async open(path: string): Promise<Mirror> {
-    const { config, credentials } = await readApart(path);
+    const { config, credentials } = await readClusterFile(path);
     const address = await ownAddress(config);
-    const elsewhere = openElsewhere(config, credentials, address, CALLER.observer);
-    const mirror = new Mirror(elsewhere);
+    const attachment = attachRemotely(config, credentials, address, CALLER.observer);
+    const mirror = new Mirror(attachment);
     try {
       await mirror.untilHeard();
       await mirror.refresh();
     } catch (error) {
-      elsewhere.close();
+      attachment.close();
       throw error;
     }
     mirror.going = mirror.goOn();
@@ -82,7 +82,7 @@ export class Mirror {
 
   async close(): Promise<void> {
     await this.stop();
-    this.elsewhere.close();
+    this.attachment.close();
   }
 
   /** Once what is under way is here. */
@@ -94,15 +94,15 @@ export class Mirror {
 
   /** Until each host has let us in or is known not to. */
   private async untilHeard(): Promise<void> {
-    const { network, commons } = this.elsewhere;
+    const { network, context } = this.attachment;
     const startedUs = nowUs();
     for (;;) {
       await this.turn();
       const missing = network.missingHosts();
-      const isAlone = missing.length === commons.map.hosts;
+      const isAlone = missing.length === context.map.hosts;
       const isHeard = missing.every((host) => network.complaintOf(host) !== undefined);
       const isLate = nowUs() - startedUs > (isAlone ? ANYBODY_US : ALL_US);
-      if (isAlone && (isHeard || isLate)) throw unreachable(this.elsewhere);
+      if (isAlone && (isHeard || isLate)) throw unreachable(this.attachment);
       if (isHeard || isLate) return;
     }
   }
@@ -118,8 +118,8 @@ export class Mirror {
 
   /** Copy everything but the logs. */
   private async refresh(): Promise<void> {
-    const { network } = this.elsewhere;
-    const { hosts } = this.commons.map;
+    const { network } = this.attachment;
+    const { hosts } = this.context.map;
     this.refreshedUs = nowUs();
     for (let host = 0; host < hosts; host++) {
       const link = network.links[host]!;
@@ -133,7 +133,7 @@ export class Mirror {
 
   /** The line of the host, and of each of its replicas the line, the numbers and the row; and of the clients at home there. */
   private async readBoard(host: number, link: Link): Promise<void> {
-    const { map, layout } = this.commons;
+    const { map, layout } = this.context;
     await this.copy(link, map.host(host), HOST.greeting);
     for (const process of map.processesOf(host)) {
       await this.copy(link, map.process(process), PROCESS.words);
@@ -150,7 +150,7 @@ export class Mirror {
   }
 
   private takeRows(): void {
-    const { map, layout, arena } = this.commons;
+    const { map, layout, arena } = this.context;
     for (let process = 0; process < map.replicas; process++) {
       const at = process * ROW_RECORD_WORDS;
       const row = slotAt(this.rows, at);
@@ -163,14 +163,14 @@ export class Mirror {
 
   /** Of clients that have been answered since the last time: these are many words. */
   private async readLatencies(): Promise<void> {
-    const { map, layout, arena } = this.commons;
+    const { map, layout, arena } = this.context;
     const { copiedAnswers } = this;
     for (let slot = 0; slot < copiedAnswers.length; slot++) {
       const statistics = map.statisticsOf(layout.clientProcess(slot));
       const answers = arena.words[statistics + STATISTIC.messages]!;
       if (answers === copiedAnswers[slot]) continue;
       copiedAnswers[slot] = answers;
-      const home = this.elsewhere.network.links[homeOf(slot, map.hosts)]!;
+      const home = this.attachment.network.links[homeOf(slot, map.hosts)]!;
       await this.copy(home, statistics, STATISTICS_WORDS);
     }
     await this.settle();
@@ -178,7 +178,7 @@ export class Mirror {
 
   /** To the same place here. */
   private copy(link: Link, at: number, count: number): Promise<void> {
-    return this.read(link, at, this.commons.arena.words, at, count);
+    return this.read(link, at, this.context.arena.words, at, count);
   }
 
   private async read(
@@ -195,7 +195,7 @@ export class Mirror {
 
   /** Until all that was asked for is here, or lost with its connection. */
   private async settle(): Promise<void> {
-    const { network } = this.elsewhere;
+    const { network } = this.attachment;
     const untilUs = nowUs() + COPY_US;
     do {
       await this.turn();
@@ -204,13 +204,13 @@ export class Mirror {
   }
 
   private async turn(): Promise<void> {
-    turn(this.elsewhere.network);
+    turn(this.attachment.network);
     await new Promise((resolve) => setImmediate(resolve));
   }
 
   /** Nobody tells us that a host which can't be reached runs. */
   private noteEnded(host: number): void {
-    const { arena, map } = this.commons;
+    const { arena, map } = this.context;
     const at = map.host(host) + HOST.state;
     arena.words[at] = withHostState(arena.words[at]!, HOST_STATE.ended);
   }

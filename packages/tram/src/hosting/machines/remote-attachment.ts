@@ -16,13 +16,13 @@ import {
 } from '../../memory/processes/arena-file.js';
 import { Layout } from '../../protocol/layout.js';
 import { nowUs } from '../clock.js';
-import { Commons } from '../cluster-context.js';
+import { ClusterContext } from '../cluster-context.js';
 import { bufferWordsOf } from './buffer-words.js';
 import type { Credentials } from './cluster-file.js';
 
-export interface Elsewhere {
+export interface RemoteAttachment {
   readonly config: MachinesConfig;
-  readonly commons: Commons;
+  readonly context: ClusterContext;
   readonly network: Network;
   close(): void;
 }
@@ -34,16 +34,16 @@ const PATIENCE_US_MIN = 1_000_000;
 const LOOK_US = 500;
 
 /** @param address  of this machine  @param caller  one of `CALLER` */
-export function openElsewhere(
+export function attachRemotely(
   config: MachinesConfig,
   credentials: Credentials,
   address: string,
   caller: number,
-): Elsewhere {
+): RemoteAttachment {
   const { machines, provider, timing, sizes } = config;
   let network!: Network;
   let file!: ArenaFile;
-  const commons = Commons.apart(config, credentials.digest, (map) => {
+  const context = ClusterContext.onMachines(config, credentials.digest, (map) => {
     file = temporaryArena(map);
     file.words[ARENA.state] = ARENA_STATE.running;
     // Without the locks of the file, which tell of nobody.
@@ -73,7 +73,7 @@ export function openElsewhere(
     network.close();
     file.close();
   };
-  return { config, commons, network, close };
+  return { config, context, network, close };
 }
 
 /** Nobody else maps it, and only what is touched takes memory. */
@@ -96,7 +96,7 @@ export function turn(network: Network): void {
   network.poll(nowUs());
 }
 
-export function unreachable({ network, config }: Elsewhere): TramError {
+export function unreachable({ network, config }: RemoteAttachment): TramError {
   const complaints = network.missingHosts().map((host) => {
     const { name, address, port } = config.machines[host]!;
     return `${name} (${address}:${port}): ${network.complaintOf(host) ?? NO_ANSWER}`;

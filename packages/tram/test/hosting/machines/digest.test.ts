@@ -16,7 +16,7 @@ const HOSTS = ['alpha', 'beta', 'gamma'].map((name, host) => ({
 
 const OPTIONS: ClusterOptions = {
   groups: 2,
-  memory: 'hosts',
+  memory: 'machines',
   hosts: HOSTS,
   secret: 'cluster.secret',
 };

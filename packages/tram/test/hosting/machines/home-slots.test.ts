@@ -1,4 +1,4 @@
-/** Slots of clients whose hosts are apart: free at once after a leave, and otherwise only when nobody can come back. */
+/** Slots of clients on several machines: free at once after a leave, and otherwise only when nobody can come back. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { resolveConfig } from '../../../src/config/options.js';
 import { HomeSlots, homeOf } from '../../../src/hosting/machines/home-slots.js';

@@ -1,7 +1,7 @@
 /** Logs that are copied from other hosts while these write them: whoever reads the copies misses and repeats nothing. */
 import { beforeEach, expect, test } from 'vitest';
 import { resolveConfig } from '../../../src/config/options.js';
-import { Commons } from '../../../src/hosting/cluster-context.js';
+import { ClusterContext } from '../../../src/hosting/cluster-context.js';
 import { LogCopies } from '../../../src/hosting/machines/log-copies.js';
 import { Tail } from '../../../src/hosting/tail.js';
 import type { Network } from '../../../src/memory/machines/network.js';
@@ -26,19 +26,19 @@ class Original {
   private readonly entries: number[] = [];
 
   constructor(
-    readonly commons: Commons,
+    readonly context: ClusterContext,
     member: number,
     readonly ballot: number,
   ) {
-    const { layout } = commons;
-    const own = commons.region(layout.replicaProcess(GROUP, member));
+    const { layout } = context;
+    const own = context.region(layout.replicaProcess(GROUP, member));
     this.ring = new LogRing(own, layout, GROUP, member, 0);
     this.ring.marker = ballot;
   }
 
   /** The same entries, under its own ballot. */
   static after(before: Original, member: number, ballot: number, texts: string[]): Original {
-    const log = new Original(before.commons, member, ballot);
+    const log = new Original(before.context, member, ballot);
     for (const text of texts) log.append(text);
     expect(log).toMatchObject({ index: before.index, position: before.position });
     return log;
@@ -86,15 +86,15 @@ class Original {
   }
 }
 
-let there: Commons;
-let here: Commons;
+let there: ClusterContext;
+let here: ClusterContext;
 let copies: LogCopies;
 /** What happens while words are on their way. */
 let meanwhile: () => void;
 
 beforeEach(async () => {
-  there = newCommons();
-  here = newCommons();
+  there = newContext();
+  here = newContext();
   meanwhile = () => undefined;
   const asked: (() => void)[] = [];
   copies = new LogCopies(here, {
@@ -110,8 +110,8 @@ beforeEach(async () => {
   });
 });
 
-function newCommons(): Commons {
-  return Commons.apart(config, new Uint8Array(32), (map) => ({
+function newContext(): ClusterContext {
+  return ClusterContext.onMachines(config, new Uint8Array(32), (map) => ({
     arena: threadsArena(new SharedArrayBuffer(map.words * 4)),
     network: {
       linkOf: Array.from({ length: map.processes }, () => ({ isOpen: true })),

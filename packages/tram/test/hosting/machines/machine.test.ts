@@ -98,7 +98,7 @@ function writeConfig(file: string, name: string, more = ''): void {
   );
   writeFileSync(
     file,
-    `memory: hosts\nname: ${name}\ngroups: 3\nclients: ${CLIENTS}\nlogBytes: 65536\n` +
+    `memory: machines\nname: ${name}\ngroups: 3\nclients: ${CLIENTS}\nlogBytes: 65536\n` +
       `service: ./service.mjs\ntrace: ./history\nsecret: cluster.secret\nhosts:\n${machines.join('')}${more}`,
   );
 }
@@ -202,7 +202,7 @@ async function status(): Promise<ClusterStatus & { hosts: (HostStatus & { why?: 
 /** The same without a process and without rates. */
 async function look(): Promise<ClusterStatus> {
   const mirror = await Mirror.open(config);
-  const seen = statusOf(mirror.commons);
+  const seen = statusOf(mirror.context);
   await mirror.close();
   return seen;
 }
@@ -363,7 +363,7 @@ describe('three hosts', () => {
     expect(await send('with beta')).toMatchObject({ code: 0 });
   });
 
-  test('say seldom that they refuse strangers, and then how many there were', async () => {
+  test('say rateLimited that they refuse strangers, and then how many there were', async () => {
     const beta = hosts.get('beta')!;
     const lines = (): string[] =>
       beta.log.map(({ msg }) => msg).filter((msg) => msg.includes('was refused'));

@@ -197,7 +197,7 @@ describe('tram secret', () => {
   test('help teaches', () => {
     const { status, stdout } = tram('secret', '--help');
     expect(status).toBe(0);
-    for (const part of ['Examples:', 'Exit codes:', 'memory: hosts'])
+    for (const part of ['Examples:', 'Exit codes:', 'memory: machines'])
       expect(stdout).toContain(part);
   });
 });

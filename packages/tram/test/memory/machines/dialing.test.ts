@@ -91,7 +91,7 @@ test('it knows what it was refused for, until that is over', () => {
   expect(dialing.isDue(0)).toBe(true);
 });
 
-test('it goes in nowhere without a proof, and answers one challenge only', () => {
+test('it goes in nowithout a proof, and answers one challenge only', () => {
   const { dialing, dial, world } = newDialing();
   dial();
   const call = dialing.connection;

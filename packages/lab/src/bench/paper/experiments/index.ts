@@ -2,7 +2,7 @@
 import type { Experiment } from '../experiment.js';
 import { adjacent, random } from './destinations.js';
 import { failover } from './failover.js';
-import { hosts } from './machines.js';
+import { machines } from './machines.js';
 import { passing } from './passing.js';
 import { payload } from './payload.js';
 import { replication } from './replication.js';
@@ -18,5 +18,5 @@ export const EXPERIMENTS: readonly Experiment[] = [
   passing,
   failover,
   scaling,
-  hosts,
+  machines,
 ];

@@ -1,4 +1,4 @@
-/** Beyond the paper: the same cluster across hosts, over libfabric, and on processes that share memory. */
+/** Beyond the paper: the same cluster across machines, over libfabric, and on processes that share memory. */
 import { TramError } from 'tram-multicast/internal/errors.js';
 import { libfabricVersion } from '../../machines/libfabric-version.js';
 import type { Experiment, Finding, Plan, Session } from '../experiment.js';
@@ -12,9 +12,9 @@ import {
   throughputPanel,
 } from './destinations.js';
 
-const NAME = 'hosts';
+const NAME = 'machines';
 const REPLICAS = 3;
-const HOSTS = 'hosts';
+const MACHINES = 'machines';
 const PROCESSES = 'processes';
 
 function sessions(plan: Plan): Session[] {
@@ -23,21 +23,21 @@ function sessions(plan: Plan): Session[] {
   const profile = { ...plan.profile, ladder };
   return sessionsByDestinations(NAME, { ...plan, profile }, 'processes', 'random', [
     { name: 'TRAM base', series: PROCESSES, replicas: REPLICAS },
-    { name: 'TRAM hosts', series: HOSTS, replicas: REPLICAS },
+    { name: 'TRAM machines', series: MACHINES, replicas: REPLICAS },
   ]);
 }
 
-/** To so many groups: across hosts, and by what it is where memory is shared. */
+/** To so many groups: across machines, and by what it is where memory is shared. */
 function compared(
   summary: Summary,
   measure: string,
   destinations: number,
 ): { value: number; ratio: number } | undefined {
-  const [hosts, processes] = [HOSTS, PROCESSES].map((series) =>
+  const [machines, processes] = [MACHINES, PROCESSES].map((series) =>
     summary.median(measure, series, destinations),
   );
-  if (hosts === undefined || processes === undefined) return undefined;
-  return { value: hosts, ratio: hosts / processes };
+  if (machines === undefined || processes === undefined) return undefined;
+  return { value: machines, ratio: machines / processes };
 }
 
 function findings(summary: Summary): Finding[] {
@@ -48,7 +48,7 @@ function findings(summary: Summary): Finding[] {
     return [
       {
         here:
-          `To ${plural(destinations, 'group')} across hosts: ${duration(latency.value)}, ${times(latency.ratio)} as long as on ` +
+          `To ${plural(destinations, 'group')} across machines: ${duration(latency.value)}, ${times(latency.ratio)} as long as on ` +
           `processes that share memory, and ${rate(throughput.value)}, ${times(throughput.ratio)} of their throughput.`,
       },
     ];
@@ -65,20 +65,20 @@ function lacks(): string | undefined {
   }
 }
 
-export const hosts: Experiment = {
+export const machines: Experiment = {
   name: NAME,
-  title: 'Across hosts',
+  title: 'Across machines',
   section: 'beyond the paper',
   about: `The same cluster twice: across ${REPLICAS} hosts, which write into each other’s memory over libfabric (TCP), and on processes that share memory. ${GROUPS} groups of ${REPLICAS} on the base tree, ${PAYLOAD_BYTES} B, destinations drawn uniformly, one client. All hosts are on this machine, over its loopback: what is measured is the work, not the wire, and all of it shares the same cores.`,
-  systems: ['TRAM base', 'TRAM hosts'],
-  // A cluster across hosts takes its time to start.
+  systems: ['TRAM base', 'TRAM machines'],
+  // A cluster across machines takes its time to start.
   rounds: ({ rounds }) => rounds - 1,
   lacks,
   sessions,
   figures: (summary) => [
     {
       name: NAME,
-      title: 'Across hosts, and on processes that share memory',
+      title: 'Across machines, and on processes that share memory',
       panels: [latencyPanel(summary, 'log'), throughputPanel(summary)],
     },
   ],

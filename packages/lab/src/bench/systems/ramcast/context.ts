@@ -1,4 +1,4 @@
-/** What all who take part in a RamCast cluster on shared memory have in common: as hosting/commons.ts for TRAM. */
+/** What all who take part in a RamCast cluster on shared memory have in common: as hosting/context.ts for TRAM. */
 
 import type { ClusterConfig } from 'tram-multicast/internal/config/options.js';
 import {
@@ -21,7 +21,7 @@ export interface RamcastConfig {
   readonly trace?: string;
 }
 
-export class RamcastCommons {
+export class RamcastContext {
   readonly layout: RamcastLayout;
   readonly map: ArenaMap;
 
@@ -38,16 +38,16 @@ export class RamcastCommons {
     return mapOf(config, new RamcastLayout(config.sizes), describe(config).length).words;
   }
 
-  static create(config: RamcastConfig, arena: Arena): RamcastCommons {
+  static create(config: RamcastConfig, arena: Arena): RamcastContext {
     const description = describe(config);
-    const commons = new RamcastCommons(config, arena, description.length);
-    writeHeader(arena.words, commons.map.words, description);
-    return commons;
+    const context = new RamcastContext(config, arena, description.length);
+    writeHeader(arena.words, context.map.words, description);
+    return context;
   }
 
-  static attach(arena: Arena): RamcastCommons {
+  static attach(arena: Arena): RamcastContext {
     const config = readHeader(arena.words) as RamcastConfig;
-    return new RamcastCommons(config, arena, arena.words[ARENA.descriptionBytes]!);
+    return new RamcastContext(config, arena, arena.words[ARENA.descriptionBytes]!);
   }
 
   edges(process: ProcessId): Edges {

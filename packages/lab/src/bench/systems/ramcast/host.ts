@@ -15,7 +15,7 @@ import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
 import { beginLife } from 'tram-multicast/internal/memory/shared.js';
 import type { Application, Delivery } from '../../../baselines/ramcast/edges.js';
 import { newReplica, type Replica } from '../../../baselines/ramcast/replica.js';
-import { messageName, RamcastCommons } from './context.js';
+import { messageName, RamcastContext } from './context.js';
 
 const SLICE_US = 50_000;
 /** So long nothing may move before a history ends. */
@@ -27,25 +27,25 @@ class Host {
   private readonly replicas: Replica[];
 
   constructor(
-    private readonly commons: RamcastCommons,
+    private readonly context: RamcastContext,
     private readonly host: number,
   ) {
-    const { arena, map } = commons;
+    const { arena, map } = context;
     Atomics.store(arena.words, map.host(host) + HOST.pid, process.pid);
     this.replicas = map.processesOf(host).map((replica) => this.startReplica(replica));
   }
 
   private startReplica(replica: ProcessId): Replica {
-    const { arena, map, config } = this.commons;
+    const { arena, map, config } = this.context;
     const group = Math.floor(replica / config.sizes.replicas);
     const member = replica % config.sizes.replicas;
     beginLife(arena, map, replica, false);
     const application = this.application(group, member);
-    return newReplica(this.commons.edges(replica), group, member, application);
+    return newReplica(this.context.edges(replica), group, member, application);
   }
 
   private application(group: number, member: number): Application {
-    const { trace: directory } = this.commons.config;
+    const { trace: directory } = this.context.config;
     if (directory === undefined) return NO_SERVICE;
     const trace = new TraceFile(directory, `replica-${group}-${member}`);
     this.traces.push(trace);
@@ -61,7 +61,7 @@ class Host {
   }
 
   async run(): Promise<void> {
-    const { arena, map, config } = this.commons;
+    const { arena, map, config } = this.context;
     const at = {
       parked: map.host(this.host) + HOST.parked,
       ready: map.readyOf(this.host),
@@ -93,7 +93,7 @@ async function live(
   report: (report: HostReport) => void,
 ): Promise<void> {
   const arena = openArena(address);
-  const running = new Host(RamcastCommons.attach(arena), host);
+  const running = new Host(RamcastContext.attach(arena), host);
   report(READY);
   await running.run();
   arena.close();

@@ -17,7 +17,7 @@ import {
 import { threadsArena } from 'tram-multicast/internal/memory/threads.js';
 import { runLoad } from '../../load/run.js';
 import type { Load, Measurement, RunningSystem, Setup, System } from '../system.js';
-import { RamcastCommons, type RamcastConfig } from './context.js';
+import { type RamcastConfig, RamcastContext } from './context.js';
 
 export interface RamcastOptions {
   readonly memory: 'threads' | 'processes';
@@ -50,13 +50,13 @@ class RunningRamcast implements RunningSystem {
 
   private constructor(
     private readonly memory: RamcastOptions['memory'],
-    private readonly commons: RamcastCommons,
+    private readonly context: RamcastContext,
     private readonly address: ArrayBufferLike | string,
   ) {}
 
   static async start(options: RamcastOptions, setup: Setup): Promise<RunningRamcast> {
     const config = configOf(options, setup);
-    const words = RamcastCommons.wordsOf(config);
+    const words = RamcastContext.wordsOf(config);
     const arena =
       options.memory === 'processes'
         ? createArenaFile(arenaPath(`ramcast-${process.pid}-${randomInt(2 ** 31)}`), words)
@@ -64,7 +64,7 @@ class RunningRamcast implements RunningSystem {
     const address = 'path' in arena ? (arena as ArenaFile).path : arena.words.buffer;
     const system = new RunningRamcast(
       options.memory,
-      RamcastCommons.create(config, arena),
+      RamcastContext.create(config, arena),
       address,
     );
     try {
@@ -77,8 +77,8 @@ class RunningRamcast implements RunningSystem {
   }
 
   private async begin(): Promise<void> {
-    const { commons, address } = this;
-    const { config } = commons;
+    const { context, address } = this;
+    const { config } = context;
     if (config.trace !== undefined) beginTrace(config.trace, config);
     const starter =
       typeof address === 'string'
@@ -97,7 +97,7 @@ class RunningRamcast implements RunningSystem {
   }
 
   async close(): Promise<void> {
-    const { arena, map, config } = this.commons;
+    const { arena, map, config } = this.context;
     Atomics.store(arena.words, ARENA.state, ARENA_STATE.closing);
     for (let host = 0; host < map.hosts; host++) {
       Atomics.store(arena.words, map.host(host) + HOST.parked, 0);

@@ -9,11 +9,11 @@ import { type Arena, PROCESS } from 'tram-multicast/internal/memory/arena.js';
 import { beginLife } from 'tram-multicast/internal/memory/shared.js';
 import { Client } from '../../../baselines/ramcast/client.js';
 import { type LoadClient, type LoadTarget, pidsIn } from '../../load/target.js';
-import { messageName, RamcastCommons } from './context.js';
+import { messageName, RamcastContext } from './context.js';
 
 export function ramcastTarget(arena: Arena): LoadTarget {
-  const commons = RamcastCommons.attach(arena);
-  const { map, layout, config } = commons;
+  const context = RamcastContext.attach(arena);
+  const { map, layout, config } = context;
   return {
     arena,
     map,
@@ -21,11 +21,11 @@ export function ramcastTarget(arena: Arena): LoadTarget {
     callsMax: config.sizes.callsMax,
     pids: pidsIn(arena, map),
     takeSeat: (listener) => {
-      const slot = takeSlot(commons);
+      const slot = takeSlot(context);
       const process = layout.clientProcess(slot);
       // It goes on where the last one in this slot has stopped.
       beginLife(arena, map, process, true);
-      const client = new Client(commons.edges(process), slot, listener);
+      const client = new Client(context.edges(process), slot, listener);
       const trace = openTrace(config.trace, slot);
       return {
         client: trace === undefined ? client : traced(client, trace),
@@ -48,7 +48,7 @@ export function ramcastTarget(arena: Arena): LoadTarget {
   };
 }
 
-function takeSlot({ arena, map, layout, config }: RamcastCommons): number {
+function takeSlot({ arena, map, layout, config }: RamcastContext): number {
   for (let slot = 0; slot < config.sizes.clients; slot++) {
     const owner = map.process(layout.clientProcess(slot)) + PROCESS.owner;
     if (Atomics.compareExchange(arena.words, owner, 0, 1) === 0) return slot;

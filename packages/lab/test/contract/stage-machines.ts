@@ -25,7 +25,7 @@ const ADDRESS = '127.0.0.1';
 /** How long a host may be silent: longer than a busy machine keeps anybody waiting. */
 const PATIENCE_US = 30_000_000;
 
-export class HostsStage extends RealStage {
+export class MachinesStage extends RealStage {
   private static count = 0;
   private readonly arenas: readonly ArenaFile[];
   /** Whoever has begun, by process, and has not been killed. */
@@ -37,7 +37,7 @@ export class HostsStage extends RealStage {
     private readonly patienceUs: number,
   ) {
     super(seed);
-    const stage = HostsStage.count++;
+    const stage = MachinesStage.count++;
     this.arenas = addresses.map((_, host) => {
       const path = arenaPath(`contract-${process.pid}-${stage}-host-${host}`);
       const arena = createArenaFile(path, this.map.words);
@@ -46,10 +46,10 @@ export class HostsStage extends RealStage {
     });
   }
 
-  static async open(seed: number, patienceUs = PATIENCE_US): Promise<HostsStage> {
+  static async open(seed: number, patienceUs = PATIENCE_US): Promise<MachinesStage> {
     const ports = await freePorts(SHAPE.hosts);
     const addresses = ports.map((port) => ({ host: ADDRESS, port }));
-    return new HostsStage(seed, addresses, patienceUs);
+    return new MachinesStage(seed, addresses, patienceUs);
   }
 
   override async begin(process: ProcessId, resumes = false): Promise<Actor> {
@@ -64,7 +64,7 @@ export class HostsStage extends RealStage {
       (process) => process !== id && this.isThere(process),
     );
     const line = forkCounterpart({
-      mode: 'hosts',
+      mode: 'machines',
       paths: this.arenas.map(({ path }) => path),
       addresses: this.addresses,
       patienceUs: this.patienceUs,
