@@ -36,7 +36,7 @@ export const DEFINITIONS: Readonly<Record<Property, string>> = {
   'uniform-integrity':
     'A replica delivers m at most once per incarnation, only if its group is a destination of m, and only if m was multicast before.',
   'uniform-prefix-order':
-    'If replica p delivers m, replica q delivers m′, and both messages are addressed to the groups of both replicas, then p delivers m′ before m or q delivers m before m′.',
+    'If replica p delivers m, replica q delivers another message m′, and both messages are addressed to the groups of both replicas, then p delivers m′ before m or q delivers m before m′.',
   'uniform-acyclic-order': 'The relation "some replica delivers m before m′" has no cycle.',
   'partial-genuineness':
     'If m is addressed to a single group, no other group orders or delivers m.',
