@@ -504,7 +504,7 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
   test('destroy does not wait', async () => {
     const cluster = await start();
     const client = await cluster.connect();
-    const call = codeOf(client.multicast([0], encode('sleep 300')));
+    const call = codeOf(client.multicast([0], encode('sleep 10000')));
     await pause(20);
     await Promise.all([cluster.destroy(), cluster.destroy()]);
     expect(await call).toBe('TRAM_OUTCOME_UNKNOWN unsafe');
@@ -642,7 +642,7 @@ describe('from other processes', () => {
     const cluster = await startNamed();
     const client = await Client.connect(name);
     await client.multicast([0], encode('before'));
-    const call = codeOf(client.multicast([0], encode('sleep 300')));
+    const call = codeOf(client.multicast([0], encode('sleep 1000')));
     await pause(20);
     await cluster.close();
     expect(await call).toBe('TRAM_OUTCOME_UNKNOWN unsafe');

@@ -73,7 +73,7 @@ const hosts: Backend = {
   rounds: (counts) => counts.hosts ?? Math.ceil(counts.shared / SLOWNESS),
   open: (number) => MachinesStage.open(number + 1),
   openOnMachines: (number) => MachinesStage.open(number + 1),
-  openImpatient: (number) => MachinesStage.open(number + 1, 1_000_000),
+  openImpatient: (number) => MachinesStage.open(number + 1, 2_000_000),
 };
 
 /** Linux alone has what processes and hosts need; elsewhere they are no backends. */

@@ -124,3 +124,16 @@ export function headReader(memory, { words, rounds }) {
     result: () => ({ wrong: complaints.list }),
   };
 }
+
+/** Says that it is there, and then polls nothing for a while: so long nothing lands at its host. */
+export function absentee(memory, { ms }) {
+  const never = new Int32Array(new SharedArrayBuffer(4));
+  return {
+    step() {
+      memory.own[PLACE.told] = 1;
+      Atomics.wait(never, 0, 0, ms);
+      return DONE;
+    },
+    result: () => ({}),
+  };
+}

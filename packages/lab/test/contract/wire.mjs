@@ -46,6 +46,7 @@ export function openWire({ addresses, patienceUs, id }, map, arena) {
     nowUs,
   });
   let flushes = 0;
+  const answer = new Int32Array(1);
   const turn = () => {
     network.poll(nowUs());
     network.flush(nowUs(), 0);
@@ -57,14 +58,22 @@ export function openWire({ addresses, patienceUs, id }, map, arena) {
     // Who races does not wait for company; now and then it does, and no promise may depend on it.
     flush: () => network.flush(nowUs(), ++flushes % FLUSHES_PER_WAIT === 0 ? undefined : 0),
 
-    /** Until all that was posted is there, so that a scene can look. */
+    /**
+     * Until all that was posted has landed, so that a scene can look, and nothing old lands in its next act.
+     *
+     * A link is also settled while writes that nobody is told of are on their way. A read behind them completes after
+     * they have landed. A host that is stopped answers no read, so then we do not ask.
+     */
     settle(isHeldUp) {
+      if (!isHeldUp)
+        for (const link of network.links) link?.readWords(map.host(number), answer, 0, 1);
       const untilUs = nowUs() + (isHeldUp ? HELD_UP_US : SETTLE_US);
       do {
         turn();
         if (network.isSettled) return;
         network.wait(SLEEP_US);
       } while (nowUs() < untilUs);
+      if (!isHeldUp) throw new Error(`what host ${number} has posted does not land`);
     },
 
     /** Until we are connected to these hosts, and they to us. */
