@@ -5,7 +5,9 @@
 import { randomInt } from 'node:crypto';
 import { channel } from 'node:diagnostics_channel';
 import { Client, type ClusterAddress, type ConnectOptions } from './client.js';
-import { type ClusterConfig, type ClusterOptions, resolveConfig } from './config/options.js';
+import { type ClusterConfig, resolveConfig } from './config/config.js';
+import { ConfigError } from './config/mistakes.js';
+import type { ClusterOptions } from './config/options.js';
 import { TramError } from './errors.js';
 import { nowUs } from './hosting/clock.js';
 import { ClusterContext } from './hosting/cluster-context.js';
@@ -133,13 +135,9 @@ export class Cluster implements AsyncDisposable {
       const context = ClusterContext.create(config, threadsArena(buffer));
       return new Cluster(context, threadStarter(buffer), logger, () => undefined);
     }
-    throw new TramError(
-      'TRAM_INVALID_CONFIG',
-      `Cluster.start can't start a cluster on ${config.memory}`,
-      config.memory === 'machines'
-        ? { hint: 'Start each host on its machine with `tram host`.' }
-        : {},
-    );
+    throw new ConfigError(['memory'], "Cluster.start can't start a cluster across machines", {
+      hint: 'Start each host on its machine with `tram host`.',
+    });
   }
 
   private async begin(timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {

@@ -148,6 +148,11 @@ export const ERRORS = {
     retry: 'useless',
     whatToDo: "`npm install koffi`, or use `memory: 'threads'`, which needs no native code.",
   },
+  TRAM_PACKAGE_MISSING: {
+    meaning: "A configuration file needs the package yaml, and it can't be loaded.",
+    retry: 'useless',
+    whatToDo: '`npm install yaml`, or give the options to `Cluster.start`.',
+  },
   TRAM_FABRIC_MISSING: {
     meaning: "The hosts of a cluster talk through the library libfabric, and it can't be loaded.",
     retry: 'useless',

@@ -2,7 +2,7 @@
  * What all who take part in a cluster on shared memory have in common: its configuration, and where
  * everything lies in its arena. Hosts, clients and tools each make one for themselves.
  */
-import type { ClusterConfig } from '../config/options.js';
+import type { ClusterConfig } from '../config/config.js';
 import { TramError } from '../errors.js';
 import { ARENA, ARENA_MAGIC, ARENA_VERSION, type Arena, ArenaMap } from '../memory/arena.js';
 import type { ProcessId } from '../memory/contract.js';

@@ -3,7 +3,7 @@
  * and changes its leaders. Nothing of it remains but code that the engine has compiled. Without it the
  * first leader change, when it matters, would be made by code that has never run.
  */
-import { resolveConfig } from '../config/options.js';
+import { resolveConfig } from '../config/config.js';
 import { ARENA, PROCESS } from '../memory/arena.js';
 import { beginLife } from '../memory/shared.js';
 import { threadsArena } from '../memory/threads.js';

@@ -3,7 +3,7 @@
  * touch each other's memory: who disagrees would look for things where they are not.
  */
 import { createHash } from 'node:crypto';
-import type { ClusterConfig } from '../../config/options.js';
+import type { ClusterConfig } from '../../config/config.js';
 import { ARENA_VERSION } from '../../memory/arena.js';
 
 /** SHA-256. What is each machine's own business does not count: its files, and where it tells how it is. */

@@ -5,7 +5,7 @@
  * A client may be idle for long, and its hosts must know that it is there: it answers them now and then, whatever its
  * user does. What it measures lies in its own memory; so that tools need not look for it there, it tells its home.
  */
-import type { MachinesConfig } from '../../config/options.js';
+import type { MachinesConfig } from '../../config/config.js';
 import { TramError } from '../../errors.js';
 import { OWNER, PROCESS } from '../../memory/arena.js';
 import { CALLER, REFUSAL } from '../../memory/machines/handshake.js';
