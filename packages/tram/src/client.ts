@@ -224,8 +224,8 @@ export class Client implements AsyncDisposable {
    */
   offer(destinations: Destinations, payload: Uint8Array): Offer | 'closed' {
     if (this.state !== 'open' || this.isClusterClosed) return 'closed';
+    const { low, high } = this.destinations(destinations);
     this.checkPayload(payload);
-    const { low, high } = destinations;
     const offer = this.waiting.length > 0 ? 'backPressured' : this.client.offer(low, high, payload);
     if (offer === 'accepted') {
       const { slot } = this.client.lastCall;

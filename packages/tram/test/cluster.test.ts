@@ -308,6 +308,33 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
       expect(await send('read')).not.toContain('refused');
     });
 
+    test.each<[string, unknown, unknown, string]>([
+      ['an empty set', { low: 0, high: 0 }, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
+      ['an unknown group', { low: 8, high: 0 }, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
+      [
+        'one beside known ones',
+        { low: 9, high: 0 },
+        new Uint8Array(1),
+        'TRAM_INVALID_DESTINATIONS',
+      ],
+      ['one above 31', { low: 1, high: 1 }, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
+      ['a set of words', { low: 'a', high: 'b' }, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
+      ['no set', {}, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
+      ['a number', 1, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
+      ['nothing', undefined, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
+      ['null', null, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
+      ['a payload too large', { low: 1, high: 0 }, new Uint8Array(65), 'TRAM_PAYLOAD_TOO_LARGE'],
+      ['a payload that is text', { low: 1, high: 0 }, 'text', 'TRAM_INVALID_ARGUMENT'],
+    ])('offer refuses %s', async (_, destinations, payload, code) => {
+      const offering = await connect();
+      const offer = () =>
+        offering.offer(destinations as { low: 0; high: 0 }, payload as Uint8Array);
+      expect(offer).toThrow(TramError);
+      expect(offer).toThrow(expect.objectContaining({ code, retry: 'useless' }));
+      expect(offering.outstanding).toBe(0);
+      expect(offering.ticket).toBe(0);
+    });
+
     test('another thread can be a client', async () => {
       const script = new URL('./other-thread.mjs', import.meta.url);
       const worker = new Worker(script, { workerData: cluster.address });
@@ -580,6 +607,15 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     const error = await errorOf(start({ service: slow, startTimeoutMs: 200 }));
     expect(error.code).toBe('TRAM_START_FAILED');
     expect(error.message).toMatch(/^host \d did not start its replicas in time/);
+  });
+});
+
+describe.each(['machines', 'simulated'])('memory: %s', (memory) => {
+  test('is nothing that a program can start', async () => {
+    const hosts = ['a', 'b', 'c'].map((name) => ({ name, address: name, port: 1 }));
+    const options = { groups: 2, memory, hosts, secret: 'cluster.secret' };
+    const error = await errorOf(Cluster.start(options as StartOptions));
+    expect(error).toMatchObject({ code: 'TRAM_INVALID_CONFIG', path: ['memory'] });
   });
 });
 
