@@ -1,4 +1,4 @@
-/** The public exports of `tram`, and nothing else. */
+/** The public exports of the package. */
 
 export {
   Client,

@@ -674,7 +674,7 @@ describe('from other processes', () => {
     expect(decode((await client.multicast([0], encode('read'))).get(0))).toBe('the last words');
   });
 
-  test('when the cluster closes, those who wait are told', async () => {
+  test('when the cluster closes, pending calls fail', async () => {
     const cluster = await startNamed();
     const client = await Client.connect(name);
     await client.multicast([0], encode('before'));
@@ -687,7 +687,7 @@ describe('from other processes', () => {
     expect(await codeOf(Client.connect(name))).toBe('TRAM_NOT_FOUND safe');
   });
 
-  test('a cluster without a name ends with whoever started it', async () => {
+  test('a cluster without a name ends with the process that started it', async () => {
     const starter = fork(fileURLToPath(new URL('./starter.mjs', import.meta.url)));
     leftOver.push({ destroy: () => starter.kill('SIGKILL') });
     const [{ address, pids }] = (await once(starter, 'message')) as [
@@ -702,7 +702,7 @@ describe('from other processes', () => {
     await until(() => !pids.some(isRunning) && !existsSync(address));
   });
 
-  test('a cluster with a name goes on without whoever started it', async () => {
+  test('a cluster with a name goes on without the process that started it', async () => {
     const starter = fork(fileURLToPath(new URL('./starter.mjs', import.meta.url)), [name]);
     const [{ address, pids }] = (await once(starter, 'message')) as [
       { address: string; pids: number[] },

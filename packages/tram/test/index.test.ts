@@ -75,7 +75,7 @@ test('a configuration file needs yaml', () => {
   expect(failureOf(`Client.connect(${file})`)).toEqual({
     name: 'TramError',
     code: 'TRAM_PACKAGE_MISSING',
-    message: "a configuration file needs the package yaml, and it can't be loaded",
+    message: "configuration files need the package yaml, which can't be loaded",
     hint: 'npm install yaml',
     cause: 'ERR_MODULE_NOT_FOUND',
   });

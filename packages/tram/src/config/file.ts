@@ -64,7 +64,7 @@ async function parse(source: string): Promise<YamlDocument> {
     if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw cause;
     throw new TramError(
       'TRAM_PACKAGE_MISSING',
-      "a configuration file needs the package yaml, and it can't be loaded",
+      "configuration files need the package yaml, which can't be loaded",
       { hint: 'npm install yaml', cause },
     );
   }
