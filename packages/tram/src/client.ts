@@ -90,6 +90,9 @@ export class Client implements AsyncDisposable {
   private readonly client: ProtocolClient;
   private readonly trace: TraceFile | undefined;
   private readonly latency: Histogram;
+  /** All groups of the cluster, as a set. */
+  private readonly groupsLow: number;
+  private readonly groupsHigh: number;
   private readonly answeredAt: number;
   private readonly sessionAt: number;
   /** By call slot. */
@@ -112,6 +115,9 @@ export class Client implements AsyncDisposable {
     const { words } = context.arena;
     const { callsMax } = context.layout.sizes;
     const { session } = slot;
+    const { reachLow, reachHigh, root } = context.overlay;
+    this.groupsLow = reachLow[root];
+    this.groupsHigh = reachHigh[root];
     this.sessionAt = context.map.process(slot.process) + PROCESS.session;
     const edges = context.edges(context.memory(slot.process), NO_OBSERVER);
     const calls: CallListener = {
@@ -264,11 +270,11 @@ export class Client implements AsyncDisposable {
     return { low, high };
   }
 
+  /** Called for every message. */
   private isValidSet(groups: Iterable<number> | Destinations): groups is Destinations {
-    if (typeof groups !== 'object' || groups === null || !('low' in groups)) return false;
-    const { reachLow, reachHigh, root } = this.context.overlay;
-    const outside = (groups.low & ~reachLow[root]) | (groups.high & ~reachHigh[root]);
-    return outside === 0 && (groups.low | groups.high) !== 0;
+    if (!isSet(groups)) return false;
+    const { low, high } = groups;
+    return ((low & ~this.groupsLow) | (high & ~this.groupsHigh)) === 0 && (low | high) !== 0;
   }
 
   private checkPayload(payload: Uint8Array): void {
@@ -483,11 +489,15 @@ export class Client implements AsyncDisposable {
   }
 }
 
+function isSet(groups: Iterable<number> | Destinations): groups is Destinations {
+  if (typeof groups !== 'object' || groups === null) return false;
+  const { low, high } = groups as Destinations;
+  return typeof low === 'number' && typeof high === 'number';
+}
+
 function listOf(groups: Iterable<number> | Destinations): Iterable<number> {
-  if (typeof groups === 'object' && groups !== null) {
-    if (Symbol.iterator in groups) return groups;
-    if ('low' in groups && 'high' in groups) return groupsOf(groups.low, groups.high);
-  }
+  if (isSet(groups)) return groupsOf(groups.low, groups.high);
+  if (typeof groups === 'object' && groups !== null && Symbol.iterator in groups) return groups;
   throw new TramError(
     'TRAM_INVALID_DESTINATIONS',
     `destinations must be a list or a set of group numbers, not ${typeof groups}`,

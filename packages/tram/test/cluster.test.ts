@@ -319,6 +319,7 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
       ],
       ['one above 31', { low: 1, high: 1 }, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
       ['a set of words', { low: 'a', high: 'b' }, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
+      ['a set of bigints', { low: 1n, high: 0n }, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
       ['no set', {}, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
       ['a number', 1, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
       ['nothing', undefined, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],

@@ -7,7 +7,7 @@ export interface Endpoint {
   readonly port: number;
 }
 
-export const LOOPBACK = '127.0.0.1';
+const LOOPBACK = '127.0.0.1';
 export const ANY_ADDRESS = '0.0.0.0';
 
 const NAME_CHARACTERS_MAX = 253;

@@ -49,7 +49,8 @@ export function isForMachines(options: ClusterOptions): options is MachinesOptio
 export function resolveMachines(options: MachinesOptions, directory: string): Machines {
   const { groups, replicas = OPTIONS.replicas.default, hosts, members, secret, provider } = options;
   const shape = { groups, replicas };
-  const machines = hosts.map(resolveMachine);
+  // Copies, because the validator ignores properties that an object inherits.
+  const machines = hosts.map((machine) => resolveMachine({ ...machine }));
   requireDifferentNames(machines);
   requireDifferentPorts(machines);
   requireEnough(machines.length, shape);

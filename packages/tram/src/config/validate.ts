@@ -19,13 +19,9 @@ export function validOptions(options: unknown): ClusterOptions {
 /** Unknown names first, then in the order of the list. */
 export function mistakesIn(options: unknown): Mistake[] {
   if (!isObject(options)) return [mustBe([], 'an object', options)];
-  const { memory = OPTIONS.memory.default } = options;
-  return checkFields(
-    OPTIONS,
-    options,
-    [],
-    MEMORIES.find((known) => known === memory),
-  );
+  const { memory: asked = OPTIONS.memory.default } = { ...options };
+  const memory = MEMORIES.find((known) => known === asked);
+  return checkFields(OPTIONS, options, [], memory);
 }
 
 /** @param memory  undefined if the user asks for one that does not exist */
@@ -35,7 +31,7 @@ function checkFields(
   path: Path,
   memory: MemoryKind | undefined,
 ): Mistake[] {
-  // Only what the user's object has itself: it may have a prototype.
+  // Without properties that the object inherits.
   const own = { ...given };
   const known = Object.keys(fields);
   const unknown = Object.keys(own).filter((key) => !known.includes(key));
@@ -65,7 +61,7 @@ function checkOption(
   path: Path,
   memory: MemoryKind | undefined,
 ): Mistake[] {
-  // Nobody can tell yet what the option must be.
+  // What the option must be depends on the memory.
   if (option.onMachines !== undefined && memory === undefined) return [];
   const isOnMachines = memory === 'machines';
   const kind = (isOnMachines ? option.onMachines : undefined) ?? option.kind;

@@ -69,6 +69,12 @@ test('a status port is on loopback unless an address is given', () => {
   ]);
 });
 
+test('a machine has only what its object has itself', () => {
+  const heir = Object.assign(Object.create({ http: 'anything' }), ALPHA);
+  const { machines: resolved } = resolveAnything(withMachines(heir));
+  expect(resolved?.[0]).toStrictEqual(ALPHA);
+});
+
 test('several hosts may be on one machine, with different ports', () => {
   const hosts = machines(3).map((machine, host) => ({
     ...machine,

@@ -263,6 +263,7 @@ test('valid options are copied, and what is undefined counts as left out', () =>
 
 test('only what an object has itself counts', () => {
   expect(mistakesIn(Object.create({ groups: 2 }))).toHaveLength(1);
+  expect(mistakesIn(Object.assign(Object.create({ memory: 'tape' }), { groups: 2 }))).toEqual([]);
   expect(mistakesIn(Object.assign(Object.create({ colour: 'red' }), { groups: 2 }))).toEqual([]);
 });
 
