@@ -2,7 +2,7 @@
  * What hosts, clients and tools of a cluster share: its configuration, and where everything lies in its arena.
  * Each of them creates a context of its own.
  */
-import type { ClusterConfig } from '../config/options.js';
+import type { ClusterConfig } from '../config/config.js';
 import { TramError } from '../errors.js';
 import { ARENA, ARENA_MAGIC, ARENA_VERSION, type Arena, ArenaMap } from '../memory/arena.js';
 import type { ProcessId } from '../memory/contract.js';

@@ -16,7 +16,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { TraceEvent } from '../check/events.js';
-import { type ClusterConfig, ConfigError } from '../config/options.js';
+import type { ClusterConfig } from '../config/config.js';
+import { ConfigError } from '../config/mistakes.js';
 import { TramError } from '../errors.js';
 import { ARENA, ARENA_STATE, HOST, PROCESS } from '../memory/arena.js';
 import type { ClusterContext } from './cluster-context.js';

@@ -1,5 +1,5 @@
 /** How long a host spins before it parks, and how often its agents run. */
-import type { ClusterConfig } from '../config/options.js';
+import type { ClusterConfig } from '../config/config.js';
 import type { Pacing } from './duty.js';
 
 const LATER_US = 300;

@@ -2,7 +2,7 @@
  * Warms up a host: a small cluster in private memory, in one thread, orders messages and changes its leaders. Only
  * the compiled code remains. Without the warm-up the first leader change would run interpreted code.
  */
-import { resolveConfig } from '../config/options.js';
+import { resolveConfig } from '../config/config.js';
 import { ARENA, PROCESS } from '../memory/arena.js';
 import { beginLife } from '../memory/shared.js';
 import { threadsArena } from '../memory/threads.js';

@@ -2,12 +2,8 @@
 import { createSocket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { dirname, resolve } from 'node:path';
-import {
-  isOnMachines,
-  type Machine,
-  type MachinesConfig,
-  resolveConfig,
-} from '../../config/options.js';
+import { isOnMachines, type MachinesConfig, resolveConfig } from '../../config/config.js';
+import type { Machine } from '../../config/machines.js';
 import { TramError } from '../../errors.js';
 import { digestOf } from './digest.js';
 import { readSecret, saltOf } from './secret.js';

@@ -3,7 +3,7 @@
  * they access each other's memory, because a different configuration means different offsets.
  */
 import { createHash } from 'node:crypto';
-import type { ClusterConfig } from '../../config/options.js';
+import type { ClusterConfig } from '../../config/config.js';
 import { ARENA_VERSION } from '../../memory/arena.js';
 
 /** SHA-256. Leaves out what may differ between machines: file paths and the addresses for HTTP. */

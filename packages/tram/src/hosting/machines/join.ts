@@ -5,7 +5,7 @@
  * An idle client answers its hosts periodically, so that they know it is alive. It records its statistics in its own
  * memory and copies them to its home, where tools read them.
  */
-import type { MachinesConfig } from '../../config/options.js';
+import type { MachinesConfig } from '../../config/config.js';
 import { TramError } from '../../errors.js';
 import { OWNER, PROCESS } from '../../memory/arena.js';
 import { CALLER, REFUSAL } from '../../memory/machines/handshake.js';

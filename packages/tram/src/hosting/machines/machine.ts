@@ -12,7 +12,8 @@
  * So the first start needs all hosts, in any order; a later start needs no particular host.
  */
 import { rmSync } from 'node:fs';
-import type { Endpoint, MachinesConfig } from '../../config/options.js';
+import type { Endpoint } from '../../config/addresses.js';
+import type { MachinesConfig } from '../../config/config.js';
 import { TramError } from '../../errors.js';
 import {
   ARENA,

@@ -5,7 +5,7 @@
 import { mkdtempSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { MachinesConfig } from '../../config/options.js';
+import type { MachinesConfig } from '../../config/config.js';
 import { TramError } from '../../errors.js';
 import { ARENA, ARENA_STATE, type ArenaMap } from '../../memory/arena.js';
 import { Network } from '../../memory/machines/network.js';

@@ -1,6 +1,6 @@
 /** What all who take part in a RamCast cluster on shared memory have in common: as hosting/context.ts for TRAM. */
 
-import type { ClusterConfig } from 'tram-multicast/internal/config/options.js';
+import type { ClusterConfig } from 'tram-multicast/internal/config/config.js';
 import {
   describe,
   readHeader,
