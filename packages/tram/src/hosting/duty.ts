@@ -24,9 +24,9 @@ export interface Wire {
   /**
    * Sends the posted writes.
    *
-   * @param companyUs  how long non-urgent writes may be batched, at most
+   * @param batchUs  how long non-urgent writes may be batched, at most
    */
-  flush(nowUs: number, companyUs?: number): void;
+  flush(nowUs: number, batchUs?: number): void;
 }
 
 /** The words of the arena that belong to one host. */

@@ -4,7 +4,7 @@
  * once when its client has closed, and otherwise only after the time in which the client may reconnect.
  */
 import { type ArenaMap, OWNER, PROCESS } from '../../memory/arena.js';
-import type { SlotKeeper } from '../../memory/machines/network.js';
+import type { SlotKeeper } from '../../memory/machines/network-options.js';
 import type { Identity } from '../../protocol/member.js';
 
 const RETURN_MS = 10_000;

@@ -5,7 +5,11 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Block } from '../../../src/memory/fabric/block.js';
-import { type Connection, LANDED, TELL } from '../../../src/memory/fabric/connection.js';
+import {
+  type Connection,
+  DELIVERY_COMPLETE,
+  REPORT_COMPLETION,
+} from '../../../src/memory/fabric/connection.js';
 import type { Extents } from '../../../src/memory/fabric/extents.js';
 import { Fabric } from '../../../src/memory/fabric/fabric.js';
 import type { FabricHandler } from '../../../src/memory/fabric/handler.js';
@@ -84,7 +88,7 @@ class Rounds extends Witness {
     this.extents.clear();
     this.extents.add(this.registration, this.resultOf(slot), region, at, 4);
     this.extents.add(this.registration, this.resultOf(slot) + 4, region, at + bytes - 4, 4);
-    this.connection.read(this.extents, TELL, slot);
+    this.connection.read(this.extents, REPORT_COMPLETION, slot);
   }
 
   override completed(_: Connection, slot: number): void {
@@ -126,7 +130,7 @@ test('the death of a peer is told, once', () => {
   const extents = fabric.createExtents();
   extents.add(fabric.register(memory.address, 4096, 'local'), 0, region, 0, 4096);
   child.kill('SIGKILL');
-  for (let i = 0; i < 100; i++) connection.write(extents, TELL | LANDED, 0);
+  for (let i = 0; i < 100; i++) connection.write(extents, REPORT_COMPLETION | DELIVERY_COMPLETE, 0);
   pollUntil(witness, () => connection.state === 'ended');
   for (let i = 0; i < 200; i++) fabric.poll(witness);
   const ends = witness.heard.filter((what) => what === 'failed' || what === 'closed');
@@ -141,7 +145,7 @@ test('a connection to a peer that hangs can be closed', () => {
   extents.add(fabric.register(memory.address, 1 << 16, 'local'), 0, region, 0, 1 << 16);
   const witness = new Witness();
   for (let i = 0; i < 200; i++) {
-    connection.write(extents, TELL | LANDED, 0);
+    connection.write(extents, REPORT_COMPLETION | DELIVERY_COMPLETE, 0);
     fabric.poll(witness);
   }
   connection.close();

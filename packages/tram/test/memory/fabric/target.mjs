@@ -1,7 +1,7 @@
 // A process that serves its memory to whoever connects, until it is killed. Its first line tells where.
 import { Block } from '../../../dist/memory/fabric/block.js';
 import { Fabric } from '../../../dist/memory/fabric/fabric.js';
-import { DEAF } from '../../../dist/memory/fabric/handler.js';
+import { NO_OP_HANDLER } from '../../../dist/memory/fabric/handler.js';
 import { libfabric } from '../../../dist/memory/fabric/libfabric.js';
 
 const BYTES = 1 << 21;
@@ -12,7 +12,7 @@ const memory = new Block(libfabric().koffi, BYTES);
 const { base, keyLow, keyHigh } = fabric.register(memory.address, BYTES, 'remote');
 console.log(JSON.stringify({ port: fabric.listen(0), region: { base, keyLow, keyHigh } }));
 
-const handler = { ...DEAF, requested: (request) => request.accept(new Uint8Array(0)) };
+const handler = { ...NO_OP_HANDLER, requested: (request) => request.accept(new Uint8Array(0)) };
 
 process.stdin.on('end', () => process.exit()).resume();
 
