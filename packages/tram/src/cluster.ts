@@ -342,7 +342,7 @@ function startAborted({ reason }: AbortSignal): TramError {
   return new TramError('TRAM_ABORTED', 'aborted while the cluster started', { cause: reason });
 }
 
-/** Count up the requests that a replica lead, and wake its host, wherever that is. */
+/** @internal Count up the requests that a replica lead, and wake its host, wherever that is. */
 export function requestLead(context: ClusterContext, group: number, member: number): void {
   const { layout, map, arena, network } = context;
   const { replicas } = layout.sizes;
@@ -362,7 +362,7 @@ export function requestLead(context: ClusterContext, group: number, member: numb
   network.flush(nowUs());
 }
 
-/** What a group delivers from this call on. */
+/** @internal What a group delivers from this call on. */
 export function follow(
   context: ClusterContext,
   group: number,

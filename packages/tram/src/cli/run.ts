@@ -2,6 +2,7 @@
 import { type Command, CommanderError } from 'commander';
 import { ERRORS, TramError } from '../errors.js';
 import { ExitCode, exitCodeOf } from './exit-codes.js';
+import { messageFor } from './missing-package.js';
 
 export async function run(program: Command, argv: readonly string[]): Promise<void> {
   // A reader that has seen enough (`tram check FILE | head`) is not a failure of ours.
@@ -32,7 +33,8 @@ export async function run(program: Command, argv: readonly string[]): Promise<vo
 
 function describe(program: string, error: unknown): string {
   if (!(error instanceof TramError)) {
-    return `${program}: ${error instanceof Error ? error.message : String(error)}\n`;
+    const message = error instanceof Error ? error.message : String(error);
+    return `${program}: ${messageFor(error) ?? message}\n`;
   }
   const { code, message, hint } = error;
   return `${program}: ${message}\n  ${hint ?? ERRORS[code].whatToDo}\n`;
