@@ -35,7 +35,7 @@ import {
   type ArenaFile,
   arenaPath,
   createArenaFile,
-  removeArenaFile,
+  type HostLock,
 } from './memory/processes/arena-file.js';
 import { threadsArena } from './memory/threads.js';
 
@@ -88,10 +88,12 @@ export class Cluster implements AsyncDisposable {
     private readonly context: ClusterContext,
     private readonly starter: HostStarter,
     private readonly logger: Logger,
-    private readonly removeMemory: () => void,
+    /** The file of processes. */
+    private readonly file?: ArenaFile,
+    /** Held until all hosts run. */
+    private readonly starting?: HostLock,
   ) {
-    const { arena } = context;
-    this.address = 'path' in arena ? (arena as ArenaFile).path : arena.words.buffer;
+    this.address = file?.path ?? context.arena.words.buffer;
   }
 
   static async start(options: StartOptions): Promise<Cluster> {
@@ -124,14 +126,15 @@ export class Cluster implements AsyncDisposable {
     if (config.memory === 'processes') {
       const path = arenaPath(config.name ?? `${process.pid}-${randomInt(2 ** 31)}`);
       const arena = createArenaFile(path, words);
+      // Before `ClusterContext.create` makes it readable.
+      const starting = arena.lockHost(starterLock(config), 0);
       const context = ClusterContext.create(config, arena);
-      const starter = processStarter(path, logDirectory);
-      return new Cluster(context, starter, logger, () => removeArenaFile(path));
+      return new Cluster(context, processStarter(path, logDirectory), logger, arena, starting);
     }
     if (config.memory === 'threads') {
       const buffer = new SharedArrayBuffer(words * 4);
       const context = ClusterContext.create(config, threadsArena(buffer));
-      return new Cluster(context, threadStarter(buffer), logger, () => undefined);
+      return new Cluster(context, threadStarter(buffer), logger);
     }
     throw new TramError(
       'TRAM_INVALID_CONFIG',
@@ -143,10 +146,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   private async begin(timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
-    const { config, map, arena } = this.context;
+    const { config, map } = this.context;
     const deadlineMs = Date.now() + timeoutMs;
-    const lock =
-      'lockHost' in arena ? (arena as ArenaFile).lockHost(starterLock(this.context), 0) : undefined;
     if (config.trace !== undefined) {
       beginTrace(config, config.trace);
       this.hasTrace = true;
@@ -163,7 +164,7 @@ export class Cluster implements AsyncDisposable {
       signal?.removeEventListener('abort', giveUp);
     }
     Atomics.store(this.words, ARENA.state, ARENA_STATE.running);
-    lock?.release();
+    this.starting?.release();
     this.logger.info(
       `cluster of ${config.sizes.groups} groups on ${map.hosts} ${config.memory} is up`,
     );
@@ -313,7 +314,7 @@ export class Cluster implements AsyncDisposable {
     const isOurs = askToEnd(this.context);
     await Promise.all(this.hosts.map((host) => host?.end(END_MS)));
     if (isOurs && this.hasTrace) endTrace(this.context, down, isQuiescent);
-    if (isOurs) this.removeMemory();
+    if (isOurs) this.file?.removeFile();
     this.context.arena.close();
   }
 

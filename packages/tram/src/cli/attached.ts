@@ -68,8 +68,9 @@ function openNamed(name: string, path: string): ArenaFile {
     if (!(error instanceof TramError)) throw error;
     if (error.code === 'TRAM_CORRUPT' || error.code === 'TRAM_VERSION_MISMATCH') {
       throw new TramError(error.code, error.message, {
-        hint: `If it is nothing that you need, remove it with \`${commandFor({ name }, 'down --force')}\`.`,
+        hint: `If you do not need it, remove it with \`${commandFor({ name }, 'down --force')}\`.`,
         cause: error,
+        retry: error.retry,
       });
     }
     if (error.code !== 'TRAM_NOT_FOUND') throw error;

@@ -133,10 +133,10 @@ async function hasEnd(trace: string): Promise<boolean> {
 
 async function removeUnread(name: string): Promise<HostProcess[]> {
   const { arenaPath } = await import('../memory/processes/arena-file.js');
-  const { clearAway } = await import('./remains.js');
+  const { clearAwayUnread } = await import('./remains.js');
   const path = arenaPath(name);
   const killed = await endHosts(path, 0);
-  clearAway({ name, path });
+  clearAwayUnread(name, path);
   return killed;
 }
 

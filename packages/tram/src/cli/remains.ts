@@ -10,7 +10,7 @@ import { commandFor, removeStateDirectory } from './cluster-name.js';
 export function requireDead({ name, path, arena, context }: Attached): void {
   const pids = hostProcesses(path).map(({ pid }) => pid);
   const hosts = Array.from({ length: context.map.hosts }, (_, host) => host);
-  const isHeld = [...hosts, starterLock(context)].some((lock) => arena.isHostLocked(lock));
+  const isHeld = [...hosts, starterLock(context.config)].some((lock) => arena.isHostLocked(lock));
   if (pids.length === 0 && !isHeld) return;
   const who =
     pids.length === 0
@@ -32,8 +32,17 @@ export function requireNoOrphans(name: string, path: string): void {
   );
 }
 
-/** Its memory, and what its hosts printed. A history stays. */
-export function clearAway({ name, path }: Pick<Attached, 'name' | 'path'>): void {
+/**
+ * Remove the memory of a cluster and what its hosts printed. A history stays.
+ * @returns false if the memory is by now that of another cluster, or if another process removes it
+ */
+export function clearAway({ name, arena }: Pick<Attached, 'name' | 'arena'>): boolean {
+  // In this order: a new cluster of that name, which has the same directory, can't be started before the file is gone.
+  return arena.removeFile(() => removeStateDirectory(name));
+}
+
+/** The same for a file that can't be read, without regard to others. */
+export function clearAwayUnread(name: string, path: string): void {
   removeArenaFile(path);
   removeStateDirectory(name);
 }

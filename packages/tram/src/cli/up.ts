@@ -26,6 +26,8 @@ interface UpFlags extends Partial<ClusterOptions> {
 const DEFAULT_GROUPS = 8;
 const DEFAULT_TIMEOUT_MS = 30_000;
 const LOOK_MS = 100;
+/** How long a start waits for another process that creates or removes the same file. */
+const MAKE_WAY_MS = 1000;
 const MEBIBYTE = 2 ** 20;
 
 const HELP = `
@@ -173,17 +175,51 @@ async function readFile(file: string): Promise<ClusterOptions> {
 
 /** Remove what is left of a cluster of that name. @throws TRAM_EXISTS if it is alive */
 async function makeWay(name: string): Promise<void> {
-  const { existsSync } = await import('node:fs');
   const { arenaPath } = await import('../memory/processes/arena-file.js');
+  const { pause } = await import('../hosting/oversight.js');
+  const { requireNoOrphans } = await import('./remains.js');
+  const deadlineMs = Date.now() + MAKE_WAY_MS;
+  for (;;) {
+    const remains = await removeRemains(name, Date.now() > deadlineMs);
+    if (remains === 'none') return requireNoOrphans(name, arenaPath(name));
+    if (remains === 'removed') {
+      process.stderr.write(
+        `removed the memory and the logs of cluster "${name}": all of its hosts had ended\n`,
+      );
+      return;
+    }
+    await pause(LOOK_MS);
+  }
+}
+
+/**
+ * One attempt. Another process may start a cluster of that name, or remove its remains, at the same time: then this
+ * returns `changing`, and the next attempt finds out what has become of it.
+ * @param isLast  throws an error instead of that
+ */
+async function removeRemains(
+  name: string,
+  isLast: boolean,
+): Promise<'none' | 'removed' | 'changing'> {
   const { withCluster } = await import('./attached.js');
-  const { clearAway, requireDead, requireNoOrphans } = await import('./remains.js');
-  const path = arenaPath(name);
-  if (!existsSync(path)) return requireNoOrphans(name, path);
-  await withCluster(name, async (cluster) => {
-    requireDead(cluster);
-    clearAway(cluster);
-  });
-  process.stderr.write(`removed what was left of cluster "${name}": all of its hosts had ended\n`);
+  const { clearAway, requireDead } = await import('./remains.js');
+  try {
+    return await withCluster(name, async (cluster) => {
+      requireDead(cluster);
+      if (clearAway(cluster)) return 'removed';
+      if (!isLast) return 'changing';
+      throw new TramError('TRAM_EXISTS', `another process is removing cluster "${name}"`, {
+        hint: 'Try again in a moment.',
+        retry: 'safe',
+      });
+    });
+  } catch (error) {
+    if (!(error instanceof TramError)) throw error;
+    if (error.code === 'TRAM_NOT_FOUND') return 'none';
+    // Its starter has not written the header yet.
+    if (error.code === 'TRAM_CORRUPT' && error.retry === 'safe' && !isLast) return 'changing';
+    throw error;
+  }
 }
 
 /** Nothing is left behind if it fails. `undefined` if it was interrupted. */

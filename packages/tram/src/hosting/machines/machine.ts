@@ -31,7 +31,6 @@ import {
   arenaPath,
   createArenaFile,
   openArenaFile,
-  removeArenaFile,
 } from '../../memory/processes/arena-file.js';
 import { native } from '../../memory/processes/native.js';
 import { Layout } from '../../protocol/layout.js';
@@ -287,7 +286,7 @@ function openOwn(
 
 /** One that never ran its replicas leaves nothing behind. */
 function closeOwn(file: ArenaFile): void {
-  if (!hasBegun(file)) removeArenaFile(file.path);
+  if (!hasBegun(file)) file.removeFile();
   file.close();
 }
 
