@@ -47,14 +47,20 @@ export class ClusterContext {
   /**
    * Of one of several machines: each has an arena of its own, in which all have the same places. Only what can't differ
    * between machines counts for those.
+   * @param connect  returns no network if only the arena of one host is to be read
    */
   static onMachines(
     config: ClusterConfig,
     digest: Uint8Array,
-    connect: (map: ArenaMap) => { readonly arena: Arena; readonly network: Network },
+    connect: (map: ArenaMap) => { readonly arena: Arena; readonly network?: Network },
   ): ClusterContext {
-    const { arena, network } = connect(mapOf(config, new Layout(config.sizes), digest.length));
+    const { arena, network } = connect(ClusterContext.mapOnMachines(config, digest));
     return new ClusterContext(config, arena, digest.length, network);
+  }
+
+  /** Where everything lies in the arena of each machine. */
+  static mapOnMachines(config: ClusterConfig, digest: Uint8Array): ArenaMap {
+    return mapOf(config, new Layout(config.sizes), digest.length);
   }
 
   /** Read it from an arena that somebody else made. */

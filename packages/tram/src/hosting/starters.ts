@@ -98,7 +98,7 @@ export function processStarter(
 }
 
 /** Where the host writes what it prints. */
-export function logFile(directory: string, host: number): string {
+export function logFile(directory: string, host: number | string): string {
   return join(directory, `host-${host}.log`);
 }
 

@@ -86,6 +86,10 @@ export class CommandLine {
     return this.kill(child);
   }
 
+  async exactly(...args: string[]): Promise<Result> {
+    return finish(this.startExactly(...args));
+  }
+
   /** At the end of the test, if it has not ended by then. */
   kill(child: ChildProcess): ChildProcess {
     this.children.push(child);
@@ -126,8 +130,8 @@ export class CommandLine {
     return [...files.filter((file) => existsSync(file)), ...processes];
   }
 
-  stateDirectory(): string {
-    return join(tmpdir(), `tram-${this.name}-${process.getuid!()}`);
+  stateDirectory(name: string = this.name): string {
+    return join(tmpdir(), `tram-${name}-${process.getuid!()}`);
   }
 
   /** The processes of the cluster's hosts. */

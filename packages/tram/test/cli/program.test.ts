@@ -72,7 +72,7 @@ test('a cluster lives, loses hosts, gets them back and ends; its history holds',
   const resumed = await line.tram('restart', leader);
   expect(resumed).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining('with the memory that they had left behind'),
+    stdout: expect.stringContaining('with the memory that it had left behind'),
   });
   expect(await line.tram('restart', leader)).toMatchObject({
     code: 1,

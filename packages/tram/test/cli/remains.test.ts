@@ -13,7 +13,7 @@ const line = useCommandLine();
 test('of two starts that find the same dead cluster, the slower one leaves the new cluster alone', async () => {
   await line.up();
   await line.killAll();
-  await withCluster(line.name, async (found) => {
+  await withCluster({ name: line.name }, async (found) => {
     requireDead(found);
     // Before this one removes what it has found dead, another start has done so and is up.
     await line.up();
@@ -26,8 +26,8 @@ test('of two starts that find the same dead cluster, the slower one leaves the n
 test('one that finds the same dead cluster later, while the other removes it, does not remove it too', async () => {
   await line.up();
   await line.killAll();
-  await withCluster(line.name, async (first) => {
-    await withCluster(line.name, async (second) => {
+  await withCluster({ name: line.name }, async (first) => {
+    await withCluster({ name: line.name }, async (second) => {
       const isRemoved = first.arena.removeFile(() => expect(clearAway(second)).toBe(false));
       expect(isRemoved).toBe(true);
       expect(existsSync(first.path)).toBe(false);

@@ -13,7 +13,7 @@ test('memory outlives its processes: hosts that were killed and resume have lost
   await line.tram('kill', 'g0/1');
   await line.tram('kill', 'g0/2');
   expect((await line.tram('status')).stdout).toContain(
-    'nobody could succeed the leader of g0, g1, g2',
+    'no replica could replace the leader of g0, g1, g2',
   );
   expect((await line.tram('send', '--to', '1', '--text', 'alone')).stdout).toBe('g1  21 alone\n');
   expect((await line.tram('restart', 'g0/1')).code).toBe(0);

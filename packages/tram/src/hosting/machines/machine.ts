@@ -263,15 +263,20 @@ const PASTS: Record<Identity['past'], string> = {
   lost: 'has lost its memory, and recovers from its groups',
 };
 
+/** The file of a host, on its machine. */
+export function machineArenaPath({ name = 'cluster' }: MachinesConfig, host: string): string {
+  return arenaPath(`${name}-${host}`);
+}
+
 /** The file of this host: as it was left, or new. */
 function openOwn(
-  { name: cluster = 'cluster' }: MachinesConfig,
+  config: MachinesConfig,
   digest: Uint8Array,
   name: string,
   host: number,
   map: ArenaMap,
 ): ArenaFile {
-  const path = arenaPath(`${cluster}-${name}`);
+  const path = machineArenaPath(config, name);
   const left = openLeft(path);
   if (left !== undefined) {
     left.lockHost(host, left.words[map.host(host) + HOST.pid] ?? 0);
@@ -310,7 +315,8 @@ function openLeft(path: string): ArenaFile | undefined {
   }
 }
 
-function requireSame(file: ArenaFile, digest: Uint8Array, map: ArenaMap): void {
+/** @throws TRAM_INVALID_CONFIG, having closed the file, if it belongs to another configuration */
+export function requireSame(file: ArenaFile, digest: Uint8Array, map: ArenaMap): void {
   const { words, path } = file;
   const left = new Uint8Array(
     words.buffer,
