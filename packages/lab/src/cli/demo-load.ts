@@ -46,7 +46,7 @@ export class DemoLoad {
   private send(): void {
     const due = Math.floor((this.elapsedMs * this.messagesPerSecond) / 1000);
     while (this.sent < due && this.sent - this.answered.length < UNANSWERED_MAX) {
-      const client = this.clients[this.sent++ % this.clients.length]!;
+      const client = this.clients[this.sent++ % this.clients.length];
       this.multicast(client, this.drawDestinations()).catch(this.onError);
     }
   }
@@ -58,9 +58,9 @@ export class DemoLoad {
   }
 
   private drawDestinations(): number[] {
-    const count = DESTINATION_COUNTS[draw(DESTINATION_COUNTS.length)]!;
+    const count = DESTINATION_COUNTS[draw(DESTINATION_COUNTS.length)];
     const groups = Array.from({ length: this.groups }, (_, group) => group);
-    return Array.from({ length: count }, () => groups.splice(draw(groups.length), 1)[0]!);
+    return Array.from({ length: count }, () => groups.splice(draw(groups.length), 1)[0]);
   }
 }
 

@@ -50,7 +50,7 @@ class Rates {
     const { beforeS, before } = this;
     if (beforeS !== undefined) {
       this.rates = delivered.map((messages, group) => {
-        const perSecond = (messages - before[group]!) / (nowS - beforeS);
+        const perSecond = (messages - before[group]) / (nowS - beforeS);
         return smooth(this.rates[group], Math.max(0, perSecond));
       });
     }
@@ -110,7 +110,7 @@ function treeLines({ groups, hosts }: ClusterStatus, rates: readonly number[]): 
   const hostNames = hosts.map(({ host }) => `host ${host}`).join('  ');
   const heading = `${'group'.padEnd(width)}${hostNames}   delivered  per second`;
   const lines = tree.map(({ group, label }) => {
-    const status = groups[group]!;
+    const status = groups[group];
     const cells = status.replicas.map((replica) => cell(replica, status.leader)).join('  ');
     const rate = rates[group] ?? 0;
     const bar = paint('cyan', '▇'.repeat(Math.round((rate / most) * BAR_COLUMNS)));

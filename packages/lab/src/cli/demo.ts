@@ -249,7 +249,7 @@ async function crashLeaders(
 ): Promise<Crash> {
   const { subscribe } = await import('node:diagnostics_channel');
   const { groups } = cluster.status();
-  const host = groups[VICTIM_GROUP]!.leader ?? 0;
+  const host = groups[VICTIM_GROUP].leader ?? 0;
   const led = groups.filter(({ leader }) => leader === host).map(({ group }) => group);
   const takeovers = led.map((group) => ({ group, afterMs: undefined as number | undefined }));
   const atMs = load.elapsedMs;

@@ -146,7 +146,7 @@ export function planOptions(flags: SimFlags, command: Command): Options {
     command.error('error: --trace writes the history of one run: say which with --seed');
   }
   return {
-    ...Object.assign({}, ...(holes ?? []).map((hole) => HOLES[hole]!.options)),
+    ...Object.assign({}, ...(holes ?? []).map((hole) => HOLES[hole].options)),
     ...(groups !== undefined && { groups }),
     ...(replicas !== undefined && { replicas }),
     ...(parents && { tree: parents }),

@@ -19,13 +19,14 @@ import { registerTail } from './tail.js';
 import { registerUp } from './up.js';
 
 const INTRODUCTION =
-  'TRAM orders messages that are addressed to any set of replica groups, so that no two processes ' +
-  'disagree on the order of what they both deliver. Groups form a tree; a message enters at the ' +
-  'lowest common ancestor of its destinations and involves only the groups on its way down.';
+  'TRAM orders messages that are addressed to any set of replica groups, so that no two replicas ' +
+  'disagree on the order of the messages that both deliver. The groups form a tree. A message ' +
+  'enters at the lowest common ancestor of its destinations, and involves only the groups on its ' +
+  'way down.';
 
 const EPILOGUE = `
 Examples:
-  Run a cluster of processes, use it, kill one, and end it:
+  Start a cluster of processes, use it, kill a host and start it again, and end the cluster:
     $ tram up
     $ tram send --to 1,4 --text hello
     $ tram status
@@ -33,17 +34,17 @@ Examples:
     $ tram restart g1/0
     $ tram down
 
-  Judge a recorded run by the properties of atomic multicast:
+  Check a recorded history against the properties of atomic multicast:
     $ tram check trace.jsonl
 
-  The same for a program, reading the history from a pipe:
+  The same for programs, with the history from a pipe:
     $ cat trace.jsonl | tram check - --json
 
-  Use the verdict in a script (3 means that a property is violated):
+  Use the verdict in a script (exit code 3: a property is violated):
     $ tram check trace.jsonl > verdict.txt || echo "failed with exit code $?"
 
 Exit codes:
-  0    fine
+  0    success
   1    failure
   2    wrong usage, or an input that can't be read
   3    verification failed: a property is violated
@@ -55,7 +56,7 @@ export function createProgram(): Command {
   const program = new Command('tram')
     .description(INTRODUCTION)
     .version(version(), '--version', 'print the version')
-    .helpOption('-h, --help', 'explain a command')
+    .helpOption('-h, --help', 'show help for a command')
     .addHelpText('after', EPILOGUE)
     .showHelpAfterError('(run with --help for usage)')
     .exitOverride();

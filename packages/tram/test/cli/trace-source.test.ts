@@ -22,7 +22,7 @@ test('a history that was cut off is judged without its last line; a wrong line i
   const cut = await line.tram('check', trace);
   expect(cut).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining('replica-1-2.jsonl breaks off'),
+    stderr: expect.stringContaining('replica-1-2.jsonl is incomplete'),
   });
   appendFileSync(file, '\n');
   const wrong = await line.tram('check', trace);
