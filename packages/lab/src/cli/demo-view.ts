@@ -1,6 +1,6 @@
 /**
- * What `tram-lab demo` shows while it runs: on a terminal the tree, drawn again and again at the same place, with
- * the latest news below it; elsewhere the news and a line now and then.
+ * What `tram-lab demo` shows while it runs. On a terminal: the tree, redrawn in place, with the latest events below it.
+ * Elsewhere: the events, and a line of figures every second.
  */
 
 import { type Color, count, paint } from 'tram-multicast/internal/cli/colors.js';
@@ -12,10 +12,10 @@ import type {
 } from 'tram-multicast/internal/hosting/status.js';
 
 export interface DemoView {
-  /** Something happened. */
+  /** Shows an event. */
   tell(news: string): void;
   draw(status: ClusterStatus): void;
-  /** Nothing more is drawn. */
+  /** Stops drawing. */
   end(): void;
 }
 
@@ -39,7 +39,7 @@ export function stamp(seconds: number): string {
   return paint('dim', `${seconds.toFixed(1).padStart(5)} s`);
 }
 
-/** Messages that each group delivers per second, from one look to the next. */
+/** The messages per second that each group has delivered since the last update. */
 class Rates {
   private beforeS: number | undefined;
   private before: number[] = [];
@@ -60,12 +60,12 @@ class Rates {
   }
 }
 
-/** What jumps can't be read. */
+/** Smooths a rate so that it can be read. */
 function smooth(before: number | undefined, now: number): number {
   return before === undefined ? now : before + (now - before) * 0.3;
 }
 
-/** A group has delivered what the furthest of its replicas has. */
+/** A group has delivered what the fastest of its replicas has. */
 export function deliveredBy({ replicas }: GroupStatus): number {
   return Math.max(...replicas.map(({ messages }) => messages));
 }

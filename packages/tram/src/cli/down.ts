@@ -42,9 +42,9 @@ With --force the command does not wait and kills the hosts at once. It also remo
 can't read, because another version made it or a start was interrupted, and hosts whose memory
 somebody has removed.
 
-A cluster across machines (--config): the command ends the hosts that run on this machine, as SIGTERM
-does, and names the machines of the others. The memory of the hosts stays, so that they can start
-again; --force removes it. A host that has lost its memory recovers from the others. If more than f
+A cluster across machines (--config): the command ends the hosts that run on this machine, as
+SIGTERM does, and names the machines of the others. The memory of the hosts stays, so that they can
+start again; --force removes it. A host that has lost its memory recovers from the others. If more than f
 members of a group lose theirs, the group loses its state.
 
 Examples:

@@ -20,8 +20,8 @@ const DEFAULT_COLUMNS = 80;
 const HELP = `
 The command reads the memory of the cluster and does not slow the replicas down. Across machines it
 reads copies from the hosts that it can reach, and says which ones it can't. For each replica it
-shows how many log entries the replica has delivered or relayed. * marks the leader; ×2 is a replica
-in its second incarnation. msg/s is the rate at which a group delivers. Latencies are those of all
+shows how many log entries it has delivered or relayed. * marks the leader; ×2 is a replica in its
+second incarnation. msg/s is the rate at which a group delivers. Latencies are those of all
 clients, from sending a message until its last destination has replied: since the start or, with
 --watch, in the last interval.
 
