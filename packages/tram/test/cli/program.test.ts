@@ -40,7 +40,7 @@ test('a cluster lives, loses hosts, gets them back and ends; its history holds',
   expect(tailed.text).toMatch(/^g2 +0 +c1:0\.0 +0,2 {2}hello\ng2 +1 +c2:2\.0 +2 {2}from a pipe\n$/);
 
   // A host with leaders is lost: the others go on.
-  const leader = `g2/${first.groups[2]!.leader}`;
+  const leader = `g2/${first.groups[2].leader}`;
   const killed = await line.json<{ host: number; replicas: string[]; led: string[] }>(
     'kill',
     leader,
