@@ -200,9 +200,16 @@ async function endHere(flags: DownFlags & { readonly config: string }): Promise<
   const command = commandFor(flags, force ? 'down --force' : 'down');
   const others = elsewhere.map((machine) => `${machine.name} (${machine.address})`).join(', ');
   if (here.length === 0) {
-    throw new TramError('TRAM_NOT_FOUND', `no host of cluster "${name}" is on this machine`, {
-      hint: `Run \`${command}\` on the machines of ${others}.`,
-    });
+    throw new TramError(
+      'TRAM_NOT_FOUND',
+      `no host of cluster "${name}" runs on this machine or has left memory here`,
+      {
+        hint:
+          others === ''
+            ? `Start its hosts with \`${commandFor(flags, 'host NAME')}\`.`
+            : `Run \`${command}\` on the machines of ${others}.`,
+      },
+    );
   }
   const ended: Ended[] = [];
   try {

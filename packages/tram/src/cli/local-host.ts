@@ -5,7 +5,8 @@
  * A cluster of processes is on this machine as a whole. The hosts of a cluster across machines that are here are those
  * whose memory is in /dev/shm.
  */
-import type { MachinesConfig } from '../config/options.js';
+import { networkInterfaces } from 'node:os';
+import type { Machine, MachinesConfig } from '../config/options.js';
 import { TramError } from '../errors.js';
 import { ClusterContext } from '../hosting/cluster-context.js';
 import { type HostProcess, hasOpen, hostProcesses, isStopped } from '../hosting/host-processes.js';
@@ -71,14 +72,7 @@ export async function withHostOf<Result>(
   const host = ClusterContext.mapOnMachines(config, credentials.digest).hostOf(participant);
   const local = openHere(file, which, host);
   const name = `g${group}/${member}`;
-  if (local === undefined) {
-    const { name: machine, address } = config.machines[host];
-    throw new TramError(
-      'TRAM_NOT_FOUND',
-      `host ${machine}, which runs ${name}, is not on this machine: there is no ${machineArenaPath(config, machine)}`,
-      { hint: `Run \`${commandFor(which, words)}\` on the machine of ${machine} (${address}).` },
-    );
-  }
+  if (local === undefined) throw notHere(which, config.machines[host], name, words);
   try {
     return await use({ ...local, replica: name });
   } finally {
@@ -86,7 +80,34 @@ export async function withHostOf<Result>(
   }
 }
 
-/** All hosts of a cluster across machines: those that are on this machine, to be closed by the caller, and the others. */
+function notHere(
+  which: Which,
+  { name: machine, address }: Machine,
+  replica: string,
+  words: string,
+): TramError {
+  const host = `host ${machine}, which runs ${replica}`;
+  // After a reboot, for example.
+  if (isOwnAddress(address)) {
+    return new TramError('TRAM_UNAVAILABLE', `${host}, does not run here and has left no memory`, {
+      hint: `Start it with \`${commandFor(which, `host ${machine}`)}\`.`,
+    });
+  }
+  return new TramError('TRAM_NOT_FOUND', `${host}, is not on this machine`, {
+    hint: `Run \`${commandFor(which, words)}\` on the machine of ${machine} (${address}).`,
+  });
+}
+
+/** Whether this machine has the address. */
+function isOwnAddress(address: string): boolean {
+  const interfaces = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return address.startsWith('127.') || interfaces.some((own) => own.address === address);
+}
+
+/**
+ * All hosts of a cluster across machines: those that have memory on this machine, to be closed by the caller, and those
+ * that belong on other machines.
+ */
 export async function hostsHere(
   which: Which & { readonly config: string },
 ): Promise<{ here: LocalHost[]; elsewhere: MachinesConfig['machines']; name: string }> {
@@ -95,7 +116,9 @@ export async function hostsHere(
   const found = machines.map((_, host) => openHere(file, which, host));
   return {
     here: found.flatMap((local) => local ?? []),
-    elsewhere: machines.filter((_, host) => found[host] === undefined),
+    elsewhere: machines.filter(
+      ({ address }, host) => found[host] === undefined && !isOwnAddress(address),
+    ),
     name,
   };
 }

@@ -93,16 +93,40 @@ describe('a cluster across machines', () => {
 
   describe('whose hosts are elsewhere', () => {
     test.each([
-      [['kill', 'g1/2'], 'host gamma, which runs g1/2, is not on this machine', 'gamma (10.0.0.3)'],
-      [['restart', 'g1/0', '--fresh'], 'is not on this machine', 'alpha (10.0.0.1)'],
-      [['down'], 'is on this machine', 'alpha (10.0.0.1), beta (10.0.0.2), gamma (10.0.0.3)'],
+      [
+        ['kill', 'g1/2'],
+        'host gamma, which runs g1/2, is not on this machine',
+        'gamma (240.0.0.3)',
+      ],
+      [['restart', 'g1/0', '--fresh'], 'is not on this machine', 'alpha (240.0.0.1)'],
+      [['down'], 'runs on this machine', 'alpha (240.0.0.1), beta (240.0.0.2), gamma (240.0.0.3)'],
     ])('%j says where to run it', async (words, message, machines) => {
-      const file = await configure(['10.0.0.1', '10.0.0.2', '10.0.0.3']);
+      // Reserved addresses, which no machine has.
+      const file = await configure(['240.0.0.1', '240.0.0.2', '240.0.0.3']);
       const { code, stderr } = await tram(...words, '--config', file);
       expect(code).toBe(1);
       expect(stderr).toContain(message);
       expect(stderr).toContain(`\`tram ${words.join(' ')} --config ${file}\``);
       expect(stderr).toContain(machines);
+    });
+  });
+
+  test('whose hosts have never run says how to start them', async () => {
+    const file = await configure(['127.0.0.1', '127.0.0.1', '127.0.0.1']);
+    for (const words of [
+      ['kill', 'g1/2'],
+      ['restart', 'g1/2'],
+    ]) {
+      expect(await tram(...words, '--config', file)).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(
+          /does not run here and has left no memory\n.*tram host gamma/,
+        ),
+      });
+    }
+    expect(await tram('down', '--config', file)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('tram host NAME'),
     });
   });
 
