@@ -37,7 +37,7 @@ import {
   type ArenaFile,
   arenaPath,
   createArenaFile,
-  removeArenaFile,
+  type HostLock,
 } from './memory/processes/arena-file.js';
 import { threadsArena } from './memory/threads.js';
 
@@ -94,10 +94,12 @@ export class Cluster implements AsyncDisposable {
     private readonly context: ClusterContext,
     private readonly starter: HostStarter,
     private readonly logger: Logger,
-    private readonly removeMemory: () => void,
+    /** The file of processes. */
+    private readonly file?: ArenaFile,
+    /** Held until all hosts run. */
+    private readonly starting?: HostLock,
   ) {
-    const { arena } = context;
-    this.address = 'path' in arena ? (arena as ArenaFile).path : arena.words.buffer;
+    this.address = file?.path ?? context.arena.words.buffer;
   }
 
   static async start(options: StartOptions): Promise<Cluster> {
@@ -130,14 +132,15 @@ export class Cluster implements AsyncDisposable {
     if (config.memory === 'processes') {
       const path = arenaPath(config.name ?? `${process.pid}-${randomInt(2 ** 31)}`);
       const arena = createArenaFile(path, words);
+      // Before `ClusterContext.create` makes it readable.
+      const starting = arena.lockHost(starterLock(config), 0);
       const context = ClusterContext.create(config, arena);
-      const starter = processStarter(path, logDirectory);
-      return new Cluster(context, starter, logger, () => removeArenaFile(path));
+      return new Cluster(context, processStarter(path, logDirectory), logger, arena, starting);
     }
     if (config.memory === 'threads') {
       const buffer = new SharedArrayBuffer(words * 4);
       const context = ClusterContext.create(config, threadsArena(buffer));
-      return new Cluster(context, threadStarter(buffer), logger, () => undefined);
+      return new Cluster(context, threadStarter(buffer), logger);
     }
     throw new ConfigError(['memory'], "Cluster.start can't start a cluster across machines", {
       hint: 'Start each host on its machine with `tram host`.',
@@ -145,10 +148,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   private async begin(timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
-    const { config, map, arena } = this.context;
+    const { config, map } = this.context;
     const deadlineMs = Date.now() + timeoutMs;
-    const lock =
-      'lockHost' in arena ? (arena as ArenaFile).lockHost(starterLock(this.context), 0) : undefined;
     if (config.trace !== undefined) {
       beginTrace(config, config.trace);
       this.hasTrace = true;
@@ -165,7 +166,7 @@ export class Cluster implements AsyncDisposable {
       signal?.removeEventListener('abort', giveUp);
     }
     Atomics.store(this.words, ARENA.state, ARENA_STATE.running);
-    lock?.release();
+    this.starting?.release();
     this.logger.info(
       `cluster of ${config.sizes.groups} groups on ${map.hosts} ${config.memory} is up`,
     );
@@ -315,7 +316,7 @@ export class Cluster implements AsyncDisposable {
     const isOurs = askToEnd(this.context);
     await Promise.all(this.hosts.map((host) => host?.end(END_MS)));
     if (isOurs && this.hasTrace) endTrace(this.context, down, isQuiescent);
-    if (isOurs) this.removeMemory();
+    if (isOurs) this.file?.removeFile();
     this.context.arena.close();
   }
 
@@ -341,7 +342,7 @@ function startAborted({ reason }: AbortSignal): TramError {
   return new TramError('TRAM_ABORTED', 'aborted while the cluster started', { cause: reason });
 }
 
-/** Increments a replica's count of requests to lead, and wakes its host, on whatever machine that is. */
+/** @internal Increments a replica's count of requests to lead, and wakes its host, on whatever machine that is. */
 export function requestLead(context: ClusterContext, group: number, member: number): void {
   const { layout, map, arena, network } = context;
   const { replicas } = layout.sizes;
@@ -361,7 +362,7 @@ export function requestLead(context: ClusterContext, group: number, member: numb
   network.flush(nowUs());
 }
 
-/** Iterates over what a group delivers from this call on. */
+/** @internal Iterates over what a group delivers from this call on. */
 export function follow(
   context: ClusterContext,
   group: number,

@@ -1,111 +1,286 @@
-/** The package as it is published: packed, installed elsewithout a network, imported, run and typechecked. */
+/** The package as it is published: packed, installed without a network, imported, run and type-checked. */
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { projectDirectory } from './built.js';
+import { deliver, end, groups, multicast } from './check/events.js';
+
+const PACKAGE = join(projectDirectory, 'packages/tram');
+const MODULES = join(projectDirectory, 'node_modules');
+const FILES_MAX = 200;
+const COMPRESSED_BYTES_MAX = 250_000;
+const HOOK_MS = 60_000;
+const { version, optionalDependencies } = JSON.parse(
+  readFileSync(join(PACKAGE, 'package.json'), 'utf8'),
+) as { version: string; optionalDependencies: Record<string, string> };
+
+interface Packed {
+  readonly filename: string;
+  /** Compressed, in bytes. */
+  readonly size: number;
+  readonly files: readonly { readonly path: string }[];
+}
 
 const directory = mkdtempSync(join(tmpdir(), 'tram-package-'));
-const modules = join(projectDirectory, 'node_modules');
-const { version, dependencies } = JSON.parse(
-  readFileSync(join(projectDirectory, 'package.json'), 'utf8'),
-) as { version: string; dependencies: Record<string, string> };
+/** A folder into which a user has installed the package. */
+class Project {
+  readonly path: string;
 
-/** Paths in the package. */
+  constructor(name: string) {
+    this.path = join(directory, name);
+    mkdirSync(this.path);
+    this.write('package.json', JSON.stringify({ private: true, type: 'module' }));
+  }
+
+  install(tarball: string): void {
+    // An empty cache and no network, so that nothing else can be installed.
+    const offline = ['--offline', '--cache', join(directory, 'cache'), '--omit=optional'];
+    this.run('npm', 'install', ...offline, '--no-audit', '--no-fund', tarball);
+  }
+
+  /** Another folder with the same, and with packages that this checkout has. */
+  copyWith(name: string, ...packages: string[]): Project {
+    const copy = new Project(name);
+    const modules = join(copy.path, 'node_modules');
+    cpSync(join(this.path, 'node_modules'), modules, { recursive: true, verbatimSymlinks: true });
+    for (const added of packages) symlinkSync(join(MODULES, added), join(modules, added));
+    return copy;
+  }
+
+  write(name: string, text: string): void {
+    writeFileSync(join(this.path, name), text);
+  }
+
+  run(command: string, ...args: string[]): SpawnSyncReturns<string> {
+    return run(this.path, command, args);
+  }
+
+  /** Runs a program that uses the package, and reads the JSON that it prints. */
+  program(source: string): unknown {
+    this.write('program.mjs', source);
+    return JSON.parse(this.run(process.execPath, 'program.mjs').stdout);
+  }
+
+  tram(...args: string[]): Pick<SpawnSyncReturns<string>, 'status' | 'stdout' | 'stderr'> {
+    const command = join(this.path, 'node_modules/.bin/tram');
+    return spawnSync(command, args, { cwd: this.path, encoding: 'utf8' });
+  }
+
+  typeCheck(file: string, options: object): void {
+    const compilerOptions = {
+      module: 'nodenext',
+      target: 'es2022',
+      lib: ['es2023'],
+      types: ['node'],
+      strict: true,
+      // The declarations of the package are checked too.
+      skipLibCheck: false,
+      noEmit: true,
+      ...options,
+    };
+    this.write('tsconfig.json', JSON.stringify({ compilerOptions, files: [file] }));
+    this.run(process.execPath, join(MODULES, 'typescript/bin/tsc'), '-p', this.path);
+  }
+}
+
+/** A project with the package and nothing else: `npm install --omit=optional`. */
+const bare = new Project('bare');
+/** A project with the optional dependencies too. */
+let full: Project;
+let packed: Packed;
 let contents: string[];
 
 beforeAll(() => {
-  // Without scripts: a second build would rewrite files that other tests are using.
-  const packed = run(
-    'npm',
-    ['pack', '--json', '--ignore-scripts', '--pack-destination', directory],
-    {
-      cwd: projectDirectory,
-    },
-  );
-  const [{ filename, files }] = JSON.parse(packed.stdout) as [
-    { filename: string; files: { path: string }[] },
-  ];
-  contents = files.map(({ path }) => path);
-  write('package.json', JSON.stringify({ private: true, type: 'module' }));
-  const linked = Object.keys(dependencies).map((name) => join(modules, name));
-  // An empty cache, so that nothing comes from there by luck.
-  const offline = ['--offline', '--cache', join(directory, 'cache'), '--omit', 'optional'];
-  const quiet = ['--no-audit', '--no-fund', '--ignore-scripts'];
-  run('npm', ['install', ...offline, ...quiet, join(directory, filename), ...linked]);
-});
+  const { stdout } = run(PACKAGE, 'npm', ['pack', '--json', '--pack-destination', directory]);
+  // The output of prepack and postpack comes first.
+  [packed] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as [Packed];
+  contents = packed.files.map(({ path }) => path);
+  bare.install(join(directory, packed.filename));
+  full = bare.copyWith('full', ...Object.keys(optionalDependencies));
+}, HOOK_MS);
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-function write(name: string, text: string): void {
-  writeFileSync(join(directory, name), text);
-}
-
-function run(
-  command: string,
-  args: readonly string[],
-  options: { cwd?: string } = {},
-): SpawnSyncReturns<string> {
-  const result = spawnSync(command, args, { cwd: directory, encoding: 'utf8', ...options });
+function run(cwd: string, command: string, args: readonly string[]): SpawnSyncReturns<string> {
+  const result = spawnSync(command, args, { cwd, encoding: 'utf8' });
   if (result.status === 0) return result;
   throw new Error(`${command} ${args.join(' ')} failed:\n${result.stdout}${result.stderr}`);
 }
 
-/** Run a program that uses the package, and read the JSON that it prints. */
-function program(source: string): unknown {
-  write('program.mjs', source);
-  return JSON.parse(run(process.execPath, ['program.mjs']).stdout);
+/** The code of a file in the quick start of README.md. */
+function quickStart(file: string): string {
+  const readme = readFileSync(join(projectDirectory, 'README.md'), 'utf8');
+  const blocks = [...readme.matchAll(/```js\n([^`]*)```/g)].map(([, code]) => code);
+  return blocks.find((code) => code.startsWith(`// ${file}\n`))!;
 }
 
-test('it has what its users need, and nothing else', () => {
-  const folders = new Set(contents.map((path) => path.replace(/\/.*$/, '/')));
-  expect([...folders].sort()).toEqual([
-    'CHANGELOG.md',
-    'LICENSE',
-    'README.md',
-    'dist/',
-    'docs/',
-    'examples/',
-    'package.json',
-  ]);
-  expect(
-    contents.filter(
-      (path) => !/\.(js|d\.ts|md|json)$|^LICENSE$|^docs\/figures\/.*\.svg$/.test(path),
-    ),
-  ).toEqual([]);
-});
+describe('the package', () => {
+  test('has what its users need, and nothing else', () => {
+    expect(contents.filter((path) => !path.startsWith('dist/')).sort()).toEqual([
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'package.json',
+    ]);
+    expect(contents.filter((path) => !/\.(js|d\.ts|md|json)$|^LICENSE$/.test(path))).toEqual([]);
+  });
 
-test('it exports the API and the judge, and no other path', () => {
-  const source = `
-    import { createRequire } from 'node:module';
-    import * as api from 'tram-multicast';
-    import * as check from 'tram-multicast/check';
-    const { version } = createRequire(import.meta.url)('tram/package.json');
-    const inner = await import('tram-multicast/dist/cluster.js').catch(({ code }) => code);
-    console.log(JSON.stringify({ version, inner, api: Object.keys(api), check: Object.keys(check) }));
-  `;
-  expect(program(source)).toEqual({
-    version,
-    inner: 'ERR_PACKAGE_PATH_NOT_EXPORTED',
-    api: ['Client', 'Cluster', 'ConfigError', 'ERRORS', 'TramError'],
-    check: [
-      'DEFINITIONS',
-      'History',
-      'MalformedTraceError',
-      'PROPERTIES',
-      'judge',
-      'parseTrace',
-      'readTrace',
-    ],
+  test('has every module of the sources, and none that an earlier build has left', () => {
+    const modules = contents.filter((path) => path.endsWith('.js'));
+    const sources = readdirSync(join(PACKAGE, 'src'), { recursive: true, encoding: 'utf8' });
+    expect(modules.sort()).toEqual(
+      sources
+        .filter((path) => path.endsWith('.ts'))
+        .map((path) => `dist/${path.slice(0, -'.ts'.length)}.js`)
+        .sort(),
+    );
+  });
+
+  test('has nothing of the lab', () => {
+    const folders = new Set(contents.flatMap((path) => path.split('/').slice(0, -1)));
+    for (const folder of ['sim', 'bench', 'baselines', 'chaos', 'demo', 'test']) {
+      expect([...folders]).not.toContain(folder);
+    }
+    expect(contents.filter((path) => /\b(sim|bench|chaos|demo)\b/.test(path))).toEqual([]);
+  });
+
+  test('is small', () => {
+    expect(contents.length).toBeLessThanOrEqual(FILES_MAX);
+    expect(packed.size).toBeLessThanOrEqual(COMPRESSED_BYTES_MAX);
+  });
+
+  test('leaves no copies of the documents in the checkout', () => {
+    for (const name of ['README.md', 'LICENSE', 'CHANGELOG.md']) {
+      expect(existsSync(join(PACKAGE, name))).toBe(false);
+    }
   });
 });
 
-const CLUSTER = (memory: string): string => `
+describe('without any other package', () => {
+  test('nothing else is installed', () => {
+    const installed = readdirSync(join(bare.path, 'node_modules'));
+    expect(installed.filter((name) => !name.startsWith('.'))).toEqual(['tram-multicast']);
+  });
+
+  test('it exports the API and the judge', () => {
+    const source = `
+      import { createRequire } from 'node:module';
+      import * as api from 'tram-multicast';
+      import * as check from 'tram-multicast/check';
+      const { version } = createRequire(import.meta.url)('tram-multicast/package.json');
+      const inner = await import('tram-multicast/dist/cluster.js').catch(({ code }) => code);
+      console.log(JSON.stringify({ version, inner, api: Object.keys(api), check: Object.keys(check) }));
+    `;
+    expect(bare.program(source)).toEqual({
+      version,
+      inner: 'ERR_PACKAGE_PATH_NOT_EXPORTED',
+      api: ['Client', 'Cluster', 'ConfigError', 'ERRORS', 'TramError'],
+      check: [
+        'DEFINITIONS',
+        'History',
+        'MalformedTraceError',
+        'PROPERTIES',
+        'judge',
+        'parseTrace',
+        'readTrace',
+      ],
+    });
+  });
+
+  test('the quick start of the README runs', () => {
+    bare.write('service.js', quickStart('service.js'));
+    bare.write('main.js', quickStart('main.js'));
+    const { stdout } = bare.run(process.execPath, 'main.js');
+    expect(stdout).toBe('Uint8Array(1) [ 5 ] Uint8Array(1) [ 5 ]\n');
+  });
+
+  test('processes name the package that is missing', () => {
+    expect(bare.program(ON_PROCESSES)).toEqual({
+      code: 'TRAM_NATIVE_MISSING',
+      hint: 'npm install koffi',
+    });
+  });
+
+  test.each([
+    ['commander', [], ['--help']],
+    ['commander', [], ['check', 'trace.jsonl']],
+    ['yaml', ['commander'], ['up', '--config', 'cluster.yaml']],
+    ['pino', ['commander'], ['host', 'alpha']],
+  ])(
+    'a command says in one line that %s is missing, and how to install it',
+    (name, linked, args) => {
+      const project = bare.copyWith(`without-${name}-${args[0]}`, ...linked);
+      const { status, stdout, stderr } = project.tram(...args);
+      expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+      const range = optionalDependencies[name];
+      expect(stderr).toBe(
+        `tram: this command needs the package ${name}, which is not installed: npm install "${name}@${range}"\n`,
+      );
+    },
+  );
+});
+
+describe('with its optional dependencies', () => {
+  test('the command tells its version and explains itself', () => {
+    expect(full.tram('--version')).toMatchObject({ status: 0, stdout: `${version}\n` });
+    const help = full.tram('--help');
+    expect(help).toMatchObject({ status: 0, stderr: '' });
+    expect(help.stdout).toContain('Usage: tram');
+  });
+
+  test('tram check judges a history', () => {
+    const events = [groups(1), multicast('a', [0], 'c1'), ...deliver('0/0', 'a'), end()];
+    full.write('trace.jsonl', events.map((event) => `${JSON.stringify(event)}\n`).join(''));
+    expect(full.tram('check', 'trace.jsonl')).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/verdict: holds\n$/),
+      stderr: '',
+    });
+  });
+
+  test('processes work', () => {
+    expect(full.program(ON_PROCESSES)).toEqual([
+      [0, 'hello'],
+      [1, 'hello'],
+    ]);
+  });
+});
+
+describe('its types', () => {
+  test('are right for strict users', () => {
+    const project = bare.copyWith('typed', '@types');
+    project.write('typed.ts', TYPED);
+    project.typeCheck('typed.ts', { exactOptionalPropertyTypes: true });
+  });
+
+  test('accept the quick start of the README', () => {
+    const project = bare.copyWith('typed-readme', '@types');
+    project.write('service.js', quickStart('service.js'));
+    project.write('main.js', quickStart('main.js'));
+    // Parameters in JavaScript have no types.
+    const options = { allowJs: true, checkJs: true, noImplicitAny: false };
+    project.typeCheck('main.js', options);
+    project.typeCheck('service.js', options);
+  });
+});
+
+const ON_PROCESSES = `
   import { Cluster } from 'tram-multicast';
   const service = 'data:text/javascript,export const deliver = ({ payload }) => payload;';
   try {
-    const cluster = await Cluster.start({ groups: 2, memory: '${memory}', service });
+    const cluster = await Cluster.start({ groups: 2, memory: 'processes', service });
     const client = await cluster.connect();
     const replies = await client.multicast([0, 1], new TextEncoder().encode('hello'));
     await cluster.close();
@@ -114,71 +289,6 @@ const CLUSTER = (memory: string): string => `
     console.log(JSON.stringify({ code, hint }));
   }
 `;
-const HELLOS = [
-  [0, 'hello'],
-  [1, 'hello'],
-];
-
-const koffi = join(directory, 'node_modules', 'koffi');
-
-describe('without koffi', () => {
-  beforeAll(() => {
-    // There may be one in a folder above: hide it.
-    mkdirSync(koffi);
-    write('node_modules/koffi/package.json', JSON.stringify({ main: 'missing.js' }));
-  });
-
-  afterAll(() => rmSync(koffi, { recursive: true }));
-
-  test('threads work', () => expect(program(CLUSTER('threads'))).toEqual(HELLOS));
-
-  test('processes say what is missing', () => {
-    expect(program(CLUSTER('processes'))).toEqual({
-      code: 'TRAM_NATIVE_MISSING',
-      hint: 'npm install koffi',
-    });
-  });
-});
-
-describe('with koffi', () => {
-  beforeAll(() => symlinkSync(join(modules, 'koffi'), koffi));
-
-  test('processes work', () => expect(program(CLUSTER('processes'))).toEqual(HELLOS));
-});
-
-test('its examples run where it is installed', () => {
-  const main = join('node_modules', 'tram', 'examples', 'counter', 'main.js');
-  expect(run(process.execPath, [main]).stdout).toContain('no increment was lost');
-});
-
-test('it brings the command', () => {
-  expect(run(join(directory, 'node_modules', '.bin', 'tram'), ['--version']).stdout.trim()).toBe(
-    version,
-  );
-});
-
-test('its types are right for strict users', () => {
-  symlinkSync(join(modules, '@types'), join(directory, 'node_modules', '@types'));
-  write(
-    'tsconfig.json',
-    JSON.stringify({
-      compilerOptions: {
-        module: 'nodenext',
-        target: 'es2022',
-        lib: ['es2022'],
-        types: ['node'],
-        strict: true,
-        exactOptionalPropertyTypes: true,
-        // The declarations of the package are judged too.
-        skipLibCheck: false,
-        noEmit: true,
-      },
-      files: ['typed.ts'],
-    }),
-  );
-  write('typed.ts', TYPED);
-  run(process.execPath, [join(modules, 'typescript', 'bin', 'tsc'), '-p', directory]);
-});
 
 const TYPED = `
 import { type Client, Cluster, type ErrorCode, type Message, type Service, TramError } from 'tram-multicast';
@@ -201,6 +311,7 @@ export async function main(signal: AbortSignal): Promise<void> {
     const replies: Map<number, Uint8Array> = await client.multicast([0, 7], Uint8Array.of(1), { signal });
     const offer: 'accepted' | 'backPressured' | 'closed' = client.offer(client.destinations([1]), new Uint8Array());
     for await (const { index, payload } of cluster.deliveries({ group: 0 })) console.log(index, payload, replies, offer);
+    console.log(cluster.status().groups.map(({ leader, replicas }) => replicas[leader ?? 0].delivered));
   } catch (error) {
     const code: ErrorCode | undefined = error instanceof TramError ? error.code : undefined;
     console.log(code, judge(new History()).outcome);
@@ -209,6 +320,8 @@ export async function main(signal: AbortSignal): Promise<void> {
   await Cluster.start({});
   // @ts-expect-error text is no payload
   await client.multicast([0], 'text');
+  // @ts-expect-error internal
+  await Client.join('cluster.yaml');
   await cluster.close();
 }
 `;

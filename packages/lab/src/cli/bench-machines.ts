@@ -1,11 +1,11 @@
-/** `tram-lab bench machines`: TRAM across machines, beside what the network itself can do. */
+/** `tram-lab bench machines`: measures TRAM across machines, and the network itself for comparison. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { paint } from 'tram-multicast/internal/cli/colors.js';
 import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
 import { catchInterruption } from 'tram-multicast/internal/cli/interruption.js';
 import { integer, seconds } from 'tram-multicast/internal/cli/number-option.js';
 
-interface HostsFlags {
+interface MachinesFlags {
   readonly config?: string;
   readonly destinations?: readonly number[];
   readonly seconds: number;
@@ -14,21 +14,21 @@ interface HostsFlags {
 }
 
 const HELP = `
-Starts three hosts (\`tram host\`) with eight groups of three replicas on free ports of the loopback, in a temporary
-folder, and ends and removes them whatever happens. It measures in turn, and three times all of it:
+The benchmark starts three hosts (\`tram host\`) with eight groups of three replicas on free ports of the loopback
+interface, and ends them when it is done, fails or is interrupted. It measures each of these three times:
 
-  - an acknowledged 64 B write through libfabric between two processes, without any TRAM
-  - a ping-pong of 64 B between two processes through Node's own sockets
-  - TRAM with one message at a time: how long it takes until all destinations have replied
-  - TRAM at saturation: 16, 32 … 512 messages under way, until more brings no more
+  - an acknowledged write of 64 B through libfabric between two processes, without TRAM
+  - a ping-pong of 64 B between two processes through Node's sockets
+  - TRAM, one message at a time: the latency until all destinations have replied
+  - TRAM at saturation: 16, 32 … 512 messages under way, until the throughput no longer grows
 
-and after that leader changes on request while messages go to all groups: how long until the new leader leads, and
-the longest time that the client got no answer.
+Then it requests leader changes while messages go to all groups. It measures how long a change takes and the longest
+time without an answer for the client.
 
-With --config it measures a cluster that is running: its service gets the messages, its leaders change, and in the
-end lead again where they did. Bare writes and ping-pong are over the loopback of this machine even so.
+With --config it measures a running cluster. The service of that cluster gets the messages. Its leaders change, and
+are restored at the end. Bare writes and ping-pong are still measured on the loopback interface of this machine.
 
-On one machine all hosts and the client share its cores, and nothing is really sent: look at the ratios, and run it
+On one machine all hosts and the client share its cores, and no packet leaves it: compare the ratios, and run it
 twice. It takes one to two minutes, and needs libfabric (apt-get install libfabric1).
 
 Examples:
@@ -37,29 +37,23 @@ Examples:
   $ tram-lab bench machines --config cluster.yaml --json | jq .figures
 `;
 
-export function registerBenchHosts(bench: Command): void {
+export function registerBenchMachines(bench: Command): void {
   bench
     .command('machines')
-    .summary('across machines, beside bare libfabric')
-    .description(
-      'Measures a cluster across machines, and what the network itself can do, in one run.',
-    )
-    .option('--config <file>', 'a cluster that is running, instead of one on this machine')
-    .option(
-      '--destinations <list>',
-      'numbers of groups messages go to (default: 1 and all)',
-      counts,
-    )
-    .option('--seconds <s>', 'how long to measure each time', seconds, 1)
-    .option('--rounds <n>', 'how often to measure everything', integer(1, 100), 3)
+    .summary('TRAM across machines, compared with bare libfabric')
+    .description('Measures a cluster across machines and the network itself, in one run.')
+    .option('--config <file>', 'measure the running cluster of this configuration file')
+    .option('--destinations <list>', 'numbers of destination groups (default: 1 and all)', counts)
+    .option('--seconds <s>', 'duration of each measurement', seconds, 1)
+    .option('--rounds <n>', 'how many times to measure everything', integer(1, 100), 3)
     .option('--json', 'print one JSON object')
     .addHelpText('after', HELP)
-    .action(async (flags: HostsFlags) => {
-      process.exitCode = await hosts(flags);
+    .action(async (flags: MachinesFlags) => {
+      process.exitCode = await machines(flags);
     });
 }
 
-async function hosts({ json, ...options }: HostsFlags): Promise<number> {
+async function machines({ json, ...options }: MachinesFlags): Promise<number> {
   const { benchHosts } = await import('../bench/machines/machines.js');
   const { formatHosts } = await import('../bench/machines/table.js');
   const interruption = catchInterruption();

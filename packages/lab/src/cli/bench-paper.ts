@@ -1,4 +1,4 @@
-/** `tram-lab bench paper`: the experiments of the paper, on this machine, as figures and a report. */
+/** `tram-lab bench paper`: repeats the experiments of the paper on this machine, with figures and a report. */
 import { type Command, Option } from 'commander';
 import { paint } from 'tram-multicast/internal/cli/colors.js';
 import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
@@ -31,9 +31,9 @@ interface PaperFlags {
 const HELP = `
 Experiments: ${NAMES.join(', ')}.
 
-Every point is written to DIR/results.jsonl as soon as it is measured. Interrupt the run and start it again: what is
-there is not measured again, as long as machine, code and conditions are the same. Then DIR/index.html is the report,
-with all figures; each is also a file of its own. docs/bench.md says what each experiment measures.
+Each point is written to DIR/results.jsonl as soon as it is measured. A run that was interrupted can be continued:
+points are not measured again as long as machine, code and conditions are the same. The report with all figures is
+DIR/index.html; each figure is also a separate file. docs/bench.md says what each experiment measures.
 
 Examples:
   $ tram-lab bench paper
@@ -47,20 +47,20 @@ export function registerPaper(bench: Command): void {
     .command('paper')
     .summary('the experiments of the paper, with figures and a report')
     .addOption(new Option('--quick', 'few points: 6 minutes (default)').conflicts('full'))
-    .option('--full', 'all points, longer and more often: an hour')
+    .option('--full', 'all points, longer and more often: one hour')
     .addOption(new Option('--only <names...>', 'only these experiments').choices(NAMES))
-    .option('--out <directory>', 'where results and report go', 'bench-paper')
+    .option('--out <directory>', 'the directory for results and report', 'bench-paper')
     .addOption(
-      new Option('--memory <kind>', 'for experiments that work on either')
+      new Option('--memory <kind>', 'the memory for experiments that work on both')
         .choices(['threads', 'processes'])
         .default('threads'),
     )
-    .option('--draw', 'measure nothing: draw what is there')
-    .option('--figures <directory>', 'write the figures there as well')
+    .option('--draw', 'draw the existing results without measuring')
+    .option('--figures <directory>', 'also write the figures into this directory')
     .addHelpText('after', HELP)
     .action(async (flags: PaperFlags) => {
       const code = await paper(flags);
-      // What came to a standstill may still be there, and must not hold us up.
+      // A system that hangs may still have threads, which would keep the process alive.
       process.exit(code);
     });
 }

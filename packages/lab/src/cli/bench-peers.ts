@@ -1,4 +1,4 @@
-/** `tram-lab bench peers`: TRAM beside what one would take instead. */
+/** `tram-lab bench peers`: compares TRAM with the systems that one would use instead. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { paint } from 'tram-multicast/internal/cli/colors.js';
 import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
@@ -17,25 +17,27 @@ const PEER_IDS: readonly PeerId[] = ['redis', 'nats', 'etcd'];
 const PAYLOAD_BYTES = 64;
 
 const HELP = `
-What would you take if there were no TRAM? Each of these gets three copies, the same 64 B messages from one client in
-a process of its own, and the same rule: a message counts when it is acknowledged after replication.
+The benchmark compares TRAM with systems that one would use instead. Each keeps three copies and gets the same 64 B
+messages from one client process. A message counts when it is acknowledged after replication.
 
-  redis  a stream a shard; XADD, or MULTI of eight, then WAIT 1
-  nats   JetStream; a stream a shard, three copies in memory; a publish to one, or to each of eight
-  etcd   a key a shard; a put, or a transaction of eight
+  redis  one stream per shard; XADD, or MULTI of eight, then WAIT 1
+  nats   JetStream; one stream per shard, three copies in memory; a publish to one, or to each of eight
+  etcd   one key per shard; a put, or a transaction of eight
   tram   processes, eight groups of three; always measured
 
-Throughput is the best of 1, 8, 64, 512 … messages under way, latency that of one message at a time. TRAM/it is how many
-times its throughput TRAM has, it/TRAM how many times TRAM's median latency it takes.
+Throughput is the best of 1, 8, 64, 512 … messages under way. Latency is that of one message at a time. TRAM/it is the
+throughput of TRAM divided by that of the system; it/TRAM is its median latency divided by that of TRAM.
 
-They do not promise the same: "across shards" says what each does with a message to several. And TRAM shares memory on
-one machine, while they talk over sockets and could be on three: that is most of the difference.
+The systems give different guarantees: the column "across shards" says what each does with a message to several shards.
+TRAM shares memory on one machine, while the others use sockets and could run on three machines. That explains most of
+the difference.
 
-Servers come from Debian's packages, run on free ports of the loopback in a temporary folder, and end with the command:
+The servers come from Debian packages. They run on free ports of the loopback interface in a temporary folder, and end
+with the command:
   $ apt-get install -y redis-server nats-server etcd-server
-One that is not installed is named and left out; if you asked for it with --only, the exit code is 1.
+A server that is not installed is named and skipped. If you asked for it with --only, the exit code is 1.
 
-Figures of a busy machine mean little: look at the ratios, and run it twice. It takes two minutes.
+The figures of a busy machine mean little: compare the ratios, and run it twice. It takes two minutes.
 
 Examples:
   $ tram-lab bench peers
@@ -46,10 +48,10 @@ Examples:
 export function registerBenchPeers(bench: Command): void {
   bench
     .command('peers')
-    .summary('beside Redis, NATS JetStream and etcd')
-    .description('Measures TRAM and what one would take instead, in one run.')
-    .option('--only <names>', 'of redis,nats,etcd: the ones to measure', peerIds)
-    .option('--seconds <s>', 'how long to measure each time', seconds, 2)
+    .summary('TRAM compared with Redis, NATS JetStream and etcd')
+    .description('Measures TRAM and the systems that one would use instead, in one run.')
+    .option('--only <names>', 'which of redis,nats,etcd to measure', peerIds)
+    .option('--seconds <s>', 'duration of each measurement', seconds, 2)
     .option('--json', 'print one JSON object')
     .addHelpText('after', HELP)
     .action(async (flags: PeersFlags) => {
@@ -74,7 +76,7 @@ async function peers({ only, seconds, json }: PeersFlags): Promise<number> {
   }
 }
 
-/** All that was started was measured, and all that was asked for by name was there. */
+/** Whether all systems were measured; a missing one counts only if the user has named it. */
 function isComplete({ systems }: PeersResult, isNamed: boolean): boolean {
   return systems.every(({ status }) => status === 'measured' || (status === 'missing' && !isNamed));
 }

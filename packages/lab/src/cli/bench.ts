@@ -1,11 +1,11 @@
-/** `tram-lab bench order` and `tram-lab bench failover`, and `tram-lab bench paper` beside them: how fast it is here, next to what the machine itself can do. */
+/** `tram-lab bench`: measures TRAM, and the machine itself for comparison. The larger benchmarks have files of their own. */
 import { type Command, Option } from 'commander';
 import { paint } from 'tram-multicast/internal/cli/colors.js';
 import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
 import { anyNumber, integer } from 'tram-multicast/internal/cli/number-option.js';
 import type { FailoverResult } from '../bench/failover.js';
 import type { OrderOptions, OrderResult } from '../bench/order.js';
-import { registerBenchHosts } from './bench-machines.js';
+import { registerBenchMachines } from './bench-machines.js';
 import { registerPaper } from './bench-paper.js';
 import { registerBenchPeers } from './bench-peers.js';
 
@@ -34,11 +34,11 @@ interface FailoverFlags {
 }
 
 const ORDER_HELP = `
-A message counts when all its destination groups have delivered it and their replies are back at the client.
-Throughput is measured with all clients keeping their messages under way, latency with one client that sends one
-message at a time. In the same run: a bare ring of records of the same size, one message per publish, and a bare
-ping-pong of one word between two cores. Figures of a busy machine mean little: look at the ratios, and run
-it twice.
+A message counts when all its destination groups have delivered it and the client has their replies. Throughput is
+measured with all clients keeping --outstanding messages under way, latency with one client that sends one message at
+a time. The same run also measures a bare ring of records of the same size, one message per publish, and a bare
+ping-pong of one word between two cores. The figures of a busy machine mean little: compare the ratios, and run it
+twice.
 
 Examples:
   $ tram-lab bench order
@@ -47,8 +47,8 @@ Examples:
 `;
 
 const FAILOVER_HELP = `
-The paper's last experiment: all clients send to all groups, then the leader changes in every group at once, on
-request and then because the process that runs the leaders is killed. Shown are the delays of the messages
+The last experiment of the paper: all clients send to all groups, and the leaders of all groups change at once. First
+the changes are requested, then the process that runs the leaders is killed. The table shows the delays of the messages
 that were under way during a change.
 
 Example:
@@ -58,13 +58,13 @@ Example:
 export function registerBench(program: Command): void {
   const bench = program
     .command('bench')
-    .helpGroup('Judge a run:')
+    .helpGroup('Measure:')
     .description('Measures throughput, latency and leader changes on this machine.');
   bench
     .command('order')
     .summary('throughput and latency of ordered messages')
     .addOption(
-      new Option('--memory <kind>', 'where the cluster runs')
+      new Option('--memory <kind>', 'the memory of the cluster')
         .choices(['threads', 'processes', 'simulated'])
         .default('threads'),
     )
@@ -76,7 +76,7 @@ export function registerBench(program: Command): void {
     .option('--clients <n>', 'clients, all in one thread or process', integer(1, 1000), 1)
     .option('--outstanding <n>', 'messages that each client keeps under way', integer(1, 4096), 256)
     .option('--payload <bytes>', 'size of a message', integer(0, 65536), 64)
-    .option('--seconds <s>', 'how long to measure', anyNumber, 3)
+    .option('--seconds <s>', 'duration of the measurement', anyNumber, 3)
     .option('--json', 'print one JSON object')
     .addHelpText('after', ORDER_HELP)
     .action(async (flags: OrderFlags) => {
@@ -84,7 +84,7 @@ export function registerBench(program: Command): void {
     });
   bench
     .command('failover')
-    .summary('what clients feel of a leader change in all groups at once')
+    .summary('delays of messages during a leader change in all groups')
     .option('--groups <n>', 'replica groups', integer(1, 64), 8)
     .option('--replicas <n>', 'replicas of each group', integer(3, 7), 3)
     .option('--tree <shape>', 'base, breadth, depth, or parents such as -1,0,0', 'breadth')
@@ -98,14 +98,14 @@ export function registerBench(program: Command): void {
     });
   registerPaper(bench);
   registerBenchPeers(bench);
-  registerBenchHosts(bench);
+  registerBenchMachines(bench);
 }
 
 async function order(flags: OrderFlags): Promise<number> {
   const { memory, payload, ...rest } = flags;
   if (flags.destinations > flags.groups) {
     process.stderr.write(
-      `tram: ${flags.destinations} destinations, but only ${flags.groups} groups\n`,
+      `tram-lab: --destinations ${flags.destinations} is more than --groups ${flags.groups}\n`,
     );
     return ExitCode.usage;
   }
@@ -148,12 +148,12 @@ function formatOrder(result: OrderResult): string {
       `1/${result.ringsPerMessage.toFixed(1)} of the bare ring`,
     ],
     [
-      '  latency then, p50 / p99',
+      '  latency under load, p50 / p99',
       `${micros(loaded.latencyNsP50)} / ${micros(loaded.latencyNsP99)}`,
       '',
     ],
     [
-      'latency alone, p50',
+      'latency, one at a time, p50',
       micros(alone.latencyNsP50),
       `${result.pingPongsPerMessage.toFixed(1)} ping-pongs`,
     ],
@@ -176,7 +176,7 @@ function formatOrder(result: OrderResult): string {
       `  ${label!.padEnd(width)}  ${paint('bold', value!)}  ${paint('dim', note!)}`,
   );
   const title =
-    `${options.memory}: ${groups} group${groups === 1 ? '' : 's'} of ${replicas} on ${options.hosts ?? 'the usual number of'} hosts, ${tree} tree, ` +
+    `${options.memory}: ${groups} group${groups === 1 ? '' : 's'} of ${replicas} on ${options.hosts ?? 'the default number of'} hosts, ${tree} tree, ` +
     `${payloadBytes} B to ${destinations}, ${clients} × ${outstanding} under way`;
   return `${title}\n${lines.map((line) => line.trimEnd()).join('\n')}\n${paint('dim', `${machine.model}, Node ${machine.node}`)}\n`;
 }
@@ -195,7 +195,7 @@ function formatFailover({ options, causes }: FailoverResult): string {
       ([first, ...cells]) =>
         `${first!.padEnd(6)}${cells.map((cell) => cell.padStart(11)).join('')}`,
     );
-    return `${paint('bold', name)} (ms; the usual median is ${usualMsP50.toFixed(2)})\n${table.join('\n')}`;
+    return `${paint('bold', name)} (ms; the median without changes is ${usualMsP50.toFixed(2)})\n${table.join('\n')}`;
   });
   const title = `processes: ${groups} groups of ${replicas}, ${tree} tree, ${clients} clients sending to all groups`;
   return `${title}\n\n${blocks.join('\n\n')}\n`;

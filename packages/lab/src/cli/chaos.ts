@@ -1,4 +1,4 @@
-/** `tram-lab chaos` and `tram-lab soak`: the scripts of `chaos/`, which read their own options. */
+/** `tram-lab chaos` and `tram-lab soak`: run the scripts in `chaos/`, which parse their own options. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -9,13 +9,13 @@ export function registerChaos(program: Command): void {
     program,
     'chaos',
     'main',
-    'kill, stop and cut off hosts and clients under load; judge what they delivered',
+    'kill, stop and partition hosts and clients under load, and check the history',
   );
   register(
     program,
     'soak',
     'soak',
-    'load for many minutes; watch memory, latency and leader changes',
+    'run load for many minutes, and watch memory, latency and leader changes',
   );
 }
 
@@ -29,7 +29,7 @@ function register(program: Command, name: string, script: string, description: s
     .action(async (args: readonly string[]) => {
       const path = fileURLToPath(new URL(`../../chaos/${script}.mjs`, import.meta.url));
       const child = spawn(process.execPath, [path, ...args], { stdio: 'inherit' });
-      // An interrupt reaches the child as well, which ends in order; then so do we.
+      // The child ends in order when it gets the signal. This process ends after it.
       for (const signal of ['SIGINT', 'SIGTERM'] as const)
         process.on(signal, () => child.kill(signal));
       const [code] = await once(child, 'exit');

@@ -1,6 +1,6 @@
 /**
- * What the clients of `tram-lab demo` send: at a steady pace, whatever happens to the cluster, each message to a
- * random set of groups. Notes of every message when it was sent and how long it took.
+ * The load of `tram-lab demo`: messages to random sets of groups at a steady rate, whatever happens to the cluster.
+ * Records for each message when it was sent and how long it took.
  */
 import type { Client } from 'tram-multicast/internal/client.js';
 
@@ -12,10 +12,10 @@ export interface Answered {
 }
 
 const TICK_MS = 5;
-/** So many unanswered messages are enough to see that nothing moves. */
+/** The load waits while this many messages are unanswered. */
 const UNANSWERED_MAX = 2000;
 const PAYLOAD_BYTES = 64;
-/** Of ten messages: to how many groups. Most are for one or two, as in a service that is sharded well. */
+/** How many groups each of ten messages goes to. Most go to one or two, as in a well-sharded service. */
 const DESTINATION_COUNTS = [1, 1, 1, 1, 2, 2, 2, 3, 4, 8] as const;
 
 export class DemoLoad {
@@ -42,11 +42,11 @@ export class DemoLoad {
     clearInterval(this.timer);
   }
 
-  /** As many as are due by now. */
+  /** Sends the messages that are due by now. */
   private send(): void {
     const due = Math.floor((this.elapsedMs * this.messagesPerSecond) / 1000);
     while (this.sent < due && this.sent - this.answered.length < UNANSWERED_MAX) {
-      const client = this.clients[this.sent++ % this.clients.length]!;
+      const client = this.clients[this.sent++ % this.clients.length];
       this.multicast(client, this.drawDestinations()).catch(this.onError);
     }
   }
@@ -58,9 +58,9 @@ export class DemoLoad {
   }
 
   private drawDestinations(): number[] {
-    const count = DESTINATION_COUNTS[draw(DESTINATION_COUNTS.length)]!;
+    const count = DESTINATION_COUNTS[draw(DESTINATION_COUNTS.length)];
     const groups = Array.from({ length: this.groups }, (_, group) => group);
-    return Array.from({ length: count }, () => groups.splice(draw(groups.length), 1)[0]!);
+    return Array.from({ length: count }, () => groups.splice(draw(groups.length), 1)[0]);
   }
 }
 

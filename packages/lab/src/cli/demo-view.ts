@@ -1,6 +1,6 @@
 /**
- * What `tram-lab demo` shows while it runs: on a terminal the tree, drawn again and again at the same place, with
- * the latest news below it; elsewhere the news and a line now and then.
+ * What `tram-lab demo` shows while it runs. On a terminal: the tree, redrawn in place, with the latest events below it.
+ * Elsewhere: the events, and a line of figures every second.
  */
 
 import { type Color, count, paint } from 'tram-multicast/internal/cli/colors.js';
@@ -12,10 +12,10 @@ import type {
 } from 'tram-multicast/internal/hosting/status.js';
 
 export interface DemoView {
-  /** Something happened. */
+  /** Shows an event. */
   tell(news: string): void;
   draw(status: ClusterStatus): void;
-  /** Nothing more is drawn. */
+  /** Stops drawing. */
   end(): void;
 }
 
@@ -39,7 +39,7 @@ export function stamp(seconds: number): string {
   return paint('dim', `${seconds.toFixed(1).padStart(5)} s`);
 }
 
-/** Messages that each group delivers per second, from one look to the next. */
+/** The messages per second that each group has delivered since the last update. */
 class Rates {
   private beforeS: number | undefined;
   private before: number[] = [];
@@ -50,7 +50,7 @@ class Rates {
     const { beforeS, before } = this;
     if (beforeS !== undefined) {
       this.rates = delivered.map((messages, group) => {
-        const perSecond = (messages - before[group]!) / (nowS - beforeS);
+        const perSecond = (messages - before[group]) / (nowS - beforeS);
         return smooth(this.rates[group], Math.max(0, perSecond));
       });
     }
@@ -60,12 +60,12 @@ class Rates {
   }
 }
 
-/** What jumps can't be read. */
+/** Smooths a rate so that it can be read. */
 function smooth(before: number | undefined, now: number): number {
   return before === undefined ? now : before + (now - before) * 0.3;
 }
 
-/** A group has delivered what the furthest of its replicas has. */
+/** A group has delivered what the fastest of its replicas has. */
 export function deliveredBy({ replicas }: GroupStatus): number {
   return Math.max(...replicas.map(({ messages }) => messages));
 }
@@ -110,7 +110,7 @@ function treeLines({ groups, hosts }: ClusterStatus, rates: readonly number[]): 
   const hostNames = hosts.map(({ host }) => `host ${host}`).join('  ');
   const heading = `${'group'.padEnd(width)}${hostNames}   delivered  per second`;
   const lines = tree.map(({ group, label }) => {
-    const status = groups[group]!;
+    const status = groups[group];
     const cells = status.replicas.map((replica) => cell(replica, status.leader)).join('  ');
     const rate = rates[group] ?? 0;
     const bar = paint('cyan', '▇'.repeat(Math.round((rate / most) * BAR_COLUMNS)));

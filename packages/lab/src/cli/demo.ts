@@ -1,7 +1,7 @@
 /**
- * `tram-lab demo`: a first look at atomic multicast. A cluster of threads in this process, clients that multicast
- * at a steady pace, the crash of a host that leads groups, its return, figures, and what the judge says about
- * the history of it all.
+ * `tram-lab demo`: a first look at atomic multicast. It runs a cluster of threads in this process with clients that
+ * multicast at a steady rate, crashes a host that leads groups, restarts it, and shows figures and the verdict of the
+ * judge on the history.
  */
 import type { Command } from 'commander';
 import type { Verdict } from 'tram-multicast/internal/check/judge.js';
@@ -16,58 +16,59 @@ import type { DemoView } from './demo-view.js';
 const GROUPS = 8;
 const HOSTS = 3;
 const CLIENTS = 4;
-/** Modest: every delivery at every replica is written down and judged. */
+/** Modest, because every delivery at every replica is recorded and judged. */
 const MESSAGES_PER_SECOND = 3000;
 const CRASH_AFTER_MS = 2500;
 const RESTART_AFTER_MS = 5000;
 const END_AFTER_MS = 7500;
 const DRAW_EVERY_MS = 100;
 const SPREAD_MS = 2000;
-/** Inside the tree: messages for the groups below pass through it. */
+/** An inner group of the tree: messages for the groups below pass through it. */
 const VICTIM_GROUP = 1;
 
 const INTRODUCTION = `
-A service that must not lose data keeps copies of it: a group of replicas. One
-that must grow splits its data: many groups. Atomic multicast takes a message
-for any set of groups, gets it to all replicas of all of them, and all agree on
-the order of what they have in common. A bank can then move money between two
-groups, or audit all of them, with one message: nobody ever sees half of it.
+A service that must not lose data keeps several copies of it: a group of
+replicas. A service that must scale splits its data among many groups. Atomic
+multicast delivers a message to all replicas of any set of groups, and no two
+replicas disagree on the order of the messages that both deliver. A bank can
+then move money between two groups, or audit all of them, with one message, and
+an audit never sees half of a transfer.
 
-TRAM puts the groups into a tree. A message enters at the lowest group that has
-all its destinations at or below it, is ordered there, and goes down.
+TRAM arranges the groups in a tree. A message enters at the lowest common
+ancestor of its destinations, is ordered there, and goes down the tree.
 `;
 
-/** What happens where, in the order in which the tree is drawn. */
+/** The way of one message, by group. */
 const PATH: Readonly<Record<number, string>> = {
-  1: 'a message for g4 and g7 enters here, is ordered,',
-  2: 'goes on in that order',
-  4: 'and is delivered;',
-  3: 'here too',
-  7: 'and is delivered. g0, g5 and g6 never hear of it.',
+  1: 'a message for g4 and g7 enters here and is ordered',
+  2: 'relays it to g4, in that order',
+  4: 'delivers it',
+  3: 'relays it to g7, in that order',
+  7: 'delivers it; g0, g5 and g6 do no work for it',
 };
 
 const CONCLUSION = `
-Every message went through at all of its destinations, in one order. So did
-those that were under way when their leader was gone: the next one found them in
-the memory of a majority. Whoever had sent them waited a moment longer.
+All destinations delivered every message, in one order. That includes the
+messages that were under way when their leader crashed: the next leader found
+them in the memory of a majority. Only their clients waited a moment longer.
 
 Where to go next:
   README.md             the quick start: a service of your own in a few lines
-  examples/bank         transfers between groups, and audits that never see half
-  npx tram up           a cluster of processes to send to, look at and kill
-  npx tram-lab sim          thousands of runs under much worse faults, all judged
-  docs/guarantees.md    what is promised, and what is not
+  examples/bank         transfers between groups, and audits of all groups
+  npx tram up           a cluster of processes to use, watch and kill
+  npx tram-lab sim      thousands of simulated runs with many faults, judged
+  docs/guarantees.md    what TRAM guarantees, and what it does not
 `;
 
 const HELP = `
-Eight groups of three replicas, on three threads of this process: each runs one replica of every group. Four
-clients multicast ${MESSAGES_PER_SECOND} messages a second to one to eight groups each. A thread that leads some of the groups is
-ended in the middle of its work, and started again. It takes about ten seconds.
+The demo runs eight groups of three replicas on three threads of this process. Each thread hosts one replica of every
+group. Four clients multicast ${MESSAGES_PER_SECOND} messages per second to one to eight groups each. The demo kills a thread that leads
+some of the groups, and starts it again. It takes about ten seconds.
 
-The times depend on the machine and on what else it does. For throughput see "tram-lab bench".
+The times depend on the machine and its load. To measure throughput, use "tram-lab bench".
 
 Exit codes:
-  0    fine
+  0    success
   3    the judge has found a violation
   130  interrupted
 `;
@@ -76,8 +77,8 @@ export function registerDemo(program: Command): void {
   program
     .command('demo')
     .helpGroup('Look at it:')
-    .summary('watch a small cluster order messages and survive the crash of leaders')
-    .description('Runs a small cluster that loses some of its leaders, and explains what happens.')
+    .summary('watch a small cluster order messages and survive a crash of leaders')
+    .description('Runs a small cluster, crashes some of its leaders, and explains what happens.')
     .option('--json', 'print figures and verdict as one JSON object, and nothing else')
     .addHelpText('after', HELP)
     .action(async (flags: { json?: boolean }) => {
@@ -116,32 +117,30 @@ async function introduce(): Promise<void> {
   for (const { group, label } of treeOf(SHAPES.base(GROUPS))) {
     say(`  ${label.padEnd(14)}${paint('dim', PATH[group] ?? '')}`.trimEnd());
   }
-  say(
-    `\nHere each group has ${HOSTS} replicas, on ${HOSTS} threads: every thread runs one of each.`,
-  );
-  const load = `${CLIENTS} clients send ${count(MESSAGES_PER_SECOND, 'message')} a second`;
+  say(`\nEach group has ${HOSTS} replicas, one on each of ${HOSTS} threads.`);
+  const load = `${CLIENTS} clients send ${count(MESSAGES_PER_SECOND, 'message')} per second`;
   say(`${load}, to 1 to ${GROUPS} groups each.\n`);
 }
 
 // --- the story ---------------------------------------------------------------------------------
 
-/** What happened, for the figures. Times are those of the load. */
+/** What happened, for the figures. Times count from the start of the load. */
 interface Story {
   readonly answered: readonly Answered[];
   readonly seconds: number;
   readonly crash: Crash;
-  /** From the restart until all its replicas took part again; undefined if they did not, by the end. */
+  /** From the restart until all its replicas were members again; undefined if they were not by the end. */
   readonly recoveredMs: number | undefined;
 }
 
 interface Crash {
   readonly host: number;
   readonly atMs: number;
-  /** The groups that it led, and after how long each had another leader, if it had one by the end. */
+  /** The groups that it led, and the time until each had another leader, if it had one by the end. */
   readonly takeovers: readonly { readonly group: number; readonly afterMs: number | undefined }[];
 }
 
-/** Undefined if it was interrupted. */
+/** Returns `undefined` if it was interrupted. */
 async function run(
   trace: string,
   isQuiet: boolean,
@@ -168,7 +167,7 @@ async function run(
   }
 }
 
-/** At the start one host leads all groups. Each shall lead some, so that the loss of one is not all that is to be seen. */
+/** At the start one host leads all groups. Gives each host some, so that a crash affects a part of the groups. */
 async function spreadLeaders(cluster: Cluster): Promise<void> {
   const endMs = performance.now() + SPREAD_MS;
   const misplaced = (): number[] =>
@@ -177,7 +176,7 @@ async function spreadLeaders(cluster: Cluster): Promise<void> {
       .groups.filter(({ group, leader }) => leader !== group % HOSTS)
       .map(({ group }) => group);
   for (let groups = misplaced(); groups.length > 0; groups = misplaced()) {
-    // A busy machine may need more time than we have; the story goes on with any leaders.
+    // On a busy machine this may take too long. The demo works with any leaders.
     if (performance.now() > endMs) return;
     for (const group of groups) cluster.lead(group, group % HOSTS);
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -216,7 +215,7 @@ async function tellStory(
     const seconds = load.elapsedMs / 1000;
     await Promise.all(clients.map((client) => client.close()));
     view?.tell('clients are done: every message is answered');
-    // Nothing may fail: who waits long enough is answered.
+    // No message may fail: each is answered after some time.
     if (failures.length > 0) throw failures[0];
     return { answered: load.answered, seconds, crash, recoveredMs };
   } finally {
@@ -225,7 +224,7 @@ async function tellStory(
   }
 }
 
-/** Draws itself from now on. */
+/** Draws periodically from now on. */
 function startView(cluster: Cluster, view: DemoView): DemoView {
   const draw = (): void => view.draw(cluster.status());
   draw();
@@ -241,7 +240,7 @@ function startView(cluster: Cluster, view: DemoView): DemoView {
   };
 }
 
-/** End the host that leads `VICTIM_GROUP`, and see who takes over what it led. */
+/** Crashes the host that leads `VICTIM_GROUP`, and observes which replicas take over. */
 async function crashLeaders(
   cluster: Cluster,
   load: DemoLoad,
@@ -249,7 +248,7 @@ async function crashLeaders(
 ): Promise<Crash> {
   const { subscribe } = await import('node:diagnostics_channel');
   const { groups } = cluster.status();
-  const host = groups[VICTIM_GROUP]!.leader ?? 0;
+  const host = groups[VICTIM_GROUP].leader ?? 0;
   const led = groups.filter(({ leader }) => leader === host).map(({ group }) => group);
   const takeovers = led.map((group) => ({ group, afterMs: undefined as number | undefined }));
   const atMs = load.elapsedMs;
@@ -311,7 +310,7 @@ interface Figures {
   readonly crash: {
     readonly host: number;
     readonly takeovers: readonly { readonly group: number; readonly afterMs: number | null }[];
-    /** The longest that any message took which was under way at the crash, or sent soon after. */
+    /** The longest latency of a message that was under way at the crash or sent soon after. */
     readonly feltMs: number;
   };
   readonly recoveredMs: number | null;
@@ -352,9 +351,9 @@ async function conclude(story: Story, verdict: Verdict): Promise<void> {
   const figures = figuresOf(story, verdict);
   const { latencyMs, crash } = figures;
   const times = crash.takeovers.flatMap(({ afterMs }) => afterMs ?? []);
-  heading('\nFigures, on this machine and beside whatever else it does');
+  heading('\nFigures of this run on this machine');
   const perSecond = figures.messagesPerSecond.toLocaleString('en-US');
-  say(`  ${count(figures.messages, 'message')} answered, ${perSecond} a second`);
+  say(`  ${count(figures.messages, 'message')} answered, ${perSecond} per second`);
   say(`  ${count(figures.deliveries, 'delivery', 'deliveries')} at replicas`);
   say(
     `  latency p50 ${milliseconds(latencyMs.p50)}, p99 ${milliseconds(latencyMs.p99)}, until the last destination has replied`,
@@ -362,8 +361,8 @@ async function conclude(story: Story, verdict: Verdict): Promise<void> {
   say(
     `  the crash left ${count(crash.takeovers.length, 'group')} without a leader for up to ${milliseconds(Math.max(0, ...times))};`,
   );
-  say(`  the message that felt it most took ${milliseconds(crash.feltMs)}`);
-  heading('\nWhat the judge says, who has read what every replica delivered');
+  say(`  the message that the crash delayed most took ${milliseconds(crash.feltMs)}`);
+  heading('\nThe verdict of the judge on what every replica delivered');
   process.stdout.write(formatVerdict(verdict));
   heading('\nWhat you have seen');
   process.stdout.write(CONCLUSION.slice(1));

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The `tram-lab` command: what proves and measures TRAM. Each command registers itself from a file of its own
- * and loads what it needs inside its action, so that `tram-lab --help` stays instant.
+ * The `tram-lab` command, which tests and measures TRAM. Each command registers itself from a file of its own
+ * and loads what it needs inside its action, so that `tram-lab --help` stays fast.
  *
  * Data goes to stdout, everything else to stderr.
  */
@@ -13,24 +13,24 @@ import { registerDemo } from './demo.js';
 import { registerSim } from './sim.js';
 
 const INTRODUCTION =
-  'The laboratory of TRAM: a demonstration, a deterministic simulator with random faults, benchmarks beside ' +
-  'other systems, and chaos on real processes and machines.';
+  'Tests and measures TRAM: a demo, a deterministic simulator with random faults, benchmarks that ' +
+  'compare TRAM with other systems, and chaos tests on real processes and machines.';
 
 const EPILOGUE = `
 Examples:
-  See it work, and survive the crash of a leader:
+  Watch a cluster survive a crash of leaders:
     $ tram-lab demo
 
-  Look for errors with random faults, on all cores:
+  Search for errors with random faults, on all cores:
     $ tram-lab sim --seeds 2000
 
-  One run, event for event the same on every machine:
+  One run, which is the same on every machine, event for event:
     $ tram-lab sim --seed 7 --trace trace.jsonl
 
   Throughput and latency on this machine:
     $ tram-lab bench order
 
-  Kill and stop real processes under load, then judge what was delivered:
+  Kill and stop real processes under load, and check the history:
     $ tram-lab chaos --seed 1
 
 Exit codes:
@@ -45,7 +45,7 @@ Exit codes:
 function createProgram(): Command {
   const program = new Command('tram-lab')
     .description(INTRODUCTION)
-    .helpOption('-h, --help', 'explain a command')
+    .helpOption('-h, --help', 'show help for a command')
     .addHelpText('after', EPILOGUE)
     .showHelpAfterError('(run with --help for usage)')
     .exitOverride();

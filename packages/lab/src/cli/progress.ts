@@ -1,4 +1,4 @@
-/** How far a long run is, on stderr: a line that changes on a terminal, else one now and then. */
+/** Shows the progress of a long run on stderr: one line that changes on a terminal, a new line every 10 s elsewhere. */
 import type { Totals } from '../sim/outcome.js';
 
 const REDRAW_MS = 200;
@@ -18,7 +18,7 @@ export function showProgress(seeds: number, totals: Totals): Progress {
   });
 }
 
-/** @param line  says how far it is now */
+/** @param line  describes the progress */
 export function showLine(line: () => string): Progress {
   const { stderr } = process;
   const draw = (): void => {

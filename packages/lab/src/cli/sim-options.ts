@@ -1,4 +1,4 @@
-/** The options of `tram-lab sim`: what they may be, and how to write them down again for a replay. */
+/** The options of `tram-lab sim`: parses them, and formats them for a replay. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { integer } from 'tram-multicast/internal/cli/number-option.js';
 import {
@@ -10,7 +10,7 @@ import {
 import { HOLES } from '../sim/holes.js';
 import { FAULTS, type Fault, type Options } from '../sim/plan.js';
 
-/** As Commander hands them over: parsed one by one, not yet compared with each other. */
+/** Options as Commander returns them: each is parsed, but combinations are not checked yet. */
 export interface SimFlags {
   readonly seed?: number;
   readonly seeds?: number;
@@ -37,7 +37,7 @@ const SEED_MAX = 2 ** 52 - 1;
 const DEFAULT_GROUPS = 8;
 const DEFAULT_SIMPLE_GROUPS = 3;
 
-/** The options that shape a run, in the order in which a replay writes them. */
+/** The options that determine a run, in the order in which a replay command has them. */
 const SHAPING = [
   'groups',
   'replicas',
@@ -55,12 +55,12 @@ export function addOptions(command: Command): Command {
     ['--groups <n>', 'number of groups', integer(1, 64)],
     ['--replicas <n>', 'members of each group: 1, 3, 5 or 7', oneOf([1, 3, 5, 7])],
     ['--tree <tree>', 'base, breadth, depth, simple, or the parent of each group: -1,0,0', tree],
-    ['--clients <n>', 'clients at one time', integer(1, 256)],
-    ['--messages <n>', 'messages of all clients together', integer(1, 1_000_000)],
+    ['--clients <n>', 'clients at the same time', integer(1, 256)],
+    ['--messages <n>', 'messages of all clients', integer(1, 1_000_000)],
     ['--payload <bytes>', 'largest payload', integer(0, 65_536)],
     ['--ring-bytes <bytes>', 'size of every ring; 0 is the smallest possible', integer(0, 1 << 24)],
     ['--faults <list>', 'only these faults, separated by commas, or "none"', faults],
-    ['--holes <list>', 'put errors back into the protocol, separated by commas', holes],
+    ['--holes <list>', 'put errors into the protocol, separated by commas', holes],
   ];
   command
     .addOption(
@@ -68,19 +68,15 @@ export function addOptions(command: Command): Command {
         .argParser(integer(0, SEED_MAX))
         .conflicts(['seeds', 'from']),
     )
-    .option('--seeds <n>', `run so many seeds (default: ${DEFAULT_SEEDS})`, integer(1, 1e9))
-    .option(
-      '--from <n>',
-      `the first of them (default: ${DEFAULT_FROM})`,
-      integer(0, SEED_MAX - 1e9),
-    );
+    .option('--seeds <n>', `the number of seeds (default: ${DEFAULT_SEEDS})`, integer(1, 1e9))
+    .option('--from <n>', `the first seed (default: ${DEFAULT_FROM})`, integer(0, SEED_MAX - 1e9));
   for (const [flags, description, parse] of choices) command.option(flags, description, parse);
   return command
-    .option('--trace <file>', "write the run's history as JSON Lines; needs --seed")
+    .option('--trace <file>', 'write the history as JSON Lines; needs --seed')
     .option('--jobs <n>', 'threads (default: one per core)', integer(1, 256))
     .option('--json', 'print the report as one JSON object')
     .addOption(
-      new Option('--throughput', 'measure how fast messages are ordered without faults').conflicts([
+      new Option('--throughput', 'measure the throughput without faults').conflicts([
         ...SHAPING,
         'seed',
         'seeds',
@@ -99,7 +95,7 @@ function oneOf(values: readonly number[]): (text: string) => number {
   };
 }
 
-/** A shape is kept as it is, because it needs the number of groups. */
+/** Keeps the name of a shape, because the number of groups is not known yet. */
 function tree(text: string): string {
   if (Object.hasOwn(SHAPES, text)) return text;
   try {
@@ -133,7 +129,7 @@ function names<Name extends string>(
   );
 }
 
-/** Compares the flags with each other. @throws {CommanderError} if they contradict */
+/** Checks combinations of options. @throws {CommanderError} if they contradict each other */
 export function planOptions(flags: SimFlags, command: Command): Options {
   const { groups, replicas, clients, messages, payload, ringBytes, faults, holes } = flags;
   const parents = flags.tree === undefined ? undefined : parentsOf(flags.tree, groups);
@@ -143,10 +139,10 @@ export function planOptions(flags: SimFlags, command: Command): Options {
     );
   }
   if (flags.trace !== undefined && flags.seed === undefined) {
-    command.error('error: --trace writes the history of one run: say which with --seed');
+    command.error('error: --trace writes the history of one run: choose it with --seed');
   }
   return {
-    ...Object.assign({}, ...(holes ?? []).map((hole) => HOLES[hole]!.options)),
+    ...Object.assign({}, ...(holes ?? []).map((hole) => HOLES[hole].options)),
     ...(groups !== undefined && { groups }),
     ...(replicas !== undefined && { replicas }),
     ...(parents && { tree: parents }),
@@ -164,7 +160,7 @@ function parentsOf(text: string, groups: number | undefined): readonly number[] 
   return parseTree(text, shapeGroups);
 }
 
-/** Does everything come from the seeds alone? */
+/** Whether the seeds alone determine the runs. */
 export function isAllDrawn(flags: SimFlags): boolean {
   return SHAPING.every((name) => flags[name] === undefined);
 }

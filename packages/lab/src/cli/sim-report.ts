@@ -1,4 +1,4 @@
-/** What `tram-lab sim` has to say at the end, for people and for programs. */
+/** The report of `tram-lab sim`, as text and as JSON. */
 
 import { count, paint } from 'tram-multicast/internal/cli/colors.js';
 import { TRANSITIONS } from 'tram-multicast/internal/protocol/edges.js';
@@ -7,7 +7,7 @@ import type { SeedFailure, SeedOutcome, Totals } from '../sim/outcome.js';
 import { FAULTS, type Fault, type Options, type Plan } from '../sim/plan.js';
 import { isAllDrawn, replayCommand, type SimFlags } from './sim-options.js';
 
-/** From so many seeds on, a fault or transition that never came up is a failure of the run. */
+/** With this many seeds or more, the run fails if a fault or transition never occurred. */
 const SEEDS_TO_EXERCISE_ALL = 1000;
 const LINES_OF_A_FAILURE = 8;
 
@@ -19,7 +19,7 @@ export interface Summary {
   readonly isInterrupted: boolean;
 }
 
-/** What never came up although it should have. */
+/** Faults and transitions that should have occurred, but did not. */
 export function neverExercised({ flags, totals }: Summary): string[] {
   if (totals.seeds < SEEDS_TO_EXERCISE_ALL || !isAllDrawn(flags)) return [];
   return [...totals.faults, ...totals.transitions].flatMap(([name, hits]) =>
@@ -74,7 +74,7 @@ export function formatSummary(summary: Summary): string {
   if (never.length > 0) {
     parts.push(
       `${paint('red', 'Never exercised')} in ${count(totals.seeds, 'seed')}: ${never.join(', ')}. ` +
-        'What is never exercised is not tested.\n',
+        'The run has not tested them.\n',
     );
   }
   parts.push(formatOutcome(summary));
@@ -137,7 +137,7 @@ export function formatFailure(failure: SeedFailure, flags: SimFlags, linesMax: n
 
 function formatOutcome(summary: Summary): string {
   const { totals, isInterrupted } = summary;
-  const when = isInterrupted ? ' (interrupted: this is what was done by then)' : '';
+  const when = isInterrupted ? ' (interrupted: the report covers the seeds that were done)' : '';
   if (totals.failed > 0)
     return `${paint('red', `${count(totals.failed, 'seed')} failed`)}${when}\n`;
   if (isFailed(summary)) return `${paint('red', 'failed: not everything was exercised')}${when}\n`;

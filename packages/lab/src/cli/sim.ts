@@ -1,4 +1,4 @@
-/** `tram-lab sim`: runs seeds in the simulator and says what became of them. */
+/** `tram-lab sim`: runs seeds in the simulator and reports the results. */
 import { availableParallelism } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import type { Command } from 'commander';
@@ -31,70 +31,70 @@ const FAULT_TITLES: Readonly<Record<Fault, string>> = {
   crash: 'a replica stops for good, in the middle of a step',
   restart: 'a replica stops and comes back with empty memory',
   kill: 'a replica stops, and resumes with the memory that it left',
-  pause: 'a replica stands still, in the middle of a step, and goes on much later',
-  suspicion: 'a replica suspects a leader that is well',
-  rivals: 'up to three members want to lead at the same time',
-  'slow-link': 'two processes reach each other late',
-  'broken-link': 'connections of a replica break; what is under way is lost',
-  'client-crash': 'a client stops between two writes; another takes its place',
+  pause: 'a replica pauses in the middle of a step, and continues much later',
+  suspicion: 'a replica suspects a leader that works',
+  rivals: 'up to three members campaign at the same time',
+  'slow-link': 'writes between two participants are slow',
+  'broken-link': 'connections of a replica break, and writes under way are lost',
+  'client-crash': 'a client stops between two writes, and another one takes its place',
   'torn-writes': 'writes land word by word, completions come late',
   'tiny-rings': 'rings hold only a few messages',
-  bursts: 'clients send much at once, then nothing',
+  bursts: 'clients send many messages at once, then none',
 };
 
 function helpText(): string {
   const list = (entries: [string, string][]): string =>
     entries.map(([name, title]) => `  ${name.padEnd(14)}${title}`).join('\n');
   return `
-From a seed, and from nothing else, everything is drawn: the tree, the sizes, the timing, what the
-clients send, and which faults strike whom and when. First the faults strike, then the world heals
-and everything must drain; every delivery is compared at once, and the whole history is judged at
-the end. An option fixes what would be drawn. The same seed and options give the same run, event for
-event, on every machine. Without --seed and --seeds, the ${DEFAULT_SEEDS} seeds from ${DEFAULT_FROM} on are run.
+The seed determines everything: the tree, the sizes, the timing, the messages, and all faults with
+their times. First the faults happen. Then the simulated world heals, and all messages must be
+delivered. The simulator checks each delivery at once, and the judge checks the whole history at the
+end. An option fixes a value that would be drawn. The same seed and options give the same run on every
+machine, event for event. The default is to run the ${DEFAULT_SEEDS} seeds from ${DEFAULT_FROM} on.
 
 Faults:
 ${list(FAULTS.map((fault) => [fault, FAULT_TITLES[fault]]))}
 
-Holes (errors of the paper, or mistakes that are easily made; see docs/paper-errata.md). A hole that
-only certain runs can show also sets the options of such runs, where you don't:
+Holes (errors of the paper and likely mistakes; see docs/paper-errata.md). A hole that shows only in
+certain runs also sets the options of such runs, unless you set them:
 ${list(Object.entries(HOLES).map(([name, hole]) => [name, hole.title]))}
 
 Examples:
-  Look for errors in other seeds, on all cores:
+  Search for errors with other seeds, on all cores:
     $ tram-lab sim --seeds 2000 --from 100000
 
-  One run, its history, and what an independent judge says about it:
+  One run, its history, and the verdict of the judge on it:
     $ tram-lab sim --seed 7 --trace trace.jsonl && tram check trace.jsonl
 
-  Only leader trouble, in a chain of four groups with five members each:
+  Only faults of leaders, in a chain of four groups with five members each:
     $ tram-lab sim --tree depth --groups 4 --replicas 5 --faults crash,pause,suspicion,rivals
 
-  Put an error of the paper back and see it caught:
+  Put an error of the paper into the protocol, and see that it is found:
     $ tram-lab sim --seeds 500 --holes H4
 
-  A tree of your own (group 0 is the root), and nothing that goes wrong:
+  Your own tree (group 0 is the root), without faults:
     $ tram-lab sim --tree -1,0,0,1 --faults none
 
-  How many messages a second one thread can order:
+  The number of messages that one thread can order per second:
     $ tram-lab sim --throughput
 
 Exit codes:
   0    every seed holds
   2    an option is wrong
-  3    a seed failed, or of 1000 seeds or more none showed some fault or transition
-  130  interrupted; the report covers what was done by then
+  3    a seed failed, or in 1000 seeds or more a fault or transition never occurred
+  130  interrupted; the report covers the seeds that were done
 `;
 }
 
 export function registerSim(program: Command): void {
   const command = program
     .command('sim')
-    .helpGroup('Judge a run:')
-    .summary('run the protocol in a simulator, under faults, and judge what it did')
+    .helpGroup('Test:')
+    .summary('run the protocol in a simulator with random faults, and check it')
     .description(
-      'Runs the protocol in a deterministic simulator: the same code as in production, on a memory in ' +
-        'which every write, step and fault is drawn from a seed. A failure names its seed and the ' +
-        'command that replays it.',
+      'Runs the protocol in a deterministic simulator: the same code as in production, on a simulated ' +
+        'memory. The seed determines every step, write and fault. A failure is reported with its seed and ' +
+        'the command that replays it.',
     );
   addOptions(command)
     .addHelpText('after', helpText)
@@ -120,7 +120,7 @@ async function sim(flags: SimFlags, options: Options): Promise<number> {
   return isWritten ? ExitCode.fine : ExitCode.failure;
 }
 
-/** Runs the seeds until they are done or the user interrupts. */
+/** Runs the seeds until all are done or the user interrupts. */
 async function run(
   flags: SimFlags,
   options: Options,
@@ -155,11 +155,11 @@ async function run(
   return { last, isInterrupted: interruption.signal.aborted };
 }
 
-/** True if the history stands in the file. */
+/** @returns whether the history was written */
 async function writeTrace(file: string, outcome: SeedOutcome | undefined): Promise<boolean> {
   const { writeFile } = await import('node:fs/promises');
   try {
-    if (outcome?.details === undefined) throw new Error('the run came to no end');
+    if (outcome?.details === undefined) throw new Error('the run did not end');
     await writeFile(file, outcome.details.trace);
     return true;
   } catch (error) {

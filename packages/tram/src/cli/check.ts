@@ -1,4 +1,4 @@
-/** `tram check`: reads a recorded history, a file or a directory, and prints the judge's verdict. */
+/** `tram check`: reads a recorded history from a file or a directory, and prints the verdict of the judge. */
 
 import type { Command } from 'commander';
 import type { History } from '../check/history.js';
@@ -8,11 +8,11 @@ import { ExitCode } from './exit-codes.js';
 import type { TraceSource } from './trace-source.js';
 
 const HELP = `
-The history is JSON Lines, as written by a traced run; docs/check.md describes the events. A
-directory is one that "tram up --trace" or the option "trace" of a cluster has made, with a file
-for each replica and client. Safety is judged on any history. Validity and agreement need one
-that was drained (its last line says "quiescent": true), and FIFO needs to know where messages
-enter the tree; otherwise these are reported as unknown, which is neither good nor bad.
+The history is in JSON Lines; docs/check.md describes the events. "tram up --trace" and the option
+"trace" of a cluster write it into a directory, with a file for each replica and client. The safety
+properties can be judged on any history. Validity and agreement need a history of a cluster that was
+drained (its last line says "quiescent": true). FIFO order needs to know where messages enter the
+tree. A property that can't be judged is reported as unknown.
 
 Examples:
   $ tram check trace.jsonl
@@ -20,7 +20,7 @@ Examples:
   $ tram check trace.jsonl --json | jq '.properties[] | select(.outcome == "violated")'
 
 Exit codes:
-  0  no property is violated (some may be unknown: the output says which)
+  0  no property is violated; some may be unknown
   2  the history is missing or malformed
   3  a property is violated
 `;
@@ -29,12 +29,12 @@ export function registerCheck(program: Command): void {
   program
     .command('check')
     .helpGroup('Judge a run:')
-    .summary('judge a recorded history by the properties of atomic multicast')
+    .summary('check a recorded history against the properties of atomic multicast')
     .description(
       'Judges a recorded history: validity, uniform agreement, integrity, prefix and acyclic order, ' +
         'partial genuineness, and FIFO per client and entry group. A violation comes with a witness.',
     )
-    .argument('<history>', 'a file of JSON Lines, or a directory of such; "-" reads stdin')
+    .argument('<history>', 'a file of JSON Lines, or a directory of such files; "-" reads stdin')
     .option('--json', 'print the verdict as one JSON object')
     .addHelpText('after', HELP)
     .action(async (file: string, options: { json?: boolean }) => {
@@ -69,7 +69,7 @@ async function read(source: TraceSource): Promise<History> {
   const { readTrace } = await import('../check/trace.js');
   const history = await readTrace(source.chunks);
   for (const name of source.unfinished) {
-    process.stderr.write(`tram check: ${name} breaks off in its last line, which is left out\n`);
+    process.stderr.write(`tram check: the last line of ${name} is incomplete and is left out\n`);
   }
   return history;
 }
@@ -80,7 +80,7 @@ async function open(path: string): Promise<TraceSource> {
   return (await isDirectory(path)) ? openDirectory(path) : openFile(path);
 }
 
-/** The table that people read. Shared with the other commands that judge a run. */
+/** The verdict as a table. Other commands that judge a run use it too. */
 export function formatVerdict(verdict: Verdict): string {
   const lines = verdict.properties.map((property) => {
     const line = `${property.property.padEnd(22)} ${outcome(property.outcome)}`;

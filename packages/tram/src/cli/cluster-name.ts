@@ -1,6 +1,6 @@
 /**
- * Which cluster a command is about: `--name`, or `--config` for one across machines. The memory of one that has a name is
- * a file in /dev/shm, and what its hosts print is in a state directory; both are the user's alone.
+ * Which cluster a command works on: `--name`, or `--config` for the one that a file describes. A cluster of processes has
+ * its memory in a file in /dev/shm and the output of its hosts in a state directory. Only the user can access them.
  */
 import { lstatSync, mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,28 +12,29 @@ export const DEFAULT_NAME = 'default';
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 export function nameOption(): Option {
-  return new Option('--name <name>', 'which cluster').default(DEFAULT_NAME).argParser(parseName);
+  return new Option('--name <name>', 'the name of the cluster')
+    .default(DEFAULT_NAME)
+    .argParser(parseName);
 }
 
-/** For commands that also work from another machine. */
 export function configOption(): Option {
   return new Option(
     '--config <file>',
-    'a cluster across machines: its configuration, instead of --name',
+    'the configuration file of the cluster, instead of --name',
   ).conflicts('name');
 }
 
 /** A cluster as the user names it. */
 export interface Which {
   readonly name: string;
-  /** The file, if it is a cluster across machines. */
+  /** The configuration file, if the user names the cluster by it. */
   readonly config?: string | undefined;
 }
 
 export function parseName(text: string): string {
   if (NAME.test(text)) return text;
   throw new InvalidArgumentError(
-    'Expected 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first.',
+    'Expected 1 to 64 letters, digits, dots, dashes and underscores, starting with a letter or digit.',
   );
 }
 
@@ -43,12 +44,12 @@ export function commandFor({ name, config }: Which, words: string): string {
   return `tram ${words}${name === DEFAULT_NAME ? '' : ` --name ${name}`}`;
 }
 
-/** For what the hosts of a cluster print. */
+/** The directory with the output of the hosts of a cluster. */
 export function stateDirectory(name: string): string {
   return join(tmpdir(), `tram-${name}-${process.getuid!()}`);
 }
 
-/** Others may write to the directory above: what stands there may be somebody else's. */
+/** Other users may write to the directory above it, so an existing one may belong to another user. */
 export function makeStateDirectory(name: string): string {
   const directory = stateDirectory(name);
   try {
@@ -56,12 +57,12 @@ export function makeStateDirectory(name: string): string {
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
     if (code !== 'EEXIST') {
-      throw new TramError('TRAM_SYSTEM', `can't make ${directory}: ${message}`, { cause });
+      throw new TramError('TRAM_SYSTEM', `can't create ${directory}: ${message}`, { cause });
     }
     if (!isOurs(directory)) {
       throw new TramError(
         'TRAM_SYSTEM',
-        `${directory} is in the way: it is no directory that belongs to you alone`,
+        `can't use ${directory} for logs: it is not a directory that only you can access`,
         { hint: 'Remove it, choose another --name, or set TMPDIR.' },
       );
     }
@@ -69,7 +70,7 @@ export function makeStateDirectory(name: string): string {
   return directory;
 }
 
-/** True if there was one. */
+/** @returns whether there was one */
 export function removeStateDirectory(name: string): boolean {
   const directory = stateDirectory(name);
   if (!isOurs(directory)) return false;

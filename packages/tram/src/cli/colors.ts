@@ -1,4 +1,4 @@
-/** Colours for people: on a terminal only, and never where NO_COLOR is set. */
+/** Colours: only on a terminal, and not if NO_COLOR is set. */
 const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
 
 export type Color = keyof typeof CODES;

@@ -1,4 +1,4 @@
-/** The exit codes of every command; documented in `tram --help`. */
+/** The exit codes of all commands, documented in `tram --help`. */
 import { type ErrorCode, TramError } from '../errors.js';
 
 export const ExitCode = {

@@ -1,4 +1,4 @@
-/** `tram host`: runs one machine's share of a cluster across machines, until it is told to end. */
+/** `tram host`: runs one host of a cluster across machines, until a signal ends it. */
 import type { Server } from 'node:http';
 import { type Command, Option } from 'commander';
 import type { Logger } from 'pino';
@@ -15,21 +15,21 @@ interface HostFlags {
 }
 
 const HELP = `
-The configuration is the same file on all machines; it names the hosts, and the file with the
-cluster's secret, which must be beside it (make one with \`tram secret\`, and copy it). Hosts can be
-started in any order. The first time, a host waits for all others and says for whom; after that any
-majority of each group goes on without the rest.
+All machines have the same configuration file. It names the hosts and the file with the secret of
+the cluster: create that once with \`tram secret\`, and copy it to all machines. Start the hosts in
+any order. At its first start a host waits for all others and logs for which ones. After that, a
+group works whenever a majority of its replicas is up.
 
-A host that is started again takes up the memory that it left behind in /dev/shm. After a reboot
-that is gone: then it recovers from the other members of its groups.
+A host that starts again resumes with the memory that it has left in /dev/shm. After a reboot that
+memory is gone, and the host recovers from the other members of its groups.
 
-It logs one JSON object a line to stdout (pino): also if another host has another secret or
-configuration, or can't be reached; it goes on trying. If the configuration gives it an \`http\`
-port it serves /healthz, /readyz and /metrics there. SIGTERM and Ctrl-C end it; the others take
-over.
+The host logs one JSON object per line to stdout (pino). If another host can't be reached, or has
+another secret or configuration, it logs that and keeps trying. If the configuration has an \`http\`
+port for the host, it serves /healthz, /readyz and /metrics there. SIGTERM and Ctrl-C end the host,
+and other replicas take over where it leads.
 
 Examples:
-  On each of three machines, with its name:
+  On each machine, with the name of its host:
     $ tram host alpha --config cluster.yaml
 
   From any machine that has the configuration and the secret:
@@ -37,9 +37,9 @@ Examples:
     $ tram send --config cluster.yaml --to 1,4 --text hello
 
 Exit codes:
-  0    it was told to end
-  1    it can't start: the port is in use, a file or libfabric is missing, the secret is open to
-       others, the service can't be loaded, or it runs already
+  0    a signal ended the host
+  1    the host can't start: the port is in use, a file or libfabric is missing, other users can
+       read the secret, the service can't be loaded, or the host is running already
   2    there is no such host, or the configuration is wrong
 `;
 
@@ -47,11 +47,17 @@ export function registerHost(program: Command): void {
   program
     .command('host')
     .helpGroup('Run a cluster across machines:')
-    .summary("run one machine's share of a cluster")
-    .description("Runs one machine's share of a cluster across machines (memory: machines).")
-    .argument('<name>', 'which of the hosts of the configuration this is')
-    .option('--config <file>', 'the configuration of the cluster', 'cluster.yaml')
-    .addOption(new Option('--log-level <level>', 'what to log').choices(LEVELS).default('info'))
+    .summary('run one host of a cluster across machines')
+    .description(
+      'Runs one host of a cluster across machines (memory: machines), in the foreground.',
+    )
+    .argument('<name>', 'the name of the host in the configuration')
+    .option('--config <file>', 'the configuration file of the cluster', 'cluster.yaml')
+    .addOption(
+      new Option('--log-level <level>', 'the least level that is logged')
+        .choices(LEVELS)
+        .default('info'),
+    )
     .addHelpText('after', HELP)
     .action(async (name: string, flags: HostFlags) => {
       process.exitCode = await runHost(name, flags);
@@ -82,7 +88,7 @@ async function runHost(name: string, { config: path, logLevel }: HostFlags): Pro
     await machine.start();
     await machine.run();
   } catch (error) {
-    // A bug: whoever looks for it needs more than its message.
+    // A bug: its stack helps to find it.
     if (!(error instanceof TramError)) logger.fatal(error);
     throw error;
   } finally {

@@ -1,8 +1,8 @@
-/** Ctrl-C and SIGTERM as a signal by which work is given up. */
+/** Ctrl-C and SIGTERM as an `AbortSignal`. */
 import { setMaxListeners } from 'node:events';
 
 export interface Interruption {
-  /** Its reason is the name of what interrupted: `SIGINT` or `SIGTERM`. */
+  /** Its reason is the name of the signal: `SIGINT` or `SIGTERM`. */
   readonly signal: AbortSignal;
   /** From now on these signals end the process again. */
   release(): void;
@@ -10,7 +10,7 @@ export interface Interruption {
 
 export function catchInterruption(): Interruption {
   const controller = new AbortController();
-  // One for each message under way is no leak.
+  // Each message under way has a listener. That is not a leak.
   setMaxListeners(0, controller.signal);
   const interrupt = (name: NodeJS.Signals): void => controller.abort(name);
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt);

@@ -1,16 +1,14 @@
-/** `tram kill`: a host ends, or stops, as it would in a crash. */
+/** `tram kill`: sends a signal to the process of a host, so that it fails as it would in a crash. */
 import { type Command, Option } from 'commander';
 import { TramError } from '../errors.js';
-import type { HostProcess } from '../hosting/host-processes.js';
-import type { Attached } from './attached.js';
-import { commandFor, nameOption } from './cluster-name.js';
+import { commandFor, configOption, nameOption, type Which } from './cluster-name.js';
 import { ExitCode } from './exit-codes.js';
-import { listed, parseReplica } from './replica-name.js';
+import type { ReplicaHost } from './local-host.js';
+import { listed } from './replica-name.js';
 
 const SIGNALS = ['SIGKILL', 'SIGSTOP', 'SIGCONT'] as const;
 
-interface KillFlags {
-  readonly name: string;
+interface KillFlags extends Which {
   readonly signal: (typeof SIGNALS)[number];
   readonly json?: boolean;
 }
@@ -20,23 +18,27 @@ const DEATH_MS = 5000;
 const LOOK_MS = 1;
 
 const HELP = `
-A replica has no process of its own: its host runs one member of each of its groups, and all of
-them go with it. They are named in the output. A group that loses its leader elects another
-within about suspectAfterMs; a group that keeps more than half of its replicas goes on.
+A replica has no process of its own: a host runs one replica of each of its groups, and all of them
+fail with it. The output names them. A group that loses its leader elects another one within about
+suspectAfterMs. A group that keeps a majority of its replicas goes on.
 
-SIGSTOP is a process that hangs: it has not ended, so nobody may take its place, and it may go
-on at any time (SIGCONT). Its groups depose it if it leads.
+SIGSTOP makes the process hang. It has not ended, so no other process can take its place, and it
+may continue at any time (SIGCONT). If it leads a group, the group elects another leader.
+
+A signal reaches only processes of this machine. For a cluster across machines (--config), run the
+command on the machine of the host; on another machine it says where that is.
 
 Examples:
   $ tram kill g2/0
   $ tram kill g2/0 --signal SIGSTOP && sleep 1 && tram kill g2/0 --signal SIGCONT
+  $ tram kill g2/0 --config cluster.yaml
 
-  Kill the leader of group 4, whoever it is:
+  Kill the leader of group 4:
     $ tram kill g4/$(tram status --json | jq '.groups[4].leader')
 
 Exit codes:
-  0  done
-  1  there is no such cluster, or that host is not running
+  0  the signal was sent
+  1  there is no such cluster, or the host does not run on this machine
   2  there is no such replica
 `;
 
@@ -46,64 +48,62 @@ export function registerKill(program: Command): void {
     .helpGroup('Make things go wrong:')
     .summary('kill or stop the process that hosts a replica')
     .description(
-      'Sends a signal to the process that hosts a replica, and names all replicas that go with it.',
+      'Sends a signal to the process that hosts a replica, and names all replicas that it hosts.',
     )
-    .argument('<replica>', 'group/member, as in g2/0')
+    .argument('<replica>', 'group/member, such as g2/0')
     .addOption(nameOption())
-    .addOption(new Option('--signal <signal>', 'what to do').choices(SIGNALS).default('SIGKILL'))
+    .addOption(configOption())
+    .addOption(
+      new Option('--signal <signal>', 'the signal to send').choices(SIGNALS).default('SIGKILL'),
+    )
     .option('--json', 'print one JSON object')
     .addHelpText('after', HELP)
     .action(async (replica: string, flags: KillFlags) => {
-      const { withCluster } = await import('./attached.js');
-      process.exitCode = await withCluster(flags.name, (cluster) => kill(cluster, replica, flags));
+      const { withHostOf } = await import('./local-host.js');
+      const words = `kill ${replica}${flags.signal === 'SIGKILL' ? '' : ` --signal ${flags.signal}`}`;
+      process.exitCode = await withHostOf(flags, replica, words, (host) => kill(host, flags));
     });
 }
 
-async function kill(cluster: Attached, text: string, { signal, json }: KillFlags): Promise<number> {
-  const { statusOf } = await import('../hosting/status.js');
-  const { context } = cluster;
-  const { map, layout } = context;
-  const { group, member } = parseReplica(text, context);
-  const host = map.hostOf(layout.replicaProcess(group, member));
-  const target = await processOf(cluster, host, `g${group}/${member}`);
-  const replicas = map.processesOf(host).map((replica) => context.nameOf(replica));
-  const led = statusOf(context).groups.flatMap(({ group, leader }) => {
-    const name = leader === undefined ? '' : `g${group}/${leader}`;
-    return replicas.includes(name) ? [name] : [];
-  });
-  process.kill(target.pid, signal);
-  if (signal === 'SIGKILL') await untilDead(cluster, host);
+async function kill(target: ReplicaHost, { signal, json }: KillFlags): Promise<number> {
+  const { processOf, replicasOf } = await import('./local-host.js');
+  const { host, title, machine } = target;
+  const running = await processOf(target);
+  if (running === undefined) throw notRunning(target);
+  const { pid } = running;
+  const { replicas, led } = replicasOf(target);
+  process.kill(pid, signal);
+  if (signal === 'SIGKILL') await untilDead(target);
   if (json) {
-    const { pid } = target;
-    process.stdout.write(`${JSON.stringify({ host, pid, signal, replicas, led })}\n`);
+    const name = machine === undefined ? {} : { name: machine };
+    process.stdout.write(`${JSON.stringify({ host, ...name, pid, signal, replicas, led })}\n`);
   } else {
     process.stdout.write(
-      `${VERBS[signal]} host ${host} (process ${target.pid}): ${listed(replicas)}\n`,
+      `${VERBS[signal]} host ${title} (process ${pid}), which hosts ${listed(replicas)}\n`,
     );
     if (led.length > 0 && signal !== 'SIGCONT') {
-      process.stdout.write(`they led: ${listed(led)}\n`);
+      process.stdout.write(`leaders among them: ${listed(led)}\n`);
     }
   }
   return ExitCode.fine;
 }
 
-/** The process of a host, made sure that it is. */
-async function processOf(cluster: Attached, host: number, replica: string): Promise<HostProcess> {
-  const { hostProcesses } = await import('../hosting/host-processes.js');
-  const found = hostProcesses(cluster.path).find((candidate) => candidate.host === host);
-  if (found !== undefined) return found;
-  throw new TramError('TRAM_UNAVAILABLE', `host ${host}, which runs ${replica}, is not running`, {
-    hint: `Start it with \`${commandFor(cluster, `restart ${replica}`)}\`.`,
+function notRunning(target: ReplicaHost): TramError {
+  const { title, replica } = target;
+  return new TramError('TRAM_UNAVAILABLE', `host ${title}, which runs ${replica}, is not running`, {
+    hint: `Start it with \`${commandFor(target, `restart ${replica}`)}\`.`,
   });
 }
 
-/** The kernel gives back the lock of a process once all of it has ended. */
-async function untilDead({ arena }: Attached, host: number): Promise<void> {
+/** The kernel releases the lock of a process once all of its threads have ended. */
+async function untilDead({ arena, host, title }: ReplicaHost): Promise<void> {
   const { pause } = await import('../hosting/oversight.js');
   const deadlineMs = Date.now() + DEATH_MS;
   while (arena.isHostLocked(host)) {
     if (Date.now() > deadlineMs) {
-      throw new TramError('TRAM_SYSTEM', `host ${host} was killed but has not ended yet`);
+      throw new TramError('TRAM_SYSTEM', `host ${title} was killed but has not ended yet`, {
+        hint: 'The kernel may be busy with it. Look again with `tram status`.',
+      });
     }
     await pause(LOOK_MS);
   }

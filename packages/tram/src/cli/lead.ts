@@ -1,4 +1,4 @@
-/** `tram lead`: a replica is asked to take over the leadership of its group. */
+/** `tram lead`: asks a replica to become the leader of its group. */
 import type { Command } from 'commander';
 import { TramError } from '../errors.js';
 import type { Seen } from './attached.js';
@@ -13,13 +13,13 @@ interface LeadFlags extends Which {
 }
 
 const DEFAULT_TIMEOUT_MS = 5000;
-/** A candidate may lose against another one: then it is asked again. */
+/** A candidate may lose against another one. Then the command asks it again. */
 const ASK_AGAIN_MS = 500;
 const LOOK_MS = 1;
 
 const HELP = `
-Nothing is lost: the new leader adopts what the old one has decided. Clients notice a short
-pause. Use it before you stop a host, to move its leaderships away first.
+No message is lost: the new leader adopts what the old one has decided. Clients notice a short
+pause. Before you stop a host, use this command to move its leaderships to other hosts.
 
 Examples:
   $ tram lead g2/1
@@ -27,19 +27,19 @@ Examples:
   $ tram lead g2/1 --config cluster.yaml
 
 Exit codes:
-  0  it leads
+  0  the replica leads its group
   1  there is no such cluster, it can't be reached, or the replica is down
   2  there is no such replica
-  4  it did not lead in time; the message says who does
+  4  the replica does not lead in time; the message names the leader
 `;
 
 export function registerLead(program: Command): void {
   program
     .command('lead')
     .helpGroup('Make things go wrong:')
-    .summary('let a replica take over the leadership of its group')
+    .summary('make a replica the leader of its group')
     .description('Asks a replica to lead its group, and waits until it does.')
-    .argument('<replica>', 'group/member, as in g2/1')
+    .argument('<replica>', 'group/member, such as g2/1')
     .addOption(nameOption())
     .addOption(configOption())
     .option('--timeout-ms <ms>', 'how long to wait', milliseconds, DEFAULT_TIMEOUT_MS)
@@ -62,8 +62,8 @@ async function lead(cluster: Seen, text: string, flags: LeadFlags): Promise<numb
   const startedMs = performance.now();
   let askedMs = Number.NEGATIVE_INFINITY;
   for (;;) {
-    const { leader, ballot, replicas } = statusOf(context).groups[group]!;
-    const { state, host } = replicas[member]!;
+    const { leader, ballot, replicas } = statusOf(context).groups[group];
+    const { state, host } = replicas[member];
     const tookMs = performance.now() - startedMs;
     if (leader === member) {
       tell(replica, ballot!, tookMs, flags);
@@ -75,7 +75,7 @@ async function lead(cluster: Seen, text: string, flags: LeadFlags): Promise<numb
       });
     }
     if (tookMs > flags.timeoutMs) {
-      const instead = leader === undefined ? 'nobody does' : `g${group}/${leader} does`;
+      const instead = leader === undefined ? 'the group has no leader' : `g${group}/${leader} does`;
       throw new TramError(
         'TRAM_TIMEOUT',
         `${replica} does not lead its group after ${flags.timeoutMs} ms: ${instead}`,

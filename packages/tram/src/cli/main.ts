@@ -1,78 +1,19 @@
 #!/usr/bin/env node
 /**
- * The `tram` command. Each command registers itself from a file of its own and loads what it needs
- * inside its action, so that `tram --help` stays instant.
- *
- * Data goes to stdout, everything else to stderr.
+ * The `tram` command. The packages that the commands need are optional dependencies, so it loads the commands with
+ * `import()`: a package that is not installed becomes a message that says how to install it.
  */
+import { messageFor } from './missing-package.js';
 
-import { Command } from 'commander';
-import { registerCheck } from './check.js';
-import { registerDown } from './down.js';
-import { registerHost } from './host.js';
-import { registerKill } from './kill.js';
-import { registerLead } from './lead.js';
-import { registerRestart } from './restart.js';
-import { run } from './run.js';
-import { registerSecret } from './secret.js';
-import { registerSend } from './send.js';
-import { registerStatus } from './status.js';
-import { registerTail } from './tail.js';
-import { registerUp } from './up.js';
-
-const INTRODUCTION =
-  'TRAM orders messages that are addressed to any set of replica groups, so that no two processes ' +
-  'disagree on the order of what they both deliver. Groups form a tree; a message enters at the ' +
-  'lowest common ancestor of its destinations and involves only the groups on its way down.';
-
-const EPILOGUE = `
-Examples:
-  Run a cluster of processes, use it, kill one, and end it:
-    $ tram up
-    $ tram send --to 1,4 --text hello
-    $ tram status
-    $ tram kill g1/0 && tram send --to 1,4 --text "still here"
-    $ tram restart g1/0
-    $ tram down
-
-  Judge a recorded run by the properties of atomic multicast:
-    $ tram check trace.jsonl
-
-  The same for a program, reading the history from a pipe:
-    $ cat trace.jsonl | tram check - --json
-
-  Use the verdict in a script (3 means that a property is violated):
-    $ tram check trace.jsonl > verdict.txt || echo "failed with exit code $?"
-
-Exit codes:
-  0    fine
-  1    failure
-  2    wrong usage, or an input that can't be read
-  3    verification failed: a property is violated
-  4    timeout
-  130  interrupted
-`;
-
-function createProgram(): Command {
-  const program = new Command('tram')
-    .description(INTRODUCTION)
-    .version('0.1.0', '--version', 'print the version')
-    .helpOption('-h, --help', 'explain a command')
-    .addHelpText('after', EPILOGUE)
-    .showHelpAfterError('(run with --help for usage)')
-    .exitOverride();
-  registerUp(program);
-  registerStatus(program);
-  registerSend(program);
-  registerTail(program);
-  registerDown(program);
-  registerHost(program);
-  registerSecret(program);
-  registerKill(program);
-  registerRestart(program);
-  registerLead(program);
-  registerCheck(program);
-  return program;
+try {
+  const [{ createProgram }, { run }] = await Promise.all([
+    import('./program.js'),
+    import('./run.js'),
+  ]);
+  await run(createProgram(), process.argv);
+} catch (error) {
+  const message = messageFor(error);
+  if (message === undefined) throw error;
+  process.stderr.write(`tram: ${message}\n`);
+  process.exitCode = 1;
 }
-
-await run(createProgram(), process.argv);

@@ -1,4 +1,4 @@
-/** Numbers among the options of a command. */
+/** Parses options that are numbers. */
 import { InvalidArgumentError } from 'commander';
 
 export function integer(least: number, most: number): (text: string) => number {
@@ -9,7 +9,7 @@ export function integer(least: number, most: number): (text: string) => number {
   };
 }
 
-/** Which values are allowed is for somebody else to say. */
+/** Does not check the range: `resolveConfig` does. */
 export function anyNumber(text: string): number {
   const value = text.trim() === '' ? Number.NaN : Number(text);
   if (!Number.isNaN(value)) return value;
@@ -19,7 +19,7 @@ export function anyNumber(text: string): number {
 /** The longest that a timer can wait. */
 export const milliseconds: (text: string) => number = integer(1, 2 ** 31 - 1);
 
-/** How long something is measured. */
+/** A duration of a measurement. */
 export function seconds(text: string): number {
   const value = Number(text);
   if (value > 0 && value <= 3600) return value;

@@ -1,6 +1,6 @@
-/** Payloads and replies for the eye: text if they are, else hexadecimal. */
+/** Shows payloads and replies: as text if they are printable text, else in hexadecimal. */
 
-/** All but what moves the cursor or can't be seen; line breaks and tabs are written as escapes. */
+/** Control and invisible characters. Line breaks and tabs are allowed, and written as escapes. */
 const UNPRINTABLE = /[^\P{C}\n\r\t]/u;
 
 export type Readable = { readonly text: string } | { readonly hex: string };

@@ -1,10 +1,11 @@
-/** Runs a program of commands: what goes wrong becomes a message on stderr and an exit code. */
+/** Runs a program of commands. An error becomes a message on stderr and an exit code. */
 import { type Command, CommanderError } from 'commander';
 import { ERRORS, TramError } from '../errors.js';
 import { ExitCode, exitCodeOf } from './exit-codes.js';
+import { messageFor } from './missing-package.js';
 
 export async function run(program: Command, argv: readonly string[]): Promise<void> {
-  // A reader that has seen enough (`tram check FILE | head`) is not a failure of ours.
+  // A reader that closes the pipe (`tram check FILE | head`) is not a failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit();
     throw error;
@@ -32,7 +33,8 @@ export async function run(program: Command, argv: readonly string[]): Promise<vo
 
 function describe(program: string, error: unknown): string {
   if (!(error instanceof TramError)) {
-    return `${program}: ${error instanceof Error ? error.message : String(error)}\n`;
+    const message = error instanceof Error ? error.message : String(error);
+    return `${program}: ${messageFor(error) ?? message}\n`;
   }
   const { code, message, hint } = error;
   return `${program}: ${message}\n  ${hint ?? ERRORS[code].whatToDo}\n`;

@@ -1,4 +1,4 @@
-/** `tram send`: multicasts messages as a client, and prints what the groups reply. */
+/** `tram send`: multicasts messages as a client, and prints the replies of the groups. */
 import { type Command, Option } from 'commander';
 import type { Client } from '../client.js';
 import { TramError } from '../errors.js';
@@ -31,10 +31,10 @@ const DEFAULT_TIMEOUT_MS = 5000;
 const WINDOW = 32;
 
 const HELP = `
-The payload is --text, or the contents of --file, or else what is on stdin. A reply is printed
-as text if it is UTF-8 without control characters, and in hexadecimal otherwise. A message that
-was sent and not answered in time may still be delivered: see docs/errors.md on
-TRAM_OUTCOME_UNKNOWN.
+The payload is --text, the contents of --file, or what the command reads from stdin. A reply is
+printed as text if it is UTF-8 without control characters, and in hexadecimal otherwise. A message
+that was sent but not answered in time may still be delivered: see TRAM_OUTCOME_UNKNOWN in
+docs/errors.md.
 
 Examples:
   $ tram send --to 1,4 --text "hello"
@@ -42,7 +42,7 @@ Examples:
   $ date | tram send --to 0,1,2,3
   $ tram send --config cluster.yaml --to 1,4 --text hello
 
-  A little load, and only the summary:
+  Some load; only the summary is shown:
     $ tram send --to 1,4 --text x --count 10000 > /dev/null
 
 Exit codes:
@@ -65,15 +65,15 @@ export function registerSend(program: Command): void {
     .addOption(configOption())
     .requiredOption('--to <groups>', 'destinations, separated by commas: 1,4', groupList)
     .addOption(new Option('--text <text>', 'the payload').conflicts('file'))
-    .option('--file <file>', 'the payload is in this file')
-    .option('--count <n>', 'how often to send it', integer(1, 1e9), 1)
+    .option('--file <file>', 'read the payload from this file')
+    .option('--count <n>', 'how many times to send it', integer(1, 1e9), 1)
     .option(
       '--timeout-ms <ms>',
       'how long to wait for the replies',
       milliseconds,
       DEFAULT_TIMEOUT_MS,
     )
-    .option('--json', 'print one JSON object a message')
+    .option('--json', 'print one JSON object per message')
     .addHelpText('after', HELP)
     .action(async (flags: SendFlags) => {
       process.exitCode = await send(flags);
@@ -82,10 +82,13 @@ export function registerSend(program: Command): void {
 
 async function send(flags: SendFlags): Promise<number> {
   const { Client } = await import('../client.js');
+  const { locate } = await import('./attached.js');
+  const location = await locate(flags);
   const payload = await payloadOf(flags);
   const interruption = catchInterruption();
-  const { name, config } = flags;
-  const client = await (config === undefined ? Client.connect(name) : Client.join(config));
+  const client = await (location.memory === 'machines'
+    ? Client.join(location.config)
+    : Client.connect(location.name));
   try {
     await sendAll(client, payload, flags, interruption.signal);
     await client.close();
@@ -104,7 +107,7 @@ async function payloadOf({ text, file }: SendFlags): Promise<Uint8Array> {
   const { readFile } = await import('node:fs/promises');
   const { buffer } = await import('node:stream/consumers');
   if (file === undefined && process.stdin.isTTY) {
-    process.stderr.write('reading the payload from the terminal; end it with Ctrl-D\n');
+    process.stderr.write('reading the payload from the terminal: end it with Ctrl-D\n');
   }
   try {
     return await (file === undefined ? buffer(process.stdin) : readFile(file));
@@ -114,7 +117,7 @@ async function payloadOf({ text, file }: SendFlags): Promise<Uint8Array> {
   }
 }
 
-/** Some at a time; the answers are printed in the order in which they were sent. */
+/** Keeps up to `WINDOW` messages under way, and prints their answers in the order of sending. */
 async function sendAll(
   client: Client,
   payload: Uint8Array,
@@ -132,7 +135,7 @@ async function sendAll(
         latencyUs: Math.round((performance.now() - sentMs) * 1000),
         replies,
       }));
-      // Those that are not awaited yet when the first fails.
+      // When a message fails, those after it are not awaited any more.
       answer.catch(() => undefined);
       underWay.push(answer);
     }
@@ -165,12 +168,12 @@ function summarize(count: number, tookMs: number): void {
   );
 }
 
-/** Silence often has a reason that can be seen from outside. */
+/** Adds what the memory of the cluster shows about the reason why a message was not answered. */
 async function explained(error: unknown, flags: SendFlags): Promise<unknown> {
-  const isSilence =
+  const isUnanswered =
     error instanceof TramError &&
     (error.code === 'TRAM_OUTCOME_UNKNOWN' || error.code === 'TRAM_TIMEOUT');
-  if (!isSilence) return error;
+  if (!isUnanswered) return error;
   const { withSeen } = await import('./attached.js');
   const { read, troublesOf } = await import('./status-view.js');
   const troubles = await withSeen(flags, async (cluster) => troublesOf(cluster, read(cluster)));

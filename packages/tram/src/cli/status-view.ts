@@ -1,4 +1,4 @@
-/** A cluster as `tram status` and `tram up` draw it: the tree, who leads, how far everybody is, how fast. */
+/** A cluster as `tram status` and `tram up` draw it: the tree, leaders, replicas, rates and latencies. */
 import { stripVTControlCharacters } from 'node:util';
 import type { ClusterContext } from '../hosting/cluster-context.js';
 import type { Histogram } from '../hosting/histogram.js';
@@ -21,7 +21,7 @@ export interface Reading {
   readonly atMs: number;
   readonly status: ClusterStatus;
   readonly latency: Histogram;
-  /** By host: is its process stopped, neither running nor ended? */
+  /** Hosts whose process is stopped: neither running nor ended. */
   readonly stopped: ReadonlySet<number>;
   /** Across machines, by host: why it can't be reached. */
   readonly unreachable: ReadonlyMap<number, string>;
@@ -58,18 +58,18 @@ export function ratesBetween(before: Reading, after: Reading): Rates {
   const latency = after.latency.since(before.latency);
   return {
     groups: after.status.groups.map((group, index) =>
-      Math.round(deliveredBetween(before.status.groups[index]!, group) / seconds),
+      Math.round(deliveredBetween(before.status.groups[index], group) / seconds),
     ),
     answered: Math.round(latency.count / seconds),
     latency,
   };
 }
 
-/** A group has delivered what the most eager of its replicas has. */
+/** A group has delivered what the fastest of its replicas has. */
 function deliveredBetween(before: GroupStatus, after: GroupStatus): number {
   const each = after.replicas.map((replica, member) => {
-    const earlier = before.replicas[member]!;
-    // A new life counts anew. Counts are modulo 2³².
+    const earlier = before.replicas[member];
+    // An incarnation counts from 0. Counts are modulo 2³².
     if (replica.incarnation !== earlier.incarnation) return 0;
     return (replica.messages - earlier.messages) >>> 0;
   });
@@ -151,13 +151,13 @@ function groupLines({ reading, rates, columns }: View): string[] {
   const tree = treeOf(groups.map(({ parent }) => parent));
   const treeWidth = Math.max(5, ...tree.map(({ label }) => label.length));
   const lefts = tree.map(({ group, label }) => {
-    const { ballot } = groups[group]!;
+    const { ballot } = groups[group];
     const ballotText = (ballot ?? 'none').padStart(7);
-    const rate = rates.groups[group]!.toLocaleString('en-US').padStart(9);
+    const rate = rates.groups[group].toLocaleString('en-US').padStart(9);
     return `${label.padEnd(treeWidth)} ${ballot === undefined ? paint('red', ballotText) : ballotText} ${rate} `;
   });
   const leftWidth = treeWidth + 19;
-  const cells = tree.map(({ group }) => cellsOf(groups[group]!, reading));
+  const cells = tree.map(({ group }) => cellsOf(groups[group], reading));
   const cellWidth = Math.max(...cells.flat().map(widthOf)) + 2;
   const perLine = Math.max(1, Math.floor((columns - leftWidth) / cellWidth));
   const lines = [
@@ -167,7 +167,7 @@ function groupLines({ reading, rates, columns }: View): string[] {
     ),
   ];
   for (const [index, left] of lefts.entries()) {
-    const rows = inRowsOf(perLine, cells[index]!);
+    const rows = inRowsOf(perLine, cells[index]);
     for (const [row, texts] of rows.entries()) {
       const start = row === 0 ? left : ' '.repeat(leftWidth);
       lines.push(
@@ -192,9 +192,9 @@ function cellsOf(group: GroupStatus, reading: Reading): string[] {
     const word = wordFor(replica, reading);
     const text = `${leads ? '*' : ' '}${member} ${(word ?? delivered(replica)).padStart(widest)}`;
     // Across machines incarnations are times.
-    const life = incarnation > 1 && status.memory !== 'machines' ? ` ×${incarnation}` : '';
-    if (word !== undefined) return paint(colorOf(word), text) + life;
-    return (leads ? paint('green', text) : text) + life;
+    const times = incarnation > 1 && status.memory !== 'machines' ? ` ×${incarnation}` : '';
+    if (word !== undefined) return paint(colorOf(word), text) + times;
+    return (leads ? paint('green', text) : text) + times;
   });
 }
 
@@ -202,12 +202,12 @@ function delivered(replica: ReplicaStatus): string {
   return replica.delivered.toLocaleString('en-US');
 }
 
-/** In place of a number, if the replica takes no part as it should. */
+/** What is shown in place of a number, if the replica is not up or not a member. */
 function wordFor(replica: ReplicaStatus, reading: Reading): string | undefined {
   const state = shownState(replica, reading);
   if (state !== 'up') return state;
   if (replica.role === 'recovering') return 'recovering';
-  return replica.role === 'candidate' ? 'standing' : undefined;
+  return replica.role === 'candidate' ? 'campaigning' : undefined;
 }
 
 /** Of a host, and so of its replicas. */
@@ -260,14 +260,14 @@ function loadLines({ reading: { status }, rates, latency, latencyOf }: View): st
     `clients  ${clients.connected} of ${clients.most} connected`,
     `load     ${answers}, ${rates.answered.toLocaleString('en-US')}/s`,
     p50 === undefined || p99 === undefined
-      ? `latency  nothing was answered ${latencyOf}`
+      ? `latency  no message was answered ${latencyOf}`
       : `latency  p50 ${duration(p50)}, p99 ${duration(p99)} ${latencyOf}`,
   ];
 }
 
 export interface Trouble {
   readonly what: string;
-  /** What follows from it, and what to do about it. */
+  /** The cause, and what to do. */
   readonly advice: string;
 }
 
@@ -276,9 +276,9 @@ const TROUBLES = {
     what: `no leader in ${groups}`,
     advice: `most of their replicas are down or recovering. ${remedy}`,
   }),
-  // The leader goes on, in the memory that the others have left behind.
+  // The leader goes on: it writes into the memory that the others have left behind.
   alone: (groups: string, remedy: string): Trouble => ({
-    what: `nobody could succeed the leader of ${groups}`,
+    what: `no replica could replace the leader of ${groups}`,
     advice: `most of their replicas are down or recovering. ${remedy}`,
   }),
   electing: (groups: string): Trouble => ({
@@ -287,7 +287,7 @@ const TROUBLES = {
   }),
 } as const;
 
-/** What is wrong with a cluster, as far as it can be seen from outside. */
+/** Problems of a cluster that its memory shows. */
 export function troublesOf(cluster: Seen, { status, stopped }: Reading): Trouble[] {
   const { groups, hosts } = status;
   if (hosts.every(({ state }) => state === 'down')) return [allDown(cluster)];
@@ -307,18 +307,21 @@ export function troublesOf(cluster: Seen, { status, stopped }: Reading): Trouble
     const command = stopped.has(host)
       ? commandFor(cluster, `kill ${name} --signal SIGCONT`)
       : restartCommand(cluster, name, host);
-    return `Bring one back: ${command}`;
+    return `Start one again: ${command}`;
   };
   return (Object.keys(TROUBLES) as (keyof typeof TROUBLES)[]).flatMap((trouble) => {
     const those = groups.filter((group) => troubleOf(group) === trouble);
-    return those.length === 0 ? [] : [TROUBLES[trouble](namesOf(those), remedyFor(those[0]!))];
+    return those.length === 0 ? [] : [TROUBLES[trouble](namesOf(those), remedyFor(those[0]))];
   });
 }
 
 function allDown(cluster: Seen): Trouble {
-  return cluster.config === undefined
-    ? { what: 'all hosts are down', advice: `start afresh: ${commandFor(cluster, 'up')}` }
-    : { what: 'no host can be reached', advice: `start them: ${commandFor(cluster, 'host NAME')}` };
+  return cluster.path === undefined
+    ? {
+        what: 'no host can be reached',
+        advice: `start the hosts: ${commandFor(cluster, 'host NAME')}`,
+      }
+    : { what: 'all hosts are down', advice: `start a new cluster: ${commandFor(cluster, 'up')}` };
 }
 
 function namesOf(groups: readonly GroupStatus[]): string {
@@ -334,7 +337,7 @@ export interface TreeLine {
   readonly label: string;
 }
 
-/** The groups in the order of a walk through the tree, drawn as such unless that gets too wide. */
+/** The groups in depth-first order, drawn as a tree, or as a list if a tree is too wide. */
 export function treeOf(parents: readonly number[]): TreeLine[] {
   const childrenOf = (parent: number): number[] =>
     parents.flatMap((candidate, group) => (candidate === parent ? [group] : []));
@@ -350,7 +353,7 @@ export function treeOf(parents: readonly number[]): TreeLine[] {
   for (const root of childrenOf(-1)) visit(root, '', '');
   if (lines.every(({ label }) => label.length <= TREE_COLUMNS_MAX)) return lines;
   return lines.map(({ group }) => {
-    const parent = parents[group]!;
+    const parent = parents[group];
     return { group, label: parent === -1 ? `g${group}` : `g${group} under g${parent}` };
   });
 }

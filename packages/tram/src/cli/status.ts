@@ -1,4 +1,4 @@
-/** `tram status`: what a running cluster looks like from outside, once or again and again. */
+/** `tram status`: shows the state of a cluster, once or repeatedly. */
 import type { Command } from 'commander';
 import type { Seen } from './attached.js';
 import { configOption, nameOption, type Which } from './cluster-name.js';
@@ -11,18 +11,19 @@ interface StatusFlags extends Which {
   readonly json?: boolean;
 }
 
-/** Without --watch, rates are taken over so long: across machines clients tell what they measure once a second. */
+/** Without --watch, rates are measured for so long. Clients of a cluster across machines report once a second. */
 const GLANCE_MS = 200;
 const LONG_GLANCE_MS = 1000;
 const DEFAULT_INTERVAL_MS = 1000;
 const DEFAULT_COLUMNS = 80;
 
 const HELP = `
-It reads the cluster's memory: the replicas are not asked and not slowed down. Across machines it
-reads what it can reach, and says which hosts it can't. Of each replica it shows how many log
-entries it has delivered or relayed; * leads, ×2 is in its second life. msg/s is what a group
-delivers. Latencies are those of all clients, from sending until the last destination has replied:
-since the start, or with --watch those of the last interval.
+The command reads the memory of the cluster and does not slow the replicas down. Across machines it
+reads copies from the hosts that it can reach, and says which ones it can't. For each replica it
+shows how many log entries it has delivered or relayed. * marks the leader; ×2 is a replica in its
+second incarnation. msg/s is the rate at which a group delivers. Latencies are those of all
+clients, from sending a message until its last destination has replied: since the start or, with
+--watch, in the last interval.
 
 Examples:
   $ tram status
@@ -32,11 +33,11 @@ Examples:
   Who leads group 4?
     $ tram status --json | jq '.groups[4].leader'
 
-  One line a second for a log:
+  One line per second for a log:
     $ tram status --watch --json | jq -c '[.answeredPerSecond, .latencyNsP99]'
 
 Exit codes:
-  0    fine, whatever state the cluster is in; with --watch, the cluster has been taken down
+  0    the state was shown, whatever it is; with --watch, the cluster was taken down
   1    there is no such cluster, or none of its hosts can be reached
   130  interrupted
 `;
@@ -45,20 +46,20 @@ export function registerStatus(program: Command): void {
   program
     .command('status')
     .helpGroup('Run a cluster:')
-    .summary('show the tree, who leads, how far and how fast everybody is')
+    .summary('show the tree, leaders, replicas, rates and latencies')
     .description(
       'Shows a running cluster: its tree, leaders, replicas, hosts, rates and latencies.',
     )
     .addOption(nameOption())
     .addOption(configOption())
-    .option('--watch', 'go on and redraw, until Ctrl-C')
+    .option('--watch', 'redraw until Ctrl-C')
     .option(
       '--interval-ms <ms>',
-      'how often, with --watch',
+      'interval of --watch',
       integer(50, 3_600_000),
       DEFAULT_INTERVAL_MS,
     )
-    .option('--json', 'print one JSON object; with --watch, one a line')
+    .option('--json', 'print one JSON object; with --watch, one per line')
     .addHelpText('after', HELP)
     .action(async (flags: StatusFlags) => {
       const { withSeen } = await import('./attached.js');
@@ -70,7 +71,7 @@ export function registerStatus(program: Command): void {
 
 async function glance(cluster: Seen, flags: StatusFlags): Promise<number> {
   const { formatStatus, ratesBetween, read, toJson } = await import('./status-view.js');
-  const glanceMs = cluster.config === undefined ? GLANCE_MS : LONG_GLANCE_MS;
+  const glanceMs = cluster.path === undefined ? LONG_GLANCE_MS : GLANCE_MS;
   const before = read(cluster);
   await new Promise((resolve) => setTimeout(resolve, glanceMs));
   const reading = read(cluster);
@@ -106,7 +107,7 @@ async function watch(cluster: Seen, flags: StatusFlags): Promise<number> {
       draw(formatStatus({ cluster, reading, rates, latency: rates.latency, latencyOf, columns }));
     }
     if (reading.status.state === 'closing') {
-      process.stderr.write(`the cluster ${cluster.name} is being taken down\n`);
+      process.stderr.write(`cluster "${cluster.name}" is being taken down\n`);
       break;
     }
   }
@@ -114,7 +115,7 @@ async function watch(cluster: Seen, flags: StatusFlags): Promise<number> {
   return signal.aborted ? ExitCode.interrupted : ExitCode.fine;
 }
 
-/** On a terminal, over what was drawn before; else below it. */
+/** Draws on a terminal over what was drawn before, elsewhere below it. */
 function redrawer(): (text: string) => void {
   let linesBefore = 0;
   return (text) => {
@@ -123,7 +124,7 @@ function redrawer(): (text: string) => void {
     if (!stdout.isTTY) {
       stdout.write(linesBefore === 0 ? text : `\n${text}`);
     } else if (lines >= stdout.rows) {
-      // Too tall to go back to its beginning.
+      // The cursor can't go back beyond the first line of the screen.
       stdout.write(`\u001b[2J\u001b[H${text}`);
     } else {
       stdout.write(linesBefore === 0 ? text : `\u001b[${linesBefore}F\u001b[J${text}`);

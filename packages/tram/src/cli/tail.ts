@@ -1,4 +1,4 @@
-/** `tram tail`: prints what groups deliver, as they deliver it. */
+/** `tram tail`: prints the deliveries of groups as they happen. */
 import { once } from 'node:events';
 import type { Command } from 'commander';
 import { TramError } from '../errors.js';
@@ -19,12 +19,12 @@ interface TailFlags extends Which {
 }
 
 const HELP = `
-A line is: the group; the place in the group's order, which also counts messages that the group
-only passes on; the id of the message; its destinations; its payload, as text or in hexadecimal.
-The lines of one group are in its order.
+Each line has the group, the index in the group's log (which also counts messages that the group
+only relays), the id of the message, its destinations, and its payload as text or in hexadecimal.
+The lines of one group are in the order of the group.
 
-It reads along in the shared memory, or across machines in copies of the logs, and holds nobody
-up. If it falls a whole log behind, it says so and goes on with what is delivered then.
+The command reads the logs in shared memory or, across machines, copies of them. It does not slow
+the replicas down. If it falls behind by a whole log, it says so and continues with the newest entry.
 
 Examples:
   $ tram tail --group 4
@@ -33,7 +33,7 @@ Examples:
   $ tram tail --json | jq -r 'select(.destinations | length > 1) | .id'
 
 Exit codes:
-  0    --count deliveries were printed, or the cluster has been taken down
+  0    --count deliveries were printed, or the cluster was taken down
   1    there is no such cluster, or none of its hosts can be reached
   2    there is no such group
   130  interrupted
@@ -43,13 +43,13 @@ export function registerTail(program: Command): void {
   program
     .command('tail')
     .helpGroup('Run a cluster:')
-    .summary('print what groups deliver, from now on')
+    .summary('print deliveries as they happen')
     .description('Prints the deliveries of one group or of all groups, from now on, until Ctrl-C.')
     .addOption(nameOption())
     .addOption(configOption())
-    .option('--group <group>', 'of this group only', parseGroup)
-    .option('--count <n>', 'end after so many deliveries', integer(1, 1e9))
-    .option('--json', 'print one JSON object a delivery')
+    .option('--group <group>', 'only the deliveries of this group', parseGroup)
+    .option('--count <n>', 'end after this many deliveries', integer(1, 1e9))
+    .option('--json', 'print one JSON object per delivery')
     .addHelpText('after', HELP)
     .action(async (flags: TailFlags) => {
       const { withSeen } = await import('./attached.js');
@@ -93,7 +93,7 @@ async function tail(cluster: Seen, flags: TailFlags): Promise<number> {
   return interruption.signal.aborted ? ExitCode.interrupted : ExitCode.fine;
 }
 
-/** Lines to stdout, as many at a time as there are. */
+/** Writes lines to stdout, all that are pending at once. */
 class Output {
   private pending = '';
   private isScheduled = false;
@@ -120,7 +120,7 @@ function groupsOf(groups: number, only: number | undefined): number[] {
   if (only < groups) return [only];
   throw new TramError(
     'TRAM_INVALID_ARGUMENT',
-    `there is no group ${only}: there are g0 to g${groups - 1}`,
+    `there is no group ${only}: this cluster has g0 to g${groups - 1}`,
   );
 }
 

@@ -1,10 +1,10 @@
 /**
- * Where `tram check` reads a history from: a file, stdin, or a directory with a file for each replica and
- * client (hosting/trace.ts). Whatever it is, it is read as one text, and a line of that text leads back to
- * its place.
+ * Reads a history for `tram check`: from a file, from stdin, or from a directory with a file for each replica and
+ * client (hosting/trace.ts). All files are read as one text, and a line number of that text can be mapped back to
+ * its file.
  *
- * A process that is killed may leave its last line unfinished. Nobody has seen what that line would have said,
- * so it is left out; but only where a process that may be killed writes.
+ * A process that is killed may leave its last line incomplete. No other process has acted on that event, so it is
+ * left out. Files that are written by no such process must be complete.
  */
 import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
@@ -18,14 +18,14 @@ export interface Place {
 
 export interface TraceSource {
   readonly chunks: AsyncIterable<string>;
-  /** Where a line of the whole text stands, once it has been read. */
+  /** The file and line of a line of the whole text, once it has been read. */
   place(line: number): Place;
-  /** Files whose last line was left out, once all has been read. */
+  /** Files whose last line was left out, once all files have been read. */
   readonly unfinished: readonly string[];
 }
 
 const CHUNK_BYTES = 1 << 18;
-/** In the order in which they must be read: who multicast what comes before who delivered it. */
+/** In the order in which they must be read: a multicast comes before its deliveries. */
 const ORDER = [
   /^groups\.jsonl$/,
   /^client-\d+\.jsonl$/,
@@ -43,7 +43,7 @@ export function openFile(path: string): TraceSource {
 }
 
 export async function isDirectory(path: string): Promise<boolean> {
-  // What does not exist is for the reader to complain about.
+  // If it does not exist, reading it fails with a clear message.
   return stat(path).then(
     (file) => file.isDirectory(),
     () => false,
@@ -55,8 +55,8 @@ export async function openDirectory(directory: string): Promise<TraceSource> {
   if (!names.includes('groups.jsonl')) {
     throw new TramError(
       'TRAM_INVALID_ARGUMENT',
-      `${directory} holds no history: there is no groups.jsonl`,
-      { hint: 'Give the directory that was given as --trace, or a file.' },
+      `${directory} has no history: there is no groups.jsonl`,
+      { hint: 'Name the directory that was given as --trace, or a file.' },
     );
   }
   const ordered = ORDER.flatMap((pattern) => names.filter((name) => pattern.test(name)).sort());
@@ -67,14 +67,14 @@ function single(name: string, chunks: AsyncIterable<string>): TraceSource {
   return { chunks, place: (line) => ({ name, line }), unfinished: [] };
 }
 
-/** Opened only when it is read: an error before that would be nobody's. */
+/** Opens the file when it is read, so that the reader gets the error. */
 async function* textOf(path: string): AsyncGenerator<string, void, void> {
   yield* createReadStream(path, { encoding: 'utf8', highWaterMark: CHUNK_BYTES });
 }
 
 class DirectorySource implements TraceSource {
   readonly unfinished: string[] = [];
-  /** Of each file that has been begun: how many lines stood before it. */
+  /** For each file that has been opened: the number of lines before it. */
   private readonly begun: { readonly name: string; readonly linesBefore: number }[] = [];
   private lines = 0;
 

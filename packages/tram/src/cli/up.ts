@@ -1,4 +1,4 @@
-/** `tram up`: starts a cluster of processes that go on after the command has ended. */
+/** `tram up`: starts a cluster of processes that run on after the command has ended. */
 import type { Command } from 'commander';
 import type { Cluster, Logger } from '../cluster.js';
 import type { ClusterOptions } from '../config/options.js';
@@ -26,22 +26,23 @@ interface UpFlags extends Partial<ClusterOptions> {
 const DEFAULT_GROUPS = 8;
 const DEFAULT_TIMEOUT_MS = 30_000;
 const LOOK_MS = 100;
+/** How long a start waits for another process that creates or removes the same file. */
+const MAKE_WAY_MS = 1000;
 const MEBIBYTE = 2 ** 20;
 
 const HELP = `
-The hosts are processes of their own, around a file of shared memory in /dev/shm. By default there
-are as many as a group has replicas: host h runs member h of every group. With a multiple of that,
-each runs a member of a share of the groups. With fewer, some host runs several members of each
-group, and its loss may cost them their majority. What the hosts print goes to files in a state
-directory, which is shown. The cluster runs until "tram down".
+The hosts are processes that share a file in /dev/shm. By default there are as many hosts as a group
+has replicas: host h runs member h of every group. With a multiple of that number, each host runs
+members of a part of the groups. With fewer hosts, one host runs several members of a group, and the
+group may lose its majority with that host. The hosts write their output to files in a directory
+that the command names. The cluster runs until "tram down".
 
-A configuration file holds the same options in YAML, under their names in camel case
-("payloadBytesMax: 4096"); options on the command line take precedence. Without either, it is
+A configuration file has the same options in YAML, with their names in camel case
+("payloadBytesMax: 4096"). Options on the command line take precedence. The default is
 ${DEFAULT_GROUPS} groups of 3 replicas.
 
-The service is a module that every replica loads: built JavaScript that exports
-"deliver(message, context)", which returns the reply, and, if it keeps state, "snapshot()" and
-"restore(snapshot)".
+The service is a JavaScript module that every replica loads. It exports "deliver(message, context)",
+which returns the reply. If it keeps state, it also exports "snapshot()" and "restore(snapshot)".
 
 Examples:
   $ tram up
@@ -51,12 +52,12 @@ Examples:
   Six processes instead of three, each with half of the groups:
     $ tram up --hosts 6
 
-  For a service manager, or to try something: down again with Ctrl-C
+  Under a service manager, or to try something; Ctrl-C takes the cluster down:
     $ tram up --foreground
 
 Exit codes:
-  0    it is up: every group has a leader
-  1    it could not be started; nothing is left behind
+  0    the cluster is up: every group has a leader
+  1    the cluster did not start; nothing is left behind
   2    an option or the configuration file is wrong
   130  interrupted; nothing is left behind
 `;
@@ -65,50 +66,65 @@ export function registerUp(program: Command): void {
   program
     .command('up')
     .helpGroup('Run a cluster:')
-    .summary('start a cluster of processes that goes on by itself')
+    .summary('start a cluster of processes in the background')
     .description(
       'Starts a cluster as processes that share memory, and waits until every group has a leader.',
     )
-    .option('--config <file>', 'options from a YAML file')
+    .option('--config <file>', 'read options from a YAML file')
     .option(
       '--name <name>',
-      `by which others find the cluster (default: "${DEFAULT_NAME}")`,
+      `the name of the cluster, for clients and commands (default: "${DEFAULT_NAME}")`,
       parseName,
     )
     .option(
       '--groups <n>',
-      `how many replica groups, 1 to 64 (default: ${DEFAULT_GROUPS})`,
+      `number of replica groups, 1 to 64 (default: ${DEFAULT_GROUPS})`,
       anyNumber,
     )
     .option('--replicas <n>', 'members of each group: 1, 3, 5 or 7 (default: 3)', anyNumber)
     .option('--tree <tree>', 'base, breadth, depth, simple, or the parent of each group: -1,0,0')
     .option(
       '--hosts <n>',
-      'how many processes: up to the replicas (default), or a multiple of them',
+      'number of processes: at most the replicas of a group (default), or a multiple',
       anyNumber,
     )
-    .option('--service <file>', 'module of the replicated service; without one, replies are empty')
-    .option('--trace <directory>', 'write a history there, for "tram check"')
-    .option('--clients <n>', 'how many may be connected at one time (default: 16)', anyNumber)
+    .option(
+      '--service <file>',
+      'module of the replicated service (default: none, replies are empty)',
+    )
+    .option('--trace <directory>', 'write a history into this directory, for "tram check"')
+    .option(
+      '--clients <n>',
+      'clients that may be connected at the same time (default: 16)',
+      anyNumber,
+    )
     .option('--payload-bytes-max <n>', 'largest payload (default: 1024)', anyNumber)
     .option('--reply-bytes-max <n>', 'largest reply (default: 256)', anyNumber)
-    .option('--calls-max <n>', 'unanswered messages of one client (default: 64)', anyNumber)
-    .option('--log-bytes <n>', "each replica's log (default: 131072)", anyNumber)
-    .option('--inbox-bytes <n>', 'on the way from a client to a group (default: 32768)', anyNumber)
-    .option('--feed-bytes <n>', 'on the way from a group to a child (default: 65536)', anyNumber)
     .option(
-      '--heartbeat-ms <ms>',
-      'how often a replica shows that it is alive (default: 5)',
+      '--calls-max <n>',
+      'unanswered messages that a client may have (default: 64)',
       anyNumber,
     )
-    .option('--suspect-after-ms <ms>', 'how long a leader may be silent (default: 500)', anyNumber)
+    .option('--log-bytes <n>', 'size of each log (default: 131072)', anyNumber)
+    .option('--inbox-bytes <n>', 'size of the inbox of each client (default: 32768)', anyNumber)
+    .option(
+      '--feed-bytes <n>',
+      'size of the feed from a group to a child (default: 65536)',
+      anyNumber,
+    )
+    .option('--heartbeat-ms <ms>', 'interval between heartbeats (default: 5)', anyNumber)
+    .option(
+      '--suspect-after-ms <ms>',
+      'silence after which a leader is suspected (default: 500)',
+      anyNumber,
+    )
     .option(
       '--resend-after-ms <ms>',
-      'how long a client waits for replies (default: 50)',
+      'silence after which a client sends again (default: 50)',
       anyNumber,
     )
     .option('--timeout-ms <ms>', 'how long the start may take', milliseconds, DEFAULT_TIMEOUT_MS)
-    .option('--foreground', 'stay, tell what happens, and take it down with Ctrl-C')
+    .option('--foreground', 'stay in the foreground and log events; Ctrl-C takes the cluster down')
     .option('--json', 'print one JSON object')
     .addHelpText('after', HELP)
     .action(async (flags: UpFlags) => {
@@ -135,7 +151,7 @@ async function up(flags: UpFlags): Promise<number> {
   }
 }
 
-/** From the file and, before that, from the command line. */
+/** Options of the command line take precedence over those of the file. */
 async function optionsOf(flags: UpFlags): Promise<ClusterOptions> {
   const { ConfigError } = await import('../config/mistakes.js');
   const { OPTION_NAMES } = await import('../config/options.js');
@@ -143,13 +159,13 @@ async function optionsOf(flags: UpFlags): Promise<ClusterOptions> {
   const fromFile = file === undefined ? undefined : await readFile(file);
   if (fromFile?.memory === 'machines') {
     throw new ConfigError(['memory'], `${file} describes a cluster across machines`, {
-      hint: `Start each of its hosts where it is to run, with \`tram host NAME --config ${file}\`.`,
+      hint: `Start each host on its machine with \`tram host NAME --config ${file}\`.`,
     });
   }
   if (fromFile?.memory !== undefined && fromFile.memory !== 'processes') {
     throw new ConfigError(
       ['memory'],
-      `${file} asks for memory: ${fromFile.memory}, but "tram up" starts processes: leave that line out`,
+      `${file} asks for memory: ${fromFile.memory}, but "tram up" starts processes: remove that line`,
     );
   }
   const given = OPTION_NAMES.filter((option) => flags[option] !== undefined);
@@ -174,20 +190,54 @@ async function readFile(file: string): Promise<ClusterOptions> {
 
 /** Remove what is left of a cluster of that name. @throws TRAM_EXISTS if it is alive */
 async function makeWay(name: string): Promise<void> {
-  const { existsSync } = await import('node:fs');
   const { arenaPath } = await import('../memory/processes/arena-file.js');
-  const { withCluster } = await import('./attached.js');
-  const { clearAway, requireDead, requireNoOrphans } = await import('./remains.js');
-  const path = arenaPath(name);
-  if (!existsSync(path)) return requireNoOrphans(name, path);
-  await withCluster(name, async (cluster) => {
-    requireDead(cluster);
-    clearAway(cluster);
-  });
-  process.stderr.write(`removed what was left of cluster "${name}": all of its hosts had ended\n`);
+  const { pause } = await import('../hosting/oversight.js');
+  const { requireNoOrphans } = await import('./remains.js');
+  const deadlineMs = Date.now() + MAKE_WAY_MS;
+  for (;;) {
+    const remains = await removeRemains(name, Date.now() > deadlineMs);
+    if (remains === 'none') return requireNoOrphans(name, arenaPath(name));
+    if (remains === 'removed') {
+      process.stderr.write(
+        `removed the memory and the logs of cluster "${name}": all of its hosts had ended\n`,
+      );
+      return;
+    }
+    await pause(LOOK_MS);
+  }
 }
 
-/** Nothing is left behind if it fails. `undefined` if it was interrupted. */
+/**
+ * One attempt. Another process may start a cluster of that name, or remove its remains, at the same time: then this
+ * returns `changing`, and the next attempt finds out what has become of it.
+ * @param isLast  throws an error instead of that
+ */
+async function removeRemains(
+  name: string,
+  isLast: boolean,
+): Promise<'none' | 'removed' | 'changing'> {
+  const { withCluster } = await import('./attached.js');
+  const { clearAway, requireDead } = await import('./remains.js');
+  try {
+    return await withCluster({ name }, async (cluster) => {
+      requireDead(cluster);
+      if (clearAway(cluster)) return 'removed';
+      if (!isLast) return 'changing';
+      throw new TramError('TRAM_EXISTS', `another process is removing cluster "${name}"`, {
+        hint: 'Try again in a moment.',
+        retry: 'safe',
+      });
+    });
+  } catch (error) {
+    if (!(error instanceof TramError)) throw error;
+    if (error.code === 'TRAM_NOT_FOUND') return 'none';
+    // Its starter has not written the header yet.
+    if (error.code === 'TRAM_CORRUPT' && error.retry === 'safe' && !isLast) return 'changing';
+    throw error;
+  }
+}
+
+/** Leaves nothing behind if it fails. Returns `undefined` if it was interrupted. */
 async function start(
   options: ClusterOptions,
   flags: UpFlags,
@@ -210,7 +260,7 @@ async function start(
     const isOthers = error instanceof TramError && error.code === 'TRAM_EXISTS';
     if (!isOthers) removeStateDirectory(name);
     if (!signal.aborted) throw error;
-    process.stderr.write('interrupted: the cluster was taken down again\n');
+    process.stderr.write('interrupted: the cluster is down again\n');
     return undefined;
   }
 }
@@ -241,7 +291,7 @@ async function report(
   }
   process.stdout.write(await treeWithLeaders(status));
   const { groups, hosts } = status;
-  const size = `${count(groups.length, 'group')} of ${count(groups[0]!.replicas.length, 'replica')}`;
+  const size = `${count(groups.length, 'group')} of ${count(groups[0].replicas.length, 'replica')}`;
   process.stderr.write(
     `\n${paint('green', 'up')}: cluster "${name}", ${size} on ${count(hosts.length, 'process', 'processes')}\n` +
       `memory  ${memory} (${Math.ceil(memoryBytes / MEBIBYTE)} MiB)\n` +
@@ -271,7 +321,7 @@ async function treeWithLeaders({ groups }: ClusterStatus): Promise<string> {
   const width = Math.max(...lines.map(({ label }) => label.length));
   return lines
     .map(({ group, label }) => {
-      const { leader, ballot } = groups[group]!;
+      const { leader, ballot } = groups[group];
       return `${label.padEnd(width)}  leader g${group}/${leader}, ballot ${ballot}\n`;
     })
     .join('');
@@ -280,9 +330,9 @@ async function treeWithLeaders({ groups }: ClusterStatus): Promise<string> {
 function nextSteps(name: string): string {
   const steps: [string, string][] = [
     ['send --to 0 --text hello', 'multicast a message'],
-    ['status --watch', 'see what happens'],
-    ['kill g0/0', 'see a new leader take over'],
-    ['down', 'end it'],
+    ['status --watch', 'watch the cluster'],
+    ['kill g0/0', 'kill a host; another replica takes over'],
+    ['down', 'end the cluster'],
   ];
   const width = Math.max(...steps.map(([words]) => commandFor({ name }, words).length));
   return steps
@@ -290,7 +340,7 @@ function nextSteps(name: string): string {
     .join('');
 }
 
-/** Until a signal comes, or somebody takes the cluster down. */
+/** Returns after a signal, or when another process has taken the cluster down. */
 async function stay(cluster: Cluster, name: string, signal: AbortSignal): Promise<number> {
   while (!signal.aborted && cluster.status().state !== 'closing')
     await pauseUnless(signal, LOOK_MS);

@@ -47,14 +47,20 @@ export class ClusterContext {
   /**
    * The context of one machine. Each machine has an arena of its own, and all arenas have the same layout. The layout
    * depends only on options on which all machines agree.
+   * @param connect  returns no network if only the arena of one host is to be read
    */
   static onMachines(
     config: ClusterConfig,
     digest: Uint8Array,
-    connect: (map: ArenaMap) => { readonly arena: Arena; readonly network: Network },
+    connect: (map: ArenaMap) => { readonly arena: Arena; readonly network?: Network },
   ): ClusterContext {
-    const { arena, network } = connect(mapOf(config, new Layout(config.sizes), digest.length));
+    const { arena, network } = connect(ClusterContext.mapOnMachines(config, digest));
     return new ClusterContext(config, arena, digest.length, network);
+  }
+
+  /** The offsets in the arena of each machine. */
+  static mapOnMachines(config: ClusterConfig, digest: Uint8Array): ArenaMap {
+    return mapOf(config, new Layout(config.sizes), digest.length);
   }
 
   /** Reads the description from an arena that another participant created. */

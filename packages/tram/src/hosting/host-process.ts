@@ -14,7 +14,7 @@ import {
   hostStateOf,
   withHostState,
 } from '../memory/arena.js';
-import { type ArenaFile, openArenaFile, removeArenaFile } from '../memory/processes/arena-file.js';
+import { type ArenaFile, openArenaFile } from '../memory/processes/arena-file.js';
 import { ClusterContext } from './cluster-context.js';
 import type { Agent } from './duty.js';
 import { failureOf, Host, type HostFailure, type HostReport } from './host.js';
@@ -44,7 +44,7 @@ try {
 
 async function live(arena: ArenaFile): Promise<void> {
   const context = ClusterContext.attach(arena);
-  if (!isLogged && context.config.name === undefined) endWithStarter(context);
+  if (!isLogged && context.config.name === undefined) endWithStarter(context, arena);
   // A stopped predecessor must not continue beside us. Its lock ends with its process.
   arena.lockHost(host, Atomics.load(arena.words, context.map.host(host) + HOST.pid));
   const names = context.map.processesOf(host).map((replica) => context.nameOf(replica));
@@ -65,9 +65,9 @@ async function live(arena: ArenaFile): Promise<void> {
   arena.close();
 }
 
-function endWithStarter(context: ClusterContext): void {
+function endWithStarter(context: ClusterContext, arena: ArenaFile): void {
   const end = (): void => {
-    if (askToEnd(context)) removeArenaFile(path!);
+    if (askToEnd(context)) arena.removeFile();
   };
   if (process.connected) process.on('disconnect', end);
   else end();

@@ -2,7 +2,8 @@
  * Finds the processes that run the hosts of a cluster in /proc, for the commands that signal them. The pid that a
  * host wrote into the arena may belong to another program by now.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 
 export interface HostProcess {
   readonly pid: number;
@@ -22,6 +23,27 @@ export function hostProcesses(path: string): HostProcess[] {
     found.push({ pid: Number(entry), host, isStopped: stateOf(entry) === 'T' });
   }
   return found.sort((one, other) => one.host - other.host);
+}
+
+/** Has this process the file open? Then a number found in the file is that of a process which uses it. */
+export function hasOpen(pid: number, path: string): boolean {
+  const file = statSync(path, { throwIfNoEntry: false });
+  if (file === undefined) return false;
+  const descriptors = `/proc/${pid}/fd`;
+  try {
+    return readdirSync(descriptors).some((descriptor) => {
+      const open = statSync(join(descriptors, descriptor), { throwIfNoEntry: false });
+      return open?.ino === file.ino && open.dev === file.dev;
+    });
+  } catch {
+    // It has ended, or is another user's.
+    return false;
+  }
+}
+
+/** By SIGSTOP. */
+export function isStopped(pid: number): boolean {
+  return stateOf(String(pid)) === 'T';
 }
 
 function hostOf(entry: string, path: string): number | undefined {

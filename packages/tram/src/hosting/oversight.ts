@@ -29,9 +29,12 @@ const LOOK_MS = 1;
 const STILL_MS = 50;
 const TRACE_FILE = /^(groups|end|client-\d+|replica-\d+-\d+)\.jsonl$/;
 
-/** The lock that the starting process holds until all hosts have theirs. */
-export function starterLock({ map, layout }: ClusterContext): number {
-  return map.hosts + layout.sizes.clients;
+/**
+ * The lock that the process which starts a cluster holds, from before the memory can be read until all hosts hold theirs.
+ * Without it another start could take the new memory for that of a dead cluster.
+ */
+export function starterLock({ hosts, sizes }: ClusterConfig): number {
+  return hosts + sizes.clients;
 }
 
 export function wakeHosts({ map, arena }: ClusterContext): void {

@@ -98,7 +98,7 @@ export function processStarter(
 }
 
 /** Where the host's output goes. */
-export function logFile(directory: string, host: number): string {
+export function logFile(directory: string, host: number | string): string {
   return join(directory, `host-${host}.log`);
 }
 

@@ -66,6 +66,7 @@ export interface ClusterStatus {
   readonly latencyNsP99: number;
 }
 
+/** @internal */
 export function statusOf(context: ClusterContext): ClusterStatus {
   const { words } = context.arena;
   const { map, config } = context;
@@ -97,7 +98,7 @@ function hostStatus(context: ClusterContext, host: number): HostStatus {
   return { host, name: machine.name, address: `${machine.address}:${machine.port}`, pid, state };
 }
 
-/** The latencies of all clients, merged. */
+/** @internal The latencies of all clients, merged. */
 export function totalLatency({ arena, map, layout }: ClusterContext): Histogram {
   const total = Histogram.empty();
   for (let slot = 0; slot < layout.sizes.clients; slot++) {

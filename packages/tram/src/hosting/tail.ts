@@ -32,6 +32,7 @@ export interface Delivered {
   readonly payload: Uint8Array;
 }
 
+/** @internal */
 export class Tail {
   private readonly rings: LogRing[] = [];
   private readonly entry: Window;

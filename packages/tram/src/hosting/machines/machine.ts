@@ -32,7 +32,6 @@ import {
   arenaPath,
   createArenaFile,
   openArenaFile,
-  removeArenaFile,
 } from '../../memory/processes/arena-file.js';
 import { native } from '../../memory/processes/native.js';
 import { Layout } from '../../protocol/layout.js';
@@ -265,15 +264,20 @@ const PASTS: Record<Identity['past'], string> = {
   lost: 'has lost its memory, and recovers from its groups',
 };
 
+/** The path of a host's arena file on its machine. */
+export function machineArenaPath({ name = 'cluster' }: MachinesConfig, host: string): string {
+  return arenaPath(`${name}-${host}`);
+}
+
 /** The arena file of this host: the existing one, or a new one. */
 function openOwn(
-  { name: cluster = 'cluster' }: MachinesConfig,
+  config: MachinesConfig,
   digest: Uint8Array,
   name: string,
   host: number,
   map: ArenaMap,
 ): ArenaFile {
-  const path = arenaPath(`${cluster}-${name}`);
+  const path = machineArenaPath(config, name);
   const left = openLeft(path);
   if (left !== undefined) {
     left.lockHost(host, left.words[map.host(host) + HOST.pid] ?? 0);
@@ -288,7 +292,7 @@ function openOwn(
 
 /** Removes the file of a host that never ran its replicas. */
 function closeOwn(file: ArenaFile): void {
-  if (!hasBegun(file)) removeArenaFile(file.path);
+  if (!hasBegun(file)) file.removeFile();
   file.close();
 }
 
@@ -312,7 +316,8 @@ function openLeft(path: string): ArenaFile | undefined {
   }
 }
 
-function requireSame(file: ArenaFile, digest: Uint8Array, map: ArenaMap): void {
+/** @throws TRAM_INVALID_CONFIG, having closed the file, if it belongs to another configuration */
+export function requireSame(file: ArenaFile, digest: Uint8Array, map: ArenaMap): void {
   const { words, path } = file;
   const left = new Uint8Array(
     words.buffer,

@@ -16,6 +16,7 @@ import {
   ftruncateSync,
   openSync,
   statfsSync,
+  statSync,
   unlinkSync,
 } from 'node:fs';
 import { constants as systemConstants } from 'node:os';
@@ -37,6 +38,8 @@ const OUT_OF_SPACE: ReadonlySet<number> = new Set([
   systemConstants.errno.EDQUOT,
   systemConstants.errno.ENOMEM,
 ]);
+/** The byte whose lock a process holds while it removes the file. Hosts and clients lock the bytes of their numbers. */
+const REMOVAL_LOCK = 0x7fffffff;
 /** The header counts words in one word. */
 const ARENA_BYTES_MAX = Math.min(MAPPING_BYTES_MAX, 0x7fffffff * 4);
 
@@ -53,6 +56,13 @@ export interface ArenaFile extends Arena {
 
   /** Is somebody this host now, here or in any process? A stopped (SIGSTOP) process is. */
   isHostLocked(host: number): boolean;
+
+  /**
+   * Remove the file, unless its path is by now that of another one: processes that have this arena open keep it.
+   * @param before  called while nobody else can remove it, if this is still the file at its path
+   * @returns whether it has removed the file; false also if another process is removing it right now
+   */
+  removeFile(before?: () => void): boolean;
 
   /** The file stays. `words` may still be touched, but nobody else sees it. */
   close(): void;
@@ -120,7 +130,10 @@ export function openArenaFile(path: string): ArenaFile {
   }
 }
 
-/** Those who have it open keep it. Does nothing if there is no such file. */
+/**
+ * Remove whatever file is at the path, without regard to others: see `ArenaFile.removeFile`. Processes that have it open
+ * keep it. Does nothing if there is no such file.
+ */
 export function removeArenaFile(path: string): void {
   try {
     unlinkSync(path);
@@ -166,6 +179,28 @@ class MappedArena implements ArenaFile {
 
   isHostLocked(host: number): boolean {
     return this.held.has(host) || this.system.isLockedElsewhere(this.lockDescriptor, host);
+  }
+
+  /**
+   * Nobody can create a file where there is one, and nobody removes this file without its lock. So what is at the path
+   * when it is compared is there still when it is removed.
+   */
+  removeFile(before: () => void = () => undefined): boolean {
+    if (!this.system.tryLock(this.lockDescriptor, REMOVAL_LOCK)) return false;
+    try {
+      if (!this.isAtPath()) return false;
+      before();
+      removeArenaFile(this.path);
+      return true;
+    } finally {
+      this.system.unlock(this.lockDescriptor, REMOVAL_LOCK);
+    }
+  }
+
+  private isAtPath(): boolean {
+    const own = fstatSync(this.lockDescriptor);
+    const found = statSync(this.path, { throwIfNoEntry: false });
+    return found !== undefined && found.dev === own.dev && found.ino === own.ino;
   }
 
   close(): void {

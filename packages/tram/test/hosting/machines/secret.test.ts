@@ -14,13 +14,11 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { TramError } from '../../../src/errors.js';
 import { makeSecret, readSecret, saltOf } from '../../../src/hosting/machines/secret.js';
 
-const MAIN = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'tram-secret-'));
 const path = join(folder, 'cluster.secret');
 
@@ -161,43 +159,5 @@ describe('the salt', () => {
         expect(saltOf(secret)).toBe(saltOf(secret) | 0);
       }),
     );
-  });
-});
-
-describe('tram secret', () => {
-  function tram(...args: string[]) {
-    const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...args], {
-      cwd: folder,
-      encoding: 'utf8',
-    });
-    return { status, stdout, stderr };
-  }
-
-  test('makes one, and does not show it', () => {
-    expect(tram('secret', 'cluster.secret')).toEqual({
-      status: 0,
-      stdout: 'cluster.secret is made: copy it to all machines, and let nobody else read it\n',
-      stderr: '',
-    });
-    expect(readSecret(path)).toHaveLength(64);
-  });
-
-  test('leaves what is there', () => {
-    write('precious');
-    const { status, stderr } = tram('secret', 'cluster.secret');
-    expect(status).toBe(1);
-    expect(stderr).toMatch(/^tram: cluster.secret exists already, and stays as it is\n {2}Choose/);
-    expect(readFileSync(path, 'utf8')).toBe('precious');
-  });
-
-  test('needs a name', () => {
-    expect(tram('secret').status).toBe(2);
-  });
-
-  test('help teaches', () => {
-    const { status, stdout } = tram('secret', '--help');
-    expect(status).toBe(0);
-    for (const part of ['Examples:', 'Exit codes:', 'memory: machines'])
-      expect(stdout).toContain(part);
   });
 });

@@ -1,0 +1,80 @@
+/**
+ * All commands of `tram`. Each command registers itself from a file of its own and loads what it needs
+ * inside its action, so that `tram --help` stays fast.
+ *
+ * Data goes to stdout, everything else to stderr.
+ */
+import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import { registerCheck } from './check.js';
+import { registerDown } from './down.js';
+import { registerHost } from './host.js';
+import { registerKill } from './kill.js';
+import { registerLead } from './lead.js';
+import { registerRestart } from './restart.js';
+import { registerSecret } from './secret.js';
+import { registerSend } from './send.js';
+import { registerStatus } from './status.js';
+import { registerTail } from './tail.js';
+import { registerUp } from './up.js';
+
+const INTRODUCTION =
+  'TRAM orders messages that are addressed to any set of replica groups, so that no two replicas ' +
+  'disagree on the order of the messages that both deliver. The groups form a tree. A message ' +
+  'enters at the lowest common ancestor of its destinations, and involves only the groups on its ' +
+  'way down.';
+
+const EPILOGUE = `
+Examples:
+  Start a cluster of processes, use it, kill a host and start it again, and end the cluster:
+    $ tram up
+    $ tram send --to 1,4 --text hello
+    $ tram status
+    $ tram kill g1/0 && tram send --to 1,4 --text "still here"
+    $ tram restart g1/0
+    $ tram down
+
+  Check a recorded history against the properties of atomic multicast:
+    $ tram check trace.jsonl
+
+  The same for programs, with the history from a pipe:
+    $ cat trace.jsonl | tram check - --json
+
+  Use the verdict in a script (exit code 3: a property is violated):
+    $ tram check trace.jsonl > verdict.txt || echo "failed with exit code $?"
+
+Exit codes:
+  0    success
+  1    failure
+  2    wrong usage, or an input that can't be read
+  3    verification failed: a property is violated
+  4    timeout
+  130  interrupted
+`;
+
+export function createProgram(): Command {
+  const program = new Command('tram')
+    .description(INTRODUCTION)
+    .version(version(), '--version', 'print the version')
+    .helpOption('-h, --help', 'show help for a command')
+    .addHelpText('after', EPILOGUE)
+    .showHelpAfterError('(run with --help for usage)')
+    .exitOverride();
+  registerUp(program);
+  registerStatus(program);
+  registerSend(program);
+  registerTail(program);
+  registerDown(program);
+  registerHost(program);
+  registerSecret(program);
+  registerKill(program);
+  registerRestart(program);
+  registerLead(program);
+  registerCheck(program);
+  return program;
+}
+
+function version(): string {
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(manifest) as { version: string }).version;
+}

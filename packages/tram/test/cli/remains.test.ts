@@ -1,0 +1,58 @@
+/** Two processes that start, end or clear away clusters of one name at the same time. */
+import { existsSync, mkdirSync } from 'node:fs';
+import { expect, test, vi } from 'vitest';
+import { withCluster } from '../../src/cli/attached.js';
+import { clearAway, requireDead } from '../../src/cli/remains.js';
+import { Cluster } from '../../src/cluster.js';
+import { ClusterContext } from '../../src/hosting/cluster-context.js';
+import { arenaPath, openArenaFile } from '../../src/memory/processes/arena-file.js';
+import { useCommandLine } from './command-line.js';
+
+const line = useCommandLine();
+
+test('of two starts that find the same dead cluster, the slower one leaves the new cluster alone', async () => {
+  await line.up();
+  await line.killAll();
+  await withCluster({ name: line.name }, async (found) => {
+    requireDead(found);
+    // Before this one removes what it has found dead, another start has done so and is up.
+    await line.up();
+    expect(clearAway(found)).toBe(false);
+  });
+  expect(existsSync(line.stateDirectory())).toBe(true);
+  expect(await line.tram('send', '--to', '1', '--text', 'x')).toMatchObject({ code: 0 });
+});
+
+test('one that finds the same dead cluster later, while the other removes it, does not remove it too', async () => {
+  await line.up();
+  await line.killAll();
+  await withCluster({ name: line.name }, async (first) => {
+    await withCluster({ name: line.name }, async (second) => {
+      const isRemoved = first.arena.removeFile(() => expect(clearAway(second)).toBe(false));
+      expect(isRemoved).toBe(true);
+      expect(existsSync(first.path)).toBe(false);
+      expect(clearAway(second)).toBe(false);
+    });
+  });
+});
+
+test('the memory of a cluster that starts is locked before others can read it', async () => {
+  mkdirSync(line.stateDirectory(), { mode: 0o700 });
+  const path = arenaPath(line.name);
+  const create = vi.spyOn(ClusterContext, 'create');
+  let isLocked: boolean | undefined;
+  create.mockImplementationOnce((config, arena) => {
+    create.mockRestore();
+    const context = ClusterContext.create(config, arena);
+    const other = openArenaFile(path);
+    isLocked = other.isHostLocked(config.hosts + config.sizes.clients);
+    other.close();
+    return context;
+  });
+  // The sources have no built host: the start fails, after what this test is about.
+  const options = { groups: 1, memory: 'processes', name: line.name } as const;
+  await expect(
+    Cluster.start({ ...options, logDirectory: line.stateDirectory() }),
+  ).rejects.toThrow();
+  expect(isLocked).toBe(true);
+});

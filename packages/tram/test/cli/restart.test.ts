@@ -1,0 +1,33 @@
+/** `tram restart`: hosts that were killed take up what they had. */
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { useCommandLine } from './command-line.js';
+
+const line = useCommandLine();
+
+test('memory outlives its processes: hosts that were killed and resume have lost nothing', async () => {
+  const trace = join(line.folder, 'resumed');
+  await line.up('--service', line.service, '--trace', trace);
+  await line.tram('send', '--to', '1,2', '--text', 'x', '--count', '20');
+  for (const group of [0, 1, 2]) expect((await line.tram('lead', `g${group}/0`)).code).toBe(0);
+  await line.tram('kill', 'g0/1');
+  await line.tram('kill', 'g0/2');
+  expect((await line.tram('status')).stdout).toContain(
+    'no replica could replace the leader of g0, g1, g2',
+  );
+  expect((await line.tram('send', '--to', '1', '--text', 'alone')).stdout).toBe('g1  21 alone\n');
+  expect((await line.tram('restart', 'g0/1')).code).toBe(0);
+  await line.tram('kill', 'g0/0');
+  expect(await line.tram('send', '--to', '1', '--text', 'x', '--timeout-ms', '300')).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining('no leader in g0, g1, g2'),
+  });
+  expect((await line.tram('restart', 'g0/2')).code).toBe(0);
+  expect((await line.tram('send', '--to', '1', '--text', 'two')).stdout).toMatch(
+    /^g1 {2}2[23] two\n$/,
+  );
+  expect((await line.tram('restart', 'g0/0')).code).toBe(0);
+  expect(await line.json('down')).toMatchObject({ drained: true });
+  const verdict = await line.tram('check', trace);
+  expect(verdict.stdout).toMatch(/verdict: holds\n$/);
+});

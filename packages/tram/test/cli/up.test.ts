@@ -1,0 +1,105 @@
+/** `tram up`: with what it starts, what it refuses, and that it leaves nothing behind when it fails. */
+import { once } from 'node:events';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { finish, SMALL, textOf, until, useCommandLine } from './command-line.js';
+
+const line = useCommandLine();
+
+describe('up', () => {
+  test('refuses a name that is taken, with the processes that have it', async () => {
+    await line.up();
+    const taken = await line.tram('up', ...SMALL);
+    expect(taken.code).toBe(1);
+    expect(taken.stderr).toContain(`its hosts are the processes ${(await line.pids()).join(', ')}`);
+    expect(taken.stderr).toContain(`tram down --name ${line.name}`);
+    expect((await line.tram('send', '--to', '1', '--text', 'x')).code).toBe(0);
+  });
+
+  test('makes way when all hosts of the cluster of that name are dead', async () => {
+    await line.up();
+    await line.killAll();
+    expect((await line.tram('status')).stdout).toContain('all hosts are down');
+    const again = await line.up();
+    expect(again.stderr).toContain('all of its hosts had ended');
+    expect((await line.tram('send', '--to', '1', '--text', 'x')).code).toBe(0);
+  });
+
+  test('leaves nothing behind when it is interrupted', async () => {
+    const trace = join(line.folder, 'interrupted');
+    // The hosts load a service that never gets ready, so the start can't be over before the signal comes.
+    const endless = line.write('endless.mjs', 'await new Promise((end) => setTimeout(end, 1e8));');
+    const child = line.start('up', ...SMALL, '--trace', trace, '--service', endless);
+    const finished = finish(child);
+    await until(() => line.processes().length > 0);
+    child.kill('SIGINT');
+    expect(await finished).toMatchObject({
+      code: 130,
+      stderr: expect.stringContaining('interrupted'),
+    });
+    expect(line.remains()).toEqual([]);
+    expect(existsSync(trace)).toBe(false);
+  });
+
+  test('leaves nothing behind when the service can not be loaded', async () => {
+    const trace = join(line.folder, 'unloaded');
+    const missing = await line.tram('up', ...SMALL, '--service', join(line.folder, 'nowhere.mjs'));
+    expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('nowhere.mjs') });
+    const broken = join(line.folder, 'broken.mjs');
+    writeFileSync(broken, 'export const nothing = 0;');
+    const empty = await line.tram('up', ...SMALL, '--service', broken, '--trace', trace);
+    expect(empty).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('exports no function'),
+    });
+    expect(line.remains()).toEqual([]);
+    expect(existsSync(trace)).toBe(false);
+  });
+
+  test('names what is wrong with a file or an option', async () => {
+    const file = join(line.folder, 'wrong.yaml');
+    writeFileSync(file, 'groups: 3\nreplikas: 3\n');
+    const wrong = await line.tram('up', '--config', file);
+    expect(wrong.code).toBe(2);
+    expect(wrong.stderr).toContain(
+      `${file}:2:1: unknown option "replikas": did you mean replicas?`,
+    );
+    expect(await line.tram('up', '--config', join(line.folder, 'nowhere.yaml'))).toMatchObject({
+      code: 2,
+    });
+    expect(await line.tram('up', '--groups', '99')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('groups must be an integer from 1 to 64, not 99'),
+    });
+    expect(line.remains()).toEqual([]);
+  });
+
+  test('takes its options from a file, and those of the command line before', async () => {
+    const file = join(line.folder, 'right.yaml');
+    writeFileSync(file, 'groups: 5\ntree: simple\nclients: 4\nservice: ./service.mjs\n');
+    const result = await line.tram('up', '--config', file, '--groups', '2');
+    expect(result).toMatchObject({ code: 0 });
+    expect(result.stdout.split('\n')).toHaveLength(3);
+    expect((await line.tram('send', '--to', '1', '--text', 'x')).stdout).toBe('g1  1 x\n');
+  });
+
+  test('stays with --foreground, until Ctrl-C or until somebody takes it down', async () => {
+    const child = line.start('up', ...SMALL, '--foreground');
+    const said = textOf(child.stderr!);
+    await until(() => said.text.includes('logs '));
+    expect((await line.tram('send', '--to', '1', '--text', 'x')).code).toBe(0);
+    const ends = once(child, 'close');
+    child.kill('SIGINT');
+    expect(await ends).toEqual([130, null]);
+    expect(line.remains()).toEqual([]);
+
+    const other = line.start('up', ...SMALL, '--foreground');
+    const otherEnds = once(other, 'close');
+    const saidToo = textOf(other.stderr!);
+    await until(() => saidToo.text.includes('logs '));
+    expect((await line.tram('down')).code).toBe(0);
+    expect(await otherEnds).toEqual([0, null]);
+    expect(line.remains()).toEqual([]);
+  });
+});
