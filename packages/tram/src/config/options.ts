@@ -134,8 +134,7 @@ export const OPTIONS = {
     kind: integer(1, Math.max(...REPLICAS) * GROUPS_MAX),
     onMachines: MACHINES,
     required: 'on machines',
-    computed:
-      'processes: `replicas`; threads: the number of cores less one, as more busy threads than cores hold each other up',
+    computed: 'processes: `replicas`; threads: the number of cores less one',
     hint: 'hosts is a number of threads or processes, or with "memory: machines" a list of machines.',
   },
   members: { onMachines: MEMBERS, computed: 'spread evenly' },
