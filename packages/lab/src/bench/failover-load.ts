@@ -69,8 +69,8 @@ process.once('message', async (job: FailoverJob) => {
     const delayedIn = (span: Span): number[] => {
       const delays: number[] = [];
       for (let i = 0; i < kept; i++) {
-        if (sentMs[i]! < span.untilMs && answeredMs[i]! > span.fromMs) {
-          delays.push(answeredMs[i]! - sentMs[i]!);
+        if (sentMs[i] < span.untilMs && answeredMs[i] > span.fromMs) {
+          delays.push(answeredMs[i] - sentMs[i]);
         }
       }
       return delays;
@@ -78,18 +78,18 @@ process.once('message', async (job: FailoverJob) => {
     const gapIn = ({ fromMs, untilMs }: Span): number => {
       let longest = 0;
       for (let i = 1; i < kept; i++) {
-        const [before, after] = [answeredMs[i - 1]!, answeredMs[i]!];
+        const [before, after] = [answeredMs[i - 1], answeredMs[i]];
         if (before < untilMs && after > fromMs) longest = Math.max(longest, after - before);
       }
       return longest;
     };
     const delays = spans.map(delayedIn);
     const gaps = spans.map(gapIn);
-    const usual = Array.from({ length: kept }, (_, i) => answeredMs[i]! - sentMs[i]!).sort(
+    const usual = Array.from({ length: kept }, (_, i) => answeredMs[i] - sentMs[i]).sort(
       (a, b) => a - b,
     );
     const answer: ChangesReport = {
-      changes: spans.map((span, i) => report(delays[i]!, span.untilMs - span.fromMs, gaps[i]!)),
+      changes: spans.map((span, i) => report(delays[i], span.untilMs - span.fromMs, gaps[i])),
       total: report(
         delays.flat(),
         spans.reduce((sum, span) => sum + span.untilMs - span.fromMs, 0),

@@ -89,7 +89,7 @@ async function gatherLeaders(cluster: Cluster, host: number): Promise<void> {
     const here = replicas.findIndex((replica) => replica.host === host);
     if (leader !== here) cluster.lead(group, here);
   }
-  await until(cluster, ({ leader, replicas }) => replicas[leader]!.host === host);
+  await until(cluster, ({ leader, replicas }) => replicas[leader].host === host);
   await pause(BETWEEN_MS);
 }
 
@@ -104,7 +104,7 @@ async function changeLeaders(cluster: Cluster, cause: Cause, host: number): Prom
     return { fromMs, untilMs };
   }
   before.forEach((leader, group) => {
-    cluster.lead(group, (leader! + 1) % cluster.status().groups[group]!.replicas.length);
+    cluster.lead(group, (leader! + 1) % cluster.status().groups[group].replicas.length);
   });
   return { fromMs, untilMs: await untilChanged(cluster, before) };
 }

@@ -78,7 +78,7 @@ describe.each([
 
   test('the same seed gives the same run', () => {
     const deliveries = () =>
-      run(7, subject).history.stretchesOf.map(([stretch]) => [...stretch!.delivered.view()]);
+      run(7, subject).history.stretchesOf.map(([stretch]) => [...stretch.delivered.view()]);
     expect(deliveries()).toEqual(deliveries());
   });
 });

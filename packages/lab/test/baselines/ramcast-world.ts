@@ -157,7 +157,7 @@ export class RamcastWorld {
     const replica = this.replicas[process];
     if (replica !== undefined) replica.doWork();
     else {
-      const client = this.clients[process - this.replicas.length]!;
+      const client = this.clients[process - this.replicas.length];
       const burst = this.random.between(0, 8);
       for (let i = 0; i < burst && this.remaining > 0 && this.multicast(client); i++)
         this.remaining--;
@@ -184,7 +184,7 @@ export class RamcastWorld {
     const id = nameOf(client.client, client.lastCall.sequence);
     this.sent.set(id, { id, low, high, payload });
     const destinations = this.expected.map((_, g) => g).filter((g) => contains(low, high, g));
-    for (const group of destinations) this.expected[group]!++;
+    for (const group of destinations) this.expected[group]++;
     this.history.add({ event: 'multicast', id, client: `c${client.client}`, destinations });
     return true;
   }
@@ -205,7 +205,7 @@ export class RamcastWorld {
     if (this.remaining > 0 || this.clients.some((client) => client.outstanding > 0)) return false;
     return this.replicas.every((replica, process) => {
       const group = Math.floor(process / this.plan.sizes.replicas);
-      return ((replica.delivered - this.plan.sizes.origin - this.expected[group]!) | 0) === 0;
+      return ((replica.delivered - this.plan.sizes.origin - this.expected[group]) | 0) === 0;
     });
   }
 

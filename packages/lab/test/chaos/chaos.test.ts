@@ -90,7 +90,7 @@ describe('the checks', () => {
     expect(checkAcknowledged(historyOf(sent('a', 0), first, end), [record])).toEqual([
       'a to groups 0 was acknowledged, and 0/1 has delivered it 0 times',
     ]);
-    const lost = historyOf(sent('a', 0), first, second, restored[0]!, end);
+    const lost = historyOf(sent('a', 0), first, second, restored[0], end);
     expect(checkAcknowledged(lost, [record])).toHaveLength(1);
     expect(checkVerdict(lost, true)[0]).toContain('validity is violated');
   });

@@ -142,13 +142,13 @@ async function healthSeenFrom(from: Machine, { address }: Machine): Promise<stri
   return (await text(child.stdout!)).trim();
 }
 
-const groupOf = (group: number) => cluster!.status().groups[group]!;
+const groupOf = (group: number) => cluster!.status().groups[group];
 const isLevel = () =>
   cluster!
     .status()
     .groups.every(({ replicas }) =>
       replicas.every(
-        ({ role, delivered }) => role !== 'recovering' && delivered === replicas[0]!.delivered,
+        ({ role, delivered }) => role !== 'recovering' && delivered === replicas[0].delivered,
       ),
     );
 
@@ -172,30 +172,30 @@ test('a leader that is cut off from its group, but not from clients, can get not
   await startClients(2);
   await until(() => groupOf(0).replicas.every(({ delivered }) => delivered > 0));
   const { leader: deposed, replicas } = groupOf(0);
-  const host = replicas[deposed!]!.host;
+  const host = replicas[deposed!].host;
   const { machines, hosts } = cluster!;
   const others = hosts.filter((_, other) => other !== host);
-  for (const { machine } of others) machines.cut(hosts[host]!.machine, machine);
+  for (const { machine } of others) machines.cut(hosts[host].machine, machine);
 
   // Another one leads,
   await until(() => ![undefined, deposed].includes(groupOf(0).leader));
-  const atSuccession = groupOf(0).replicas[deposed!]!.delivered;
+  const atSuccession = groupOf(0).replicas[deposed!].delivered;
   const furthest = () => Math.max(...groupOf(0).replicas.map(({ delivered }) => delivered));
   const target = furthest() + 100;
   // and the group goes on,
   await until(() => furthest() >= target);
   // while the one that was cut off has clients, and nothing to show for it.
-  expect(groupOf(0).replicas[deposed!]!.delivered).toBe(atSuccession);
+  expect(groupOf(0).replicas[deposed!].delivered).toBe(atSuccession);
   expect(groupOf(0).leader).not.toBe(deposed);
   await until(() => cluster!.linesOf(host).some((line) => /to h\d.*(given up|broke)/.test(line)));
-  expect(await healthSeenFrom(cluster!.home, hosts[host]!.machine)).toBe('ok');
-  expect(groupOf(0).replicas[deposed!]!.delivered).toBe(atSuccession);
+  expect(await healthSeenFrom(cluster!.home, hosts[host].machine)).toBe('ok');
+  expect(groupOf(0).replicas[deposed!].delivered).toBe(atSuccession);
 
   // Once it is back it follows.
-  for (const { machine } of others) machines.heal(hosts[host]!.machine, machine);
-  await until(() => groupOf(0).replicas[deposed!]!.role === 'follower');
+  for (const { machine } of others) machines.heal(hosts[host].machine, machine);
+  await until(() => groupOf(0).replicas[deposed!].role === 'follower');
   expect(groupOf(0).leader).not.toBe(deposed);
-  await until(() => groupOf(0).replicas[deposed!]!.delivered >= target);
+  await until(() => groupOf(0).replicas[deposed!].delivered >= target);
   await clients!.finish(ANSWER_MS);
   for (const { sent, answered } of clients!.finished) expect(answered).toBe(sent);
   expect(clients!.finished).toHaveLength(2);
@@ -238,7 +238,7 @@ test('a host that lost its memory and is killed while it starts still knows that
   signalOthers('SIGCONT');
   await until(isLevel);
   own().forEach(({ incarnation }, group) => {
-    expect(incarnation).toBeGreaterThan(incarnations[group]!);
+    expect(incarnation).toBeGreaterThan(incarnations[group]);
   });
   expect(complaints).toEqual([]);
 });

@@ -116,7 +116,7 @@ describe('what is not an arena, or not any more, is an error and no bus error', 
   });
 
   test('another magic word', () => {
-    create(WORDS).words[ARENA.magic]!++;
+    create(WORDS).words[ARENA.magic]++;
     expect(failure(() => openArenaFile(path))).toMatchObject({
       code: 'TRAM_CORRUPT',
       retry: 'useless',
@@ -124,7 +124,7 @@ describe('what is not an arena, or not any more, is an error and no bus error', 
   });
 
   test('another version', () => {
-    create(WORDS).words[ARENA.version]!++;
+    create(WORDS).words[ARENA.version]++;
     expect(failure(() => openArenaFile(path)).code).toBe('TRAM_VERSION_MISMATCH');
   });
 
@@ -316,7 +316,7 @@ async function bothMissed(rounds: number, accesses: 'atomic' | 'plain'): Promise
   for (const player of players) expect(await player.next()).toBe('done');
   let both = 0;
   for (let note = 16 + rounds; note < wordsOfEach; note++) {
-    both += words[mine + note]! & words[yours + note]!;
+    both += words[mine + note] & words[yours + note];
   }
   removeArenaFile(path);
   return both;

@@ -75,7 +75,7 @@ export function promiseLoss(backend: Backend): void {
         else {
           await onStages({ ...backend, open: openImpatient }, async (stage) => {
             const actors = await begin(stage);
-            const [frozen, poster] = [actors[frozenOne]!, actors[posterOne]!];
+            const [frozen, poster] = [actors[frozenOne], actors[posterOne]];
             await frozen.puppet.permit(8);
             await frozen.pause();
             const { puppet } = poster;

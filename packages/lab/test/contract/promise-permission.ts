@@ -146,7 +146,7 @@ async function revocations(
   const { oks } = await writing.result<{ oks: Int32Array }>();
   const late: string[] = [];
   for (let round = 0; round < race.rounds; round++) {
-    if (oks[round]! <= seals[round]!) continue;
+    if (oks[round] <= seals[round]) continue;
     late.push(
       `${oks[round]} was ok, but ${seals[round]} stood there when guard ${round + 1} was revoked`,
     );

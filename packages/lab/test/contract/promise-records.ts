@@ -48,7 +48,7 @@ export function promiseRecords(backend: Backend): void {
         const records = recordsOf(ring);
         await onStages(backend, async (stage, seed) => {
           const race = await runRing(stage, ring, {});
-          const tried = backend.isSimulated ? [variants[seed % variants.length]!] : variants;
+          const tried = backend.isSimulated ? [variants[seed % variants.length]] : variants;
           let timesFull = 0;
           for (const [i, variant] of tried.entries()) {
             const result = await race(variant, seed + i + 1, records);
@@ -64,10 +64,10 @@ export function promiseRecords(backend: Backend): void {
     test('a reader that trusts the ends of a record alone is caught', async (context) => {
       needsTwoCores(backend, context);
       if (backend.landsInOrder) context.skip('words land in their order: the end comes last');
-      const ring = rings[2]!;
+      const ring = rings[2];
       const caught = isCaught(backend, 40, async (stage) => {
         const race = await runRing(stage, ring, { trusts: 'ends' });
-        return (await race(variants[3]!, 1, recordsOf(ring))).wrong.length;
+        return (await race(variants[3], 1, recordsOf(ring))).wrong.length;
       });
       expect(await caught).toBe(true);
     });
@@ -78,11 +78,11 @@ export function promiseRecords(backend: Backend): void {
       const records = 60;
       await onStages(backend, async (stage) => {
         const race = await runRing(stage, ring, {});
-        expect((await race(variants[2]!, 1, records)).wrong).toEqual([]);
+        expect((await race(variants[2], 1, records)).wrong).toEqual([]);
       });
       const caught = isCaught(backend, 10, async (stage) => {
         const race = await runRing(stage, ring, { trusts: 'head' });
-        return (await race(variants[2]!, 1, records)).wrong.length;
+        return (await race(variants[2], 1, records)).wrong.length;
       });
       expect(await caught).toBe(true);
     });

@@ -88,7 +88,7 @@ export class MachinesStage extends RealStage {
   }
 
   word(process: ProcessId, at: number): number {
-    const { words } = this.arenas[this.map.hostOf(process)]!;
+    const { words } = this.arenas[this.map.hostOf(process)];
     return Atomics.load(words, this.map.region(process) + at);
   }
 

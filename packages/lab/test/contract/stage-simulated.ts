@@ -46,7 +46,7 @@ export class SimulatedStage implements Stage {
   }
 
   private beginLife(process: ProcessId, resumes: boolean): SimulatedMemory {
-    if (++this.lives[process]! === 1) return this.memories[process]!;
+    if (++this.lives[process] === 1) return this.memories[process];
     const memory = resumes ? this.fabric.resume(process) : this.fabric.restart(process);
     this.memories[process] = memory;
     return memory;
@@ -55,7 +55,7 @@ export class SimulatedStage implements Stage {
   async begin(process: ProcessId, resumes = false): Promise<Actor> {
     const memory = this.beginLife(process, resumes);
     return {
-      incarnation: this.lives[process]!,
+      incarnation: this.lives[process],
       puppet: this.puppetOf(memory),
       play: (name, options) => this.play(memory, name, options),
       kill: async () => {
@@ -95,7 +95,7 @@ export class SimulatedStage implements Stage {
   }
 
   private play(memory: SimulatedMemory, name: string, options: object): Playing {
-    const permissionOf = (peer: ProcessId) => this.memories[peer]!.permitted();
+    const permissionOf = (peer: ProcessId) => this.memories[peer].permitted();
     const player = newPlayer(name, memory, options, { permissionOf });
     const playing: SimulatedPlaying = { player, isDone: false };
     this.playing.set(memory.self, playing);
@@ -115,13 +115,13 @@ export class SimulatedStage implements Stage {
     for (let i = 0; i < steps; i++) {
       const ready = [...this.playing.keys()].filter((process) => !this.isStopped(process));
       const drawn = this.random.below(ready.length + 1);
-      if (drawn < ready.length) this.step(ready[drawn]!);
+      if (drawn < ready.length) this.step(ready[drawn]);
       else if (this.fabric.nextUs() < Number.POSITIVE_INFINITY) this.fabric.runNext();
     }
   }
 
   private isStopped(process: ProcessId): boolean {
-    return this.paused.has(process) && this.memories[process]!.isStalled;
+    return this.paused.has(process) && this.memories[process].isStalled;
   }
 
   private step(process: ProcessId): void {
@@ -140,7 +140,7 @@ export class SimulatedStage implements Stage {
   }
 
   word(process: ProcessId, at: number): number {
-    return this.memories[process]!.own[at]!;
+    return this.memories[process].own[at];
   }
 
   async close(): Promise<void> {}

@@ -37,7 +37,7 @@ export class ByzcastGroup implements Participant {
 
   private forward(message: Message): void {
     for (let i = 0; i < this.children.length; i++) {
-      const child = this.children[i]!;
+      const child = this.children[i];
       if (this.overlay.reaches(child, message.low, message.high)) this.network.send(child, message);
     }
   }

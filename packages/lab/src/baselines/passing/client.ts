@@ -44,7 +44,7 @@ export abstract class Client implements Participant {
   /** @returns false if there is no free slot */
   multicast(low: number, high: number, payload: Int32Array, payloadBytes: number): boolean {
     if (this.freeCount === 0) return false;
-    const slot = this.free[--this.freeCount]!;
+    const slot = this.free[--this.freeCount];
     this.lastSlot = slot;
     this.lastNumber++;
     this.numberIn[slot] = this.lastNumber;
@@ -67,7 +67,7 @@ export abstract class Client implements Participant {
     ) {
       throw new Error(`client ${this.client} has no message ${reply.number} that ${from} delivers`);
     }
-    if (--this.missingIn[slot]! > 0) return;
+    if (--this.missingIn[slot] > 0) return;
     this.free[this.freeCount++] = slot;
     this.listener.answered(this.client, slot);
   }

@@ -30,7 +30,7 @@ export class FrameReader {
     const end = this.used >>> 2;
     let at = 0;
     while (at < end) {
-      const length = words[at]!;
+      const length = words[at];
       if (length < FRAME_WORDS_MIN) throw new Error(`a frame of ${length} words is none`);
       if (at + length > end) break;
       decode(message, words, at);

@@ -43,7 +43,7 @@ export function encode(message: Message, words: Int32Array, at: number): number 
     words[at + 7] = message.payloadBytes;
     const { payload, payloadAt } = message;
     const payloadWords = length - PAYLOAD;
-    for (let i = 0; i < payloadWords; i++) words[at + PAYLOAD + i] = payload[payloadAt + i]!;
+    for (let i = 0; i < payloadWords; i++) words[at + PAYLOAD + i] = payload[payloadAt + i];
   } else if (message.kind === Kind.proposal) {
     words[at + 5] = message.timestamp; // Modulo 2³²: what fits into a word.
     words[at + 6] = message.timestamp / TWO_32;
@@ -54,16 +54,16 @@ export function encode(message: Message, words: Int32Array, at: number): number 
 /** The payload stays where it is: the message is valid as long as `words` are. */
 export function decode(message: Message, words: Int32Array, at: number): void {
   message.kind = words[at + 1] as Kind;
-  message.client = words[at + 2]!;
-  message.slot = words[at + 3]!;
-  message.number = words[at + 4]!;
+  message.client = words[at + 2];
+  message.slot = words[at + 3];
+  message.number = words[at + 4];
   if (message.kind === Kind.multicast) {
-    message.low = words[at + 5]!;
-    message.high = words[at + 6]!;
-    message.payloadBytes = words[at + 7]!;
+    message.low = words[at + 5];
+    message.high = words[at + 6];
+    message.payloadBytes = words[at + 7];
     message.payload = words;
     message.payloadAt = at + PAYLOAD;
   } else if (message.kind === Kind.proposal) {
-    message.timestamp = words[at + 6]! * TWO_32 + (words[at + 5]! >>> 0);
+    message.timestamp = words[at + 6] * TWO_32 + (words[at + 5] >>> 0);
   }
 }

@@ -66,8 +66,8 @@ export class AcknowledgedOrdering extends Ordering {
     const at = layout.inbox(Math.floor(slot / layout.sizes.callsMax));
     const position = this.positionOf(message);
     const mask = layout.inboxWords - 1;
-    const low = own[at + ((position + MESSAGE.destinationsLow) & mask)]!;
-    const high = own[at + ((position + MESSAGE.destinationsHigh) & mask)]!;
+    const low = own[at + ((position + MESSAGE.destinationsLow) & mask)];
+    const high = own[at + ((position + MESSAGE.destinationsHigh) & mask)];
     // To one group alone: its leader goes by completions.
     const isSingle = (low === 0 || high === 0) && ((low & (low - 1)) | (high & (high - 1))) === 0;
     if (!isSingle) this.due.push(slot, this.sequenceOf(message), low, high);
@@ -81,8 +81,8 @@ export class AcknowledgedOrdering extends Ordering {
 
   /** At a leader: a replica of this group has all timestamps. */
   acknowledged(group: number, slot: number, sequence: number): void {
-    if (((sequence - this.last[slot]!) | 0) > 0) {
-      if (++this.counts[slot * this.groups + group]! === this.quorum) this.groupsDone[slot]!++;
+    if (((sequence - this.last[slot]) | 0) > 0) {
+      if (++this.counts[slot * this.groups + group] === this.quorum) this.groupsDone[slot]++;
     }
     this.finishIfAgreed(slot);
   }
@@ -139,8 +139,8 @@ export class Acks {
   send(): number {
     const { due } = this.ordering;
     let done = 0;
-    for (; done < due.length && this.hasRoom(due[done + 2]!, due[done + 3]!); done += DUE) {
-      this.put(due[done]!, due[done + 1]!, due[done + 2]!, due[done + 3]!);
+    for (; done < due.length && this.hasRoom(due[done + 2], due[done + 3]); done += DUE) {
+      this.put(due[done], due[done + 1], due[done + 2], due[done + 3]);
     }
     if (done === due.length) due.length = 0;
     else due.splice(0, done);
@@ -160,7 +160,7 @@ export class Acks {
 
   private hasRoomFor(group: number): boolean {
     const { memory, layout } = this.edges;
-    const unread = (this.ends[group]! - memory.own[layout.acksRead(group)]!) | 0;
+    const unread = (this.ends[group] - memory.own[layout.acksRead(group)]) | 0;
     return unread * ACK.words <= this.mask;
   }
 
@@ -176,11 +176,11 @@ export class Acks {
   private append(group: number, slot: number, sequence: number): void {
     // A leader knows its own.
     if (this.leads && group === this.group) return;
-    const { words, mask } = this.mirrors[group]!;
-    const place = (this.ends[group]! * ACK.words) & mask;
+    const { words, mask } = this.mirrors[group];
+    const place = (this.ends[group] * ACK.words) & mask;
     words[place + ACK.slot] = slot;
     words[place + ACK.sequence] = sequence;
-    this.ends[group]!++;
+    this.ends[group]++;
     this.news.add(group);
   }
 
@@ -190,13 +190,13 @@ export class Acks {
     for (let i = 0; i < news.count; i++) {
       const group = news.at(i);
       const leader = layout.leaderProcess(group);
-      const from = sent[group]! * ACK.words;
-      const end = ends[group]! * ACK.words;
+      const from = sent[group] * ACK.words;
+      const end = ends[group] * ACK.words;
       const to = layout.acks(memory.self);
-      postRange(memory, leader, to, this.mirrors[group]!, from, end, OPEN, 0, 0);
+      postRange(memory, leader, to, this.mirrors[group], from, end, OPEN, 0, 0);
       memory.write(leader, layout.acked(memory.self), ends, group, 1, OPEN, 0);
       memory.wake(leader, true);
-      sent[group] = ends[group]!;
+      sent[group] = ends[group];
     }
     news.clear();
   }
@@ -217,15 +217,15 @@ export class Acks {
     const { memory, layout } = this.edges;
     const { own } = memory;
     const { read, mask, ordering } = this;
-    const until = own[layout.acked(replica)]!;
+    const until = own[layout.acked(replica)];
     // They were written before the count.
     memory.readFence();
     const at = layout.acks(replica);
     const group = Math.floor(replica / layout.sizes.replicas);
-    const first = read[replica]!;
+    const first = read[replica];
     for (let i = first; i !== until; i = (i + 1) | 0) {
       const place = at + ((i * ACK.words) & mask);
-      ordering.acknowledged(group, own[place + ACK.slot]!, own[place + ACK.sequence]!);
+      ordering.acknowledged(group, own[place + ACK.slot], own[place + ACK.sequence]);
     }
     read[replica] = until;
     this.giveBack(replica);
@@ -234,8 +234,8 @@ export class Acks {
 
   private giveBack(replica: number): void {
     const { read, told, mask } = this;
-    if (((read[replica]! - told[replica]!) | 0) * ACK.words * 4 <= mask) return;
-    told[replica] = read[replica]!;
+    if (((read[replica] - told[replica]) | 0) * ACK.words * 4 <= mask) return;
+    told[replica] = read[replica];
     const { memory, layout } = this.edges;
     memory.write(replica, layout.acksRead(this.group), told, replica, 1, OPEN, 0);
     memory.wake(replica, true);

@@ -74,7 +74,7 @@ class Outbox {
   }
 
   next(call: number): number {
-    return this.after[call]!;
+    return this.after[call];
   }
 
   add(call: number): void {
@@ -86,8 +86,8 @@ class Outbox {
   }
 
   drop(call: number): void {
-    const before = this.before[call]!;
-    const after = this.after[call]!;
+    const before = this.before[call];
+    const after = this.after[call];
     if (before === NONE) this.first = after;
     else this.after[before] = after;
     if (after === NONE) this.last = before;
@@ -123,15 +123,15 @@ export class Client {
     // Before anybody writes: counts of others start where ours do.
     if (origin !== 0) own.fill(origin, 0, layout.reply(0, 0));
     this.news = new Todo(groups);
-    this.sequence = own[layout.kept + KEPT.sequence]!;
+    this.sequence = own[layout.kept + KEPT.sequence];
     for (let group = 0; group < groups; group++) {
       const kept = layout.keptOf(group);
       const mirror = memory.scratch(layout.inboxWords);
-      const end = own[kept + KEPT_GROUP.end]!;
-      this.outboxes.push(new Outbox(mirror, end, own[kept + KEPT_GROUP.written]!, callsMax));
+      const end = own[kept + KEPT_GROUP.end];
+      this.outboxes.push(new Outbox(mirror, end, own[kept + KEPT_GROUP.written], callsMax));
       this.learnFreed(group);
     }
-    this.replied = Int32Array.from({ length: groups }, (_, group) => own[layout.replied(group)]!);
+    this.replied = Int32Array.from({ length: groups }, (_, group) => own[layout.replied(group)]);
     this.replies = slotAt(own, 0);
     this.draft = slotAt(new Int32Array(layout.messageWordsMax), 0);
     this.replyBytes = new Uint8Array(own.buffer, own.byteOffset, own.byteLength);
@@ -175,7 +175,7 @@ export class Client {
 
   private fits(group: number, words: number): boolean {
     const { inboxWords } = this.edges.layout;
-    const outbox = this.outboxes[group]!;
+    const outbox = this.outboxes[group];
     if (((outbox.end - outbox.freed) | 0) + words <= inboxWords) return true;
     this.learnFreed(group);
     return ((outbox.end - outbox.freed) | 0) + words <= inboxWords;
@@ -183,10 +183,10 @@ export class Client {
 
   private learnFreed(group: number): void {
     const { layout, memory } = this.edges;
-    const outbox = this.outboxes[group]!;
+    const outbox = this.outboxes[group];
     let used = 0;
     for (let member = 0; member < layout.sizes.replicas; member++) {
-      const freed = memory.own[layout.freed(layout.replicaProcess(group, member))]!;
+      const freed = memory.own[layout.freed(layout.replicaProcess(group, member))];
       used = Math.max(used, (outbox.end - freed) | 0);
     }
     outbox.freed = (outbox.end - used) | 0;
@@ -206,7 +206,7 @@ export class Client {
   }
 
   private put(group: number, call: number, count: number): void {
-    const outbox = this.outboxes[group]!;
+    const outbox = this.outboxes[group];
     copyWords(this.draft, 0, outbox.mirror, outbox.end, count);
     outbox.end = (outbox.end + count) | 0;
     outbox.written = (outbox.written + 1) | 0;
@@ -238,7 +238,7 @@ export class Client {
 
   private send(group: number): void {
     const { layout, memory } = this.edges;
-    const outbox = this.outboxes[group]!;
+    const outbox = this.outboxes[group];
     const { mirror, sent, end } = outbox;
     const to = layout.inbox(this.client);
     const leader = layout.leaderProcess(group);
@@ -254,7 +254,7 @@ export class Client {
 
   private tellFollowers(group: number): void {
     const { layout, memory } = this.edges;
-    this.word[0] = this.outboxes[group]!.written;
+    this.word[0] = this.outboxes[group].written;
     const to = layout.written(this.client);
     const leader = layout.leaderProcess(group);
     for (let peer = leader + 1; peer < leader + layout.sizes.replicas; peer++) {
@@ -276,11 +276,11 @@ export class Client {
     const at = layout.replied(0);
     let found = 0;
     for (let group = 0; group < replied.length; group++) {
-      const count = own[at + group]!;
+      const count = own[at + group];
       if (count === replied[group]) continue;
       // They were written before the count.
       memory.readFence();
-      const expected = (count - replied[group]!) | 0;
+      const expected = (count - replied[group]) | 0;
       replied[group] = count;
       this.collect(group, expected);
       found += expected;
@@ -290,11 +290,11 @@ export class Client {
 
   /** Most replies come in the order of the calls. */
   private collect(group: number, expected: number): void {
-    const outbox = this.outboxes[group]!;
+    const outbox = this.outboxes[group];
     let left = expected;
     for (let slot = outbox.oldest; slot !== NONE && left > 0; ) {
       const next = outbox.next(slot);
-      const call = this.calls[slot]!;
+      const call = this.calls[slot];
       if (this.hasReply(call, group)) {
         outbox.drop(slot);
         this.takeReply(call, group);

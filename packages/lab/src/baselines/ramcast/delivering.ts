@@ -30,7 +30,7 @@ class InboxMessage implements Delivery {
   }
 
   private field(field: number): number {
-    return this.words[this.at + ((this.position + field) & this.mask)]!;
+    return this.words[this.at + ((this.position + field) & this.mask)];
   }
 
   get sequence(): number {
@@ -84,7 +84,7 @@ export class Delivering {
     delivery.position = ordering.positionOf(message);
     const reply = this.application.deliver(delivery);
     this.count = (this.count + 1) | 0;
-    this.inboxes[client]!.delivered(ordering.ordinalOf(message));
+    this.inboxes[client].delivered(ordering.ordinalOf(message));
     ordering.release(message);
     return reply;
   }

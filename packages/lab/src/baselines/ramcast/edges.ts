@@ -67,11 +67,11 @@ export class Todo {
   }
 
   at(i: number): number {
-    return this.listed[i]!;
+    return this.listed[i];
   }
 
   clear(): void {
-    for (let i = 0; i < this.count; i++) this.isListed[this.listed[i]!] = 0;
+    for (let i = 0; i < this.count; i++) this.isListed[this.listed[i]] = 0;
     this.count = 0;
   }
 }

@@ -52,7 +52,7 @@ export class Follower implements Replica {
   doWork(): number {
     drain(this.edges.memory);
     // Before anything else is looked at: the timestamps that it rests on were written earlier.
-    const limit = this.edges.memory.own[this.limit]!;
+    const limit = this.edges.memory.own[this.limit];
     this.edges.memory.readFence();
     let work = this.followLeader();
     work += this.stamps.poll();
@@ -68,9 +68,9 @@ export class Follower implements Replica {
     const { own } = memory;
     let count = 0;
     for (let place = stamps.nextOwn(); place >= 0; place = stamps.nextOwn()) {
-      const slot = own[place + STAMP.slot]!;
-      const sequence = own[place + STAMP.sequence]!;
-      const inbox = this.inboxes[Math.floor(slot / this.callsMax)]!;
+      const slot = own[place + STAMP.slot];
+      const sequence = own[place + STAMP.sequence];
+      const inbox = this.inboxes[Math.floor(slot / this.callsMax)];
       // The client's write may be on its way.
       if (!inbox.hasNext()) break;
       memory.readFence();

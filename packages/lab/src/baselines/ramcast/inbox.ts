@@ -59,23 +59,23 @@ export class Inbox {
 
   /** Destinations of the next message. */
   nextLow(): number {
-    return this.words[this.at + ((this.nextPosition + MESSAGE.destinationsLow) & this.mask)]!;
+    return this.words[this.at + ((this.nextPosition + MESSAGE.destinationsLow) & this.mask)];
   }
 
   nextHigh(): number {
-    return this.words[this.at + ((this.nextPosition + MESSAGE.destinationsHigh) & this.mask)]!;
+    return this.words[this.at + ((this.nextPosition + MESSAGE.destinationsHigh) & this.mask)];
   }
 
   /** Whoever calls this has seen that there is one, and called `readFence`. */
   take(): void {
     const { words, at, mask, nextPosition: position } = this;
-    this.slot = words[at + ((position + MESSAGE.slot) & mask)]!;
-    this.sequence = words[at + ((position + MESSAGE.sequence) & mask)]!;
-    this.destinationsLow = words[at + ((position + MESSAGE.destinationsLow) & mask)]!;
-    this.destinationsHigh = words[at + ((position + MESSAGE.destinationsHigh) & mask)]!;
+    this.slot = words[at + ((position + MESSAGE.slot) & mask)];
+    this.sequence = words[at + ((position + MESSAGE.sequence) & mask)];
+    this.destinationsLow = words[at + ((position + MESSAGE.destinationsLow) & mask)];
+    this.destinationsHigh = words[at + ((position + MESSAGE.destinationsHigh) & mask)];
     this.position = position;
     this.ordinal = this.nextOrdinal;
-    this.nextPosition = (position + words[at + ((position + MESSAGE.words) & mask)]!) | 0;
+    this.nextPosition = (position + words[at + ((position + MESSAGE.words) & mask)]) | 0;
     if (((this.nextOrdinal - this.oldest) | 0) === this.window) this.grow();
     const place = this.ordinal & (this.window - 1);
     this.ends[place] = this.nextPosition;
@@ -94,7 +94,7 @@ export class Inbox {
       oldest = (oldest + 1) | 0;
     } while (oldest !== this.nextOrdinal && isDelivered[oldest & (window - 1)] === 1);
     this.oldest = oldest;
-    this.tellFreed(this.ends[place]!);
+    this.tellFreed(this.ends[place]);
   }
 
   /** As many as fit into the ring may have to be remembered, but rateLimited are. */
@@ -105,8 +105,8 @@ export class Inbox {
     for (let i = 0; i < window; i++) {
       const from = (oldest + i) & (window - 1);
       const to = (oldest + i) & (2 * window - 1);
-      this.ends[to] = ends[from]!;
-      this.isDelivered[to] = isDelivered[from]!;
+      this.ends[to] = ends[from];
+      this.isDelivered[to] = isDelivered[from];
     }
     this.window = 2 * window;
   }
@@ -114,7 +114,7 @@ export class Inbox {
   /** Not each time: a client that is short of room gets a quarter of the ring at once. */
   private tellFreed(position: number): void {
     const { told, mask } = this;
-    if (((position - told[0]!) | 0) * 4 <= mask) return;
+    if (((position - told[0]) | 0) * 4 <= mask) return;
     told[0] = position;
     const { memory, layout } = this.edges;
     const peer = layout.clientProcess(this.client);

@@ -75,7 +75,7 @@ export class Leader implements Replica {
     let room = batchMessages;
     let client = this.turn;
     for (let i = 0; i < inboxes.length && room > 0; i++) {
-      if (inboxes[client]!.hasNext()) room -= this.take(inboxes[client]!);
+      if (inboxes[client].hasNext()) room -= this.take(inboxes[client]);
       client = client + 1 < inboxes.length ? client + 1 : 0;
     }
     this.turn = this.turn + 1 < inboxes.length ? this.turn + 1 : 0;

@@ -78,19 +78,19 @@ export class Ordering {
   }
 
   slotOf(message: number): number {
-    return this.words[message * NODE.words + NODE.slot]!;
+    return this.words[message * NODE.words + NODE.slot];
   }
 
   sequenceOf(message: number): number {
-    return this.words[message * NODE.words + NODE.sequence]!;
+    return this.words[message * NODE.words + NODE.sequence];
   }
 
   positionOf(message: number): number {
-    return this.words[message * NODE.words + NODE.position]!;
+    return this.words[message * NODE.words + NODE.position];
   }
 
   ordinalOf(message: number): number {
-    return this.words[message * NODE.words + NODE.ordinal]!;
+    return this.words[message * NODE.words + NODE.ordinal];
   }
 
   /** The own group has given a message its timestamp; `know` follows once that is known to last. Returns the message. */
@@ -105,12 +105,12 @@ export class Ordering {
     const message = this.find(slot, sequence);
     const at = message * NODE.words;
     const { words, timestamps } = this;
-    const missing = words[at + NODE.missing]! + destinations;
+    const missing = words[at + NODE.missing] + destinations;
     assert(missing > 0 && missing <= destinations, 'a message is proposed once by its own group');
     words[at + NODE.missing] = missing;
     words[at + NODE.position] = position;
     words[at + NODE.ordinal] = ordinal;
-    if (timestamp > timestamps[at >> 1]!) timestamps[at >> 1] = timestamp;
+    if (timestamp > timestamps[at >> 1]) timestamps[at >> 1] = timestamp;
     const place = (this.firstProposed + this.proposals++) & this.mask;
     this.proposed[place] = message;
     this.proposedAt[place] = timestamp;
@@ -122,19 +122,19 @@ export class Ordering {
     const { words: stamps, timestamps: given } = stream;
     for (let i = from; i !== until; i = (i + 1) | 0) {
       const place = at + ((i * STAMP.words) & mask);
-      const message = this.find(stamps[place + STAMP.slot]!, stamps[place + STAMP.sequence]!);
-      const timestamp = given[(place + STAMP.timestamp) >> 1]!;
+      const message = this.find(stamps[place + STAMP.slot], stamps[place + STAMP.sequence]);
+      const timestamp = given[(place + STAMP.timestamp) >> 1];
       const { words, timestamps } = this;
       const node = message * NODE.words;
-      if (timestamp > timestamps[node >> 1]!) timestamps[node >> 1] = timestamp;
-      if (--words[node + NODE.missing]! === 0) this.complete(message);
+      if (timestamp > timestamps[node >> 1]) timestamps[node >> 1] = timestamp;
+      if (--words[node + NODE.missing] === 0) this.complete(message);
     }
   }
 
   /** One more timestamp of this message is known for good. */
   know(message: number): void {
     const at = message * NODE.words;
-    if (--this.words[at + NODE.missing]! === 0) this.complete(message);
+    if (--this.words[at + NODE.missing] === 0) this.complete(message);
   }
 
   /** All its timestamps are known. */
@@ -146,7 +146,7 @@ export class Ordering {
   protected finish(message: number): void {
     const at = message * NODE.words;
     this.words[at + NODE.missing] = FINAL;
-    this.insert(message, this.timestamps[at >> 1]!);
+    this.insert(message, this.timestamps[at >> 1]);
   }
 
   /** The message with these names; a new one if there is none. */
@@ -160,10 +160,10 @@ export class Ordering {
   private findBeyond(slot: number, sequence: number): number {
     const { words } = this;
     const first = slot * NODE.words;
-    for (let message = words[first + NODE.next]!; message !== NONE; ) {
+    for (let message = words[first + NODE.next]; message !== NONE; ) {
       const at = message * NODE.words;
       if (words[at + NODE.sequence] === sequence) return message;
-      message = words[at + NODE.next]!;
+      message = words[at + NODE.next];
     }
     if (words[first + NODE.missing] !== FREE) return this.openBeyond(slot, sequence);
     this.open(first, sequence);
@@ -181,10 +181,10 @@ export class Ordering {
     const { words } = this;
     const message = this.firstFree;
     const at = message * NODE.words;
-    this.firstFree = words[at + NODE.next]!;
+    this.firstFree = words[at + NODE.next];
     this.open(at, sequence);
     words[at + NODE.slot] = slot;
-    words[at + NODE.next] = words[slot * NODE.words + NODE.next]!;
+    words[at + NODE.next] = words[slot * NODE.words + NODE.next];
     words[slot * NODE.words + NODE.next] = message;
     return message;
   }
@@ -194,10 +194,10 @@ export class Ordering {
     let i = this.finals++;
     for (; i > 0; i--) {
       const before = (firstFinal + i - 1) & mask;
-      if (finalAt[before]! < timestamp) break;
+      if (finalAt[before] < timestamp) break;
       const here = (firstFinal + i) & mask;
-      final[here] = final[before]!;
-      finalAt[here] = finalAt[before]!;
+      final[here] = final[before];
+      finalAt[here] = finalAt[before];
     }
     const here = (firstFinal + i) & mask;
     final[here] = message;
@@ -213,25 +213,25 @@ export class Ordering {
     const { words, proposed, mask } = this;
     while (
       this.proposals > 0 &&
-      words[proposed[this.firstProposed]! * NODE.words + NODE.missing] === FINAL
+      words[proposed[this.firstProposed] * NODE.words + NODE.missing] === FINAL
     ) {
       this.firstProposed = (this.firstProposed + 1) & mask;
       this.proposals--;
     }
     const first = this.firstFinal;
-    if (this.finalAt[first]! > bound) return NONE;
-    if (this.proposals > 0 && this.proposedAt[this.firstProposed]! < this.finalAt[first]!)
+    if (this.finalAt[first] > bound) return NONE;
+    if (this.proposals > 0 && this.proposedAt[this.firstProposed] < this.finalAt[first])
       return NONE;
     this.firstFinal = (first + 1) & mask;
     this.finals--;
-    return this.final[first]!;
+    return this.final[first];
   }
 
   /** The message was delivered. */
   release(message: number): void {
     const { words } = this;
     const at = message * NODE.words;
-    const slot = words[at + NODE.slot]!;
+    const slot = words[at + NODE.slot];
     words[at + NODE.missing] = FREE;
     if (message !== slot) this.unlink(message, slot);
   }
@@ -240,8 +240,8 @@ export class Ordering {
     const { words } = this;
     const at = message * NODE.words;
     let before = slot * NODE.words;
-    while (words[before + NODE.next] !== message) before = words[before + NODE.next]! * NODE.words;
-    words[before + NODE.next] = words[at + NODE.next]!;
+    while (words[before + NODE.next] !== message) before = words[before + NODE.next] * NODE.words;
+    words[before + NODE.next] = words[at + NODE.next];
     words[at + NODE.next] = this.firstFree;
     this.firstFree = message;
   }

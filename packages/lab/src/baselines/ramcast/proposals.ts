@@ -143,19 +143,19 @@ export class Proposals {
 
   private roomIn(group: number): number {
     const { layout, memory } = this.edges;
-    const { confirmed, peers } = this.streams[group]!;
-    const end = this.ends[group]!;
+    const { confirmed, peers } = this.streams[group];
+    const end = this.ends[group];
     // A leader without followers has no readers, but still looks at its own.
     let room = this.capacity - ((end - confirmed) | 0);
     for (const peer of peers) {
-      const unread = (end - memory.own[layout.read(peer)]!) | 0;
+      const unread = (end - memory.own[layout.read(peer)]) | 0;
       room = Math.min(room, this.capacity - unread);
     }
     return room;
   }
 
   private hurry(group: number): void {
-    for (const peer of this.streams[group]!.peers) this.edges.memory.wake(peer, true);
+    for (const peer of this.streams[group].peers) this.edges.memory.wake(peer, true);
   }
 
   /** This group's timestamp for a message, to all its destinations. */
@@ -172,12 +172,12 @@ export class Proposals {
 
   private append(group: number, slot: number, sequence: number): void {
     const { mirrors, streamWords, timestampWords } = this;
-    const end = this.ends[group]!;
+    const end = this.ends[group];
     const place = group * streamWords + ((end * STAMP.words) & (streamWords - 1));
     mirrors[place + STAMP.slot] = slot;
     mirrors[place + STAMP.sequence] = sequence;
-    mirrors[place + STAMP.timestamp] = timestampWords[0]!;
-    mirrors[place + STAMP.timestamp + 1] = timestampWords[1]!;
+    mirrors[place + STAMP.timestamp] = timestampWords[0];
+    mirrors[place + STAMP.timestamp + 1] = timestampWords[1];
     this.ends[group] = end + 1;
     this.news.add(group);
   }
@@ -190,22 +190,22 @@ export class Proposals {
     const to = layout.stream(this.group);
     const number = this.nextFlush++;
     const tag = 1 + (number % TAGS);
-    const flush = this.flushes[number % FLUSHES]!;
+    const flush = this.flushes[number % FLUSHES];
     for (let i = 0; i < news.count; i++) {
       const group = news.at(i);
-      const { peers, mirror, guard } = this.streams[group]!;
-      const from = this.sent[group]! * STAMP.words;
-      const end = this.ends[group]! * STAMP.words;
+      const { peers, mirror, guard } = this.streams[group];
+      const from = this.sent[group] * STAMP.words;
+      const end = this.ends[group] * STAMP.words;
       const isAwaited = !this.acknowledges || group === this.group;
       for (const peer of peers) {
         postRange(memory, peer, to, mirror, from, end, guard, NO_TAG, isAwaited ? tag : NO_TAG);
       }
-      this.sent[group] = this.ends[group]!;
+      this.sent[group] = this.ends[group];
       if (isAwaited) {
-        flush.ends[group] = this.ends[group]!;
+        flush.ends[group] = this.ends[group];
         flush.groups.add(group);
         this.underWay += peers.length;
-      } else this.tell(group, this.ends[group]!);
+      } else this.tell(group, this.ends[group]);
     }
     news.clear();
   }
@@ -217,7 +217,7 @@ export class Proposals {
     const last = this.nextFlush - 1;
     // Where memory is shared there is one at a time, and nobody has to know who was first.
     if (this.underWay === 0) return;
-    const { peers, held } = this.streams[Math.floor(peer / this.edges.layout.sizes.replicas)]!;
+    const { peers, held } = this.streams[Math.floor(peer / this.edges.layout.sizes.replicas)];
     held[peers.indexOf(peer)] = last - ((last - (tag - 1)) & (TAGS - 1));
   }
 
@@ -228,11 +228,11 @@ export class Proposals {
   confirm(ordering: Ordering): void {
     for (; this.firstFlush < this.nextFlush; this.firstFlush++) {
       const number = this.firstFlush;
-      const flush = this.flushes[number % FLUSHES]!;
+      const flush = this.flushes[number % FLUSHES];
       if (this.underWay > 0 && !this.isHeld(flush, number)) return;
       for (let i = 0; i < flush.groups.count; i++) {
         const group = flush.groups.at(i);
-        const end = flush.ends[group]!;
+        const end = flush.ends[group];
         if (group === this.group) this.settle(ordering, end);
         this.tell(group, end);
       }
@@ -245,7 +245,7 @@ export class Proposals {
     for (let i = 0; i < groups.count; i++) {
       const group = groups.at(i);
       let holders = group === this.group ? 1 : 0;
-      for (const last of this.streams[group]!.held) if (last >= number) holders++;
+      for (const last of this.streams[group].held) if (last >= number) holders++;
       if (holders < this.quorum) return false;
     }
     return true;
@@ -254,9 +254,9 @@ export class Proposals {
   private settle(ordering: Ordering, end: number): void {
     const { mirrors, streamWords, group } = this;
     const at = group * streamWords;
-    for (let i = this.streams[group]!.confirmed; i !== end; i = (i + 1) | 0) {
+    for (let i = this.streams[group].confirmed; i !== end; i = (i + 1) | 0) {
       const place = at + ((i * STAMP.words) & (streamWords - 1));
-      const message = ordering.find(mirrors[place + STAMP.slot]!, mirrors[place + STAMP.sequence]!);
+      const message = ordering.find(mirrors[place + STAMP.slot], mirrors[place + STAMP.sequence]);
       ordering.know(message);
     }
   }
@@ -264,7 +264,7 @@ export class Proposals {
   /** A leader waits for it; followers, unless they have to acknowledge, hear of it with `publish`. */
   private tell(group: number, confirmed: number): void {
     const { memory, layout } = this.edges;
-    this.streams[group]!.confirmed = confirmed;
+    this.streams[group].confirmed = confirmed;
     if (this.acknowledges) {
       this.tellFollowers(group);
       this.hurry(group);
@@ -278,7 +278,7 @@ export class Proposals {
 
   private tellFollowers(group: number): void {
     const { memory, layout } = this.edges;
-    const { followers, guard, confirmed } = this.streams[group]!;
+    const { followers, guard, confirmed } = this.streams[group];
     const to = layout.told(this.group) + TOLD.confirmed;
     this.word[0] = confirmed;
     for (const peer of followers) memory.write(peer, to, this.word, 0, 1, guard, NO_TAG);
@@ -294,14 +294,14 @@ export class Proposals {
     for (let i = 0; i < this.untold.count; i++) this.tellFollowers(this.untold.at(i));
     this.untold.clear();
     const { memory, layout } = this.edges;
-    const { followers, guard } = this.streams[this.group]!;
-    const end = this.ends[this.group]!;
+    const { followers, guard } = this.streams[this.group];
+    const end = this.ends[this.group];
     this.word[0] = delivered;
     // Not together with the other word, which must be there first.
     const to = layout.told(this.group) + TOLD.delivered;
     for (const peer of followers) {
       memory.write(peer, to, this.word, 0, 1, guard, NO_TAG);
-      const unread = (end - memory.own[layout.read(peer)]!) | 0;
+      const unread = (end - memory.own[layout.read(peer)]) | 0;
       memory.wake(peer, unread * 2 > this.capacity);
     }
   }

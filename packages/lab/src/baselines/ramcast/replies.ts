@@ -45,7 +45,7 @@ export class Replies {
     const words = seal(record, 0, bodyWords, REPLY_EPOCH, sequence);
     const to = layout.reply(this.group, slot - client * this.callsMax);
     memory.write(layout.clientProcess(client), to, record.words, 0, words, OPEN, 0);
-    this.counts[client] = (this.counts[client]! + 1) | 0;
+    this.counts[client] = (this.counts[client] + 1) | 0;
     this.written.add(client);
   }
 

@@ -47,11 +47,11 @@ export class Stamps implements Stamped {
   private pollOne(group: number): number {
     const { words, mask, ordering, clock, read } = this;
     const { memory, layout } = this.edges;
-    const confirmed = words[layout.told(group) + TOLD.confirmed]!;
+    const confirmed = words[layout.told(group) + TOLD.confirmed];
     // They were written before the count.
     memory.readFence();
     const at = layout.stream(group);
-    const first = read[group]!;
+    const first = read[group];
     ordering.stamp(this, at, mask, first, confirmed);
     // One writer's timestamps go up.
     const last = at + (((confirmed - 1) * STAMP.words) & mask);
@@ -67,24 +67,24 @@ export class Stamps implements Stamped {
   nextOwn(): number {
     const { words, mask, group } = this;
     const { memory, layout } = this.edges;
-    const next = this.read[group]!;
+    const next = this.read[group];
     if (words[layout.told(group) + TOLD.confirmed] === next) return -1;
     memory.readFence();
     return layout.stream(group) + ((next * STAMP.words) & mask);
   }
 
   takeOwn(): void {
-    this.read[this.group] = (this.read[this.group]! + 1) | 0;
+    this.read[this.group] = (this.read[this.group] + 1) | 0;
   }
 
   timestampAt(place: number): number {
-    return this.timestamps[(place + STAMP.timestamp) >> 1]!;
+    return this.timestamps[(place + STAMP.timestamp) >> 1];
   }
 
   giveBack(group: number): void {
     const { read, told, mask } = this;
-    if (((read[group]! - told[group]!) | 0) * STAMP.words * 4 <= mask) return;
-    told[group] = read[group]!;
+    if (((read[group] - told[group]) | 0) * STAMP.words * 4 <= mask) return;
+    told[group] = read[group];
     const { memory, layout } = this.edges;
     const leader = layout.leaderProcess(group);
     memory.write(leader, layout.read(memory.self), told, group, 1, OPEN, 0);

@@ -57,7 +57,7 @@ export class SkeenGroup implements Participant {
 
   /** A proposal of another destination may come before the message itself. */
   private pendingOf({ client, slot, number }: Message): Pending {
-    const pending = this.pending[client * this.sizes.slots + slot]!;
+    const pending = this.pending[client * this.sizes.slots + slot];
     if (pending.number === -1) pending.begin(number);
     else if (pending.number !== number) {
       throw new Error(

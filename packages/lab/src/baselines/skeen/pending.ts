@@ -35,7 +35,7 @@ export class Pending {
     const words = wordsFor(payloadBytes);
     if (this.payload.length < words) this.payload = new Int32Array(words);
     const { payload } = this;
-    for (let i = 0; i < words; i++) payload[i] = source[payloadAt + i]!;
+    for (let i = 0; i < words; i++) payload[i] = source[payloadAt + i];
     this.payloadBytes = payloadBytes;
   }
 }

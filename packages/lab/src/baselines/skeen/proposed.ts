@@ -28,7 +28,7 @@ export class Proposed {
 
   firstUndecided(): Pending | undefined {
     while (this.head !== this.tail) {
-      const first = this.ring[this.head]!;
+      const first = this.ring[this.head];
       if (!first.isDecided) return first;
       this.head = (this.head + 1) & this.mask;
     }

@@ -104,7 +104,7 @@ export class TcpNetwork implements Network {
 
   private readonly flush = (): void => {
     const { waiting } = this;
-    for (let i = 0; i < waiting.length; i++) waiting[i]!.flush();
+    for (let i = 0; i < waiting.length; i++) waiting[i].flush();
     waiting.length = 0;
   };
 

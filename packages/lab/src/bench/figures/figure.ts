@@ -282,7 +282,7 @@ function takenPlaces({ series, isUnconnected }: Panel, x: Scale, y: Scale): Plac
       const next = points[isUnconnected ? i : i + 1] ?? point;
       const there = { x: x.at(next.x), y: y.at(next.y) };
       const whisker = [point.low, point.high].map((end) => ({ x: here.x, y: y.at(end) }));
-      return [...between(here, there), ...between(whisker[0]!, whisker[1]!)];
+      return [...between(here, there), ...between(whisker[0], whisker[1])];
     }),
   );
 }

@@ -32,7 +32,7 @@ export function scaleOf(options: ScaleOptions): Scale {
 
 function linearScale({ least, greatest, from, to, ticks }: ScaleOptions): Scale {
   const chosen = ticks ?? roundTicks(least, greatest, TICKS);
-  const low = ticks === undefined ? chosen[0]! : least;
+  const low = ticks === undefined ? chosen[0] : least;
   const high = ticks === undefined ? chosen.at(-1)! : greatest;
   const place = (to - from) / (high - low || 1);
   return { ticks: chosen, at: (value) => from + (value - low) * place };
@@ -40,7 +40,7 @@ function linearScale({ least, greatest, from, to, ticks }: ScaleOptions): Scale 
 
 function logScale({ least, greatest, from, to, ticks }: ScaleOptions): Scale {
   const chosen = ticks ?? logTicks(least, greatest);
-  const low = Math.log(ticks === undefined ? chosen[0]! : least);
+  const low = Math.log(ticks === undefined ? chosen[0] : least);
   const high = Math.log(ticks === undefined ? chosen.at(-1)! : greatest);
   const place = (to - from) / (high - low || 1);
   return { ticks: chosen, at: (value) => from + (Math.log(value) - low) * place };

@@ -43,5 +43,5 @@ const VARIANTS: readonly Style[] = [
 
 /** Of a system by its name, or of the n-th line among others. */
 export function styleOf(name: string, place: number): Style {
-  return SYSTEMS[name] ?? VARIANTS[place % VARIANTS.length]!;
+  return SYSTEMS[name] ?? VARIANTS[place % VARIANTS.length];
 }

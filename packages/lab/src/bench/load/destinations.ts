@@ -43,7 +43,7 @@ export function setOf(groups: readonly number[]): DestinationSet {
 
 function drawn(random: Random, groups: number, count: number): number[] {
   const left = Array.from({ length: groups }, (_, group) => group);
-  return Array.from({ length: count }, () => left.splice(random.below(left.length), 1)[0]!);
+  return Array.from({ length: count }, () => left.splice(random.below(left.length), 1)[0]);
 }
 
 /** Starts anywhere and takes one neighbour after the other. */

@@ -91,7 +91,7 @@ export function serveOrders(
   process.on('message', async ({ kind, argument }: Order) => {
     let answer: Answer;
     try {
-      answer = { result: await handlers[kind]!(argument as never) };
+      answer = { result: await handlers[kind](argument as never) };
     } catch (error) {
       answer = { failure: error instanceof Error ? error.message : String(error) };
     }

@@ -75,7 +75,7 @@ export class Load implements Agent {
     const { sets, outstanding } = this.options;
     let offered = 0;
     while (client.outstanding < outstanding) {
-      const { low, high } = sets[this.turn]!;
+      const { low, high } = sets[this.turn];
       if (client.offer(low, high, this.payload) !== 'accepted') break;
       this.turn = this.turn + 1 < sets.length ? this.turn + 1 : 0;
       this.sentMs[client.lastCall.slot] = this.nowMs;
@@ -88,7 +88,7 @@ export class Load implements Agent {
 
   answered(call: { readonly slot: number }): void {
     this.count++;
-    const sentMs = this.sentMs[call.slot]!;
+    const sentMs = this.sentMs[call.slot];
     this.latency.record((this.nowMs - sentMs) * 1e6);
     this.onAnswered?.(sentMs, this.nowMs);
   }

@@ -78,5 +78,5 @@ export function seatOf(context: ClusterContext, taken: ClientSlot, listener: Loa
 
 /** As hosts have written them down. */
 export function pidsIn({ words }: Arena, map: ArenaMap): number[] {
-  return Array.from({ length: map.hosts }, (_, host) => words[map.host(host) + HOST.pid]!);
+  return Array.from({ length: map.hosts }, (_, host) => words[map.host(host) + HOST.pid]);
 }

@@ -31,7 +31,7 @@ async function run(job: LoadJob): Promise<Measurement> {
       ? usual
       : { ...usual, heartbeatUs: MANY_CLIENTS_US, quietHeartbeatUs: MANY_CLIENTS_US };
   const loads = Array.from({ length: job.clients }, (_, i) => new Load(target, job, i));
-  const words = wordsOf(map, loads[0]!.process);
+  const words = wordsOf(map, loads[0].process);
   const duty = new Duty(arena, words, [together(loads)], pacing, nowUs, undefined, wire);
   duty.run(job.warmUpSeconds * 1e6);
   const before = target.latency();
@@ -68,7 +68,7 @@ function cpuSeconds(pids: readonly number[]): number {
 
 /** Every client has a host of its own, but only one of them can be slept on. */
 function together(loads: readonly Load[]): Agent {
-  if (loads.length === 1) return loads[0]!;
+  if (loads.length === 1) return loads[0];
   return {
     doWork: (now) => {
       let work = 0;

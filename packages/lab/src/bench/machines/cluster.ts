@@ -70,7 +70,7 @@ async function optionsOf(setup: Setup, name: string): Promise<ClusterOptions & {
     replicas,
     tree: TREE,
     secret: SECRET,
-    hosts: ports.map((port, host) => ({ name: NAMES[host]!, address: LOOPBACK, port })),
+    hosts: ports.map((port, host) => ({ name: NAMES[host], address: LOOPBACK, port })),
     // Each host gives away its share of them, and to a client that vanished its slot is kept for a while.
     clients: replicas * (clientsMax + 1),
     callsMax: outstandingMax,

@@ -119,7 +119,7 @@ function machineNow(): HostsResult['machine'] {
     cores: cpus().length,
     model: cpus()[0]?.model ?? 'unknown',
     node: process.version,
-    loadAverage: loadavg()[0]!,
+    loadAverage: loadavg()[0],
   };
 }
 
@@ -155,11 +155,11 @@ export function mediansOf(
       writesPerSecond: median(({ bare }) => bare.spinning.landedPerSecond),
     },
     socketNsP50: median(({ socketNsP50 }) => socketNsP50),
-    figures: rounds[0]!.figures.map(({ destinations }, i) => ({
+    figures: rounds[0].figures.map(({ destinations }, i) => ({
       destinations,
-      latencyNsP50: median(({ figures }) => figures[i]!.latencyNsP50),
-      messagesPerSecond: median(({ figures }) => figures[i]!.messagesPerSecond),
-      outstanding: median(({ figures }) => figures[i]!.outstanding),
+      latencyNsP50: median(({ figures }) => figures[i].latencyNsP50),
+      messagesPerSecond: median(({ figures }) => figures[i].messagesPerSecond),
+      outstanding: median(({ figures }) => figures[i].outstanding),
     })),
   };
 }
@@ -189,7 +189,7 @@ class Run {
 
   async rounds(): Promise<Round[]> {
     this.step('warm-up');
-    await this.measure(this.destinations[0]!, this.ladder[0]!);
+    await this.measure(this.destinations[0], this.ladder[0]);
     const rounds: Round[] = [];
     const { rounds: count } = this.options;
     for (let round = 1; round <= count; round++) {

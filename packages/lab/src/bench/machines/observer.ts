@@ -97,7 +97,7 @@ export class Observer {
     const { map } = this.context;
     const at = map.process(process) + PROCESS.standRequests;
     const link = this.network.linkOf[process]!;
-    link.writeWords(at, Int32Array.of(this.words[at]! + 1));
+    link.writeWords(at, Int32Array.of(this.words[at] + 1));
     link.wake(process, true);
   }
 
@@ -111,7 +111,7 @@ export class Observer {
   }
 
   private noted(process: ProcessId, what: 'role' | 'timesLed'): number {
-    return this.words[this.context.map.statisticsOf(process) + STATISTIC[what]]!;
+    return this.words[this.context.map.statisticsOf(process) + STATISTIC[what]];
   }
 
   private processOf(group: number, member: number): ProcessId {

@@ -21,7 +21,7 @@ export async function hostsTarget(
 ): Promise<LoadTarget> {
   // All at once: whoever is in must not be kept waiting, or hosts take it for dead.
   const joined = await Promise.all(Array.from({ length: clients }, () => joinFrom(configFile)));
-  const { arena, map, config, network } = joined[0]!.context;
+  const { arena, map, config, network } = joined[0].context;
   const free = [...joined];
   return {
     arena: { words: arena.words, parking: parkingOf(network!), close: () => arena.close() },
@@ -52,7 +52,7 @@ function parkingOf(network: Network): Parking {
 }
 
 function together(networks: readonly Network[]): Wire {
-  if (networks.length === 1) return networks[0]!;
+  if (networks.length === 1) return networks[0];
   return {
     poll: (nowUs) => {
       for (const network of networks) network.poll(nowUs);

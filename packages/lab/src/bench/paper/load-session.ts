@@ -52,7 +52,7 @@ export function loadSession(options: LoadSessionOptions): Session {
       const running = await system.start(setup);
       try {
         // The first measurement must not pay for code that has never run.
-        await running.measure({ ...rungs[0]!, ...tasks[0]!.workload, ...profile.startUp });
+        await running.measure({ ...rungs[0], ...tasks[0].workload, ...profile.startUp });
       } catch (error) {
         await running.close();
         throw error;

@@ -11,7 +11,7 @@ type Content = string | number | Markup | readonly Content[];
 
 /** HTML with holes: what is put in is escaped, unless it is markup itself. */
 export function raw(parts: TemplateStringsArray, ...contents: readonly Content[]): Markup {
-  const filled = parts.map((part, i) => part + (i < contents.length ? render(contents[i]!) : ''));
+  const filled = parts.map((part, i) => part + (i < contents.length ? render(contents[i]) : ''));
   return { markup: filled.join('') };
 }
 

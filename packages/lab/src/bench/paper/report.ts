@@ -223,7 +223,7 @@ function notes({ experiment, results }: Part, systems: Systems): Markup[] {
     ...(lack !== undefined ? [raw`<p class="note">Not measured here: ${lack}</p>`] : []),
     ...(others > QUIET_CORES
       ? [
-          raw`<p class="note">While this was measured, other programs kept ${others.toFixed(1)} of ${results[0]!.setting.cores} cores busy. Numbers and reasons below mean little.</p>`,
+          raw`<p class="note">While this was measured, other programs kept ${others.toFixed(1)} of ${results[0].setting.cores} cores busy. Numbers and reasons below mean little.</p>`,
         ]
       : []),
     ...(missing.length > 0

@@ -124,7 +124,7 @@ export class FrameReader {
       const end = at + FRAME_HEAD_BYTES + bytes.readUIntBE(at, 3);
       if (end > bytes.length) break;
       const stream = bytes.readUInt32BE(at + 5) & 0x7fffffff;
-      this.onFrame(bytes[at + 3]!, bytes[at + 4]!, stream, bytes.subarray(at + 9, end));
+      this.onFrame(bytes[at + 3], bytes[at + 4], stream, bytes.subarray(at + 9, end));
       at = end;
     }
     this.bytes = bytes.subarray(at);

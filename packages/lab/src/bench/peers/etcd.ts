@@ -45,11 +45,11 @@ export const etcd: Peer = {
     const clientPorts = ports.slice(0, replicas);
     const url = (port: number): string => `http://${LOOPBACK}:${port}`;
     const name = (i: number): string => `etcd-${i}`;
-    const cluster = clientPorts.map((_, i) => `${name(i)}=${url(ports[replicas + i]!)}`).join(',');
+    const cluster = clientPorts.map((_, i) => `${name(i)}=${url(ports[replicas + i])}`).join(',');
     // Builds for arm64 insist on being told that this is meant.
     const variables = { ETCD_UNSUPPORTED_ARCH: process.arch };
     clientPorts.forEach((port, i) => {
-      const peerUrl = url(ports[replicas + i]!);
+      const peerUrl = url(ports[replicas + i]);
       const args = [
         ...['--name', name(i), '--data-dir', servers.makeFolder(name(i))],
         ...['--listen-client-urls', url(port), '--advertise-client-urls', url(port)],
@@ -62,7 +62,7 @@ export const etcd: Peer = {
     const leader = await servers.ready('until the servers have a leader', async () => {
       const statuses = await Promise.all(clientPorts.map(isLeader));
       if (!statuses.includes(true)) throw new Error('no leader');
-      return clientPorts[statuses.indexOf(true)]!;
+      return clientPorts[statuses.indexOf(true)];
     });
     return { ports: [leader] };
   },
@@ -98,7 +98,7 @@ export const connectEtcd: Connect = (
   { ports }: PeerAddress,
   { payload, answered, failed }: ClientOptions,
 ): Promise<PeerClient> => {
-  const port = ports[0]!;
+  const port = ports[0];
   const calls = new Map<readonly number[], Call>();
   const callFor = (shards: readonly number[]): Call => {
     const known = calls.get(shards);
@@ -106,7 +106,7 @@ export const connectEtcd: Connect = (
     const puts = shards.map((shard) => encodePut(`shard-${shard}`, payload));
     const call =
       puts.length === 1
-        ? new Call(port, PUT, puts[0]!)
+        ? new Call(port, PUT, puts[0])
         : new Call(port, TRANSACTION, encodePuts(puts));
     calls.set(shards, call);
     return call;
@@ -211,7 +211,7 @@ class GrpcConnection {
   flush(): void {
     let sent = 0;
     for (; sent < this.waiting.length; sent++) {
-      const { slot, call } = this.waiting[sent]!;
+      const { slot, call } = this.waiting[sent];
       if (call.dataBytes > this.sendWindow) break;
       this.sendWindow -= call.dataBytes;
       this.slots.set(this.nextStream, slot);

@@ -88,7 +88,7 @@ export class NatsReader {
     if (end + 2 > this.bytes.length) return false;
     const payload = this.bytes.subarray(start + headerBytes, end);
     this.at = end + 2;
-    const subject = words[0]!;
+    const subject = words[0];
     if (headerBytes === 0) {
       this.listener.message({ subject, payload });
     } else {

@@ -45,7 +45,7 @@ export const nats: Peer = {
       const label = serverName(i);
       const config = join(servers.folder, `${label}.conf`);
       const store = servers.makeFolder(label);
-      writeFileSync(config, configOf(label, store, port, routePorts[i]!, routePorts));
+      writeFileSync(config, configOf(label, store, port, routePorts[i], routePorts));
       servers.start(label, program, ['--config', config]);
     });
     await servers.ready('until every server takes connections', () =>
@@ -53,7 +53,7 @@ export const nats: Peer = {
     );
     const shards = Array.from({ length: groups }, (_, shard) => shard);
     const leaders = await Promise.all(
-      shards.map((shard) => makeStream(servers, clientPorts[0]!, shard, replicas)),
+      shards.map((shard) => makeStream(servers, clientPorts[0], shard, replicas)),
     );
     return { ports: clientPorts, leaders };
   },
@@ -237,16 +237,16 @@ class NatsClient implements PeerClient {
   send(slot: number, shards: readonly number[]): void {
     this.due[slot] = shards.length;
     for (const shard of shards) {
-      const leader = this.leaders[shard]!;
-      this.encoded[slot]![shard] ??= this.encode(slot, shard, leader);
-      this.next[leader]!.push(this.encoded[slot]![shard]);
+      const leader = this.leaders[shard];
+      this.encoded[slot][shard] ??= this.encode(slot, shard, leader);
+      this.next[leader].push(this.encoded[slot][shard]);
     }
   }
 
   flush(): void {
     for (const [i, connection] of this.connections.entries()) {
-      if (this.next[i]!.length === 0) continue;
-      connection.write(Buffer.concat(this.next[i]!));
+      if (this.next[i].length === 0) continue;
+      connection.write(Buffer.concat(this.next[i]));
       this.next[i] = [];
     }
   }
@@ -256,7 +256,7 @@ class NatsClient implements PeerClient {
   }
 
   private encode(slot: number, shard: number, leader: number): Buffer {
-    const { inbox } = this.connections[leader]!;
+    const { inbox } = this.connections[leader];
     return encodePublish(streamName(shard), `${inbox}${slot}`, this.options.payload);
   }
 
@@ -267,6 +267,6 @@ class NatsClient implements PeerClient {
       return;
     }
     const slot = Number(subject.slice(prefix));
-    if (--this.due[slot]! === 0) this.options.answered(slot);
+    if (--this.due[slot] === 0) this.options.answered(slot);
   }
 }

@@ -182,7 +182,7 @@ function machineNow(): Machine {
     cores: cpus().length,
     model: processor?.model ?? 'unknown',
     node: process.version,
-    loadAverage: loadavg()[0]!,
+    loadAverage: loadavg()[0],
     serversFolder: serversParent(),
   };
 }

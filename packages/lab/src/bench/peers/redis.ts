@@ -46,7 +46,7 @@ export const redis: Peer = {
     });
     // A replica that counts as online may still take a second until it follows: see it acknowledge something.
     await servers.ready('until all replicas follow the primary', async () => {
-      const following = await followers(ports[0]!, replicas - 1);
+      const following = await followers(ports[0], replicas - 1);
       if (following !== replicas - 1) throw new Error(`${following} of ${replicas - 1} follow`);
     });
     return { ports: ports.slice(0, 1) };
@@ -75,10 +75,10 @@ export const connectRedis: Connect = async (
   const commands = new Commands(options.payload);
   const count = Math.min(CONNECTIONS_MAX, options.outstanding);
   const connections = await Promise.all(
-    Array.from({ length: count }, () => Connection.open(ports[0]!, commands, options)),
+    Array.from({ length: count }, () => Connection.open(ports[0], commands, options)),
   );
   return {
-    send: (slot, shards) => connections[slot % count]!.send(slot, shards),
+    send: (slot, shards) => connections[slot % count].send(slot, shards),
     flush: () => {
       for (const connection of connections) connection.flush();
     },
@@ -106,7 +106,7 @@ class Commands {
     );
     const command =
       adds.length === 1
-        ? adds[0]!
+        ? adds[0]
         : Buffer.concat([encodeCommand('MULTI'), ...adds, encodeCommand('EXEC')]);
     this.encoded.set(shards, command);
     return command;

@@ -89,7 +89,7 @@ export class ReplyReader {
     const isNegative = this.bytes[from] === MINUS;
     let value = 0;
     for (let i = isNegative ? from + 1 : from; i < end; i++)
-      value = value * 10 + this.bytes[i]! - 48;
+      value = value * 10 + this.bytes[i] - 48;
     return isNegative ? -value : value;
   }
 }

@@ -90,7 +90,7 @@ export class Servers {
     const log = join(this.folder, `${label}.log`);
     const output = openSync(log, 'a');
     const [command, ...rest] = endingWithUs([program, ...args]);
-    const child = spawn(command!, rest, {
+    const child = spawn(command, rest, {
       cwd: this.folder,
       env: { ...process.env, ...variables },
       stdio: ['ignore', output, output],

@@ -92,12 +92,12 @@ function nameOf({ name, version }: SystemResult): string {
 
 /** The first column and the last to the left, the figures between them to the right. */
 function align(rows: readonly (readonly string[])[]): string {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
   const isText = (column: number): boolean => column === 0 || column === widths.length - 1;
   return rows
     .map((row) =>
       row
-        .map((cell, i) => (isText(i) ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!)))
+        .map((cell, i) => (isText(i) ? cell.padEnd(widths[i]) : cell.padStart(widths[i])))
         .join(GAP)
         .trimEnd(),
     )

@@ -111,8 +111,8 @@ class Writer implements FabricHandler {
       landedPerSecond: this.stream(connection, writes),
       fourExtentsUs: median(() => this.write(connection, records, TELL | LANDED)),
       fourWritesUs: median(() => {
-        for (let i = 0; i < PLACES - 1; i++) this.write(connection, places[i]!, 0);
-        this.write(connection, places[PLACES - 1]!, TELL | LANDED);
+        for (let i = 0; i < PLACES - 1; i++) this.write(connection, places[i], 0);
+        this.write(connection, places[PLACES - 1], TELL | LANDED);
       }),
     };
     this.memory.setWord(STOP_AT, 1);
@@ -179,7 +179,7 @@ class Writer implements FabricHandler {
       this.awaitDone(1);
       if (i >= 0) timesUs[i] = (performance.now() - startMs) * 1000;
     }
-    return timesUs.sort()[rounds >> 1]!;
+    return timesUs.sort()[rounds >> 1];
   }
 
   private stream(connection: Connection, writes: number): number {

@@ -52,7 +52,7 @@ if (parentPort !== null) {
   // Whoever started us may be gone: then there is nobody to report to, and nothing to do.
   process.on('disconnect', () => process.exit());
   serve(
-    JSON.parse(process.argv[2]!) as Assignment,
+    JSON.parse(process.argv[2]) as Assignment,
     (report) => process.send!(report, undefined, undefined, () => undefined),
     (go) => process.once('message', go),
   );

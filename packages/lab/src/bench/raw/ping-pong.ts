@@ -50,7 +50,7 @@ export function ping(words: Int32Array, { seconds }: PingJob): PingPong {
   const totalNs = blocksNs.reduce((sum, blockNs) => sum + blockNs, 0);
   blocksNs.sort((a, b) => a - b);
   return {
-    roundTripNsP50: blocksNs[Math.floor(blocksNs.length / 2)]! / BLOCK,
+    roundTripNsP50: blocksNs[Math.floor(blocksNs.length / 2)] / BLOCK,
     roundTripNsMean: totalNs / (blocksNs.length * BLOCK),
   };
 }

@@ -199,13 +199,13 @@ class Slots {
 
   write(position: number, record: Int32Array): void {
     const slot = position & (SLOTS - 1);
-    if (this.isLarge) this.views[slot]!.set(record);
+    if (this.isLarge) this.views[slot].set(record);
     else copyLines(record, 0, this.words, RECORDS + slot * this.stride, this.stride);
   }
 
   read(position: number, record: Int32Array): void {
     const slot = position & (SLOTS - 1);
-    if (this.isLarge) record.set(this.views[slot]!);
+    if (this.isLarge) record.set(this.views[slot]);
     else copyLines(this.words, RECORDS + slot * this.stride, record, 0, this.stride);
   }
 }
@@ -224,22 +224,22 @@ function copyLines(
 
 /** Unrolled: a loop over words takes several times as long. */
 function copyLine(from: Int32Array, fromAt: number, to: Int32Array, toAt: number): void {
-  to[toAt] = from[fromAt]!;
-  to[toAt + 1] = from[fromAt + 1]!;
-  to[toAt + 2] = from[fromAt + 2]!;
-  to[toAt + 3] = from[fromAt + 3]!;
-  to[toAt + 4] = from[fromAt + 4]!;
-  to[toAt + 5] = from[fromAt + 5]!;
-  to[toAt + 6] = from[fromAt + 6]!;
-  to[toAt + 7] = from[fromAt + 7]!;
-  to[toAt + 8] = from[fromAt + 8]!;
-  to[toAt + 9] = from[fromAt + 9]!;
-  to[toAt + 10] = from[fromAt + 10]!;
-  to[toAt + 11] = from[fromAt + 11]!;
-  to[toAt + 12] = from[fromAt + 12]!;
-  to[toAt + 13] = from[fromAt + 13]!;
-  to[toAt + 14] = from[fromAt + 14]!;
-  to[toAt + 15] = from[fromAt + 15]!;
+  to[toAt] = from[fromAt];
+  to[toAt + 1] = from[fromAt + 1];
+  to[toAt + 2] = from[fromAt + 2];
+  to[toAt + 3] = from[fromAt + 3];
+  to[toAt + 4] = from[fromAt + 4];
+  to[toAt + 5] = from[fromAt + 5];
+  to[toAt + 6] = from[fromAt + 6];
+  to[toAt + 7] = from[fromAt + 7];
+  to[toAt + 8] = from[fromAt + 8];
+  to[toAt + 9] = from[fromAt + 9];
+  to[toAt + 10] = from[fromAt + 10];
+  to[toAt + 11] = from[fromAt + 11];
+  to[toAt + 12] = from[fromAt + 12];
+  to[toAt + 13] = from[fromAt + 13];
+  to[toAt + 14] = from[fromAt + 14];
+  to[toAt + 15] = from[fromAt + 15];
 }
 
 /** The first word is the record's number, the others tell record and place. */

@@ -85,7 +85,7 @@ function write(context: ClusterContext, job: WriteJob): WriteLatency {
   writer.writeFor(job.warmUpSeconds);
   const blocksNs = writer.writeFor(job.seconds).sort((a, b) => a - b);
   writer.end();
-  return { latencyNsP50: blocksNs[blocksNs.length >> 1]! };
+  return { latencyNsP50: blocksNs[blocksNs.length >> 1] };
 }
 
 /** Until every target has seen the end. */
@@ -96,7 +96,7 @@ function acknowledge(context: ClusterContext, { targets }: WriteJob): void {
   const word = new Int32Array(1);
   for (let ended = 0; ended < targets; ) {
     for (let target = 0; target < targets; target++) {
-      const memory = memories[target]!;
+      const memory = memories[target];
       const number = Atomics.load(memory.own, RECORD_AT);
       if (number === seen[target]) continue;
       seen[target] = number;

@@ -33,11 +33,11 @@ describe('ticks', () => {
         const [least, greatest] = [Math.min(a, b), Math.max(a, b)];
         for (const ticks of [roundTicks(0, greatest, 5), logTicks(least, greatest)]) {
           expect(ticks.length).toBeLessThanOrEqual(17);
-          expect(ticks.at(-1)!).toBeGreaterThanOrEqual(greatest * (1 - 1e-6));
+          expect(ticks.at(-1)).toBeGreaterThanOrEqual(greatest * (1 - 1e-6));
           expect([...ticks].sort((x, y) => x - y)).toEqual(ticks);
           expect(new Set(ticks).size).toBe(ticks.length);
         }
-        expect(logTicks(least, greatest)[0]!).toBeLessThanOrEqual(least * (1 + 1e-6));
+        expect(logTicks(least, greatest)[0]).toBeLessThanOrEqual(least * (1 + 1e-6));
       }),
     );
   });
@@ -113,8 +113,8 @@ describe('a figure', () => {
   test('draws points from left to right, low values at the bottom', () => {
     const [, points] = /<polyline points="([^"]*)"/.exec(svg)!;
     const [[x1, y1], [x2, y2]] = points!.split(' ').map((pair) => pair.split(',').map(Number));
-    expect(x1).toBeLessThan(x2!);
-    expect(y1).toBeGreaterThan(y2!);
+    expect(x1).toBeLessThan(x2);
+    expect(y1).toBeGreaterThan(y2);
   });
 
   test('is well-formed, and needs nothing from elsewhere', () => {
@@ -162,7 +162,7 @@ function unclosed(markup: string): string[] {
   for (const [, slash, name, self] of markup.matchAll(/<(\/?)([a-z]+)[^>]*?(\/?)>/g)) {
     if (self === '/') continue;
     if (slash === '') open.push(name!);
-    else if (open.pop() !== name) return [name!];
+    else if (open.pop() !== name) return [name];
   }
   return open;
 }

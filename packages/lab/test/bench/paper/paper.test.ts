@@ -276,7 +276,7 @@ describe('the report', () => {
 
   test('says what the machine lacks, and leaves that out', async () => {
     const [machines] = named('machines');
-    const lacking = [{ ...machines!, lacks: () => 'There is no network.' }];
+    const lacking = [{ ...machines, lacks: () => 'There is no network.' }];
     const results = new Results(path);
     const log = journal();
     const plan = planOf({ systems: fakeSystems(log) });

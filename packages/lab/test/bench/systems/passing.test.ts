@@ -68,7 +68,7 @@ describe.each([
     const cluster = await start();
     try {
       const measuring = cluster.measure({ ...LOAD, seconds: 600 });
-      process.kill(cluster.pids[2]!, 'SIGKILL');
+      process.kill(cluster.pids[2], 'SIGKILL');
       await expect(measuring).rejects.toThrow(/^group 2 of \w+ ended with SIGKILL$/);
       await expect(cluster.measure(LOAD)).rejects.toThrow('group 2');
     } finally {
@@ -108,7 +108,7 @@ test('all processes end with the one that started them', async () => {
 function isAlive(pid: number): boolean {
   try {
     const status = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return !'ZX'.includes(status[status.lastIndexOf(')') + 2]!);
+    return !'ZX'.includes(status[status.lastIndexOf(')') + 2]);
   } catch {
     return false;
   }

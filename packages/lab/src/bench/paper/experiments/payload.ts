@@ -78,7 +78,7 @@ function findings(summary: Summary): Finding[] {
     if (smallest.length === 0 || largest.length === 0) return [{ paper: small }, { paper: large }];
     const say = (list: typeof all): string =>
       list.map(({ size, advantage }) => `${times(advantage)} at ${bytes(size)}`).join(', ');
-    const first = smallest[0]!.advantage;
+    const first = smallest[0].advantage;
     const better =
       measure === 'latency' ? 'RamCast’s latency by TRAM’s' : 'TRAM’s throughput by RamCast’s';
     return [

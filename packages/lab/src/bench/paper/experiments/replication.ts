@@ -40,7 +40,7 @@ function findings(summary: Summary, { setting }: Context): Finding[] {
   const paper =
     'Replication takes almost constant time, independently of the number of replicas and of destinations.';
   const replicas = summary.xsOf('latency');
-  const [least, most] = [replicas[0]!, replicas.at(-1)!];
+  const [least, most] = [replicas[0], replicas.at(-1)!];
   const growth = DESTINATIONS.flatMap((destinations) => {
     const [few, many] = [3, most].map((x) =>
       summary.median('latency', seriesName(destinations), x),

@@ -48,7 +48,7 @@ const LINES = ['1 destination', `${DESTINATIONS} destinations`, 'all groups'];
 
 function destinationCounts(groups: number): { series: string; count: number }[] {
   const counts = [1, DESTINATIONS, groups];
-  return LINES.map((series, i) => ({ series, count: counts[i]! })).filter(
+  return LINES.map((series, i) => ({ series, count: counts[i] })).filter(
     ({ count }) => count <= groups,
   );
 }
@@ -151,7 +151,7 @@ function loadFindings(summary: Summary): Finding[] {
         const value = summary.median(measure, name, x);
         return value === undefined ? [] : [{ x, value }];
       });
-      const best = rates.reduce((a, b) => (b.value > a.value ? b : a), rates[0]!);
+      const best = rates.reduce((a, b) => (b.value > a.value ? b : a), rates[0]);
       const last = rates.at(-1)!;
       const what = measure === 'clients' ? 'clients' : 'messages under way';
       return `${name} does best with ${best.x} ${what} (${rate(best.value)}) and has ${times(last.value / best.value)} of that with ${last.x}.`;

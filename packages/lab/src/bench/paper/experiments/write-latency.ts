@@ -49,8 +49,7 @@ function tasksOf({ destinations, timing }: Profile): WriteTask[] {
 }
 
 function findings(summary: Summary): Finding[] {
-  const at = (way: number, targets: number) =>
-    summary.median('latency', WAYS[way]!.series, targets);
+  const at = (way: number, targets: number) => summary.median('latency', WAYS[way].series, targets);
   const [oneEach, allEach, oneTogether, allTogether] = [
     at(0, 1),
     at(0, MOST),

@@ -32,7 +32,7 @@ serveOrders({
     const protocol = protocolOf(job);
     const others = ports.map((_, group) => group).slice(0, job.group);
     const linked = others.filter((other) => protocol.areLinked(job.group, other));
-    await Promise.all(linked.map((other) => network.connect(other, ports[other]!)));
+    await Promise.all(linked.map((other) => network.connect(other, ports[other])));
   },
   record: (): GroupRecord => record,
 });

@@ -66,13 +66,13 @@ export class PassingLoad implements CallListener, Participant {
   }
 
   receive(from: number, message: Message): void {
-    this.clients[message.client]!.receive(from, message);
+    this.clients[message.client].receive(from, message);
   }
 
   answered(client: number, slot: number): void {
     const nowMs = performance.now();
     this.count++;
-    this.latency.record((nowMs - this.sentMs[client * this.sizes.slots + slot]!) * 1e6);
+    this.latency.record((nowMs - this.sentMs[client * this.sizes.slots + slot]) * 1e6);
     if (this.load !== undefined) this.multicast(client, this.load, nowMs);
   }
 
@@ -90,9 +90,9 @@ export class PassingLoad implements CallListener, Participant {
   }
 
   private multicast(client: number, load: Load, nowMs: number): void {
-    const turn = this.turns[client]!;
-    const { low, high } = load.sets[turn]!;
-    const sender = this.clients[client]!;
+    const turn = this.turns[client];
+    const { low, high } = load.sets[turn];
+    const sender = this.clients[client];
     if (!sender.multicast(low, high, this.payload, load.payloadBytes)) return;
     this.turns[client] = turn + 1 < load.sets.length ? turn + 1 : 0;
     this.sentMs[client * this.sizes.slots + sender.lastSlot] = nowMs;

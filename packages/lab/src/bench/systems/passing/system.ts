@@ -159,11 +159,11 @@ function* multicastsOf(sent: ClientRecord, groups: number): Iterable<TraceEvent>
 
 function* eventsOf({ delivered, relayed }: GroupRecord, group: number): Iterable<TraceEvent> {
   for (let i = 0; i < delivered.length; i += 2) {
-    const id = idOf(delivered[i]!, delivered[i + 1]!);
+    const id = idOf(delivered[i], delivered[i + 1]);
     yield { event: 'deliver', id, group, replica: replicaOf(group) };
   }
   for (let i = 0; i < relayed.length; i += 2) {
-    yield { event: 'touch', id: idOf(relayed[i]!, relayed[i + 1]!), group };
+    yield { event: 'touch', id: idOf(relayed[i], relayed[i + 1]), group };
   }
 }
 

@@ -47,7 +47,7 @@ export class RamcastContext {
 
   static attach(arena: Arena): RamcastContext {
     const config = readHeader(arena.words) as RamcastConfig;
-    return new RamcastContext(config, arena, arena.words[ARENA.descriptionBytes]!);
+    return new RamcastContext(config, arena, arena.words[ARENA.descriptionBytes]);
   }
 
   edges(process: ProcessId): Edges {

@@ -104,6 +104,6 @@ if (parentPort !== null) {
   await live(buffer, host, (report) => parentPort!.postMessage(report));
 } else {
   process.on('disconnect', () => process.exit(1));
-  await live(process.argv[2]!, Number(process.argv[3]), (report) => process.send!(report));
+  await live(process.argv[2], Number(process.argv[3]), (report) => process.send!(report));
   process.exit(0);
 }
