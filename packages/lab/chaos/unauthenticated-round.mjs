@@ -1,8 +1,9 @@
 /**
- * A round of strangers: for some time they come to all ports of a cluster across machines while it serves its load. Nothing may
- * crash or grow, and the load may not stall for longer than a suspicion takes.
+ * A round with unauthenticated peers: they call all ports of a cluster across machines while it serves its load. Called by
+ * `main.mjs`. No host may crash, use more descriptors or memory afterwards, or stall the load for longer than the suspicion
+ * timeout.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { readSecret } from 'tram-multicast/internal/hosting/machines/secret.js';
 import { pause } from 'tram-multicast/internal/hosting/oversight.js';
@@ -11,28 +12,28 @@ import { HTTP_PORT, PORT } from './machines-cluster.mjs';
 import { MachinesFaults } from './machines-faults.mjs';
 import { MachinesRound } from './machines-round.mjs';
 import { GROUPS } from './plan.mjs';
+import { nowUs, privateMebibytes } from './processes.mjs';
 import { longestSilenceMs, readRecords } from './verify.mjs';
 
-const SCRIPT = fileURLToPath(new URL('./strangers.mjs', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('./unauthenticated.mjs', import.meta.url));
 /** At each port. */
 const PER_SECOND = 50;
 const WARM_UP_MS = 3000;
-/** Hosts look for strangers that stay every 5 seconds, and end those whom they meet a second time. */
+/** Every 5 seconds hosts close connections that were unauthenticated 5 seconds before. */
 const SETTLE_MS = 20_000;
 const GRACE_MS = 30_000;
 const SUSPECT_AFTER_MS = 1000;
 const DESCRIPTORS_MORE_MAX = 8;
 const MEBIBYTES_MORE_MAX = 48;
-const KIBIBYTES_PER_MEBIBYTE = 1024;
 
 /**
- * What a host uses: open descriptors, and memory that is its alone.
+ * Resources of a host: open descriptors and private memory.
  * @typedef {{ descriptors: number, mebibytes: number }} Use
  */
 
-/** Strangers, in the place of faults. */
-class Strangers extends MachinesFaults {
-  /** @type {import('./strangers.mjs').StrangersReport | undefined} */
+/** Takes the place of faults. */
+class UnauthenticatedPeers extends MachinesFaults {
+  /** @type {import('./unauthenticated.mjs').UnauthenticatedReport | undefined} */
   report;
   /** By host. @type {{ before: Use, most: Use, after: Use }[]} */
   uses = [];
@@ -50,28 +51,28 @@ class Strangers extends MachinesFaults {
   /** @override */
   async run() {
     await pause(WARM_UP_MS);
-    const before = this.look();
+    const before = this.sample();
     const most = before.map((use) => ({ ...use }));
     const watching = setInterval(() => this.watch(most), 500);
     this.startedUs = nowUs();
     try {
-      await this.come();
+      await this.callAllPorts();
     } finally {
       clearInterval(watching);
       this.endedUs = nowUs();
     }
     const isBack = () =>
-      this.look().every(
+      this.sample().every(
         ({ descriptors }, host) => descriptors <= before[host].descriptors + DESCRIPTORS_MORE_MAX,
       );
     const deadlineMs = Date.now() + SETTLE_MS;
     while (!isBack() && Date.now() < deadlineMs) await pause(200);
-    const after = this.look();
+    const after = this.sample();
     this.uses = before.map((use, host) => ({ before: use, most: most[host], after: after[host] }));
   }
 
-  /** Returns when the last one has gone. */
-  async come() {
+  /** Runs the peers in a process; returns when it has ended. */
+  async callAllPorts() {
     const { hosts, guests, secret, digest } = this.machinesCluster;
     const at = (/** @type {number} */ port) =>
       hosts.map(({ machine }) => ({ host: machine.address, port }));
@@ -97,8 +98,8 @@ class Strangers extends MachinesFaults {
     child.once('close', () => {
       isOver = true;
     });
-    await until(() => isOver, this.seconds * 1000 + GRACE_MS, 'all strangers have gone');
-    if (this.report === undefined) this.complain(`the strangers failed: ${printed}`);
+    await until(() => isOver, this.seconds * 1000 + GRACE_MS, 'all unauthenticated peers end');
+    if (this.report === undefined) this.complain(`the unauthenticated peers failed: ${printed}`);
     for (const breach of this.report?.breaches ?? []) this.complain(breach);
     for (const [kind, count] of Object.entries(this.report?.counts ?? {})) {
       this.counts.set(kind, count);
@@ -106,27 +107,27 @@ class Strangers extends MachinesFaults {
   }
 
   /** @returns {Use[]} */
-  look() {
+  sample() {
     return this.machinesCluster.hosts.map(({ child }) => useOf(child?.pid ?? 0));
   }
 
   /** @param {Use[]} most */
   watch(most) {
-    for (const [host, { descriptors, mebibytes }] of this.look().entries()) {
+    for (const [host, { descriptors, mebibytes }] of this.sample().entries()) {
       most[host].descriptors = Math.max(most[host].descriptors, descriptors);
       most[host].mebibytes = Math.max(most[host].mebibytes, mebibytes);
     }
   }
 }
 
-export class StrangersRound extends MachinesRound {
+export class UnauthenticatedRound extends MachinesRound {
   suspectAfterMs = SUSPECT_AFTER_MS;
   guests = 1;
 
   /** @override @param {any} cluster @param {import('./clients.mjs').Clients} clients */
   makeFaults(cluster, clients) {
-    const strangers = new Strangers(cluster, clients, (text) => this.log(text));
-    return strangers.setUp(this.options.strangers, this.random.next(), (text) =>
+    const peers = new UnauthenticatedPeers(cluster, clients, (text) => this.log(text));
+    return peers.setUp(this.options.unauthenticated, this.random.next(), (text) =>
       this.complain(text),
     );
   }
@@ -138,17 +139,17 @@ export class StrangersRound extends MachinesRound {
 
   /** @override */
   async judge() {
-    const strangers = /** @type {Strangers | undefined} */ (this.faults);
-    const { uses = [], startedUs = 0, endedUs = 0, report } = strangers ?? {};
+    const peers = /** @type {UnauthenticatedPeers | undefined} */ (this.faults);
+    const { uses = [], startedUs = 0, endedUs = 0, report } = peers ?? {};
     for (const [host, { before, after }] of uses.entries()) {
       if (after.descriptors > before.descriptors + DESCRIPTORS_MORE_MAX) {
         this.complaints.push(
-          `host ${host} had ${before.descriptors} descriptors, and has ${after.descriptors}`,
+          `host ${host} has ${after.descriptors} descriptors open, ${before.descriptors} before`,
         );
       }
       if (after.mebibytes > before.mebibytes + MEBIBYTES_MORE_MAX) {
         this.complaints.push(
-          `host ${host} had ${before.mebibytes} MiB of memory, and has ${after.mebibytes}`,
+          `host ${host} uses ${after.mebibytes} MiB of memory, ${before.mebibytes} before`,
         );
       }
     }
@@ -158,21 +159,14 @@ export class StrangersRound extends MachinesRound {
       this.complaints.push(`a group answered nothing for ${silenceMs} ms`);
     }
     const result = await super.judge();
-    return { ...result, strangers: { silenceMs, uses, refusals: report?.refusals } };
+    return { ...result, unauthenticated: { silenceMs, uses, refusals: report?.refusals } };
   }
 }
 
 /** @param {number} pid @returns {Use} */
 function useOf(pid) {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  const kibibytes = Number(/^RssAnon:\s+(\d+)/m.exec(status)?.[1] ?? 0);
   return {
     descriptors: readdirSync(`/proc/${pid}/fd`).length,
-    mebibytes: Math.round(kibibytes / KIBIBYTES_PER_MEBIBYTE),
+    mebibytes: Math.round(privateMebibytes(pid)),
   };
-}
-
-/** The same clock in all processes of the machine. */
-function nowUs() {
-  return Number(process.hrtime.bigint() / 1000n);
 }

@@ -1,7 +1,6 @@
 /**
- * Runs on a machine of test/chaos/machines.mjs, for tests: listens for connections and for datagrams at the port that
- * it is named. It connects, writes (to all connections) and sends as it is told, says when it has, and tells what
- * happens to it.
+ * A program that `namespaces.test.ts` runs on a machine: it listens for connections and datagrams at the given port. It
+ * connects, writes to all its connections and sends datagrams on request, confirms each request, and reports all events.
  */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';

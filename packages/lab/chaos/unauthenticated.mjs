@@ -1,74 +1,74 @@
 /**
- * Strangers at the ports of a cluster, in a process of their own: `node strangers.mjs SETTINGS`. They send noise, half of what
- * they should, nothing at all, proofs made with a wrong secret, and again what somebody else has sent before. It ends
- * after its time and reports what became of them.
+ * Unauthenticated peers at the ports of a cluster, in a process of their own: `node unauthenticated.mjs SETTINGS`. Started by
+ * `unauthenticated-round.mjs`. They send noise, incomplete requests, nothing at all, proofs made with a wrong secret, and
+ * replays of accepted proofs. The process ends after its time and reports how the hosts answered.
  */
 import { connect } from 'node:net';
 import { CALLER, Handshake, REFUSAL } from 'tram-multicast/internal/memory/machines/handshake.js';
 import { Random } from '../dist/sim/random.js';
 
 /**
- * @typedef {object} StrangersSettings
+ * @typedef {object} UnauthenticatedSettings
  * @property {number} seed
  * @property {number} seconds
- * @property {readonly Port[]} ports  that hosts listen at
- * @property {readonly Port[]} webPorts  where they tell how they are
- * @property {number} perSecond   at each port
- * @property {string} secret      the right one, as hexadecimal digits: for what is overheard
- * @property {string} digest      of the configuration, likewise
+ * @property {readonly Port[]} ports  at which hosts listen for members and clients
+ * @property {readonly Port[]} webPorts  at which they serve health and metrics over HTTP
+ * @property {number} perSecond   calls at each port
+ * @property {string} secret      the right one in hexadecimal digits, to record proofs that are replayed later
+ * @property {string} digest      of the configuration, in hexadecimal digits
  */
 
 /** @typedef {{ host: string, port: number }} Port */
 
 /**
- * @typedef {object} StrangersReport
- * @property {Record<string, number>} counts  of strangers, by kind
- * @property {Record<string, number>} refusals  by what they were told
- * @property {string[]} breaches  who was let in and should not have been
+ * @typedef {object} UnauthenticatedReport
+ * @property {Record<string, number>} counts  of calls, by kind
+ * @property {Record<string, number>} refusals  by reason
+ * @property {string[]} breaches  calls that a host wrongly accepted
  */
 
-/** A request as the provider `tcp` makes it: version, kind, how much data follows; what it is to the peer. */
+/** The header of a request of the provider `tcp`: version, kind, length of the data that follows. */
 const HEAD = Buffer.from('0300000000000000000000000000000000000000000000000100000000000000', 'hex');
 const HEAD_KIND = 1;
 const HEAD_LENGTH = 2;
 const ACCEPTED = 1;
 const NOISE_BYTES_MAX = 4096;
 const DATA_BYTES_MAX = 0xffff;
-/** How long one stays that does not say all that it should. */
+/** How long an incomplete request stays open. */
 const LINGER_MS = { least: 10, most: 4000 };
 const OPEN_MAX = 400;
 const ANSWER_MS = 10_000;
 
-/** @type {StrangersSettings} */
+/** @type {UnauthenticatedSettings} */
 const settings = JSON.parse(process.argv[2]);
 const random = new Random(settings.seed);
 const secret = Buffer.from(settings.secret, 'hex');
 const digest = Buffer.from(settings.digest, 'hex');
 const right = new Handshake(secret, digest);
 const wrong = new Handshake(bytes(secret.length), digest);
-/** @type {StrangersReport} */
+/** @type {UnauthenticatedReport} */
 const report = { counts: {}, refusals: {}, breaches: [] };
 let open = 0;
 
-/** @type {Record<string, (port: Port, overheard: Uint8Array) => Promise<void>>} */
+/** @type {Record<string, (port: Port, recorded: Uint8Array) => Promise<void>>} */
 const KINDS = {
-  noise: (port) => say(port, bytes(random.between(1, NOISE_BYTES_MAX))),
+  noise: (port) => sendOnly(port, bytes(random.between(1, NOISE_BYTES_MAX))),
   'noise as a request': async (port) => judge('noise', await call(port, bytes(random.below(256)))),
-  'more than it announced': (port) =>
-    say(port, Buffer.concat([headFor(DATA_BYTES_MAX), bytes(NOISE_BYTES_MAX)])),
-  'half a request': (port) => say(port, headFor(random.between(1, 256))),
-  'a piece of a request': (port) => say(port, headFor(20).subarray(0, random.between(1, 31))),
-  silence: (port) => say(port, Buffer.alloc(0)),
-  'a hello and no more': async (port) => {
+  'more than announced': (port) =>
+    sendOnly(port, Buffer.concat([headFor(DATA_BYTES_MAX), bytes(NOISE_BYTES_MAX)])),
+  'half a request': (port) => sendOnly(port, headFor(random.between(1, 256))),
+  'a partial header': (port) => sendOnly(port, headFor(20).subarray(0, random.between(1, 31))),
+  silence: (port) => sendOnly(port, Buffer.alloc(0)),
+  'a hello without an answer': async (port) => {
     await call(port, wrong.hello(anyHello()));
   },
   'a wrong proof': async (port) => judge('a wrong proof', await dial(port, wrong)),
-  'a proof that was overheard': async (port, overheard) =>
-    judge('a proof that was overheard', await call(port, overheard)),
-  'a proof for another challenge': async (port, overheard) => {
+  'a replayed proof': async (port, recorded) =>
+    judge('a replayed proof', await call(port, recorded)),
+  'a proof for another challenge': async (port, recorded) => {
     const answer = await answerFor(port, right);
     if (answer === undefined) return;
-    const proof = Buffer.from(overheard.subarray(overheard.length - 16));
+    const proof = Buffer.from(recorded.subarray(recorded.length - 16));
     const mixed = Buffer.concat([answer.subarray(0, answer.length - 16), proof]);
     judge('a proof for another challenge', await call(port, mixed));
   },
@@ -76,46 +76,47 @@ const KINDS = {
 
 /** @type {Record<string, (port: Port) => Promise<void>>} */
 const WEB_KINDS = {
-  'noise over HTTP': (port) => say(port, bytes(random.between(1, NOISE_BYTES_MAX))),
-  'half a request over HTTP': (port) => say(port, Buffer.from('GET /metrics HTTP/1.1\r\nHost: ')),
-  'silence over HTTP': (port) => say(port, Buffer.alloc(0)),
+  'noise over HTTP': (port) => sendOnly(port, bytes(random.between(1, NOISE_BYTES_MAX))),
+  'half a request over HTTP': (port) =>
+    sendOnly(port, Buffer.from('GET /metrics HTTP/1.1\r\nHost: ')),
+  'silence over HTTP': (port) => sendOnly(port, Buffer.alloc(0)),
 };
 
 await main();
 
 async function main() {
   process.on('disconnect', () => process.exit(1));
-  const overheard = await Promise.all(settings.ports.map(overhear));
+  const recorded = await Promise.all(settings.ports.map(recordHandshake));
   process.send?.({ what: 'begins' });
   const untilMs = Date.now() + settings.seconds * 1000;
   await Promise.all([
-    ...settings.ports.map((port, place) => comeTo(port, KINDS, overheard[place], untilMs)),
-    ...settings.webPorts.map((port) => comeTo(port, WEB_KINDS, new Uint8Array(0), untilMs)),
+    ...settings.ports.map((port, place) => callPort(port, KINDS, recorded[place], untilMs)),
+    ...settings.webPorts.map((port) => callPort(port, WEB_KINDS, new Uint8Array(0), untilMs)),
   ]);
   process.send?.({ what: 'done', ...report }, () => process.exit(0));
 }
 
-/** One after the other, however long those before take. @param {Port} port @param {typeof KINDS} kinds @param {Uint8Array} overheard @param {number} untilMs */
-async function comeTo(port, kinds, overheard, untilMs) {
+/** Makes calls at a constant rate, without waiting for earlier ones. @param {Port} port @param {typeof KINDS} kinds @param {Uint8Array} recorded @param {number} untilMs */
+async function callPort(port, kinds, recorded, untilMs) {
   const names = Object.keys(kinds);
-  const under = new Set();
+  const inFlight = new Set();
   while (Date.now() < untilMs) {
     await new Promise((resolve) => setTimeout(resolve, 1000 / settings.perSecond));
     if (open >= OPEN_MAX) continue;
     const name = random.pick(names);
     report.counts[name] = (report.counts[name] ?? 0) + 1;
-    const stranger = kinds[name](port, overheard).finally(() => under.delete(stranger));
-    under.add(stranger);
+    const peer = kinds[name](port, recorded).finally(() => inFlight.delete(peer));
+    inFlight.add(peer);
   }
-  await Promise.all(under);
+  await Promise.all(inFlight);
 }
 
-/** What one who knows the secret has said when it was let in: as if it had been overheard. @param {Port} port */
-async function overhear(port) {
+/** Makes one valid handshake and returns its proof, as an eavesdropper records it. @param {Port} port */
+async function recordHandshake(port) {
   const answer = await answerFor(port, right);
   if (answer === undefined) throw new Error(`${port.host} did not ask for a proof`);
   const reply = await call(port, answer);
-  if (reply?.kind !== ACCEPTED) throw new Error(`${port.host} did not let in who knows the secret`);
+  if (reply?.kind !== ACCEPTED) throw new Error(`${port.host} refused a valid proof`);
   return answer;
 }
 
@@ -132,14 +133,14 @@ async function answerFor(port, handshake) {
   return reply === undefined ? undefined : handshake.answer(hello, reply.data);
 }
 
-/** Of one who only looks, so that nobody loses its place. */
+/** The hello of an observer, which takes no slot from members or clients. */
 function anyHello() {
   return right.newHello(CALLER.observer, 0, 0);
 }
 
 /** @param {string} who @param {{ kind: number, data: Uint8Array } | undefined} reply */
 function judge(who, reply) {
-  if (reply?.kind === ACCEPTED) report.breaches.push(`${who} was let in`);
+  if (reply?.kind === ACCEPTED) report.breaches.push(`${who} was accepted`);
   const code = reply === undefined ? 'ended' : (nameOf(reply.data[0]) ?? 'refused');
   report.refusals[code] = (report.refusals[code] ?? 0) + 1;
 }
@@ -149,17 +150,17 @@ function nameOf(code) {
   return Object.entries(REFUSAL).find(([, value]) => value === code)?.[0];
 }
 
-/** Say this, and nothing more, for a while. @param {Port} port @param {Uint8Array} data */
-function say(port, data) {
+/** Sends data and nothing more, and stays connected for a while. @param {Port} port @param {Uint8Array} data */
+function sendOnly(port, data) {
   return new Promise((resolve) => {
-    const socket = knock(port, () => resolve(undefined));
+    const socket = connectTo(port, () => resolve(undefined));
     if (data.length > 0) socket.write(data);
     setTimeout(() => socket.destroy(), random.between(LINGER_MS.least, LINGER_MS.most));
   });
 }
 
 /**
- * A whole request, and what is answered; nothing if the connection ends without an answer.
+ * Sends a complete request and returns the answer; nothing if the connection ends without one.
  * @param {Port} port
  * @param {Uint8Array} data
  * @returns {Promise<{ kind: number, data: Uint8Array } | undefined>}
@@ -174,7 +175,7 @@ function call(port, data) {
       const reply = heard.subarray(HEAD.length, HEAD.length + length);
       return { kind: heard[HEAD_KIND], data: new Uint8Array(reply) };
     };
-    const socket = knock(port, () => resolve(replied()));
+    const socket = connectTo(port, () => resolve(replied()));
     socket.on('data', (piece) => {
       heard = Buffer.concat([heard, piece]);
       if (replied() !== undefined) socket.destroy();
@@ -185,10 +186,10 @@ function call(port, data) {
 }
 
 /** @param {Port} port @param {() => void} onEnd */
-function knock(port, onEnd) {
+function connectTo(port, onEnd) {
   open++;
   const socket = connect(port).resume();
-  // Being sent away is what strangers expect.
+  // Hosts are expected to close the connection.
   socket.on('error', () => undefined);
   socket.on('close', () => {
     open--;

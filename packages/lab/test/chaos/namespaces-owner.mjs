@@ -1,6 +1,6 @@
 /**
- * Makes machines, for tests, with names that begin as it is told, and starts a process on one of them. Then it exits
- * without closing them when it is told to, unless it is killed before.
+ * A process that `namespaces.test.ts` starts: it makes machines whose names begin with the given prefix, and starts a process
+ * on one of them. On request it exits without closing them.
  */
 import { Machines } from '../../chaos/namespaces.mjs';
 
