@@ -6,11 +6,10 @@
  * A message is *delayed* if it was under way at some moment of the change: sent before the last group had
  * its new leader, and answered after the change began.
  */
-import { fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { Cluster } from 'tram-multicast/internal/cluster.js';
 import type { GroupStatus } from 'tram-multicast/internal/hosting/status.js';
-import type { ChangesReport, FailoverJob, Span } from './failover-load.js';
+import { changeUnderLoad, clockMs } from './load/changes.js';
+import type { ChangesReport, Span } from './load/changes-worker.js';
 import { setOf } from './load/destinations.js';
 
 export interface FailoverOptions {
@@ -129,52 +128,6 @@ async function until(
     if (clockMs() > limitMs) throw new Error('the leaders did not change in time');
     await pause(LOOK_MS);
   }
-}
-
-/** A clock that all processes share. */
-export function clockMs(): number {
-  return Number(process.hrtime.bigint()) / 1e6;
-}
-
-/** What clients feel that send while one change comes after the other. */
-export async function changeUnderLoad(
-  job: FailoverJob,
-  changes: readonly (() => Promise<Span>)[],
-  betweenMs: number,
-): Promise<ChangesReport> {
-  const load = startLoad(job);
-  try {
-    await load.started;
-    await pause(betweenMs);
-    const spans: Span[] = [];
-    for (const change of changes) {
-      spans.push(await change());
-      await pause(betweenMs);
-    }
-    return await load.finish(spans);
-  } finally {
-    load.kill();
-  }
-}
-
-/** Clients that send until they are given the spans to report on. */
-function startLoad(job: FailoverJob) {
-  const script = fileURLToPath(new URL('./failover-load.js', import.meta.url));
-  const child = fork(script, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-  child.send(job);
-  const message = (): Promise<unknown> =>
-    new Promise((resolve, reject) => {
-      child.once('message', resolve);
-      child.once('exit', (code) => reject(new Error(`the load ended with exit code ${code}`)));
-    });
-  return {
-    started: message(),
-    finish: (spans: readonly Span[]) => {
-      child.send(spans);
-      return message() as Promise<ChangesReport>;
-    },
-    kill: () => child.kill('SIGKILL'),
-  };
 }
 
 function pause(ms: number): Promise<void> {

@@ -19,8 +19,8 @@ export async function openTarget(
   clients: number,
 ): Promise<LoadTarget> {
   if (system === 'machines') {
-    const { hostsTarget } = await import('../machines/target.js');
-    return hostsTarget(address as string, clients, pids);
+    const { machinesTarget } = await import('../machines/target.js');
+    return machinesTarget(address as string, clients, pids);
   }
   const arena = openArena(address);
   return system === 'ramcast' ? ramcastTarget(arena) : tramTarget(ClusterContext.attach(arena));

@@ -13,12 +13,13 @@ import {
 } from 'tram-multicast/internal/hosting/machines/cluster-file.js';
 import { makeSecret } from 'tram-multicast/internal/hosting/machines/secret.js';
 import { arenaPath } from 'tram-multicast/internal/memory/processes/arena-file.js';
-import { freePorts, LOOPBACK, Servers } from '../peers/servers.js';
+import { freePorts, LOOPBACK } from '../systems/ports.js';
+import { Servers } from '../systems/servers.js';
 import type { Setup } from '../systems/system.js';
 import { ringBytes } from '../systems/tram.js';
 import { Observer } from './observer.js';
 
-export interface HostsCluster extends ClusterFile {
+export interface MachinesCluster extends ClusterFile {
   readonly configFile: string;
   /** Of the hosts that are processes of this machine, as far as it is known. */
   readonly pids: readonly number[];
@@ -31,13 +32,13 @@ const NAMES = ['alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta', 'eta'];
 const SECRET = 'cluster.secret';
 const REPLY_BYTES_MAX = 16;
 
-export async function runningCluster(configFile: string): Promise<HostsCluster> {
+export async function runningCluster(configFile: string): Promise<MachinesCluster> {
   const file = await readClusterFile(configFile);
   return { ...file, configFile, pids: [], close: async () => undefined };
 }
 
 /** As many hosts as groups have members, each with one member of every group. */
-export async function startCluster(setup: Setup, signal: AbortSignal): Promise<HostsCluster> {
+export async function startCluster(setup: Setup, signal: AbortSignal): Promise<MachinesCluster> {
   const servers = new Servers('hosts', signal);
   try {
     const configFile = join(servers.folder, 'cluster.yaml');

@@ -7,18 +7,18 @@ import { cpus, loadavg } from 'node:os';
 import { TramError } from 'tram-multicast/internal/errors.js';
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { destinationSets } from '../load/destinations.js';
-import { measure, rateOf } from '../paper/load-session.js';
-import { climb, type Rung } from '../paper/saturation.js';
-import { spreadOf } from '../paper/summary.js';
+import { measure, rateOf } from '../load/measure.js';
+import { climb, type Rung } from '../load/saturation.js';
+import { spreadOf } from '../load/spread.js';
 import { type BareFabric, measureBareFabric } from '../raw/bare-fabric.js';
 import { measureSocketPingPong } from '../raw/socket-ping-pong.js';
 import type { Load, Measurement, RunningSystem } from '../systems/system.js';
-import { type HostsCluster, runningCluster, startCluster } from './cluster.js';
+import { type MachinesCluster, runningCluster, startCluster } from './cluster.js';
 import { type LeaderChanges, measureLeaderChanges } from './leader-changes.js';
 import { libfabricVersion } from './libfabric-version.js';
 import { loadOn } from './system.js';
 
-export interface HostsOptions {
+export interface MachinesOptions {
   /** The configuration of a cluster that is running; otherwise one is started on the loopback. */
   readonly config?: string;
   /** How many groups messages go to: one and all, unless it is said. */
@@ -45,8 +45,8 @@ export interface Round {
   readonly figures: readonly Figures[];
 }
 
-export interface HostsResult {
-  readonly options: HostsOptions;
+export interface MachinesResult {
+  readonly options: MachinesOptions;
   readonly machine: {
     readonly cores: number;
     readonly model: string;
@@ -83,11 +83,11 @@ const WARM_UP_SECONDS_MAX = 0.5;
 const BARE_WRITES_PER_SECOND = 5000;
 
 /** Throws the signal's reason if interrupted; by then everything that was started has ended. */
-export async function benchHosts(
-  options: HostsOptions,
+export async function benchMachines(
+  options: MachinesOptions,
   progress: (step: string) => void,
   signal: AbortSignal,
-): Promise<HostsResult> {
+): Promise<MachinesResult> {
   const machine = machineNow();
   const cluster = await open(options, progress, signal);
   try {
@@ -113,7 +113,7 @@ export async function benchHosts(
 }
 
 /** First of all, because without libfabric there is nothing to do. @throws TRAM_FABRIC_MISSING */
-function machineNow(): HostsResult['machine'] {
+function machineNow(): MachinesResult['machine'] {
   return {
     libfabric: libfabricVersion(),
     cores: cpus().length,
@@ -124,10 +124,10 @@ function machineNow(): HostsResult['machine'] {
 }
 
 async function open(
-  { config, destinations = [] }: HostsOptions,
+  { config, destinations = [] }: MachinesOptions,
   progress: (step: string) => void,
   signal: AbortSignal,
-): Promise<HostsCluster> {
+): Promise<MachinesCluster> {
   const running = config === undefined ? undefined : await runningCluster(config);
   requireGroups(destinations, running?.config.sizes.groups ?? SETUP.groups);
   if (running !== undefined) return running;
@@ -146,7 +146,7 @@ function requireGroups(destinations: readonly number[], groups: number): void {
 
 export function mediansOf(
   rounds: readonly Round[],
-): Pick<HostsResult, 'bare' | 'socketNsP50' | 'figures'> {
+): Pick<MachinesResult, 'bare' | 'socketNsP50' | 'figures'> {
   const median = (read: (round: Round) => number): number => spreadOf(rounds.map(read))!.median;
   return {
     bare: {
@@ -171,8 +171,8 @@ class Run {
   private readonly ladder: readonly Rung[];
 
   constructor(
-    private readonly cluster: HostsCluster,
-    private readonly options: HostsOptions,
+    private readonly cluster: MachinesCluster,
+    private readonly options: MachinesOptions,
     private readonly payloadBytes: number,
     private readonly progress: (step: string) => void,
     private readonly signal: AbortSignal,

@@ -13,8 +13,8 @@ import { PROCESS } from 'tram-multicast/internal/memory/arena.js';
 import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
 import { CALLER } from 'tram-multicast/internal/memory/machines/handshake.js';
 import type { Network } from 'tram-multicast/internal/memory/machines/network.js';
-import { clockMs } from '../failover.js';
-import type { Span } from '../failover-load.js';
+import { clockMs } from '../load/changes.js';
+import type { Span } from '../load/changes-worker.js';
 
 const CONNECT_MS = 1000;
 const LEAD_MS = 10_000;

@@ -1,22 +1,21 @@
 /** What `tram-lab bench machines` prints for people. */
-import { duration, plural, rate, significant, times } from '../paper/words.js';
-import { WIDTH, wrap } from '../peers/table.js';
-import type { HostsResult } from './machines.js';
+import { align, WIDTH, wrap } from '../text/columns.js';
+import { duration, plural, rate, significant, times } from '../text/words.js';
+
+import type { MachinesResult } from './machines.js';
 
 type Row = readonly [label: string, value: string, beside: string];
 
-const GAP = '  ';
-
-export function formatHosts(result: HostsResult): string {
+export function formatMachines(result: MachinesResult): string {
   const { cluster } = result;
   const title =
     `${plural(cluster.groups, 'group')} of ${cluster.replicas} on ${plural(cluster.hosts, 'host')}, ` +
     `${cluster.payloadBytes} B from one client in a process of its own`;
   const told = conditions(result).flatMap((text) => wrap(text, WIDTH));
-  return `${title}\n\n${align(rowsOf(result))}\n\n${told.join('\n')}\n`;
+  return `${title}\n\n${align(rowsOf(result), ['left', 'right', 'right'])}\n\n${told.join('\n')}\n`;
 }
 
-function rowsOf({ bare, socketNsP50, figures, changes }: HostsResult): Row[] {
+function rowsOf({ bare, socketNsP50, figures, changes }: MachinesResult): Row[] {
   const latency = (label: string, ns: number): Row => [
     label,
     duration(ns),
@@ -58,7 +57,7 @@ function rowsOf({ bare, socketNsP50, figures, changes }: HostsResult): Row[] {
   ];
 }
 
-function conditions({ options, machine, rounds }: HostsResult): string[] {
+function conditions({ options, machine, rounds }: MachinesResult): string[] {
   const { cores, model, node, libfabric, loadAverage } = machine;
   const where =
     options.config === undefined
@@ -70,14 +69,4 @@ function conditions({ options, machine, rounds }: HostsResult): string[] {
     `Medians of ${plural(rounds.length, 'round')}, ${options.seconds} s for each measurement. Leaders change one after the other, ` +
       'while a client keeps 16 messages to all groups under way.',
   ];
-}
-
-function align(rows: readonly Row[]): string {
-  const width = (column: 0 | 1 | 2): number => Math.max(...rows.map((row) => row[column].length));
-  const [first, second, third] = [width(0), width(1), width(2)];
-  return rows
-    .map(([label, value, beside]) =>
-      [label.padEnd(first), value.padStart(second), beside.padStart(third)].join(GAP),
-    )
-    .join('\n');
 }

@@ -14,7 +14,7 @@ import { type LoadTarget, seatOf } from '../load/target.js';
 const SPIN_US = 2000;
 
 /** @param configFile  that of the hosts */
-export async function hostsTarget(
+export async function machinesTarget(
   configFile: string,
   clients: number,
   pids: readonly number[],

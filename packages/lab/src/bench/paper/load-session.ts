@@ -1,10 +1,11 @@
 /** Sessions on a system under load: latency of one message at a time, throughput at saturation or at a given load. */
 import type { DestinationSet } from '../load/destinations.js';
-import type { Load, Measurement, RunningSystem, System } from '../systems/system.js';
+import { measure, rateOf } from '../load/measure.js';
+import { climb, type Rung } from '../load/saturation.js';
+import type { Measurement, RunningSystem, System } from '../systems/system.js';
 import type { Session, Task } from './experiment.js';
 import type { Profile } from './profiles.js';
 import type { Details, Outcome, Point } from './results.js';
-import { climb, type Rung } from './saturation.js';
 
 export interface Workload {
   readonly sets: readonly DestinationSet[];
@@ -114,22 +115,8 @@ export function throughputTask(
   };
 }
 
-/** @throws if not all messages were answered */
-export async function measure(running: RunningSystem, load: Load): Promise<Measurement> {
-  const measurement = await running.measure(load);
-  if (measurement.unanswered > 0) {
-    throw new Error(`${measurement.unanswered} messages were never answered`);
-  }
-  if (measurement.messages === 0) throw new Error('not one message was answered');
-  return measurement;
-}
-
 function loadSeconds({ timing }: Profile): number {
   return timing.warmUpSeconds + timing.seconds + LOAD_SECONDS;
-}
-
-export function rateOf({ messages, seconds }: Measurement): number {
-  return messages / seconds;
 }
 
 function detailsOf(measurement: Measurement, load: Rung): Details {

@@ -3,7 +3,7 @@
  * paper's figures, longer and more often, within an hour. The time that a run takes follows from these
  * numbers (`experiment.ts`), on any machine that starts hosts about as fast as ours.
  */
-import type { Rung } from './saturation.js';
+import type { Rung } from '../load/saturation.js';
 
 export interface Timing {
   readonly warmUpSeconds: number;

@@ -4,7 +4,7 @@
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import type { FailoverResult } from '../failover.js';
-import type { Rung } from './saturation.js';
+import type { Rung } from '../load/saturation.js';
 import type { Setting } from './setting.js';
 
 /** What is to be measured, and under which conditions. */

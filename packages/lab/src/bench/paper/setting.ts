@@ -25,7 +25,7 @@ export interface Setting {
 
 const PROJECT = fileURLToPath(new URL('../../../../../', import.meta.url));
 /** Of these, nothing runs while something is measured. */
-const NOT_MEASURED = ['bench/figures/', 'bench/paper/', 'check/', 'cli/'];
+const NOT_MEASURED = ['bench/figures/', 'bench/paper/', 'bench/text/', 'check/', 'cli/'];
 
 export function currentSetting(profile: string, memory: BenchMemory): Setting {
   const { version } = JSON.parse(readFileSync(join(PROJECT, 'packages/tram/package.json'), 'utf8'));

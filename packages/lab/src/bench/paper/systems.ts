@@ -4,7 +4,7 @@
  */
 
 import type { BenchMemory } from '../load/run.js';
-import { hostsSystem } from '../machines/system.js';
+import { machinesSystem } from '../machines/system.js';
 import { byzcastOn, SKEEN } from '../systems/passing/system.js';
 import { ramcast } from '../systems/ramcast/system.js';
 import type { System } from '../systems/system.js';
@@ -29,7 +29,7 @@ export const SYSTEMS: Systems = {
   'TRAM breadth': (memory) => tram({ tree: 'breadth', memory }),
   'TRAM depth': (memory) => tram({ tree: 'depth', memory }),
   'TRAM simple': (memory) => tram({ tree: 'simple', memory }),
-  'TRAM machines': () => hostsSystem(),
+  'TRAM machines': () => machinesSystem(),
   RamCast: (memory) => ramcast({ memory, acknowledges: true }),
   'RamCast lean': (memory) => ramcast({ memory, acknowledges: false }),
   ByzCast: () => byzcastOn('base'),

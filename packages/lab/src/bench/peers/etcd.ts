@@ -3,6 +3,7 @@
  * transaction that puts into all of them.
  */
 import { connect as connectSocket, type Socket } from 'node:net';
+import { freePorts, LOOPBACK } from '../systems/ports.js';
 import {
   decodeFields,
   encodeFrame,
@@ -16,7 +17,6 @@ import {
   PREFACE,
 } from './etcd-wire.js';
 import type { ClientOptions, Connect, Peer, PeerAddress, PeerClient } from './peer.js';
-import { freePorts, LOOPBACK } from './servers.js';
 
 const QUOTA_BYTES = String(8 * 2 ** 30);
 const PUT = '/etcdserverpb.KV/Put';

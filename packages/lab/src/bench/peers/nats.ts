@@ -5,6 +5,8 @@
 import { writeFileSync } from 'node:fs';
 import { connect as connectSocket, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { freePorts, LOOPBACK } from '../systems/ports.js';
+import type { Servers } from '../systems/servers.js';
 import {
   CONNECT,
   encodePublish,
@@ -15,7 +17,6 @@ import {
   PONG,
 } from './nats-wire.js';
 import type { ClientOptions, Connect, Peer, PeerAddress, PeerClient } from './peer.js';
-import { freePorts, LOOPBACK, type Servers } from './servers.js';
 
 /** What a stream keeps: as a user would, who does not want it to grow for ever. */
 const STREAM_MESSAGES = 100_000;

@@ -5,8 +5,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { DestinationSet } from '../load/destinations.js';
+import { Servers } from '../systems/servers.js';
 import type { Load, LoadReport, Measurement, RunningSystem, Setup } from '../systems/system.js';
-import { Servers } from './servers.js';
 
 export type PeerId = 'redis' | 'nats' | 'etcd';
 

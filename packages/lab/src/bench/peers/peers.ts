@@ -4,13 +4,13 @@
  */
 import { cpus, loadavg } from 'node:os';
 import { type DestinationSet, setOf } from '../load/destinations.js';
+import { findProgram, serversParent, versionOf } from '../systems/servers.js';
 import type { RunningSystem, Setup } from '../systems/system.js';
-import { climb, type Figures } from './climb.js';
 import { etcd } from './etcd.js';
+import { type Figures, measureFigures } from './figures.js';
 import { nats } from './nats.js';
 import { type Guarantee, type Peer, PeerFailure, type PeerId, startPeer } from './peer.js';
 import { redis } from './redis.js';
-import { findProgram, serversParent, versionOf } from './servers.js';
 import { startTram, TRAM } from './tram.js';
 
 export const PEERS: Readonly<Record<PeerId, Peer>> = { redis, nats, etcd };
@@ -132,8 +132,8 @@ class Run {
     try {
       this.step(`${about.name}: start`);
       running = await start();
-      const one = await this.climb(about, setup, running, 1);
-      const eight = await this.climb(about, setup, running, SHARDS);
+      const one = await this.figures(about, setup, running, 1);
+      const eight = await this.figures(about, setup, running, SHARDS);
       return { ...about, status: 'measured', one, eight };
     } catch (error) {
       this.signal.throwIfAborted();
@@ -146,7 +146,7 @@ class Run {
     }
   }
 
-  private climb(
+  private figures(
     { name }: About,
     { outstandingMax }: Setup,
     running: RunningSystem,
@@ -154,7 +154,7 @@ class Run {
   ): Promise<Figures> {
     const { seconds, payloadBytes } = this.options;
     const sets = setsOf(destinations);
-    return climb(running, { sets, payloadBytes, seconds, outstandingMax }, (outstanding) =>
+    return measureFigures(running, { sets, payloadBytes, seconds, outstandingMax }, (outstanding) =>
       this.step(`${name}: ${outstanding} under way to ${destinations} of ${SHARDS}`),
     );
   }

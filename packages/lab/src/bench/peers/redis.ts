@@ -3,9 +3,9 @@
  * after WAIT 1, when the primary and one replica have it: two of three, as in TRAM.
  */
 import { connect as connectSocket, type Socket } from 'node:net';
+import { freePorts, LOOPBACK } from '../systems/ports.js';
 import type { ClientOptions, Connect, Peer, PeerAddress, PeerClient } from './peer.js';
 import { encodeCommand, type Reply, ReplyReader, RespError } from './resp.js';
-import { freePorts, LOOPBACK } from './servers.js';
 
 /** What a stream keeps: as a user would, who does not want it to grow for ever. */
 const STREAM_ENTRIES = '100000';

@@ -1,9 +1,7 @@
 /** What `tram-lab bench peers` prints for people. */
-import type { Figures } from './climb.js';
+import { align, GAP, WIDTH, wrap } from '../text/columns.js';
+import type { Figures } from './figures.js';
 import type { PeersResult, SystemResult } from './peers.js';
-
-export const WIDTH = 100;
-const GAP = '  ';
 
 type Measured = Extract<SystemResult, { status: 'measured' }>;
 
@@ -49,7 +47,10 @@ function figures(
       system.guarantee.brief,
     ];
   });
-  return align([head, ...rows]);
+  return align(
+    [head, ...rows],
+    ['left', 'right', 'right', 'right', 'right', 'right', 'right', 'left'],
+  );
 }
 
 /** What is to be said of a system without figures. */
@@ -90,20 +91,6 @@ function nameOf({ name, version }: SystemResult): string {
   return version === '' ? name : `${name} ${version}`;
 }
 
-/** The first column and the last to the left, the figures between them to the right. */
-function align(rows: readonly (readonly string[])[]): string {
-  const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
-  const isText = (column: number): boolean => column === 0 || column === widths.length - 1;
-  return rows
-    .map((row) =>
-      row
-        .map((cell, i) => (isText(i) ? cell.padEnd(widths[i]) : cell.padStart(widths[i])))
-        .join(GAP)
-        .trimEnd(),
-    )
-    .join('\n');
-}
-
 /** Terms and what is said of them, which is wrapped beside them. */
 function definitions(title: string, entries: readonly (readonly [string, string])[]): string {
   if (entries.length === 0) return '';
@@ -114,19 +101,6 @@ function definitions(title: string, entries: readonly (readonly [string, string]
     ),
   );
   return [title, ...lines].join('\n');
-}
-
-export function wrap(text: string, width: number): string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line);
-      line = '';
-    }
-    line += line === '' ? word : ` ${word}`;
-  }
-  return [...lines, line];
 }
 
 function rate(perSecond: number): string {

@@ -1,9 +1,9 @@
 /** Paper §8.7: what clients feel of a leader change in all groups at once. */
 import { benchFailover, type FailoverOptions, type FailoverResult } from '../../failover.js';
-import type { SpanReport } from '../../failover-load.js';
+import type { SpanReport } from '../../load/changes-worker.js';
+import { capital, significant, times } from '../../text/words.js';
 import type { Experiment, Finding, Table } from '../experiment.js';
 import type { Summary } from '../summary.js';
-import { capital, significant, times } from '../words.js';
 
 const NAME = 'failover';
 const SHAPE = { groups: 8, replicas: 3, tree: 'breadth', clients: 100, payloadBytes: 64 } as const;

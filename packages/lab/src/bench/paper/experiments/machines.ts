@@ -1,16 +1,16 @@
 /** Beyond the paper: the same cluster across machines, over libfabric, and on processes that share memory. */
 import { TramError } from 'tram-multicast/internal/errors.js';
 import { libfabricVersion } from '../../machines/libfabric-version.js';
-import type { Experiment, Finding, Plan, Session } from '../experiment.js';
-import type { Summary } from '../summary.js';
-import { duration, plural, rate, times } from '../words.js';
+import { duration, plural, rate, times } from '../../text/words.js';
 import {
   GROUPS,
   latencyPanel,
   PAYLOAD_BYTES,
   sessionsByDestinations,
   throughputPanel,
-} from './destinations.js';
+} from '../by-destinations.js';
+import type { Experiment, Finding, Plan, Session } from '../experiment.js';
+import type { Summary } from '../summary.js';
 
 const NAME = 'machines';
 const REPLICAS = 3;

@@ -1,14 +1,15 @@
 /** Paper §8.6: shared memory against message passing. */
-import type { Context, Experiment, Finding } from '../experiment.js';
-import type { Summary } from '../summary.js';
-import { times } from '../words.js';
+
+import { times } from '../../text/words.js';
 import {
   GROUPS,
   latencyPanel,
   PAYLOAD_BYTES,
   sessionsByDestinations,
   throughputPanel,
-} from './destinations.js';
+} from '../by-destinations.js';
+import type { Context, Experiment, Finding } from '../experiment.js';
+import type { Summary } from '../summary.js';
 
 const NAME = 'passing';
 const PAPER_RATE = 5.9;

@@ -1,11 +1,11 @@
 /** Paper §8.4: payloads from 32 B to 64 KiB, to all eight groups. */
 import { setOf } from '../../load/destinations.js';
+import type { Rung } from '../../load/saturation.js';
+import { bytes, times } from '../../text/words.js';
 import type { Experiment, Finding, Plan, Session } from '../experiment.js';
 import { type LoadTask, latencyTask, loadSession, throughputTask } from '../load-session.js';
 import type { Profile } from '../profiles.js';
-import type { Rung } from '../saturation.js';
 import type { Summary } from '../summary.js';
-import { bytes, times } from '../words.js';
 
 const NAME = 'payload';
 const GROUPS = 8;

@@ -1,10 +1,10 @@
 /** Paper §8.5: latency as groups get more replicas, on the simple tree. */
 import { Overlay, parseTree } from 'tram-multicast/internal/protocol/overlay.js';
 import { destinationSets } from '../../load/destinations.js';
+import { plural, times } from '../../text/words.js';
 import type { Context, Experiment, Finding, Plan, Session } from '../experiment.js';
 import { latencyTask, loadSession } from '../load-session.js';
 import type { Summary } from '../summary.js';
-import { plural, times } from '../words.js';
 
 const NAME = 'replication';
 const GROUPS = 3;

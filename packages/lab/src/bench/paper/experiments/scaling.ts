@@ -4,14 +4,14 @@ import { FRAME_WORDS } from 'tram-multicast/internal/memory/record.js';
 import { MESSAGE } from 'tram-multicast/internal/protocol/layout.js';
 import { Overlay, parseTree } from 'tram-multicast/internal/protocol/overlay.js';
 import { destinationSets } from '../../load/destinations.js';
+import type { Rung } from '../../load/saturation.js';
 import { measureRawRing } from '../../raw/ring.js';
+import { plural, rate, significant, times } from '../../text/words.js';
 import { meanCopies } from '../copies.js';
 import type { Experiment, Finding, Plan, Session } from '../experiment.js';
 import { loadSession, loadTask, throughputTask } from '../load-session.js';
 import type { Result } from '../results.js';
-import type { Rung } from '../saturation.js';
 import type { Summary } from '../summary.js';
-import { plural, rate, significant, times } from '../words.js';
 
 const NAME = 'scaling';
 const REPLICAS = 3;

@@ -3,10 +3,10 @@
 import { FRAME_WORDS } from 'tram-multicast/internal/memory/record.js';
 import { MESSAGE } from 'tram-multicast/internal/protocol/layout.js';
 import { type Awaited, measureWriteLatency } from '../../raw/write-latency.js';
+import { duration, times } from '../../text/words.js';
 import type { Experiment, Finding, Task } from '../experiment.js';
 import type { Profile } from '../profiles.js';
 import type { Summary } from '../summary.js';
-import { duration, times } from '../words.js';
 
 const NAME = 'write-latency';
 const PAYLOAD_BYTES = 64;

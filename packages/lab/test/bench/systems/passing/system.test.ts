@@ -1,18 +1,19 @@
 /**
- * The message-passing systems as real processes over TCP: what they deliver is an atomic multicast, and
- * whatever happens, it is reported and nothing stays behind. The processes run built JavaScript.
+ * The message-passing systems as real processes over TCP: their deliveries are an atomic multicast, failures are reported, and
+ * no process is left. The processes run built JavaScript.
  */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { judge } from 'tram-multicast/internal/check/judge.js';
-import { afterEach, describe, expect, test } from 'vitest';
-import { until } from '../../../../tram/test/built.js';
-import { setOf } from '../../../src/bench/load/destinations.js';
-import type * as PassingModule from '../../../src/bench/systems/passing/system.js';
-import type { Load, Setup } from '../../../src/bench/systems/system.js';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { until } from '../../../../../tram/test/built.js';
+import { setOf } from '../../../../src/bench/load/destinations.js';
+import type * as PassingModule from '../../../../src/bench/systems/passing/system.js';
+import type { Load, Setup } from '../../../../src/bench/systems/system.js';
+import { children } from '../../raw/left-overs.js';
 
-const BUILT = new URL('../../../dist/bench/systems/passing/system.js', import.meta.url).href;
+const BUILT = new URL('../../../../dist/bench/systems/passing/system.js', import.meta.url).href;
 const { SKEEN, byzcastOn, startSkeen, startByzcast }: typeof PassingModule = await import(BUILT);
 
 const SETUP: Setup = {
@@ -31,19 +32,19 @@ const LOAD: Load = {
   seconds: 0.3,
 };
 
-function children(): number[] {
-  const list = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8');
-  return list.split(' ').filter(Boolean).map(Number);
-}
+let childrenBefore: number[];
 
-const childrenBefore = children();
+beforeEach(() => {
+  childrenBefore = children();
+});
+
 afterEach(() => expect(children()).toEqual(childrenBefore));
 
 describe.each([
   ['Skeen', () => startSkeen(SETUP, true), ['fifo-order']],
   ['ByzCast', () => startByzcast(SETUP, 'base', true), []],
-])('%s', (_, start, untold) => {
-  test('what it delivers is an atomic multicast', async () => {
+])('%s', (_, start, unknownProperties) => {
+  test('its deliveries are an atomic multicast', async () => {
     const cluster = await start();
     try {
       const first = await cluster.measure(LOAD);
@@ -58,13 +59,13 @@ describe.each([
       expect(verdict.counts.messages).toBeGreaterThanOrEqual(first.messages + second.messages);
       expect(verdict.properties.filter(({ outcome }) => outcome === 'violated')).toEqual([]);
       const unknown = verdict.properties.filter(({ outcome }) => outcome === 'unknown');
-      expect(unknown.map(({ property }) => property)).toEqual(untold);
+      expect(unknown.map(({ property }) => property)).toEqual(unknownProperties);
     } finally {
       await cluster.close();
     }
   });
 
-  test('a process that dies is named', async () => {
+  test('the error names a process that dies', async () => {
     const cluster = await start();
     try {
       const measuring = cluster.measure({ ...LOAD, seconds: 600 });
@@ -77,14 +78,14 @@ describe.each([
   });
 });
 
-test('what is measured is a System', async () => {
+test('both are systems that a benchmark can measure', async () => {
   expect([SKEEN.name, byzcastOn('base').name]).toEqual(['Skeen', 'ByzCast']);
   const running = await byzcastOn('depth').start(SETUP);
   expect((await running.measure(LOAD)).messages).toBeGreaterThan(0);
   await running.close();
 });
 
-test('what can not be had is refused', async () => {
+test('invalid setups and loads are refused', async () => {
   await expect(SKEEN.start({ ...SETUP, replicas: 3 })).rejects.toThrow('replicas must be 1');
   await expect(async () => byzcastOn('0,1').start(SETUP)).rejects.toThrow('root');
   const running = await SKEEN.start({ ...SETUP, groups: 1 });
@@ -92,7 +93,7 @@ test('what can not be had is refused', async () => {
   await running.close();
 });
 
-test('all processes end with the one that started them', async () => {
+test('all processes end with their parent', async () => {
   const program = `
     import { startSkeen } from ${JSON.stringify(BUILT)};
     const { pids } = await startSkeen(${JSON.stringify(SETUP)}, false);

@@ -1,9 +1,9 @@
 /** The clients of `tram-lab bench failover`, in a process of their own: they note when each message was sent and answered. */
 import { nowUs } from 'tram-multicast/internal/hosting/clock.js';
-import { Load, type LoadOptions } from './load/load.js';
-import { openTarget, type TargetAddress } from './load/open-target.js';
+import { Load, type LoadOptions } from './load.js';
+import { openTarget, type TargetAddress } from './open-target.js';
 
-export interface FailoverJob extends LoadOptions, TargetAddress {}
+export interface ChangesJob extends LoadOptions, TargetAddress {}
 
 /** By the clock that all processes share. */
 export interface Span {
@@ -33,7 +33,7 @@ export interface ChangesReport {
 const SLICE_MS = 2;
 const MESSAGES_MAX = 1 << 22;
 
-process.once('message', async (job: FailoverJob) => {
+process.once('message', async (job: ChangesJob) => {
   const target = await openTarget(job, job.clients);
   const { wire, pacing } = target;
   // From our own clock to the one that all processes share.

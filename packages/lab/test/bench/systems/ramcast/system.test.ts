@@ -1,13 +1,13 @@
-/** RamCast on real threads and processes, under the load of the benchmarks: what it delivered is judged. */
+/** RamCast on real threads and processes under the load of the benchmarks: the judge checks its deliveries. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type History, judge, parseTrace } from 'tram-multicast/check';
 import { expect, test } from 'vitest';
-import { setOf } from '../../../src/bench/load/destinations.js';
-import type { ramcast as Ramcast } from '../../../src/bench/systems/ramcast/system.js';
+import { setOf } from '../../../../src/bench/load/destinations.js';
+import type { ramcast as Ramcast } from '../../../../src/bench/systems/ramcast/system.js';
 
-const module = new URL('../../../dist/bench/systems/ramcast/system.js', import.meta.url);
+const module = new URL('../../../../dist/bench/systems/ramcast/system.js', import.meta.url);
 if (!existsSync(module)) throw new Error('run `npm run build` first');
 const { ramcast } = (await import(module.href)) as { ramcast: typeof Ramcast };
 
@@ -33,7 +33,7 @@ test.each([
     const system = await ramcast({ ...options, trace: directory }).start(setup);
     let messages = 0;
     try {
-      // Three clients, then two in slots that were used before.
+      // The second load reuses slots of the first.
       for (const clients of [3, 2]) {
         const report = await system.measure({
           ...{ clients, outstanding: 16, sets: SETS, payloadBytes: 40 },
@@ -47,7 +47,7 @@ test.each([
     }
     const history = historyIn(directory);
     const verdict = judge(history);
-    // It does not promise FIFO order, and a history without entry groups does not ask for it.
+    // RamCast does not promise FIFO order, and a history without entry groups cannot decide it.
     const failed = verdict.properties.filter(
       ({ property, outcome }) => property !== 'fifo-order' && outcome !== 'holds',
     );
@@ -59,7 +59,7 @@ test.each([
   }
 });
 
-/** Who multicast what comes before who delivered it. */
+/** The files of a trace, in an order in which multicasts precede deliveries. */
 function historyIn(directory: string): History {
   const rank = (name: string): number =>
     ['groups', 'client', 'replica', 'end'].findIndex((kind) => name.startsWith(kind));

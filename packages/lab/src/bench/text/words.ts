@@ -1,6 +1,6 @@
 /** Numbers in sentences, the same way everywhere. No line ends between a number and its unit. */
 
-import type { Rung } from './saturation.js';
+import type { Rung } from '../load/saturation.js';
 
 const SPACE = '\u00a0';
 

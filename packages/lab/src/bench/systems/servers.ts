@@ -20,16 +20,10 @@ import {
   rmSync,
   statfsSync,
 } from 'node:fs';
-import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { cpuSecondsOf } from '../load/cpu.js';
 
-export const LOOPBACK = '127.0.0.1';
-
-/** Below the ports that the kernel gives to outgoing connections, so that none is taken between look and use. */
-const FIRST_PORT = 15_000;
-const LAST_PORT = 32_000;
 const READY_LIMIT_MS = 60_000;
 const ATTEMPT_LIMIT_MS = 2_000;
 const LOOK_MS = 50;
@@ -187,24 +181,6 @@ export function versionOf(program: string): string {
   return /\d+\.\d+\.\d+/.exec(`${stdout} ${stderr}`)?.[0] ?? '';
 }
 
-export async function freePorts(count: number): Promise<number[]> {
-  const held: Server[] = [];
-  const ports: number[] = [];
-  try {
-    while (ports.length < count) {
-      const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
-      const server = createServer();
-      if (await canListen(server, port)) {
-        held.push(server);
-        ports.push(port);
-      }
-    }
-    return ports;
-  } finally {
-    await Promise.all(held.map((server) => new Promise((resolve) => server.close(resolve))));
-  }
-}
-
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
@@ -222,13 +198,6 @@ function endingWithUs(command: readonly string[]): string[] {
 
 function hasEnded({ exitCode, signalCode, pid }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null || pid === undefined;
-}
-
-function canListen(server: Server, port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    server.once('error', () => resolve(false));
-    server.listen(port, LOOPBACK, () => resolve(true));
-  });
 }
 
 /** Of runs that were killed so hard that they could not clean up. */
