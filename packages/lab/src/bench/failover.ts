@@ -1,10 +1,10 @@
 /**
- * `tram-lab bench failover`: what clients feel of a leader change, as in the paper's last experiment. All
- * clients send to all groups of a breadth tree, one message at a time each; the leader changes in every
- * group at once, on request or because the process that runs all leaders is killed (SIGKILL).
+ * `tram-lab bench failover`: how a leader change delays messages, as in the paper's last experiment (Paper §8.7). All clients
+ * send to all groups of a breadth tree, one message at a time each. The leader changes in every group at once: on request, or
+ * because the process that runs all leaders is killed (SIGKILL).
  *
- * A message is *delayed* if it was under way at some moment of the change: sent before the last group had
- * its new leader, and answered after the change began.
+ * A message is *delayed* if it was in flight at some moment of the change: sent before the last group had its new leader, and
+ * answered after the change began.
  */
 import { Cluster } from 'tram-multicast/internal/cluster.js';
 import type { GroupStatus } from 'tram-multicast/internal/hosting/status.js';
@@ -82,7 +82,7 @@ async function measure(
   }
 }
 
-/** Let one process run the leaders of all groups, so that its death changes all of them at once. */
+/** Makes the replicas of one process leaders of all groups, so that its death changes all leaders at once. */
 async function gatherLeaders(cluster: Cluster, host: number): Promise<void> {
   for (const { group, leader, replicas } of cluster.status().groups) {
     const here = replicas.findIndex((replica) => replica.host === host);
@@ -92,7 +92,7 @@ async function gatherLeaders(cluster: Cluster, host: number): Promise<void> {
   await pause(BETWEEN_MS);
 }
 
-/** Resolves when every group has another leader than before. */
+/** Resolves when every group has a new leader. */
 async function changeLeaders(cluster: Cluster, cause: Cause, host: number): Promise<Span> {
   const before = cluster.status().groups.map(({ leader }) => leader);
   const fromMs = clockMs();
@@ -112,7 +112,7 @@ function untilChanged(cluster: Cluster, before: readonly (number | undefined)[])
   return until(cluster, ({ group, leader }) => leader !== before[group]);
 }
 
-/** When every group has a leader, and this is so of each. */
+/** Resolves when every group has a leader and meets the condition. @returns the time */
 async function until(
   cluster: Cluster,
   isSo: (group: GroupStatus & { readonly leader: number }) => boolean,

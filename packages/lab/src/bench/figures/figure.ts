@@ -1,6 +1,5 @@
 /**
- * Draws a figure: panels of lines side by side under one legend, as an SVG that needs nothing else. A pure
- * function from data to text.
+ * Draws a figure: panels of lines side by side under one legend, as a self-contained SVG. A pure function from data to text.
  *
  *   title
  *   ● one system   ■ another                legend
@@ -18,7 +17,7 @@ import { styleOf } from './style.js';
 import { element, group, line, text, widthOf, wrap } from './svg.js';
 
 export interface Figure {
-  /** Of its file. */
+  /** The name of its file. */
   readonly name: string;
   readonly title: string;
   /** Where and when it was measured. */
@@ -27,7 +26,7 @@ export interface Figure {
 }
 
 const WIDTH = 960;
-/** Of a figure with one panel. */
+/** For a figure with one panel. */
 const WIDTH_OF_ONE = 640;
 const MARGIN = 20;
 const GAP = 26;
@@ -37,7 +36,7 @@ const LEGEND_LINE = 20;
 const CAPTION_LINE = 14;
 const CAPTION_PIXELS = 10.5;
 const SAMPLE = 26;
-/** Every rule for figures only: inlined into a page, a style sheet holds for all of it. */
+/** All rules are limited to figures, because the style sheet of an inlined SVG applies to the whole page. */
 const CSS = [
   'text{font-family:"Helvetica Neue",Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;fill:#222}',
   '.title{font-size:16px;font-weight:600}',

@@ -1,10 +1,10 @@
-/** The shapes that tell lines apart without colour. */
+/** Draws the markers, which distinguish lines without colour. */
 import type { Marker, Style } from './style.js';
 import { element, escapeText } from './svg.js';
 
 const SIZE = 4.2;
 
-/** @param words  shown when pointed at */
+/** @param words  the tooltip */
 export function drawMarker(
   { marker, colour }: Style,
   x: number,

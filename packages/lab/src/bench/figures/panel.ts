@@ -6,7 +6,7 @@ import { element, group, line, text, widthOf } from './svg.js';
 
 export interface PlotPoint {
   readonly x: number;
-  /** The middle of several runs, the least and the greatest of them. */
+  /** The median of several rounds; the least and the greatest. */
   readonly y: number;
   readonly low: number;
   readonly high: number;
@@ -18,7 +18,7 @@ export interface Series {
 }
 
 export interface Axis {
-  /** With its unit: `latency (µs)`. */
+  /** Includes the unit: `latency (µs)`. */
   readonly label: string;
   readonly kind: ScaleKind;
   readonly ticks?: readonly number[];
@@ -30,22 +30,22 @@ export interface Panel {
   readonly x: Axis;
   readonly y: Axis;
   readonly series: readonly Series[];
-  /** A level that everything is compared with. */
+  /** A horizontal line to compare with. */
   readonly reference?: { readonly y: number; readonly label: string };
-  /** Points that follow from nothing before them are not joined by lines. */
+  /** Draw no lines between points. */
   readonly isUnconnected?: boolean;
-  /** Instead of lines, if there are none. */
+  /** The text of a panel without points. */
   readonly empty?: string;
 }
 
 export const PANEL_HEIGHT = 280;
-/** Within a panel, around the area of lines. */
+/** Margins within a panel, around the plot area. */
 const ABOVE = 34;
 const BELOW = 46;
 const LEFT = 56;
 const RIGHT = 10;
 const WHISKER = 3;
-/** Between the markers of two lines at the same place, so that whiskers can be told apart. */
+/** Horizontal distance between markers of different lines at the same x, so that whiskers do not overlap. */
 const DODGE = 3;
 const DODGE_UNCONNECTED = 12;
 
@@ -84,7 +84,7 @@ export function drawPanel(panel: Panel, width: number, names: readonly string[])
 
 function scaleX({ x }: Panel, points: readonly PlotPoint[], area: Area): Scale {
   const values = points.map((point) => point.x);
-  // Markers at either end have room.
+  // Room for the markers at both ends.
   const inset = 10;
   return scaleOf({
     kind: x.kind,
@@ -99,7 +99,7 @@ function scaleX({ x }: Panel, points: readonly PlotPoint[], area: Area): Scale {
 function scaleY({ y, reference }: Panel, points: readonly PlotPoint[], area: Area): Scale {
   const values = points.flatMap(({ low, high }) => [low, high]);
   if (reference !== undefined) values.push(reference.y);
-  // Lengths from zero can be compared; a logarithm has no zero.
+  // A linear axis starts at zero, so that lengths are comparable.
   if (y.kind === 'linear') values.push(0);
   return scaleOf({
     kind: y.kind,
@@ -135,7 +135,7 @@ function drawAxes(panel: Panel, x: Scale, y: Scale, area: Area): string {
   );
 }
 
-/** Its label stands above the line, where the least of everything else is. */
+/** Places the label above the line, where it covers the fewest points. */
 function drawReference(
   { reference }: Panel,
   y: Scale,
@@ -156,7 +156,7 @@ function drawReference(
   return line(left, at, right, at, 'reference') + text(reference.label, start, at - 5, 'tick');
 }
 
-/** Places along lines and whiskers, near enough to each other. */
+/** Closely spaced places along all lines and whiskers. */
 function takenPlaces({ series, isUnconnected }: Panel, x: Scale, y: Scale): Place[] {
   return series.flatMap(({ points }) =>
     points.flatMap((point, i) => {

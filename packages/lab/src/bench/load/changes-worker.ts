@@ -1,21 +1,24 @@
-/** The clients of `tram-lab bench failover`, in a process of their own: they note when each message was sent and answered. */
+/**
+ * Clients under leader changes, in a process of their own, started by `changes.ts`. They record when each message was sent and
+ * answered, and report on the given spans of time.
+ */
 import { nowUs } from 'tram-multicast/internal/hosting/clock.js';
 import { Load, type LoadOptions } from './load.js';
 import { openTarget, type TargetAddress } from './open-target.js';
 
 export interface ChangesJob extends LoadOptions, TargetAddress {}
 
-/** By the clock that all processes share. */
+/** In the monotonic clock that all processes share. */
 export interface Span {
   readonly fromMs: number;
   readonly untilMs: number;
 }
 
-/** Of the messages that were under way at some moment of a span. */
+/** The delays of the messages that were in flight at some moment of a span. */
 export interface SpanReport {
   readonly messages: number;
   readonly spanMs: number;
-  /** The longest time between two answers, of those between which some of the span lies. */
+  /** The longest time between two consecutive answers that overlaps the span. */
   readonly gapMs: number;
   readonly meanMs: number;
   readonly deviationMs: number;
@@ -26,7 +29,7 @@ export interface SpanReport {
 export interface ChangesReport {
   readonly changes: readonly SpanReport[];
   readonly total: SpanReport;
-  /** The same messages when nothing happens, for comparison. */
+  /** The median over all messages, for comparison. */
   readonly usualMsP50: number;
 }
 
@@ -36,7 +39,7 @@ const MESSAGES_MAX = 1 << 22;
 process.once('message', async (job: ChangesJob) => {
   const target = await openTarget(job, job.clients);
   const { wire, pacing } = target;
-  // From our own clock to the one that all processes share.
+  // From the clock of this process to the one that all processes share.
   const offsetMs = Number(process.hrtime.bigint()) / 1e6 - performance.now();
   const sentMs = new Float64Array(MESSAGES_MAX);
   const answeredMs = new Float64Array(MESSAGES_MAX);

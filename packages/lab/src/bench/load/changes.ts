@@ -6,12 +6,12 @@ import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { ChangesJob, ChangesReport, Span } from './changes-worker.js';
 
-/** A clock that all processes share. */
+/** The monotonic clock, which all processes of a machine share. */
 export function clockMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
-/** What clients feel that send while one change comes after the other. */
+/** Runs changes one after the other while clients send, and reports the delays. */
 export async function changeUnderLoad(
   job: ChangesJob,
   changes: readonly (() => Promise<Span>)[],
@@ -32,7 +32,7 @@ export async function changeUnderLoad(
   }
 }
 
-/** Clients that send until they are given the spans to report on. */
+/** Starts clients that send until they receive the spans to report on. */
 function startLoad(job: ChangesJob) {
   const script = fileURLToPath(new URL('./changes-worker.js', import.meta.url));
   const child = fork(script, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });

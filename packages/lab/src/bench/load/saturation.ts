@@ -1,6 +1,7 @@
 /**
- * Finds the throughput of a saturated system: raises the load until throughput stops growing. The load is a
- * ladder of rungs, each of clients and of messages that each of them keeps under way.
+ * Finds the throughput of a saturated system: raises the load until throughput stops growing. Called by all benchmarks that
+ * measure saturation. The loads are a ladder; a rung is a number of clients and the number of messages that each keeps in
+ * flight.
  */
 
 export interface Rung {
@@ -9,19 +10,19 @@ export interface Rung {
 }
 
 export interface Climb<Outcome> {
-  /** The best, and where it was found. */
+  /** The rung with the highest throughput, and its outcome. */
   readonly rung: Rung;
   readonly outcome: Outcome;
-  /** All that were tried, in turn. */
+  /** All rungs that were tried, in order. */
   readonly tried: readonly { readonly rung: Rung; readonly rate: number }[];
   /** False if the ladder ended while throughput still grew. */
   readonly isSaturated: boolean;
 }
 
-/** Less than this is no growth. */
+/** A smaller factor does not count as growth. */
 const GROWTH = 1.05;
 
-/** @param patience  how many rungs without growth, one after the other, are enough */
+/** @param patience  the search ends after this many consecutive rungs without growth */
 export async function climb<Outcome>(
   ladder: readonly Rung[],
   patience: number,
@@ -39,6 +40,6 @@ export async function climb<Outcome>(
     if (best === undefined || rate > best.rate) best = { rung, outcome, rate };
     if (flat >= patience) break;
   }
-  if (best === undefined) throw new Error('a ladder without rungs');
+  if (best === undefined) throw new Error('the ladder has no rungs');
   return { rung: best.rung, outcome: best.outcome, tried, isSaturated: flat > 0 };
 }

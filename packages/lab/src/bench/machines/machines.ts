@@ -1,7 +1,7 @@
 /**
- * `tram-lab bench machines`: how fast TRAM is across machines, beside what the network itself can do. In rounds, so that what
- * disturbs the machine disturbs all: a bare acknowledged write through libfabric, a ping-pong through Node's sockets,
- * one message at a time, and as many as the cluster takes. After them, leader changes.
+ * `tram-lab bench machines`: latency and throughput of TRAM across machines, beside the limits of the network itself. A round
+ * measures a bare acknowledged write through libfabric, a ping-pong through Node's sockets, one message at a time, and
+ * saturation. Several rounds alternate between them, so that a disturbance affects all alike. Leader changes come last.
  */
 import { cpus, loadavg } from 'node:os';
 import { TramError } from 'tram-multicast/internal/errors.js';
@@ -19,22 +19,22 @@ import { libfabricVersion } from './libfabric-version.js';
 import { loadOn } from './system.js';
 
 export interface MachinesOptions {
-  /** The configuration of a cluster that is running; otherwise one is started on the loopback. */
+  /** The cluster file of a running cluster; without it the benchmark starts one on the loopback. */
   readonly config?: string;
-  /** How many groups messages go to: one and all, unless it is said. */
+  /** Numbers of destinations to measure. Default: one and all groups. */
   readonly destinations?: readonly number[];
-  /** For each measurement. */
+  /** Duration of each measurement. */
   readonly seconds: number;
-  /** How often everything is measured. */
+  /** Number of rounds. */
   readonly rounds: number;
 }
 
-/** Messages to so many groups. */
+/** The figures for one number of destinations. */
 export interface Figures {
   readonly destinations: number;
   /** One message at a time. */
   readonly latencyNsP50: number;
-  /** At saturation, and how many messages were under way then. */
+  /** At saturation, and the number of messages in flight there. */
   readonly messagesPerSecond: number;
   readonly outstanding: number;
 }
@@ -52,7 +52,7 @@ export interface MachinesResult {
     readonly model: string;
     readonly node: string;
     readonly libfabric: string;
-    /** Of the minute before: what else was going on. */
+    /** Of the minute before: the load of other programs. */
     readonly loadAverage: number;
   };
   readonly cluster: {
@@ -63,10 +63,10 @@ export interface MachinesResult {
   };
   /** Medians of all rounds. */
   readonly bare: {
-    /** A write that is acknowledged, to a process that spins and to one that waits. */
+    /** An acknowledged write, to a process that spins and to one that waits. */
     readonly spinningNs: number;
     readonly waitingNs: number;
-    /** With 64 under way, to one that spins. */
+    /** With 64 writes in flight, to a process that spins. */
     readonly writesPerSecond: number;
   };
   readonly socketNsP50: number;
@@ -77,12 +77,12 @@ export interface MachinesResult {
 
 const PAYLOAD_BYTES = 64;
 const SETUP = { groups: 8, replicas: 3, clientsMax: 1, payloadBytesMax: PAYLOAD_BYTES } as const;
-const UNDER_WAY = [16, 32, 64, 128, 256, 512];
+const IN_FLIGHT = [16, 32, 64, 128, 256, 512];
 const PATIENCE = 1;
 const WARM_UP_SECONDS_MAX = 0.5;
 const BARE_WRITES_PER_SECOND = 5000;
 
-/** Throws the signal's reason if interrupted; by then everything that was started has ended. */
+/** If interrupted, it ends everything that it has started, then throws the signal's reason. */
 export async function benchMachines(
   options: MachinesOptions,
   progress: (step: string) => void,
@@ -112,7 +112,7 @@ export async function benchMachines(
   }
 }
 
-/** First of all, because without libfabric there is nothing to do. @throws TRAM_FABRIC_MISSING */
+/** Called first: without libfabric nothing can be measured. @throws TRAM_FABRIC_MISSING */
 function machineNow(): MachinesResult['machine'] {
   return {
     libfabric: libfabricVersion(),
@@ -131,8 +131,8 @@ async function open(
   const running = config === undefined ? undefined : await runningCluster(config);
   requireGroups(destinations, running?.config.sizes.groups ?? SETUP.groups);
   if (running !== undefined) return running;
-  progress('three hosts start');
-  return startCluster({ ...SETUP, outstandingMax: UNDER_WAY.at(-1)! }, signal);
+  progress('starting three hosts');
+  return startCluster({ ...SETUP, outstandingMax: IN_FLIGHT.at(-1)! }, signal);
 }
 
 function requireGroups(destinations: readonly number[], groups: number): void {
@@ -181,8 +181,8 @@ class Run {
     this.running = loadOn(cluster, signal);
     this.overlay = new Overlay(parents);
     this.destinations = options.destinations ?? [...new Set([1, sizes.groups])];
-    const [least] = UNDER_WAY;
-    this.ladder = UNDER_WAY.filter((count) => count === least || count <= sizes.callsMax).map(
+    const [least] = IN_FLIGHT;
+    this.ladder = IN_FLIGHT.filter((count) => count === least || count <= sizes.callsMax).map(
       (count) => ({ clients: 1, outstanding: Math.min(count, sizes.callsMax) }),
     );
   }
@@ -225,7 +225,7 @@ class Run {
       this.ladder,
       PATIENCE,
       (next) => {
-        this.step(`${next.outstanding} under way to ${groups}${which}`);
+        this.step(`${next.outstanding} in flight to ${groups}${which}`);
         return this.measure(destinations, next);
       },
       rateOf,

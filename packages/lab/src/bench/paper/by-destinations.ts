@@ -13,22 +13,22 @@ import type { SystemName } from './systems.js';
 export const GROUPS = 8;
 export const PAYLOAD_BYTES = 64;
 
-/** By whose tree "adjacent" is meant; RamCast has none, and gets the workload of the base tree. */
+/** The tree in which destinations are adjacent. RamCast has no tree and gets the workload of the base tree. */
 const TREES: Partial<Record<SystemName, string>> = {
   'TRAM base': 'base',
   'TRAM breadth': 'breadth',
   'TRAM depth': 'depth',
 };
 
-/** One that is compared. */
+/** A system that is compared. */
 interface Member {
   readonly name: SystemName;
-  /** Its line, if that is not called as the system is. */
+  /** The name of its line, if it is not that of the system. */
   readonly series?: string;
   readonly replicas: number;
 }
 
-/** Latency and throughput of systems for every number of destinations. */
+/** Measures latency and throughput of systems for every number of destinations. */
 export function sessionsByDestinations(
   experiment: string,
   { profile, systems }: Plan,

@@ -1,6 +1,6 @@
 /**
- * The report of all experiments: an `index.html` that stands alone, and a file for every figure. Everything
- * in it comes from the results, whichever of them are there.
+ * The report of all experiments: a self-contained `index.html`, and a file for every figure. It is computed from the results
+ * that exist, and says what is missing. `sections.ts` has its text.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -41,7 +41,7 @@ export function writeReport(report: Report, directory: string): void {
   writeFileSync(join(directory, 'index.html'), report.html);
 }
 
-/** Those that show something: what was not measured does not replace what was drawn before. */
+/** Writes the figures that have results; a figure without results does not overwrite an earlier one. */
 export function writeFigures({ figures }: Report, directory: string): void {
   mkdirSync(directory, { recursive: true });
   for (const { name, svg, isEmpty } of figures) {
@@ -88,7 +88,7 @@ function partOf(experiment: Experiment, results: Results): Part {
   };
 }
 
-/** Results of another experiment, if they were measured on the same machine by the same code. */
+/** The results that were measured on the same machine by the same code. */
 function fitting(results: readonly Result[], { code, processor, memory, profile }: Setting) {
   return results.filter(
     ({ setting }) =>
@@ -104,8 +104,8 @@ function captionOf(results: readonly Result[]): string {
   if (last === undefined) return 'not measured';
   const { setting, conditions } = last;
   const rounds = Math.max(...results.map(({ round }) => round));
-  const of = rounds > 1 ? `median of ${rounds} rounds, whiskers: least to greatest; ` : '';
-  return `${of}${machineOf(setting)}; ${versionOf(setting)}, ${conditions['memory'] ?? setting.memory}; ${dayOf(last)}`;
+  const spread = rounds > 1 ? `median of ${rounds} rounds, whiskers: least to greatest; ` : '';
+  return `${spread}${machineOf(setting)}; ${versionOf(setting)}, ${conditions['memory'] ?? setting.memory}; ${dayOf(last)}`;
 }
 
 function dayOf({ at }: Result): string {

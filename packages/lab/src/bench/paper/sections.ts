@@ -16,7 +16,7 @@ import type { Setting } from './setting.js';
 import type { Summary } from './summary.js';
 import type { Systems } from './systems.js';
 
-/** With more than this in use by others, the machine is not quiet. */
+/** If other programs use more cores than this, the report warns. */
 const QUIET_CORES = 0.3;
 
 export interface Part {
@@ -41,7 +41,7 @@ export function introduction(parts: readonly Part[]): Markup {
     .sort((a, b) => (a.at < b.at ? -1 : 1))
     .at(-1);
   const paper = 'Scaling atomic ordering in shared memory';
-  const text = `The experiments of the paper “${paper}” (Martignetti, Batista, Cugola, Pedone), repeated on one machine. The paper ran on a cluster of machines with one processor of eight cores each, connected by RDMA; here all replicas and clients share the cores of one machine, and memory is shared memory. So ratios and trends can be compared, microseconds can not.`;
+  const text = `The experiments of the paper “${paper}” (Martignetti, Batista, Cugola, Pedone), repeated on one machine. The paper uses a cluster of machines with one processor of eight cores each, connected by RDMA. Here all replicas and clients share the cores and the memory of one machine. Ratios and trends are comparable; absolute times are not.`;
   if (last === undefined)
     return raw`<h1>TRAM: the paper’s experiments</h1><p>${text}</p><p>Nothing was measured yet.</p>`;
   const { setting } = last;
@@ -58,15 +58,15 @@ export function introduction(parts: readonly Part[]): Markup {
   )}</dl>`;
 }
 
-/** What else the machine did. */
+/** The load of other programs, in words. */
 function othersWords(parts: readonly Part[]): string {
   const results = parts.flatMap((part) => part.results);
   const most = Math.max(...results.map(({ othersCores }) => othersCores));
-  return `other programs kept ${busyWith(results).toFixed(1)} cores busy on average, ${most.toFixed(1)} at most`;
+  return `other programs kept ${coresOfOthers(results).toFixed(1)} cores busy on average, ${most.toFixed(1)} at most`;
 }
 
-/** Cores that others used, on average: a disturbance now and then is one. */
-function busyWith(results: readonly Result[]): number {
+/** Cores that other programs used, on average. */
+function coresOfOthers(results: readonly Result[]): number {
   return results.reduce((sum, { othersCores }) => sum + othersCores, 0) / (results.length || 1);
 }
 
@@ -77,7 +77,7 @@ function profileWords(name: string): string {
 
 function timingWords({ rounds, timing, ladder }: Profile): string {
   const top = ladder.at(-1)!;
-  return `${rounds} rounds over all systems, ${timing.seconds} s for each measurement after ${timing.warmUpSeconds} s of warm-up; saturation is looked for with up to ${loadOf(top)} messages under way`;
+  return `${rounds} rounds over all systems, ${timing.seconds} s for each measurement after ${timing.warmUpSeconds} s of warm-up; the search for saturation goes up to ${loadOf(top)} messages in flight`;
 }
 
 export function overview(parts: readonly Part[]): Markup {
@@ -113,7 +113,7 @@ export function section(part: Part, systems: Systems, svgOf: (figure: Figure) =>
   }</section>`;
 }
 
-/** What is missing, and what is not as it was planned. */
+/** Notes on missing systems, missing rounds, disturbances and lower bounds. */
 function notes({ experiment, results }: Part, systems: Systems): Markup[] {
   const measured = new Set(results.map(({ system }) => system));
   const missing = missingSystems(experiment, systems).filter((name) => !measured.has(name));
@@ -121,23 +121,23 @@ function notes({ experiment, results }: Part, systems: Systems): Markup[] {
   const planned = profile && roundsOf(experiment, profile);
   const unsteady = results.filter(({ details }) => details.isSaturated === false);
   const rounds = new Set(results.map(({ round }) => round)).size;
-  const others = busyWith(results);
+  const others = coresOfOthers(results);
   const lack = results.length === 0 ? experiment.lacks?.() : undefined;
   return [
     ...(lack !== undefined ? [raw`<p class="note">Not measured here: ${lack}</p>`] : []),
     ...(others > QUIET_CORES
       ? [
-          raw`<p class="note">While this was measured, other programs kept ${others.toFixed(1)} of ${results[0].setting.cores} cores busy. Numbers and reasons below mean little.</p>`,
+          raw`<p class="note">While this was measured, other programs kept ${others.toFixed(1)} of ${results[0].setting.cores} cores busy. The numbers and explanations below are not reliable.</p>`,
         ]
       : []),
     ...(missing.length > 0
       ? [
-          raw`<p class="note">Not measured, because this build does not have it: ${listed(missing)}.</p>`,
+          raw`<p class="note">Not measured, because this build does not include it: ${listed(missing)}.</p>`,
         ]
       : []),
     ...(planned !== undefined && rounds < planned
       ? [
-          raw`<p class="note">${rounds} of ${planned} rounds are measured; run the command again to go on.</p>`,
+          raw`<p class="note">${rounds} of ${planned} rounds are measured; run the command again to continue.</p>`,
         ]
       : []),
     ...(unsteady.length > 0
@@ -155,7 +155,7 @@ function findingsTable(findings: readonly Finding[]): Markup {
   const beyond = findings.filter(({ paper }) => paper === undefined);
   const rows = compared.map(({ paper, here, agrees, why }, i) => {
     if (here === undefined) {
-      return raw`<tr><td>${paper!}</td><td class="open">Something for it was not measured.</td><td></td></tr>`;
+      return raw`<tr><td>${paper!}</td><td class="open">The results for it are missing.</td><td></td></tr>`;
     }
     const verdict = agrees
       ? raw`<span class="agrees">as in the paper</span>`
@@ -167,7 +167,7 @@ function findingsTable(findings: readonly Finding[]): Markup {
   const table =
     rows.length === 0
       ? ''
-      : raw`<table class="findings"><thead><tr><th>the paper found</th><th>found here</th><th>and so</th></tr></thead><tbody>${rows}</tbody></table>`;
+      : raw`<table class="findings"><thead><tr><th>finding of the paper</th><th>finding here</th><th>verdict</th></tr></thead><tbody>${rows}</tbody></table>`;
   const list =
     beyond.length === 0
       ? ''
@@ -193,7 +193,7 @@ function pointsTable(summary: Summary, measure: string): Table {
     return `${format(median)}${range}${loadWords(summary.at(measure, name, x))}`;
   };
   return {
-    title: `${measure}: median of all rounds (least to greatest)${hasLoads(summary, measure) ? '; the load at which it was found (clients × messages), and the median latency then' : ''}`,
+    title: `${measure}: median of all rounds (least to greatest)${hasLoads(summary, measure) ? '; the load at saturation (clients × messages), and the median latency there' : ''}`,
     head: ['', ...series],
     rows: summary
       .xsOf(measure)
@@ -207,7 +207,7 @@ function hasLoads(summary: Summary, measure: string): boolean {
   );
 }
 
-/** `; 1 × 256, 540 µs`: all loads at which rounds found saturation, and how long messages took then. */
+/** `; 1 × 256, 540 µs`: the loads at which the rounds found saturation, and the median latency there. */
 function loadWords(results: readonly Result[]): string {
   const found = results.filter(({ details }) => details.tried !== undefined);
   const loads = found.flatMap(({ details: { load } }) =>
@@ -219,5 +219,5 @@ function loadWords(results: readonly Result[]): string {
 }
 
 export function howToRead(): Markup {
-  return raw`<section id="reading"><h2>How to read this</h2><p>Every point is measured once in each round, and a round goes over all systems before the next one begins, so that whatever disturbs the machine disturbs all of them. Lines show the median of the rounds, whiskers the least and the greatest. Latency is the median of single messages, from the moment a client offers one until the replies of all its destinations are back. Throughput at saturation is the highest found while the load (clients × messages that each keeps under way) was raised until it stopped growing by more than 5 %. Logarithmic axes are those whose ticks are not evenly spaced. “Differs” is computed from the results by a fixed rule for each sentence; look at the figures before you trust it.</p></section>`;
+  return raw`<section id="reading"><h2>How to read this</h2><p>Every round measures every point once, over all systems, so that a disturbance of the machine affects all systems alike. Lines show the median of the rounds, whiskers the least and the greatest value. Latency is the median of single messages, from the offer of a client until the replies of all destinations are back. Throughput at saturation is the highest throughput found while the load (clients × messages that each keeps in flight) is raised until throughput grows by less than 5 %. On logarithmic axes the ticks are not evenly spaced. The verdict “differs” is computed from the results by a fixed rule for each finding. Check it against the figures.</p></section>`;
 }

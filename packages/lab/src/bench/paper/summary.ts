@@ -1,4 +1,4 @@
-/** The results of one experiment: what several rounds have in common. */
+/** The results of one experiment, with the rounds of each point combined. */
 import type { PlotPoint, Series } from '../figures/panel.js';
 import { type Spread, spreadOf } from '../load/spread.js';
 import type { Result } from './results.js';
@@ -15,7 +15,7 @@ export class Summary {
     return [...new Set(this.of(measure).map(({ series }) => series))];
   }
 
-  /** Ascending. */
+  /** In ascending order. */
   xsOf(measure: string): number[] {
     return [...new Set(this.of(measure).map(({ x }) => x))].sort((a, b) => a - b);
   }

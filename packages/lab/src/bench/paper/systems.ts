@@ -1,6 +1,6 @@
 /**
- * The systems that are compared, by their names in the figures. One that is not in this list is left out of
- * the figures, and the report says so: nothing stands in for it.
+ * The systems that are compared, by their names in the figures. The report names systems that are missing here and shows no
+ * figures for them.
  */
 
 import type { BenchMemory } from '../load/run.js';
@@ -21,7 +21,7 @@ export type SystemName =
   | 'ByzCast'
   | 'Skeen';
 
-/** Some have no choice: message-passing systems are processes, and so are hosts, whatever is asked for. */
+/** Message-passing systems and TRAM across machines ignore the requested memory: they always run as processes. */
 export type Systems = Partial<Readonly<Record<SystemName, (memory: BenchMemory) => System>>>;
 
 export const SYSTEMS: Systems = {

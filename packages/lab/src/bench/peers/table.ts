@@ -1,4 +1,4 @@
-/** What `tram-lab bench peers` prints for people. */
+/** The output of `tram-lab bench peers` for people. */
 import { align, GAP, WIDTH, wrap } from '../text/columns.js';
 import type { Figures } from './figures.js';
 import type { PeersResult, SystemResult } from './peers.js';
@@ -17,7 +17,7 @@ export function formatPeers(result: PeersResult): string {
           figures('to all eight shards', 'eight', measured, result),
         ]
       : []),
-    ...result.systems.flatMap(complaint),
+    ...result.systems.flatMap(noteOn),
     definitions(
       'Across shards:',
       measured.map(({ name, guarantee }) => [name, guarantee.full]),
@@ -34,7 +34,7 @@ function figures(
   { advantages }: PeersResult,
 ): string {
   const head = [
-    ...[title, 'throughput', 'under way', 'TRAM/it'],
+    ...[title, 'throughput', 'in flight', 'TRAM/it'],
     ...['p50 alone', 'p99 alone', 'it/TRAM', 'across shards'],
   ];
   const rows = systems.map((system) => {
@@ -53,8 +53,8 @@ function figures(
   );
 }
 
-/** What is to be said of a system without figures. */
-function complaint(system: SystemResult): string[] {
+/** The note on a system that was not measured. */
+function noteOn(system: SystemResult): string[] {
   switch (system.status) {
     case 'measured':
       return [];
@@ -80,8 +80,8 @@ function conditions({ machine, options }: PeersResult, measured: readonly Measur
     ],
     [
       'measured',
-      `${options.seconds} s each; throughput: the best of 1, 8, 64, 512 … messages under way, until more twice brings ` +
-        'less than 5 %; latency: one message at a time',
+      `${options.seconds} s each; throughput: the best of 1, 8, 64, 512 … messages in flight, until two steps in a row ` +
+        'bring less than 5 %; latency: one message at a time',
     ],
     ...measured.map(({ name, conditions }): [string, string] => [name, conditions]),
   ]);
@@ -91,7 +91,7 @@ function nameOf({ name, version }: SystemResult): string {
   return version === '' ? name : `${name} ${version}`;
 }
 
-/** Terms and what is said of them, which is wrapped beside them. */
+/** Terms and their definitions, which are wrapped beside them. */
 function definitions(title: string, entries: readonly (readonly [string, string])[]): string {
   if (entries.length === 0) return '';
   const width = Math.max(...entries.map(([term]) => term.length));

@@ -1,9 +1,9 @@
 /**
- * Servers of other systems for the length of one measurement: in a temporary folder, on free ports of the
- * loopback, with their output kept for the case that something fails.
+ * The server processes of a measured system, in a temporary folder, with their output in log files. Used for peers and for
+ * clusters across machines.
  *
- * Whatever happens to us, they end: `close()` kills and removes all, an exit of this process on any way that
- * runs code does the same, and for those that run none (SIGKILL) the kernel kills a server with its parent.
+ * The servers always end with this process: `close()` kills them and removes their files, and so does an exit handler. After a
+ * SIGKILL of this process the kernel kills the servers, and the next run removes the files.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once, setMaxListeners } from 'node:events';
@@ -29,11 +29,11 @@ const ATTEMPT_LIMIT_MS = 2_000;
 const LOOK_MS = 50;
 const LOG_LINES = 8;
 const PREFIX = 'tram-peer-';
-/** Of free room, for a folder in memory: what a log-writing server needs for three copies, amply. */
+/** Free space required to use a folder in memory: enough for the logs of three servers. */
 const MEMORY_FOLDER_BYTES = 4e9;
 const SHARED_MEMORY = '/dev/shm';
 
-/** Not in everybody's PATH, but where packages put servers. */
+/** Packages install servers here, but PATH may lack these folders. */
 const SYSTEM_FOLDERS = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
 
 interface Started {
@@ -43,7 +43,7 @@ interface Started {
 }
 
 export class Servers {
-  /** Removed with everything in it. */
+  /** Removed by `close` with its contents. */
   readonly folder: string;
   private readonly started: Started[] = [];
   private readonly elsewhere: string[] = [];
@@ -54,7 +54,7 @@ export class Servers {
     name: string,
     private readonly signal: AbortSignal,
   ) {
-    // One for each step that is waited for is no leak.
+    // Each step adds a listener, which is not a leak.
     setMaxListeners(0, signal);
     const parent = serversParent();
     for (const folder of new Set([parent, SHARED_MEMORY])) removeLeftovers(folder);
@@ -62,19 +62,19 @@ export class Servers {
     process.once('exit', this.atExit);
   }
 
-  /** A folder of its own for one of the servers. */
+  /** Makes a folder for one of the servers. */
   makeFolder(label: string): string {
     const folder = join(this.folder, label);
     mkdirSync(folder);
     return folder;
   }
 
-  /** A file that a server will make elsewhere: it goes with the folder. */
+  /** `close` also removes this file, which a server makes outside the folder. */
   alsoRemove(path: string): void {
     this.elsewhere.push(path);
   }
 
-  /** @param label  tells the servers of one system apart, in messages and file names */
+  /** @param label  identifies the server in messages and file names */
   start(
     label: string,
     program: string,
@@ -83,19 +83,19 @@ export class Servers {
   ): void {
     const log = join(this.folder, `${label}.log`);
     const output = openSync(log, 'a');
-    const [command, ...rest] = endingWithUs([program, ...args]);
+    const [command, ...rest] = endingWithParent([program, ...args]);
     const child = spawn(command, rest, {
       cwd: this.folder,
       env: { ...process.env, ...variables },
       stdio: ['ignore', output, output],
     });
-    // A failure to start shows as an exit, and the log tells the rest.
+    // `ready` notices a server that failed to start.
     child.on('error', () => {});
     closeSync(output);
     this.started.push({ label, log, child });
   }
 
-  /** Tries until it succeeds; gives up when a server has ended, when interrupted, and when starting takes too long. */
+  /** Retries until the attempt succeeds. Fails if a server has ended, after the time limit, and if interrupted. */
   async ready<T>(step: string, attempt: () => Promise<T>): Promise<T> {
     for (;;) {
       this.signal.throwIfAborted();
@@ -105,14 +105,14 @@ export class Servers {
         return await this.within(attempt());
       } catch (cause) {
         if (performance.now() > this.readyLimitMs) {
-          throw new Error(`waited ${READY_LIMIT_MS / 1000} s in vain: ${step}`, { cause });
+          throw new Error(`not ready after ${READY_LIMIT_MS / 1000} s: ${step}`, { cause });
         }
         await pause(LOOK_MS);
       }
     }
   }
 
-  /** The ends of all logs, each line with the name of its server. */
+  /** The last lines of all logs, each with the name of its server. */
   lastLines(): string[] {
     return this.started.flatMap(({ label, log }) =>
       readFileSync(log, 'utf8')
@@ -142,7 +142,7 @@ export class Servers {
     process.off('exit', this.atExit);
   }
 
-  /** Some servers say nothing at all to who asks too early: give up after a while, and when interrupted. */
+  /** Limits an attempt in time: some servers do not answer at all while they start. */
   private within<T>(attempt: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const giveUp = (): void => reject(new Error('no answer'));
@@ -155,7 +155,7 @@ export class Servers {
     });
   }
 
-  /** All in one piece, for an exit that waits for nothing. */
+  /** Synchronous, because an exit handler cannot wait. */
   private kill(): void {
     for (const { child } of this.started) child.kill('SIGKILL');
     for (const path of [this.folder, ...this.elsewhere]) {
@@ -164,18 +164,18 @@ export class Servers {
   }
 }
 
-/** Where servers keep their files: in memory if there is room, so that none of them waits for a disk. */
+/** The parent of the servers' folders: in memory if there is room, so that no server waits for a disk. */
 export function serversParent(): string {
   return hasRoom(SHARED_MEMORY, MEMORY_FOLDER_BYTES) ? SHARED_MEMORY : tmpdir();
 }
 
-/** Where a program is, in PATH or where packages put servers. */
+/** The path of a program, in PATH or where packages install servers. */
 export function findProgram(name: string): string | undefined {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), ...SYSTEM_FOLDERS];
   return folders.map((folder) => join(folder, name)).find(isExecutable);
 }
 
-/** The first thing that looks like a version in what `--version` prints; empty if nothing does. */
+/** The first version number in the output of `--version`; empty if there is none. */
 export function versionOf(program: string): string {
   const { stdout, stderr } = spawnSync(program, ['--version'], { encoding: 'utf8' });
   return /\d+\.\d+\.\d+/.exec(`${stdout} ${stderr}`)?.[0] ?? '';
@@ -186,10 +186,10 @@ function pause(ms: number): Promise<void> {
 }
 
 /**
- * The same command, run so that the kernel kills it when this process is no more; util-linux has the tool. The
- * shell between them looks whether we were gone before the kernel was asked.
+ * Wraps a command so that the kernel kills it when this process ends (`setpriv` of util-linux). The shell in between checks
+ * that the parent has not ended before the kernel was told.
  */
-function endingWithUs(command: readonly string[]): string[] {
+function endingWithParent(command: readonly string[]): string[] {
   const setpriv = findProgram('setpriv');
   if (setpriv === undefined) return [...command];
   const script = '[ "$PPID" = "$0" ] && exec "$@"';
@@ -200,7 +200,7 @@ function hasEnded({ exitCode, signalCode, pid }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null || pid === undefined;
 }
 
-/** Of runs that were killed so hard that they could not clean up. */
+/** Removes the folders of runs that were killed. */
 function removeLeftovers(parent: string): void {
   for (const name of existsSync(parent) ? readdirSync(parent) : []) {
     const pid = name.startsWith(PREFIX) ? Number.parseInt(name.slice(PREFIX.length), 10) : 0;

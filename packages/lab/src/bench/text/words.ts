@@ -1,4 +1,4 @@
-/** Numbers in sentences, the same way everywhere. No line ends between a number and its unit. */
+/** Numbers and lists in sentences. A non-breaking space separates a number and its unit. */
 
 import type { Rung } from '../load/saturation.js';
 
@@ -50,7 +50,7 @@ export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** As a sentence begins. */
+/** With a capital first letter. */
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -65,9 +65,9 @@ test('each row has a figure and the ratio to the bare write', () => {
     ['ping-pong through node:net', '40 µs', '2.0×'],
     ['TRAM to 1 group', '100 µs', '5.0×'],
     ['TRAM to 8 groups', '800 µs', '40×'],
-    ['bare writes, 64 under way', '200 k/s', '1.0×'],
-    ['TRAM to 1 group, 128 under way', '300 k/s', '1.5×'],
-    ['TRAM to 8 groups, 128 under way', '37.5 k/s', '0.19×'],
+    ['bare writes, 64 in flight', '200 k/s', '1.0×'],
+    ['TRAM to 1 group, 128 in flight', '300 k/s', '1.5×'],
+    ['TRAM to 8 groups, 128 in flight', '37.5 k/s', '0.19×'],
     ['from the request until the new leader leads', '2.5 ms', '4.25 ms'],
     ['longest time between two answers', '3 ms', '12.5 ms'],
   ]) {

@@ -77,8 +77,8 @@ describe('the report', () => {
 
   test('names missing systems, and has no figures for them', () => {
     const { html, figures } = reportOf(fakeSystems(journal(), ['TRAM base', 'TRAM simple']));
-    expect(html).toContain('does not have it: TRAM breadth, TRAM depth and RamCast');
-    expect(html).toContain('Something for it was not measured.');
+    expect(html).toContain('does not include it: TRAM breadth, TRAM depth and RamCast');
+    expect(html).toContain('The results for it are missing.');
     expect(figures.find(({ name }) => name === 'random')!.svg).toContain(
       'RamCast was not measured',
     );

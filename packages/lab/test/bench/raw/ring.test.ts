@@ -47,7 +47,7 @@ describe.each(['threads', 'processes'] as const)('%s', (memory) => {
       { ...common, role: 'consume', seconds: SECONDS },
       { ...common, role: 'produce', batch: 1, checksContents: false },
     ]);
-    await expect(run).rejects.toThrow('record 0 of the ring is not what was sent');
+    await expect(run).rejects.toThrow('record 0 of the ring differs from the one that was sent');
   });
 
   test('a wrong record number is reported, even without checking contents', async () => {
@@ -56,7 +56,7 @@ describe.each(['threads', 'processes'] as const)('%s', (memory) => {
       { ...common, role: 'consume', recordWords: 32, seconds: SECONDS },
       { ...common, role: 'produce', recordWords: 16, batch: 1 },
     ]);
-    await expect(run).rejects.toThrow('record 1 of the ring is not what was sent');
+    await expect(run).rejects.toThrow('record 1 of the ring differs from the one that was sent');
   });
 });
 

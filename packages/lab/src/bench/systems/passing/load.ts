@@ -1,6 +1,6 @@
 /**
- * The clients of a message-passing system, all in one process: each keeps a number of messages under way
- * and goes through the destination sets, as `load.ts` does for TRAM. Run by `passing-client.ts`.
+ * The clients of a message-passing system, all in one process. Each keeps a number of messages in flight and cycles through the
+ * destination sets, as `load/load.ts` does for TRAM. Run by `client.ts`.
  */
 
 import { Histogram } from 'tram-multicast/internal/hosting/histogram.js';
@@ -16,14 +16,14 @@ const SLICE_MS = 10;
 export class PassingLoad implements CallListener, Participant {
   private readonly clients: Client[];
   private readonly sentMs: Float64Array;
-  /** Which destination set each client takes next. */
+  /** The next destination set of each client. */
   private readonly turns: Int32Array;
   private load: Load | undefined;
   private payload = new Int32Array(0);
   private latency = Histogram.empty();
   private count = 0;
 
-  /** @param record  is told of every message, if anybody wants to know */
+  /** @param record  called for every message */
   constructor(
     protocol: Protocol,
     private readonly sizes: Sizes,
@@ -37,12 +37,12 @@ export class PassingLoad implements CallListener, Participant {
     this.turns = new Int32Array(sizes.clients);
   }
 
-  /** Messages under way. */
+  /** Messages in flight. */
   get outstanding(): number {
     return this.clients.reduce((sum, { outstanding }) => sum + outstanding, 0);
   }
 
-  /** @param cpuSeconds  used so far by everyone who takes part */
+  /** @param cpuSeconds  the CPU time of all processes so far */
   async measure(load: Load, cpuSeconds: () => number): Promise<Measurement> {
     this.begin(load);
     await pause(load.warmUpSeconds * 1000);
