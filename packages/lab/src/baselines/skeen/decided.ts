@@ -1,4 +1,4 @@
-/** Messages with a final timestamp that wait for their turn, the first on top: a binary heap. */
+/** The messages with a final timestamp that are not delivered yet: a binary heap, the least timestamp on top. */
 import { isBefore, type Pending } from './pending.js';
 
 export class Decided {

@@ -1,24 +1,24 @@
-/** RamCast under late and torn writes: every history is judged, and planted errors are found. */
+/** RamCast under late and torn writes: all properties hold, and the judge finds planted errors. */
 
 import type { Verdict } from 'tram-multicast/check';
 import { expect, test } from 'vitest';
-import { Clock } from '../../src/baselines/ramcast/clock.js';
-import type { Edges } from '../../src/baselines/ramcast/edges.js';
-import { Ordering } from '../../src/baselines/ramcast/ordering.js';
-import { type Parts, soundParts } from '../../src/baselines/ramcast/replica.js';
-import { RamcastWorld } from './ramcast-world.js';
+import { Clock } from '../../../src/baselines/ramcast/clock.js';
+import type { Edges } from '../../../src/baselines/ramcast/edges.js';
+import { Ordering } from '../../../src/baselines/ramcast/ordering.js';
+import { type Parts, soundParts } from '../../../src/baselines/ramcast/replica.js';
+import { RamcastWorld } from './world.js';
 
 const SEEDS = 400;
 const PLANTED_SEEDS = 60;
 
-/** RamCast does not promise FIFO order, and a history without entry groups does not ask for it. */
+/** RamCast does not promise FIFO order, and a history without entry groups cannot decide it. */
 function failures(verdict: Verdict): string[] {
   return verdict.properties
     .filter(({ property, outcome }) => property !== 'fifo-order' && outcome !== 'holds')
     .map((found) => JSON.stringify(found));
 }
 
-test(`${SEEDS} seeds hold every property`, () => {
+test(`${SEEDS} seeds hold all properties`, () => {
   for (let seed = 1; seed <= SEEDS; seed++) {
     const world = new RamcastWorld(seed);
     expect(failures(world.run()), `seed ${seed}`).toEqual([]);
@@ -30,8 +30,8 @@ test('the same seed gives the same history', () => {
   expect(one.run()).toEqual(other.run());
 });
 
-/** Delivers by its own group's timestamps. */
-class Hasty extends Ordering {
+/** Uses the own group's timestamp as the final one. */
+class HastyOrdering extends Ordering {
   override propose(...[slot, sequence, , ...rest]: Parameters<Ordering['propose']>): number {
     return super.propose(slot, sequence, 1, ...rest);
   }
@@ -39,13 +39,13 @@ class Hasty extends Ordering {
   override stamp(): void {}
 }
 
-/** Gives timestamps below what it has seen. */
-class Deaf extends Clock {
+/** Ignores observed timestamps. */
+class DeafClock extends Clock {
   override observe(): void {}
 }
 
-/** Takes the last message that became final, whatever its timestamp. */
-class Careless extends Ordering {
+/** Delivers the latest final message, not the one with the lowest timestamp. */
+class CarelessOrdering extends Ordering {
   private readonly kept: number[] = [];
 
   override next(bound: number): number {
@@ -57,17 +57,17 @@ class Careless extends Ordering {
 type Plant = (edges: Edges, group: number, member: number) => Parts;
 
 const planted: Record<string, Plant> = {
-  'not waiting for other groups': (edges, group, member) => ({
+  'delivery without the timestamps of other groups': (edges, group, member) => ({
     ...soundParts(edges, group, member),
-    ordering: new Hasty(edges.layout.slots),
+    ordering: new HastyOrdering(edges.layout.slots),
   }),
-  'a clock that goes by its own ticks': (edges, group, member) => ({
+  'a clock that ignores the timestamps of others': (edges, group, member) => ({
     ...soundParts(edges, group, member),
-    clock: new Deaf(group, edges.layout.sizes.origin),
+    clock: new DeafClock(group, edges.layout.sizes.firstIndex),
   }),
-  'an order of the moment': (edges, group, member) => ({
+  'delivery in the wrong order': (edges, group, member) => ({
     ...soundParts(edges, group, member),
-    ordering: new Careless(edges.layout.slots),
+    ordering: new CarelessOrdering(edges.layout.slots),
   }),
 };
 

@@ -1,24 +1,20 @@
-/**
- * The message-passing systems in virtual time: they order as they should, whatever the delays, and the
- * judge would tell if they did not.
- */
-
+/** Skeen and ByzCast in virtual time: all properties hold under random delays, and the judge finds planted errors. */
 import type { Property } from 'tram-multicast/check';
 import { judge } from 'tram-multicast/internal/check/judge.js';
 import { describe, expect, test } from 'vitest';
-import { ByzcastGroup } from '../../src/baselines/byzcast/group.js';
-import { byzcast } from '../../src/baselines/byzcast/protocol.js';
-import { Message } from '../../src/baselines/passing/message.js';
-import type { Participant } from '../../src/baselines/passing/network.js';
-import { SkeenGroup } from '../../src/baselines/skeen/group.js';
-import type { Pending } from '../../src/baselines/skeen/pending.js';
-import { skeen } from '../../src/baselines/skeen/protocol.js';
-import { type ProtocolMaker, simulatePassing } from '../../src/sim/passing.js';
+import { ByzcastGroup } from '../../../src/baselines/byzcast/group.js';
+import { byzcast } from '../../../src/baselines/byzcast/protocol.js';
+import { Message } from '../../../src/baselines/passing/message.js';
+import type { Participant } from '../../../src/baselines/passing/network.js';
+import { SkeenGroup } from '../../../src/baselines/skeen/group.js';
+import type { Pending } from '../../../src/baselines/skeen/pending.js';
+import { skeen } from '../../../src/baselines/skeen/protocol.js';
+import { type ProtocolMaker, simulatePassing } from '../../../src/sim/passing.js';
 
 const SEEDS = 300;
 const MESSAGES = 150;
 
-/** The paper's properties (§2.2, §2.3). FIFO order is judged where the tree is named. */
+/** The paper's properties (Paper §2.2, §2.3). FIFO order is judged only if the history has a tree. */
 const ATOMIC_MULTICAST: readonly Property[] = [
   'validity',
   'uniform-agreement',
@@ -32,7 +28,7 @@ interface Subject {
   readonly protocolOf: ProtocolMaker;
   readonly usesTree: boolean;
   readonly properties: readonly Property[];
-  /** Does nobody but sender and destinations take part? */
+  /** Do only sender and destinations take part? */
   readonly isGenuine: boolean;
 }
 
@@ -66,7 +62,7 @@ describe.each([
   ['Skeen', SKEEN],
   ['ByzCast', BYZCAST],
 ])('%s', (_, subject) => {
-  test(`${SEEDS} seeds hold`, () => {
+  test(`${SEEDS} seeds hold all properties`, () => {
     for (let seed = 1; seed <= SEEDS; seed++) {
       const { broken, unanswered, outsiders, history } = run(seed, subject);
       expect(broken, `seed ${seed}`).toEqual([]);
@@ -83,7 +79,7 @@ describe.each([
   });
 });
 
-/** Goes by its own proposal, though all are known. */
+/** Uses its own proposal as the final timestamp, though all proposals are known. */
 class HeadstrongSkeen extends SkeenGroup {
   protected override decide(pending: Pending): void {
     pending.timestamp = pending.proposed;
@@ -91,7 +87,7 @@ class HeadstrongSkeen extends SkeenGroup {
   }
 }
 
-/** Handles every second message of its parent one message too late. */
+/** Delays every second message of its parent by one message. */
 class Reordering implements Participant {
   private readonly held: { from: number; message: Message }[] = [];
   private count = 0;
@@ -124,7 +120,7 @@ describe('a planted error is found:', () => {
     return properties;
   };
 
-  test('Skeen that goes by its own timestamp', () => {
+  test('Skeen with its own proposal as the final timestamp', () => {
     const properties = found({
       ...SKEEN,
       protocolOf: (sizes) => ({

@@ -1,24 +1,23 @@
 /**
- * A simulated RamCast cluster: replicas and clients as they are, on simulated memory, in one thread and in virtual
- * time. Nobody fails; writes are late, torn, and complete late. The checker judges what came of it.
+ * A simulated RamCast cluster: the real replicas and clients on simulated memory, in one thread and in virtual time. There are no
+ * failures; writes arrive late and torn, and complete late. The judge checks the history.
  */
-
 import { History, judge, type Verdict } from 'tram-multicast/check';
 import { contains, highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
-import { Client } from '../../src/baselines/ramcast/client.js';
-import { type Delivery, type Edges, PACE } from '../../src/baselines/ramcast/edges.js';
-import { RamcastLayout, type RamcastSizes } from '../../src/baselines/ramcast/layout.js';
-import { newReplica, type Parts, type Replica } from '../../src/baselines/ramcast/replica.js';
-import { Random } from '../../src/sim/random.js';
-import { SimulatedFabric } from '../../src/sim/simulated-memory.js';
-import { Steps } from '../../src/sim/steps.js';
+import { Client } from '../../../src/baselines/ramcast/client.js';
+import { type Delivery, type Edges, PACE } from '../../../src/baselines/ramcast/edges.js';
+import { RamcastLayout, type RamcastSizes } from '../../../src/baselines/ramcast/layout.js';
+import { newReplica, type Parts, type Replica } from '../../../src/baselines/ramcast/replica.js';
+import { Random } from '../../../src/sim/random.js';
+import { SimulatedFabric } from '../../../src/sim/simulated-memory.js';
+import { Steps } from '../../../src/sim/steps.js';
 
 export interface RamcastPlan {
   readonly sizes: RamcastSizes;
   readonly messages: number;
   readonly singleGroupPercent: number;
   readonly stepUs: number;
-  /** Followers step so much more rateLimited: nobody waits for them. */
+  /** Followers step this many times less often than leaders. */
   readonly followerFactor: number;
 }
 
@@ -38,7 +37,7 @@ export function drawPlan(random: Random, seed: number): RamcastPlan {
       streamBytes: ring(),
       callsMax: random.between(1, 16),
       acknowledges: random.percent(50),
-      origin: random.pick([0, 0, 2147483648 - 40, 4294967296 - 40]),
+      firstIndex: random.pick([0, 0, 2147483648 - 40, 4294967296 - 40]),
     },
     messages: random.between(100, 250),
     singleGroupPercent: random.pick([0, 30, 60, 100]),
@@ -138,10 +137,10 @@ export class RamcastWorld {
     this.steps.schedule(process, this.fabric.nowUs + 1 + this.random.below(mostUs));
   }
 
-  /** Run until everything that was sent is answered and delivered everywhere. */
+  /** Runs until all messages are answered and delivered at all replicas. */
   run(): Verdict {
     while (!this.isDone()) {
-      if (this.fabric.nowUs > LIMIT_US) throw new Error(`it does not end: ${this.describe()}`);
+      if (this.fabric.nowUs > LIMIT_US) throw new Error(`the run does not end: ${this.describe()}`);
       const stepUs = this.steps.nextUs();
       if (this.fabric.nextUs() <= stepUs) this.fabric.runNext();
       else {
@@ -196,7 +195,8 @@ export class RamcastWorld {
       sent?.low === message.destinationsLow &&
       sent.high === message.destinationsHigh &&
       Buffer.compare(sent.payload, message.payload) === 0;
-    if (!isSame) throw new Error(`${group}/${member} delivered ${id}, which nobody sent like that`);
+    if (!isSame)
+      throw new Error(`${group}/${member} delivered ${id} with other contents than were sent`);
     this.history.add({ event: 'deliver', id, group, replica: `${group}/${member}` });
     return new Uint8Array(Int32Array.of(group, message.sequence).buffer);
   }
@@ -205,12 +205,12 @@ export class RamcastWorld {
     if (this.remaining > 0 || this.clients.some((client) => client.outstanding > 0)) return false;
     return this.replicas.every((replica, process) => {
       const group = Math.floor(process / this.plan.sizes.replicas);
-      return ((replica.delivered - this.plan.sizes.origin - this.expected[group]) | 0) === 0;
+      return ((replica.delivered - this.plan.sizes.firstIndex - this.expected[group]) | 0) === 0;
     });
   }
 
   private describe(): string {
-    const counts = this.replicas.map((replica) => replica.delivered - this.plan.sizes.origin);
+    const counts = this.replicas.map((replica) => replica.delivered - this.plan.sizes.firstIndex);
     return `${this.remaining} to send, expected ${this.expected.join(' ')}, delivered ${counts.join(' ')}, plan ${JSON.stringify(this.plan)}`;
   }
 }
