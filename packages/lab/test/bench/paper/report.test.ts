@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { Plan } from '../../../src/bench/paper/experiment.js';
 import { EXPERIMENTS } from '../../../src/bench/paper/experiments/index.js';
 import { QUICK } from '../../../src/bench/paper/profiles.js';
@@ -15,12 +15,11 @@ import { fakeSystems, fillIn, journal, named, planOf, SETTING } from './fakes.js
 let directory: string;
 let path: string;
 
-beforeEach(() => {
+beforeEach(({ onTestFinished }) => {
   directory = mkdtempSync(join(tmpdir(), 'tram-paper-'));
   path = join(directory, 'results.jsonl');
+  onTestFinished(() => rmSync(directory, { recursive: true }));
 });
-
-afterEach(() => rmSync(directory, { recursive: true }));
 
 describe('the report', () => {
   const FIGURES = [

@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { Plan } from '../../../src/bench/paper/experiment.js';
 import { EXPERIMENTS } from '../../../src/bench/paper/experiments/index.js';
 import { FULL, QUICK } from '../../../src/bench/paper/profiles.js';
@@ -13,12 +13,11 @@ import { fakeSystems, journal, named, planOf, SETTING, TINY } from './fakes.js';
 let directory: string;
 let path: string;
 
-beforeEach(() => {
+beforeEach(({ onTestFinished }) => {
   directory = mkdtempSync(join(tmpdir(), 'tram-paper-'));
   path = join(directory, 'results.jsonl');
+  onTestFinished(() => rmSync(directory, { recursive: true }));
 });
-
-afterEach(() => rmSync(directory, { recursive: true }));
 
 describe('a run', () => {
   const experiments = named('random', 'payload');

@@ -1,24 +1,15 @@
 /** Two sides on shared memory always end, and leave no thread behind. The sides run built JavaScript. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type * as PairModule from '../../../src/bench/raw/pair.js';
 import { ringWords } from '../../../src/bench/raw/ring.js';
-import { benchFiles, children } from './left-overs.js';
+import { expectNoLeftOvers } from '../left-overs.js';
 
 const built = new URL('../../../dist/bench/raw/pair.js', import.meta.url).href;
 const { runPair }: typeof PairModule = await import(built);
 
-let childrenBefore: number[];
-
-beforeEach(() => {
-  childrenBefore = children();
-});
-
-afterEach(() => {
-  expect(benchFiles()).toEqual([]);
-  expect(children()).toEqual(childrenBefore);
-});
+expectNoLeftOvers();
 
 test('two sides that wait for each other time out', async () => {
   const run = runPair('processes', ringWords(16), [{ role: 'pong' }, { role: 'pong' }]);

@@ -1,8 +1,8 @@
 /** The bare ring transfers every record once and unchanged, and its checks notice errors. Its sides run built JavaScript. */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type * as PairModule from '../../../src/bench/raw/pair.js';
 import type * as RingModule from '../../../src/bench/raw/ring.js';
-import { benchFiles, children } from './left-overs.js';
+import { expectNoLeftOvers } from '../left-overs.js';
 
 const built = (name: string): string =>
   new URL(`../../../dist/bench/raw/${name}.js`, import.meta.url).href;
@@ -10,16 +10,7 @@ const { measureRawRing, ringWords }: typeof RingModule = await import(built('rin
 const { runPair }: typeof PairModule = await import(built('pair'));
 
 const SECONDS = 0.2;
-let childrenBefore: number[];
-
-beforeEach(() => {
-  childrenBefore = children();
-});
-
-afterEach(() => {
-  expect(benchFiles()).toEqual([]);
-  expect(children()).toEqual(childrenBefore);
-});
+expectNoLeftOvers();
 
 describe.each(['threads', 'processes'] as const)('%s', (memory) => {
   test.each([0, 4, 64, 100, 1000])(

@@ -6,12 +6,12 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { judge } from 'tram-multicast/internal/check/judge.js';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { until } from '../../../../../tram/test/built.js';
 import { setOf } from '../../../../src/bench/load/destinations.js';
 import type * as PassingModule from '../../../../src/bench/systems/passing/system.js';
 import type { Load, Setup } from '../../../../src/bench/systems/system.js';
-import { children } from '../../raw/left-overs.js';
+import { expectNoLeftOvers } from '../../left-overs.js';
 
 const BUILT = new URL('../../../../dist/bench/systems/passing/system.js', import.meta.url).href;
 const { SKEEN, byzcastOn, startSkeen, startByzcast }: typeof PassingModule = await import(BUILT);
@@ -32,13 +32,7 @@ const LOAD: Load = {
   seconds: 0.3,
 };
 
-let childrenBefore: number[];
-
-beforeEach(() => {
-  childrenBefore = children();
-});
-
-afterEach(() => expect(children()).toEqual(childrenBefore));
+expectNoLeftOvers();
 
 describe.each([
   ['Skeen', () => startSkeen(SETUP, true), ['fifo-order']],
