@@ -186,8 +186,8 @@ function drawSeries(
   const format = panel.y.format ?? tickLabel;
   const formatX = panel.x.format ?? tickLabel;
   const figures = (value: number): string => format(Number(value.toPrecision(3)));
-  const apart = panel.isUnconnected ? DODGE_UNCONNECTED : DODGE;
-  const dodge = (panel.series.indexOf(series) - (panel.series.length - 1) / 2) * apart;
+  const distance = panel.isUnconnected ? DODGE_UNCONNECTED : DODGE;
+  const dodge = (panel.series.indexOf(series) - (panel.series.length - 1) / 2) * distance;
   const points = [...series.points]
     .sort((a, b) => a.x - b.x)
     .map((point) => ({ point, x: scales.x.at(point.x) + dodge, y: scales.y.at(point.y) }));

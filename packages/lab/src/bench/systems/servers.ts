@@ -46,7 +46,7 @@ export class Servers {
   /** Removed by `close` with its contents. */
   readonly folder: string;
   private readonly started: Started[] = [];
-  private readonly elsewhere: string[] = [];
+  private readonly otherFiles: string[] = [];
   private readonly readyLimitMs = performance.now() + READY_LIMIT_MS;
   private readonly atExit = (): void => this.kill();
 
@@ -71,7 +71,7 @@ export class Servers {
 
   /** `close` also removes this file, which a server makes outside the folder. */
   alsoRemove(path: string): void {
-    this.elsewhere.push(path);
+    this.otherFiles.push(path);
   }
 
   /** @param label  identifies the server in messages and file names */
@@ -158,7 +158,7 @@ export class Servers {
   /** Synchronous, because an exit handler cannot wait. */
   private kill(): void {
     for (const { child } of this.started) child.kill('SIGKILL');
-    for (const path of [this.folder, ...this.elsewhere]) {
+    for (const path of [this.folder, ...this.otherFiles]) {
       rmSync(path, { recursive: true, force: true, maxRetries: 3 });
     }
   }

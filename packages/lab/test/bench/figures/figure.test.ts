@@ -55,8 +55,8 @@ describe('a figure', () => {
   });
 
   test('has no lines where points do not follow from each other', () => {
-    const apart = drawFigure({ ...figure, panels: [{ ...panel, isUnconnected: true }] });
-    expect(apart).not.toContain('<polyline');
+    const unconnected = drawFigure({ ...figure, panels: [{ ...panel, isUnconnected: true }] });
+    expect(unconnected).not.toContain('<polyline');
   });
 
   test('says that a panel is empty', () => {

@@ -1,6 +1,6 @@
 /**
- * Players whose work is cut short: writers that are killed or paused in the middle of large records, and
- * those who find what they have left.
+ * Players that are interrupted: writers that are killed or paused in the middle of large records, and readers of what they
+ * have written.
  */
 import {
   epochAt,
@@ -20,7 +20,7 @@ const OPEN = 0;
 
 // --- writers that are killed ---------------------------------------------------------------------
 
-/** Bodies whose hash is known, so that nearly all of a writer's time goes into writing. */
+/** Bodies with precomputed hashes, so that a writer spends nearly all its time on writing. */
 class Bodies {
   static COUNT = 4;
   constructor(words) {
@@ -42,14 +42,14 @@ class Bodies {
   }
 }
 
-/** Records are written to so many places in turn, whether they were read or not. */
+/** The number of places that records are written to in rotation, whether they were read or not. */
 const PLACES = 3;
 
 /**
- * Says which life this is and then writes records without end, or so many. Each place has another body
- * in the next life and in the next lap.
+ * Announces its incarnation and then writes records, endlessly or a given number. A place gets another body in the next
+ * incarnation and in the next lap.
  */
-export function lifeWriter(memory, { reader, epoch, bodyWords, records }) {
+export function incarnationWriter(memory, { reader, epoch, bodyWords, records }) {
   const bodies = new Bodies(bodyWords);
   const recordWords = bodyWords + FRAME_WORDS;
   const sources = bodies.list.map(({ body }) => {
@@ -79,32 +79,32 @@ export function lifeWriter(memory, { reader, epoch, bodyWords, records }) {
   };
 }
 
-/** Looks at all places in turn, and takes whatever passes for a record, until the last life's last one. */
-export function lifeReader(memory, { lastEpoch, lastRecords, bodyWords }) {
+/** Polls all places in rotation and takes every valid record, until the last record of the last incarnation. */
+export function incarnationReader(memory, { lastEpoch, lastRecords, bodyWords }) {
   const { own } = memory;
   const recordWords = bodyWords + FRAME_WORDS;
   const copy = slotAt(new Int32Array(recordWords), 0);
   const bodies = new Bodies(bodyWords);
   const complaints = new Complaints();
   const isHalf = new Array(PLACES).fill(false);
-  let life = 0;
+  let incarnation = 0;
   let place = 0;
   let taken = 0;
-  let livesLeftHalf = 0;
+  let leftHalf = 0;
   let isDone = false;
 
   const take = (epoch, number) => {
     taken++;
     const isRight = number % PLACES === place && bodies.isIn(copy, epoch + number);
-    if (!isRight) complaints.add(`${number} of life ${epoch} is wrong at place ${place}`);
+    if (!isRight) complaints.add(`${number} of incarnation ${epoch} is wrong at place ${place}`);
     if (epoch === lastEpoch && number === lastRecords - 1) isDone = true;
   };
 
   return {
     step() {
-      if (own[PLACE.told] !== life) {
-        life = own[PLACE.told];
-        if (isHalf.includes(true)) livesLeftHalf++;
+      if (own[PLACE.told] !== incarnation) {
+        incarnation = own[PLACE.told];
+        if (isHalf.includes(true)) leftHalf++;
       }
       place = (place + 1) % PLACES;
       const at = PLACE.block + place * recordWords;
@@ -116,15 +116,15 @@ export function lifeReader(memory, { lastEpoch, lastRecords, bodyWords }) {
       if (isWhole) take(epoch, number);
       return isDone ? DONE : 1;
     },
-    result: () => ({ wrong: complaints.list, taken, livesLeftHalf }),
+    result: () => ({ wrong: complaints.list, taken, leftHalf }),
   };
 }
 
 // --- a writer that is paused ---------------------------------------------------------------------
 
 /**
- * Fills the owner's block with records, over and over, under one guard; each pass is announced by a word,
- * under the guard as well, and has its own epoch. Ends when it is refused.
+ * Fills the owner's block with records repeatedly, under one guard. A word, under the same guard, announces each pass, and each
+ * pass has its own epoch. Ends when a write is refused.
  */
 export function appender(memory, { owner, guard, firstPass, blockWords, bodyWords }) {
   const record = slotAt(new Int32Array(bodyWords + FRAME_WORDS), 0);
@@ -178,7 +178,7 @@ export function appender(memory, { owner, guard, firstPass, blockWords, bodyWord
   };
 }
 
-/** Revokes by permitting `guard`, and says what is there then: which pass, how many records, their hash. */
+/** Revokes the permission by permitting `guard`. Its result is the pass, the number of records and their hash at that time. */
 export function sealer(memory, { guard, bodyWords }) {
   const block = slotAt(memory.own, PLACE.block);
   const recordWords = bodyWords + FRAME_WORDS;
@@ -196,7 +196,7 @@ export function sealer(memory, { guard, bodyWords }) {
   };
 }
 
-/** The hash of the first so many records. */
+/** Computes the hash of the first records. */
 export function rehash(memory, { records, bodyWords }) {
   return { step: () => DONE, result: () => prefixHash(memory, records, bodyWords) };
 }
@@ -209,8 +209,8 @@ function prefixHash({ own }, records, bodyWords) {
 // --- an owner that empties its region ------------------------------------------------------------
 
 /**
- * Looks at a word of the owner's region until it has been emptied, and then at what must have come before:
- * the first word of the row, and the permission.
+ * Polls a word of the owner's region until it is cleared, and then checks what must have happened before: the first word of the
+ * row is cleared, and the permission is revoked.
  */
 export function watcher(memory, { owner, row, guard }) {
   const into = new Int32Array(1);
@@ -229,7 +229,7 @@ export function watcher(memory, { owner, row, guard }) {
   };
   const completed = () => {
     const { tag, outcome: its } = memory.completion;
-    // The owner is not there, where that makes a difference.
+    // The owner is not running and out of reach: try again.
     if (its === 'lost') post(tag);
     else if (tag === WRITE) outcome = its;
     else if (tag === ROW) found = into[0];

@@ -1,8 +1,8 @@
 /**
- * The other process in `processes-arena.test.ts`: one function a job, named on the command line with the
- * path of an arena and numbers. It tells its parent by messages.
+ * A child process of `arena-file.test.ts`: runs the job that the command line names, with the path of an arena and numbers, and
+ * sends messages to its parent.
  *
- * Runs the built JavaScript: Node 20 can't run TypeScript.
+ * Runs the built JavaScript: Node 20 cannot run TypeScript.
  */
 import { closeSync, existsSync, openSync, unlinkSync } from 'node:fs';
 import Module from 'node:module';
@@ -17,14 +17,14 @@ const SPINS_MAX = 500;
 const ROUNDS_TOGETHER = 1000;
 
 const jobs = {
-  /** Hold a host's lock until killed. */
+  /** Holds a host's lock until killed. */
   async hold(path, host) {
     openArenaFile(path).lockHost(host, 0);
     await tell('locked');
     await new Promise(() => setInterval(() => undefined, 1000));
   },
 
-  /** Sleep while a word is 0, without end; count the wakes in another. */
+  /** Sleeps while a word is 0, without a time limit; counts the wake-ups in another word. */
   async sleep(path, at, wakes) {
     const { words, parking } = openArenaFile(path);
     await tell('going to sleep');
@@ -35,7 +35,7 @@ const jobs = {
     await tell('awake');
   },
 
-  /** Add 1 to a word, many times. */
+  /** Adds 1 to a word, many times. */
   async add(path, at, times) {
     const { words } = openArenaFile(path);
     for (let time = 0; time < times; time++) Atomics.add(words, at, 1);
@@ -43,9 +43,9 @@ const jobs = {
   },
 
   /**
-   * Store mine, load yours, in as many places as there are rounds; note where yours was missing. That
-   * both are missing is forbidden at any pace. It is likely only if both are there at the same moment,
-   * so they wait for each other: a little before each round, as long as it takes now and then.
+   * Stores a word and loads that of the other process, at another place in each round; records where the other's was missing.
+   * Both must never be missing. That is likely only if both act at the same moment, so they wait for each other: briefly before
+   * each round, and without a limit from time to time.
    */
   async litmus(path, isAtomic, rounds, mine, yours) {
     const { words } = openArenaFile(path);
@@ -63,7 +63,7 @@ const jobs = {
   /** In a /dev/shm that is too small. */
   async noSpace(path, words) {
     await tell({ outcome: outcome(() => createArenaFile(path, words)), left: existsSync(path) });
-    // As if others had taken the space just after we had looked.
+    // As if other processes had taken the space just after the check.
     const descriptor = openSync(path, 'w+');
     await tell({ errno: native().reserve(descriptor, 0, words * 4) });
     closeSync(descriptor);
@@ -92,7 +92,7 @@ function waitFor(words, at, value) {
   while (!spin(words, at, value)) native().yieldProcessor();
 }
 
-/** True if the word has come to the value in a few microseconds. */
+/** @returns whether the word has reached the value within a few microseconds */
 function spin(words, at, value) {
   for (let spins = 0; spins < SPINS_MAX; spins++) {
     if (Atomics.load(words, at) >= value) return true;
@@ -109,7 +109,7 @@ function outcome(action) {
   }
 }
 
-/** Resolves once the message is on its way: what comes next may block for ever. */
+/** Resolves once the message is sent: the next action may block forever. */
 function tell(message) {
   return new Promise((resolve) => process.send(message, resolve));
 }

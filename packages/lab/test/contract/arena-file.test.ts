@@ -1,6 +1,6 @@
 /**
- * The mapped file behind `memory: 'processes'`, with real processes: its errors, its locks, its sleep,
- * and that its words are sequentially consistent. The children need the built dist/.
+ * The mapped file behind `memory: 'processes'`, with real processes: errors, locks, sleeping, and sequential consistency of its
+ * words. The children run the built dist/.
  */
 import { type ChildProcess, fork, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -27,10 +27,10 @@ import {
 } from 'tram-multicast/internal/memory/processes/arena-file.js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-const CHILD = fileURLToPath(new URL('./processes-child.mjs', import.meta.url));
+const CHILD = fileURLToPath(new URL('./arena-file-child.mjs', import.meta.url));
 const BUILT = new URL('../../../tram/dist/memory/processes/arena-file.js', import.meta.url).href;
 const WORDS = 4096;
-/** Words that nobody else uses. */
+/** Words that the arena does not use. */
 const WORD = 1000;
 const WAKES = 1001;
 const HOST = 3;
@@ -51,13 +51,13 @@ afterEach(() => {
 });
 
 describe('a file', () => {
-  test('is named by the cluster, or given as a path', () => {
+  test('is named after the cluster, or given as a path', () => {
     expect(arenaPath('my-cluster_1.2')).toBe('/dev/shm/tram-my-cluster_1.2');
     expect(arenaPath('/var/run/arena')).toBe('/var/run/arena');
     expect(arenaPath('./arena')).toBe('./arena');
   });
 
-  test('is made zero, for its user only, and shared by all who open it', () => {
+  test('is zeroed, readable by its user only, and shared by all that open it', () => {
     const mine = create(WORDS);
     const { mode, size } = statSync(path);
     expect({ mode: mode & 0o777, size }).toEqual({ mode: 0o600, size: WORDS * 4 });
@@ -68,7 +68,7 @@ describe('a file', () => {
     expect(mine.words[WORD]).toBe(7);
   });
 
-  test('outlives its names and its makers, but not a close', () => {
+  test('a mapping outlives the removal of the file and the close of another mapping', () => {
     const mine = create(WORDS);
     const yours = open();
     removeArenaFile(path);
@@ -81,13 +81,13 @@ describe('a file', () => {
     expect(yours.words[WORD]).toBe(7);
   });
 
-  test('is not made twice', () => {
+  test('is not created twice', () => {
     create(WORDS);
     expect(failure(() => createArenaFile(path, WORDS)).code).toBe('TRAM_EXISTS');
     expect(existsSync(path)).toBe(true);
   });
 
-  test('that is missing says how to start a cluster', () => {
+  test('that is missing is an error with a hint how to start a cluster', () => {
     const { code, hint } = failure(() => openArenaFile(path));
     expect({ code, hint }).toEqual({
       code: 'TRAM_NOT_FOUND',
@@ -95,14 +95,14 @@ describe('a file', () => {
     });
   });
 
-  test('in a directory that is missing names the error of the system', () => {
+  test('in a directory that is missing is an error that names the system error', () => {
     const error = failure(() => createArenaFile(`${path}/none`, WORDS));
     expect(error.code).toBe('TRAM_SYSTEM');
     expect(error.message).toContain('ENOENT');
   });
 });
 
-describe('what is not an arena, or not any more, is an error and no bus error', () => {
+describe('a file that is not a complete arena is an error, and not a bus error', () => {
   test.each([1, 2, WORDS - 1])('cut to %i words', (words) => {
     create(WORDS);
     truncateSync(path, words * 4);
@@ -133,7 +133,7 @@ describe('what is not an arena, or not any more, is an error and no bus error', 
     expect(failure(() => openArenaFile(path)).code).not.toBe('TRAM_SYSTEM');
   });
 
-  test.each(['no header yet', 'empty'])('still being made: %s', (stage) => {
+  test.each(['no header yet', 'empty'])('still being created: %s', (stage) => {
     if (stage === 'empty') writeFileSync(path, '');
     else arenas.push(createArenaFile(path, WORDS));
     expect(failure(() => openArenaFile(path))).toMatchObject({
@@ -188,7 +188,7 @@ describe('too little space is an error at the start, and leaves no file', () => 
   });
 });
 
-test('without koffi the error says how to install it', async () => {
+test('without koffi the error has the command that installs it', async () => {
   expect(await start('withoutKoffi', WORDS).next()).toEqual({
     outcome: {
       code: 'TRAM_NATIVE_MISSING',
@@ -259,11 +259,11 @@ describe("a host's lock", () => {
 });
 
 describe('sleep', () => {
-  test('ends by a wake of another process', async () => {
+  test('ends when another process wakes it', async () => {
     const { words, parking } = create(WORDS);
     const sleeper = start('sleep', WORD, WAKES);
     expect(await sleeper.next()).toBe('going to sleep');
-    // While the word stays the same, only a wake can end its sleep.
+    // While the word does not change, only a wake ends the sleep.
     while (Atomics.load(words, WAKES) === 0) {
       parking.wake(WORD);
       await turn();
@@ -273,7 +273,7 @@ describe('sleep', () => {
     expect(await sleeper.next()).toBe('awake');
   });
 
-  test('does not begin if the word is another already', () => {
+  test('does not begin if the word has another value', () => {
     create(WORDS).parking.wait(WORD, 5, Number.POSITIVE_INFINITY);
   });
 
@@ -292,7 +292,7 @@ describe('words across processes', () => {
 
   const oneCore = availableParallelism() === 1;
   test.skipIf(oneCore)(
-    'store mine, load yours: never do both miss, with atomic accesses',
+    'both store, then load: with atomic accesses they never both miss the other',
     async () => {
       const rounds = 400_000;
       expect(await bothMissed(rounds, 'atomic')).toBe(0);
@@ -302,9 +302,9 @@ describe('words across processes', () => {
   );
 });
 
-/** In how many rounds neither of two processes saw what the other had stored before looking. */
+/** The number of rounds in which neither of two processes saw the other's store. */
 async function bothMissed(rounds: number, accesses: 'atomic' | 'plain'): Promise<number> {
-  // Each has a line with its round, a word per round to store into, and one to note what it missed.
+  // Each process has a line with its round, and for each round a word to store into and a word to record a miss.
   const wordsOfEach = 16 + 2 * rounds;
   const [mine, yours] = [64, 64 + wordsOfEach];
   const { words } = create(64 + 2 * wordsOfEach);
@@ -357,7 +357,7 @@ function start(job: string, ...numbers: readonly number[]): Messages {
   return messagesOf(fork(CHILD, [job, path, ...numbers.map(String)]));
 }
 
-/** What a child tells, in order; a child that ends before it has told is an error. */
+/** The messages of a child, in order. It is an error if the child ends before the next one. */
 function messagesOf(child: ChildProcess): Messages {
   children.push(child);
   const told: unknown[] = [];
