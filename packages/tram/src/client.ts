@@ -1,9 +1,10 @@
 /**
- * The client that applications use: promises over `protocol/client`, in the event loop of its thread.
+ * The client that applications use: promises over the protocol's client, in the event loop of its thread.
  *
- * Messages that are multicast in one turn of the event loop are written together. While replies are
- * awaited the client looks for them with every turn, for a while; then, now and then. It needs nothing
- * while none are.
+ * The client writes all messages of one turn of the event loop together. While messages are unanswered it polls for
+ * replies: with every turn at first, then by a timer. An idle client does no work.
+ *
+ * The client validates every argument here. The protocol only asserts what protects memory.
  */
 import { channel } from 'node:diagnostics_channel';
 import { TramError } from './errors.js';
@@ -27,24 +28,24 @@ import { NO_OBSERVER } from './protocol/edges.js';
 
 export interface MulticastOptions {
   readonly signal?: AbortSignal;
-  /** How long to wait for room and for all replies. By default 30 seconds. */
+  /** How long to wait for room and for all replies. Default 30 seconds; `Infinity` is allowed. */
   readonly timeoutMs?: number;
 }
 
-/** Where a cluster is: its memory, the name or path of the file that holds it, or its configuration file. */
+/** How to find a cluster: its shared memory, its name, the path of its arena, or its configuration file. */
 export type ClusterAddress = ArrayBufferLike | string;
 
-/** A set of groups, for `offer`: made once, used often. */
+/** A set of groups as two bit masks. `client.destinations` makes one, to be used for many messages. */
 export interface Destinations {
   readonly low: number;
   readonly high: number;
 }
 
-/** Told of the replies to messages that were offered. `reply` is valid during the call only. */
+/** Receives the replies to offered messages. `reply` is valid during the call only. */
 export interface OfferListener {
   /**
-   * @param ticket  as `client.ticket` was after the offer
-   * @param outcome  if it is not `ok`, the message was delivered but has no reply
+   * @param ticket  the value of `client.ticket` after the offer
+   * @param outcome  unless it is `ok`, the group delivered the message but `reply` is empty
    */
   replied(ticket: number, group: number, reply: Uint8Array, outcome: ReplyOutcome): void;
   /** All destinations have replied. */
@@ -52,22 +53,23 @@ export interface OfferListener {
 }
 
 export interface ConnectOptions {
-  /** For `offer`. */
+  /** Receives the replies to messages that `offer` accepted. */
   readonly listener?: OfferListener;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** How long to look for replies with every turn of the event loop before doing so by timer only. */
+/** For so long after the last reply the client polls with every turn of the event loop, then by a timer. */
 const EAGER_US = 2000;
-const PATIENT_MS = 1;
-/** The longest that a timer can wait. */
+const POLL_MS = 1;
+/** The longest delay of a timer in Node. */
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 
-/** A cluster across machines is known by its configuration. */
+/** The address of a cluster across machines. */
 const CONFIG_FILE = /\.ya?ml$/;
 
 const multicasts = channel('tram:multicast');
-/** One `multicast`, from the call to its promise's end. */
+
+/** One call of `multicast`, until its promise settles. */
 interface Request {
   readonly low: number;
   readonly high: number;
@@ -76,18 +78,21 @@ interface Request {
   failure: TramError | undefined;
   resolve(replies: Map<number, Uint8Array>): void;
   reject(error: TramError): void;
-  /** Stop waiting for the time and the signal. */
+  /** Stops its timer, and listens to its signal no longer. */
   release(): void;
 }
 
 type State = 'open' | 'closing' | 'closed';
 
 export class Client implements AsyncDisposable {
-  /** Names the message that the last accepted `offer` took. */
+  /** Identifies the message of the last `offer` that was accepted. */
   ticket = 0;
   private readonly client: ProtocolClient;
   private readonly trace: TraceFile | undefined;
   private readonly latency: Histogram;
+  /** All groups of the cluster, as a set. */
+  private readonly groupsLow: number;
+  private readonly groupsHigh: number;
   private readonly answeredAt: number;
   private readonly sessionAt: number;
   /** By call slot. */
@@ -96,8 +101,8 @@ export class Client implements AsyncDisposable {
   private readonly tickets: Float64Array;
   private readonly waiting: Request[] = [];
   private state: State = 'open';
-  private isScheduled = false;
-  private flushes = false;
+  private isPollScheduled = false;
+  private isFlushScheduled = false;
   private progressUs = 0;
   private onDrained: (() => void) | undefined;
 
@@ -110,6 +115,9 @@ export class Client implements AsyncDisposable {
     const { words } = context.arena;
     const { callsMax } = context.layout.sizes;
     const { session } = slot;
+    const { reachLow, reachHigh, root } = context.overlay;
+    this.groupsLow = reachLow[root];
+    this.groupsHigh = reachHigh[root];
     this.sessionAt = context.map.process(slot.process) + PROCESS.session;
     const edges = context.edges(context.memory(slot.process), NO_OBSERVER);
     const calls: CallListener = {
@@ -128,7 +136,7 @@ export class Client implements AsyncDisposable {
     Atomics.store(words, this.sessionAt, session);
   }
 
-  /** Whoever had the slot before left messages behind. Written down before the slot forgets it. */
+  /** Records that the slot's previous client crashed with unanswered messages, before its session is overwritten. */
   private noteCrashed(session: number): void {
     if (session === 0) return;
     this.trace?.add({ event: 'client-crash', client: `c${session}` });
@@ -136,9 +144,9 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * A client of a cluster that another thread, process or machine has started.
-   * @param address  the `address` of the cluster or, for `memory: 'processes'`, its name or, for `memory: 'machines'`, its
-   *   configuration: a file whose name ends in `.yaml`
+   * Connects to a cluster that another thread, process or machine has started.
+   * @param address  the `address` of the cluster; for `memory: 'processes'` also its name; for `memory: 'machines'` its
+   *   configuration file, whose name ends in `.yaml` or `.yml`
    */
   static async connect(address: ClusterAddress, options: ConnectOptions = {}): Promise<Client> {
     if (typeof address === 'string' && CONFIG_FILE.test(address)) {
@@ -155,7 +163,7 @@ export class Client implements AsyncDisposable {
     }
   }
 
-  /** @internal For a configuration file of any name. */
+  /** @internal Connects by a configuration file, whatever its name. */
   static async join(path: string, options: ConnectOptions = {}): Promise<Client> {
     const { joinFrom } = await import('./hosting/machines/join.js');
     const { context, slot } = await joinFrom(path);
@@ -167,7 +175,7 @@ export class Client implements AsyncDisposable {
     }
   }
 
-  /** @internal For `Cluster.connect`. */
+  /** @internal Connects to a cluster that this thread has attached to. */
   static attach(context: ClusterContext, options: ConnectOptions, onClosed: () => void): Client {
     return new Client(context, takeSlot(context), options.listener, onClosed);
   }
@@ -177,14 +185,14 @@ export class Client implements AsyncDisposable {
     return `c${this.client.session}`;
   }
 
-  /** Messages that not all destinations have replied to, and those that wait for room. */
+  /** The number of unanswered messages, including those that wait for room. */
   get outstanding(): number {
     return this.client.outstanding + this.waiting.length;
   }
 
   /**
-   * Deliver `payload` at all replicas of all these groups, in an order that all of them agree on. The
-   * reply of every group. Waits for room if too much is under way.
+   * Delivers `payload` at all replicas of all these groups, in an order that all of them agree on, and returns the reply
+   * of each group. Waits for room while too many messages are unanswered.
    */
   multicast(
     destinations: Iterable<number> | Destinations,
@@ -210,35 +218,36 @@ export class Client implements AsyncDisposable {
       };
       this.limit(request, signal, timeoutMs);
       if (this.waiting.length > 0 || !this.tryOffer(request)) {
-        // The caller may reuse its buffer once we return.
+        // The caller may reuse its buffer after this call.
         request.payload = payload.slice();
         this.waiting.push(request);
       }
-      this.flushSoon();
+      this.scheduleFlush();
     });
   }
 
   /**
-   * The same without a promise: nothing is allocated, and a full ring is a result. Replies go to the
-   * `listener` given to `connect`.
+   * Multicasts without a promise: it allocates nothing, and returns `backPressured` instead of waiting for room. Replies
+   * go to the `listener` that was passed to `connect`.
+   * @throws TRAM_INVALID_DESTINATIONS, TRAM_INVALID_ARGUMENT, TRAM_PAYLOAD_TOO_LARGE
    */
   offer(destinations: Destinations, payload: Uint8Array): Offer | 'closed' {
     if (this.state !== 'open' || this.isClusterClosed) return 'closed';
+    const { low, high } = this.destinations(destinations);
     this.checkPayload(payload);
-    const { low, high } = destinations;
     const offer = this.waiting.length > 0 ? 'backPressured' : this.client.offer(low, high, payload);
     if (offer === 'accepted') {
       const { slot } = this.client.lastCall;
       this.tickets[slot] = ++this.ticket;
-      this.taken(this.client.lastCall);
+      this.noteAccepted(this.client.lastCall);
     }
-    this.flushSoon();
+    this.scheduleFlush();
     return offer;
   }
 
-  /** A set of groups. @throws TRAM_INVALID_DESTINATIONS */
+  /** Makes a set of groups, for `offer`. @throws TRAM_INVALID_DESTINATIONS */
   destinations(groups: Iterable<number> | Destinations): Destinations {
-    if (this.isKnown(groups)) return groups;
+    if (this.isValidSet(groups)) return groups;
     const count = this.context.config.sizes.groups;
     let low = 0;
     let high = 0;
@@ -261,12 +270,11 @@ export class Client implements AsyncDisposable {
     return { low, high };
   }
 
-  /** A set that this function has made needs no second look. */
-  private isKnown(groups: Iterable<number> | Destinations): groups is Destinations {
-    if (typeof groups !== 'object' || groups === null || !('low' in groups)) return false;
-    const { reachLow, reachHigh, root } = this.context.overlay;
-    const outside = (groups.low & ~reachLow[root]!) | (groups.high & ~reachHigh[root]!);
-    return outside === 0 && (groups.low | groups.high) !== 0;
+  /** Called for every message. */
+  private isValidSet(groups: Iterable<number> | Destinations): groups is Destinations {
+    if (!isSet(groups)) return false;
+    const { low, high } = groups;
+    return ((low & ~this.groupsLow) | (high & ~this.groupsHigh)) === 0 && (low | high) !== 0;
   }
 
   private checkPayload(payload: Uint8Array): void {
@@ -290,12 +298,12 @@ export class Client implements AsyncDisposable {
     if (this.isClusterClosed) throw new TramError('TRAM_CLOSED', 'the cluster is closed');
   }
 
-  /** By somebody else: whoever closes it here closes its clients first. */
+  /** Another process closed it. Those that this process started close their clients first. */
   private get isClusterClosed(): boolean {
     return this.context.arena.words[ARENA.state] === ARENA_STATE.closing;
   }
 
-  /** Give up on a request after its time, or when its signal says so. */
+  /** Gives up on a request after its time, or when its signal aborts. */
   private limit(request: Request, signal: AbortSignal | undefined, timeoutMs: number): void {
     const timer =
       timeoutMs === Number.POSITIVE_INFINITY
@@ -324,27 +332,20 @@ export class Client implements AsyncDisposable {
       this.noteDrained();
       return;
     }
-    // The message goes on; whatever comes of it, nobody waits for it any more.
-    request.reject(
-      new TramError(
-        'TRAM_OUTCOME_UNKNOWN',
-        `${why} after the message was sent: it may still be delivered`,
-        {
-          cause,
-        },
-      ),
-    );
+    // The message can't be taken back. Its promise has settled, so its replies change nothing.
+    const message = `${why} after the message was sent: it may still be delivered`;
+    request.reject(new TramError('TRAM_OUTCOME_UNKNOWN', message, { cause }));
   }
 
   private tryOffer(request: Request): boolean {
     if (this.client.offer(request.low, request.high, request.payload) !== 'accepted') return false;
     const call = this.client.lastCall;
     this.requests[call.slot] = request;
-    this.taken(call);
+    this.noteAccepted(call);
     return true;
   }
 
-  private taken(call: Call): void {
+  private noteAccepted(call: Call): void {
     this.offeredUs[call.slot] = nowUs();
     if (this.trace === undefined) return;
     const { entry, number, destinationsLow, destinationsHigh } = call;
@@ -355,35 +356,35 @@ export class Client implements AsyncDisposable {
 
   // --- in the event loop ---------------------------------------------------------------------
 
-  /** Write what was offered, at the end of this turn. */
-  private flushSoon(): void {
-    if (this.flushes) return;
-    this.flushes = true;
+  /** Writes the accepted messages at the end of this turn. */
+  private scheduleFlush(): void {
+    if (this.isFlushScheduled) return;
+    this.isFlushScheduled = true;
     queueMicrotask(() => {
-      this.flushes = false;
+      this.isFlushScheduled = false;
       if (this.state === 'closed') return;
       this.flush();
       this.progressUs = nowUs();
-      this.lookSoon();
+      this.schedulePoll();
     });
   }
 
   private flush(): void {
-    // A message must be in the trace before anybody can deliver it.
+    // A message must be in the trace before a replica can deliver it.
     this.trace?.flush();
     this.client.flush();
     this.context.network?.flush(nowUs());
   }
 
-  private lookSoon(): void {
-    if (this.isScheduled || this.outstanding === 0) return;
-    this.isScheduled = true;
-    if (nowUs() - this.progressUs < EAGER_US) setImmediate(this.look);
-    else setTimeout(this.look, PATIENT_MS);
+  private schedulePoll(): void {
+    if (this.isPollScheduled || this.outstanding === 0) return;
+    this.isPollScheduled = true;
+    if (nowUs() - this.progressUs < EAGER_US) setImmediate(this.poll);
+    else setTimeout(this.poll, POLL_MS);
   }
 
-  private readonly look = (): void => {
-    this.isScheduled = false;
+  private readonly poll = (): void => {
+    this.isPollScheduled = false;
     if (this.state === 'closed') return;
     const now = nowUs();
     this.context.network?.poll(now);
@@ -392,16 +393,16 @@ export class Client implements AsyncDisposable {
       this.giveUpAll('the cluster was closed');
       return;
     }
-    while (this.waiting.length > 0 && this.tryOffer(this.waiting[0]!)) this.waiting.shift();
+    while (this.waiting.length > 0 && this.tryOffer(this.waiting[0])) this.waiting.shift();
     this.flush();
     this.noteDrained();
-    this.lookSoon();
+    this.schedulePoll();
   };
 
   private onReply(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome): void {
     const request = this.requests[call.slot];
     if (request === undefined) {
-      this.listener?.replied(this.tickets[call.slot]!, group, reply, outcome);
+      this.listener?.replied(this.tickets[call.slot], group, reply, outcome);
     } else if (outcome === 'ok') {
       request.replies.set(group, reply.slice());
     } else {
@@ -410,12 +411,12 @@ export class Client implements AsyncDisposable {
   }
 
   private onAnswered(call: Call): void {
-    const latencyUs = nowUs() - this.offeredUs[call.slot]!;
+    const latencyUs = nowUs() - this.offeredUs[call.slot];
     this.latency.record(latencyUs * 1000);
-    this.context.arena.words[this.answeredAt]!++;
+    this.context.arena.words[this.answeredAt]++;
     const request = this.requests[call.slot];
     if (request === undefined) {
-      this.listener?.answered(this.tickets[call.slot]!);
+      this.listener?.answered(this.tickets[call.slot]);
       return;
     }
     this.requests[call.slot] = undefined;
@@ -430,18 +431,18 @@ export class Client implements AsyncDisposable {
 
   // --- the end -------------------------------------------------------------------------------
 
-  /** Take no more messages, wait for the replies to all that were taken, and give the slot back. */
+  /** Accepts no more messages, waits for the replies to all accepted ones, and releases the slot. */
   async close(): Promise<void> {
     if (this.state === 'closed') return;
     this.state = 'closing';
     if (this.outstanding > 0) {
       await new Promise<void>((resolve) => {
-        const before = this.onDrained;
+        const previous = this.onDrained;
         this.onDrained = () => {
-          before?.();
+          previous?.();
           resolve();
         };
-        this.lookSoon();
+        this.schedulePoll();
       });
     }
     this.end();
@@ -451,7 +452,7 @@ export class Client implements AsyncDisposable {
     if (this.outstanding === 0) this.onDrained?.();
   }
 
-  /** Give up at once. Messages that are not answered yet may still be delivered. */
+  /** Gives up at once. Unanswered messages may still be delivered. */
   destroy(): void {
     this.giveUpAll('the client was destroyed');
   }
@@ -476,7 +477,7 @@ export class Client implements AsyncDisposable {
     if (this.state === 'closed') return;
     this.state = 'closed';
     this.trace?.close();
-    // Whoever takes the slot next, or judges the run, is told if the fate of a message was left open.
+    // The session stays if messages are unanswered: the next client of the slot records a crash, for the judge.
     if (this.client.outstanding === 0) Atomics.store(this.context.arena.words, this.sessionAt, 0);
     this.slot.release();
     this.onDrained?.();
@@ -488,11 +489,15 @@ export class Client implements AsyncDisposable {
   }
 }
 
+function isSet(groups: Iterable<number> | Destinations): groups is Destinations {
+  if (typeof groups !== 'object' || groups === null) return false;
+  const { low, high } = groups as Destinations;
+  return typeof low === 'number' && typeof high === 'number';
+}
+
 function listOf(groups: Iterable<number> | Destinations): Iterable<number> {
-  if (typeof groups === 'object' && groups !== null) {
-    if (Symbol.iterator in groups) return groups;
-    if ('low' in groups && 'high' in groups) return groupsOf(groups.low, groups.high);
-  }
+  if (isSet(groups)) return groupsOf(groups.low, groups.high);
+  if (typeof groups === 'object' && groups !== null && Symbol.iterator in groups) return groups;
   throw new TramError(
     'TRAM_INVALID_DESTINATIONS',
     `destinations must be a list or a set of group numbers, not ${typeof groups}`,

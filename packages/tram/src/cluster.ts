@@ -1,11 +1,13 @@
 /**
- * A cluster that this process starts: `Cluster.start` makes the shared memory, starts the hosts, as
- * threads or as processes, and waits until every group has a leader.
+ * A cluster that this process starts: `Cluster.start` creates the shared memory, starts the hosts as threads or as
+ * processes, and waits until every group has a leader.
  */
 import { randomInt } from 'node:crypto';
 import { channel } from 'node:diagnostics_channel';
 import { Client, type ClusterAddress, type ConnectOptions } from './client.js';
-import { type ClusterConfig, type ClusterOptions, resolveConfig } from './config/options.js';
+import { type ClusterConfig, resolveConfig } from './config/config.js';
+import { ConfigError } from './config/mistakes.js';
+import type { ClusterOptions } from './config/options.js';
 import { TramError } from './errors.js';
 import { nowUs } from './hosting/clock.js';
 import { ClusterContext } from './hosting/cluster-context.js';
@@ -39,7 +41,7 @@ import {
 } from './memory/processes/arena-file.js';
 import { threadsArena } from './memory/threads.js';
 
-/** What the cluster tells its user in words; `console` will do, and so will pino. */
+/** Receives log messages. `console` and pino loggers have this interface. */
 export interface Logger {
   info(message: string): void;
   warn(message: string): void;
@@ -47,15 +49,15 @@ export interface Logger {
 }
 
 export interface StartOptions extends ClusterOptions {
-  /** By default nothing is logged. */
+  /** Default: no logging. */
   logger?: Logger;
-  /** How long the start may take. */
+  /** How long the start may take. Default 30 seconds. */
   startTimeoutMs?: number;
-  /** Gives up the start, and leaves nothing behind. */
+  /** Aborts the start, and leaves nothing behind. */
   signal?: AbortSignal;
   /**
-   * For processes: a directory in which each host has a file for what it prints. Such hosts outlive this
-   * process if they are told to (`detach`). By default they print where this process does.
+   * For processes: a directory in which each host writes its output to a file. Only such hosts can outlive this process
+   * (`detach`). Default: hosts inherit the output of this process.
    */
   logDirectory?: string;
 }
@@ -68,14 +70,18 @@ export interface DeliveriesOptions {
 const SILENT: Logger = { info: () => undefined, warn: () => undefined, error: () => undefined };
 const START_TIMEOUT_MS = 30_000;
 const POLL_MS = 1;
-/** How many empty looks before a reader of deliveries sleeps between them. */
-const EAGER_LOOKS = 100;
+/** So many polls in vain, and a reader of deliveries sleeps between polls. */
+const EAGER_POLLS = 100;
+/** How long `close` waits until all replicas of a group have delivered the same messages. */
+const DRAIN_MS = 5000;
+/** How long a host may take to end before it is killed. */
+const END_MS = 2000;
 
 const leaderChannel = channel('tram:leader');
 const hostChannel = channel('tram:host');
 
 export class Cluster implements AsyncDisposable {
-  /** For `Client.connect` in another thread (it can be posted) or, if it is a path, in another process. */
+  /** For `Client.connect`: shared memory that can be posted to another thread, or a path for other processes. */
   readonly address: ClusterAddress;
   private readonly clients = new Set<Client>();
   private readonly hosts: (HostHandle | undefined)[] = [];
@@ -133,13 +139,9 @@ export class Cluster implements AsyncDisposable {
       const context = ClusterContext.create(config, threadsArena(buffer));
       return new Cluster(context, threadStarter(buffer), logger, () => undefined);
     }
-    throw new TramError(
-      'TRAM_INVALID_CONFIG',
-      `Cluster.start can't start a cluster on ${config.memory}`,
-      config.memory === 'machines'
-        ? { hint: 'Start each host on its machine with `tram host`.' }
-        : {},
-    );
+    throw new ConfigError(['memory'], "Cluster.start can't start a cluster across machines", {
+      hint: 'Start each host on its machine with `tram host`.',
+    });
   }
 
   private async begin(timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
@@ -189,7 +191,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   private onReport(report: HostReport): void {
-    // While hosts end one by one, others may still take over: that is no news.
+    // While the cluster closes, replicas may still take over from hosts that have ended: not worth a report.
     if (this.isClosed) return;
     if (report.what === 'leader') {
       const { group, member, ballot } = report;
@@ -200,18 +202,18 @@ export class Cluster implements AsyncDisposable {
     }
   }
 
-  /** Whoever could take over learns at once that the host is gone. */
+  /** Marks the host as ended and wakes the others, so that they take over at once. */
   private onHostExit(host: number, why: string): void {
     this.hosts[host] = undefined;
     const at = this.context.map.host(host) + HOST.state;
-    Atomics.store(this.words, at, withHostState(this.words[at]!, HOST_STATE.ended));
+    Atomics.store(this.words, at, withHostState(this.words[at], HOST_STATE.ended));
     if (this.isClosed) return;
     wakeHosts(this.context);
     this.logger.warn(`host ${host} has ended: ${why}`);
     hostChannel.publish({ what: 'ended', host, why });
   }
 
-  /** A client in this thread. Others connect from their own processes with `Client.connect`. */
+  /** Connects a client in this thread. Other threads and processes use `Client.connect`. */
   async connect(options: ConnectOptions = {}): Promise<Client> {
     this.requireOpen();
     const client: Client = Client.attach(this.context, options, () => this.clients.delete(client));
@@ -220,8 +222,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * What a group delivers from now on, in its order. Reading does not hold the group up: a reader that
-   * falls a whole log behind gets TRAM_LAGGED.
+   * Iterates over the messages that a group delivers from now on, in its order. Reading does not slow the group down: a
+   * reader that falls a whole log behind gets TRAM_LAGGED.
    */
   deliveries({ group, signal }: DeliveriesOptions): AsyncGenerator<Delivered, void, void> {
     this.requireOpen();
@@ -234,21 +236,21 @@ export class Cluster implements AsyncDisposable {
     return statusOf(this.context);
   }
 
-  /** Ask a replica to become the leader of its group. It may fail; `status` tells. */
+  /** Asks a replica to become the leader of its group. That may fail; `status` shows the leader. */
   lead(group: number, member: number): void {
     this.requireOpen();
     this.requireGroup(group);
     requestLead(this.context, group, member);
   }
 
-  /** End a host as a crash would: at once, in the middle of whatever it does. */
+  /** Kills a host, as a crash would: at once, possibly in the middle of a write. */
   async crash(host: number): Promise<void> {
     this.requireOpen();
     this.requireHost(host);
     await this.hosts[host]?.kill();
   }
 
-  /** Start a host again. It takes up what survived in memory, or with `fresh` begins with nothing. */
+  /** Restarts a host. It resumes with the memory that it left, or with `fresh` starts with empty memory. */
   async restart(host: number, { fresh = false }: { fresh?: boolean } = {}): Promise<void> {
     this.requireOpen();
     this.requireHost(host);
@@ -263,7 +265,7 @@ export class Cluster implements AsyncDisposable {
     if (Number.isInteger(host) && host >= 0 && host < hosts) return;
     throw new TramError(
       'TRAM_UNKNOWN_REPLICA',
-      `there is no host ${host}: there are 0 to ${hosts - 1}`,
+      `there is no host ${host}: hosts are numbered 0 to ${hosts - 1}`,
     );
   }
 
@@ -276,13 +278,13 @@ export class Cluster implements AsyncDisposable {
     if (Number.isInteger(group) && group >= 0 && group < groups) return;
     throw new TramError(
       'TRAM_INVALID_ARGUMENT',
-      `there is no group ${group}: there are 0 to ${groups - 1}`,
+      `there is no group ${group}: groups are numbered 0 to ${groups - 1}`,
     );
   }
 
   /**
-   * Take no more messages, wait for the answers to all that were taken by clients of this process, then end.
-   * If a group can't answer, because it has lost its majority, that takes for ever: then `destroy`.
+   * Accepts no more messages, waits for the replies to all messages of this process's clients, and ends the cluster. If a
+   * group has lost its majority, it can't reply and `close` waits forever: call `destroy` then.
    */
   close(): Promise<void> {
     this.closing ??= this.drainAndEnd();
@@ -295,7 +297,7 @@ export class Cluster implements AsyncDisposable {
     await this.end(!isOver() && (await drain(this.context, DRAIN_MS, isOver)));
   }
 
-  /** End at once. Messages that were not answered may or may not have been delivered. */
+  /** Ends the cluster at once. Unanswered messages may or may not be delivered. */
   async destroy(): Promise<void> {
     for (const client of [...this.clients]) client.destroy();
     await this.end(false);
@@ -309,7 +311,7 @@ export class Cluster implements AsyncDisposable {
   private async endHosts(isQuiescent: boolean): Promise<void> {
     this.isClosed = true;
     const down = replicasDown(this.context);
-    // Otherwise somebody takes it down from outside, and perhaps has started the next of that name.
+    // Otherwise another process is closing the cluster, and may have started the next one of that name.
     const isOurs = askToEnd(this.context);
     await Promise.all(this.hosts.map((host) => host?.end(END_MS)));
     if (isOurs && this.hasTrace) endTrace(this.context, down, isQuiescent);
@@ -318,8 +320,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Leave the cluster running and let go of it: this process may end, others connect by its name. For
-   * processes that were started with a `logDirectory`.
+   * Leaves the cluster running without this process: others connect to it by its name. For processes that were started
+   * with a `logDirectory`.
    */
   async detach(): Promise<void> {
     this.requireOpen();
@@ -335,14 +337,11 @@ export class Cluster implements AsyncDisposable {
   }
 }
 
-const DRAIN_MS = 5000;
-const END_MS = 2000;
-
 function startAborted({ reason }: AbortSignal): TramError {
   return new TramError('TRAM_ABORTED', 'aborted while the cluster started', { cause: reason });
 }
 
-/** Count up the requests that a replica lead, and wake its host, wherever that is. */
+/** Increments a replica's count of requests to lead, and wakes its host, on whatever machine that is. */
 export function requestLead(context: ClusterContext, group: number, member: number): void {
   const { layout, map, arena, network } = context;
   const { replicas } = layout.sizes;
@@ -362,24 +361,24 @@ export function requestLead(context: ClusterContext, group: number, member: numb
   network.flush(nowUs());
 }
 
-/** What a group delivers from this call on. */
+/** Iterates over what a group delivers from this call on. */
 export function follow(
   context: ClusterContext,
   group: number,
   isOver: () => boolean,
 ): AsyncGenerator<Delivered, void, void> {
-  // Not in the generator, which would begin with the first message that is asked for.
+  // The tail starts here: the body of a generator would start only with the first call of `next`.
   return readOn(new Tail(context, group), isOver);
 }
 
 async function* readOn(tail: Tail, isOver: () => boolean): AsyncGenerator<Delivered, void, void> {
-  let looks = 0;
+  let polls = 0;
   while (!isOver()) {
     const delivered = tail.next();
     if (delivered !== undefined) {
-      looks = 0;
+      polls = 0;
       yield delivered;
-    } else if (looks++ < EAGER_LOOKS) {
+    } else if (polls++ < EAGER_POLLS) {
       await new Promise((resolve) => setImmediate(resolve));
     } else {
       await pause(POLL_MS);

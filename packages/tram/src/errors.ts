@@ -1,21 +1,21 @@
 /**
  * Every failure that a user of TRAM can meet, with a code that never changes its meaning.
  *
- * `ERRORS` is the one list: the type `ErrorCode` derives from it, and a test holds docs/errors.md to it.
- * A broken invariant is not here: that is a bug, and an assertion (`protocol/assert.ts`) reports it.
+ * `ERRORS` is the one list: the type `ErrorCode` derives from it, and a test compares docs/errors.md with it. A broken
+ * invariant is a bug, not one of these failures: an assertion (`protocol/assert.ts`) reports it.
  */
 
 /**
- * May the caller make the same call again, and send the same message as a new one?
+ * Whether the caller may retry the same call, which sends the same payload as a new message.
  * - `safe`: nothing was sent; the call may succeed later.
- * - `unsafe`: the message was delivered or still may be, so a second one could be delivered as well.
- * - `useless`: nothing was sent, and the same call fails again until something is changed.
+ * - `unsafe`: the message was delivered or may still be, so a retry may deliver it a second time.
+ * - `useless`: nothing was sent, and the same call fails again until something changes.
  */
 export type Retry = 'safe' | 'unsafe' | 'useless';
 
 export interface ErrorDescription {
   readonly meaning: string;
-  /** Unless the one who throws knows better. */
+  /** The usual case. The error at hand may say otherwise. */
   readonly retry: Retry;
   readonly whatToDo: string;
 }
@@ -24,13 +24,13 @@ export const ERRORS = {
   TRAM_INVALID_CONFIG: {
     meaning: 'An option of the cluster is unknown, of the wrong type or out of range.',
     retry: 'useless',
-    whatToDo: 'Correct the option that the message names; it gives the allowed range.',
+    whatToDo: 'Correct the option that the message names. The message says what is allowed.',
   },
   TRAM_INVALID_TREE: {
     meaning: 'The groups do not form a tree.',
     retry: 'useless',
     whatToDo:
-      'Give every group its parent, the root -1, and no group itself as ancestor; or name a shape.',
+      'Give the parent of every group, and -1 for the root, without cycles; or name a shape.',
   },
   TRAM_INVALID_ARGUMENT: {
     meaning: 'An argument of a call has the wrong type or is out of range.',
@@ -38,51 +38,51 @@ export const ERRORS = {
     whatToDo: 'Correct the argument that the message names.',
   },
   TRAM_INVALID_DESTINATIONS: {
-    meaning: 'The destinations of a message are empty, or one is no group of this cluster.',
+    meaning: 'The message has no destination, or a destination is not a group of this cluster.',
     retry: 'useless',
-    whatToDo: 'Address at least one group, numbered from 0 to `groups` - 1.',
+    whatToDo: 'Address at least one group. Groups are numbered from 0 to `groups` - 1.',
   },
   TRAM_PAYLOAD_TOO_LARGE: {
     meaning: 'The payload has more than `payloadBytesMax` bytes.',
     retry: 'useless',
-    whatToDo: 'Send less at a time, or start the cluster with a greater `payloadBytesMax`.',
+    whatToDo: 'Send a smaller payload, or start the cluster with a larger `payloadBytesMax`.',
   },
   TRAM_REPLY_TOO_LARGE: {
     meaning:
       'The message was delivered, but the reply of a group has more than `replyBytesMax` bytes.',
     retry: 'unsafe',
     whatToDo:
-      'Let the service reply with less, or start the cluster with a greater `replyBytesMax`.',
+      'Make the service reply with less, or start the cluster with a larger `replyBytesMax`.',
   },
   TRAM_SERVICE_FAILED: {
     meaning:
-      'The message was delivered, but the `deliver` of the service threw, at every replica of the group alike.',
+      'The message was delivered, but the `deliver` function of the service threw an error, at every replica of the group.',
     retry: 'unsafe',
     whatToDo:
-      'Correct the service or the payload. A service should reply with its refusals, not throw them.',
+      'Correct the service or the payload. A service should refuse a message in its reply, not by throwing.',
   },
   TRAM_SERVICE_INVALID: {
-    meaning: "The module of the service can't be loaded, or exports no `deliver`.",
+    meaning: "The service module can't be loaded, or does not export `deliver`.",
     retry: 'useless',
     whatToDo: 'Check the path of `service` (built JavaScript, not TypeScript) and its exports.',
   },
   TRAM_TIMEOUT: {
-    meaning: 'The time was over before the message was sent: it was still waiting for room.',
+    meaning: 'The timeout expired while the message waited for room. Nothing was sent.',
     retry: 'safe',
     whatToDo:
-      'Send it again, more slowly or with more time. If it goes on, look for a group without a leader.',
+      'Retry, at a lower rate or with a longer timeout. If it persists, look for a group without a leader.',
   },
   TRAM_ABORTED: {
-    meaning: 'The `signal` of the call aborted it before the message was sent.',
+    meaning: 'The `signal` of the call aborted it. Nothing was sent.',
     retry: 'safe',
-    whatToDo: 'Nothing: this is what the caller asked for. The reason is the `cause`.',
+    whatToDo: 'Nothing: the caller asked for it. The `cause` is the reason of the signal.',
   },
   TRAM_OUTCOME_UNKNOWN: {
     meaning:
-      'The time was over, the call was aborted or the client was closed after the message had been sent. It may still be delivered, or not.',
+      'The call timed out or was aborted, or its client or the cluster was closed, after the message was sent. The message may still be delivered.',
     retry: 'unsafe',
     whatToDo:
-      'Ask the service whether it took effect; or send it again if the service recognises what it has already done.',
+      'Ask the service whether the message took effect. Retry only if the payload has an idempotency key that the service recognises.',
   },
   TRAM_CLOSED: {
     meaning: 'The cluster or the client is closed.',
@@ -90,49 +90,50 @@ export const ERRORS = {
     whatToDo: 'Connect a new client, or start the cluster again.',
   },
   TRAM_NO_CLIENT_SLOT: {
-    meaning: 'As many clients are connected as the cluster has room for.',
-    retry: 'safe',
-    whatToDo: 'Close a client that is done, or start the cluster with more `clients`.',
-  },
-  TRAM_LAGGED: {
-    meaning: 'A `deliveries()` iterator read too slowly, and deliveries were dropped from it.',
+    meaning: 'All client slots of the cluster are taken.',
     retry: 'safe',
     whatToDo:
-      'Iterate again, from now on; read faster, or keep state in the service, which misses nothing.',
+      'Close a client that is no longer needed, or start the cluster with a larger `clients`.',
+  },
+  TRAM_LAGGED: {
+    meaning: 'A `deliveries()` iterator fell a whole log behind its group, and missed deliveries.',
+    retry: 'safe',
+    whatToDo:
+      'Iterate again from now on, and read faster. State that must not miss a message belongs in the service.',
   },
   TRAM_START_FAILED: {
-    meaning: 'A host did not get through its start. The message names the host and the step.',
+    meaning: 'A host failed to start. The message names the host and the step.',
     retry: 'safe',
-    whatToDo: 'Look at the `cause` and at the output of that host, then start again.',
+    whatToDo: 'See the `cause` and the output of that host, then start again.',
   },
   TRAM_HOST_RUNNING: {
-    meaning: "The host is already running, so it can't be started a second time.",
+    meaning: 'The host is already running.',
     retry: 'useless',
-    whatToDo: 'Stop the running one first, or leave it as it is.',
+    whatToDo: 'Stop it before you start it again.',
   },
   TRAM_NOT_FOUND: {
     meaning: 'There is no such cluster or file.',
     retry: 'safe',
-    whatToDo: 'Check the name or path, and whether the cluster is up.',
+    whatToDo: 'Check the name or path, and that the cluster is up.',
   },
   TRAM_UNREACHABLE: {
-    meaning: 'Not enough hosts of the cluster can be reached, or they refused us.',
+    meaning: 'No majority of the hosts is reachable, or the hosts refused the connection.',
     retry: 'safe',
     whatToDo:
-      'Check that the hosts run, and that configuration and secret are those that they have.',
+      'Check that the hosts are running, and that they have the same configuration and the same secret.',
   },
   TRAM_EXISTS: {
-    meaning: 'A cluster or file of that name exists already.',
+    meaning: 'A cluster or file of that name already exists.',
     retry: 'useless',
-    whatToDo: 'Choose another `name`, connect to the cluster that exists, or stop it first.',
+    whatToDo: 'Choose another `name`, connect to the existing cluster, or stop it first.',
   },
   TRAM_CORRUPT: {
-    meaning: 'The shared memory of the cluster does not hold what it should.',
+    meaning: 'The shared memory of the cluster is corrupt, or is not that of a cluster.',
     retry: 'useless',
-    whatToDo: 'Check that the path is that of a cluster. Stop the cluster and start it afresh.',
+    whatToDo: 'Check the path. If it is that of a cluster, stop the cluster and start it again.',
   },
   TRAM_VERSION_MISMATCH: {
-    meaning: 'The cluster was started by a version of TRAM with another memory layout.',
+    meaning: 'The cluster was started by a version of TRAM with a different memory layout.',
     retry: 'useless',
     whatToDo: 'Use the same version on both sides.',
   },
@@ -140,53 +141,57 @@ export const ERRORS = {
     meaning: 'There is not enough shared memory for the cluster.',
     retry: 'useless',
     whatToDo:
-      'Enlarge /dev/shm (`docker run --shm-size=1g`), or ask for less: `clients`, `logBytes`, `inboxBytes`, `feedBytes`, `callsMax`.',
+      'Enlarge /dev/shm (`docker run --shm-size=1g`), or reduce `clients`, `logBytes`, `inboxBytes`, `feedBytes` or `callsMax`.',
   },
   TRAM_NATIVE_MISSING: {
     meaning:
-      "`memory: 'processes'` and `'machines'` need the package koffi, and it can't be loaded.",
+      "`memory: 'processes'` and `'machines'` need native code through the package koffi, which can't be loaded.",
     retry: 'useless',
     whatToDo: "`npm install koffi`, or use `memory: 'threads'`, which needs no native code.",
   },
-  TRAM_FABRIC_MISSING: {
-    meaning: "The hosts of a cluster talk through the library libfabric, and it can't be loaded.",
+  TRAM_PACKAGE_MISSING: {
+    meaning: "Configuration files need the package yaml, which can't be loaded.",
     retry: 'useless',
-    whatToDo: '`apt-get install libfabric1`, on every host.',
+    whatToDo: '`npm install yaml`, or pass the options to `Cluster.start`.',
+  },
+  TRAM_FABRIC_MISSING: {
+    meaning: "`memory: 'machines'` needs the library libfabric, which can't be loaded.",
+    retry: 'useless',
+    whatToDo: '`apt-get install libfabric1` on every machine.',
   },
   TRAM_ADDRESS_UNAVAILABLE: {
-    meaning: "The address or port of a host can't be used on this machine.",
+    meaning: "A host can't listen at its address and port on this machine.",
     retry: 'useless',
     whatToDo:
-      'Choose an address that this machine has, and a port that no other process listens at. The message names them.',
+      'Choose an address of this machine, and a port that no other process uses. The message names both.',
   },
   TRAM_SECRET_INVALID: {
-    meaning:
-      'The file with the secret of a cluster across machines is open to others than its owner, or holds too little.',
+    meaning: 'Users other than its owner can access the secret file, or the secret is too short.',
     retry: 'useless',
     whatToDo:
-      '`chmod 600` the file; or make another one with `tram secret FILE`, and copy it to all machines.',
+      '`chmod 600` the file; or create a new one with `tram secret FILE`, and copy it to all machines.',
   },
   TRAM_SYSTEM: {
-    meaning: 'The operating system refused something. The message names the call and its error.',
+    meaning: 'A system call failed. The message names the call and its error.',
     retry: 'useless',
-    whatToDo: 'See the message: permissions, limits on memory or processes, a full disk.',
+    whatToDo: 'Check permissions, limits on memory and processes, and disk space.',
   },
   TRAM_UNKNOWN_REPLICA: {
-    meaning: 'The cluster has no such group, member or host.',
+    meaning: 'The cluster has no such replica or host.',
     retry: 'useless',
-    whatToDo: 'Groups, members and hosts are numbered from 0.',
+    whatToDo: 'Check the numbers: groups, members and hosts count from 0.',
   },
   TRAM_UNAVAILABLE: {
-    meaning: 'A group has lost the majority of its replicas, or has no leader.',
+    meaning: 'A group has lost the majority of its replicas, or has no leader at the moment.',
     retry: 'safe',
-    whatToDo: 'Wait for an election, or restart the replicas that are down.',
+    whatToDo: 'Wait for a new leader, or restart the replicas that are down.',
   },
 } as const satisfies Record<string, ErrorDescription>;
 
 export type ErrorCode = keyof typeof ERRORS;
 
 export interface TramErrorOptions {
-  /** What to do in this very case, where more is known than the table says. */
+  /** What to do in this case, if more is known than `ERRORS` says. */
   readonly hint?: string | undefined;
   readonly cause?: unknown;
   readonly retry?: Retry | undefined;
@@ -194,7 +199,7 @@ export interface TramErrorOptions {
 
 export class TramError extends Error {
   static {
-    // On the prototype, so that the first line of a stack has it too.
+    // On the prototype, so that the first line of a stack trace has it too.
     TramError.prototype.name = 'TramError';
   }
 
@@ -203,7 +208,7 @@ export class TramError extends Error {
   readonly retry: Retry;
 
   constructor(code: ErrorCode, message: string, options: TramErrorOptions = {}) {
-    // An explicit `cause: undefined` would show up in every printed error.
+    // Node prints a cause that is explicitly undefined.
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.hint = options.hint;

@@ -1,4 +1,4 @@
-/** The public exports of `tram`, and nothing else. */
+/** The public exports of the package. */
 
 export {
   Client,
@@ -9,12 +9,8 @@ export {
   type OfferListener,
 } from './client.js';
 export { Cluster, type DeliveriesOptions, type Logger, type StartOptions } from './cluster.js';
-export {
-  type ClusterOptions,
-  ConfigError,
-  type MachineOptions,
-  type MemoryKind,
-} from './config/options.js';
+export { ConfigError } from './config/mistakes.js';
+export type { ClusterOptions, MachineOptions, MemoryKind } from './config/options.js';
 export { ERRORS, type ErrorCode, type Retry, TramError } from './errors.js';
 export type { Message, Service, ServiceContext } from './hosting/service.js';
 export type { ClusterStatus, GroupStatus, HostStatus, ReplicaStatus } from './hosting/status.js';

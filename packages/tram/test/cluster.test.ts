@@ -308,6 +308,34 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
       expect(await send('read')).not.toContain('refused');
     });
 
+    test.each<[string, unknown, unknown, string]>([
+      ['an empty set', { low: 0, high: 0 }, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
+      ['an unknown group', { low: 8, high: 0 }, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
+      [
+        'one beside known ones',
+        { low: 9, high: 0 },
+        new Uint8Array(1),
+        'TRAM_INVALID_DESTINATIONS',
+      ],
+      ['one above 31', { low: 1, high: 1 }, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
+      ['a set of words', { low: 'a', high: 'b' }, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
+      ['a set of bigints', { low: 1n, high: 0n }, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
+      ['no set', {}, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
+      ['a number', 1, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
+      ['nothing', undefined, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
+      ['null', null, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
+      ['a payload too large', { low: 1, high: 0 }, new Uint8Array(65), 'TRAM_PAYLOAD_TOO_LARGE'],
+      ['a payload that is text', { low: 1, high: 0 }, 'text', 'TRAM_INVALID_ARGUMENT'],
+    ])('offer refuses %s', async (_, destinations, payload, code) => {
+      const offering = await connect();
+      const offer = () =>
+        offering.offer(destinations as { low: 0; high: 0 }, payload as Uint8Array);
+      expect(offer).toThrow(TramError);
+      expect(offer).toThrow(expect.objectContaining({ code, retry: 'useless' }));
+      expect(offering.outstanding).toBe(0);
+      expect(offering.ticket).toBe(0);
+    });
+
     test('another thread can be a client', async () => {
       const script = new URL('./other-thread.mjs', import.meta.url);
       const worker = new Worker(script, { workerData: cluster.address });
@@ -504,7 +532,7 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
   test('destroy does not wait', async () => {
     const cluster = await start();
     const client = await cluster.connect();
-    const call = codeOf(client.multicast([0], encode('sleep 300')));
+    const call = codeOf(client.multicast([0], encode('sleep 10000')));
     await pause(20);
     await Promise.all([cluster.destroy(), cluster.destroy()]);
     expect(await call).toBe('TRAM_OUTCOME_UNKNOWN unsafe');
@@ -583,6 +611,15 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
   });
 });
 
+describe.each(['machines', 'simulated'])('memory: %s', (memory) => {
+  test('is nothing that a program can start', async () => {
+    const hosts = ['a', 'b', 'c'].map((name) => ({ name, address: name, port: 1 }));
+    const options = { groups: 2, memory, hosts, secret: 'cluster.secret' };
+    const error = await errorOf(Cluster.start(options as StartOptions));
+    expect(error).toMatchObject({ code: 'TRAM_INVALID_CONFIG', path: ['memory'] });
+  });
+});
+
 describe('from other processes', () => {
   const name = `test-api-${process.pid}`;
 
@@ -638,11 +675,11 @@ describe('from other processes', () => {
     expect(decode((await client.multicast([0], encode('read'))).get(0))).toBe('the last words');
   });
 
-  test('when the cluster closes, those who wait are told', async () => {
+  test('when the cluster closes, pending calls fail', async () => {
     const cluster = await startNamed();
     const client = await Client.connect(name);
     await client.multicast([0], encode('before'));
-    const call = codeOf(client.multicast([0], encode('sleep 300')));
+    const call = codeOf(client.multicast([0], encode('sleep 1000')));
     await pause(20);
     await cluster.close();
     expect(await call).toBe('TRAM_OUTCOME_UNKNOWN unsafe');
@@ -651,7 +688,7 @@ describe('from other processes', () => {
     expect(await codeOf(Client.connect(name))).toBe('TRAM_NOT_FOUND safe');
   });
 
-  test('a cluster without a name ends with whoever started it', async () => {
+  test('a cluster without a name ends with the process that started it', async () => {
     const starter = fork(fileURLToPath(new URL('./starter.mjs', import.meta.url)));
     leftOver.push({ destroy: () => starter.kill('SIGKILL') });
     const [{ address, pids }] = (await once(starter, 'message')) as [
@@ -666,7 +703,7 @@ describe('from other processes', () => {
     await until(() => !pids.some(isRunning) && !existsSync(address));
   });
 
-  test('a cluster with a name goes on without whoever started it', async () => {
+  test('a cluster with a name goes on without the process that started it', async () => {
     const starter = fork(fileURLToPath(new URL('./starter.mjs', import.meta.url)), [name]);
     const [{ address, pids }] = (await once(starter, 'message')) as [
       { address: string; pids: number[] },

@@ -16,7 +16,6 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { OPTION_NAMES } from '../src/config/options.js';
 import { ERRORS } from '../src/errors.js';
 import { projectDirectory } from './built.js';
 
@@ -87,10 +86,6 @@ describe('docs/api.md', () => {
     expect(named.length).toBeGreaterThan(5);
     expect(named).toHaveLength(text.match(/^```js$/gm)!.length);
     for (const [, path, code] of named) expect(read(path!)).toContain(code);
-  });
-
-  test('it has every option', () => {
-    for (const option of OPTION_NAMES) expect(text).toContain(`| \`${option}\` |`);
   });
 
   test.each(['Cluster', 'Client'])('it has all that is public of %s', (name) => {

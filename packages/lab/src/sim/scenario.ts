@@ -175,14 +175,22 @@ class Scenario {
 
   private multicast(who: string, to: string, texts: string): void {
     const host = this.upHost(who) as ClientHost;
+    const { groups, payloadBytesMax } = this.world.layout.sizes;
     let low = 0;
     let high = 0;
-    for (const group of to.split(',')) {
-      low |= lowMask(Number(group));
-      high |= highMask(Number(group));
+    for (const group of to.split(',').map(Number)) {
+      if (group >= groups)
+        throw new Complaint(
+          `unknown destination group ${group}: there are groups 0 to ${groups - 1}`,
+        );
+      low |= lowMask(group);
+      high |= highMask(group);
     }
     for (const [, text] of texts.matchAll(/"([^"]*)"/g)) {
-      const sent = host.workload.multicast(host.client, low, high, new TextEncoder().encode(text));
+      const payload = new TextEncoder().encode(text);
+      if (payload.length > payloadBytesMax)
+        throw new Complaint(`"${text}" exceeds the payload limit of ${payloadBytesMax} bytes`);
+      const sent = host.workload.multicast(host.client, low, high, payload);
       if (sent === undefined)
         throw new Complaint(`${who} is back-pressured: it can't take "${text}" now`);
       this.narrator.sent(host, sent);

@@ -18,14 +18,19 @@ interface Run {
   readonly stderr: string;
 }
 
-async function demo(args: readonly string[] = [], interruptAfterMs?: number): Promise<Run> {
+/** @param interruptAt  what it has printed when it is interrupted */
+async function demo(args: readonly string[] = [], interruptAt?: string): Promise<Run> {
   const env = { ...process.env, NO_COLOR: '1', TMPDIR: temporary };
   const child = spawn(process.execPath, [MAIN, 'demo', ...args], { env });
-  if (interruptAfterMs !== undefined) setTimeout(() => child.kill('SIGINT'), interruptAfterMs);
-  const [stdout, stderr, [status]] = await Promise.all([
-    text(child.stdout),
+  let stdout = '';
+  child.stdout.setEncoding('utf8').on('data', (printed: string) => {
+    const waits = interruptAt !== undefined && !stdout.includes(interruptAt);
+    stdout += printed;
+    if (waits && stdout.includes(interruptAt)) child.kill('SIGINT');
+  });
+  const [stderr, [status]] = await Promise.all([
     text(child.stderr),
-    once(child, 'exit') as Promise<[number | null]>,
+    once(child, 'close') as Promise<[number | null]>,
   ]);
   return { status, stdout, stderr };
 }
@@ -35,7 +40,11 @@ let json: Run;
 let interrupted: Run;
 
 beforeAll(async () => {
-  [told, json, interrupted] = await Promise.all([demo(), demo(['--json']), demo([], 2000)]);
+  [told, json, interrupted] = await Promise.all([
+    demo(),
+    demo(['--json']),
+    demo([], 'clients begin'),
+  ]);
 }, 60_000);
 
 afterAll(() => rmSync(temporary, { recursive: true, force: true }));

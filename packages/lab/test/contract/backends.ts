@@ -73,7 +73,7 @@ const machines: Backend = {
   rounds: (counts) => counts.machines ?? Math.ceil(counts.shared / SLOWNESS),
   open: (number) => MachinesStage.open(number + 1),
   openOnMachines: (number) => MachinesStage.open(number + 1),
-  openImpatient: (number) => MachinesStage.open(number + 1, 1_000_000),
+  openImpatient: (number) => MachinesStage.open(number + 1, 2_000_000),
 };
 
 /** Processes and machines need Linux. */

@@ -124,3 +124,16 @@ export function headReader(memory, { words, rounds }) {
     result: () => ({ wrong: complaints.list }),
   };
 }
+
+/** Announces itself and then does not poll for a while: meanwhile no write lands at its host. */
+export function absentee(memory, { ms }) {
+  const never = new Int32Array(new SharedArrayBuffer(4));
+  return {
+    step() {
+      memory.own[PLACE.told] = 1;
+      Atomics.wait(never, 0, 0, ms);
+      return DONE;
+    },
+    result: () => ({}),
+  };
+}

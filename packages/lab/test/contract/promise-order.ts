@@ -75,6 +75,18 @@ export function promiseOrder(backend: Backend): void {
       });
     });
 
+    test('a stage on machines: the fire-and-forget writes of an actor have landed when its job is done', async (context) => {
+      if (backend.isSimulated || backend.isShared) context.skip('there is no network');
+      await onStages(backend, async (stage) => {
+        const [owner, writer] = await begin(stage);
+        const absent = owner.play('absentee', { ms: 300 });
+        await stage.until(OWNER, PLACE.told, 1);
+        await writer.puppet.write(OWNER, PLACE.answered, [7], OPEN, 0);
+        expect(stage.word(OWNER, PLACE.answered)).toBe(7);
+        await absent.result();
+      });
+    });
+
     test('any number of completions wait until they are polled, with their tags', async () => {
       await onStages(backend, async (stage) => {
         const [owner, writer] = await begin(stage);

@@ -46,6 +46,7 @@ export function openWire({ addresses, patienceUs, id }, map, arena) {
     nowUs,
   });
   let flushes = 0;
+  const answer = new Int32Array(1);
   const turn = () => {
     network.poll(nowUs());
     network.flush(nowUs(), 0);
@@ -57,14 +58,22 @@ export function openWire({ addresses, patienceUs, id }, map, arena) {
     // Most flushes are urgent; one in four is batched, and no promise may depend on that.
     flush: () => network.flush(nowUs(), ++flushes % FLUSHES_PER_WAIT === 0 ? undefined : 0),
 
-    /** Waits until everything that was posted has landed, so that a scene can check it. */
+    /**
+     * Waits until everything that was posted has landed, so that a scene can check it, and no old write lands later.
+     *
+     * A link also counts as settled while fire-and-forget writes are in flight. A read that is posted after them completes
+     * after they have landed. A stopped host answers no read, so none is posted then.
+     */
     settle(isHeldUp) {
+      if (!isHeldUp)
+        for (const link of network.links) link?.readWords(map.host(number), answer, 0, 1);
       const untilUs = nowUs() + (isHeldUp ? HELD_UP_US : SETTLE_US);
       do {
         turn();
         if (network.isSettled) return;
         network.wait(SLEEP_US);
       } while (nowUs() < untilUs);
+      if (!isHeldUp) throw new Error(`the writes of host ${number} did not land in time`);
     },
 
     /** Waits until this host and the given hosts are connected to each other. */

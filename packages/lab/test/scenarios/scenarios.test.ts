@@ -47,6 +47,11 @@ describe('a mistake in a scenario is an error that names file and line', () => {
     [`${CLUSTER}crash 0/3`, 5, 'there is no 0/3'],
     [`${CLUSTER}resume 0/0`, 5, '0/0 is not paused'],
     [`${CLUSTER}multicast c0 to 4 "x"`, 5, 'unknown destination group 4'],
+    [
+      `${CLUSTER}multicast c0 to 0 "${'x'.repeat(33)}"`,
+      5,
+      `"${'x'.repeat(33)}" exceeds the payload`,
+    ],
     [`${CLUSTER}run until 0/1 dances`, 5, '"0/1 dances" does not happen'],
     [`${CLUSTER}check\n----\n\nstate`, 8, 'nothing may follow a check'],
     ['----', 1, 'no command before ----'],

@@ -1,19 +1,21 @@
 /**
- * Uniform acyclic order: all sequences can be merged into one.
+ * Uniform acyclic order. "Some replica delivers m before m′" has no cycle exactly if all sequences
+ * can be merged into one.
  *
- * The merge takes any message that is next in every sequence that has it. If it runs to the end
- * there is no cycle; if it gets stuck, what is left holds one. The same merge from the other end
- * trims what only follows a cycle, and the shortest cycle is searched in the core that remains.
+ * The merge repeatedly takes a message that is next in every sequence that contains it. If it
+ * consumes all sequences, there is no cycle. If it gets stuck, the messages that are left contain a
+ * cycle. Merging these from the other end removes the messages that only follow a cycle. The
+ * shortest cycle is then searched for in the core that remains.
  */
 
 import { type GroupOrder, replicaHolding } from './group-order.js';
 import type { History } from './history.js';
 import type { Violation } from './properties.js';
 
-/** Search steps after which the shortest cycle found so far is good enough. */
+/** The search stops after so many steps and reports the shortest cycle found so far. */
 const SEARCH_STEPS_MAX = 50_000_000;
 
-/** `before` comes before `after` in a sequence. */
+/** `sequence` has `before` before `after`. */
 interface Step {
   readonly before: number;
   readonly after: number;
@@ -24,7 +26,7 @@ export function findAcyclicViolation(
   history: History,
   orders: readonly GroupOrder[],
 ): Violation | undefined {
-  // Every sequence that is not a stray is a prefix of its group's order and adds nothing to it.
+  // A sequence that is not a stray is a prefix of its group's order, so it adds no constraint.
   const strays = orders.flatMap((order) => order.strays);
   const sequences = [
     ...orders.map(({ order }) => order),
@@ -50,7 +52,7 @@ export function findAcyclicViolation(
 }
 
 class Merge {
-  /** Where each sequence's unmerged middle part begins and ends. */
+  /** The part of each sequence that is not merged yet: `[begin, end)`. */
   readonly begin: Int32Array;
   readonly end: Int32Array;
   /** The places of message m are `placeSequence/placeIndex[firstPlace[m] .. firstPlace[m + 1]]`. */
@@ -82,7 +84,7 @@ class Merge {
     }
   }
 
-  /** True if everything could be merged; otherwise `begin` and `end` enclose the core. */
+  /** True if all sequences could be merged; otherwise `[begin, end)` is the core of each. */
   run(): boolean {
     this.mergeFromBegin();
     if (this.isComplete()) return true;
@@ -108,7 +110,7 @@ class Merge {
     );
   }
 
-  /** @param head  the message at the front of a sequence, -1 if there is none */
+  /** @param head  the next message of a sequence, -1 if there is none */
   private mergeWith(head: (sequence: number) => number, drop: (sequence: number) => void): void {
     const timesAtHead = new Int32Array(this.messageCount);
     const ready: number[] = [];
@@ -148,7 +150,7 @@ function* coreMessages(merge: Merge): Iterable<number> {
   }
 }
 
-/** Two messages that two sequences have in opposite order. */
+/** Two messages that two sequences contain in opposite order. */
 function findInvertedPair(merge: Merge): Step[] | undefined {
   const lastIndex = new Int32Array(merge.sequences.length);
   for (let s = 0; s < merge.sequences.length; s++) {
@@ -173,8 +175,8 @@ function findInvertedPair(merge: Merge): Step[] | undefined {
 }
 
 /**
- * Some cycle, at most as long as there are sequences: the head of a stuck sequence waits behind
- * the head of another, that one behind a third, and so on, until one comes again.
+ * Some cycle, with at most one step per sequence. The head of each stuck sequence is blocked by the
+ * head of another sequence. Following these heads leads to one that was visited before.
  */
 function findBlockedCycle(merge: Merge): Step[] {
   const { sequences, begin, end, firstPlace, placeSequence, placeIndex } = merge;
@@ -193,12 +195,13 @@ function findBlockedCycle(merge: Merge): Step[] {
   return steps.slice(visited.get(message)).reverse();
 }
 
-/** Breadth-first from one message; everything later in a shared sequence is one step away. */
+/** Breadth-first search: from a message, each later message of the same sequence is one step away. */
 class CycleSearch {
-  /** Sequence elements looked at so far, over all searches. */
+  /** Sequence elements visited so far, over all searches. */
   steps = 0;
   private readonly reachedFrom: Int32Array;
-  private readonly stepTo: (Step | undefined)[];
+  /** The step by which a message was reached; valid if `reachedFrom` says that it was. */
+  private readonly stepTo: Step[];
   private readonly depth: Int32Array;
 
   constructor(private readonly merge: Merge) {
@@ -210,7 +213,7 @@ class CycleSearch {
   /** A shortest cycle through `start`, if it has fewer than `limit` steps. */
   shorterCycle(start: number, limit: number): Step[] | undefined {
     const { sequences, firstPlace, placeSequence, placeIndex, end } = this.merge;
-    const unseenEnd = end.slice(); // Of each sequence, what lies behind has been reached already.
+    const unseenEnd = end.slice(); // In each sequence, the messages from here on are reached already.
     const queue = [start];
     this.reachedFrom[start] = start;
     this.depth[start] = 0;
@@ -238,7 +241,7 @@ class CycleSearch {
 
   private pathTo(message: number, start: number, last: Step): Step[] {
     const path = [last];
-    for (let at = message; at !== start; at = path[0].before) path.unshift(this.stepTo[at]!);
+    for (let at = message; at !== start; at = path[0].before) path.unshift(this.stepTo[at]);
     return path;
   }
 }

@@ -1,7 +1,8 @@
 /**
- * Validity and uniform agreement: what must be delivered is delivered by every correct replica.
- * Both ask whether a set of messages is covered; they differ in the set alone. Only a drained run
- * can answer: in any other, a missing delivery may still have been on its way.
+ * Validity and uniform agreement. Both require that every correct replica of every destination has
+ * delivered a set of messages, the *owed* ones: for validity those of correct clients, for agreement
+ * those that any replica has delivered. Only a drained run can be judged: in any other, a missing
+ * delivery may still be under way.
  */
 
 import type { GroupOrder } from './group-order.js';
@@ -46,7 +47,7 @@ export function findAgreementViolation(
   );
 }
 
-/** The first owed message, in multicast order, that a correct replica of a destination lacks. */
+/** A correct replica that lacks an owed message, and the first such message in multicast order. */
 function findMissingDelivery(
   history: History,
   orders: readonly GroupOrder[],
@@ -71,9 +72,9 @@ function findMissingDelivery(
         }
       };
       const stretches = history.stretchesOf[replica];
-      const present = stretches.at(-1)!.life;
+      const { incarnation } = stretches.at(-1)!;
       for (const stretch of stretches) {
-        if (stretch.life !== present) continue;
+        if (stretch.incarnation !== incarnation) continue;
         cover(order.subarray(0, stretch.restored));
         cover(stretch.delivered.view());
       }

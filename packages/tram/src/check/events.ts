@@ -1,12 +1,12 @@
 /**
- * The vocabulary of a history: what a run, simulated or real, writes down, one event a line.
+ * The events of a history. A run, simulated or real, records one event per line.
  *
- * `deliver` events of one replica stand in its own delivery order, and a `multicast` stands before
- * the first delivery of its message. Nothing else is assumed about how the events of different
- * processes are interleaved.
+ * The `deliver` events of one replica are in its delivery order, and a `multicast` precedes the first
+ * delivery of its message. Otherwise the events of different participants may be interleaved in any
+ * way.
  */
 
-/** The groups and their members. Comes first, once. */
+/** The groups and their members. The first event; it occurs once. */
 export interface GroupsEvent {
   readonly event: 'groups';
   /** From a group's number to the names of its replicas. */
@@ -15,17 +15,17 @@ export interface GroupsEvent {
   readonly parents?: readonly number[];
 }
 
-/** A client hands over a message. */
+/** A client multicasts a message. */
 export interface MulticastEvent {
   readonly event: 'multicast';
   readonly id: string;
   readonly client: string;
   readonly destinations: readonly number[];
-  /** The group at which the message enters the tree, where the trace knows it. */
+  /** The entry group: the group at which the message enters the tree. */
   readonly entry?: number;
 }
 
-/** A replica hands a message to its application. */
+/** A replica delivers a message: it passes it to its service. */
 export interface DeliverEvent {
   readonly event: 'deliver';
   readonly id: string;
@@ -33,14 +33,14 @@ export interface DeliverEvent {
   readonly replica: string;
 }
 
-/** A group that is not a destination ordered the message, as a relay on its way down the tree. */
+/** A group that is not a destination orders the message and forwards it down the tree. */
 export interface TouchEvent {
   readonly event: 'touch';
   readonly id: string;
   readonly group: number;
 }
 
-/** A replica starts to lead its group. Kept for readers: no property depends on it. */
+/** A replica starts to lead its group. For information only: no property depends on it. */
 export interface LeaderEvent {
   readonly event: 'leader';
   readonly group: number;
@@ -53,13 +53,13 @@ export interface CrashEvent {
   readonly replica: string;
 }
 
-/** The replica comes back with empty memory: a new life begins, with nothing delivered. */
+/** The replica starts a new incarnation, in which it has delivered nothing. */
 export interface RestartEvent {
   readonly event: 'restart';
   readonly replica: string;
 }
 
-/** The replica took over a snapshot: the first `count` deliveries of its group are now its own. */
+/** The replica installs a snapshot, which covers the first `count` deliveries of its group. */
 export interface RestoreEvent {
   readonly event: 'restore';
   readonly replica: string;
@@ -75,7 +75,7 @@ export interface ClientCrashEvent {
 /** The last event. */
 export interface EndEvent {
   readonly event: 'end';
-  /** True only if the run was drained: whatever was going to be delivered has been. */
+  /** True only if the run was drained: no delivery was outstanding. */
   readonly quiescent: boolean;
 }
 
@@ -91,14 +91,14 @@ export type TraceEvent =
   | ClientCrashEvent
   | EndEvent;
 
-/** An event that can't be part of any history: a defect of the trace, not of the system traced. */
+/** An event that no history can contain: a defect of the trace, not of the system traced. */
 export class MalformedTraceError extends Error {
   override readonly name = 'MalformedTraceError';
 
   /**
    * @param reason  one sentence, without the line number
-   * @param line    1-based line of the file, or ordinal of the event where there is no file
-   * @param text    the offending line as it stands in the file, if there is a file
+   * @param line    1-based line number in the file; without a file, the ordinal of the event
+   * @param text    the offending line, if there is a file
    */
   constructor(
     readonly reason: string,

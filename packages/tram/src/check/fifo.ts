@@ -1,6 +1,6 @@
 /**
- * FIFO per client and entry group. Messages of one client with one entry group form a *stream*; of
- * a stream, what a group delivers must be a prefix of what was multicast to it.
+ * FIFO order. The messages of one client with the same entry group form a *stream*. Of each stream,
+ * the messages that a group has delivered must be a prefix of those that were multicast to it.
  */
 
 import { type GroupOrder, replicaHolding } from './group-order.js';
@@ -12,13 +12,13 @@ const NO_STREAM = -1;
 interface Streams {
   readonly ofMessage: Int32Array;
   readonly count: number;
-  /** False if some message's entry group is not known: it is in no stream then. */
+  /** False if the entry group of some message is unknown. Such a message is in no stream. */
   readonly complete: boolean;
 }
 
 export interface FifoFinding {
   readonly violation: Violation | undefined;
-  /** Was every message's entry group known? */
+  /** True if the entry group of every message is known. */
   readonly complete: boolean;
 }
 
@@ -37,7 +37,7 @@ export function judgeFifo(history: History, orders: readonly GroupOrder[]): Fifo
     const violation: Violation = {
       property: 'fifo-order',
       client: history.clientNames[history.clientOf(gap.delivered)],
-      entry: history.entryGroupOf(gap.delivered)!,
+      entryGroup: history.entryGroupOf(gap.delivered)!,
       replica: history.replicaNames[gap.replica],
       delivered: history.messageIds[gap.delivered],
       skipped: history.messageIds[skipped],
@@ -53,23 +53,23 @@ function findStreams(history: History): Streams {
   let count = 0;
   let complete = true;
   for (const message of history.multicasts.view()) {
-    const entry = history.entryGroupOf(message);
-    if (entry === undefined) {
+    const entryGroup = history.entryGroupOf(message);
+    if (entryGroup === undefined) {
       complete = false;
       continue;
     }
     const streams = streamsOfClient[history.clientOf(message)];
-    let stream = streams.get(entry);
+    let stream = streams.get(entryGroup);
     if (stream === undefined) {
       stream = count++;
-      streams.set(entry, stream);
+      streams.set(entryGroup, stream);
     }
     ofMessage[message] = stream;
   }
   return { ofMessage, count, complete };
 }
 
-/** For each group the messages addressed to it, in multicast order. */
+/** For each group, the messages addressed to it in multicast order. */
 function messagesByGroup(history: History): Int32Array[] {
   const multicasts = history.multicasts.view();
   const sizes = new Int32Array(history.groupCount);
@@ -84,7 +84,7 @@ function messagesByGroup(history: History): Int32Array[] {
   return lists;
 }
 
-/** A message's rank: how many of its stream were multicast to this group before it. */
+/** The rank of a message: how many messages of its stream were multicast to this group before it. */
 function rankMessages(addressed: Int32Array, streams: Streams, ranks: Int32Array): void {
   const next = new Int32Array(streams.count);
   for (const message of addressed) {
@@ -108,7 +108,7 @@ function findGapInGroup(
   const gap = findGap(group.order, streams, ranks);
   if (gap !== undefined) return { ...gap, replica: replicaHolding(group, gap.index) };
   for (const { replica, sequence, divergesAt } of group.strays) {
-    // A sequence whose place is not known may rightly begin in the middle of a stream.
+    // A sequence whose position is unknown may begin in the middle of a stream.
     if (divergesAt === undefined) continue;
     const gap = findGap(sequence, streams, ranks);
     if (gap !== undefined) return { ...gap, replica };

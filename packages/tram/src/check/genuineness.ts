@@ -1,4 +1,4 @@
-/** Partial genuineness: a message to one group involves that group alone (paper §2.3). */
+/** Partial genuineness: only its destination orders or delivers a message to one group (paper §2.3). */
 
 import type { History } from './history.js';
 import type { Violation } from './properties.js';

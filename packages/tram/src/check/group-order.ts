@@ -1,11 +1,11 @@
 /**
- * The order of one group: the one sequence of which every member's sequence should be a prefix.
+ * The order of one group: the sequence of which the sequence of every member should be a prefix.
  *
- * It is pieced together from the stretches of all members, since a snapshot stands for deliveries
- * that only others made. Stretches are taken by where they begin, longest first; each is compared
- * with the order so far and extends it where it goes on. As long as nobody contradicts, which is the
- * ordinary case, all later questions can be put to this one order instead of to every replica.
- * A stretch that contradicts becomes a *stray*, with a sequence of its own.
+ * It is assembled from the stretches of all members, because a snapshot covers deliveries that only
+ * other members recorded. Stretches are sorted by where they begin, then longest first. Each is
+ * compared with the order so far, and extends it if it is longer. A stretch that contradicts the order
+ * becomes a *stray*, with a sequence of its own. Strays are rare, so the checks of the properties
+ * mostly read this one order instead of the sequence of every replica.
  */
 
 import type { History, Stretch } from './history.js';
@@ -15,7 +15,7 @@ import { IntList } from './int-list.js';
 export interface Stray {
   readonly replica: number;
   readonly sequence: Int32Array;
-  /** Where it contradicts the order; `undefined` if its place is not known (see `unfounded`). */
+  /** Where it contradicts the order; `undefined` if its position is unknown (see `unfounded`). */
   readonly divergesAt: number | undefined;
 }
 
@@ -31,7 +31,7 @@ export interface GroupOrder {
   /** Sound deliveries, each message once. */
   readonly order: Int32Array;
   readonly strays: readonly Stray[];
-  /** A snapshot that covers more than the group is known to have delivered. */
+  /** A snapshot that covers more deliveries than the history has of this group. */
   readonly unfounded: { readonly stretch: Stretch; readonly delivered: number } | undefined;
   readonly holdings: readonly Holding[];
 }
@@ -45,11 +45,11 @@ export function orderGroups(history: History): GroupOrder[] {
   return history.groupNumbers.map((_, group) => orderGroup(history, group, scratch));
 }
 
-/** Arrays of one element a message, allocated once. */
+/** Arrays with one element per message, allocated once. */
 interface Scratch {
-  /** Where the group's order has the message, or -1. */
+  /** The index of the message in the group's order, or -1. */
   readonly positions: Int32Array;
-  /** The last stretch, counted by `stretches`, that had the message. */
+  /** The number of the last stretch that contained the message. */
   readonly seenIn: Int32Array;
   stretches: number;
 }
@@ -66,7 +66,7 @@ function orderGroup(history: History, group: number, scratch: Scratch): GroupOrd
   const strays: Stray[] = [];
   const holdings: Holding[] = [];
   let unfounded: GroupOrder['unfounded'];
-  let delivered = 0; // Positions that anyone, strays included, has delivered without a hole.
+  let delivered = 0; // All positions below were delivered by some member, strays included.
   positions.fill(-1);
 
   for (const { stretch, own } of candidates) {
@@ -96,7 +96,7 @@ function orderGroup(history: History, group: number, scratch: Scratch): GroupOrd
   return { group, order: order.view(), strays, unfounded, holdings };
 }
 
-/** A replica that delivered both positions itself or, failing that, took over the first. */
+/** A replica that delivered both positions itself; else one that has the first from a snapshot. */
 export function replicaHolding(order: GroupOrder, first: number, second = first): number {
   const both = order.holdings.find(({ from, end }) => from <= first && second < end);
   return (both ?? order.holdings.find(({ from, end }) => from <= second && second < end)!).replica;

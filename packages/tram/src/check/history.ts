@@ -1,12 +1,13 @@
 /**
- * A history as the judge needs it: names interned to small integers, deliveries in flat arrays.
+ * A history in the form that the judge needs: names interned to small integers, deliveries in flat
+ * arrays.
  *
- * Callers: the trace parser, and the simulator, which adds events as they happen. `add` only
- * records (a map look-up or two); everything that takes thought happens in `judge`. A history can
- * be judged, extended and judged again.
+ * The trace parser fills it from a file, and the simulator adds events as they happen. `add` only
+ * records (a map look-up or two); `judge` does the rest. A history can be judged, extended and judged
+ * again.
  *
- * Groups, replicas, clients and messages are called by their index here; `groupNumbers`,
- * `replicaNames`, `clientNames` and `messageIds` lead back to the names in the trace.
+ * Groups, replicas, clients and messages are identified by an index. `groupNumbers`, `replicaNames`,
+ * `clientNames` and `messageIds` map it to the name in the trace.
  */
 
 import { MalformedTraceError, type TraceEvent } from './events.js';
@@ -15,17 +16,17 @@ import { IntList } from './int-list.js';
 const NONE = -1;
 
 /**
- * What a replica delivered without interruption: a restart or a restore begins a new stretch.
- * The replica's delivery sequence then is: the first `restored` deliveries of its group, followed
- * by `delivered`.
+ * The deliveries of a replica between two interruptions: each restart or restore begins a new stretch.
+ * The sequence of the replica is then the first `restored` deliveries of its group, followed by
+ * `delivered`.
  */
 export interface Stretch {
   readonly replica: number;
-  /** 0, then one more with every restart. What one life delivers, it delivers at most once. */
-  readonly life: number;
-  /** How much of the group's order was taken over by a snapshot; 0 if none was. */
+  /** 0 at first, and one more with every restart. */
+  readonly incarnation: number;
+  /** How many deliveries of the group the installed snapshot covers; 0 without a snapshot. */
   readonly restored: number;
-  /** Messages in delivery order, exactly as recorded: duplicates and strangers included. */
+  /** Messages in delivery order, as recorded: including duplicates and messages for other groups. */
   readonly delivered: IntList;
 }
 
@@ -57,16 +58,16 @@ export class History {
     restores: 0,
     clientCrashes: 0,
   };
-  /** True once the trace has said that it was drained. */
+  /** True once the trace has stated that the run was drained. */
   quiescent = false;
 
   readonly groupNumbers: number[] = [];
   readonly replicasOf: number[][] = [];
   readonly replicaNames: string[] = [];
   readonly groupOfReplica: number[] = [];
-  /** Of each replica: is it down now? */
+  /** For each replica, whether it is down now. */
   readonly crashed: boolean[] = [];
-  /** Of each replica, oldest first; never empty, the last one is its present. */
+  /** For each replica, oldest first. Invariant: not empty; the last stretch is the current one. */
   readonly stretchesOf: Stretch[][] = [];
 
   readonly clientNames: string[] = [];
@@ -76,14 +77,14 @@ export class History {
   /** Messages in the order of their multicast events. */
   readonly multicasts = new IntList();
 
-  /** The first delivery that had no multicast event before it. */
+  /** The first delivery that no multicast event of its message precedes. */
   earlyDelivery: { readonly message: number; readonly replica: number } | undefined;
-  /** (message, group) pairs, flat: the relays that might not be allowed. */
+  /** (message, group) pairs, flat. Touches of messages with several destinations are left out. */
   readonly touches = new IntList();
 
   private readonly clientOfMessage = new IntList();
-  private readonly entryOfMessage = new IntList();
-  /** Destinations of message m: `destinations` from `firstDestination[m]`, as many as counted. */
+  private readonly entryGroupOfMessage = new IntList();
+  /** Message m has the `destinationCount[m]` destinations from `firstDestination[m]` on. */
   private readonly firstDestination = new IntList();
   private readonly destinationCount = new IntList();
   private readonly destinations = new IntList();
@@ -109,7 +110,7 @@ export class History {
     return this.destinationCount.get(message) > 0;
   }
 
-  /** Of a message that was multicast. */
+  /** Requires that the message was multicast. */
   clientOf(message: number): number {
     return this.clientOfMessage.get(message);
   }
@@ -128,11 +129,11 @@ export class History {
   }
 
   /**
-   * Where the message entered the tree: as recorded, or the lowest common ancestor of its
-   * destinations; `undefined` if the trace tells neither.
+   * The group at which the message enters the tree: as recorded, else the lowest common ancestor of
+   * its destinations; `undefined` if the trace has neither.
    */
   entryGroupOf(message: number): number | undefined {
-    const recorded = this.entryOfMessage.get(message);
+    const recorded = this.entryGroupOfMessage.get(message);
     if (recorded !== NONE) return this.groupNumbers[recorded];
     const destinations = this.destinationsOf(message);
     const first = this.groupNumbers[destinations[0]];
@@ -153,7 +154,7 @@ export class History {
   /**
    * Records one event.
    *
-   * @param line  where it stands in its file; without one, events are counted
+   * @param line  its line number; without a file, the ordinal of the event
    * @throws {MalformedTraceError} if the event can't follow what was recorded before
    */
   add(event: TraceEvent, line = this.line + 1): void {
@@ -228,7 +229,7 @@ export class History {
     this.firstDestination.set(message, first);
     this.destinationCount.set(message, destinations.length);
     this.clientOfMessage.set(message, this.client(client));
-    if (entry !== undefined) this.entryOfMessage.set(message, this.group(entry));
+    if (entry !== undefined) this.entryGroupOfMessage.set(message, this.group(entry));
     this.multicasts.push(message);
     this.counts.messages++;
   }
@@ -237,7 +238,7 @@ export class History {
     const group = this.group(groupNumber);
     const message = this.message(id);
     this.counts.touches++;
-    // A message known to have several destinations may be relayed by anyone: nothing to keep.
+    // Any group may order a message with several destinations.
     if (this.destinationCount.get(message) > 1) return;
     this.touches.push(message);
     this.touches.push(group);
@@ -270,7 +271,7 @@ export class History {
     this.replicaIndex.set(name, replica);
     this.groupOfReplica.push(group);
     this.crashed.push(false);
-    this.stretchesOf.push([{ replica, life: 0, restored: 0, delivered: new IntList() }]);
+    this.stretchesOf.push([{ replica, incarnation: 0, restored: 0, delivered: new IntList() }]);
     return replica;
   }
 
@@ -294,8 +295,8 @@ export class History {
   }
 
   private addRestart(replica: number): void {
-    const life = this.stretchesOf[replica].at(-1)!.life + 1;
-    this.stretchesOf[replica].push({ replica, life, restored: 0, delivered: new IntList() });
+    const incarnation = this.stretchesOf[replica].at(-1)!.incarnation + 1;
+    this.stretchesOf[replica].push({ replica, incarnation, restored: 0, delivered: new IntList() });
     this.crashed[replica] = false;
     this.counts.restarts++;
   }
@@ -307,8 +308,8 @@ export class History {
         `${quote(name)} restores from ${quote(from)}, which is in another group`,
       );
     }
-    const life = this.stretchesOf[replica].at(-1)!.life;
-    this.stretchesOf[replica].push({ replica, life, restored, delivered: new IntList() });
+    const { incarnation } = this.stretchesOf[replica].at(-1)!;
+    this.stretchesOf[replica].push({ replica, incarnation, restored, delivered: new IntList() });
     if (restored > 0) this.counts.restores++;
   }
 
@@ -319,7 +320,7 @@ export class History {
     this.messageIds.push(id);
     this.messageIndex.set(id, message);
     this.clientOfMessage.push(NONE);
-    this.entryOfMessage.push(NONE);
+    this.entryGroupOfMessage.push(NONE);
     this.firstDestination.push(0);
     this.destinationCount.push(0);
     return message;

@@ -1,4 +1,4 @@
-/** The public exports of `tram/check`: the judge, for histories of any atomic multicast. */
+/** The public exports of `tram-multicast/check`: the judge, for histories of any atomic multicast. */
 
 export { MalformedTraceError, type TraceEvent } from './events.js';
 export { type Counts, History } from './history.js';

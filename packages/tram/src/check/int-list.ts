@@ -1,4 +1,4 @@
-/** A growable list of 32-bit integers: four bytes an element, however long the history. */
+/** A growable list of 32-bit integers, at four bytes per element. */
 export class IntList {
   length = 0;
   private items: Int32Array;
@@ -24,7 +24,7 @@ export class IntList {
     this.items[index] = value;
   }
 
-  /** The elements so far, without a copy; a later push may leave the view behind. */
+  /** The elements so far, not copied. The view is valid until the next `push`. */
   view(): Int32Array {
     return this.items.subarray(0, this.length);
   }

@@ -1,4 +1,4 @@
-/** Uniform integrity: at most once in a life, only at a destination, only after the multicast. */
+/** Uniform integrity: at most once per incarnation, only at a destination, only after the multicast. */
 
 import type { GroupOrder } from './group-order.js';
 import type { History, Stretch } from './history.js';
@@ -52,14 +52,14 @@ function findSecondDelivery(
   orders: readonly GroupOrder[],
 ): Violation | undefined {
   const positions = new Int32Array(history.messageCount);
-  const deliveredInLife = new Int32Array(history.messageCount);
-  let lives = 0;
+  const deliveredIn = new Int32Array(history.messageCount);
+  let mark = 0;
   for (const { group, order } of orders) {
     positions.fill(order.length);
     for (let i = 0; i < order.length; i++) positions[order[i]] = i;
     for (const replica of history.replicasOf[group]) {
-      for (const life of livesOf(history.stretchesOf[replica])) {
-        const message = findRepetition(life, order.length, positions, deliveredInLife, ++lives);
+      for (const incarnation of incarnationsOf(history.stretchesOf[replica])) {
+        const message = findRepetition(incarnation, order.length, positions, deliveredIn, ++mark);
         if (message === undefined) continue;
         return {
           property: 'uniform-integrity',
@@ -73,20 +73,20 @@ function findSecondDelivery(
   return undefined;
 }
 
-/** What a snapshot covers counts as delivered. @param mark  a value that no other life uses */
+/** Messages that a snapshot covers count as delivered. @param mark  unique to this incarnation */
 function findRepetition(
-  life: readonly Stretch[],
+  incarnation: readonly Stretch[],
   orderLength: number,
   positions: Int32Array,
-  deliveredInLife: Int32Array,
+  deliveredIn: Int32Array,
   mark: number,
 ): number | undefined {
   let restored = 0;
-  for (const stretch of life) {
+  for (const stretch of incarnation) {
     restored = Math.max(restored, Math.min(stretch.restored, orderLength));
     for (const message of stretch.delivered.view()) {
-      if (positions[message] < restored || deliveredInLife[message] === mark) return message;
-      deliveredInLife[message] = mark;
+      if (positions[message] < restored || deliveredIn[message] === mark) return message;
+      deliveredIn[message] = mark;
     }
   }
   return undefined;
@@ -110,11 +110,11 @@ function findUnfoundedRestore(
   return undefined;
 }
 
-function livesOf(stretches: readonly Stretch[]): Stretch[][] {
-  const lives: Stretch[][] = [];
+function incarnationsOf(stretches: readonly Stretch[]): Stretch[][] {
+  const incarnations: Stretch[][] = [];
   for (const stretch of stretches) {
-    lives[stretch.life] ??= [];
-    lives[stretch.life].push(stretch);
+    incarnations[stretch.incarnation] ??= [];
+    incarnations[stretch.incarnation].push(stretch);
   }
-  return lives;
+  return incarnations;
 }

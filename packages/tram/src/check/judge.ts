@@ -1,4 +1,4 @@
-/** A history in, a verdict out. */
+/** Judges a history: runs the check of every property and collects the verdicts. */
 
 import { findAcyclicViolation } from './acyclic-order.js';
 import { findAgreementViolation, findValidityViolation } from './delivery.js';
@@ -21,12 +21,12 @@ import { describeViolation } from './witness.js';
 export interface Verdict {
   /** `violated` if any property is, else `unknown` if any is, else `holds`. */
   readonly outcome: Outcome;
-  /** One verdict a property, in the order of `PROPERTIES`. */
+  /** One verdict per property, in the order of `PROPERTIES`. */
   readonly properties: readonly PropertyVerdict[];
   readonly counts: Readonly<Counts>;
 }
 
-/** What a property's algorithm returns: a violation, nothing, or why it can't tell. */
+/** The result of one check: a violation, nothing, or the reason why the property is unknown. */
 type Finding = Violation | undefined | { readonly unknown: string };
 
 type Algorithm = (history: History, orders: readonly GroupOrder[]) => Finding;
@@ -45,11 +45,11 @@ const ALGORITHMS: Readonly<Record<Property, Algorithm>> = {
   'fifo-order': (history, orders) => {
     const { violation, complete } = judgeFifo(history, orders);
     if (violation !== undefined || complete) return violation;
-    return { unknown: 'the history names neither entry groups nor the tree ("parents")' };
+    return { unknown: 'a message has no entry group, and the history has no tree ("parents")' };
   },
 };
 
-/** Judges a recorded history, or events as they come. */
+/** Judges a history, or a list of events. */
 export function judge(source: History | Iterable<TraceEvent>): Verdict {
   const history = source instanceof History ? source : record(source);
   const orders = orderGroups(history);

@@ -1,10 +1,10 @@
 /**
- * Uniform prefix order. Two sequences without repetition satisfy the paper's definition exactly if
- * one is a prefix of the other: at the first position where they differ, neither replica delivered
- * the other's message before its own.
+ * Uniform prefix order. Take two sequences without repetition, restricted to the messages addressed
+ * to both groups. They satisfy the definition exactly if one is a prefix of the other: where they
+ * first differ, neither replica has delivered the other's message before its own.
  *
- * Within a group, `group-order.ts` has compared everybody already. If nobody strayed, every sequence
- * of group g is a prefix of g's order, and so it is enough to compare the orders, pair by pair.
+ * `group-order.ts` has compared all sequences of a group with the group's order already. If there are
+ * no strays, every sequence is a prefix of that order, so comparing the orders pairwise is enough.
  */
 
 import { type GroupOrder, replicaHolding } from './group-order.js';
@@ -50,7 +50,7 @@ function findDisagreementWithin(history: History, group: GroupOrder): Violation 
   };
 }
 
-/** Walks g's order once, with a cursor into the order of every group that shares messages with g. */
+/** Walks the order of one group once, with a cursor into the order of every group with a higher index. */
 function findDisagreementWithLaterGroups(
   history: History,
   orders: readonly GroupOrder[],

@@ -1,14 +1,19 @@
 /**
- * The specification: which properties are judged, what each demands, and what a verdict looks like.
- * How they are decided is in a file per property; how a violation is told is in `witness.ts`.
+ * The specification: the properties that are judged, their definitions, and the form of a verdict.
+ * Each property has a file that decides it; `witness.ts` describes violations in words.
  *
- * Five properties are the paper's (§2.2), partial genuineness is its §2.3, FIFO is our own promise.
+ * Paper §2.2 defines the first five properties and §2.3 defines partial genuineness. FIFO order is a
+ * guarantee of TRAM.
  *
- * Terms. A replica's *sequence* is what it delivered in one life, in order, what it restored from a
- * snapshot first. The sequences of lives that ended, and of replicas that crashed, count as well:
- * that is what "uniform" means. A replica is *correct* if it is up at the end of the history, and
- * has then to account for its present life. Order is judged on sound deliveries: the first of each
- * message in a sequence, at a destination. What is left out violates integrity, which says so.
+ * Terms:
+ * - An *incarnation* is one run of a replica, from a start to the next crash.
+ * - The *sequence* of a replica is what it delivers in one incarnation, in order. A snapshot counts as
+ *   the deliveries that it covers. Properties are *uniform*: the sequences of earlier incarnations and
+ *   of crashed replicas count too.
+ * - A replica is *correct* if it is up at the end of the history. It must then have delivered, in its
+ *   last incarnation, what validity and agreement require. A client is correct if it did not crash.
+ * - Order is judged on *sound* deliveries: the first delivery of each message in a sequence, at a
+ *   destination. Any other delivery violates integrity and is reported there.
  */
 
 export const PROPERTIES = [
@@ -25,24 +30,24 @@ export type Property = (typeof PROPERTIES)[number];
 
 export const DEFINITIONS: Readonly<Record<Property, string>> = {
   validity:
-    'A message multicast by a client that did not crash is delivered by every correct replica of every destination.',
+    'If a correct client multicasts m, every correct replica of every destination of m eventually delivers m.',
   'uniform-agreement':
-    'A message delivered by any replica, even one that crashed later, is delivered by every correct replica of every destination.',
+    'If any replica delivers m, even one that crashes later, every correct replica of every destination of m eventually delivers m.',
   'uniform-integrity':
-    'A replica delivers a message at most once in a life, only at a destination, and only after it was multicast.',
+    'A replica delivers m at most once per incarnation, only if its group is a destination of m, and only if m was multicast before.',
   'uniform-prefix-order':
-    'Of the messages addressed to both of two groups (or to one and the same), the sequence at any replica of one is a prefix of that at any replica of the other, or the reverse.',
-  'uniform-acyclic-order': 'The relation "some replica delivered a before b" has no cycle.',
+    'If replica p delivers m, replica q delivers another message m′, and both messages are addressed to the groups of both replicas, then p delivers m′ before m or q delivers m before m′.',
+  'uniform-acyclic-order': 'The relation "some replica delivers m before m′" has no cycle.',
   'partial-genuineness':
-    'A message addressed to exactly one group is ordered or delivered by no other group.',
+    'If m is addressed to a single group, no other group orders or delivers m.',
   'fifo-order':
-    "Of one client's messages with the same entry group, every group delivers those addressed to it in the order of their multicast, without a gap.",
+    'If a client multicasts m before m′, both have the same entry group and both are addressed to group g, a replica of g delivers m′ only after m.',
 };
 
-/** A violation dominates; `unknown` means that the history does not say enough to tell. */
+/** `unknown`: the history does not contain enough to decide. */
 export type Outcome = 'holds' | 'violated' | 'unknown';
 
-/** The evidence, for programs. Names are the trace's own; an `index` counts from 0. */
+/** The evidence, for programs. Names are those of the trace; an `index` counts from 0. */
 export type Violation =
   | {
       readonly property: 'validity';
@@ -79,16 +84,16 @@ export type Violation =
     }
   | {
       readonly property: 'uniform-prefix-order';
-      /** One group, or the two whose common messages are compared. */
+      /** One group, or two groups of which the common messages are compared. */
       readonly groups: readonly [number] | readonly [number, number];
-      /** Where the two sequences first differ, among the messages compared. */
+      /** Where the two sequences of compared messages first differ. */
       readonly index: number;
       readonly one: { readonly replica: string; readonly message: string };
       readonly other: { readonly replica: string; readonly message: string };
     }
   | {
       readonly property: 'uniform-acyclic-order';
-      /** Each step's `after` is the next step's `before`; the last one closes the cycle. */
+      /** The `after` of each step is the `before` of the next; the last step closes the cycle. */
       readonly cycle: readonly {
         readonly before: string;
         readonly after: string;
@@ -100,16 +105,16 @@ export type Violation =
       readonly message: string;
       readonly destination: number;
       readonly group: number;
-      /** The replica that delivered it; absent if the group only ordered it. */
+      /** The replica that delivered the message; absent if the group only ordered it. */
       readonly replica?: string;
     }
   | {
       readonly property: 'fifo-order';
       readonly client: string;
-      readonly entry: number;
+      readonly entryGroup: number;
       readonly replica: string;
       readonly delivered: string;
-      /** Multicast before `delivered`, and not delivered before it. */
+      /** The message that was multicast before `delivered`, but not delivered before it. */
       readonly skipped: string;
     };
 
@@ -119,7 +124,7 @@ export type PropertyVerdict =
   | {
       readonly property: Property;
       readonly outcome: 'violated';
-      /** One to three lines of words. */
+      /** The violation in one sentence. */
       readonly witness: string;
       readonly violation: Violation;
     };

@@ -1,9 +1,9 @@
 /**
- * Reads a history from JSON Lines, chunk by chunk, keeping no text.
+ * Reads a history from JSON Lines, chunk by chunk, without keeping the text.
  *
- * This file decides whether a line has the right shape; whether it fits what stood before it is
- * `History.add`'s business. Fields that are not known are ignored, events that are not known are
- * errors: a misspelt event must not pass as silence. Empty lines are skipped.
+ * This file checks the shape of each line; `History.add` checks that it fits the lines before it.
+ * Unknown fields are ignored. Unknown events are errors, so that a misspelt event is not overlooked.
+ * Empty lines are skipped.
  */
 
 import { MalformedTraceError, type TraceEvent } from './events.js';
@@ -18,7 +18,7 @@ export async function readTrace(
   return reader.end();
 }
 
-/** The same for a text in memory. */
+/** Reads a trace that is in memory. @throws {MalformedTraceError} at the first bad line */
 export function parseTrace(text: string): History {
   const reader = new TraceReader();
   reader.push(text);
@@ -28,7 +28,7 @@ export function parseTrace(text: string): History {
 export class TraceReader {
   private readonly history = new History();
   private line = 0;
-  /** What followed the last line break. */
+  /** The text after the last line break. */
   private rest = '';
 
   push(chunk: string): void {
@@ -102,7 +102,7 @@ const SHAPES = {
 
 const SHAPE_OF = new Map<unknown, Shape>(Object.entries(SHAPES));
 
-/** One line's event, its fields present and of the right type. */
+/** Parses one line and checks that its fields are present and of the right type. */
 export function parseEvent(text: string, line: number): TraceEvent {
   let fields: unknown;
   try {

@@ -1,4 +1,4 @@
-/** Violations in words: the smallest evidence that a reader can check against the trace. */
+/** Describes violations in words, with the smallest evidence that a reader can check in the trace. */
 
 import type { Violation } from './properties.js';
 
@@ -30,12 +30,12 @@ export function describeViolation(violation: Violation): string {
     }
     case 'partial-genuineness': {
       const { message, destination, group, replica } = violation;
-      const deed = replica === undefined ? `group ${group} ordered it` : `${replica} delivered it`;
-      return `${message} is addressed to group ${destination} alone, but ${deed}`;
+      const event = replica === undefined ? `group ${group} ordered it` : `${replica} delivered it`;
+      return `${message} is addressed only to group ${destination}, but ${event}`;
     }
     case 'fifo-order': {
-      const { client, entry, replica, delivered, skipped } = violation;
-      return `${replica} delivered ${delivered} without ${skipped} before it, which ${client} multicast first (both enter at group ${entry})`;
+      const { client, entryGroup, replica, delivered, skipped } = violation;
+      return `${client} multicast ${skipped} before ${delivered}, both with entry group ${entryGroup}, but ${replica} delivered ${delivered} without ${skipped} before it`;
     }
   }
 }
@@ -53,12 +53,12 @@ function describeIntegrity(violation: Violation & { property: 'uniform-integrity
       return `${violation.message} was delivered at ${replica}, but is addressed to ${listGroups(violation.destinations)}`;
     case 'restored-unknown': {
       const { restored, group, deliveredByGroup } = violation;
-      return `${replica} restored ${restored} deliveries, but group ${group} is known to have made ${deliveredByGroup}`;
+      return `${replica} installed a snapshot of ${restored} deliveries, but the history has only ${deliveredByGroup} of group ${group}`;
     }
   }
 }
 
 function listGroups(groups: readonly number[]): string {
-  if (groups.length === 0) return 'nobody';
+  if (groups.length === 0) return 'no group';
   return `${groups.length === 1 ? 'group' : 'groups'} ${groups.join(', ')}`;
 }

@@ -117,7 +117,7 @@ export function registerUp(program: Command): void {
 }
 
 async function up(flags: UpFlags): Promise<number> {
-  const { resolveConfig } = await import('../config/options.js');
+  const { resolveConfig } = await import('../config/config.js');
   const options = await optionsOf(flags);
   resolveConfig(options, 0);
   const name = options.name!;
@@ -137,7 +137,8 @@ async function up(flags: UpFlags): Promise<number> {
 
 /** From the file and, before that, from the command line. */
 async function optionsOf(flags: UpFlags): Promise<ClusterOptions> {
-  const { ConfigError, OPTION_NAMES } = await import('../config/options.js');
+  const { ConfigError } = await import('../config/mistakes.js');
+  const { OPTION_NAMES } = await import('../config/options.js');
   const { config: file } = flags;
   const fromFile = file === undefined ? undefined : await readFile(file);
   if (fromFile?.memory === 'machines') {

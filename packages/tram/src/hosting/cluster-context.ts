@@ -1,8 +1,8 @@
 /**
- * What all who take part in a cluster on shared memory have in common: its configuration, and where
- * everything lies in its arena. Hosts, clients and tools each make one for themselves.
+ * What hosts, clients and tools of a cluster share: its configuration, and where everything lies in its arena.
+ * Each of them creates a context of its own.
  */
-import type { ClusterConfig } from '../config/options.js';
+import type { ClusterConfig } from '../config/config.js';
 import { TramError } from '../errors.js';
 import { ARENA, ARENA_MAGIC, ARENA_VERSION, type Arena, ArenaMap } from '../memory/arena.js';
 import type { ProcessId } from '../memory/contract.js';
@@ -23,7 +23,7 @@ export class ClusterContext {
     readonly config: ClusterConfig,
     readonly arena: Arena,
     descriptionBytes: number,
-    /** To the hosts that do not share the arena, where there are such. */
+    /** The network to hosts on other machines; undefined if all hosts share the arena. */
     readonly network?: Network,
   ) {
     this.layout = new Layout(config.sizes);
@@ -31,12 +31,12 @@ export class ClusterContext {
     this.overlay = new Overlay(config.parents);
   }
 
-  /** How many words the arena of such a cluster has. */
+  /** The size of the cluster's arena in words. */
   static wordsOf(config: ClusterConfig): number {
     return mapOf(config, new Layout(config.sizes), describe(config).length).words;
   }
 
-  /** Put the description of the cluster into an arena that is all zero. */
+  /** Writes the cluster's description into an arena that is all zero. */
   static create(config: ClusterConfig, arena: Arena): ClusterContext {
     const description = describe(config);
     const context = new ClusterContext(config, arena, description.length);
@@ -45,8 +45,8 @@ export class ClusterContext {
   }
 
   /**
-   * Of one of several machines: each has an arena of its own, in which all have the same places. Only what can't differ
-   * between machines counts for those.
+   * The context of one machine. Each machine has an arena of its own, and all arenas have the same layout. The layout
+   * depends only on options on which all machines agree.
    */
   static onMachines(
     config: ClusterConfig,
@@ -57,7 +57,7 @@ export class ClusterContext {
     return new ClusterContext(config, arena, digest.length, network);
   }
 
-  /** Read it from an arena that somebody else made. */
+  /** Reads the description from an arena that another participant created. */
   static attach(arena: Arena): ClusterContext {
     const config = readHeader(arena.words) as ClusterConfig;
     return new ClusterContext(config, arena, arena.words[ARENA.descriptionBytes]!);
@@ -68,7 +68,7 @@ export class ClusterContext {
     return network?.memory(process) ?? new SharedMemory(process, arena, map);
   }
 
-  /** The words of a process, to look at. */
+  /** The region of a participant, for reading. */
   region(process: ProcessId): Int32Array {
     const start = this.map.region(process);
     return this.arena.words.subarray(start, start + this.map.regionWords(process));
@@ -92,22 +92,22 @@ function mapOf(config: ClusterConfig, layout: Layout, descriptionBytes: number):
   return new ArenaMap(layout, hosts, descriptionBytes, STATISTICS_WORDS, placement);
 }
 
-/** A configuration as it stands in an arena. */
+/** The configuration as an arena stores it. */
 export function describe(config: unknown): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(config));
 }
 
-/** Into an arena that is all zero. @param arenaWords  all of it */
+/** Writes the description into an arena that is all zero. @param arenaWords  the size of the arena */
 export function writeHeader(words: Int32Array, arenaWords: number, description: Uint8Array): void {
   words[ARENA.words] = arenaWords;
   words[ARENA.descriptionBytes] = description.length;
   bytesOf(words, description.length).set(description);
   words[ARENA.version] = ARENA_VERSION;
-  // Last: whoever sees it may rely on the rest.
+  // Written last: a reader that sees the magic number may rely on the rest.
   Atomics.store(words, ARENA.magic, ARENA_MAGIC);
 }
 
-/** The configuration in an arena that somebody else made. */
+/** The configuration in an arena that another participant created. */
 export function readHeader(words: Int32Array): unknown {
   checkArena(words, words.length);
   // A copy: TextDecoder does not take shared memory.
@@ -119,7 +119,7 @@ function bytesOf(words: Int32Array, bytes: number): Uint8Array {
   return new Uint8Array(words.buffer, words.byteOffset + ARENA.description * 4, bytes);
 }
 
-/** Is this the arena of a cluster, and one that this version of TRAM understands? */
+/** Checks that this is an arena, and of a version that this code understands. */
 export function checkArena(words: Int32Array, fileWords: number): void {
   if (words[ARENA.magic] !== ARENA_MAGIC) {
     throw new TramError('TRAM_CORRUPT', 'this is not the memory of a TRAM cluster: wrong magic', {

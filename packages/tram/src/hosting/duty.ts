@@ -1,36 +1,35 @@
 /**
- * The duty cycle of a host: runs those of its agents that have something to do, and sleeps when none
- * has. It knows nothing of what they do.
+ * The duty cycle of a host: runs the agents that have work, and parks the thread when none has. It knows nothing
+ * of what the agents do.
  *
- * An agent runs when somebody has set its ready flag, when it did much the last time, and with
- * every heartbeat. What others marked as ready *later* waits for a moment, so that it comes in batches. After
- * work the host spins for a while, because waking a sleeper costs more than most answers take; then it
- * parks, and whoever has something urgent for one of its agents wakes it. Where nothing has happened for
- * long, hearts beat more slowly.
+ * An agent runs when its ready flag is set, when it did much work the last time, and with every heartbeat. Flags
+ * that are marked *later* are served after a short delay, so that their work comes in batches. After work the host
+ * spins for a while, because waking a parked thread costs more than most answers take. Then it parks. A writer
+ * that sets an urgent flag of a parked host wakes it. After a long idle time heartbeats become rarer.
  *
- * Invariant: a flag is taken down before its agent runs, and the host says that it is parked before it
- * looks at the flags for the last time. So nothing urgent is overslept.
+ * Invariant: the host clears a flag before it runs the agent, and sets `parked` before it reads the flags for the
+ * last time. So no urgent flag is missed.
  */
 import type { Arena } from '../memory/arena.js';
 
 export interface Agent {
-  /** Do a bounded amount of work, never wait; returns how much it was. After `MUCH_WORK` it runs again at once. */
+  /** Does a bounded amount of work without waiting, and returns how much. After `MUCH_WORK` it runs again at once. */
   doWork(nowUs: number): number;
 }
 
-/** What brings words from elsewhere, and takes them there. */
+/** Carries words to and from other machines. */
 export interface Wire {
-  /** Take what has come, and tell those whom it is for. */
+  /** Receives what has arrived, and sets the ready flags of the agents it is for. */
   poll(nowUs: number): void;
   /**
-   * Send what was posted.
+   * Sends the posted writes.
    *
-   * @param companyUs  for how long what nobody waits for may wait for more; it knows itself how long is good
+   * @param batchUs  how long non-urgent writes may be batched, at most
    */
-  flush(nowUs: number, companyUs?: number): void;
+  flush(nowUs: number, batchUs?: number): void;
 }
 
-/** Words of the arena that belong to a host. */
+/** The words of the arena that belong to one host. */
 export interface DutyWords {
   readonly parked: number;
   readonly ready: number;
@@ -38,21 +37,21 @@ export interface DutyWords {
 }
 
 export interface Pacing {
-  /** Every agent runs at least this often … */
+  /** Every agent runs at least this often. */
   readonly heartbeatUs: number;
-  /** … and so often when there has been nothing to do for a while. */
+  /** Every agent runs at least this often after a long idle time. */
   readonly quietHeartbeatUs: number;
-  /** What can wait is done this often while there is some. */
+  /** How often flags marked *later* are served while there are any. */
   readonly laterUs: number;
-  /** How long to look for more work before parking. */
+  /** How long the host spins before it parks. */
   readonly spinUs: number;
-  /** Called while there is nothing to do but to look again. */
+  /** Called between two looks at the flags while the host spins. */
   readonly relax: () => void;
 }
 
-/** Who did so much may have stopped for its bound: it runs again at once. Others are called when there is more. */
+/** An agent that did this much work may have stopped at its bound, so it runs again at once. */
 export const MUCH_WORK = 16;
-/** The clock costs more than a look at the flags. */
+/** Reading the clock costs more than reading the flags. */
 const TURNS_PER_CLOCK = 16;
 const QUIET_AFTER_US = 200_000;
 
@@ -69,9 +68,9 @@ export class Duty {
     private readonly at: DutyWords,
     private readonly agents: readonly Agent[],
     private readonly pacing: Pacing,
-    /** Microseconds that never go back. */
+    /** A monotonic clock, in microseconds. */
     private readonly clock: () => number,
-    /** Runs with every heartbeat, before the others. */
+    /** Runs with every heartbeat, before the agents. */
     private readonly watch?: Agent,
     private readonly wire?: Wire,
   ) {
@@ -80,7 +79,7 @@ export class Duty {
     this.workedUs = clock();
   }
 
-  /** Work, spin and sleep for so long, and perhaps one sleep longer. */
+  /** Works, spins and parks for this long, and at most one park longer. */
   run(durationUs: number): void {
     const { clock } = this;
     let nowUs = clock();
@@ -104,7 +103,7 @@ export class Duty {
     }
   }
 
-  /** Run each agent that is due, once. Returns how much was done for a reason other than the time. */
+  /** Runs each agent that is due, once. Returns the work of agents that ran for another reason than the time. */
   private turn(nowUs: number): number {
     const { words, at, agents, wasBusy, pacing, wire } = this;
     let work = 0;

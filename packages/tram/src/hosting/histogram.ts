@@ -1,15 +1,14 @@
 /**
- * Latencies in shared words: one thread records, every thread or process that maps the words can read
- * meanwhile. Hosts record into histograms of the arena; tools outside read, merge and subtract them.
+ * A latency histogram in shared words. One thread records; any thread or process that maps the words can read at
+ * the same time. Hosts record into histograms of the arena; tools read, merge and subtract them.
  *
  *   bucket    0 … 31      32 … 47      48 … 63      64 … 79           608 … 623
  *   width     1 ns        2 ns         4 ns         8 ns        …     2³⁷ ns
  *   from      0 ns        32 ns        64 ns        128 ns            2⁴¹ ns (37 minutes; until 73)
  *
- * The state is nothing but how many values fell into each bucket. Count, mean, percentiles and maximum
- * all follow from that, so they agree with each other even if they are read while values arrive. A value
- * is told as the middle of its bucket: at most 1/32 (3.2 %) away from what was recorded, and exact below
- * 32 ns.
+ * The state is one count for each bucket. Count, mean, percentiles and maximum are derived from these counts, so
+ * they agree with each other even if they are read while values arrive. A value is reported as the middle of its
+ * bucket: at most 1/32 (3.2 %) off, and exact below 32 ns.
  *
  * Invariants: a bucket's count takes two words, and neither it nor a sum of them can overflow before
  * 2⁵³. `low` is the count modulo 2³², `high` is the count divided by 2³¹: the one bit that they share
@@ -20,11 +19,11 @@
 const PER_DOUBLING = 16;
 const PER_DOUBLING_BITS = 4;
 
-/** Values from here on, 73 minutes, all count into the last bucket. */
+/** Values of 73 minutes and more all count into the last bucket. */
 const LIMIT_NS = 2 ** 42;
 const BUCKETS = PER_DOUBLING * (42 - PER_DOUBLING_BITS + 1);
 
-/** Above this a value does not fit into a signed word; it is shifted right by that many bits first. */
+/** A larger value does not fit into a signed word, so it is first shifted right by this many bits. */
 const WORD_LIMIT = 2 ** 31;
 const SHIFT_BITS = 16;
 
@@ -32,17 +31,17 @@ const HALF = 2 ** 31;
 const BELOW_HALF = HALF - 1;
 
 export class Histogram {
-  /** How many words a histogram takes. A multiple of a cache line. */
+  /** The size of a histogram in words: a multiple of a cache line. */
   static readonly words: number = 2 * BUCKETS;
 
-  /** One that nobody else sees: to merge into, to keep a difference. */
+  /** A private histogram: a target of `add`, or a difference. */
   static empty(): Histogram {
     return new Histogram(new Int32Array(Histogram.words), 0);
   }
 
   private readonly highs: number;
 
-  /** A view on words that are zero, or that a histogram has been recorded into before. */
+  /** A view of words that are zero or already hold a histogram. */
   constructor(
     private readonly memory: Int32Array,
     private readonly at: number,
@@ -55,7 +54,7 @@ export class Histogram {
     this.highs = at + BUCKETS;
   }
 
-  /** Count one value. What is not positive (clocks of two cores may disagree a little), or no number, is 0. */
+  /** Records one value. Negative values (clocks of two cores may differ slightly) and NaN count as 0. */
   record(valueNs: number): void {
     const bucket = bucketOf(valueNs);
     const place = this.at + bucket;
@@ -102,11 +101,11 @@ export class Histogram {
       below += this.countOf(bucket);
       if (below >= rank) return middleOf(bucket);
     }
-    // There are none, or the writer has reset them since they were counted.
+    // There are no values, or the writer reset them after they were counted.
     return this.max;
   }
 
-  /** Add another's values to these, which nobody else may be reading meanwhile. */
+  /** Adds the values of another histogram. Nobody else may read this one meanwhile. */
   add(other: Histogram): void {
     for (let bucket = 0; bucket < BUCKETS; bucket++) {
       const more = other.countOf(bucket);
@@ -114,7 +113,7 @@ export class Histogram {
     }
   }
 
-  /** A private copy of what has been recorded so far. */
+  /** A private copy of the values recorded so far. */
   snapshot(): Histogram {
     const copy = Histogram.empty();
     copy.add(this);
@@ -122,8 +121,7 @@ export class Histogram {
   }
 
   /**
-   * What has been recorded since `earlier`, a snapshot of the same words. If they were reset in between,
-   * that is everything since the reset.
+   * The values recorded since `earlier`, a snapshot of the same words. After a reset: the values since the reset.
    */
   since(earlier: Histogram): Histogram {
     const now = this.snapshot();
@@ -136,13 +134,13 @@ export class Histogram {
     return difference;
   }
 
-  /** Forget all values. Only for whoever may record here; readers use `since`. */
+  /** Forgets all values. Only the recording thread may call it; readers use `since`. */
   reset(): void {
     this.memory.fill(0, this.at, this.at + Histogram.words);
   }
 
   private countOf(bucket: number): number {
-    // The high word first: it can then be behind the low one, by one at the most, and never ahead.
+    // The high word is stored first, so it lags behind the low word by at most one and is never ahead.
     const high = Atomics.load(this.memory, this.highs + bucket);
     const low = Atomics.load(this.memory, this.at + bucket);
     const isBehind = (high & 1) !== low >>> 31;

@@ -1,9 +1,9 @@
 /**
  * The process of a host: `node host-process.js ARENA HOST [--fresh] [--log]`, started by `Cluster.start` for
- * `memory: 'processes'` and by `tram up` and `tram restart`. With `--log` it tells in words what happens.
+ * `memory: 'processes'` and by `tram up` and `tram restart`. With `--log` it logs events as text.
  *
- * Whoever started it may end before it does. Then a cluster that has a name goes on: it can be connected to, and
- * taken down. One that has none could be found by nobody, and ends.
+ * The process that started it may end first. A cluster with a name then goes on: clients can connect to it, and
+ * `tram down` ends it. A cluster without a name can no longer be found, so its hosts end.
  */
 import { TramError } from '../errors.js';
 import {
@@ -29,10 +29,10 @@ const log = isLogged
   ? (text: string): void => console.error(`${new Date().toISOString()} host ${host}: ${text}`)
   : (): void => undefined;
 
-/** A service that fails with every message must not fill the disk. */
+/** Rate-limited: a service that fails with every message must not fill the disk. */
 const logFailure = rateLimited(log);
 
-// An interrupt at the terminal is for whoever started us, who may want to close the cluster in good order.
+// An interrupt at the terminal is handled by the process that started us, which may close the cluster in order.
 if (!isLogged) process.on('SIGINT', () => undefined);
 
 try {
@@ -45,7 +45,7 @@ try {
 async function live(arena: ArenaFile): Promise<void> {
   const context = ClusterContext.attach(arena);
   if (!isLogged && context.config.name === undefined) endWithStarter(context);
-  // A predecessor that is merely paused must not wake up beside us; the lock ends with the process.
+  // A stopped predecessor must not continue beside us. Its lock ends with its process.
   arena.lockHost(host, Atomics.load(arena.words, context.map.host(host) + HOST.pid));
   const names = context.map.processesOf(host).map((replica) => context.nameOf(replica));
   log(
@@ -83,7 +83,7 @@ function tell(report: HostReport): void {
   send(report);
 }
 
-/** To whoever started this process, if it is still there. */
+/** Sends an event to the process that started this one, if it still runs. */
 function send(report: HostReport | HostFailure, then: () => void = () => undefined): void {
   if (process.connected) process.send!(report, then);
   else then();
@@ -91,13 +91,13 @@ function send(report: HostReport | HostFailure, then: () => void = () => undefin
 
 function fail(error: unknown): void {
   const isBug = !(error instanceof TramError);
-  // Whoever started us is told, and need not read it twice.
+  // The process that started us has been told and logs it itself.
   if (isBug || !process.connected || isLogged) console.error(error);
   if (isBug) process.exit(1);
   send(failureOf(error), () => process.exit(1));
 }
 
-/** A lock that is gone tells at once that its process is. */
+/** A released lock shows at once that its process has ended. */
 function watchOthers(file: ArenaFile, { map }: ClusterContext, self: number): Agent {
   const { words } = file;
   return {

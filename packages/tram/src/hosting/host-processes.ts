@@ -1,19 +1,19 @@
 /**
- * The operating-system processes that run the hosts of a cluster, as the kernel knows them. For the commands
- * that signal them: the number that a host left on the board may by now be that of a stranger.
+ * Finds the processes that run the hosts of a cluster in /proc, for the commands that signal them. The pid that a
+ * host wrote into the arena may belong to another program by now.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
 export interface HostProcess {
   readonly pid: number;
   readonly host: number;
-  /** By SIGSTOP: it does not run, and has not ended. */
+  /** Stopped by SIGSTOP: it does not run, but has not ended. */
   readonly isStopped: boolean;
 }
 
 const SCRIPT = /\/host-process\.js$/;
 
-/** @param path  of the arena, as the hosts were given it */
+/** @param path  the path of the arena, as it was passed to the hosts */
 export function hostProcesses(path: string): HostProcess[] {
   const found: HostProcess[] = [];
   for (const entry of readdirSync('/proc')) {
@@ -28,14 +28,14 @@ function hostOf(entry: string, path: string): number | undefined {
   const words = read(`/proc/${entry}/cmdline`).split('\0');
   const script = words.findIndex((word) => SCRIPT.test(word));
   if (script < 0 || words[script + 1] !== path) return undefined;
-  // A process that has ended, and that its parent has not yet asked about, is none.
+  // A zombie has ended.
   return 'ZX'.includes(stateOf(entry)) ? undefined : Number(words[script + 2]);
 }
 
-/** One letter; X if there is no such process. */
+/** The state letter of the kernel; X if there is no such process. */
 function stateOf(entry: string): string {
   const status = read(`/proc/${entry}/stat`);
-  // After the name, which stands in brackets and may contain anything.
+  // The state follows the name, which is in parentheses and may contain anything.
   return status[status.lastIndexOf(')') + 2] ?? 'X';
 }
 
@@ -43,7 +43,7 @@ function read(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {
-    // It has ended meanwhile, or is another user's.
+    // It has ended meanwhile, or belongs to another user.
     return '';
   }
 }

@@ -1,4 +1,4 @@
-/** The worker thread of a host: what `Cluster.start` runs for `memory: 'threads'`. */
+/** The entry point of a host in a worker thread, started by `Cluster.start` for `memory: 'threads'`. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { TramError } from '../errors.js';
 import { threadsArena } from '../memory/threads.js';
@@ -23,7 +23,7 @@ try {
   });
   await running.run();
 } catch (error) {
-  // Anything else is a bug, and ends the thread with its stack.
+  // Any other error is a bug: it ends the thread and shows its stack.
   if (!(error instanceof TramError)) throw error;
   parentPort?.postMessage(failureOf(error));
 }

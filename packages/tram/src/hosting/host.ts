@@ -1,6 +1,6 @@
 /**
- * A host: runs its share of the replicas until the cluster closes. The same in a worker thread and in
- * a process of its own; `host-thread.ts` and `host-process.ts` are the two ways in.
+ * A host runs its share of the replicas until the cluster closes. The same code runs in a worker thread
+ * (`host-thread.ts`), in a process (`host-process.ts`) and on a machine (`machines/machine.ts`).
  */
 import type { ErrorCode, TramError } from '../errors.js';
 import {
@@ -26,7 +26,7 @@ import { TraceFile, traceName } from './trace.js';
 import { inlineGenerously } from './v8-flags.js';
 import { warmUp } from './warm-up.js';
 
-/** What a host tells whoever started it. */
+/** What a host reports to the process or thread that started it. */
 export type HostReport =
   | { readonly what: 'ready' }
   | {
@@ -42,7 +42,7 @@ export type HostReport =
       readonly error: string;
     };
 
-/** Why a host did not start: what it tells instead of being ready. */
+/** Why a host did not start. Reported instead of being ready. */
 export interface HostFailure {
   readonly what: 'failed';
   readonly code: ErrorCode;
@@ -56,17 +56,17 @@ export function failureOf({ code, message, hint }: TramError): HostFailure {
 
 export interface HostSettings {
   readonly host: number;
-  /** Take up what an earlier life left in memory; else begin with empty memory. */
+  /** Resume with the memory of the previous incarnation; otherwise begin with empty memory. */
   readonly resumes: boolean;
   readonly pacing: Pacing;
   readonly report: (report: HostReport) => void;
   /** Runs with every heartbeat, before the replicas. */
   readonly watch?: Agent;
-  /** With `memory: 'machines'`: what its replicas had before, if the arena can't tell, and the least incarnation. */
+  /** With `memory: 'machines'`: the past of its replicas if the arena cannot tell it, and their least incarnation. */
   readonly onMachines?: { readonly past: Identity['past']; readonly leastIncarnation: number };
 }
 
-/** How long the host keeps the thread to itself before timers and messages get their turn. */
+/** How long the host keeps the thread before timers and messages get their turn. */
 const SLICE_US = 50_000;
 const REHEARSAL_MS = 100;
 
@@ -85,7 +85,7 @@ export class Host {
     this.line = context.map.host(settings.host);
   }
 
-  /** Whoever calls this is the only one who is this host. */
+  /** The caller must be the only one that runs this host. */
   static async start(context: ClusterContext, settings: HostSettings): Promise<Host> {
     const host = new Host(context, settings);
     await host.begin();
@@ -193,7 +193,7 @@ export class Host {
   }
 }
 
-/** An application that also writes down what it is given. */
+/** An application that also records its deliveries in the trace. */
 function traced(application: Application, trace: TraceFile, replica: string): Application {
   return {
     deliver: (delivery) => {

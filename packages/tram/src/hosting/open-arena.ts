@@ -1,4 +1,4 @@
-/** The arena of a cluster that somebody else has started. */
+/** Opens the arena of a running cluster. */
 import type { Arena } from '../memory/arena.js';
 import { arenaPath, openArenaFile } from '../memory/processes/arena-file.js';
 import { threadsArena } from '../memory/threads.js';

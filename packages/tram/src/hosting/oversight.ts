@@ -1,6 +1,6 @@
 /**
- * What concerns a cluster as a whole and goes through its arena alone: used by `Cluster`, which started
- * it, and by the commands, which only attach to it.
+ * Operations on a whole cluster that need only its arena: closing, waiting for leaders, the first and last lines of
+ * its history. Used by `Cluster`, which started it, and by the commands, which attach to it.
  */
 import {
   closeSync,
@@ -16,7 +16,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { TraceEvent } from '../check/events.js';
-import { type ClusterConfig, ConfigError } from '../config/options.js';
+import type { ClusterConfig } from '../config/config.js';
+import { ConfigError } from '../config/mistakes.js';
 import { TramError } from '../errors.js';
 import { ARENA, ARENA_STATE, HOST, PROCESS } from '../memory/arena.js';
 import type { ClusterContext } from './cluster-context.js';
@@ -24,11 +25,11 @@ import { type ClusterStatus, type GroupStatus, statusOf } from './status.js';
 import { TraceFile } from './trace.js';
 
 const LOOK_MS = 1;
-/** What a client that crashed has sent moves from group to group: so long nothing may move. */
+/** Messages of a crashed client may still move from group to group, so nothing may move for this long. */
 const STILL_MS = 50;
 const TRACE_FILE = /^(groups|end|client-\d+|replica-\d+-\d+)\.jsonl$/;
 
-/** Which of the locks is held by whoever starts the cluster, until all hosts have theirs. */
+/** The lock that the starting process holds until all hosts have theirs. */
 export function starterLock({ map, layout }: ClusterContext): number {
   return map.hosts + layout.sizes.clients;
 }
@@ -40,7 +41,7 @@ export function wakeHosts({ map, arena }: ClusterContext): void {
   }
 }
 
-/** Tell all hosts to end. True if nobody has before: whoever was the first also clears up. */
+/** Tells all hosts to end. Returns true for the first caller, which also cleans up. */
 export function askToEnd(context: ClusterContext): boolean {
   const { words } = context.arena;
   const before = Atomics.exchange(words, ARENA.state, ARENA_STATE.closing);
@@ -48,7 +49,7 @@ export function askToEnd(context: ClusterContext): boolean {
   return before !== ARENA_STATE.closing;
 }
 
-/** Wait until every group has a leader. @throws TRAM_START_FAILED */
+/** Waits until every group has a leader. @throws TRAM_START_FAILED */
 export async function untilLed(
   context: ClusterContext,
   deadlineMs: number,
@@ -67,7 +68,7 @@ export async function untilLed(
 }
 
 /**
- * Wait until nothing moves any more: every group has a leader, and all its replicas that are up have
+ * Waits until nothing moves any more: every group has a leader, and all its replicas that are up have
  * delivered the same. True if so; false if that can't be, or not in time, or a client is connected.
  */
 export async function drain(
@@ -109,7 +110,7 @@ function isLevel(group: GroupStatus): boolean {
   return group.leader !== undefined && others.every((count) => count === first);
 }
 
-/** The first lines of a history: in a directory that has none yet. */
+/** Writes the first lines of a history into a directory that has none yet. */
 export function beginTrace(config: ClusterConfig, directory: string): void {
   claimTrace(directory);
   const file = new TraceFile(directory, 'groups');
@@ -126,9 +127,9 @@ function groupsEvent({ sizes, parents }: ClusterConfig): TraceEvent {
 }
 
 /**
- * The same by each host, with `memory: 'machines'`: they have directories of their own, or one for all that share a machine.
- * Each writes the first lines if they are not there, so that all directories together are one history.
- * @param fresh  what the files are called of replicas that start for the first time: there must be none yet
+ * The same with `memory: 'machines'`. Hosts have a directory each, or share one on the same machine. A host writes the
+ * first lines if they are missing, so all directories together are one history.
+ * @param fresh  the file names of replicas that start for the first time: these files must not exist yet
  */
 export function joinTrace(
   config: ClusterConfig,
@@ -145,14 +146,14 @@ export function joinTrace(
     writeFileSync(draft, `${JSON.stringify(groupsEvent(config))}\n`, { mode: 0o600 });
     linkSync(draft, groups);
   } catch (cause) {
-    // Another host may have been faster.
+    // Another host may have written them first.
     if (!existsSync(groups)) throw cantTrace(cause);
   } finally {
     rmSync(draft, { force: true });
   }
 }
 
-/** Two histories in one directory would be none. */
+/** One directory holds one history: a second one would make both unreadable. */
 function claimTrace(directory: string): void {
   try {
     mkdirSync(directory, { recursive: true });
@@ -174,7 +175,7 @@ function cantTrace(cause: unknown): ConfigError {
   return new ConfigError(['trace'], `trace: can't write there: ${message}`, { cause });
 }
 
-/** The names in a history of the replicas that are down. */
+/** The replicas that are down, as a history names them. */
 export function replicasDown(context: ClusterContext): string[] {
   const replicas = statusOf(context).groups.flatMap((group) => group.replicas);
   return replicas
@@ -183,8 +184,8 @@ export function replicasDown(context: ClusterContext): string[] {
 }
 
 /**
- * The last lines of a history.
- * @param down  replicas that were down before the cluster was asked to end: those have crashed
+ * Writes the last lines of a history.
+ * @param down  the replicas that were down before the cluster was told to end: they crashed
  */
 export function endTrace(
   context: ClusterContext,
@@ -202,7 +203,7 @@ export function endTrace(
   file.close();
 }
 
-/** Of clients that did not see the end of all that they had sent. */
+/** The clients that ended before all their messages were answered. */
 function crashedSessions({ arena, map, layout }: ClusterContext): number[] {
   const sessions: number[] = [];
   for (let slot = 0; slot < layout.sizes.clients; slot++) {
@@ -212,7 +213,7 @@ function crashedSessions({ arena, map, layout }: ClusterContext): number[] {
   return sessions.filter((session) => session !== 0);
 }
 
-/** Remove the history of a cluster that did not get through its start. */
+/** Removes the history of a cluster that failed to start. */
 export function discardTrace(directory: string): void {
   const files = readdirSync(directory).filter((name) => TRACE_FILE.test(name));
   for (const file of files) unlinkSync(join(directory, file));

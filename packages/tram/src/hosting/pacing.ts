@@ -1,9 +1,9 @@
-/** How busily a host waits. */
-import type { ClusterConfig } from '../config/options.js';
+/** How long a host spins before it parks, and how often its agents run. */
+import type { ClusterConfig } from '../config/config.js';
 import type { Pacing } from './duty.js';
 
 const LATER_US = 300;
-/** About what it costs to wake a sleeper. */
+/** About the cost of waking a parked host. */
 const SPIN_US = 60;
 
 export function pacingOf({ timing }: Pick<ClusterConfig, 'timing'>): Pacing {

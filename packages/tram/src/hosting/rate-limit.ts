@@ -1,17 +1,17 @@
-/** For what may happen with every message or stranger: it is said at most once a second, and how often it was not. */
+/** Rate-limits a log callback to one line a second; a line tells how many were suppressed before it. */
 const QUIET_MS = 1000;
 
-export function rateLimited(say: (text: string) => void): (text: string) => void {
+export function rateLimited(log: (text: string) => void): (text: string) => void {
   let quietUntilMs = 0;
-  let unsaid = 0;
+  let suppressed = 0;
   return (text) => {
     const nowMs = Date.now();
     if (nowMs < quietUntilMs) {
-      unsaid++;
+      suppressed++;
       return;
     }
-    say(unsaid === 0 ? text : `${text} (and ${unsaid} more times before)`);
+    log(suppressed === 0 ? text : `${text} (${suppressed} similar lines suppressed)`);
     quietUntilMs = nowMs + QUIET_MS;
-    unsaid = 0;
+    suppressed = 0;
   };
 }

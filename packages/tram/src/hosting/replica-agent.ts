@@ -1,4 +1,4 @@
-/** A replica as its host runs it: the protocol's replica, requests that it lead, and its statistics. */
+/** A replica as an agent of its host: the protocol's replica, requests that it lead, and its statistics. */
 import { PROCESS } from '../memory/arena.js';
 import type { ProcessId } from '../memory/contract.js';
 import type { Application, Observer } from '../protocol/edges.js';
@@ -43,7 +43,7 @@ export class ReplicaAgent implements Agent {
     }
     const work = this.replica.doWork(nowUs);
     const { role } = this.replica;
-    // A new leader has its first messages before it, and whoever wants to lead must not be late.
+    // A new leader has messages waiting, and a candidate must not be late.
     const isUrgent = role !== this.seenRole || (role === 'candidate' && work > 0);
     if (work > 0 || isUrgent) this.note();
     return isUrgent ? MUCH_WORK : work;

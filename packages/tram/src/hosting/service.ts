@@ -1,6 +1,6 @@
 /**
- * The user's service: a module that every replica loads for itself, so that what the module keeps in
- * its variables is the state of that one replica.
+ * The user's service: a module that every replica loads for itself. The module's variables are the state of that
+ * one replica.
  */
 import { TramError } from '../errors.js';
 import type { Application, Delivery } from '../protocol/edges.js';
@@ -9,16 +9,16 @@ import { contains } from '../protocol/overlay.js';
 /** A message as a service sees it. The object and its payload are reused after the call: copy what you keep. */
 export interface Message {
   readonly payload: Uint8Array;
-  /** The groups that it is addressed to, ascending. */
+  /** The destination groups, ascending. */
   readonly destinations: readonly number[];
-  /** Unique in the life of the cluster, the same at every replica. */
+  /** Unique in the cluster, and the same at every replica. */
   readonly id: string;
 }
 
-/** Where a service runs. */
+/** The replica that runs a service. */
 export interface ServiceContext {
   readonly group: number;
-  /** Which replica of the group. Must not influence the state or a reply. */
+  /** The replica's index in its group. Must not influence the state or a reply. */
   readonly member: number;
 }
 
@@ -27,13 +27,13 @@ export interface Service {
   /** Deterministic: the same messages in the same order give the same state and replies. */
   // biome-ignore lint/suspicious/noConfusingVoidType: a service that does not reply returns nothing
   deliver(message: Message, context: ServiceContext): Uint8Array | void;
-  /** The whole state. Without it the service is taken to keep none. */
+  /** The whole state. A service without `snapshot` has no state. */
   snapshot?(context: ServiceContext): Uint8Array;
-  /** Replace the state by one that `snapshot` returned. */
+  /** Replaces the state by one that `snapshot` returned. */
   restore?(snapshot: Uint8Array, context: ServiceContext): void;
 }
 
-/** `c12:3.456`: the session of the client, the group where it entered, and its number there. */
+/** `c12:3.456`: the client's session, the entry group, and the number in that group. */
 export function messageId(session: number, entry: number, number: number): string {
   return `c${session}:${entry}.${number >>> 0}`;
 }
@@ -44,7 +44,7 @@ export function groupsOf(low: number, high: number): number[] {
   return groups;
 }
 
-/** Wraps a delivery; what costs something is made only when the service asks for it. */
+/** Wraps a delivery. Fields that cost something are computed when the service reads them. */
 class ServiceMessage implements Message {
   delivery!: Delivery;
 
@@ -64,20 +64,20 @@ class ServiceMessage implements Message {
 
 const NOTHING = new Uint8Array(0);
 
-/** Replies are empty; there is no state. */
+/** The default service: empty replies, no state. */
 export const NO_SERVICE: Application = {
   deliver: () => undefined,
   snapshot: () => NOTHING,
   restore: () => undefined,
 };
 
-/** @param href  of the module; `life` makes this life's instance of it a new one */
+/** @param href  the module's URL; `incarnation` makes each incarnation load a new instance of the module */
 export async function loadService(
   href: string,
   context: ServiceContext,
-  life: number,
+  incarnation: number,
 ): Promise<Application> {
-  const service = await importService(href, context, life);
+  const service = await importService(href, context, incarnation);
   const message = new ServiceMessage();
   return {
     deliver: (delivery) => {
@@ -92,11 +92,11 @@ export async function loadService(
 async function importService(
   href: string,
   { group, member }: ServiceContext,
-  life: number,
+  incarnation: number,
 ): Promise<Service> {
   const instance = new URL(href);
-  // A data: URL has no query; there each import is told apart by its fragment.
-  const label = `replica=${group}.${member}.${life}`;
+  // A data: URL has no query, so the fragment makes each import a new one.
+  const label = `replica=${group}.${member}.${incarnation}`;
   if (instance.protocol === 'file:') instance.search = label;
   else instance.hash = label;
   let module: Partial<Service>;

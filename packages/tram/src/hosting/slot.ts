@@ -1,6 +1,6 @@
 /**
- * Client slots: a client takes a free one when it connects and gives it back when it closes. Between
- * processes a slot is held by a lock that dies with its process, so a client that vanished holds none.
+ * Client slots: a client takes a free slot when it connects and releases it when it closes. With
+ * `memory: 'processes'` a lock holds the slot, and the kernel releases it with the client's process.
  */
 import { TramError } from '../errors.js';
 import { ARENA, OWNER, PROCESS } from '../memory/arena.js';
@@ -12,7 +12,7 @@ import type { ClusterContext } from './cluster-context.js';
 export interface ClientSlot {
   readonly slot: number;
   readonly process: ProcessId;
-  /** Higher than that of all who had the slot before. */
+  /** Higher than the session of every earlier holder of the slot. */
   readonly session: number;
   release(): void;
 }

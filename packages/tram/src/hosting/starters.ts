@@ -1,4 +1,4 @@
-/** Starting hosts and ending them: as worker threads, or as processes. */
+/** Starts and ends hosts, as worker threads or as processes. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,13 +14,13 @@ export interface HostEvents {
 }
 
 export interface HostHandle {
-  /** Resolves once it runs its replicas. @throws TRAM_START_FAILED */
+  /** Resolves once the host runs its replicas. @throws TRAM_START_FAILED */
   ready(deadlineMs: number): Promise<void>;
-  /** At once, whatever it is doing. */
+  /** Ends the host at once. */
   kill(): Promise<void>;
-  /** Let it end by itself, then by force. */
+  /** Waits for the host to end, then ends it by force. */
   end(timeoutMs: number): Promise<void>;
-  /** Let it go on when this process ends. Does nothing for threads, which can't. */
+  /** Lets the host outlive this process. Has no effect on threads. */
   detach(): void;
 }
 
@@ -29,12 +29,12 @@ export interface HostStarter {
 }
 
 /**
- * The data path allocates nothing, so a host needs little room for young objects: what a service allocates is
- * collected soon and quickly, and memory stays flat. (The engine's own limit is four times as high.)
+ * The data path allocates nothing, so a small young generation is enough: the engine collects a service's garbage
+ * early and quickly, and memory stays flat. (The engine's default is four times as large.)
  */
 const SEMI_SPACE_MB = 4;
 
-/** @param script  what a host runs; another protocol has its own */
+/** @param script  the host's entry point; another protocol has its own */
 export function threadStarter(
   buffer: SharedArrayBuffer,
   script: URL = new URL('./host-thread.js', import.meta.url),
@@ -57,10 +57,10 @@ export function threadStarter(
 }
 
 /**
- * @param path  of the arena
- * @param logDirectory  where each host has a file for what it prints; such a host can be detached. Without
- *   it hosts print where this process does.
- * @param url  what a host runs; another protocol has its own
+ * @param path  the path of the arena
+ * @param logDirectory  each host logs to a file there, and can then be detached. Without it, hosts print where this
+ *   process does.
+ * @param url  the host's entry point; another protocol has its own
  */
 export function processStarter(
   path: string,
@@ -97,14 +97,14 @@ export function processStarter(
   };
 }
 
-/** Where the host writes what it prints. */
+/** Where the host's output goes. */
 export function logFile(directory: string, host: number): string {
   return join(directory, `host-${host}.log`);
 }
 
 interface Forked {
   readonly child: ChildProcess;
-  /** The end of what it wrote to stderr. */
+  /** The end of its stderr. */
   readonly complaint: () => string;
 }
 
@@ -120,7 +120,7 @@ function forkAttached(script: string, args: readonly string[]): Forked {
   return { child, complaint: () => complaint };
 }
 
-/** In a session of its own, so that an interrupt of this process's terminal does not reach it. */
+/** Starts the host in a session of its own, so that an interrupt at this terminal does not reach it. */
 function forkLogged(script: string, args: readonly string[], log: string): Forked {
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
   const descriptor = openSync(log, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600);
@@ -161,7 +161,7 @@ class Started implements HostHandle {
     this.changed();
   }
 
-  /** The first reason is the real one. */
+  /** The first reason is the cause; later ones follow from it. */
   onExit(why: string): void {
     if (this.exit !== undefined) return;
     this.exit = why;

@@ -1,5 +1,5 @@
 /**
- * Statistics of each process, as words in the arena: written by their process alone, read by any tool
+ * Statistics of each participant, as words in the arena. Only the participant writes them; any tool can read them
  * while the cluster runs.
  */
 import type { ArenaMap } from '../memory/arena.js';

@@ -1,4 +1,4 @@
-/** What a cluster looks like from outside, read from its memory while it runs. */
+/** The status of a cluster, read from its memory while it runs. */
 import {
   ARENA,
   ARENA_STATE,
@@ -28,9 +28,9 @@ export interface ReplicaStatus {
   readonly incarnation: number;
   /** The highest ballot it has promised, `round.member`; undefined if none. */
   readonly promised: string | undefined;
-  /** Log entries that it has delivered or relayed. */
+  /** The log entries that the replica has delivered or relayed. */
   readonly delivered: number;
-  /** Messages given to the service. */
+  /** The messages delivered to the service. */
   readonly messages: number;
   readonly timesLed: number;
 }
@@ -39,7 +39,7 @@ export interface GroupStatus {
   readonly group: number;
   /** -1 at the root. */
   readonly parent: number;
-  /** `undefined` if nobody who is up leads. */
+  /** `undefined` if no live replica leads. */
   readonly leader: number | undefined;
   readonly ballot: string | undefined;
   readonly replicas: readonly ReplicaStatus[];
@@ -49,7 +49,7 @@ export interface HostStatus {
   readonly host: number;
   readonly pid: number;
   readonly state: 'up' | 'starting' | 'down';
-  /** Across machines: as the configuration has it. */
+  /** With `memory: 'machines'`: the name in the configuration. */
   readonly name?: string;
   readonly address?: string;
 }
@@ -60,7 +60,7 @@ export interface ClusterStatus {
   readonly groups: readonly GroupStatus[];
   readonly hosts: readonly HostStatus[];
   readonly clients: { readonly connected: number; readonly most: number };
-  /** Of all clients since the start: messages answered, and how long that took. */
+  /** Of all clients since the start: the messages answered, and their latency. */
   readonly answered: number;
   readonly latencyNsP50: number;
   readonly latencyNsP99: number;
@@ -97,7 +97,7 @@ function hostStatus(context: ClusterContext, host: number): HostStatus {
   return { host, name: machine.name, address: `${machine.address}:${machine.port}`, pid, state };
 }
 
-/** The latencies of all clients, in a histogram of its own. */
+/** The latencies of all clients, merged. */
 export function totalLatency({ arena, map, layout }: ClusterContext): Histogram {
   const total = Histogram.empty();
   for (let slot = 0; slot < layout.sizes.clients; slot++) {
@@ -133,7 +133,7 @@ function leaderAmong(
     ledBallot = led;
     leader = member;
   }
-  // One that stands still does not know that it has been deposed.
+  // A stopped leader does not know that it has been deposed.
   const isDeposed = ({ promised }: Peer): boolean => promised > ledBallot;
   const doubters = rows.filter((row) => row === undefined || isDeposed(row));
   return 2 * doubters.length > replicas.length ? undefined : leader;
@@ -151,7 +151,7 @@ function replicaStatus(
   const statistics = map.statisticsOf(process);
   const host = map.hostOf(process);
   const incarnation = words[map.process(process) + PROCESS.incarnation]!;
-  // What an earlier life has left behind says nothing of this one.
+  // Words of an earlier incarnation say nothing about this one.
   const isNormal = row?.incarnation === incarnation && row.normal;
   return {
     name: context.nameOf(process),
@@ -190,11 +190,11 @@ function hostState({ arena, map }: ClusterContext, host: number): 'up' | 'starti
   return state === HOST_STATE.starting ? 'starting' : 'down';
 }
 
-/** A replica's published row, unless it never comes to rest. */
+/** A replica's published row; undefined if every read was torn. */
 function readRow(context: ClusterContext, process: number): Peer | undefined {
   const { layout } = context;
   const own = context.region(process);
-  // Nobody has written it; with `memory: 'machines'`, not here.
+  // Never written; with `memory: 'machines'`, not in this arena.
   if (own[layout.row] === 0) return undefined;
   const row = new Peer(process, layout.sizes.origin, 0, 0);
   for (let attempt = 0; attempt < ROW_ATTEMPTS; attempt++) {

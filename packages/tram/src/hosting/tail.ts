@@ -1,9 +1,9 @@
 /**
- * Reads along in the log of a group, without taking part: for `deliveries()` and `tram tail`. Costs the
- * replicas nothing and holds nobody up; a reader that falls behind by a whole log has lost its place.
+ * Reads the log of a group from outside, for `deliveries()` and `tram tail`. It costs the replicas nothing and
+ * blocks nobody. A reader that falls behind by a whole log has lost its place.
  *
- * What any member's log declares decided is decided for ever, and an entry has the same index and
- * position in every log. So the reader takes the next entry from whichever log has it.
+ * An entry that any member's log declares decided is decided forever, and it has the same index and position in every
+ * log. So the reader takes the next entry from any log that has it.
  */
 import { TramError } from '../errors.js';
 import {
@@ -38,7 +38,7 @@ export class Tail {
   private index: number;
   private position: number;
 
-  /** From what is decided now on. */
+  /** Starts at the first entry that is not decided yet. */
   constructor(
     context: ClusterContext,
     private readonly group: number,
@@ -77,7 +77,7 @@ export class Tail {
       const words = ring.entryWords(this.position, ballot, this.index);
       if (words === 0) continue;
       copyWords(ring, this.position, this.entry, 0, words);
-      // Dropped, or overwritten by the next leadership, while we copied?
+      // The entry may have been dropped, or overwritten by the next leader, during the copy.
       if (ring.marker === ballot && ring.entryWords(this.position, ballot, this.index) === words)
         return words;
     }
@@ -104,7 +104,7 @@ export class Tail {
     };
   }
 
-  /** If every log that has entries starts after ours, it is gone for good. */
+  /** If every log that has entries starts after the next index, that entry is lost to this reader. */
   private requireNotLagged(): void {
     const oldest = this.oldest();
     if (oldest === undefined || oldest <= this.index) return;
@@ -124,7 +124,7 @@ export class Tail {
     return oldest;
   }
 
-  /** Index of the oldest entry of a log, if it has one that stands there whole. */
+  /** The index of the oldest entry of a log; undefined if it has no whole entry. */
   private firstOf(ring: LogRing): number | undefined {
     const ballot = ring.marker;
     if (ballot === NO_BALLOT) return undefined;
@@ -133,7 +133,7 @@ export class Tail {
     return ring.entryWords(base, ballot, first) > 0 ? first : undefined;
   }
 
-  /** Walk the log that knows most, from its base to what is decided. */
+  /** Walks the log with the highest decided index, from its base to that index. */
   private goToEnd(): void {
     let furthest: LogRing | undefined;
     for (const ring of this.rings) {

@@ -1,6 +1,6 @@
 /**
- * Histories as JSON Lines, for `tram check`: a directory with one file for each replica and client, so
- * that nobody waits for anybody. Lines are written in batches and whole.
+ * Histories as JSON Lines, for `tram check`: a directory with one file for each replica and client, so that writers
+ * never wait for each other. Whole lines are written in batches.
  */
 import {
   closeSync,
@@ -18,7 +18,7 @@ const BATCH_CHARACTERS = 1 << 16;
 /** Longer than any line. */
 const LINE_BYTES = 1 << 14;
 
-/** Of the file of a replica. */
+/** The name of a replica's file. */
 export function traceName(group: number, member: number): string {
   return `replica-${group}-${member}`;
 }
@@ -50,7 +50,7 @@ export class TraceFile {
   }
 }
 
-/** An earlier life may have been ended in the middle of a line. */
+/** An earlier incarnation may have ended in the middle of a line. */
 function cutUnfinishedLine(descriptor: number): void {
   const { size } = fstatSync(descriptor);
   const start = Math.max(0, size - LINE_BYTES);

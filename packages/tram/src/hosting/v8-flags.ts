@@ -1,6 +1,6 @@
 /**
- * The data path is many small functions, each of them one idea. The engine inlines only so many of them into one
- * another, a limit meant for ordinary programs; with a higher one a message costs a fifth less.
+ * The data path consists of many small functions. V8's default limits stop inlining them at some depth; with higher
+ * limits a message costs a fifth less.
  */
 import { setFlagsFromString } from 'node:v8';
 

@@ -1,9 +1,8 @@
 /**
- * A rehearsal before a host goes to work: a small cluster in private memory, in one thread, orders messages
- * and changes its leaders. Nothing of it remains but code that the engine has compiled. Without it the
- * first leader change, when it matters, would be made by code that has never run.
+ * Warms up a host: a small cluster in private memory, in one thread, orders messages and changes its leaders. Only
+ * the compiled code remains. Without the warm-up the first leader change would run interpreted code.
  */
-import { resolveConfig } from '../config/options.js';
+import { resolveConfig } from '../config/config.js';
 import { ARENA, PROCESS } from '../memory/arena.js';
 import { beginLife } from '../memory/shared.js';
 import { threadsArena } from '../memory/threads.js';
@@ -15,7 +14,7 @@ import { NO_SERVICE } from './service.js';
 
 const GROUPS = 2;
 const MESSAGES_UNDER_WAY = 16;
-/** A leader changes after so many turns. */
+/** A leader changes every this many turns. */
 const TURNS_PER_CHANGE = 8;
 const TURN_US = 500;
 

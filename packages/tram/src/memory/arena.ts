@@ -1,14 +1,14 @@
 /**
- * All words that the processes of a cluster share, in one array: a SharedArrayBuffer (threads) or a
- * mapped file (processes). Nothing else computes an offset in it.
+ * All words that a cluster shares, in one array: a SharedArrayBuffer (threads) or a mapped file (processes). No other
+ * file computes an offset in it.
  *
  *   ┌──────────────────────────────────────────────┐
  *   │ header: magic, version, size, state          │
- *   │ description: the cluster's configuration     │   for those who attach later
+ *   │ description: the cluster's configuration     │   for clients and tools that attach
  *   ├──────────────────────────────────────────────┤
  *   │ board                                        │
- *   │   per host: parked, pid, life, state, stop   │   a line each
- *   │   per host: ready flags, two per process     │   set by whoever writes to that process
+ *   │   per host: parked, pid, state               │   a line each
+ *   │   per host: ready flags, two per process     │   set by those that write to it
  *   │   per process: permission, incarnation, …    │   a line each
  *   │   per process: statistics                    │
  *   ├──────────────────────────────────────────────┤
@@ -16,17 +16,17 @@
  *   │ per process: scratch, its own                │
  *   └──────────────────────────────────────────────┘
  *
- * A *process* is a replica or a client; a *host* is what runs some of them: a worker thread, an
- * operating-system process or a machine. If there are as many hosts as replicas of a group, or a multiple,
- * no host runs two members of one group; with fewer, the last one runs all that are left. Or a placement
- * says which host runs whom. Every client is a host of its own.
+ * A *participant* is a replica or a client. A *host* runs participants: a worker thread, a process, or the one process
+ * on a machine. If the number of hosts is a multiple of the replicas of a group, no host runs two members of one group;
+ * with fewer hosts, the last one runs all remaining members. A placement can override this. Every client is a host of
+ * its own.
  */
 import type { ProcessId } from './contract.js';
 import { align } from './words.js';
 
-/** How a host sleeps, and is woken. */
+/** How a host parks and is woken. */
 export interface Parking {
-  /** Sleep while `words[at]` is `expected`: until woken, or the time is over, or sooner for no reason. */
+  /** Parks while `words[at]` is `expected`: until woken, until the time is over, or spuriously. */
   wait(at: number, expected: number, timeoutUs: number): void;
   wake(at: number): void;
 }
@@ -39,16 +39,16 @@ export interface Arena {
 
 /** "TRAM" */
 export const ARENA_MAGIC = 0x4d415254;
-/** Changes whenever an offset or the meaning of a word does. */
+/** Incremented whenever an offset or the meaning of a word changes. */
 export const ARENA_VERSION = 4;
 
 export const ARENA = {
   magic: 0,
   version: 1,
-  /** All words of the arena. */
+  /** The size of the arena. */
   words: 2,
   state: 3,
-  /** Counts the sessions of clients. */
+  /** Counts client sessions. */
   sessions: 4,
   descriptionBytes: 5,
   description: 16,
@@ -57,14 +57,14 @@ export const ARENA = {
 export const ARENA_STATE = { starting: 0, running: 1, closing: 2 } as const;
 
 export const HOST = {
-  /** 1 while it sleeps or is about to. */
+  /** 1 while the host is parked or about to park. */
   parked: 0,
   pid: 1,
-  /** How often it was started, above one of `HOST_STATE` in the lowest two bits. */
+  /** The number of its starts, shifted left by two, and one of `HOST_STATE` in the lowest two bits. */
   state: 2,
-  /** Of another host or client, with `memory: 'machines'`: how to write to its memory (`machines/greeting.ts`). */
+  /** With `memory: 'machines'`, of another host or client: how to write to its memory (`machines/greeting.ts`). */
   greeting: 4,
-  /** Of another host, with `memory: 'machines'`: 1 if it has ever run its replicas. */
+  /** With `memory: 'machines'`, of another host: 1 if it has ever run its replicas. */
   begun: 10,
   words: 16,
 } as const;
@@ -75,7 +75,7 @@ export function hostStateOf(word: number): number {
   return word & 3;
 }
 
-/** The state of a host that starts once more than this word tells. */
+/** The state word of a host's next start. */
 export function nextHostLife(word: number): number {
   return (((word >> 2) + 1) << 2) | HOST_STATE.starting;
 }
@@ -87,11 +87,11 @@ export function withHostState(word: number, state: number): number {
 export const PROCESS = {
   permission: 0,
   incarnation: 1,
-  /** A client slot: one of `OWNER`. Where there are locks, these tell. */
+  /** Of a client slot: one of `OWNER`. With `memory: 'processes'` the locks tell instead. */
   owner: 2,
-  /** Counts the requests that this replica lead. */
+  /** Counts the requests that this replica campaign. */
   standRequests: 3,
-  /** A client slot: the session of a client that uses it, or that ended with messages unanswered; else 0. */
+  /** Of a client slot: the session of the client that uses it, or ended with messages unanswered; otherwise 0. */
   session: 4,
   words: 16,
 } as const;
@@ -99,21 +99,21 @@ export const PROCESS = {
 export const OWNER = {
   nobody: 0,
   present: 1,
-  /** With `memory: 'machines'`: its connection broke, and it may come back. */
+  /** With `memory: 'machines'`: the connection broke, and the client may reconnect. */
   away: 2,
 } as const;
 
-/** What an arena must know of what lies in it: `Layout`, or that of another protocol. */
+/** What an arena must know of the regions in it: `Layout`, or that of another protocol. */
 export interface Regions {
   readonly sizes: { readonly groups: number; readonly replicas: number; readonly clients: number };
   readonly replicaRegionWords: number;
   readonly clientRegionWords: number;
-  /** In a replica's region: the first word to go when it is emptied. */
+  /** The offset of the row, whose first word is cleared first. */
   readonly row: number;
   scratchWords(process: ProcessId): number;
 }
 
-/** Where everything is in the arena of a cluster. */
+/** The offsets of everything in the arena of a cluster. */
 export class ArenaMap {
   readonly processes: number;
   readonly replicas: number;
@@ -126,15 +126,15 @@ export class ArenaMap {
   private readonly statistics: number;
   private readonly replicaRegions: number;
   private readonly clientRegions: number;
-  /** Where the scratch of each process starts; one more for the end. */
+  /** Where the scratch words of each participant start. */
   private readonly scratches: readonly number[];
 
   constructor(
     readonly layout: Regions,
-    /** Hosts of replicas: a multiple of the replicas of a group, or fewer than these, or as placed. */
+    /** The number of hosts that run replicas. */
     readonly hosts: number,
     readonly descriptionBytes: number,
-    /** Words of statistics for each process. */
+    /** Words of statistics for each participant. */
     private readonly statisticsWords: number,
     /** By replica: the number of its host. */
     private readonly placement?: readonly number[],
@@ -144,7 +144,7 @@ export class ArenaMap {
     this.processes = this.replicas + clients;
     this.processesByHost = Array.from({ length: hosts + clients }, () => []);
     for (let process = 0; process < this.processes; process++) {
-      this.processesByHost[this.hostOf(process)]!.push(process);
+      this.processesByHost[this.hostOf(process)].push(process);
     }
     this.readyStride = align(Math.max(...this.processesByHost.map(({ length }) => length)));
     let at = align(ARENA.description + Math.ceil(descriptionBytes / 4));
@@ -166,7 +166,7 @@ export class ArenaMap {
   }
 
   scratch(process: ProcessId): number {
-    return this.scratches[process]!;
+    return this.scratches[process];
   }
 
   scratchEnd(process: ProcessId): number {
@@ -175,16 +175,16 @@ export class ArenaMap {
 
   hostOf(process: ProcessId): number {
     if (process >= this.replicas) return this.hosts + process - this.replicas;
-    if (this.placement !== undefined) return this.placement[process]!;
+    if (this.placement !== undefined) return this.placement[process];
     const { replicas } = this.layout.sizes;
     const member = process % replicas;
-    // First members, who lead to begin with, lie together: a message passes few hosts on its way.
+    // The first members, which lead at the start, are on one host, so a message passes few hosts.
     if (this.hosts < replicas) return Math.min(member, this.hosts - 1);
     const group = Math.floor(process / replicas);
     return member + replicas * (group % (this.hosts / replicas));
   }
 
-  /** What a host uses of an arena that is its alone: everything but the regions and scratches of others. */
+  /** The parts of its own arena that a host on a machine uses: all but the regions and scratch words of others. */
   partsOf(host: number): { readonly from: number; readonly words: number }[] {
     const board = { from: 0, words: this.replicaRegions };
     const own = this.processesOf(host).flatMap((process) => [
@@ -196,19 +196,19 @@ export class ArenaMap {
 
   /** The replicas that a host runs, in the order of their ready flags. */
   processesOf(host: number): readonly ProcessId[] {
-    return this.processesByHost[host]!;
+    return this.processesByHost[host];
   }
 
   host(host: number): number {
     return this.hostLines + host * HOST.words;
   }
 
-  /** The first of a host's ready flags: one for each of its processes, in their order. */
+  /** The first of a host's ready flags: one for each of its participants, in their order. */
   readyOf(host: number): number {
     return this.readyFlags + host * 2 * this.readyStride;
   }
 
-  /** The same for what can wait until the host wakes by itself. */
+  /** The same for flags that can wait until the host wakes up by itself. */
   readyLaterOf(host: number): number {
     return this.readyOf(host) + this.readyStride;
   }
@@ -222,7 +222,7 @@ export class ArenaMap {
   }
 
   private placeAtHost(process: ProcessId): number {
-    return this.processesByHost[this.hostOf(process)]!.indexOf(process);
+    return this.processesByHost[this.hostOf(process)].indexOf(process);
   }
 
   process(process: ProcessId): number {

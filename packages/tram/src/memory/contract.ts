@@ -1,49 +1,46 @@
 /**
- * What the protocol asks of a memory, whichever it is: simulated, threads, processes or hosts.
+ * What the protocol requires of a memory: simulated, threads, processes or machines.
  *
- * Every process owns one **region** of 32-bit words. It reads and writes its own region directly
- * (`own`); everything else is **posted**: `write` and `read` name a peer, return at once, and
- * complete later, or never if the peer has crashed. `poll` hands out completions one by one.
+ * Every participant owns one **region** of 32-bit words. It reads and writes its own region directly (`own`).
+ * Everything else is **posted**: `write` and `read` name a peer, return at once, and complete later, or never if the
+ * peer has crashed. `poll` returns completions one by one.
  *
  * Every backend promises:
  *
- * 1. *Order.* What one process posts to one peer takes effect in the order of posting, and its
- *    completions come in that order. Nothing is promised between two peers.
- * 2. *Words.* A 32-bit word is read whole. A posted write of several words may be seen half-way, and
- *    nothing is promised of the order in which its words land. Whoever needs more than a word checks
- *    both ends of a record (`window.ts`), or waits for a word that was posted after it; and if it then
- *    depends on what was posted before, it calls `readFence` in between.
- * 3. *Outcome.* A completion says `ok` (all of it has landed), `refused` (the peer did not permit
- *    it) or `lost` (the connection broke). Of writes that were not `ok`, or have not completed, any
- *    prefix in the order of posting may have landed; of those refused or not completed, more may
- *    still land. After a loss, whatever is posted to that peer is lost as well until its poster has
- *    polled the completions of all that was lost: it never writes on over a gap that it does not know.
- *    (Whoever posts with tag 0 and without a guard does not want to know: of that nothing need be told.)
- * 4. *Permission.* A write posted with a `guard` other than `OPEN` is `ok` only if, after its last
- *    word landed, the peer still permitted exactly that guard. `permit(guard)` grants to one and
- *    revokes from all others in one step: once it has returned, no write with another guard can
- *    become `ok` unless all of its words can already be read in `own`. That is what makes a seal:
- *    permit first, read second, and whatever succeeded is there. (Testing the permission *before*
- *    writing would not do.)
- * 5. *Restart.* A process that comes back has a higher incarnation, and nothing that its earlier life
- *    posted lands after that. Either its region has been emptied: then `RETIRED` was permitted before
- *    the first word changed, the words of the row were the first to change, and what others posted
- *    before may still land. Or it *resumes*: region and permission are as they were, and writes to it
- *    have gone on landing and succeeding.
+ * 1. *Order.* Operations that one participant posts to one peer take effect in the order of posting, and complete
+ *    in that order. There is no order between two peers.
+ * 2. *Words.* A 32-bit word is read whole. A posted write of several words may be seen in part, and its words may
+ *    land in any order. A reader that needs several words checks both ends of a record (`record.ts`), or waits for a
+ *    word that was posted after them. If it then depends on earlier posts, it calls `readFence` in between.
+ * 3. *Outcome.* A completion is `ok` (the whole operation has taken effect), `refused` (the peer did not permit it)
+ *    or `lost` (the connection broke). Of writes that are not `ok`, or have not completed, any prefix in the order
+ *    of posting may have landed; of those refused or not completed, more may still land. After a loss, all posts to
+ *    that peer are lost until the participant has polled the completions of everything that was lost. So it never
+ *    writes on over a gap that it does not know. Unguarded writes with tag 0 are fire-and-forget: backends need not
+ *    report their completion.
+ * 4. *Permission.* A write posted with a `guard` other than `OPEN` is `ok` only if, after its last word landed, the
+ *    peer still permitted exactly that guard. `permit(guard)` grants to one writer and revokes from all others in one
+ *    step: once it has returned, no write with another guard can become `ok` unless all of its words can already be
+ *    read in `own`. That makes a seal: permit first, read second, and every write that succeeded is there. (Testing
+ *    the permission *before* writing would not be enough.)
+ * 5. *Restart.* A participant that restarts has a higher incarnation, and no write of its earlier incarnation lands
+ *    after that. Either its region has been emptied: then `RETIRED` was permitted before the first word changed, the
+ *    words of the row were the first to change, and earlier posts of others may still land. Or it *resumes*: region
+ *    and permission are as they were, and writes of others have continued to land and to succeed.
  *
- * Where each host has memory of its own, the region of a process is out of reach while its host is not there: what is
- * posted to it then is lost, and whoever resumes finds none of it. And what a life has posted may be on its way for longer
- * than its host is gone: it lands at a peer before anything of the next life does, or never.
+ * On machines, a region is out of reach while its host is down: operations posted to it are lost, and a participant
+ * that resumes finds none of them. A write of an earlier incarnation may be in flight for longer than its host is
+ * down: it lands at a peer before anything of the next incarnation, or never.
  *
- * Three things are hints and may be wrong for a while, or missing: `hurry`, `wake` and `hasEnded`. Nothing that must
- * hold depends on them.
+ * Three operations are hints and may be late, wrong or missing: `hurry`, `wake` and `hasEnded`. No safety property
+ * depends on them.
  */
 export type ProcessId = number;
 
 /** The guard of a write that needs no permission. */
 export const OPEN = 0;
 
-/** The permission of a process that must not be written to by any leader: above every ballot. */
+/** The permission of a participant to which no leader may write: no key has this value. */
 export const RETIRED = 0x7fffffff;
 
 export type Outcome = 'ok' | 'refused' | 'lost';
@@ -51,7 +48,7 @@ export type Outcome = 'ok' | 'refused' | 'lost';
 /** One finished operation. The object is reused: it is valid until the next `poll`. */
 export interface Completion {
   peer: ProcessId;
-  /** As given to `write` or `read`: the poster's own note of what this was. */
+  /** As given to `write` or `read`: tells the poster what this was. */
   tag: number;
   guard: number;
   outcome: Outcome;
@@ -60,22 +57,22 @@ export interface Completion {
 export interface Memory {
   readonly self: ProcessId;
 
-  /** This process's region. Words written by peers appear in it at any time. */
+  /** This participant's region. Words written by peers appear in it at any time. */
   readonly own: Int32Array;
 
-  /** What was read from `own` before this is no newer than what is read after it. Some machines must be told. */
+  /** Loads from `own` after this see at least what loads before it saw. A no-op on strongly ordered processors. */
   readFence(): void;
 
-  /** Words of this process's own, zero, that nobody else looks at: what is posted from here goes fastest. */
+  /** Private words of this participant, all zero. Posting from here is fastest. */
   scratch(words: number): Int32Array;
 
-  /** From now on only writes guarded by `guard` succeed here (promise 4). */
+  /** From now on only writes with this guard succeed here (promise 4). */
   permit(guard: number): void;
 
   /** The guard permitted now. */
   permitted(): number;
 
-  /** Post `count` words, `source[from …]`, to `peer`'s region at `to`. The source is copied. */
+  /** Posts `count` words, `source[from …]`, to `peer`'s region at `to`. The source is copied. */
   write(
     peer: ProcessId,
     to: number,
@@ -86,13 +83,13 @@ export interface Memory {
     tag: number,
   ): void;
 
-  /** Post a single word. */
+  /** Posts a single word. */
   writeWord(peer: ProcessId, to: number, value: number, guard: number, tag: number): void;
 
   /**
-   * Post a read of `count` words of `peer`'s region at `at`; they are in `into[intoAt …]` once it completes.
+   * Posts a read of `count` words of `peer`'s region at `at`. They are in `into[intoAt …]` once it completes.
    *
-   * @param tag  above 0: a read is always told of
+   * @param tag  above 0: the completion of a read is always reported
    */
   read(
     peer: ProcessId,
@@ -103,23 +100,23 @@ export interface Memory {
     tag: number,
   ): void;
 
-  /** Somebody waits for what was posted to `peer`. Else it may set out a moment later, with more. */
+  /** Marks the posts to `peer` as urgent. Other posts may be batched for a moment. */
   hurry(peer: ProcessId): void;
 
   /**
-   * True if `completion` now holds the next finished operation. Writes with a tag of 0 or below that are
-   * `ok` need not be among them, nor those with tag 0 and without a guard, whatever became of them.
+   * Returns true if `completion` now holds the next completion. Writes with a tag of 0 or below report failures only;
+   * unguarded writes with tag 0 report nothing.
    */
   poll(): boolean;
 
   readonly completion: Completion;
 
   /**
-   * There is something for `peer` in its memory. It may be asleep: it is woken if that is `urgent`, and
-   * else looks when it wakes by itself.
+   * Tells `peer` that its memory has changed. If that is `urgent`, a parked host is woken; otherwise the peer looks
+   * when its host wakes up by itself.
    */
   wake(peer: ProcessId, urgent: boolean): void;
 
-  /** Does the platform know that `peer` has ended, and not come back? */
+  /** Does the platform know that `peer` has ended and not restarted? */
   hasEnded(peer: ProcessId): boolean;
 }

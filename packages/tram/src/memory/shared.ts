@@ -1,46 +1,45 @@
 /**
- * Memory that all processes have before them: threads over a SharedArrayBuffer, or operating-system
- * processes over a mapped file. What is posted takes effect at once, so completions are ready with
- * the next `poll`.
+ * Shared memory: threads over a SharedArrayBuffer, or processes over a mapped file. Posts take effect at once, so
+ * their completions are ready with the next `poll`.
  *
- * Permission (promise 4) rests on order alone, without a lock: a writer stores its words and, when it polls,
- * looks at the permission, with one fence between for all that it has posted; an owner stores the permission
- * and then loads what was written. So a write that its writer saw permitted is there for the owner, and one
- * that is not there will not be seen permitted. A writer paused in between holds nobody up.
+ * Permission (promise 4) needs no lock, only order. A writer stores its words and loads the permission when it polls,
+ * with one fence in between for all its posts. The owner stores the permission and then loads the words. So the owner
+ * sees every write whose writer saw the permission, and a write that the owner does not see will not find the
+ * permission. A writer that pauses in between blocks nobody.
  *
- * Words are stored from right to left, so that the head of a record, or of a batch of records, comes
- * last and whoever reads from left to right meets whole ones.
+ * Words are stored from right to left. The head of a record, or of a batch of records, is stored last, so a reader
+ * that reads from left to right finds whole records.
  */
 import { type Arena, type ArenaMap, HOST, HOST_STATE, hostStateOf, PROCESS } from './arena.js';
 import { type Completion, type Memory, OPEN, type ProcessId, RETIRED } from './contract.js';
 import { HEAD_WORDS } from './record.js';
 
-/** A loop for a few words, the engine's own copy for many: it is free in its order, so the head stays for last. */
+/** Few words are copied by a loop, many by the engine, which may copy in any order: the head is stored last. */
 const LOOP_WORDS_MAX = 24;
-/** Up to here a loop over pairs of words is faster than the engine's copy. */
+/** Up to this many words a loop over pairs is faster than the engine's copy. */
 const PAIRS_WORDS_MAX = 120;
-/** Do processors show each other stores in their order, and load in it? Others have to be told. */
+/** Does the processor keep stores in order, and loads in order? Others need fences. */
 const KEEPS_ORDER = process.arch === 'x64' || process.arch === 'ia32';
-/** With a tag up to this, success is not worth telling. */
+/** For tags up to this, only failures are reported. */
 const FAILURES_ONLY = 0;
 
 export class SharedMemory implements Memory {
   readonly own: Int32Array;
   readonly completion: Completion = { peer: 0, tag: 0, guard: OPEN, outcome: 'ok' };
   private readonly words: Int32Array;
-  /** Per process: where its region starts and how many words it has; its permission, its ready flag, its host. */
+  /** By participant: start and size of its region, its permission, its ready flags, its host. */
   protected readonly regions: Int32Array;
   private readonly regionWords: Int32Array;
   private readonly permissions: Int32Array;
   private readonly readyFlags: Int32Array;
   private readonly readyLaterFlags: Int32Array;
   private readonly hostLines: Int32Array;
-  /** The same words two at a time. */
+  /** The same words, two at a time. */
   private readonly pairs: BigInt64Array;
-  /** Arrays of ours that lie in the arena, and where. */
+  /** Views of the arena that may be a source of writes, and where each starts. */
   private readonly places = new Map<Int32Array, number>();
 
-  /** Nobody looks at it: see `fence`. */
+  /** A private word for `fence`. */
   private readonly barrier = new Int32Array(1);
   private readonly posted = new Posted();
   private scratchAt: number;
@@ -60,8 +59,8 @@ export class SharedMemory implements Memory {
     this.readyFlags = each((process) => map.ready(process));
     this.readyLaterFlags = each((process) => map.readyLater(process));
     this.hostLines = each((process) => map.host(map.hostOf(process)));
-    const start = this.regions[self]!;
-    this.own = this.words.subarray(start, start + this.regionWords[self]!);
+    const start = this.regions[self];
+    this.own = this.words.subarray(start, start + this.regionWords[self]);
     this.pairs = new BigInt64Array(this.words.buffer, this.words.byteOffset, map.words >> 1);
     this.places.set(this.own, start);
   }
@@ -82,14 +81,14 @@ export class SharedMemory implements Memory {
   }
 
   permit(guard: number): void {
-    const at = this.permissions[this.self]!;
+    const at = this.permissions[this.self];
     Atomics.store(this.words, at, guard);
-    // On machines that let plain loads overtake a store, not past this load.
+    // On weakly ordered processors, later plain loads must not move before the store.
     Atomics.load(this.words, at);
   }
 
   permitted(): number {
-    return Atomics.load(this.words, this.permissions[this.self]!);
+    return Atomics.load(this.words, this.permissions[this.self]);
   }
 
   write(
@@ -103,28 +102,28 @@ export class SharedMemory implements Memory {
   ): void {
     this.check(peer, to, count);
     const { words } = this;
-    const at = this.regions[peer]! + to;
+    const at = this.regions[peer] + to;
     let left = count;
     if (count > LOOP_WORDS_MAX) {
       left = HEAD_WORDS + ((at + HEAD_WORDS) & 1);
       this.copyIn(source, from + left, at + left, count - left);
     }
-    for (let i = left - 1; i > 0; i--) words[at + i] = source[from + i]!;
-    this.publish(peer, at, source[from]!, guard, tag);
+    for (let i = left - 1; i > 0; i--) words[at + i] = source[from + i];
+    this.publish(peer, at, source[from], guard, tag);
   }
 
   writeWord(peer: ProcessId, to: number, value: number, guard: number, tag: number): void {
     this.check(peer, to, 1);
-    this.publish(peer, this.regions[peer]! + to, value, guard, tag);
+    this.publish(peer, this.regions[peer] + to, value, guard, tag);
   }
 
-  /** Store the last word of a write: whoever sees it sees all that was written before. */
+  /** Stores the last word of a write. A reader that sees it sees all earlier words. */
   private publish(peer: ProcessId, at: number, value: number, guard: number, tag: number): void {
     if (KEEPS_ORDER) {
       this.words[at] = value;
     } else {
       Atomics.store(this.words, at, value);
-      // What is stored later must not be seen earlier.
+      // Later stores must not become visible before this one.
       Atomics.load(this.words, at);
     }
     if (guard !== OPEN || tag > FAILURES_ONLY) this.posted.add(peer, tag, guard);
@@ -143,7 +142,7 @@ export class SharedMemory implements Memory {
       words.copyWithin(at, start, start + count);
       return;
     }
-    if (count & 1) words[at + count - 1] = words[start + count - 1]!;
+    if (count & 1) words[at + count - 1] = words[start + count - 1];
     copyPairs(this.pairs, start >> 1, at >> 1, count >> 1);
   }
 
@@ -157,13 +156,13 @@ export class SharedMemory implements Memory {
   ): void {
     this.check(peer, at, count);
     const { words } = this;
-    const start = this.regions[peer]! + at;
-    // What was written before, there or here, is there before this looks.
+    const start = this.regions[peer] + at;
+    // Earlier stores of this participant become visible before the read.
     this.fence();
-    // What follows from a later store must not be read before it.
+    // The first word is read first: later words are at least as new.
     into[intoAt] = Atomics.load(words, start);
     if (count <= LOOP_WORDS_MAX) {
-      for (let i = 1; i < count; i++) into[intoAt + i] = words[start + i]!;
+      for (let i = 1; i < count; i++) into[intoAt + i] = words[start + i];
     } else {
       into.set(words.subarray(start + 1, start + count), intoAt + 1);
     }
@@ -171,8 +170,8 @@ export class SharedMemory implements Memory {
   }
 
   /**
-   * Processors let loads overtake stores. Not past these two, whatever word they are on: a store and a
-   * load that are both sequentially consistent.
+   * Processors let loads overtake stores, but not past a sequentially consistent store and load, whatever word these
+   * access.
    */
   private fence(): void {
     Atomics.store(this.barrier, 0, 0);
@@ -180,7 +179,7 @@ export class SharedMemory implements Memory {
   }
 
   protected check(peer: ProcessId, at: number, count: number): void {
-    if (at < 0 || count <= 0 || at + count > this.regionWords[peer]!) {
+    if (at < 0 || count <= 0 || at + count > this.regionWords[peer]) {
       throw new RangeError(`words ${at} to ${at + count} are not in the region of process ${peer}`);
     }
   }
@@ -189,7 +188,7 @@ export class SharedMemory implements Memory {
     const { posted } = this;
     if (posted.isEmpty) return false;
     if (posted.hasUnchecked) {
-      // All of it is to be seen by others before any permission is looked at.
+      // All posted words become visible before any permission is read.
       this.fence();
       posted.check(this.words, this.permissions);
     }
@@ -201,11 +200,11 @@ export class SharedMemory implements Memory {
   wake(peer: ProcessId, urgent: boolean): void {
     const { words } = this;
     if (!urgent) {
-      words[this.readyLaterFlags[peer]!] = 1;
+      words[this.readyLaterFlags[peer]] = 1;
       return;
     }
-    Atomics.store(words, this.readyFlags[peer]!, 1);
-    const parked = this.hostLines[peer]! + HOST.parked;
+    Atomics.store(words, this.readyFlags[peer], 1);
+    const parked = this.hostLines[peer] + HOST.parked;
     const isParked = (KEEPS_ORDER ? words[parked] : Atomics.load(words, parked)) === 1;
     if (isParked && Atomics.exchange(words, parked, 0) === 1) {
       this.arena.parking.wake(parked);
@@ -213,23 +212,23 @@ export class SharedMemory implements Memory {
   }
 
   hasEnded(peer: ProcessId): boolean {
-    return hostStateOf(this.words[this.hostLines[peer]! + HOST.state]!) === HOST_STATE.ended;
+    return hostStateOf(this.words[this.hostLines[peer] + HOST.state]) === HOST_STATE.ended;
   }
 }
 
-/** From right to left, four at a time. */
+/** Copies from right to left, four pairs at a time. */
 function copyPairs(pairs: BigInt64Array, from: number, to: number, count: number): void {
   let i = count - 4;
   for (; i >= 0; i -= 4) {
-    pairs[to + i + 3] = pairs[from + i + 3]!;
-    pairs[to + i + 2] = pairs[from + i + 2]!;
-    pairs[to + i + 1] = pairs[from + i + 1]!;
-    pairs[to + i] = pairs[from + i]!;
+    pairs[to + i + 3] = pairs[from + i + 3];
+    pairs[to + i + 2] = pairs[from + i + 2];
+    pairs[to + i + 1] = pairs[from + i + 1];
+    pairs[to + i] = pairs[from + i];
   }
-  for (i += 3; i >= 0; i--) pairs[to + i] = pairs[from + i]!;
+  for (i += 3; i >= 0; i--) pairs[to + i] = pairs[from + i];
 }
 
-/** What was posted and not yet polled: a queue that is allocated once and grows if it must. */
+/** Posts whose completion has not been polled. Invariant: first ≤ checked ≤ end. Grows if it must. */
 class Posted {
   private tags = new Int32Array(256);
   private guards = new Int32Array(256);
@@ -255,12 +254,12 @@ class Posted {
     this.peers[place] = peer;
   }
 
-  /** Was it permitted, and is it still? */
+  /** Reads the permission for each guarded post. */
   check(words: Int32Array, permissions: Int32Array): void {
     const { guards, peers, oks, end } = this;
     for (let place = this.checked; place < end; place++) {
-      const guard = guards[place]!;
-      oks[place] = guard === OPEN || words[permissions[peers[place]!]!] === guard ? 1 : 0;
+      const guard = guards[place];
+      oks[place] = guard === OPEN || words[permissions[peers[place]]] === guard ? 1 : 0;
     }
     this.checked = end;
   }
@@ -269,10 +268,10 @@ class Posted {
     while (this.first < this.checked) {
       const place = this.first++;
       const isOk = this.oks[place] === 1;
-      if (isOk && this.tags[place]! <= FAILURES_ONLY) continue;
-      into.tag = this.tags[place]!;
-      into.guard = this.guards[place]!;
-      into.peer = this.peers[place]!;
+      if (isOk && this.tags[place] <= FAILURES_ONLY) continue;
+      into.tag = this.tags[place];
+      into.guard = this.guards[place];
+      into.peer = this.peers[place];
       into.outcome = isOk ? 'ok' : 'refused';
       if (this.first === this.end) this.empty();
       return true;
@@ -301,27 +300,27 @@ class Posted {
 }
 
 /**
- * A process begins a life; returns its incarnation. Unless it resumes with the region as it is, nobody may
- * write to it before all of it is empty. Whoever calls this makes sure that the earlier life has ended.
+ * Begins an incarnation of a participant and returns its number. Unless it resumes with its region as it is, nobody may
+ * write to the region before it is empty. The caller makes sure that the earlier incarnation has ended.
  */
 export function beginLife(
   arena: Arena,
   map: ArenaMap,
   process: ProcessId,
   resumes: boolean,
-  /** Of a process whose earlier lives may have left no trace: higher than theirs. */
+  /** For a participant whose earlier incarnations may have left no trace: higher than theirs. */
   leastIncarnation = 1,
 ): number {
   const { words } = arena;
   const line = map.process(process);
-  const hadLife = Atomics.load(words, line + PROCESS.incarnation) > 0;
-  if (!resumes && hadLife) {
+  const hasRunBefore = Atomics.load(words, line + PROCESS.incarnation) > 0;
+  if (!resumes && hasRunBefore) {
     Atomics.store(words, line + PROCESS.permission, RETIRED);
     const start = map.region(process);
-    // The row is the first to go: who finds it whole has read the rest of the region as it was.
+    // The row is cleared first: a reader that finds it whole has read the rest of the region as it was.
     Atomics.store(words, start + map.layout.row, 0);
     words.fill(0, start, start + map.regionWords(process));
   }
-  const next = words[line + PROCESS.incarnation]! + 1;
+  const next = words[line + PROCESS.incarnation] + 1;
   return Atomics.store(words, line + PROCESS.incarnation, Math.max(next, leastIncarnation));
 }

@@ -297,7 +297,7 @@ describe('partial genuineness', () => {
       end(),
     );
     expect(witnesses(verdict)).toEqual({
-      'partial-genuineness': 'a is addressed to group 1 alone, but group 0 ordered it',
+      'partial-genuineness': 'a is addressed only to group 1, but group 0 ordered it',
     });
   });
 
@@ -324,7 +324,7 @@ describe('FIFO per client and entry group', () => {
     const verdict = judgeEvents(groups(3), first, second, deliverAll(0, 3, 'b', 'a'), end());
     expect(witnesses(verdict)).toEqual({
       'fifo-order':
-        '0/0 delivered b without a before it, which c1 multicast first (both enter at group 0)',
+        'c1 multicast a before b, both with entry group 0, but 0/0 delivered b without a before it',
     });
   });
 
@@ -365,7 +365,7 @@ describe('FIFO per client and entry group', () => {
         deliver('1/0', 'b'),
         end(),
       );
-    expect(witnesses(run())['fifo-order']).toContain('both enter at group 1');
+    expect(witnesses(run())['fifo-order']).toContain('both with entry group 1');
     expect(run(0).outcome).toBe('holds');
   });
 
@@ -387,7 +387,7 @@ describe('restart and restore', () => {
   const begun = [groups(3), ...messages, ...deliver('0/0', 'a', 'b'), crash('0/0')];
   const others = [...deliver('0/1', 'a', 'b', 'c'), ...deliver('0/2', 'a', 'b', 'c')];
 
-  test('a restarted replica delivers everything again, in a new life', () => {
+  test('a restarted replica delivers everything again, in a new incarnation', () => {
     const verdict = judgeEvents(
       begun,
       others,
@@ -398,12 +398,12 @@ describe('restart and restore', () => {
     expect(verdict.outcome).toBe('holds');
   });
 
-  test('a restarted replica owes what it delivered in an earlier life', () => {
+  test('a restarted replica owes what it delivered in an earlier incarnation', () => {
     const verdict = judgeEvents(begun, others, restart('0/0'), end());
     expect(Object.keys(witnesses(verdict))).toEqual(['validity', 'uniform-agreement']);
   });
 
-  test('an earlier life still binds the others', () => {
+  test('an earlier incarnation still binds the others', () => {
     const verdict = judgeEvents(
       groups(3),
       multicast('a', [0], 'c1'),
@@ -417,7 +417,7 @@ describe('restart and restore', () => {
     expect(Object.keys(witnesses(verdict))).toEqual(['uniform-prefix-order']);
   });
 
-  test('a snapshot stands for the first deliveries of the group', () => {
+  test('a snapshot counts as the first deliveries of the group', () => {
     const verdict = judgeEvents(
       begun,
       others,
@@ -429,7 +429,7 @@ describe('restart and restore', () => {
     expect(verdict.outcome).toBe('holds');
   });
 
-  test('a snapshot may be recorded before the deliveries it stands for', () => {
+  test('a snapshot may be recorded before the deliveries that it covers', () => {
     const verdict = judgeEvents(begun, restart('0/0'), restore('0/0', '0/1', 3), others, end());
     expect(verdict.outcome).toBe('holds');
   });
@@ -504,7 +504,8 @@ describe('restart and restore', () => {
   test('a snapshot of more than the group delivered', () => {
     const verdict = judgeEvents(begun, others, restart('0/0'), restore('0/0', '0/1', 4), end());
     expect(witnesses(verdict)).toEqual({
-      'uniform-integrity': '0/0 restored 4 deliveries, but group 0 is known to have made 3',
+      'uniform-integrity':
+        '0/0 installed a snapshot of 4 deliveries, but the history has only 3 of group 0',
     });
   });
 });

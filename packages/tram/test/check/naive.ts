@@ -16,12 +16,12 @@ interface Message {
 interface Stretch {
   replica: string;
   group: number;
-  life: number;
+  incarnation: number;
   restored: number;
   delivered: string[];
 }
 
-/** A delivery sequence; `placed` is false if what came before it is not known. */
+/** A delivery sequence; `placed` is false if its position in the group's order is unknown. */
 interface Sequence {
   stretch: Stretch;
   messages: string[];
@@ -87,7 +87,7 @@ function collect(events: readonly TraceEvent[]): Facts {
           const group = Number(number);
           facts.groups.set(group, [...replicas]);
           for (const replica of replicas) {
-            facts.stretches.push({ replica, group, life: 0, restored: 0, delivered: [] });
+            facts.stretches.push({ replica, group, incarnation: 0, restored: 0, delivered: [] });
           }
         }
         break;
@@ -112,7 +112,12 @@ function collect(events: readonly TraceEvent[]): Facts {
       case 'restart': {
         facts.crashed.delete(event.replica);
         const last = present(event.replica);
-        facts.stretches.push({ ...last, life: last.life + 1, restored: 0, delivered: [] });
+        facts.stretches.push({
+          ...last,
+          incarnation: last.incarnation + 1,
+          restored: 0,
+          delivered: [],
+        });
         break;
       }
       case 'restore':
@@ -137,7 +142,7 @@ function isAddressed(facts: Facts, id: string, group: number): boolean {
   return facts.messages.get(id)?.destinations.includes(group) ?? false;
 }
 
-/** Every member's sequence, snapshots replaced by what they stand for. */
+/** The sequence of every member, with snapshots replaced by the deliveries that they cover. */
 function resolve(facts: Facts, group: number) {
   const stretches = facts.stretches
     .filter((stretch) => stretch.group === group)
@@ -146,7 +151,7 @@ function resolve(facts: Facts, group: number) {
       own: [...new Set(stretch.delivered)].filter((id) => isAddressed(facts, id, group)),
     }))
     .filter(({ stretch }) => stretch.restored > 0 || stretch.delivered.length > 0);
-  // Replica by replica as the group lists them, each in the order of its lives.
+  // Replica by replica as the group lists them, each in the order of its incarnations.
   const rank = (replica: string) => facts.groups.get(group)!.indexOf(replica);
   stretches.sort((a, b) => rank(a.stretch.replica) - rank(b.stretch.replica));
   stretches.sort((a, b) => a.stretch.restored - b.stretch.restored || b.own.length - a.own.length);
@@ -172,10 +177,10 @@ function resolve(facts: Facts, group: number) {
 
 function present(facts: Facts, orders: Map<number, string[]>, replica: string): Set<string> {
   const stretches = facts.stretches.filter((stretch) => stretch.replica === replica);
-  const life = Math.max(...stretches.map((stretch) => stretch.life));
+  const incarnation = Math.max(...stretches.map((stretch) => stretch.incarnation));
   return new Set(
     stretches
-      .filter((stretch) => stretch.life === life)
+      .filter((stretch) => stretch.incarnation === incarnation)
       .flatMap(({ group, restored, delivered }) => [
         ...orders.get(group)!.slice(0, restored),
         ...delivered,
@@ -206,11 +211,11 @@ function agreementHolds(facts: Facts, orders: Map<number, string[]>): boolean {
 
 function integrityHolds(facts: Facts, orders: Map<number, string[]>): boolean {
   if (facts.early) return false;
-  const lives = new Map<string, { delivered: Set<string>; covered: Set<string> }>();
-  for (const { replica, group, life, restored, delivered } of facts.stretches) {
-    const key = `${replica} ${life}`;
-    const seen = lives.get(key) ?? { delivered: new Set(), covered: new Set() };
-    lives.set(key, seen);
+  const incarnations = new Map<string, { delivered: Set<string>; covered: Set<string> }>();
+  for (const { replica, group, incarnation, restored, delivered } of facts.stretches) {
+    const key = `${replica} ${incarnation}`;
+    const seen = incarnations.get(key) ?? { delivered: new Set(), covered: new Set() };
+    incarnations.set(key, seen);
     for (const id of orders.get(group)!.slice(0, restored)) seen.covered.add(id);
     for (const id of delivered) {
       if (!isAddressed(facts, id, group)) return false;

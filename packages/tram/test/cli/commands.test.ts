@@ -317,7 +317,9 @@ describe('up', () => {
 
   test('leaves nothing behind when it is interrupted', async () => {
     const trace = join(folder, 'interrupted');
-    const child = start('up', ...SMALL, '--trace', trace);
+    const slow = join(folder, 'slow.mjs');
+    writeFileSync(slow, 'await new Promise((resolve) => setTimeout(resolve, 60_000));');
+    const child = start('up', ...SMALL, '--trace', trace, '--service', slow);
     await until(() => processes().length > 0 || child.exitCode !== null);
     child.kill('SIGINT');
     expect(await finish(child)).toMatchObject({

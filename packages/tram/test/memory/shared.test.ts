@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { resolveConfig } from '../../src/config/options.js';
+import { resolveConfig } from '../../src/config/config.js';
 import { ClusterContext } from '../../src/hosting/cluster-context.js';
 import { OPEN } from '../../src/memory/contract.js';
 import { beginLife } from '../../src/memory/shared.js';

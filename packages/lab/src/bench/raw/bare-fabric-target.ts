@@ -4,7 +4,10 @@
  */
 import { Block } from 'tram-multicast/internal/memory/fabric/block.js';
 import { Fabric } from 'tram-multicast/internal/memory/fabric/fabric.js';
-import { DEAF, type FabricHandler } from 'tram-multicast/internal/memory/fabric/handler.js';
+import {
+  type FabricHandler,
+  NO_OP_HANDLER,
+} from 'tram-multicast/internal/memory/fabric/handler.js';
 import { libfabric } from 'tram-multicast/internal/memory/fabric/libfabric.js';
 import type { RemoteRegion } from 'tram-multicast/internal/memory/fabric/registration.js';
 import { serveOrders } from '../load/forked.js';
@@ -23,7 +26,7 @@ export interface Target {
 
 /** Accepts every connection. */
 const handler: FabricHandler = {
-  ...DEAF,
+  ...NO_OP_HANDLER,
   requested: (request) => request.accept(new Uint8Array(0)),
 };
 

@@ -6,7 +6,11 @@
  * is confirmed in one of two ways: libfabric reports that it has landed, or a read that was posted after it returns.
  */
 import { Block } from 'tram-multicast/internal/memory/fabric/block.js';
-import { type Connection, LANDED, TELL } from 'tram-multicast/internal/memory/fabric/connection.js';
+import {
+  type Connection,
+  DELIVERY_COMPLETE,
+  REPORT_COMPLETION,
+} from 'tram-multicast/internal/memory/fabric/connection.js';
 import type { Extents } from 'tram-multicast/internal/memory/fabric/extents.js';
 import { Fabric } from 'tram-multicast/internal/memory/fabric/fabric.js';
 import type { FabricHandler } from 'tram-multicast/internal/memory/fabric/handler.js';
@@ -102,20 +106,22 @@ class Writer implements FabricHandler {
     const { record, records, places, check } = this;
     const median = (post: () => void): number => this.median(writes, post);
     const figures = {
-      landedUs: median(() => this.write(connection, record, TELL | LANDED)),
+      landedUs: median(() => this.write(connection, record, REPORT_COMPLETION | DELIVERY_COMPLETE)),
       confirmedUs: median(() => {
         this.write(connection, record, 0);
-        this.read(connection, check, TELL);
+        this.read(connection, check, REPORT_COMPLETION);
       }),
       landedPerSecond: this.stream(connection, writes),
-      fourExtentsUs: median(() => this.write(connection, records, TELL | LANDED)),
+      fourExtentsUs: median(() =>
+        this.write(connection, records, REPORT_COMPLETION | DELIVERY_COMPLETE),
+      ),
       fourWritesUs: median(() => {
         for (let i = 0; i < PLACES - 1; i++) this.write(connection, places[i], 0);
-        this.write(connection, places[PLACES - 1], TELL | LANDED);
+        this.write(connection, places[PLACES - 1], REPORT_COMPLETION | DELIVERY_COMPLETE);
       }),
     };
     this.memory.setWord(STOP_AT, 1);
-    this.write(connection, this.stop, TELL | LANDED);
+    this.write(connection, this.stop, REPORT_COMPLETION | DELIVERY_COMPLETE);
     this.awaitDone(1);
     connection.close();
     return figures;
@@ -186,7 +192,7 @@ class Writer implements FabricHandler {
     const startMs = performance.now();
     for (let posted = 0; posted < writes; posted++) {
       this.pollUntil(() => posted - this.done < OUTSTANDING);
-      this.write(connection, this.record, TELL | LANDED);
+      this.write(connection, this.record, REPORT_COMPLETION | DELIVERY_COMPLETE);
     }
     this.pollUntil(() => this.done === writes);
     const perSecond = (writes * 1000) / (performance.now() - startMs);

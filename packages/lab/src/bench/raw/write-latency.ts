@@ -10,7 +10,7 @@
  * One thread writes; another thread has all targets, as a host has its replicas.
  */
 import { Worker } from 'node:worker_threads';
-import { resolveConfig } from 'tram-multicast/internal/config/options.js';
+import { resolveConfig } from 'tram-multicast/internal/config/config.js';
 import { ClusterContext } from 'tram-multicast/internal/hosting/cluster-context.js';
 import { threadsArena } from 'tram-multicast/internal/memory/threads.js';
 

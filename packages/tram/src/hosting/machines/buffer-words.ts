@@ -1,6 +1,7 @@
 /**
- * How much may be under way between two hosts, and not answered, before the slower one is given up. It must be more than
- * the largest write twice, and what may go without an answer (`UNCOVERED_WORDS_MAX`), so that who answers always has room.
+ * The size of the send buffer between two hosts: how many words may be in flight and unacknowledged before the
+ * slower host is given up. It must exceed twice the largest write plus what may go without an acknowledgement
+ * (`UNCOVERED_WORDS_MAX`), so that a host always has room to acknowledge.
  */
 import type { ArenaMap } from '../../memory/arena.js';
 import type { BufferWords } from '../../memory/machines/buffers.js';
@@ -10,14 +11,14 @@ import type { Layout } from '../../protocol/layout.js';
 /** For slots, rows and single words. */
 const SMALL_WORDS = 2 ** 16;
 /**
- * From a client, whom only its leader slows down: a host that does not run for a moment, and leads nothing, should not be
- * given up for it.
+ * From a client, which only its leader slows down: a host that pauses for a moment and leads nothing should not be
+ * given up for that.
  */
 const CLIENT_WORDS = 2 ** 19;
 
 /**
- * Between hosts: every leader may write its whole log and its whole feed twice, and read as much. To a client: all its
- * replies from all groups; from a client: all its inboxes. Whoever only looks reads entries of logs.
+ * Between hosts: every leader may write its whole log and its whole feed twice, and read as much. To a client: all
+ * its replies from all groups. From a client: all its inboxes. An observer reads log entries.
  */
 export function bufferWordsOf(
   layout: Layout,

@@ -1,18 +1,14 @@
-/** A cluster on several machines, as its configuration file describes it: for hosts, clients and tools alike. */
+/** The configuration file and the secret of a cluster on machines, as hosts, clients and tools read them. */
 import { createSocket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { dirname, resolve } from 'node:path';
-import {
-  isOnMachines,
-  type Machine,
-  type MachinesConfig,
-  resolveConfig,
-} from '../../config/options.js';
+import { isOnMachines, type MachinesConfig, resolveConfig } from '../../config/config.js';
+import type { Machine } from '../../config/machines.js';
 import { TramError } from '../../errors.js';
 import { digestOf } from './digest.js';
 import { readSecret, saltOf } from './secret.js';
 
-/** What two hosts must have in common to talk to each other. */
+/** What two hosts must share to let each other in. */
 export interface Credentials {
   readonly secret: Uint8Array;
   readonly digest: Uint8Array;
@@ -23,7 +19,7 @@ export interface ClusterFile {
   readonly credentials: Credentials;
 }
 
-/** @param path  of the configuration file */
+/** @param path  the path of the configuration file */
 export async function readClusterFile(path: string): Promise<ClusterFile> {
   const { readConfigFile } = await import('../../config/file.js');
   const options = await readConfigFile(path);
@@ -41,7 +37,7 @@ export async function readClusterFile(path: string): Promise<ClusterFile> {
     sizes: { ...config.sizes, salt: saltOf(secret) },
     machines: await Promise.all(config.machines.map(resolved)),
   };
-  // By names as they stand in the file: they may resolve differently from one machine to another.
+  // Over the names in the file: they may resolve differently on different machines.
   return { config: salted, credentials: { secret, digest: digestOf(config) } };
 }
 
@@ -58,7 +54,7 @@ async function resolved(machine: Machine): Promise<Machine> {
   }
 }
 
-/** The address of this machine from which it reaches the first host of the cluster. */
+/** The address of this machine on the route to the cluster's first host. */
 export function ownAddress({ machines }: MachinesConfig): Promise<string> {
   const { address, port } = machines[0]!;
   return new Promise((resolve, reject) => {
@@ -72,7 +68,7 @@ export function ownAddress({ machines }: MachinesConfig): Promise<string> {
         reject(new TramError('TRAM_UNREACHABLE', `there is no way to ${address}`, { cause })),
       )(),
     );
-    // Nothing is sent: the kernel chooses a route, and with it an address.
+    // Connecting a UDP socket sends nothing: the kernel chooses a route, and with it an address.
     socket.connect(port, address, () => end(() => resolve(socket.address().address))());
   });
 }

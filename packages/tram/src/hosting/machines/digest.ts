@@ -1,12 +1,12 @@
 /**
- * All that the hosts and clients of a cluster across machines must agree on, in a few bytes. They compare it before they
- * touch each other's memory: who disagrees would look for things where they are not.
+ * A digest of everything on which the hosts and clients of a cluster on machines must agree. They compare it before
+ * they access each other's memory, because a different configuration means different offsets.
  */
 import { createHash } from 'node:crypto';
-import type { ClusterConfig } from '../../config/options.js';
+import type { ClusterConfig } from '../../config/config.js';
 import { ARENA_VERSION } from '../../memory/arena.js';
 
-/** SHA-256. What is each machine's own business does not count: its files, and where it tells how it is. */
+/** SHA-256. Leaves out what may differ between machines: file paths and the addresses for HTTP. */
 export function digestOf(config: ClusterConfig): Uint8Array {
   const { hosts, machines, placement, parents, sizes, timing } = config;
   const common = {
@@ -15,7 +15,7 @@ export function digestOf(config: ClusterConfig): Uint8Array {
     machines: machines?.map(({ name, address, port }) => ({ name, address, port })),
     placement,
     parents,
-    // Whoever knows the secret knows the salt.
+    // The salt follows from the secret.
     sizes: { ...sizes, salt: undefined },
     timing,
   };

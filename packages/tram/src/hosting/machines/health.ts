@@ -1,6 +1,6 @@
 /**
- * What a host tells over HTTP: `/healthz` (it runs), `/readyz` (its replicas take part), `/metrics` (Prometheus text).
- * Answers are made of what stands in memory; the replicas are not asked.
+ * A host's HTTP endpoints: `/healthz` (it runs), `/readyz` (its replicas take part), `/metrics` (Prometheus text).
+ * Answers come from shared memory; the replicas do no work for them.
  */
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { TramError } from '../../errors.js';
@@ -62,7 +62,7 @@ function replicasOf(context: ClusterContext, host: number): ReplicaStatus[] {
   return groups.flatMap(({ replicas }) => replicas).filter((replica) => replica.host === host);
 }
 
-/** A replica that recovers or stands for leader serves nobody yet. */
+/** A recovering replica or a candidate does not serve yet. */
 function respondReadiness(response: ServerResponse, context: ClusterContext, host: number): void {
   const unready = replicasOf(context, host).filter(
     ({ state, role }) => state !== 'up' || (role !== 'leader' && role !== 'follower'),

@@ -1,26 +1,26 @@
 /**
- * Clients of a cluster on several machines take their slots from one of the hosts, their home: each host has a share
- * of them. A client that loses its home keeps its slot and comes back with it. So a slot is free at once when its client
- * has taken leave, and otherwise only after the client could have come back.
+ * Client slots on machines. Each host hands out a share of the slots, and a client's *home* is the host that gave it
+ * its slot. A client that loses the connection to its home keeps the slot and reconnects with it. So a slot is free at
+ * once when its client has closed, and otherwise only after the time in which the client may reconnect.
  */
 import { type ArenaMap, OWNER, PROCESS } from '../../memory/arena.js';
-import type { SlotKeeper } from '../../memory/machines/network.js';
+import type { SlotKeeper } from '../../memory/machines/network-options.js';
 import type { Identity } from '../../protocol/member.js';
 
 const RETURN_MS = 10_000;
-/** Sessions are times, in quarters of a second, so that they grow even if a host forgets which it gave. */
+/** Sessions are times in quarters of a second, so they grow even if a host has lost its memory. */
 const SESSION_MS = 250;
 const SESSIONS_SINCE_MS = Date.UTC(2026, 0);
 
-/** The host that gives this slot to clients, and knows what is to be known of them. */
+/** The home of a slot: the host that hands it out and knows its state. */
 export function homeOf(slot: number, hosts: number): number {
   return slot % hosts;
 }
 
 export class HomeSlots implements SlotKeeper {
-  /** Our share of the slots, once there are some to take: before that time, each waits for its client. */
+  /** Our share of the slots, and from when on each may be taken: until then it waits for its client. */
   private readonly freeAtMs = new Map<number, number>();
-  /** By slot, of those clients that we have seen. */
+  /** By slot, for the clients that have connected. */
   private readonly sessions = new Map<number, number>();
   private readonly connected = new Set<number>();
   private lastSession = 0;
@@ -32,7 +32,7 @@ export class HomeSlots implements SlotKeeper {
     private readonly nowMs: () => number = Date.now,
   ) {}
 
-  /** From now on there are slots to take. @param past  what the host had before: without memory, all may be taken */
+  /** Starts handing out slots. @param past  the host's past: if its memory is lost, any slot may be in use */
   open(past: Identity['past']): void {
     const { clients } = this.map.layout.sizes;
     for (let slot = 0; slot < clients; slot++) {
@@ -76,19 +76,19 @@ export class HomeSlots implements SlotKeeper {
     this.words[this.owner(slot)] = OWNER.present;
   }
 
-  /** Unless it has taken leave, or there was nobody. */
+  /** Keeps the slot, unless its client has closed or it had none. */
   private awaitReturn(slot: number): void {
     if (this.words[this.owner(slot)] === OWNER.nobody) return;
     this.words[this.owner(slot)] = OWNER.away;
     if (this.freeAtMs.has(slot)) this.freeAtMs.set(slot, this.nowMs() + RETURN_MS);
   }
 
-  /** Whoever takes leave writes `OWNER.nobody` there. */
+  /** A client that closes writes `OWNER.nobody` there. */
   private owner(slot: number): number {
     return this.map.process(this.map.replicas + slot) + PROCESS.owner;
   }
 
-  /** No two hosts give the same. */
+  /** Different hosts never hand out the same session. */
   private nextSession(nowMs: number): number {
     const { hosts } = this.map;
     const least = Math.max(

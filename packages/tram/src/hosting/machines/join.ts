@@ -1,11 +1,11 @@
 /**
- * A client of a cluster on several machines. The first host that answers, and has one, gives it a slot: that host is
- * its home.
+ * A client of a cluster on machines. The first host that answers and has a free slot gives it one; that host is the
+ * client's home.
  *
- * A client may be idle for long, and its hosts must know that it is there: it answers them now and then, whatever its
- * user does. What it measures lies in its own memory; so that tools need not look for it there, it tells its home.
+ * An idle client answers its hosts periodically, so that they know it is alive. It records its statistics in its own
+ * memory and copies them to its home, where tools read them.
  */
-import type { MachinesConfig } from '../../config/options.js';
+import type { MachinesConfig } from '../../config/config.js';
 import { TramError } from '../../errors.js';
 import { OWNER, PROCESS } from '../../memory/arena.js';
 import { CALLER, REFUSAL } from '../../memory/machines/handshake.js';
@@ -25,13 +25,13 @@ export interface Joined {
 }
 
 const JOIN_MS = 10_000;
-/** How often it answers its hosts at least, and how often it tells its home. */
+/** How often an idle client answers its hosts, and how often it copies its statistics to its home. */
 const STAY_MS = 100;
 const TELL_MS = 1000;
-/** How long it waits for its home when it comes and goes. */
+/** How long it waits for its home when it connects and when it closes. */
 const HOME_US = 100_000;
 
-/** @param path  of the configuration that the hosts have */
+/** @param path  the path of the cluster's configuration file */
 export async function joinFrom(path: string): Promise<Joined> {
   const { ownAddress, readClusterFile } = await import('./cluster-file.js');
   const { config, credentials } = await readClusterFile(path);
@@ -60,7 +60,7 @@ export async function join(
   }
 }
 
-/** A client's time in its slot. */
+/** A client's use of a slot, from connecting to closing. */
 class Stay {
   private readonly home: Link;
   private timer: NodeJS.Timeout | undefined;
@@ -75,7 +75,7 @@ class Stay {
     this.home = network.links[homeOf(slot, context.map.hosts)]!;
   }
 
-  /** Go on with what was measured in this slot before, and learn whether its last client left something open. */
+  /** Takes over the slot's statistics, and learns whether its last client left messages unanswered. */
   async begin(): Promise<void> {
     const { context, network } = this.attachment;
     const { map, arena, config } = context;
@@ -111,7 +111,7 @@ class Stay {
     this.toldMs = Date.now();
   }
 
-  /** Its home learns that it does not come back. If that does not get there, it finds out. */
+  /** Tells the home that the client is closed. If that is lost, the home finds out by its time-out. */
   end(): void {
     const { context, network, close } = this.attachment;
     clearInterval(this.timer);
@@ -125,7 +125,7 @@ class Stay {
   }
 }
 
-/** Until it has a slot, and a majority of the hosts: with fewer it could do nothing. */
+/** Waits for a slot and for connections to a majority of the hosts: with fewer the client could do nothing. */
 async function untilConnected(attachment: RemoteAttachment, timeoutMs: number): Promise<void> {
   const { network, config } = attachment;
   const deadlineUs = nowUs() + timeoutMs * 1000;

@@ -1,10 +1,10 @@
 /**
- * Copies of logs, in the arena of a mirror: of each group that is followed, the log that knows most. A `Tail` reads them
- * there.
+ * Copies of logs in the arena of a mirror: for each followed group, the log with the highest decided index. A `Tail`
+ * reads them there.
  *
- * What is new is copied, from the end of what is here to what is decided there; then the control words, so that whoever
- * reads finds whole entries. If what comes next has been dropped meanwhile, or another log has come to know more,
- * it is copied from its start.
+ * New entries are copied from the end of the copy to the decided index of the log. The control words are copied
+ * last, so that a reader finds whole entries. If the next entry has been dropped meanwhile, or another log has a
+ * higher decided index, that log is copied from its start.
  */
 import type { Link } from '../../memory/machines/link.js';
 import { distance, numberAt } from '../../memory/record.js';
@@ -13,33 +13,33 @@ import { LOG_CONTROL, RINGS_PER_WRITER } from '../../protocol/layout.js';
 import { NO_BALLOT } from '../../protocol/leadership/ballot.js';
 import type { ClusterContext } from '../cluster-context.js';
 
-/** How words of other hosts come here. */
+/** Reads words of other hosts. */
 export interface Source {
-  /** Ask for words: they are in `into` after `settle`. */
+  /** Posts a read: the words are in `into` after `settle`. */
   read(link: Link, at: number, into: Int32Array, intoAt: number, count: number): Promise<void>;
   settle(): Promise<void>;
 }
 
-/** A log as it stands at one member. */
+/** The log of one member. */
 interface Original {
   readonly process: number;
   readonly writer: number;
   readonly ring: number;
-  /** Its control words, as they were read last. */
+  /** Its control words, as last read. */
   readonly control: Int32Array;
 }
 
-/** What of a log is here. */
+/** The copy of a log. */
 interface Copy {
   readonly original: Original;
   readonly ring: LogRing;
   readonly marker: number;
-  /** Up to here: the low word of an index, and where that entry begins. */
+  /** The end of the copy: the low word of an index, and the position of that entry. */
   index: number;
   position: number;
 }
 
-/** How many words are copied at a time: at first, and while there are more. */
+/** How many words are copied at a time: at first, and while more follow. */
 const FEW_WORDS = 512;
 const MANY_WORDS = 8192;
 
@@ -62,7 +62,7 @@ export class LogCopies {
     await this.copy();
   }
 
-  /** Copy what is new. True if there was something. */
+  /** Copies new entries. Returns true if there were any. */
   async copy(): Promise<boolean> {
     if (this.isEmpty) return false;
     const originals: Original[][] = [];
@@ -76,7 +76,7 @@ export class LogCopies {
     return hasNews;
   }
 
-  /** Of all members that can be reached. */
+  /** Reads the control words of all reachable members. */
   private async readControls(group: number): Promise<Original[]> {
     const { layout, map, network } = this.context;
     const originals: Original[] = [];
@@ -96,7 +96,7 @@ export class LogCopies {
     return originals;
   }
 
-  /** The copy to go on with: that of the log that knows most. */
+  /** The copy to extend: that of the log with the highest decided index. */
   private async copyOf(group: number, originals: readonly Original[]): Promise<Copy | undefined> {
     const before = this.copies.get(group);
     const same = originals.find((original) => before !== undefined && isOf(original, before));
@@ -109,7 +109,7 @@ export class LogCopies {
     return distance(base!, before.position) > 0 ? this.begin(group, best) : before;
   }
 
-  /** With the oldest entry, if there is one. */
+  /** Starts a copy at the log's oldest entry, if it has one. */
   private async begin(group: number, original: Original): Promise<Copy | undefined> {
     const { layout } = this.context;
     const { process, writer, ring: number, control } = original;
@@ -124,7 +124,7 @@ export class LogCopies {
     return isWhole ? copy : undefined;
   }
 
-  /** True if there was something new. */
+  /** Returns true if there were new entries. */
   private async goOn(group: number, copy: Copy): Promise<boolean> {
     const { ring, marker, original } = copy;
     const [, base, decided, key] = original.control;
@@ -133,7 +133,7 @@ export class LogCopies {
       await this.read(copy, Math.min(count, MANY_WORDS));
       const { index } = copy;
       this.walk(copy, decided!);
-      // Dropped meanwhile, or the connection broke: next time from its start.
+      // The entries were dropped meanwhile, or the connection broke: start again next time.
       if (copy.index === index) {
         this.copies.delete(group);
         return false;
@@ -158,13 +158,13 @@ export class LogCopies {
     }
   }
 
-  /** What was shown of a group before. */
+  /** Hides the previous copy of a group. */
   private hide(group: number): void {
     const before = this.copies.get(group);
     if (before !== undefined) before.ring.marker = NO_BALLOT;
   }
 
-  /** What stands behind the end of a copy: as many words, or as many as one entry may have. */
+  /** Reads the words behind the end of a copy: this many, or at least one entry. */
   private async read({ original, ring, position }: Copy, count: number): Promise<void> {
     const { layout, map, network, arena } = this.context;
     const link = network!.linkOf[original.process]!;
@@ -189,7 +189,7 @@ function isOf({ process, writer, ring, control }: Original, { original, marker }
   );
 }
 
-/** Under a later ballot, or further under the same. */
+/** Has a higher ballot, or the same ballot and a higher decided index. */
 function knowsMore({ control }: Original, than: Original | undefined): boolean {
   const marker = control[LOG_CONTROL.marker]!;
   const otherMarker = than?.control[LOG_CONTROL.marker] ?? NO_BALLOT;

@@ -1,18 +1,19 @@
 /**
- * One machine's share of a cluster on several machines: `tram host NAME`. It has an arena of its own, in a file, and a
- * network to the others.
+ * One machine's share of a cluster: `tram host NAME`. It has an arena of its own, in a file, and a network to the
+ * other machines.
  *
- * A host that starts must know what it had before, because a member that has forgotten its promises must not vote:
+ * A starting host must know its past, because a member that has forgotten its promises must not vote:
  *
- * - Its file is there and it has run its replicas: it resumes (`kept`).
- * - There is no file. It asks the others, who remember whom they have seen running. If one does, it has lost its memory
- *   (`lost`) and recovers from its groups. If nobody does, and all have been asked, it starts for the first time
- *   (`none`): it tells all others so before its replicas do anything.
+ * - Its file exists and it has run its replicas: it resumes (`kept`).
+ * - There is no file. It asks the other hosts, which remember whether they have seen it run. If one has, this host
+ *   has lost its memory (`lost`) and recovers from its groups. If all have been asked and none has, it starts for the
+ *   first time (`none`), and tells all others so before its replicas run.
  *
- * So the first start needs all hosts, in any order, and no start after that needs any one.
+ * So the first start needs all hosts, in any order; a later start needs no particular host.
  */
 import { rmSync } from 'node:fs';
-import type { Endpoint, MachinesConfig } from '../../config/options.js';
+import type { Endpoint } from '../../config/addresses.js';
+import type { MachinesConfig } from '../../config/config.js';
 import { TramError } from '../../errors.js';
 import {
   ARENA,
@@ -58,16 +59,16 @@ export interface MachineSettings {
   readonly report: (report: HostReport) => void;
 }
 
-/** How often it says whom it waits for. */
+/** How often it logs which hosts it waits for. */
 const WAITING_US = 5_000_000;
 const WAIT_SLICE_US = 5000;
-/** A peer that does not answer for so many suspicion times is given up. */
+/** A peer is given up after this many suspicion time-outs without an answer. */
 const PATIENCE = 2;
 const LOOKS_PER_YIELD = 2;
-/** A few times what an answer from another host takes. */
+/** A few round trips to another host. */
 const SPIN_US = 150;
 const INCARNATIONS_SINCE_MS = Date.UTC(2026, 0);
-/** Less than a start takes: those of a host that starts over and over do not run ahead of the time. */
+/** Less than a start takes, so the incarnations of a host that restarts in a loop do not run ahead of the time. */
 const INCARNATION_MS = 250;
 
 export class Machine {
@@ -88,7 +89,7 @@ export class Machine {
     return `${address}:${port}`;
   }
 
-  /** Where it tells over HTTP how it is, if it does. */
+  /** The address of its HTTP endpoints, if it has any. */
   get http(): Endpoint | undefined {
     return this.settings.config.machines[this.host]!.http;
   }
@@ -146,7 +147,7 @@ export class Machine {
     return machine;
   }
 
-  /** Find out what it had before, and run its replicas. */
+  /** Finds out its past, then starts its replicas. */
   async start(): Promise<void> {
     const { config, log, report } = this.settings;
     const past = await this.past();
@@ -176,14 +177,14 @@ export class Machine {
     this.running?.stop();
   }
 
-  /** After `run`, or if it does not come to that. */
+  /** Releases everything, after `run` or instead of it. */
   close(): void {
     this.sign(HOST_STATE.ended);
     this.context.network!.close();
     closeOwn(this.file);
   }
 
-  /** For those who look. */
+  /** The status, for the HTTP endpoints. */
   private sign(state: number): void {
     const { words } = this.file;
     const line = this.context.map.host(this.host);
@@ -191,7 +192,7 @@ export class Machine {
     words[line + HOST.state] = withHostState(words[line + HOST.state]!, state);
   }
 
-  /** What it had before; nothing if it was stopped before it knew. */
+  /** The host's past; undefined if it was stopped before it knew. */
   private async past(): Promise<Identity['past'] | undefined> {
     if (hasBegun(this.file)) return 'kept';
     const network = this.context.network!;
@@ -200,17 +201,17 @@ export class Machine {
     return isKnown ? 'lost' : 'none';
   }
 
-  /** From now on it has run its replicas; and if nobody knew that before, all others do. */
+  /** Records that this host has run its replicas; on a first start, at all other hosts too. */
   private async begin(past: Identity['past']): Promise<void> {
     const { map, network } = this.context;
     const { words } = this.file;
-    // If it ends before its replicas have started, their next lives must know that this was not their first.
+    // If it ends before its replicas start, their next incarnations must know that this was not the first.
     if (past === 'lost') {
       for (const replica of map.processesOf(this.host)) {
         Atomics.store(words, map.process(replica) + PROCESS.permission, RETIRED);
       }
     }
-    // First here: if it ends before the others know, it has memory in which nothing was promised.
+    // Recorded here first: if it ends before the others know, its memory contains no promise.
     Atomics.store(words, ARENA.state, ARENA_STATE.running);
     if (past !== 'none') return;
     network!.announce();
@@ -226,7 +227,7 @@ export class Machine {
     joinTrace(config, directory, past === 'none' ? names : []);
   }
 
-  /** Let the network go on until there is an answer. */
+  /** Runs the network until there is an answer. */
   private async until<T>(answer: () => T | undefined): Promise<T | undefined> {
     const network = this.context.network!;
     let saysAtUs = nowUs() + WAITING_US / 5;
@@ -264,7 +265,7 @@ const PASTS: Record<Identity['past'], string> = {
   lost: 'has lost its memory, and recovers from its groups',
 };
 
-/** The file of this host: as it was left, or new. */
+/** The arena file of this host: the existing one, or a new one. */
 function openOwn(
   { name: cluster = 'cluster' }: MachinesConfig,
   digest: Uint8Array,
@@ -285,13 +286,13 @@ function openOwn(
   return file;
 }
 
-/** One that never ran its replicas leaves nothing behind. */
+/** Removes the file of a host that never ran its replicas. */
 function closeOwn(file: ArenaFile): void {
   if (!hasBegun(file)) removeArenaFile(file.path);
   file.close();
 }
 
-/** Has it ever run its replicas with this memory? */
+/** Has the host ever run its replicas with this memory? */
 function hasBegun({ words }: ArenaFile): boolean {
   return words[ARENA.state] === ARENA_STATE.running;
 }
@@ -302,7 +303,7 @@ function openLeft(path: string): ArenaFile | undefined {
   } catch (error) {
     if (!(error instanceof TramError)) throw error;
     if (error.code === 'TRAM_NOT_FOUND') return undefined;
-    // Killed while it was made: nothing was ever promised with it.
+    // The host was killed while it created the file, so the file contains no promise.
     if (error.code === 'TRAM_CORRUPT' && error.retry === 'safe') {
       rmSync(path);
       return undefined;
@@ -330,9 +331,9 @@ function requireSame(file: ArenaFile, digest: Uint8Array, map: ArenaMap): void {
 }
 
 /**
- * What to do while there is nothing to do. Several hosts may be on one machine, and more than it has cores: so give way.
- * But what comes in may come in pieces, and each look at the network takes one: so look again before. (To sleep instead
- * where the machine is crowded took twice as long for a message.)
+ * What an idle host does between two looks at its flags. Several hosts may share a machine with fewer cores, so it
+ * yields the core. But data may arrive in pieces, and each poll of the network takes one piece, so it polls several
+ * times first. (Sleeping instead of yielding doubled the latency on a crowded machine.)
  */
 function givingWay(): () => void {
   let looks = 0;
@@ -341,7 +342,7 @@ function givingWay(): () => void {
   };
 }
 
-/** Incarnations are times, so that those of a host that has lost everything are higher than before. */
+/** Incarnations are times, so they grow even if a host has lost its memory. */
 function incarnationAt(ms: number): number {
   return Math.max(1, Math.floor((ms - INCARNATIONS_SINCE_MS) / INCARNATION_MS));
 }

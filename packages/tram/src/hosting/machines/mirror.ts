@@ -1,9 +1,9 @@
 /**
- * A cluster on several machines, seen from attachment: an arena that holds, at their places, copies of what the hosts
- * have in theirs. `status`, `tail` and the like read it as they would read shared memory.
+ * A read-only copy of a cluster on machines: an arena with copies of the hosts' state at the same offsets. `status` and
+ * `tail` read it as they read shared memory.
  *
- * Copies are made in the background, again and again. What is copied while its owner changes it may be torn: single words
- * can't be, a row is taken over only if it is whole, and of logs only what is whole is shown (`log-copies.ts`).
+ * Copies are refreshed in the background. A copy may be torn if its owner writes at the same time: single words never
+ * are, a row is accepted only if it is whole, and of logs only whole entries are shown (`log-copies.ts`).
  */
 import { HOST, HOST_STATE, PROCESS, withHostState } from '../../memory/arena.js';
 import { CALLER } from '../../memory/machines/handshake.js';
@@ -18,23 +18,23 @@ import { homeOf } from './home-slots.js';
 import { LogCopies } from './log-copies.js';
 import { attachRemotely, type RemoteAttachment, turn, unreachable } from './remote-attachment.js';
 
-/** How long hosts have to answer: all of them, if some have; and anybody. */
+/** How long to wait for all hosts once some have answered; and for the first answer. */
 const ALL_US = 500_000;
 const ANYBODY_US = 3_000_000;
-/** How long a copy may take: by then whoever does not answer is left out. */
+/** How long a refresh may take. Hosts that have not answered by then are left out. */
 const COPY_US = 500_000;
-/** How often everything is copied; and logs, as long as nothing new is in them. */
+/** How often everything is copied; and how often logs are polled while they have no new entries. */
 const REFRESH_MS = 50;
 const LOGS_MS = 5;
-/** So much may be on its way to us at one time. */
+/** How many words may be in flight to us at a time. */
 const UNDER_WAY_WORDS = 2 ** 15;
 
 export class Mirror {
   readonly context: ClusterContext;
   private readonly logs: LogCopies;
-  /** Rows as they come, until it is known that they are whole. */
+  /** Rows as they arrive, before they are checked. */
   private readonly rows: Int32Array;
-  /** By client slot: how many messages were answered when its latencies were copied. */
+  /** By client slot: the messages answered when its latencies were last copied. */
   private readonly copiedAnswers: Int32Array;
   private underWayWords = 0;
   private refreshedUs = 0;
@@ -53,9 +53,9 @@ export class Mirror {
   }
 
   /**
-   * Returns with a first look at all hosts that can be reached.
-   * @param path  of the configuration that the hosts have
-   * @throws TRAM_UNREACHABLE if there are none
+   * Returns after a first copy from all reachable hosts.
+   * @param path  the path of the cluster's configuration file
+   * @throws TRAM_UNREACHABLE if no host is reachable
    */
   static async open(path: string): Promise<Mirror> {
     const { config, credentials } = await readClusterFile(path);
@@ -73,7 +73,7 @@ export class Mirror {
     return mirror;
   }
 
-  /** Copy the logs of these groups too, from now on. Returns with what is decided now. */
+  /** Copies the logs of these groups too, from now on. Returns once the decided entries are here. */
   async follow(groups: readonly number[]): Promise<void> {
     await this.stop();
     await this.logs.follow(groups);
@@ -85,14 +85,14 @@ export class Mirror {
     this.attachment.close();
   }
 
-  /** Once what is under way is here. */
+  /** Closes after the reads in flight have completed. */
   private async stop(): Promise<void> {
     this.isStopping = true;
     await this.going;
     this.isStopping = false;
   }
 
-  /** Until each host has let us in or is known not to. */
+  /** Waits until each host has accepted or refused the connection. */
   private async untilHeard(): Promise<void> {
     const { network, context } = this.attachment;
     const startedUs = nowUs();
@@ -116,7 +116,7 @@ export class Mirror {
     }
   }
 
-  /** Copy everything but the logs. */
+  /** Copies everything except the logs. */
   private async refresh(): Promise<void> {
     const { network } = this.attachment;
     const { hosts } = this.context.map;
@@ -131,7 +131,7 @@ export class Mirror {
     await this.readLatencies();
   }
 
-  /** The line of the host, and of each of its replicas the line, the numbers and the row; and of the clients at home there. */
+  /** Copies the host's line; line, statistics and row of each of its replicas; and its clients' lines. */
   private async readBoard(host: number, link: Link): Promise<void> {
     const { map, layout } = this.context;
     await this.copy(link, map.host(host), HOST.greeting);
@@ -155,13 +155,13 @@ export class Mirror {
       const at = process * ROW_RECORD_WORDS;
       const row = slotAt(this.rows, at);
       const words = wordsOf(row, 0, epochAt(row, 0), numberAt(row, 0), ROW_RECORD_WORDS);
-      // If it is torn the one before it stays.
+      // A torn row is ignored: the previous copy stays.
       if (words === 0) continue;
       arena.words.set(this.rows.subarray(at, at + words), map.region(process) + layout.row);
     }
   }
 
-  /** Of clients that have been answered since the last time: these are many words. */
+  /** Copies the latencies of clients with new answers only: a histogram is many words. */
   private async readLatencies(): Promise<void> {
     const { map, layout, arena } = this.context;
     const { copiedAnswers } = this;
@@ -176,7 +176,7 @@ export class Mirror {
     await this.settle();
   }
 
-  /** To the same place here. */
+  /** Reads words of a host to the same offset here. */
   private copy(link: Link, at: number, count: number): Promise<void> {
     return this.read(link, at, this.context.arena.words, at, count);
   }
@@ -193,7 +193,7 @@ export class Mirror {
     link.readWords(at, into, intoAt, count);
   }
 
-  /** Until all that was asked for is here, or lost with its connection. */
+  /** Waits until all posted reads have completed or were lost with their connection. */
   private async settle(): Promise<void> {
     const { network } = this.attachment;
     const untilUs = nowUs() + COPY_US;
@@ -208,7 +208,7 @@ export class Mirror {
     await new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** Nobody tells us that a host which can't be reached runs. */
+  /** An unreachable host cannot be shown as running. */
   private noteEnded(host: number): void {
     const { arena, map } = this.context;
     const at = map.host(host) + HOST.state;

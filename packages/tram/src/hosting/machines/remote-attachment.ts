@@ -1,11 +1,11 @@
 /**
- * Whoever is none of the hosts of a cluster across machines, a client or somebody who only looks: an arena of its own,
- * with the same places as those of the hosts, and a network to all of them.
+ * Attaches a client or an observer that is not one of the cluster's hosts: an arena of its own with the same layout as
+ * the hosts' arenas, and a network to all hosts.
  */
 import { mkdtempSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { MachinesConfig } from '../../config/options.js';
+import type { MachinesConfig } from '../../config/config.js';
 import { TramError } from '../../errors.js';
 import { ARENA, ARENA_STATE, type ArenaMap } from '../../memory/arena.js';
 import { Network } from '../../memory/machines/network.js';
@@ -27,13 +27,13 @@ export interface RemoteAttachment {
   close(): void;
 }
 
-/** A host that does not answer for so many suspicion times is given up, but nobody here is in a hurry. */
+/** A host is given up after this many suspicion time-outs without an answer, and not before the minimum below. */
 const PATIENCE = 2;
 const PATIENCE_US_MIN = 1_000_000;
-/** The longest that the event loop is held up while nothing comes. */
+/** The longest time that a poll of the network blocks the event loop. */
 const LOOK_US = 500;
 
-/** @param address  of this machine  @param caller  one of `CALLER` */
+/** @param address  this machine's address  @param caller  one of `CALLER` */
 export function attachRemotely(
   config: MachinesConfig,
   credentials: Credentials,
@@ -46,7 +46,7 @@ export function attachRemotely(
   const context = ClusterContext.onMachines(config, credentials.digest, (map) => {
     file = temporaryArena(map);
     file.words[ARENA.state] = ARENA_STATE.running;
-    // Without the locks of the file, which tell of nobody.
+    // Without the locks of the file: nobody else maps it.
     const { words, address: start, parking } = file;
     const arena = { words, address: start, parking, close: () => file.close() };
     try {
@@ -76,7 +76,7 @@ export function attachRemotely(
   return { config, context, network, close };
 }
 
-/** Nobody else maps it, and only what is touched takes memory. */
+/** A file that nobody else maps. Only touched pages take memory. */
 function temporaryArena(map: ArenaMap): ArenaFile {
   const directory = mkdtempSync(join(tmpdir(), 'tram-'));
   const path = join(directory, 'arena');
@@ -89,7 +89,7 @@ function temporaryArena(map: ArenaMap): ArenaFile {
   }
 }
 
-/** Let the network do what it can now, or soon. */
+/** Sends, waits briefly, and receives. */
 export function turn(network: Network): void {
   network.flush(nowUs(), 0);
   network.wait(LOOK_US);

@@ -1,6 +1,6 @@
 /**
- * The secret of a cluster across machines: whoever knows it is let in, and may then write to the memory of all hosts. It
- * is a file that only its owner may read. Called by hosts and clients, and by `tram secret`, which makes one.
+ * The secret of a cluster on machines. A peer that knows it is let in and may write to the memory of all hosts. It is
+ * a file that only its owner may read. Called by hosts and clients, and by `tram secret`, which creates one.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import {
@@ -17,10 +17,10 @@ import { TramError } from '../../errors.js';
 const SECRET_BYTES_MIN = 32;
 const RANDOM_BYTES = 32;
 const OWNERS_ALONE = 0o600;
-/** What others than the owner may do. */
+/** The permission bits of everybody but the owner. */
 const OTHERS = 0o077;
 
-/** Without the whitespace around it. */
+/** The file's content, trimmed. */
 export function readSecret(path: string): Uint8Array {
   const file = openSecret(path);
   try {
@@ -41,7 +41,7 @@ export function readSecret(path: string): Uint8Array {
 
 function openSecret(path: string): number {
   try {
-    // A pipe would let us wait for somebody who writes into it.
+    // Opening a pipe would block until somebody writes into it.
     return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
@@ -75,7 +75,7 @@ const WHITESPACE: ReadonlySet<number | undefined> = new Set(
   new TextEncoder().encode(' \t\n\v\f\r'),
 );
 
-/** Of bytes, which need not be text. */
+/** Trims bytes, which need not be text. */
 function trim(bytes: Uint8Array): Uint8Array {
   let start = 0;
   let end = bytes.length;
@@ -84,7 +84,7 @@ function trim(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(bytes.subarray(start, end));
 }
 
-/** A new one, in a file that was not there before. */
+/** Creates a secret in a new file. */
 export function makeSecret(path: string): void {
   const file = createSecret(path);
   try {
@@ -114,7 +114,7 @@ function cantMake(path: string, cause: unknown): TramError {
   return new TramError('TRAM_SYSTEM', `can't make ${path}: ${message}`, { cause });
 }
 
-/** For `Sizes.salt`, 31 bits: the same for all who know the secret, and for others any. */
+/** For `Sizes.salt`: 31 bits that follow from the secret and cannot be guessed without it. */
 export function saltOf(secret: Uint8Array): number {
   return createHmac('sha256', secret).update('salt').digest().readUInt32BE() >>> 1;
 }

@@ -1,7 +1,7 @@
 /**
- * libfabric's structures and constants as far as we use them, under their own names: offsets in bytes on a
- * machine with 64-bit pointers. They are part of libfabric's stable interface; `test/fabric/binary-interface.test.ts`
- * compares every one with the headers where they are installed.
+ * The structures and constants of libfabric and Linux that we use, under their own names. Offsets are in bytes, on a
+ * machine with 64-bit pointers. They are part of libfabric's stable binary interface; where its headers are installed,
+ * `test/fabric/binary-interface.test.ts` compares every one with them.
  */
 
 /** Offsets of fields. */
@@ -58,7 +58,7 @@ export const FIELDS = {
   pollfd: { fd: 0, events: 4 },
 } as const;
 
-/** Sizes of the structures that we make or that are written to us. */
+/** Sizes of the structures that we make, or that libfabric writes into our memory. */
 export const SIZES = {
   fi_cq_attr: 40,
   fi_eq_attr: 32,

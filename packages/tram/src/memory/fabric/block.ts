@@ -1,8 +1,8 @@
 /**
- * Memory outside of the JavaScript heap, zero at first, for structures that C reads and writes. It is freed
- * when nobody can reach its views any more and the event loop turns: none is made in the course of work.
+ * Zeroed memory outside of the JavaScript heap, for structures that C code reads and writes. It is freed by a finalizer
+ * once its views are unreachable. Blocks are allocated at start and per connection, never per operation.
  *
- * Offsets are in bytes. Numbers of 64 bits go in and out as two words: a `BigInt` would be allocated.
+ * Offsets are in bytes. 64-bit numbers are read and written as two words, since a `BigInt` would be allocated.
  */
 import type { Koffi } from '../koffi.js';
 
@@ -30,9 +30,9 @@ export class Block {
     this.words[(offset >> 2) + 1] = value / WORD_RANGE;
   }
 
-  /** What is there, if it is below 2⁵³. */
+  /** The value must be below 2⁵³. */
   getWide(offset: number): number {
-    return this.words[offset >> 2]! + this.words[(offset >> 2) + 1]! * WORD_RANGE;
+    return this.words[offset >> 2] + this.words[(offset >> 2) + 1] * WORD_RANGE;
   }
 
   setWord(offset: number, value: number): void {
@@ -40,6 +40,6 @@ export class Block {
   }
 
   getWord(offset: number): number {
-    return this.words[offset >> 2]!;
+    return this.words[offset >> 2];
   }
 }

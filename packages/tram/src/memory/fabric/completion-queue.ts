@@ -1,6 +1,6 @@
 /**
- * The completions of all connections of a fabric. Reading it is also what makes libfabric send, receive and
- * serve. Called by `fabric.ts`.
+ * The completion queue of all connections of a fabric. Reading it also drives libfabric's progress: only then does it
+ * send, receive, and serve what peers read and write. Called by `fabric.ts`.
  */
 import { constants as systemConstants } from 'node:os';
 import type { NativeFunction } from '../koffi.js';
@@ -9,18 +9,19 @@ import { Block } from './block.js';
 import type { Libfabric } from './libfabric.js';
 
 export interface CompletionSink {
-  /** @param serial  of a connection that may have ended meanwhile */
+  /** @param serial  of a connection, which may have ended meanwhile */
   onCompletion(serial: number, context: number): void;
   onFailure(serial: number, code: number): void;
 }
 
+/** How many completions are read at once. */
 const BATCH = 64;
-/** How many batches one `read` takes at most. */
+/** How many batches one `read` takes at most, so that it is bounded. */
 const BATCHES_MAX = 16;
-/** More than all connections together have outstanding, for providers that lose what does not fit. */
+/** More than all connections together have in flight: some providers lose completions that do not fit. */
 const SIZE = 4096;
 
-/** An entry is a context: ours in its lower word, the serial number of the connection in its upper. */
+/** An entry is the context of the operation: the caller's in the lower word, the connection's serial in the upper. */
 const ENTRY_WORDS = SIZES.fi_cq_entry / 4;
 
 const { EAGAIN } = systemConstants.errno;
@@ -50,7 +51,7 @@ export class CompletionQueue {
     this.readError = library.operation('readCompletionError', this.handle);
   }
 
-  /** @returns how many there were */
+  /** Pass what has completed to the sink. @returns how many completions and failures there were */
   read(): number {
     const { sink } = this;
     const { words } = this.entries;
@@ -65,7 +66,7 @@ export class CompletionQueue {
       }
       this.library.check(count, "Can't read completions");
       for (let i = 0; i < count * ENTRY_WORDS; i += ENTRY_WORDS) {
-        sink.onCompletion(words[i + 1]!, words[i]!);
+        sink.onCompletion(words[i + 1], words[i]);
       }
       total += count;
       if (count < BATCH) return total;

@@ -1,8 +1,8 @@
 /**
- * A connection to one peer. What is posted on it takes effect at the peer in the order of posting, so a `read`
- * that has completed tells that all writes before it have landed.
+ * A connection to one peer. Operations take effect at the peer in the order of posting. So once a `read` has completed,
+ * all writes before it have landed.
  *
- *   connecting → open → broken        broken: that it failed will be told by the next `poll`
+ *   connecting → open → broken        broken: the next `poll` reports the failure to the handler
  *        └──────────┴───────┴→ ended
  */
 import { constants as systemConstants } from 'node:os';
@@ -12,23 +12,24 @@ import type { Extents } from './extents.js';
 import type { SocketAddress } from './socket-address.js';
 import type { Socket } from './sockets.js';
 
-/** Tell of the failure of the operation only … */
-export const QUIET = 0;
-/** … or when it is done as well. */
-export const TELL = CONSTANTS.FI_COMPLETION;
-/** A write is done when it has landed. Without it, when it has been handed to the network. */
-export const LANDED = CONSTANTS.FI_DELIVERY_COMPLETE;
+/** Flags of an operation. Without any, only its failure is reported. */
+export const NO_COMPLETION = 0;
+/** Its completion is reported as well. */
+export const REPORT_COMPLETION = CONSTANTS.FI_COMPLETION;
+/** A write completes when it has landed. Without this flag it completes when it has been handed to the network. */
+export const DELIVERY_COMPLETE = CONSTANTS.FI_DELIVERY_COMPLETE;
 
 export type ConnectionState = 'connecting' | 'open' | 'broken' | 'ended';
 
 /** What a connection needs of its fabric. */
-export interface ConnectionKeeper {
-  /** The connection is of no use any more, for the reason of this error. */
-  breakOff(connection: Connection, code: number): void;
+export interface ConnectionOwner {
+  /** The connection has broken with this error code. */
+  markBroken(connection: Connection, code: number): void;
+  /** The connection is about to end. */
   forget(connection: Connection): void;
 }
 
-/** Functions of endpoints. */
+/** The functions of libfabric for one endpoint. */
 export interface EndpointOperations {
   readonly write: NativeFunction;
   readonly read: NativeFunction;
@@ -38,15 +39,16 @@ export interface EndpointOperations {
 const { EAGAIN } = systemConstants.errno;
 
 export class Connection {
-  /** Both are for the keeper to change, and for all to read. */
+  /** Only the owner changes this and the next two fields. */
   state: ConnectionState = 'connecting';
+  /** Has the state ever been `open`? */
   wasOpen = false;
-  /** Where `hold` takes effect. */
+  /** Undefined if the provider has no sockets: then `cork` has no effect. */
   socket: Socket | undefined;
 
-  /** Made by `Fabric.connect` and `Request.accept`. @param serial  never used again, not 0 */
+  /** Made by `Fabric.connect` and `Request.accept`. @param serial  not 0; not reused while completions may be about */
   constructor(
-    private readonly keeper: ConnectionKeeper,
+    private readonly owner: ConnectionOwner,
     private readonly operations: EndpointOperations,
     readonly endpoint: number,
     readonly serial: number,
@@ -56,11 +58,11 @@ export class Connection {
   /**
    * Write what `extents` lists.
    *
-   * @param flags  `QUIET`, or `TELL`, `LANDED` or both
+   * @param flags  `NO_COMPLETION`, or `REPORT_COMPLETION`, `DELIVERY_COMPLETE` or both
    * @param context  32 bits, returned with the completion
-   * @returns false if there is no room now: nothing was posted, try again after a `poll`. (`tcp` always has room:
-   *   it takes more memory. How much is outstanding is for the caller to limit.) True also if the connection has
-   *   broken: the write is lost with all others that have not completed
+   * @returns false under back pressure: nothing was posted, try again after a `poll`. (The provider `tcp` never pushes
+   *   back but allocates more memory, so the caller must limit how much is in flight.) True also if the connection has
+   *   broken: the write is lost, like all others that have not completed
    */
   write(extents: Extents, flags: number, context: number): boolean {
     return this.post(this.operations.write, extents, flags, context);
@@ -71,21 +73,21 @@ export class Connection {
     return this.post(this.operations.read, extents, flags, context);
   }
 
-  /** What is posted from now on waits for `release`, and then goes in as few packets as it fits into. */
-  hold(): void {
-    if (this.state === 'open') this.socket?.hold();
+  /** What is posted from now on is held back until `uncork`, and then goes in as few packets as possible. */
+  cork(): void {
+    if (this.state === 'open') this.socket?.cork();
   }
 
-  release(): void {
-    if (this.state === 'open') this.socket?.release();
+  uncork(): void {
+    if (this.state === 'open') this.socket?.uncork();
   }
 
-  /** Nothing is told of it from now on. All that has not completed is lost. */
+  /** All operations that have not completed are lost. The handler hears nothing more of this connection. */
   close(): void {
     if (this.state === 'ended') return;
-    this.keeper.forget(this);
+    this.owner.forget(this);
     this.state = 'ended';
-    // Its only errors are those of a wrong use, and there is nothing that could be done about one.
+    // It fails only if it is used wrongly, and nothing could be done about that here.
     this.operations.close(this.endpoint);
   }
 
@@ -101,7 +103,7 @@ export class Connection {
     const code = operation(this.endpoint, extents.address, flags);
     if (code === 0) return true;
     if (code === -EAGAIN) return false;
-    this.keeper.breakOff(this, code);
+    this.owner.markBroken(this, code);
     return true;
   }
 }

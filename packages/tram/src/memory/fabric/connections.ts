@@ -1,12 +1,12 @@
 /**
- * The connections of a fabric: who is meant by what libfabric tells, and telling it to the handler. Called by
- * `fabric.ts`.
+ * The connections of a fabric. Finds the connection that an event of libfabric is about, and passes the event on to the
+ * handler. Called by `fabric.ts`.
  *
- * Of each connection the handler hears `connected` or `refused` at first, then completions, and at last `closed`
- * or `failed` unless it closed the connection itself. After the last it hears nothing more of it.
+ * For each connection the handler first gets `connected` or `refused`. After `connected` it gets completions and at last
+ * `closed` or `failed`, unless it has closed the connection itself. After that it gets nothing more.
  */
 import type { CompletionSink } from './completion-queue.js';
-import { Connection, type ConnectionKeeper, type EndpointOperations } from './connection.js';
+import { Connection, type ConnectionOwner, type EndpointOperations } from './connection.js';
 import type { ConnectionSink } from './event-queue.js';
 import type { FabricHandler } from './handler.js';
 import type { Libfabric } from './libfabric.js';
@@ -16,13 +16,13 @@ import type { Sockets } from './sockets.js';
 const SERIAL_MAX = 0xffffffff;
 const NO_DATA = new Uint8Array(0);
 
-export class Connections implements ConnectionKeeper, CompletionSink, ConnectionSink {
+export class Connections implements ConnectionOwner, CompletionSink, ConnectionSink {
   handler!: FabricHandler;
-  /** How many are not yet what they will be. */
+  /** How many connections are neither open nor refused yet. */
   connecting = 0;
   private readonly bySerial = new Map<number, Connection>();
   private readonly byEndpoint = new Map<number, Connection>();
-  /** Those whose break is still to be told, and why. */
+  /** Broken connections that have not been reported to the handler, with their error codes. */
   private readonly broken = new Map<Connection, number>();
   private lastSerial = 0;
 
@@ -45,7 +45,7 @@ export class Connections implements ConnectionKeeper, CompletionSink, Connection
     return connection;
   }
 
-  /** The peers, in words. */
+  /** The addresses of all peers, as `describe` writes them. */
   get peers(): Set<string> {
     return new Set(Array.from(this.bySerial.values(), ({ peer }) => describe(peer)));
   }
@@ -54,20 +54,19 @@ export class Connections implements ConnectionKeeper, CompletionSink, Connection
     for (const connection of this.bySerial.values()) connection.close();
   }
 
-  /** Is there something for `tellBreaks`? */
-  get hasBreaks(): boolean {
+  get hasBroken(): boolean {
     return this.broken.size > 0;
   }
 
-  /** @returns how many there were */
-  tellBreaks(): number {
+  /** Report broken connections to the handler. @returns how many there were */
+  reportBroken(): number {
     const count = this.broken.size;
     if (count === 0) return 0;
-    for (const [connection, code] of this.broken) this.tellEnd(connection, NO_DATA, code);
+    for (const [connection, code] of this.broken) this.reportEnd(connection, NO_DATA, code);
     return count;
   }
 
-  breakOff(connection: Connection, code: number): void {
+  markBroken(connection: Connection, code: number): void {
     if (connection.state === 'connecting') this.connecting--;
     connection.state = 'broken';
     this.broken.set(connection, code);
@@ -87,7 +86,7 @@ export class Connections implements ConnectionKeeper, CompletionSink, Connection
 
   onFailure(serial: number, code: number): void {
     const connection = this.bySerial.get(serial);
-    if (connection?.state === 'open') this.breakOff(connection, code);
+    if (connection?.state === 'open') this.markBroken(connection, code);
   }
 
   onConnected(endpoint: number, data: Uint8Array): void {
@@ -110,10 +109,10 @@ export class Connections implements ConnectionKeeper, CompletionSink, Connection
 
   onError(endpoint: number, data: Uint8Array, code: number): void {
     const connection = this.byEndpoint.get(endpoint);
-    if (connection !== undefined) this.tellEnd(connection, data, code);
+    if (connection !== undefined) this.reportEnd(connection, data, code);
   }
 
-  private tellEnd(connection: Connection, data: Uint8Array, code: number): void {
+  private reportEnd(connection: Connection, data: Uint8Array, code: number): void {
     const { handler } = this;
     const reason = this.library.reason(code);
     connection.close();
@@ -121,7 +120,7 @@ export class Connections implements ConnectionKeeper, CompletionSink, Connection
     else handler.refused(connection, data, reason);
   }
 
-  /** Completions of connections that have ended may still be about, so no number is used twice soon. */
+  /** Completions of ended connections may still arrive, so a serial is not reused before all others have been. */
   private nextSerial(): number {
     do this.lastSerial = this.lastSerial === SERIAL_MAX ? 1 : this.lastSerial + 1;
     while (this.bySerial.has(this.lastSerial));

@@ -1,8 +1,9 @@
 /**
- * What happens to connections, as libfabric tells it: by the addresses of its objects. Called by `fabric.ts`.
+ * Connection events: requests, established and ended connections, errors. libfabric names its objects by their
+ * addresses. Called by `fabric.ts`.
  *
- * What strangers send as connection data arrives here. It is never longer than the provider's limit, which is
- * far below `DATA_BYTES_MAX`, and it is copied out before anybody looks at it.
+ * Data of unauthenticated peers arrives here. It is never longer than the provider's limit, which is far below
+ * `DATA_BYTES_MAX`, and is copied before it is parsed.
  */
 import { constants as systemConstants } from 'node:os';
 import type { NativeFunction } from '../koffi.js';
@@ -10,25 +11,25 @@ import { CONSTANTS, FIELDS, SIZES } from './binary-interface.js';
 import { Block } from './block.js';
 import type { Libfabric } from './libfabric.js';
 
-/** Endpoints may have been closed meanwhile. */
+/** The endpoint of an event may have been closed meanwhile. */
 export interface ConnectionSink {
   onConnected(endpoint: number, data: Uint8Array): void;
   onShutdown(endpoint: number): void;
   onError(endpoint: number, data: Uint8Array, code: number): void;
 }
 
-/** @param info  to open an endpoint from, or to refuse; to be freed */
+/** @param info  of libfabric: to accept or to reject the request with; the sink frees it */
 export type RequestSink = (info: number, data: Uint8Array) => void;
 
 const DATA_BYTES_MAX = 4096;
-/** How many events one `read` takes at most: strangers shall not keep us from our work. */
+/** How many events one `read` takes at most, so that unauthenticated peers can't keep us from our work. */
 const EVENTS_MAX = 64;
 const SIZE = 1024;
 
 const { fi_eq_cm_entry: ENTRY, fi_eq_err_entry: ERROR } = FIELDS;
 const { EAGAIN } = systemConstants.errno;
 
-/** The block: the kind of event, and its entry with the data at the end. Errors have their own. */
+/** Layout of the block: the kind of the event, then its entry, which ends with the data. Errors have their own block. */
 const KIND = 0;
 const EVENT = 8;
 const ERROR_DATA = SIZES.fi_eq_err_entry;
@@ -57,7 +58,7 @@ export class EventQueue {
     this.readError = library.operation('readEventError', this.handle);
   }
 
-  /** @returns how many there were */
+  /** Pass what has happened to the sinks. @returns how many events there were */
   read(): number {
     const { event } = this;
     const { address } = event;
@@ -86,7 +87,7 @@ export class EventQueue {
     error.setWide(ERROR.err_data, error.address + ERROR_DATA);
     error.setWide(ERROR.err_data_size, DATA_BYTES_MAX);
     if (this.readError(this.handle, error.address, 0) < 0) return;
-    // Only what was copied to us: anything else is libfabric's own, and of no length that we know.
+    // If libfabric has replaced the pointer, the data is its own and its length unknown: leave it alone.
     const isOurs = error.getWide(ERROR.err_data) === error.address + ERROR_DATA;
     const bytes = isOurs ? Math.min(error.getWide(ERROR.err_data_size), DATA_BYTES_MAX) : 0;
     const data = error.bytes.slice(ERROR_DATA, ERROR_DATA + bytes);

@@ -1,6 +1,6 @@
 /**
- * What one `Connection.write` or `read` moves: pairs of a local and a remote place. It is the very structure
- * that libfabric reads, outside of the heap, and may be posted any number of times: libfabric copies it.
+ * What one `Connection.write` or `read` moves: pairs of a local and a remote extent of memory. This is the structure
+ * that libfabric itself reads, outside of the heap. libfabric copies it when it is posted, so it can be reused at once.
  */
 import { FIELDS, SIZES } from './binary-interface.js';
 import { Block } from './block.js';
@@ -11,9 +11,10 @@ const { fi_msg_rma: MESSAGE, iovec: LOCAL, fi_rma_iov: REMOTE } = FIELDS;
 const DESCRIPTOR_BYTES = 8;
 
 export class Extents {
-  /** Of the structure. */
+  /** Of the `fi_msg_rma`. */
   readonly address: number;
   private readonly block: Block;
+  /** Offsets in the block: the arrays of local extents, their descriptors, and remote extents. */
   private readonly locals: number;
   private readonly descriptors: number;
   private readonly remotes: number;
@@ -42,7 +43,7 @@ export class Extents {
     this.setCount(0);
   }
 
-  /** One more. @param localAt  in `local`, in bytes, as is `remoteAt` in `remote` */
+  /** Add a pair. @param localAt  offset in `local`, in bytes  @param remoteAt  offset in `remote`, in bytes */
   add(
     local: Registration,
     localAt: number,
@@ -64,7 +65,7 @@ export class Extents {
     this.setCount(filled + 1);
   }
 
-  /** What its completion will tell. */
+  /** The completion returns it. */
   setContext(low: number, high: number): void {
     this.block.setWord(MESSAGE.context, low);
     this.block.setWord(MESSAGE.context + 4, high);

@@ -1,9 +1,9 @@
 /**
- * The network of one host: everything that libfabric makes for it, used by one thread.
+ * The network interface of one host: it owns all objects of libfabric, and one thread uses it.
  *
- * Nothing happens unless `poll` is called: it sends, receives, serves what peers read and write, and tells the
- * handler. Nothing blocks but `wait`. A peer that hangs, or a network that swallows everything, is not told of:
- * who waits must have a patience of its own, and `close` the connection.
+ * Nothing makes progress unless `poll` is called: it sends, receives, serves what peers read and write, and calls the
+ * handler. Only `wait` blocks. A peer that hangs, or a network that drops everything, is not detected here: the caller
+ * needs timeouts of its own, and closes the connection.
  */
 import { TramError } from '../../errors.js';
 import { CONSTANTS, FIELDS, SIZES } from './binary-interface.js';
@@ -30,24 +30,25 @@ import { Sockets } from './sockets.js';
 import { Waiting } from './waiting.js';
 
 export interface FabricOptions {
-  /** The IPv4 address of this host that we listen at and connect from. */
+  /** The IPv4 address of this machine at which we listen and from which we connect. */
   readonly address: string;
-  /** As libfabric calls it. `verbs` is prepared for and untried. */
+  /** libfabric's name of the provider. `tcp` is tested; `verbs` is supported in principle, but untested. */
   readonly provider?: string;
 }
 
 /**
- * A look at the events costs as much as one at the completions, a third of a microsecond. While nothing is being
- * connected, events are the ends of connections and requests of new ones: not urgent.
+ * Reading the event queue costs as much as reading the completion queue, a third of a microsecond. While no connection is
+ * being established, events are only ends of connections and new requests, which are not urgent: so the event queue is
+ * read less often.
  */
-const POLLS_PER_LOOK = 64;
-/** What goes with `connect`, `accept` and `reject`. The limit of `tcp`; that of `verbs` is 56. */
+const POLLS_PER_EVENT_READ = 64;
+/** The limit of the data that goes with `connect`, `accept` and `reject`: that of `tcp`. The limit of `verbs` is 56. */
 const DATA_BYTES_MAX = 256;
 
 const { FI_TRANSMIT, FI_RECV, FI_SELECTIVE_COMPLETION } = CONSTANTS;
 
 export class Fabric {
-  /** How many extents one `write` or `read` can have. */
+  /** How many extents one operation can have. */
   readonly extentsMax: number;
   private readonly address: string;
   private readonly library: Libfabric;
@@ -62,12 +63,12 @@ export class Fabric {
   private readonly segments: Segments;
   private readonly registrations = new Set<Registration>();
   private listener: Listener | undefined;
-  /** For what `connect`, `accept` and `reject` take. */
+  /** Arguments of `connect`, `accept` and `reject`: an address, and data. */
   private readonly target: Block;
   private readonly data: Block;
-  /** How to close what was opened, from the first to the last. */
+  /** Close what was opened, in the order of opening. */
   private readonly closers: (() => void)[] = [];
-  private pollsUntilLook = 0;
+  private pollsUntilEventRead = 0;
 
   private constructor({ address, provider = 'tcp' }: FabricOptions) {
     const library = libfabric();
@@ -102,7 +103,7 @@ export class Fabric {
     return new Fabric(options);
   }
 
-  /** Let others connect. @param port  0: any that is free. @returns the port */
+  /** Accept connections from now on. @param port  0: any free one  @returns the port */
   listen(port: number): number {
     if (this.listener !== undefined) throw new Error('it listens already');
     const { library, fabric, information, events, sockets, address: host } = this;
@@ -113,11 +114,11 @@ export class Fabric {
   }
 
   /**
-   * Connect to who listens there. The handler hears how it went.
+   * Connect to a listener. The handler gets `connected` or `refused`.
    *
    * @param host  an IPv4 address
    * @param data  for the peer's `requested`
-   * @throws if nothing can be sent at all: this machine has lost its address, or has no descriptors left
+   * @throws if this machine has lost its address, or has no descriptors left
    */
   connect(host: string, port: number, data: Uint8Array): Connection {
     const peer = { host, port };
@@ -133,14 +134,14 @@ export class Fabric {
     const connect = this.library.operation('connect', endpoint);
     const code = connect(endpoint, this.target.address, this.data.address, bytes);
     const connection = this.connections.add(endpoint, peer);
-    // Some networks say so at once: it is told like all other refusals.
-    if (code < 0) this.connections.breakOff(connection, code);
+    // Some networks refuse at once: the next poll reports it like any other refusal.
+    if (code < 0) this.connections.markBroken(connection, code);
     return connection;
   }
 
   /**
-   * Let libfabric use memory outside of the heap that stays where it is: for what we post, and with `remote` also
-   * for who knows the key, which is random and new.
+   * Register memory outside of the heap, which must not move. Local access is for operations that we post; with remote
+   * access peers that know the key, which is random and new, can read and write the memory too.
    */
   register(address: number, bytes: number, access: Access): Registration {
     const { library, domain, information } = this;
@@ -161,34 +162,34 @@ export class Fabric {
     return new Extents(this.library, this.extentsMax);
   }
 
-  /** Do what is to be done, and tell of what has happened. @returns how much that was */
+  /** Make progress, and tell the handler what has happened. @returns how many completions and events there were */
   poll(handler: FabricHandler): number {
     const { connections } = this;
     connections.handler = handler;
     let count = this.completions.read();
-    if (this.pollsUntilLook-- <= 0 || connections.connecting > 0) {
-      this.pollsUntilLook = POLLS_PER_LOOK;
+    if (this.pollsUntilEventRead-- <= 0 || connections.connecting > 0) {
+      this.pollsUntilEventRead = POLLS_PER_EVENT_READ;
       count += this.events.read();
     }
-    return count + connections.tellBreaks();
+    return count + connections.reportBroken();
   }
 
-  /** Sleep until there is something for `poll`, or the time is over. May also return for no reason. */
+  /** Sleep until `poll` has something to do or the time is over. May return early. */
   wait(timeoutUs: number): void {
-    if (this.connections.hasBreaks) return;
-    this.pollsUntilLook = 0;
+    if (this.connections.hasBroken) return;
+    this.pollsUntilEventRead = 0;
     this.waiting.wait(timeoutUs);
   }
 
   /**
-   * End those who have called us and made no proper request since the last call of this: some seconds should be
-   * between two. They could do no harm but hold descriptors.
+   * Disconnect peers that connected before the last call of this and have not been accepted since. All they could do is
+   * to hold descriptors. To be called every few seconds.
    */
-  endStrangers(): void {
-    this.listener?.endStrangers(this.connections.peers);
+  closeUnauthenticated(): void {
+    this.listener?.closeUnauthenticated(this.connections.peers);
   }
 
-  /** End all connections and registrations. Nothing is told any more. */
+  /** Close all connections and registrations. The handler is not called any more. */
   close(): void {
     this.connections.closeAll();
     for (const registration of this.registrations) registration.close();
@@ -228,8 +229,8 @@ export class Fabric {
     const accept = this.library.operation('accept', endpoint);
     const code = accept(endpoint, this.data.address, bytes);
     const connection = this.connections.add(endpoint, peer);
-    // The peer has gone meanwhile.
-    if (code < 0) this.connections.breakOff(connection, code);
+    // The peer has closed its end meanwhile.
+    if (code < 0) this.connections.markBroken(connection, code);
     return connection;
   }
 
@@ -262,7 +263,7 @@ export class Fabric {
     return data.length;
   }
 
-  /** Close it when everything is closed. */
+  /** `close` closes this object of libfabric. */
   private keep(object: number): number {
     this.closers.push(() => this.library.close(object));
     return object;

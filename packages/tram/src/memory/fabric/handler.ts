@@ -1,24 +1,24 @@
 import type { Connection } from './connection.js';
 import type { Request } from './request.js';
 
-/** Whom `Fabric.poll` tells. Any method may close connections and make new ones. */
+/** `Fabric.poll` calls it. Any method may close connections and make new ones. */
 export interface FabricHandler {
-  /** An operation posted with `TELL` is done. */
+  /** An operation posted with `REPORT_COMPLETION` has completed. */
   completed(connection: Connection, context: number): void;
-  /** The connection can be used. @param data  of the peer's `accept`; empty for the one that accepted */
+  /** The connection is open. @param data  of the peer's `accept`; empty on the side that accepted */
   connected(connection: Connection, data: Uint8Array): void;
-  /** There will be no connection: the peer rejected it, with `data`, or there is nobody. */
+  /** The connection could not be established: the peer rejected it, with `data`, or nobody listens. */
   refused(connection: Connection, data: Uint8Array, reason: string): void;
-  /** The peer has closed the connection, or has ended. All that has not completed is lost. */
+  /** The peer has closed the connection, or has ended. Operations that have not completed are lost. */
   closed(connection: Connection): void;
-  /** The peer did not permit an operation, or the connection broke. All that has not completed is lost. */
+  /** The connection broke, or the peer has refused an operation. Operations that have not completed are lost. */
   failed(connection: Connection, reason: string): void;
-  /** Somebody wants to connect. Unless it is accepted before this returns, it is rejected. */
+  /** A peer, not yet authenticated, wants to connect. It is rejected unless it is accepted before this returns. */
   requested(request: Request): void;
 }
 
-/** Hears nothing. For those to whom only some of it matters. */
-export const DEAF: FabricHandler = {
+/** Does nothing: to be extended by handlers that need only some of the events. */
+export const NO_OP_HANDLER: FabricHandler = {
   completed: () => undefined,
   connected: () => undefined,
   refused: () => undefined,

@@ -1,4 +1,4 @@
-/** What libfabric offers at an address: the structure from which everything else is opened. */
+/** The `fi_info` of a provider at an address: all other objects of libfabric are opened from it. Called by `fabric.ts`. */
 import { constants as systemConstants } from 'node:os';
 import { TramError } from '../../errors.js';
 import { CONSTANTS, FIELDS } from './binary-interface.js';
@@ -7,21 +7,21 @@ import { checkHost } from './socket-address.js';
 
 const { fi_info: INFO, fi_tx_attr: TRANSMIT, fi_domain_attr: DOMAIN } = FIELDS;
 
-/** What a provider may ask of those who register memory, and we do for it. */
+/** The requirements for registered memory that we meet, if a provider has them. */
 const MEMORY_MODES =
   CONSTANTS.FI_MR_LOCAL |
   CONSTANTS.FI_MR_VIRT_ADDR |
   CONSTANTS.FI_MR_ALLOCATED |
   CONSTANTS.FI_MR_PROV_KEY;
 
-/** Writes after writes, and reads after writes, take effect in the order of posting. */
+/** Writes take effect in the order of posting, and reads after the writes before them. */
 const ORDER = CONSTANTS.FI_ORDER_WAW | CONSTANTS.FI_ORDER_RAW;
 
 export interface Information {
-  /** Of the structure. Who opens it frees it. */
+  /** Of the structure, which the caller frees. */
   readonly address: number;
   readonly extentsMax: number;
-  /** Which of `MEMORY_MODES` it does ask for. */
+  /** The `MEMORY_MODES` that the provider requires. */
   readonly memoryMode: number;
 }
 

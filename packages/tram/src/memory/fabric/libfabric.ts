@@ -1,16 +1,16 @@
 /**
- * libfabric's functions. It exports a few; all others are slots of operation tables, to which the objects that
- * it makes point. A slot is decoded once and kept. Called by the other files of this folder.
+ * The functions of libfabric. It exports a few; all others are entries of function tables to which its objects point. An
+ * entry is decoded once and cached. Called by the other files of this folder.
  *
- * The library is loaded with the first use, in whichever thread that is. Functions return 0 or a count, or else
- * the negative number of an error.
+ * The library is loaded with the first use, once in every thread. Functions return 0 or a count, or a negative error
+ * code.
  */
 import { TramError, type TramErrorOptions } from '../../errors.js';
 import { type Koffi, loadKoffi, type NativeFunction, type NativeLibrary } from '../koffi.js';
 import { FIELDS } from './binary-interface.js';
 import { Block } from './block.js';
 
-/** The interface that we ask for: 1.17, which is also the oldest that was tried. */
+/** The interface version that we ask for: 1.17, which is also the oldest tested. */
 const INTERFACE_VERSION = (1 << 16) | 17;
 
 const POINTER = 'uintptr_t';
@@ -18,9 +18,9 @@ const POINTER = 'uintptr_t';
 type Structure = keyof typeof FIELDS;
 
 interface Slot {
-  /** Where an object points to the table. */
+  /** Offset of the pointer to the table, in an object. */
   readonly table: number;
-  /** Where the table points to the function. */
+  /** Offset of the pointer to the function, in the table. */
   readonly entry: number;
   readonly result: string;
   readonly parameters: readonly string[];
@@ -34,7 +34,7 @@ function slot<O extends Structure, T extends Structure>(
   return {
     table: FIELDS[object][table] as number,
     entry: FIELDS[operations][entry] as number,
-    // Some return `int` and some `ssize_t`, but none more than 32 bits tell.
+    // Some return `int` and some `ssize_t`, but no value needs more than 32 bits.
     result: 'int',
     parameters: [POINTER, ...parameters],
   };
@@ -42,7 +42,7 @@ function slot<O extends Structure, T extends Structure>(
 
 const THREE_POINTERS = [POINTER, POINTER, POINTER];
 
-/** Each takes the object first. */
+/** The first parameter of each is the object. */
 const SLOTS = {
   close: slot(['fid', 'ops'], ['fi_ops', 'close'], []),
   bind: slot(['fid', 'ops'], ['fi_ops', 'bind'], [POINTER, 'uint64_t']),
@@ -79,16 +79,16 @@ export type Operation = keyof typeof SLOTS;
 
 let loaded: Libfabric | undefined;
 
-/** Loads the library the first time (in each thread). */
+/** Loads the library with the first call in this thread. */
 export function libfabric(): Libfabric {
-  loaded ??= new Libfabric(loadKoffi("memory: 'hosts'"));
+  loaded ??= new Libfabric(loadKoffi("memory: 'machines'"));
   return loaded;
 }
 
 export class Libfabric {
-  /** Libraries that Node itself runs on. */
+  /** The C library, as part of the process. */
   readonly system: NativeLibrary;
-  /** Eight bytes for what a function returns through a pointer, to be read at once. */
+  /** Eight bytes for what a function returns through a pointer. To be read before the next call. */
   readonly result: Block;
   readonly duplicateInfo: NativeFunction;
   readonly freeInfo: NativeFunction;
@@ -120,17 +120,17 @@ export class Libfabric {
     this.duplicateString = this.system.func('strdup', POINTER, ['str']);
   }
 
-  /** What the providers offer to those who ask with `hints`; it is in `result`. */
+  /** Find the `fi_info` for `hints`: its address is in `result`. @returns an error code, or 0 */
   findInfo(node: string, flags: number, hints: number): number {
     return this.getInfo(INTERFACE_VERSION, node, null, flags, hints, this.result.address);
   }
 
-  /** A string that libfabric may free. */
+  /** A C string that libfabric frees. */
   newString(text: string): number {
     return this.duplicateString(text);
   }
 
-  /** The function that `object` has for an operation. Objects of one provider and kind share it. */
+  /** The function of `object` for an operation. Objects of one provider and kind share it. */
   operation(name: Operation, object: number): NativeFunction {
     const { table, entry, result, parameters } = SLOTS[name];
     const address = this.pointer(this.pointer(object + table) + entry);
@@ -157,8 +157,8 @@ export class Libfabric {
   /**
    * Open an object that belongs to `owner`.
    *
-   * @param attributes  a structure
-   * @param errorOf  what to throw if it can't be opened
+   * @param attributes  address of a structure
+   * @param errorOf  makes the error to throw if it can't be opened
    */
   open(
     name: Operation,
@@ -196,7 +196,7 @@ export class Libfabric {
     this.koffi.encode(address, 'uint64_t', value);
   }
 
-  /** @returns `code`, unless it is the number of an error. @param what  could not be done, in words */
+  /** @param what  could not be done, for the message  @returns `code`  @throws if `code` is an error */
   check(code: number, what: string): number {
     if (code < 0) throw this.error(what, code);
     return code;
@@ -206,15 +206,15 @@ export class Libfabric {
     return new TramError('TRAM_SYSTEM', `${what}: ${this.reason(code)}.`, options);
   }
 
-  /** An error in words. */
+  /** A description of an error code. */
   reason(code: number): string {
     return `${this.describe(Math.abs(code))} (libfabric error ${Math.abs(code)})`;
   }
 }
 
 /**
- * Debian's libfabric pulls in a library that replaces Node's signal handlers unless this is set. It must be in
- * the environment of the process: a worker's `process.env` is a copy that no library sees.
+ * Debian's libfabric loads a library that replaces Node's signal handlers unless this variable is set. It must be set in
+ * the environment of the process: a worker's `process.env` is a copy that libraries do not see.
  */
 function quietInfinipath(system: NativeLibrary): void {
   const setEnvironment = system.func('setenv', 'int', ['str', 'str', 'int']);
@@ -227,7 +227,7 @@ function loadLibrary(koffi: Koffi): NativeLibrary {
   } catch (cause) {
     throw new TramError(
       'TRAM_FABRIC_MISSING',
-      "memory: 'hosts' needs the library libfabric, and it can not be loaded.",
+      "memory: 'machines' needs the library libfabric, and it can not be loaded.",
       { hint: 'apt-get install libfabric1', cause },
     );
   }

@@ -1,8 +1,7 @@
-/** Where others reach us. Called by `fabric.ts`. */
+/** The listening endpoint of a fabric. Called by `fabric.ts`. */
 import type { TramError } from '../../errors.js';
 import { FIELDS, SIZES } from './binary-interface.js';
 import type { Block } from './block.js';
-import { FrontDoor } from './front-door.js';
 import type { Libfabric } from './libfabric.js';
 import {
   addressError,
@@ -12,15 +11,16 @@ import {
   type SocketAddress,
 } from './socket-address.js';
 import type { Sockets } from './sockets.js';
+import { UnauthenticatedPeers } from './unauthenticated-peers.js';
 
 const LENGTH = SIZES.sockaddr_in;
 
 export class Listener {
   readonly port: number;
-  private readonly frontDoor: FrontDoor;
+  private readonly unauthenticated: UnauthenticatedPeers;
   private readonly handle: number;
 
-  /** @param info  of the fabric, whose source address becomes that of the listener for a moment */
+  /** @param info  of the fabric */
   constructor(
     private readonly library: Libfabric,
     fabric: number,
@@ -35,22 +35,22 @@ export class Listener {
       const code = library.operation('listen', this.handle)(this.handle);
       if (code < 0) throw this.error(wanted, code);
       this.port = ownAddress(library, this.handle)!.port;
-      this.frontDoor = new FrontDoor(sockets, this.port);
+      this.unauthenticated = new UnauthenticatedPeers(sockets, this.port);
     } catch (error) {
       this.close();
       throw error;
     }
   }
 
-  /** @param request  as libfabric names it */
+  /** @param request  libfabric's handle of it */
   reject(request: number, data: Block, bytes: number): void {
-    // If it can't be sent the peer is gone, and the request with it.
+    // An error means that the peer is gone, and the request with it.
     this.library.operation('reject', this.handle)(this.handle, request, data.address, bytes);
   }
 
-  /** @param guests  whose requests were accepted */
-  endStrangers(guests: ReadonlySet<string>): void {
-    this.frontDoor.endStrangers(guests);
+  /** See `Fabric.closeUnauthenticated`. @param accepted  addresses of peers whose requests were accepted */
+  closeUnauthenticated(accepted: ReadonlySet<string>): void {
+    this.unauthenticated.closeUnaccepted(accepted);
   }
 
   close(): void {

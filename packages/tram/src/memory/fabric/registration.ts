@@ -1,31 +1,33 @@
 /**
- * Memory that libfabric may use: what we post from or read into, and what others may read and write who know
- * the key. The memory stays the caller's, who keeps it until all that was posted from it has completed or its
- * connection is closed.
+ * Registered memory: operations use it as their local side, and peers that know its key may read and write it. Called by
+ * `fabric.ts`.
+ *
+ * The caller owns the memory. It must stay valid until all operations that use it have completed or their connections
+ * are closed.
  */
 import { randomBytes } from 'node:crypto';
 import { CONSTANTS, FIELDS } from './binary-interface.js';
 import type { Libfabric } from './libfabric.js';
 
-/** What a peer must be told of a registration in order to write to it. */
+/** What a peer needs to know in order to read and write registered memory. */
 export interface RemoteRegion {
-  /** The address that the first byte has for others: 0, or where it lies if the provider wants it so. */
+  /** The remote address of its first byte: 0, or its virtual address if the provider requires that. */
   readonly base: number;
   readonly keyLow: number;
   readonly keyHigh: number;
 }
 
-/** `local`: nobody else may touch it. */
+/** `local`: peers have no access. */
 export type Access = 'local' | 'remote';
 
 export interface Registration extends RemoteRegion {
   readonly address: number;
   readonly bytes: number;
-  /** What the provider wants to see beside local addresses; 0 if nothing. */
+  /** What the provider requires beside local addresses; 0 if nothing. */
   readonly descriptor: number;
   /**
-   * From now on the key opens nothing. What is in flight may still land until the connections that carry it
-   * are closed as well.
+   * Invalidates the key. Operations of peers that are in flight may still land until their connections are closed as
+   * well.
    */
   close(): void;
 }
@@ -36,7 +38,7 @@ const REMOTE_ACCESS = LOCAL_ACCESS | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
 const { mem_desc, key } = FIELDS.fid_mr;
 
-/** @param onClose  is told when it is closed */
+/** @param onClose  called by `close` */
 export function register(
   library: Libfabric,
   domain: number,
@@ -54,7 +56,7 @@ export function register(
       bytes,
       access === 'remote' ? REMOTE_ACCESS : LOCAL_ACCESS,
       0,
-      (BigInt(keyHigh!) << 32n) | BigInt(keyLow!),
+      (BigInt(keyHigh) << 32n) | BigInt(keyLow),
       0,
       library.result.address,
       0,
@@ -62,14 +64,14 @@ export function register(
     `Can't register ${bytes} bytes of memory`,
   );
   const region = library.result.getWide(0);
-  const ownsKeys = (memoryMode & CONSTANTS.FI_MR_PROV_KEY) !== 0;
+  const hasProviderKey = (memoryMode & CONSTANTS.FI_MR_PROV_KEY) !== 0;
   let isOpen = true;
   return {
     address,
     bytes,
     base: (memoryMode & CONSTANTS.FI_MR_VIRT_ADDR) !== 0 ? address : 0,
-    keyLow: ownsKeys ? library.word(region + key) : keyLow!,
-    keyHigh: ownsKeys ? library.word(region + key + 4) : keyHigh!,
+    keyLow: hasProviderKey ? library.word(region + key) : keyLow,
+    keyHigh: hasProviderKey ? library.word(region + key + 4) : keyHigh,
     descriptor: library.pointer(region + mem_desc),
     close: () => {
       if (!isOpen) return;

@@ -1,4 +1,4 @@
-/** Somebody wants to connect. Whoever hears of it decides at once: what is not accepted is rejected. */
+/** A peer wants to connect. The handler decides at once: a request that it does not accept is rejected. */
 import type { Connection } from './connection.js';
 import type { SocketAddress } from './socket-address.js';
 
@@ -6,20 +6,20 @@ export class Request {
   private accepted: Connection | undefined;
   private answer: Uint8Array = new Uint8Array(0);
 
-  /** @param data  as the peer gave it to `connect`: nothing is known of it but its length */
+  /** @param data  of the peer's `connect`: only its length has been checked */
   constructor(
     readonly peer: SocketAddress,
     readonly data: Uint8Array,
     private readonly open: (data: Uint8Array) => Connection,
   ) {}
 
-  /** The connection can be used when `connected` tells of it. @param data  for the peer's `connected` */
+  /** The connection is open once the handler gets `connected`. @param data  for the peer's `connected` */
   accept(data: Uint8Array): Connection {
     this.accepted ??= this.open(data);
     return this.accepted;
   }
 
-  /** Without this, the peer's `refused` has no data. */
+  /** @param data  for the peer's `refused`, which gets none without this */
   reject(data: Uint8Array): void {
     this.answer = data;
   }
@@ -28,7 +28,7 @@ export class Request {
     return this.accepted !== undefined;
   }
 
-  /** What a rejection tells. */
+  /** The data of the rejection. */
   get rejection(): Uint8Array {
     return this.answer;
   }

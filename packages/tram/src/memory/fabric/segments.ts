@@ -1,23 +1,22 @@
 /**
- * How TCP cuts what it carries. Called by `fabric.ts` and `listener.ts`; other providers have no sockets, and then
- * there is nothing to do.
+ * Keeps TCP from splitting words. Called by `fabric.ts`; other providers have no sockets, so it has no effect there.
  *
- * The provider `tcp` receives right into memory, as much as has come. If that ends in the middle of a word, half of the
- * word can be seen, and stays if nothing more comes. Everything that goes over a connection is a multiple of four
- * bytes, so a word is cut only where the network cuts it: at the end of a segment. Those have as many bytes as fit into
- * a packet, which is no multiple of four on the loopback (65,483), on the jumbo frames of some clouds (8949) and in many
- * overlays (1398). So sockets are told a largest segment that is one.
+ * The provider `tcp` receives straight into registered memory, as many bytes as have arrived. If these end in the middle
+ * of a word, readers see half of the word, for as long as nothing more arrives. Everything that goes over a connection is a
+ * multiple of four bytes, so a word is split only at the end of a segment. The maximum segment size follows from the packet
+ * size, and is no multiple of four on the loopback (65,483), on the jumbo frames of some clouds (8949) and in many overlays
+ * (1398). So sockets get a maximum segment size (TCP_MAXSEG) that is a multiple of four.
  */
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { CONSTANTS } from './binary-interface.js';
 import type { Sockets } from './sockets.js';
 
-/** Headers of IPv4 and TCP. The options of TCP come in fours, and are part of the segment. */
+/** Headers of IPv4 and TCP. TCP options have a multiple of four bytes, and count as part of the segment. */
 const HEADER_BYTES = 40;
-/** The largest that a socket can be told. */
+/** The largest value that TCP_MAXSEG can have. */
 const SEGMENT_BYTES_MAX = 32_764;
-/** Fits nearly everywhere, through most tunnels too. */
+/** Fits into nearly every network, most tunnels included. */
 const USUAL_PACKET_BYTES = 1400;
 
 export class Segments {
@@ -30,7 +29,7 @@ export class Segments {
     this.bytes = segmentBytes(packetBytesAt(host));
   }
 
-  /** Before sockets connect, or listen: those that do already keep what they have. */
+  /** To be called before sockets connect: those that are connected keep their segment size. */
   align(): void {
     for (const descriptor of this.sockets.find(({ host }) => host === this.host)) {
       if (this.sockets.peerOf(descriptor) !== undefined) continue;
@@ -44,14 +43,14 @@ export function segmentBytes(packetBytes: number): number {
   return bytes - (bytes % Int32Array.BYTES_PER_ELEMENT);
 }
 
-/** The largest packet of the interface with this address. */
+/** The MTU of the interface with this address. */
 function packetBytesAt(host: string): number {
   for (const [name, addresses = []] of Object.entries(networkInterfaces())) {
     if (!addresses.some(({ address }) => address === host)) continue;
     try {
       return Number(readFileSync(`/sys/class/net/${name}/mtu`, 'utf8'));
     } catch {
-      // A name that only Node has for it, or no such file system.
+      // Only Node calls the interface by this name, or there is no sysfs.
       return USUAL_PACKET_BYTES;
     }
   }

@@ -1,4 +1,4 @@
-/** IPv4 addresses as the system has them. Names are resolved by whoever calls us. */
+/** IPv4 addresses as `sockaddr_in`. Callers resolve names. */
 import { isIPv4 } from 'node:net';
 import { constants as systemConstants } from 'node:os';
 import { TramError } from '../../errors.js';
@@ -20,7 +20,7 @@ export interface SocketAddress {
   readonly port: number;
 }
 
-/** @param bytes  that begin with the structure */
+/** @param bytes  start with a `sockaddr_in` */
 export function putSocketAddress(bytes: Uint8Array, { host, port }: SocketAddress): void {
   checkHost(host);
   if (!Number.isInteger(port) || port < 0 || port > 0xffff) {
@@ -34,15 +34,15 @@ export function putSocketAddress(bytes: Uint8Array, { host, port }: SocketAddres
   for (let i = 0; i < 4; i++) bytes[sin_addr + i] = Number(parts[i]);
 }
 
-/** @param bytes  that begin with the structure */
+/** @param bytes  start with a `sockaddr_in` */
 export function readSocketAddress(bytes: Uint8Array): SocketAddress {
   return {
     host: bytes.subarray(sin_addr, sin_addr + 4).join('.'),
-    port: bytes[sin_port]! * 256 + bytes[sin_port + 1]!,
+    port: bytes[sin_port] * 256 + bytes[sin_port + 1],
   };
 }
 
-/** @param endpoint  one that listens, or is connected. @returns nothing if it has ended meanwhile */
+/** @param endpoint  listening or connected  @returns undefined if it has ended meanwhile */
 export function ownAddress(library: Libfabric, endpoint: number): SocketAddress | undefined {
   const name = new Block(library.koffi, 8 + SIZES.sockaddr_in);
   name.setWide(0, SIZES.sockaddr_in);
@@ -60,7 +60,7 @@ export function checkHost(host: string): void {
   throw new TramError('TRAM_INVALID_ARGUMENT', `An address is like 10.0.0.1, and not ${host}.`);
 }
 
-/** @param what  can't be done there, in words */
+/** @param what  can't be done at the address, for the message */
 export function addressError(library: Libfabric, what: string, code: number): TramError {
   const why = ADDRESS_ERRORS[-code];
   if (why === undefined) return library.error(`Can't ${what}`, code);

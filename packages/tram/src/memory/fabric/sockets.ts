@@ -1,6 +1,6 @@
 /**
- * The sockets of the provider `tcp`. libfabric does not tell them, so they are looked for among all descriptors of
- * this process. Other providers have none, and then there is nothing to do.
+ * The sockets of the provider `tcp`. libfabric does not expose them, so they are searched among all descriptors of this
+ * process. Other providers have none.
  */
 import { readdirSync } from 'node:fs';
 import type { NativeFunction } from '../koffi.js';
@@ -9,17 +9,17 @@ import { Block } from './block.js';
 import type { Libfabric } from './libfabric.js';
 import { describe, readSocketAddress, type SocketAddress } from './socket-address.js';
 
-/** That of one connection. */
+/** The socket of one connection. */
 export interface Socket {
-  /** Keep what is sent from now on … */
-  hold(): void;
-  /** … until now: it goes in as few packets as it fits into. */
-  release(): void;
+  /** Hold back what is sent from now on. */
+  cork(): void;
+  /** Send what was held back, in as few packets as possible. */
+  uncork(): void;
 }
 
 const { SOL_SOCKET, SO_ACCEPTCONN, SO_RCVTIMEO, IPPROTO_TCP, SHUT_RDWR } = CONSTANTS;
 
-/** The block: a value or two, a length, and an address. */
+/** Layout of the block of arguments: two values, a length, and an address. */
 const VALUE = 0;
 const SECOND_VALUE = 8;
 const LENGTH = 16;
@@ -47,7 +47,7 @@ export class Sockets {
     this.descriptorsMax = system.func('getdtablesize', 'int', []);
   }
 
-  /** Descriptors of sockets whose own address is like this. */
+  /** Descriptors of IPv4 sockets by their local address. */
   find(isWanted: (own: SocketAddress) => boolean): number[] {
     return this.descriptors().filter((descriptor) => {
       const own = this.addressBy(this.getName, descriptor);
@@ -60,11 +60,12 @@ export class Sockets {
       return readdirSync('/proc/self/fd').map(Number);
     } catch (error) {
       if (!OUT_OF_DESCRIPTORS.has((error as NodeJS.ErrnoException).code)) throw error;
-      // To look takes one. If there is none left, nearly all that there can be are in use.
+      // Reading the directory takes a descriptor. If none is left, nearly all possible ones are in use.
       return Array.from({ length: this.descriptorsMax() }, (_, descriptor) => descriptor);
     }
   }
 
+  /** The socket of the connection between two addresses, if there is one. */
   between(own: SocketAddress, peer: SocketAddress): Socket | undefined {
     const descriptor = this.find((address) => describe(address) === describe(own)).find((each) => {
       const other = this.peerOf(each);
@@ -72,8 +73,8 @@ export class Sockets {
     });
     if (descriptor === undefined) return undefined;
     return {
-      hold: () => this.set(descriptor, CONSTANTS.TCP_CORK, 1),
-      release: () => this.set(descriptor, CONSTANTS.TCP_CORK, 0),
+      cork: () => this.set(descriptor, CONSTANTS.TCP_CORK, 1),
+      uncork: () => this.set(descriptor, CONSTANTS.TCP_CORK, 0),
     };
   }
 
@@ -89,23 +90,23 @@ export class Sockets {
     return block.getWord(VALUE) === 1;
   }
 
-  /** @param option  one of those of TCP */
+  /** @param option  of level IPPROTO_TCP */
   set(descriptor: number, option: number, value: number): void {
     const { block } = this;
     block.setWord(VALUE, value);
     this.setOption(descriptor, IPPROTO_TCP, option, block.address + VALUE, 4);
   }
 
-  /** A read that brings nothing ends after so long. */
-  limitReads(descriptor: number, us: number): void {
+  /** A blocking read gives up after so long without data. */
+  setReadTimeout(descriptor: number, us: number): void {
     const { block } = this;
     block.setWide(VALUE, Math.floor(us / 1e6));
     block.setWide(SECOND_VALUE, us % 1e6);
     this.setOption(descriptor, SOL_SOCKET, SO_RCVTIMEO, block.address + VALUE, 16);
   }
 
-  /** Both sides see the end of the connection. */
-  end(descriptor: number): void {
+  /** End the connection in both directions. */
+  shutDown(descriptor: number): void {
     this.shut(descriptor, SHUT_RDWR);
   }
 

@@ -1,10 +1,10 @@
-/** Sleeping until libfabric has something to do. Called by `fabric.ts`. */
+/** Sleeps until libfabric has something to do. Called by `fabric.ts`. */
 import type { NativeFunction } from '../koffi.js';
 import { CONSTANTS, FIELDS, SIZES } from './binary-interface.js';
 import { Block } from './block.js';
 import type { Libfabric } from './libfabric.js';
 
-/** The block: the queues for `fi_trywait`, a timespec, and a descriptor of each queue for `ppoll`. */
+/** Layout of the block: the queues for `fi_trywait`, a timespec, and a `pollfd` of each queue for `ppoll`. */
 const QUEUES = 0;
 const QUEUE_COUNT = 2;
 const SECONDS = 16;
@@ -12,7 +12,7 @@ const NANOSECONDS = 24;
 const DESCRIPTORS = 32;
 const BLOCK_BYTES = DESCRIPTORS + QUEUE_COUNT * SIZES.pollfd;
 
-/** A sleep without end is one of a month: longer ones need not fit the kernel's clock. */
+/** An endless sleep is one of a month: a longer one might overflow the kernel's clock. */
 const SLEEP_US_MAX = 30 * 86_400e6;
 
 export class Waiting {
@@ -45,11 +45,11 @@ export class Waiting {
     });
   }
 
-  /** May also return for no reason. */
+  /** May return early. */
   wait(timeoutUs: number): void {
     if (!(timeoutUs > 0)) return;
     const { block } = this;
-    // Only after this do the descriptors tell of everything that happens.
+    // Only if this returns 0 do the descriptors become readable with everything that happens from now on.
     if (this.tryWait(this.fabric, block.address + QUEUES, QUEUE_COUNT) !== 0) return;
     const us = Math.min(timeoutUs, SLEEP_US_MAX);
     block.setWide(SECONDS, Math.floor(us / 1e6));
@@ -57,8 +57,8 @@ export class Waiting {
     this.poll(block.address + DESCRIPTORS, QUEUE_COUNT, block.address + SECONDS, 0);
   }
 
-  private watch(place: number, descriptor: number): void {
-    const at = DESCRIPTORS + place * SIZES.pollfd;
+  private watch(index: number, descriptor: number): void {
+    const at = DESCRIPTORS + index * SIZES.pollfd;
     this.block.setWord(at + FIELDS.pollfd.fd, descriptor);
     this.block.setWord(at + FIELDS.pollfd.events, CONSTANTS.POLLIN);
   }

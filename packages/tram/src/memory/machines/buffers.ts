@@ -1,13 +1,32 @@
-/** The buffers of a link: memory outside of the heap in which all lies that is under way. */
+/**
+ * The buffers of a link: registered memory outside of the heap. What is in flight lies in them until it has completed.
+ * Made by `link-table.ts`.
+ */
 import { Block } from '../fabric/block.js';
+import type { Extents } from '../fabric/extents.js';
 import type { Fabric } from '../fabric/fabric.js';
 import { libfabric } from '../fabric/libfabric.js';
-import type { Buffer, LinkBuffers } from './link.js';
+import type { Registration } from '../fabric/registration.js';
 
+export interface RegisteredBuffer {
+  readonly words: Int32Array;
+  readonly registration: Registration;
+}
+
+export interface LinkBuffers {
+  /** Source of all writes. Its first `flagWords` words are 1 for ever: ready flags are written from there. */
+  readonly out: RegisteredBuffer;
+  readonly flagWords: number;
+  /** Where all reads arrive. */
+  readonly in: RegisteredBuffer;
+  readonly extents: Extents;
+}
+
+/** How many words a link needs. */
 export interface BufferWords {
   readonly out: number;
   readonly in: number;
-  /** How many processes the other host has at most. */
+  /** How many participants the other host has at most. */
   readonly flags: number;
 }
 
@@ -16,13 +35,13 @@ export function makeBuffers(fabric: Fabric, words: BufferWords): LinkBuffers {
   out.words.fill(1, 0, words.flags);
   return {
     out,
-    ones: words.flags,
+    flagWords: words.flags,
     in: makeBuffer(fabric, words.in),
     extents: fabric.createExtents(),
   };
 }
 
-function makeBuffer(fabric: Fabric, count: number): Buffer {
+function makeBuffer(fabric: Fabric, count: number): RegisteredBuffer {
   const block = new Block(libfabric().koffi, count * 4);
   const words = new Int32Array(block.bytes.buffer, block.bytes.byteOffset, count);
   return { words, registration: fabric.register(block.address, count * 4, 'local') };

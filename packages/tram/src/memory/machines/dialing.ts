@@ -1,18 +1,19 @@
 /**
- * The way to one host that we dial: saying who we are, answering its challenge, and trying again. Called by `network.ts`.
+ * Dials one host: sends a hello, answers the host's challenge (`handshake.ts`), and tries again after a failure or when
+ * the connection has ended. Called by `dialer.ts`.
  *
- *   waiting → hello → answer → open        hello, answer: we have called, and have not heard what becomes of it
+ *   waiting → hello → answer → open        hello, answer: a call is under way, with that message
  *      ↑────────┴────────┴───────┘
  *
- * As long as nothing comes of it the waits become longer. What is wrong is said when it is another thing than before.
+ * Delays between attempts double until one succeeds. A complaint is logged only if it differs from the last one.
  */
 import type { Connection } from '../fabric/connection.js';
 import { type Handshake, type Hello, REFUSALS, type Welcome } from './handshake.js';
 
-/** What a dialing needs of its network. */
+/** What a dialing needs of its caller. */
 export interface DialingEdges {
   readonly handshake: Handshake;
-  /** May throw: then it is tried again. */
+  /** May throw a system error: the call is then tried again later. */
   readonly connect: (data: Uint8Array) => Connection;
   readonly complain: (why: string) => void;
   readonly nowUs: () => number;
@@ -22,18 +23,19 @@ const RETRY_US = 20_000;
 const RETRY_US_MAX = 1_000_000;
 
 export class Dialing {
-  /** The call that is under way, or open. */
+  /** Of the call that is under way, or open; undefined while waiting. */
   connection: Connection | undefined;
-  /** Our last answer to a challenge. */
+  /** Our answer to the last challenge. */
   answer: Uint8Array = new Uint8Array(0);
-  /** Why the last attempt failed; empty if it did not, or if there was none. */
+  /** Why the last attempt failed; empty if it did not fail or there was none. */
   complaint = '';
-  /** One of `REFUSAL` if the host has heard us and does not let us in, else 0. */
+  /** One of `REFUSAL` if the host has refused us by the last attempt, else 0. */
   refusal = 0;
   private stage: 'waiting' | 'hello' | 'answer' | 'open' = 'waiting';
   private hello: Hello | undefined;
   private startedUs = 0;
-  private dialsAtUs = 0;
+  /** The next attempt is not before this, and after the next failure it waits for so long. */
+  private nextAttemptUs = 0;
   private delayUs = RETRY_US;
 
   constructor(
@@ -46,10 +48,10 @@ export class Dialing {
   }
 
   isDue(nowUs: number): boolean {
-    return this.isWaiting && nowUs >= this.dialsAtUs;
+    return this.isWaiting && nowUs >= this.nextAttemptUs;
   }
 
-  /** Has the host not answered for so long? */
+  /** Is a call under way that the host has not answered for longer than `patienceUs`? */
   isUnanswered(nowUs: number, patienceUs: number): boolean {
     const isAsking = this.stage === 'hello' || this.stage === 'answer';
     return isAsking && nowUs - this.startedUs > patienceUs;
@@ -62,7 +64,7 @@ export class Dialing {
     this.call(this.edges.handshake.hello(hello));
   }
 
-  /** We have been sent away: with a challenge, or for good. */
+  /** The host has refused the call: with a challenge, or for good. */
   onRefused(data: Uint8Array, reason: string): void {
     const { handshake } = this.edges;
     const answer = this.stage === 'hello' ? handshake.answer(this.hello!, data) : undefined;
@@ -77,7 +79,7 @@ export class Dialing {
     this.call(answer);
   }
 
-  /** We have been let in. @returns nothing if that was not by one who knows the secret: then we do not go in */
+  /** The call was accepted. @returns undefined if the host has not proved that it knows the secret: the call is ended */
   onConnected(data: Uint8Array): Welcome | undefined {
     const { handshake } = this.edges;
     const welcome = this.stage === 'answer' ? handshake.enter(this.answer, data) : undefined;
@@ -97,16 +99,16 @@ export class Dialing {
     this.wait(RETRY_US);
   }
 
-  /** End the call, and try again later. */
+  /** End the call that is under way and try again later. */
   giveUp(why: string): void {
     this.connection!.close();
     this.retry(why);
   }
 
-  /** What we were refused for is over: try again at once. */
-  hurry(): void {
+  /** The reason of the last refusal is gone: try again at once. */
+  retryNow(): void {
     this.refusal = 0;
-    this.dialsAtUs = 0;
+    this.nextAttemptUs = 0;
   }
 
   private call(data: Uint8Array): void {
@@ -130,11 +132,11 @@ export class Dialing {
   private wait(delayUs: number): void {
     this.stage = 'waiting';
     this.connection = undefined;
-    this.dialsAtUs = this.edges.nowUs() + delayUs;
+    this.nextAttemptUs = this.edges.nowUs() + delayUs;
   }
 }
 
-/** Our address is gone, or there are no descriptors left: that can pass. A bug has no code. */
+/** Only system errors have a code: our address is gone, or no descriptors are left. These can pass; a bug does not. */
 export function isSystemError(error: unknown): error is Error {
   return error instanceof Error && 'code' in error;
 }

@@ -1,58 +1,61 @@
 /**
- * Who may come in. Whoever dials says who it is and is sent away with a challenge; it dials again with a proof that it
- * knows the cluster's secret, and is let in only then. The one that lets it in proves the same. Both prove it over fresh
- * values of both sides, so what somebody has overheard is of no use to him.
+ * Mutual authentication of a dialer and a listener by the cluster's secret. The listener refuses the first call of a
+ * dialer, with a challenge. The dialer calls again with a proof that it knows the secret, and only then is accepted. The
+ * listener proves the same with its acceptance. Both proofs cover fresh values of both sides, so a recorded proof can't be
+ * replayed. Called by `dialing.ts` (the dialer's side) and `admission.ts` (the listener's).
  *
  *   dialer → listener   hello: who I am, my nonce
- *   listener → dialer   challenge: its nonce, made of the hello, the time and a key that only it knows
- *   dialer → listener   the hello again, the challenge, proof
- *   listener → dialer   welcome: where and with which key its memory can be written, proof
+ *   listener → dialer   challenge: the time, and a MAC of time and hello under a key that only the listener has
+ *   dialer → listener   answer: the hello again, the challenge, proof
+ *   listener → dialer   welcome: where the listener's memory can be written and with which key, proof
  *
- * The listener remembers nothing between the two calls: thousands of hellos cost it nothing. It remembers the challenges
- * that were answered until they are too old, so that no answer counts twice. Messages have a fixed size, below the least
- * that a provider can carry with a connection (56 bytes).
+ * The listener keeps no state between the two calls, so any number of hellos costs it no memory. It keeps the answers
+ * that it has accepted until their challenges expire, so that no answer counts twice. Messages have a fixed size, below the
+ * least that a provider can carry with a connection (56 bytes).
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** Who dials: a host of replicas, a client (with its slot, or without one as yet) or somebody who only looks. */
+/** Who dials: a host of replicas, a client without a slot, a client that has one, or an observer that only reads. */
 export const CALLER = { host: 1, newClient: 2, client: 3, observer: 4 } as const;
 
 export interface Hello {
   readonly caller: number;
   /** The number of the host, or of a client's slot. */
   readonly number: number;
-  /** Of a client that has a slot; of a host, 1 if it has ever run its replicas. */
+  /** A client that has a slot: its session. A host: 1 if it has ever run its replicas. */
   readonly session: number;
   readonly nonce: Uint8Array;
 }
 
-/** A caller that has proved that it knows the secret. */
+/** A dialer that has proved that it knows the secret. */
 export interface Proven {
   readonly hello: Hello;
-  /** All that it said but the proof. */
+  /** Its answer without the proof. */
   readonly said: Uint8Array;
 }
 
+/** What the listener tells a dialer that it accepts. */
 export interface Welcome {
+  /** Where and with which key its memory can be written: a `RemoteRegion`. */
   readonly base: number;
   readonly keyLow: number;
   readonly keyHigh: number;
-  /** What a new client is given. A host is told what we know of it, and whether we have run our replicas (`acquaintances.ts`). */
+  /** A client: its slot. A host: bits of `HAS_RUN` (`known-hosts.ts`). */
   readonly slot: number;
   readonly session: number;
 }
 
-/** Why a caller is sent away, the first byte of what it is told. */
+/** Why a call is refused: the first byte of the refusal. */
 export const REFUSAL = {
   challenge: 1,
-  /** It speaks another version, or has another configuration. */
+  /** The dialer has another version or another configuration. */
   otherCluster: 2,
   unknownCaller: 3,
   wrongProof: 4,
   noSlot: 5,
 } as const;
 
-/** What is wrong with a host that has refused us. */
+/** For the dialer: why a host has refused us. */
 export const REFUSALS: Readonly<Record<number, string>> = {
   [REFUSAL.otherCluster]: 'it has another configuration, or another version of TRAM',
   [REFUSAL.unknownCaller]: 'it does not know us',
@@ -60,7 +63,7 @@ export const REFUSALS: Readonly<Record<number, string>> = {
   [REFUSAL.noSlot]: 'all its client slots are taken',
 };
 
-/** What is wrong with somebody whom we have refused. */
+/** For the listener: why we have refused a caller. */
 export const REFUSED: Readonly<Record<number, string>> = {
   [REFUSAL.otherCluster]: 'it has another configuration or version, or is no TRAM at all',
   [REFUSAL.unknownCaller]: 'there is no such host or client in this cluster',
@@ -74,26 +77,28 @@ const TIME_BYTES = 4;
 const CHALLENGE_BYTES = TIME_BYTES + 8;
 const PROOF_BYTES = 16;
 const DIGEST_BYTES = 4;
-/** version, caller, number, session, digest, nonce */
+/** Version, caller, number, session, digest, nonce. */
 const HELLO_BYTES = 1 + 1 + 2 + 4 + DIGEST_BYTES + NONCE_BYTES;
 const ANSWER_BYTES = HELLO_BYTES + CHALLENGE_BYTES + PROOF_BYTES;
-/** base, key, slot, session, proof */
+/** Base, key, slot, session, proof. */
 const WELCOME_BYTES = 8 + 8 + 4 + 4 + PROOF_BYTES;
-/** Of what a caller says with its proof: here it repeats what nobody but the listener could foresee. */
-export const UNFORESEEN_AT = HELLO_BYTES + TIME_BYTES;
-/** How old a challenge may be, in seconds, and how many may be answered in that time. */
+/** Where in an answer the MAC of the challenge is: only the listener could predict it. */
+export const CHALLENGE_MAC_AT = HELLO_BYTES + TIME_BYTES;
+/** How old a challenge may be. */
 const CHALLENGE_SECONDS = 10;
-const ANSWERED_MAX = 4096;
+/** How many answers are accepted in that time. */
+const ACCEPTED_MAX = 4096;
 
-/** Everything that depends on the secret. */
+/** Both sides of the handshake. */
 export class Handshake {
-  /** Known to nobody else, and new with every start. */
-  private readonly own = randomBytes(32);
-  private readonly answered = new Map<string, number>();
+  /** The key of our challenges: never sent, and new with every start. */
+  private readonly challengeKey = randomBytes(32);
+  /** Answers that were accepted, with the time of their challenge, oldest first. */
+  private readonly accepted = new Map<string, number>();
 
   constructor(
     private readonly secret: Uint8Array,
-    /** Of the configuration: those who differ in it can't understand each other. */
+    /** Digest of the configuration: hosts and clients with another one are refused. */
     private readonly digest: Uint8Array,
     private readonly nowSeconds: () => number = () => Math.floor(Date.now() / 1000),
   ) {}
@@ -114,16 +119,16 @@ export class Handshake {
     return bytes;
   }
 
-  /** To what a listener said when it sent us away. Nothing if it was not a challenge. */
+  /** Dialer: our answer to a refusal, undefined if that is no challenge. */
   answer(hello: Hello, refusal: Uint8Array): Uint8Array | undefined {
-    if (refusal.length !== 1 + CHALLENGE_BYTES || refusal[0] !== REFUSAL.challenge)
-      return undefined;
+    const isChallenge = refusal[0] === REFUSAL.challenge;
+    if (!isChallenge || refusal.length !== 1 + CHALLENGE_BYTES) return undefined;
     const challenge = refusal.subarray(1);
     const said = concat(this.hello(hello), challenge);
     return concat(said, this.proof('dialer', said));
   }
 
-  /** What a caller says: who it is, or why it is sent away. */
+  /** Listener: who calls, if it has proved that it knows the secret, or else how to refuse it. */
   judge(data: Uint8Array): Proven | { readonly refusal: Uint8Array } {
     const hello = parseHello(data);
     if (hello === undefined) return { refusal: Uint8Array.of(REFUSAL.otherCluster) };
@@ -139,11 +144,13 @@ export class Handshake {
     if (!equal(data.subarray(HELLO_BYTES + CHALLENGE_BYTES), this.proof('dialer', said))) {
       return { refusal: Uint8Array.of(REFUSAL.wrongProof) };
     }
+    this.forgetExpired();
     if (!this.isFresh(said)) return { refusal: Uint8Array.of(REFUSAL.wrongProof) };
+    this.accepted.set(nameOf(said), challengeSeconds(said));
     return { hello, said: said.slice() };
   }
 
-  /** @param said  as `judge` returned it */
+  /** Listener: how to accept a dialer. @param said  as `judge` returned it */
   welcome(said: Uint8Array, { base, keyLow, keyHigh, slot, session }: Welcome): Uint8Array {
     const bytes = new Uint8Array(WELCOME_BYTES - PROOF_BYTES);
     const view = new DataView(bytes.buffer);
@@ -155,7 +162,7 @@ export class Handshake {
     return concat(bytes, this.proof('listener', concat(said, bytes)));
   }
 
-  /** @param answer  ours. Nothing if whoever let us in does not know the secret */
+  /** Dialer: what the listener tells us, undefined if it has not proved that it knows the secret. @param answer  ours */
   enter(answer: Uint8Array, data: Uint8Array): Welcome | undefined {
     if (data.length !== WELCOME_BYTES) return undefined;
     const said = answer.subarray(0, HELLO_BYTES + CHALLENGE_BYTES);
@@ -180,33 +187,44 @@ export class Handshake {
       .subarray(0, PROOF_BYTES);
   }
 
-  /** The time, and what nobody else could have made of it and the hello. */
-  private challenge(data: Uint8Array, seconds: number): Uint8Array {
+  /** The time, and a MAC of time and hello under our own key. */
+  private challenge(hello: Uint8Array, seconds: number): Uint8Array {
     const bytes = new Uint8Array(CHALLENGE_BYTES);
     new DataView(bytes.buffer).setUint32(0, seconds);
     const time = bytes.subarray(0, TIME_BYTES);
-    const mac = createHmac('sha256', this.own).update(time).update(data).digest();
+    const mac = createHmac('sha256', this.challengeKey).update(time).update(hello).digest();
     bytes.set(mac.subarray(0, CHALLENGE_BYTES - TIME_BYTES), TIME_BYTES);
     return bytes;
   }
 
-  /** Is this a challenge of ours, not too old, and answered for the first time? */
+  /** Is this the first answer to a challenge of ours that has not expired? */
   private isFresh(said: Uint8Array): boolean {
     const hello = said.subarray(0, HELLO_BYTES);
-    const challenge = said.subarray(HELLO_BYTES);
-    const seconds = new DataView(challenge.buffer, challenge.byteOffset).getUint32(0);
-    const now = this.nowSeconds();
-    if (Math.abs(now - seconds) > CHALLENGE_SECONDS) return false;
-    if (!equal(challenge, this.challenge(hello, seconds))) return false;
-    for (const [old, when] of this.answered) {
-      if (Math.abs(now - when) <= CHALLENGE_SECONDS) break;
-      this.answered.delete(old);
-    }
-    const name = Buffer.from(said).toString('base64');
-    if (this.answered.has(name) || this.answered.size >= ANSWERED_MAX) return false;
-    this.answered.set(name, seconds);
-    return true;
+    const seconds = challengeSeconds(said);
+    if (this.hasExpired(seconds)) return false;
+    if (!equal(said.subarray(HELLO_BYTES), this.challenge(hello, seconds))) return false;
+    return !this.accepted.has(nameOf(said)) && this.accepted.size < ACCEPTED_MAX;
   }
+
+  private hasExpired(seconds: number): boolean {
+    return Math.abs(this.nowSeconds() - seconds) > CHALLENGE_SECONDS;
+  }
+
+  private forgetExpired(): void {
+    for (const [name, seconds] of this.accepted) {
+      if (!this.hasExpired(seconds)) return;
+      this.accepted.delete(name);
+    }
+  }
+}
+
+/** When the challenge in an answer was made. */
+function challengeSeconds(said: Uint8Array): number {
+  return new DataView(said.buffer, said.byteOffset).getUint32(HELLO_BYTES);
+}
+
+function nameOf(said: Uint8Array): string {
+  return Buffer.from(said).toString('base64');
 }
 
 function parseHello(data: Uint8Array): Hello | undefined {

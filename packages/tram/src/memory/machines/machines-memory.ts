@@ -1,30 +1,31 @@
 /**
- * The memory of a process whose peers are on several hosts. Those on its own host share an arena with it; what is
- * for others goes over the link to their host.
+ * The memory of a participant whose peers are on several machines. Peers on its own host share an arena with it; posts
+ * to all others go over the link to their host.
  */
 import type { Arena, ArenaMap } from '../arena.js';
-import { OPEN, type Outcome, type ProcessId } from '../contract.js';
+import { type Completion, OPEN, type Outcome, type ProcessId } from '../contract.js';
 import { SharedMemory } from '../shared.js';
-import { isTold, type Link } from './link.js';
-import { RowQueue } from './queue.js';
+import type { Link } from './link.js';
+import { PooledQueue } from './pooled-queue.js';
+import { isFireAndForget, type Poster } from './posts.js';
 
-const OUTCOMES: readonly Outcome[] = ['ok', 'refused', 'lost'];
-const TOLD = { peer: 0, tag: 1, guard: 2, outcome: 3, columns: 4 } as const;
-
-export class HostsMemory extends SharedMemory {
-  private readonly told = new RowQueue(TOLD.columns);
-  /** By host, losses that have not been polled: until they are, whatever else is posted to it is lost as well. */
-  private readonly losses: Uint32Array;
+export class MachinesMemory extends SharedMemory implements Poster {
+  /** Outcomes that links have reported and that have not been polled. */
+  private readonly completions = new PooledQueue<Completion>(newCompletion);
+  /** By host: losses among `completions`. While there are some, whatever is posted to that host is lost as well. */
+  private readonly unpolledLosses: Uint32Array;
+  /** For `writeWord`. */
+  private readonly word = new Int32Array(1);
 
   constructor(
     self: ProcessId,
     arena: Arena,
     map: ArenaMap,
-    /** By process; those of this host have none. */
+    /** By participant: the link to its host, undefined for our own host. */
     private readonly links: readonly (Link | undefined)[],
   ) {
     super(self, arena, map);
-    this.losses = new Uint32Array(map.hosts + map.layout.sizes.clients);
+    this.unpolledLosses = new Uint32Array(map.hosts + map.layout.sizes.clients);
   }
 
   override write(
@@ -42,9 +43,11 @@ export class HostsMemory extends SharedMemory {
       return;
     }
     this.check(peer, to, count);
-    if (!this.canPost(link, peer, guard, tag)) return;
-    const at = this.regions[peer]! + to;
-    link.write(this.self, peer, at, source, from, count, guard, tag);
+    if (this.canPost(link)) {
+      link.write(this, peer, this.regions[peer] + to, source, from, count, guard, tag);
+    } else if (!isFireAndForget(guard, tag)) {
+      this.onOutcome(peer, tag, guard, 'lost');
+    }
   }
 
   override writeWord(peer: ProcessId, to: number, value: number, guard: number, tag: number): void {
@@ -55,8 +58,6 @@ export class HostsMemory extends SharedMemory {
     this.word[0] = value;
     this.write(peer, to, this.word, 0, 1, guard, tag);
   }
-
-  private readonly word = new Int32Array(1);
 
   override read(
     peer: ProcessId,
@@ -72,12 +73,15 @@ export class HostsMemory extends SharedMemory {
       return;
     }
     this.check(peer, at, count);
-    if (!this.canPost(link, peer, OPEN, tag)) return;
-    link.read(this.self, peer, this.regions[peer]! + at, count, into, intoAt, tag);
+    if (this.canPost(link)) {
+      link.read(this, peer, this.regions[peer] + at, count, into, intoAt, tag);
+    } else {
+      this.onOutcome(peer, tag, OPEN, 'lost');
+    }
   }
 
   override hurry(peer: ProcessId): void {
-    this.links[peer]?.hurry();
+    this.links[peer]?.markUrgent();
   }
 
   override wake(peer: ProcessId, urgent: boolean): void {
@@ -88,34 +92,39 @@ export class HostsMemory extends SharedMemory {
 
   override poll(): boolean {
     if (super.poll()) return true;
-    const { told, completion } = this;
-    if (told.isEmpty) return false;
-    const row = told.first;
-    completion.peer = told.get(row, TOLD.peer);
-    completion.tag = told.get(row, TOLD.tag);
-    completion.guard = told.get(row, TOLD.guard);
-    completion.outcome = OUTCOMES[told.get(row, TOLD.outcome)]!;
-    told.shift();
-    if (completion.outcome === 'lost') this.losses[this.links[completion.peer]!.host]!--;
+    const { completions, completion } = this;
+    if (completions.isEmpty) return false;
+    const { peer, tag, guard, outcome } = completions.at(completions.firstIndex);
+    completion.peer = peer;
+    completion.tag = tag;
+    completion.guard = guard;
+    completion.outcome = outcome;
+    completions.dropBefore(completions.firstIndex + 1);
+    if (outcome === 'lost') this.unpolledLosses[this.hostOf(peer)]--;
     return true;
   }
 
-  /** A link tells what became of something that was posted. */
-  tell(peer: ProcessId, tag: number, guard: number, outcome: Outcome): void {
-    const { told } = this;
-    const row = told.add();
-    told.set(row, TOLD.peer, peer);
-    told.set(row, TOLD.tag, tag);
-    told.set(row, TOLD.guard, guard);
-    told.set(row, TOLD.outcome, OUTCOMES.indexOf(outcome));
-    if (outcome === 'lost') this.losses[this.links[peer]!.host]!++;
+  /** A link reports what became of a post. */
+  onOutcome(peer: ProcessId, tag: number, guard: number, outcome: Outcome): void {
+    const completion = this.completions.add();
+    completion.peer = peer;
+    completion.tag = tag;
+    completion.guard = guard;
+    completion.outcome = outcome;
+    if (outcome === 'lost') this.unpolledLosses[this.hostOf(peer)]++;
     super.wake(this.self, true);
   }
 
-  /** Otherwise it is lost, and that is told if it matters. */
-  private canPost(link: Link, peer: ProcessId, guard: number, tag: number): boolean {
-    if (link.isOpen && this.losses[link.host] === 0) return true;
-    if (isTold(guard, tag)) this.tell(peer, tag, guard, 'lost');
-    return false;
+  private canPost({ isOpen, host }: Link): boolean {
+    return isOpen && this.unpolledLosses[host] === 0;
   }
+
+  /** @param peer  on another host */
+  private hostOf(peer: ProcessId): number {
+    return this.links[peer]!.host;
+  }
+}
+
+function newCompletion(): Completion {
+  return { peer: 0, tag: 0, guard: OPEN, outcome: 'ok' };
 }

@@ -1,11 +1,8 @@
 /** The digest of a configuration: the same for all who can work together, and another for all others. */
 
 import { describe, expect, test } from 'vitest';
-import {
-  type ClusterConfig,
-  type ClusterOptions,
-  resolveConfig,
-} from '../../../src/config/options.js';
+import { type ClusterConfig, resolveConfig } from '../../../src/config/config.js';
+import type { ClusterOptions } from '../../../src/config/options.js';
 import { digestOf } from '../../../src/hosting/machines/digest.js';
 
 const HOSTS = ['alpha', 'beta', 'gamma'].map((name, host) => ({

@@ -1,6 +1,6 @@
 /** Slots of clients on several machines: free at once after a leave, and otherwise only when nobody can come back. */
 import { beforeEach, describe, expect, test } from 'vitest';
-import { resolveConfig } from '../../../src/config/options.js';
+import { resolveConfig } from '../../../src/config/config.js';
 import { HomeSlots, homeOf } from '../../../src/hosting/machines/home-slots.js';
 import { ArenaMap, OWNER, PROCESS } from '../../../src/memory/arena.js';
 import { Layout } from '../../../src/protocol/layout.js';

@@ -1,6 +1,6 @@
 /** Logs that are copied from other hosts while these write them: whoever reads the copies misses and repeats nothing. */
 import { beforeEach, expect, test } from 'vitest';
-import { resolveConfig } from '../../../src/config/options.js';
+import { resolveConfig } from '../../../src/config/config.js';
 import { ClusterContext } from '../../../src/hosting/cluster-context.js';
 import { LogCopies } from '../../../src/hosting/machines/log-copies.js';
 import { Tail } from '../../../src/hosting/tail.js';

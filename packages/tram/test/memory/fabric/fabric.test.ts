@@ -2,7 +2,12 @@
 import { readdirSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { type Connection, LANDED, QUIET, TELL } from '../../../src/memory/fabric/connection.js';
+import {
+  type Connection,
+  DELIVERY_COMPLETE,
+  NO_COMPLETION,
+  REPORT_COMPLETION,
+} from '../../../src/memory/fabric/connection.js';
 import { Fabric } from '../../../src/memory/fabric/fabric.js';
 import { Sockets } from '../../../src/memory/fabric/sockets.js';
 import { bytesOf, LOOPBACK, type Memory, memoryOf, NOTHING, Pair, Witness } from './pair.js';
@@ -147,24 +152,24 @@ describe('operations', () => {
     });
   });
 
-  test('what is posted while a connection is held goes when it is released, and nothing else waits', () => {
-    const held = pair.connectFully();
+  test('what is posted while a connection is corked goes when it is uncorked, and nothing else waits', () => {
+    const corked = pair.connectFully();
     const other = pair.connectFully();
     const extents = pair.client.createExtents();
     const write = (connection: Connection, at: number): void => {
       extents.clear();
       extents.add(source.registration, 100, target.registration, at, 4);
-      connection.write(extents, QUIET, 0);
+      connection.write(extents, NO_COMPLETION, 0);
     };
     const hasLanded = (at: number): boolean => target.bytes[at] === source.bytes[100];
-    held.hold();
-    write(held, 0);
-    write(held, 4);
+    corked.cork();
+    write(corked, 0);
+    write(corked, 4);
     write(other, 8);
     pair.pollUntil(() => hasLanded(8));
     pair.pollFor(100);
     expect(hasLanded(0)).toBe(false);
-    held.release();
+    corked.uncork();
     pair.pollUntil(() => hasLanded(0) && hasLanded(4));
   });
 
@@ -177,7 +182,7 @@ describe('operations', () => {
       extents.add(source.registration, i * 100, target.registration, i * 5000, 10 + i);
     }
     expect(() => extents.add(source.registration, 0, target.registration, 0, 1)).toThrow('at most');
-    expect(connection.write(extents, TELL | LANDED, 7)).toBe(true);
+    expect(connection.write(extents, REPORT_COMPLETION | DELIVERY_COMPLETE, 7)).toBe(true);
     pair.pollUntil(() => pair.clientWitness.heard.includes('completed 7'));
     const expected = new Uint8Array(1 << 16);
     for (let i = 0; i < extentsMax; i++) {
@@ -191,7 +196,7 @@ describe('operations', () => {
     target.bytes.set(bytesOf('there'), 1234);
     const extents = pair.client.createExtents();
     extents.add(source.registration, 8, target.registration, 1234, 5);
-    connection.read(extents, TELL, 0xffffffff);
+    connection.read(extents, REPORT_COMPLETION, 0xffffffff);
     pair.pollUntil(() => pair.clientWitness.heard.includes(`completed ${0xffffffff}`));
     expect(Buffer.from(source.bytes.subarray(8, 13)).toString()).toBe('there');
   });
@@ -201,7 +206,7 @@ describe('operations', () => {
     const extents = pair.client.createExtents();
     extents.add(source.registration, 0, target.registration, 0, 64);
     connection.write(extents, 0, 1);
-    connection.write(extents, TELL | LANDED, 2);
+    connection.write(extents, REPORT_COMPLETION | DELIVERY_COMPLETE, 2);
     pair.pollUntil(() => pair.clientWitness.heard.includes('completed 2'));
     expect(pair.clientWitness.heard).not.toContain('completed 1');
   });
@@ -213,8 +218,8 @@ describe('operations', () => {
     for (let i = 0; i < posted; i++) {
       extents.clear();
       extents.add(source.registration, 0, target.registration, 0, i % 3 === 0 ? 1 << 16 : 64);
-      if (i % 5 === 0) connection.read(extents, TELL, i);
-      else connection.write(extents, TELL | LANDED, i);
+      if (i % 5 === 0) connection.read(extents, REPORT_COMPLETION, i);
+      else connection.write(extents, REPORT_COMPLETION | DELIVERY_COMPLETE, i);
     }
     const heard = (): string[] => pair.clientWitness.heard.slice(1);
     pair.pollUntil(() => heard().length === posted);
@@ -229,7 +234,7 @@ describe('operations', () => {
     const { base, keyLow, keyHigh } = target.registration;
     const extents = pair.client.createExtents();
     extents.add(source.registration, 8, { base, keyLow: keyOf(keyLow), keyHigh }, at, 8);
-    connection.write(extents, TELL | LANDED, 1);
+    connection.write(extents, REPORT_COMPLETION | DELIVERY_COMPLETE, 1);
     pair.pollUntil(() => connection.state === 'ended');
     expect(pair.clientWitness.heard).toEqual(['connected', 'failed']);
     expect(target.bytes.every((byte) => byte === 0)).toBe(true);
@@ -240,7 +245,7 @@ describe('operations', () => {
     const extents = pair.client.createExtents();
     extents.add(source.registration, 8, target.registration, 0, 8);
     target.registration.close();
-    connection.write(extents, TELL | LANDED, 1);
+    connection.write(extents, REPORT_COMPLETION | DELIVERY_COMPLETE, 1);
     pair.pollUntil(() => connection.state === 'ended');
     expect(target.bytes.every((byte) => byte === 0)).toBe(true);
   });
@@ -249,12 +254,13 @@ describe('operations', () => {
     const connection = pair.connectFully();
     const extents = pair.client.createExtents();
     extents.add(source.registration, 0, target.registration, 0, 1 << 16);
-    for (let i = 0; i < 50; i++) connection.write(extents, TELL | LANDED, i);
+    for (let i = 0; i < 50; i++)
+      connection.write(extents, REPORT_COMPLETION | DELIVERY_COMPLETE, i);
     connection.close();
     pair.pollUntil(() => pair.serverWitness.heard.includes('closed'));
     pair.pollFor(200);
     expect(pair.clientWitness.heard).toEqual(['connected']);
-    expect(() => connection.write(extents, TELL, 0)).toThrow("is ended can't be used");
+    expect(() => connection.write(extents, REPORT_COMPLETION, 0)).toThrow("is ended can't be used");
   });
 
   test('every registration has another key', () => {

@@ -93,9 +93,9 @@ describe('nobody else notices', () => {
     const many = Array.from({ length: 20 }, () => new Stranger(HEAD));
     await live(() => many.every(({ socket }) => !socket.connecting));
     await liveFor(100);
-    pair.server.endStrangers();
+    pair.server.closeUnauthenticated();
     await liveFor(10);
-    pair.server.endStrangers();
+    pair.server.closeUnauthenticated();
     await live(() => many.every(({ hasEnded }) => hasEnded));
     expect(connection.state).toBe('open');
     expect(pair.serverWitness.accepted[0]!.state).toBe('open');

@@ -86,12 +86,12 @@ test('it knows what it was refused for, until that is over', () => {
     complaint: 'all its client slots are taken',
   });
   expect(dialing.isDue(0)).toBe(false);
-  dialing.hurry();
+  dialing.retryNow();
   expect(dialing.refusal).toBe(0);
   expect(dialing.isDue(0)).toBe(true);
 });
 
-test('it goes in nowithout a proof, and answers one challenge only', () => {
+test('it goes in nowhere without a proof, and answers one challenge only', () => {
   const { dialing, dial, world } = newDialing();
   dial();
   const call = dialing.connection;

@@ -2,33 +2,33 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { HOST } from '../../../src/memory/arena.js';
-import { greetingAt, greetingWords, passwordIn } from '../../../src/memory/machines/greeting.js';
+import { greetingAt, greetingToken, greetingWords } from '../../../src/memory/machines/greeting.js';
 import { CALLER, Handshake, REFUSAL } from '../../../src/memory/machines/handshake.js';
 
 const word = fc.nat(0xffffffff);
 const anyGreeting = fc.record({
   region: fc.record({ base: fc.maxSafeNat(), keyLow: word, keyHigh: word }),
-  acquaintance: fc.nat(3),
+  hasRun: fc.nat(3),
 });
 
-test('it is read as it was written, with its password only, and fits its place', () => {
+test('it is read as it was written, with its token only, and fits its place', () => {
   fc.assert(
     fc.property(anyGreeting, fc.integer(), fc.nat(10), (greeting, any, at) => {
-      const password = any | 1;
+      const token = any | 1;
       const words = new Int32Array(64);
-      expect(greetingAt(words, at, password)).toBeUndefined();
-      const written = greetingWords(greeting, password);
+      expect(greetingAt(words, at, token)).toBeUndefined();
+      const written = greetingWords(greeting, token);
       expect(written.length).toBeLessThanOrEqual(HOST.begun - HOST.greeting);
       words.set(written, at);
-      expect(greetingAt(words, at, password)).toEqual(greeting);
-      expect(greetingAt(words, at, password ^ 2)).toBeUndefined();
+      expect(greetingAt(words, at, token)).toEqual(greeting);
+      expect(greetingAt(words, at, token ^ 2)).toBeUndefined();
     }),
   );
 });
 
-test('both sides find the same password, and another with every challenge', () => {
+test('both sides find the same token, and another with every challenge', () => {
   const handshake = new Handshake(new Uint8Array(32).fill(7), new Uint8Array(8).fill(1));
-  const passwords = Array.from({ length: 20 }, () => {
+  const tokens = Array.from({ length: 20 }, () => {
     const hello = handshake.newHello(CALLER.host, 1, 0);
     const challenge = handshake.judge(handshake.hello(hello));
     if (!('refusal' in challenge)) throw new Error('let in without a proof');
@@ -36,9 +36,9 @@ test('both sides find the same password, and another with every challenge', () =
     const answer = handshake.answer(hello, challenge.refusal)!;
     const proven = handshake.judge(answer);
     if ('refusal' in proven) throw new Error('refused');
-    expect(passwordIn(proven.said)).toBe(passwordIn(answer));
-    return passwordIn(answer);
+    expect(greetingToken(proven.said)).toBe(greetingToken(answer));
+    return greetingToken(answer);
   });
-  expect(new Set(passwords).size).toBe(passwords.length);
-  expect(passwords).not.toContain(0);
+  expect(new Set(tokens).size).toBe(tokens.length);
+  expect(tokens).not.toContain(0);
 });

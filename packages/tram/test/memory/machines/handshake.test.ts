@@ -1,4 +1,4 @@
-/** Who may come in: proofs, replays, and whatever strangers send. */
+/** Authentication: proofs, replays, and garbage of unauthenticated peers. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CALLER, Handshake, REFUSAL } from '../../../src/memory/machines/handshake.js';
@@ -59,11 +59,11 @@ describe('handshake', () => {
 
   test('who has another secret is not let in, and lets nobody in', () => {
     const { dialer, listener } = newSides();
-    const stranger = new Handshake(new Uint8Array(32).fill(8), DIGEST);
-    const hello = stranger.newHello(CALLER.host, 2, 1);
-    const answer = stranger.answer(hello, challengeOf(listener, stranger.hello(hello)))!;
+    const outsider = new Handshake(new Uint8Array(32).fill(8), DIGEST);
+    const hello = outsider.newHello(CALLER.host, 2, 1);
+    const answer = outsider.answer(hello, challengeOf(listener, outsider.hello(hello)))!;
     expect(refusalOf(listener, answer)).toBe(REFUSAL.wrongProof);
-    const welcome = stranger.welcome(answer.subarray(0, 32), WELCOME);
+    const welcome = outsider.welcome(answer.subarray(0, 32), WELCOME);
     expect(dialer.enter(answer, welcome)).toBeUndefined();
   });
 

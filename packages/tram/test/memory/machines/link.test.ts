@@ -1,4 +1,4 @@
-/** A link against a network that does as it is told: takes nothing, delivers late, breaks. */
+/** A link over a fake connection that pushes back, delivers late and breaks as the test says. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ArenaMap, PROCESS } from '../../../src/memory/arena.js';
@@ -6,14 +6,15 @@ import { OPEN, type Outcome } from '../../../src/memory/contract.js';
 import type { Connection } from '../../../src/memory/fabric/connection.js';
 import type { Extents } from '../../../src/memory/fabric/extents.js';
 import type { Registration, RemoteRegion } from '../../../src/memory/fabric/registration.js';
-import { Link, type LinkBuffers } from '../../../src/memory/machines/link.js';
+import type { LinkBuffers } from '../../../src/memory/machines/buffers.js';
+import { Link } from '../../../src/memory/machines/link.js';
+import type { Poster } from '../../../src/memory/machines/posts.js';
 
-const SELF = 0;
 const PEER = 1;
 const OTHER_HOST = 1;
 const OUT_WORDS = 64;
 const IN_WORDS = 32;
-const ONES = 16;
+const FLAG_WORDS = 16;
 const PATIENCE_US = 1000;
 
 const map = new ArenaMap(
@@ -61,7 +62,7 @@ interface Operation {
   readonly words: readonly number[][];
 }
 
-interface Told {
+interface Report {
   readonly tag: number;
   readonly outcome: Outcome;
 }
@@ -69,29 +70,29 @@ interface Told {
 /** Both sides of a connection: what the network has, and the memory of the other host. */
 class Wire {
   readonly remote = new Int32Array(map.words);
-  readonly out = new Int32Array(ONES + OUT_WORDS).fill(1, 0, ONES);
+  readonly out = new Int32Array(FLAG_WORDS + OUT_WORDS).fill(1, 0, FLAG_WORDS);
   readonly in = new Int32Array(IN_WORDS);
-  readonly told: Told[] = [];
+  readonly reported: Report[] = [];
   readonly operations: Operation[] = [];
   readonly complaints: string[] = [];
-  /** Whether what is posted is to go together. */
+  /** What was corked. */
   readonly packets: string[] = [];
-  onTold: (told: Told) => void = () => undefined;
-  /** How many operations the network takes. */
+  onReport: (report: Report) => void = () => undefined;
+  /** How many operations the connection takes before it pushes back. */
   room = Number.POSITIVE_INFINITY;
   nowUs = 0;
   readonly link: Link;
+  private readonly poster: Poster = {
+    onOutcome: (_peer, tag, _guard, outcome) => {
+      this.reported.push({ tag, outcome });
+      this.onReport({ tag, outcome });
+    },
+  };
 
   constructor() {
-    const recipient = {
-      tell: (_peer: number, tag: number, _guard: number, outcome: Outcome) => {
-        this.told.push({ tag, outcome });
-        this.onTold({ tag, outcome });
-      },
-    };
-    this.link = new Link(OTHER_HOST, map, [recipient], {
-      onTouched: () => undefined,
-      onUseless: (link, why) => {
+    this.link = new Link(OTHER_HOST, map, {
+      scheduleFlush: () => undefined,
+      abandon: (link, why) => {
         this.complaints.push(why);
         link.lose();
       },
@@ -111,13 +112,13 @@ class Wire {
     const connection = {
       write: post(false),
       read: post(true),
-      hold: () => this.packets.push('hold'),
-      release: () => this.packets.push('release'),
+      cork: () => this.packets.push('cork'),
+      uncork: () => this.packets.push('uncork'),
     } as unknown as Connection;
     const registration = {} as Registration;
     const buffers: LinkBuffers = {
       out: { words: this.out, registration },
-      ones: ONES,
+      flagWords: FLAG_WORDS,
       in: { words: this.in, registration },
       extents: extents as unknown as Extents,
     };
@@ -131,20 +132,20 @@ class Wire {
 
   post(at: number, values: number[], guard: number, tag: number): void {
     const source = Int32Array.from(values);
-    this.link.write(SELF, PEER, this.at(at), source, 0, values.length, guard, tag);
+    this.link.write(this.poster, PEER, this.at(at), source, 0, values.length, guard, tag);
     source.fill(-1);
   }
 
   read(at: number, into: Int32Array, tag: number): void {
-    this.link.read(SELF, PEER, this.at(at), into.length, into, 0, tag);
+    this.link.read(this.poster, PEER, this.at(at), into.length, into, 0, tag);
   }
 
   at(at: number): number {
     return map.region(PEER) + at;
   }
 
-  flush(companyUs = 0): boolean {
-    return this.link.flush(this.nowUs, companyUs);
+  flush(batchUs = 0): boolean {
+    return this.link.flush(this.nowUs, batchUs);
   }
 
   /** The network does the first thing that it was given. False if there is none. */
@@ -172,12 +173,12 @@ class Wire {
   }
 
   outcomes(): string[] {
-    return this.told.splice(0).map(({ tag, outcome }) => `${tag} ${outcome}`);
+    return this.reported.splice(0).map(({ tag, outcome }) => `${tag} ${outcome}`);
   }
 }
 
 describe('a link', () => {
-  test('sends what lies side by side as one, and confirms all of it with one read', () => {
+  test('sends writes side by side as one, and confirms all of them with one read', () => {
     const wire = new Wire();
     wire.permit(5);
     wire.post(0, [1, 2], 5, 1);
@@ -188,7 +189,7 @@ describe('a link', () => {
       [false, 2],
       [true, 1],
     ]);
-    expect(wire.packets).toEqual(['hold', 'release']);
+    expect(wire.packets).toEqual(['cork', 'uncork']);
     expect(wire.outcomes()).toEqual([]);
     wire.run();
     expect(wire.outcomes()).toEqual(['1 ok', '2 ok', '3 refused']);
@@ -196,7 +197,7 @@ describe('a link', () => {
     expect([...wire.remote.subarray(wire.at(0), wire.at(4))]).toEqual([1, 2, 3, 0]);
   });
 
-  test('goes on where it was when the network takes something again', () => {
+  test('goes on where it was after back pressure', () => {
     const wire = new Wire();
     wire.room = 1;
     const into = new Int32Array(1);
@@ -213,7 +214,7 @@ describe('a link', () => {
     expect(wire.remote[map.ready(PEER)]).toBe(1);
   });
 
-  test('gives up a peer when what is under way has filled a buffer, and says what is lost', () => {
+  test('abandons a peer when what is in flight has filled a buffer, and reports what is lost', () => {
     for (const isRead of [false, true]) {
       const wire = new Wire();
       wire.post(0, [1], OPEN, 1);
@@ -236,7 +237,7 @@ describe('a link', () => {
     }
   });
 
-  test('a host that has something of its own to say is cut off like any other', () => {
+  test('writes of the host itself count for a full buffer like any other', () => {
     const wire = new Wire();
     wire.post(0, new Array(OUT_WORDS).fill(1), OPEN, 1);
     wire.link.writeWords(wire.at(0), Int32Array.of(1));
@@ -267,7 +268,7 @@ describe('a link', () => {
     expect(wire.link.isOpen).toBe(false);
   });
 
-  test('what nobody asked about is covered by a read in time, and its space is free again', () => {
+  test('fire-and-forget writes are confirmed in time, so that their space is free again', () => {
     const wire = new Wire();
     for (let i = 0; i < 100; i++) {
       wire.post(0, [i, i, i, i, i, i], OPEN, 0);
@@ -277,7 +278,7 @@ describe('a link', () => {
     expect(wire.remote[wire.at(0)]).toBe(99);
   });
 
-  test('what nobody waits for waits for company, and not for ever', () => {
+  test('non-urgent writes are batched, and not for ever', () => {
     const wire = new Wire();
     wire.post(0, [1], OPEN, 0);
     wire.link.wake(PEER, false);
@@ -290,8 +291,8 @@ describe('a link', () => {
     expect(wire.operations.map(({ extents }) => extents.length)).toEqual([2]);
     wire.run();
 
-    for (const hurry of [
-      () => wire.link.hurry(),
+    for (const urge of [
+      () => wire.link.markUrgent(),
       () => wire.link.wake(PEER, true),
       () => wire.read(8, new Int32Array(1), 2),
       () => wire.link.writeWords(wire.at(9), Int32Array.of(1)),
@@ -299,7 +300,7 @@ describe('a link', () => {
       wire.post(0, [2], OPEN, 0);
       expect(wire.flush(100)).toBe(true);
       expect(wire.operations).toEqual([]);
-      hurry();
+      urge();
       expect(wire.flush(100)).toBe(false);
       expect(wire.operations[0]!.extents[0]).toMatchObject({ remote: wire.at(0), count: 1 });
       wire.run();
@@ -334,7 +335,7 @@ describe('a link', () => {
     expect(wire.nowUs).toBeGreaterThan(PATIENCE_US);
   });
 
-  test('one that is sent nothing because it waits for company is not silent', () => {
+  test('a peer to which writes are only batched is not silent', () => {
     const wire = new Wire();
     wire.post(0, [1], OPEN, 1);
     wire.run();
@@ -344,7 +345,7 @@ describe('a link', () => {
     expect(wire.link.silentUs(wire.nowUs)).toBe(0);
   });
 
-  test('a network that takes nothing is noticed, and not given more and more to take', () => {
+  test('back pressure is noticed as silence, and does not gather more and more probes', () => {
     const wire = new Wire();
     wire.room = 1;
     wire.post(0, [1], OPEN, 0);
@@ -365,10 +366,10 @@ describe('a link', () => {
     wire.post(0, [1], OPEN, 2);
     wire.flush();
     expect(wire.operations.map(({ isRead }) => isRead)).toEqual([true, false, true]);
-    expect(wire.packets).toEqual(['hold', 'release']);
+    expect(wire.packets).toEqual(['cork', 'uncork']);
   });
 
-  test('whoever is quiet is asked now and then whether it is there', () => {
+  test('a quiet peer is probed now and then', () => {
     const wire = new Wire();
     wire.nowUs += 1_000_000;
     wire.link.probe(wire.nowUs);
@@ -422,7 +423,7 @@ type Step =
 interface Expected {
   readonly tag: number;
   readonly guard: number;
-  /** Says what is wrong if it is told to be ok now. */
+  /** Fails if it must not be reported as `ok` now. */
   readonly check: () => void;
 }
 
@@ -432,7 +433,7 @@ function runScript(script: readonly Step[]): void {
   const permission = () => wire.remote[map.process(PEER) + PROCESS.permission];
   let number = 0;
   let isBreaking = false;
-  wire.onTold = ({ tag, outcome }) => {
+  wire.onReport = ({ tag, outcome }) => {
     const first = expected.shift();
     expect(first?.tag).toBe(tag);
     if (outcome === 'ok') first!.check();
@@ -478,9 +479,9 @@ function runScript(script: readonly Step[]): void {
         }
         if (guard !== OPEN) expect(permission()).toBe(guard);
       };
-      const isTold = !isSilent || guard !== OPEN;
-      if (isTold) expected.push({ tag, guard, check });
-      wire.post(place, new Array(post).fill(tag), guard, isTold ? tag : 0);
+      const isReported = !isSilent || guard !== OPEN;
+      if (isReported) expected.push({ tag, guard, check });
+      wire.post(place, new Array(post).fill(tag), guard, isReported ? tag : 0);
     }
   }
   wire.room = Number.POSITIVE_INFINITY;

@@ -1,6 +1,6 @@
 /** What all hosts and clients of a RamCast cluster on shared memory share, as `hosting/cluster-context.ts` for TRAM. */
 
-import type { ClusterConfig } from 'tram-multicast/internal/config/options.js';
+import type { ClusterConfig } from 'tram-multicast/internal/config/config.js';
 import {
   describe,
   readHeader,

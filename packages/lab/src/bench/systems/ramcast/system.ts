@@ -1,6 +1,6 @@
 /** RamCast (`baselines/ramcast`) as a `System`, on threads or on processes, with the host starters and the load of TRAM. */
 import { randomInt } from 'node:crypto';
-import { resolveConfig } from 'tram-multicast/internal/config/options.js';
+import { resolveConfig } from 'tram-multicast/internal/config/config.js';
 import {
   type HostHandle,
   processStarter,

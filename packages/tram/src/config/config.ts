@@ -1,0 +1,105 @@
+/**
+ * Turns the options of a cluster into its configuration: validates them, fills in the defaults and derives every size and
+ * duration. All code that starts a cluster calls `resolveConfig`; nothing after it checks these values again.
+ *
+ * The configuration is plain data. The cluster sends it to worker threads, and stores it in the arena as JSON for the
+ * clients and tools that attach. Every mistake in the options is a `ConfigError`.
+ */
+import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
+import type { Timing } from '../protocol/edges.js';
+import type { Sizes } from '../protocol/layout.js';
+import { Overlay, OverlayError, parseTree } from '../protocol/overlay.js';
+import { isForMachines, type Machines, resolveMachines } from './machines.js';
+import { ConfigError } from './mistakes.js';
+import { type ClusterOptions, type MemoryKind, OPTIONS } from './options.js';
+import { serviceUrl } from './service-url.js';
+import { resolveSizes } from './sizes.js';
+import { resolveTiming } from './timing.js';
+import { validOptions } from './validate.js';
+
+/** Survives a round trip through JSON. */
+export interface ClusterConfig extends Partial<Machines> {
+  readonly memory: MemoryKind;
+  readonly hosts: number;
+  readonly parents: readonly number[];
+  readonly sizes: Sizes;
+  readonly timing: Timing;
+  readonly name?: string;
+  /** The URL of the service's module. */
+  readonly service?: string;
+  /** An absolute path. */
+  readonly trace?: string;
+}
+
+/** The configuration of a cluster across machines. */
+export type MachinesConfig = ClusterConfig & Machines & { readonly memory: 'machines' };
+
+export function isOnMachines(config: ClusterConfig): config is MachinesConfig {
+  return config.memory === 'machines';
+}
+
+/**
+ * @param salt a random word that only the hosts and clients of the cluster know (`Window`)
+ * @param directory the one that relative paths start from
+ * @param cores how many cores the machine has
+ */
+export function resolveConfig(
+  options: ClusterOptions,
+  salt: number,
+  directory: string = process.cwd(),
+  cores: number = availableParallelism(),
+): ClusterConfig {
+  const given = validOptions(options);
+  const { memory = OPTIONS.memory.default, name, service, trace } = given;
+  const machines = isForMachines(given) ? resolveMachines(given, directory) : undefined;
+  return {
+    memory,
+    hosts: machines?.machines.length ?? resolveHosts(given, memory, cores),
+    ...machines,
+    parents: resolveTree(given),
+    sizes: resolveSizes(given, salt),
+    timing: resolveTiming(given),
+    ...(name !== undefined && { name }),
+    ...(service !== undefined && { service: serviceUrl(service, directory) }),
+    ...(trace !== undefined && { trace: resolve(directory, trace) }),
+  };
+}
+
+/** How many threads or processes. */
+function resolveHosts(options: ClusterOptions, memory: MemoryKind, cores: number): number {
+  const { groups, replicas = OPTIONS.replicas.default, hosts } = options;
+  if (typeof hosts === 'number') return checkHosts(hosts, groups, replicas);
+  if (memory === 'processes') return replicas;
+  const most = Math.min(cores - 1, groups * replicas);
+  return most < replicas ? Math.max(1, most) : most - (most % replicas);
+}
+
+function checkHosts(hosts: number, groups: number, replicas: number): number {
+  // With more hosts than replicas in the cluster, some would run none.
+  const most = groups * replicas;
+  if (hosts < replicas || (hosts % replicas === 0 && hosts <= most)) return hosts;
+  throw new ConfigError(
+    ['hosts'],
+    most === replicas
+      ? `hosts must be 1 to ${replicas}, the number of replicas, not ${hosts}`
+      : `hosts must be 1 to ${replicas}, or a multiple of replicas up to ${most}, not ${hosts}`,
+    {
+      hint: 'Every host then runs one member of each of its groups, and a crash costs no group two.',
+    },
+  );
+}
+
+/** The parent of each group. */
+function resolveTree({ groups, tree = OPTIONS.tree.default }: ClusterOptions): readonly number[] {
+  try {
+    const given = typeof tree === 'string' ? parseTree(tree, groups) : [...tree];
+    const { parents } = new Overlay(given);
+    if (parents.length === groups) return parents;
+    throw new OverlayError(`tree has ${parents.length} groups, but groups is ${groups}`);
+  } catch (error) {
+    if (!(error instanceof OverlayError)) throw error;
+    const { code, message } = error;
+    throw new ConfigError(['tree'], message, { code, cause: error });
+  }
+}

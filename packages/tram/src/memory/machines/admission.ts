@@ -1,0 +1,170 @@
+/**
+ * Accepts the calls of hosts, clients and observers that prove that they know the secret, and refuses all others. Called
+ * by `network.ts`.
+ *
+ * An accepted peer is told the key to our arena with the acceptance (`handshake.ts`). Its link opens once it has written
+ * the key to its own arena into ours (`greeting.ts`). A peer that calls again has lost its connection or its memory, so
+ * its earlier connection is closed first.
+ */
+import { HOST } from '../arena.js';
+import type { Connection } from '../fabric/connection.js';
+import type { Request } from '../fabric/request.js';
+import { describe } from '../fabric/socket-address.js';
+import { isSystemError } from './dialing.js';
+import { greetingAt, greetingToken } from './greeting.js';
+import { CALLER, type Handshake, type Hello, type Proven, REFUSAL, REFUSED } from './handshake.js';
+import type { KnownHosts } from './known-hosts.js';
+import type { LinkTable } from './link-table.js';
+import type { NetworkOptions } from './network-options.js';
+
+/** As what a peer is accepted. */
+interface Grant {
+  /** Its number among hosts and clients. Undefined for observers: they are never written to, so any number is accepted. */
+  readonly host: number | undefined;
+  /** For the welcome: see there. */
+  readonly slot: number;
+  readonly session: number;
+}
+
+interface AcceptedPeer {
+  readonly hello: Hello;
+  readonly host: number | undefined;
+  /** Of its greeting. */
+  readonly token: number;
+  readonly sinceUs: number;
+}
+
+export class Admission {
+  private readonly peers = new Map<Connection, AcceptedPeer>();
+  /** Those of `peers` whose greeting has not arrived yet. */
+  private readonly ungreeted = new Set<Connection>();
+
+  constructor(
+    private readonly options: NetworkOptions,
+    private readonly handshake: Handshake,
+    private readonly links: LinkTable,
+    private readonly knownHosts: KnownHosts,
+    /** Close a connection and forget it everywhere. */
+    private readonly close: (connection: Connection) => void,
+  ) {}
+
+  /** How many peers are accepted. */
+  get peerCount(): number {
+    return this.peers.size;
+  }
+
+  /** A peer, not yet authenticated, wants to connect. */
+  onRequest(request: Request): void {
+    const verdict = this.handshake.judge(request.data);
+    if ('refusal' in verdict) {
+      this.refuse(request, verdict.refusal);
+      return;
+    }
+    const grant = this.grant(verdict.hello);
+    if ('refusal' in grant) {
+      this.refuse(request, Uint8Array.of(grant.refusal));
+      return;
+    }
+    try {
+      this.accept(request, verdict, grant);
+    } catch (error) {
+      if (!isSystemError(error)) throw error;
+      this.freeSlot(grant.host);
+      this.options.onRefusal?.(`${describe(request.peer)} can't be let in: ${error.message}`);
+    }
+  }
+
+  private refuse(request: Request, answer: Uint8Array): void {
+    request.reject(answer);
+    const [refusal] = answer;
+    if (refusal === REFUSAL.challenge) return;
+    this.options.onRefusal?.(`${describe(request.peer)} was refused: ${REFUSED[refusal]}`);
+  }
+
+  private accept(request: Request, { hello, said }: Proven, { host, slot, session }: Grant): void {
+    const registration = this.links.register();
+    const { base, keyLow, keyHigh } = registration;
+    const welcome = this.handshake.welcome(said, { base, keyLow, keyHigh, slot, session });
+    let connection: Connection;
+    try {
+      connection = request.accept(welcome);
+    } catch (error) {
+      registration.close();
+      throw error;
+    }
+    this.links.keep(connection, registration);
+    const token = greetingToken(said);
+    this.peers.set(connection, { hello, host, token, sinceUs: this.options.nowUs() });
+    if (host !== undefined) this.ungreeted.add(connection);
+  }
+
+  /** Is there a place for a caller that knows the secret? Closes its earlier connection if there is. */
+  private grant({ caller, number, session }: Hello): Grant | { readonly refusal: number } {
+    const { map, self, slots } = this.options;
+    const unknown = { refusal: REFUSAL.unknownCaller };
+    switch (caller) {
+      case CALLER.host:
+        if (number <= self.number || number >= map.hosts) return unknown;
+        this.closeEarlier(number);
+        return { host: number, slot: this.knownHosts.bitsFor(number), session };
+      case CALLER.newClient: {
+        const free = slots?.take();
+        if (free === undefined) return { refusal: REFUSAL.noSlot };
+        return { host: map.hosts + free.slot, ...free };
+      }
+      case CALLER.client:
+        if (slots?.isStillOf(number, session) !== true) return unknown;
+        this.closeEarlier(map.hosts + number);
+        slots.returns(number, session);
+        return { host: map.hosts + number, slot: number, session };
+      case CALLER.observer:
+        return { host: undefined, slot: 0, session };
+      default:
+        return unknown;
+    }
+  }
+
+  private closeEarlier(host: number): void {
+    for (const [connection, peer] of this.peers) if (peer.host === host) this.close(connection);
+  }
+
+  /** Open the links of peers whose greeting has arrived. */
+  takeGreetings(): void {
+    const { map, arena } = this.options;
+    for (const connection of this.ungreeted) {
+      // A greeting may arrive before the event that the connection is open.
+      if (connection.state !== 'open') continue;
+      const { host, token, hello } = this.peers.get(connection)!;
+      if (host === undefined) continue;
+      const greeting = greetingAt(arena.words, map.host(host) + HOST.greeting, token);
+      if (greeting === undefined) continue;
+      this.ungreeted.delete(connection);
+      if (hello.caller === CALLER.host) {
+        this.knownHosts.learn(host, greeting.hasRun, hello.session === 1);
+      }
+      this.links.openLink(host, connection, greeting.region);
+    }
+  }
+
+  /** Close the connections of peers that have not sent their greeting in time. */
+  closeUngreeted(nowUs: number): void {
+    const { patienceUs } = this.options;
+    for (const connection of this.ungreeted) {
+      if (nowUs - this.peers.get(connection)!.sinceUs > patienceUs) this.close(connection);
+    }
+  }
+
+  /** The connection has ended. */
+  forget(connection: Connection): void {
+    const peer = this.peers.get(connection);
+    if (peer === undefined) return;
+    this.ungreeted.delete(connection);
+    this.peers.delete(connection);
+    this.freeSlot(peer.host);
+  }
+
+  private freeSlot(host: number | undefined): void {
+    const { map, slots } = this.options;
+    if (host !== undefined && host >= map.hosts) slots?.leaves(host - map.hosts);
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * The links of this host to all others, and which connection each of them uses. Opens a link when its connection is ready
+ * and loses it when the connection ends. Called by `network.ts`, `dialer.ts` and `admission.ts`.
+ *
+ * Our arena is registered anew for every connection, with a key that is valid as long as the connection is.
+ */
+import { HOST, HOST_STATE, withHostState } from '../arena.js';
+import type { Connection } from '../fabric/connection.js';
+import type { Fabric } from '../fabric/fabric.js';
+import type { Registration, RemoteRegion } from '../fabric/registration.js';
+import { type LinkBuffers, makeBuffers } from './buffers.js';
+import { CALLER } from './handshake.js';
+import { Link, type LinkOwner } from './link.js';
+import { type NetworkOptions, nameOfHost } from './network-options.js';
+
+export class LinkTable {
+  /** By host, those of replicas first, then those of clients: undefined for ourselves. */
+  readonly byHost: readonly (Link | undefined)[];
+  /** By participant: the link to its host. */
+  readonly byParticipant: readonly (Link | undefined)[];
+  private readonly byConnection = new Map<Connection, Link>();
+  /** Of our arena, for connections that are open or about to be. */
+  private readonly registrations = new Map<Connection, Registration>();
+  /** By host: made once, and used again by its next connection. */
+  private readonly buffers: (LinkBuffers | undefined)[] = [];
+
+  constructor(
+    private readonly options: NetworkOptions,
+    private readonly fabric: Fabric,
+    owner: LinkOwner,
+  ) {
+    const { map, self } = options;
+    const count = map.hosts + map.layout.sizes.clients;
+    const isSelf = (host: number): boolean => self.caller === CALLER.host && host === self.number;
+    this.byHost = Array.from({ length: count }, (_, host) =>
+      isSelf(host) ? undefined : new Link(host, map, owner),
+    );
+    this.byParticipant = Array.from(
+      { length: map.processes },
+      (_, participant) => this.byHost[map.hostOf(participant)],
+    );
+  }
+
+  /** How many keys to our arena are valid. */
+  get keyCount(): number {
+    return this.registrations.size;
+  }
+
+  get open(): Iterable<Link> {
+    return this.byConnection.values();
+  }
+
+  of(connection: Connection): Link | undefined {
+    return this.byConnection.get(connection);
+  }
+
+  connectionOf(link: Link): Connection | undefined {
+    for (const [connection, other] of this.byConnection) if (other === link) return connection;
+    return undefined;
+  }
+
+  /** Make a new key to our arena, for one connection. */
+  register(): Registration {
+    const { words, address } = this.options.arena;
+    return this.fabric.register(address, words.length * 4, 'remote');
+  }
+
+  /** The key becomes invalid when the connection ends. */
+  keep(connection: Connection, registration: Registration): void {
+    this.registrations.set(connection, registration);
+  }
+
+  /** The host can be posted to from now on. @param remote  its arena */
+  openLink(host: number, connection: Connection, remote: RemoteRegion): void {
+    const { options } = this;
+    const link = this.byHost[host]!;
+    this.buffers[host] ??= makeBuffers(this.fabric, options.bufferWords(host));
+    this.byConnection.set(connection, link);
+    link.open(connection, remote, this.buffers[host], options.nowUs());
+    this.setState(host, HOST_STATE.running);
+    options.log('info', `connected to ${nameOfHost(options, host)}`);
+  }
+
+  /** The connection has ended: what was in flight over it is lost. */
+  forget(connection: Connection): void {
+    this.registrations.get(connection)?.close();
+    this.registrations.delete(connection);
+    const link = this.byConnection.get(connection);
+    this.byConnection.delete(connection);
+    link?.lose();
+  }
+
+  /** The peer has ended the connection, or it broke: `hasEnded` tells participants so. */
+  setEnded({ host }: Link): void {
+    this.setState(host, HOST_STATE.ended);
+  }
+
+  private setState(host: number, state: number): void {
+    const { map, arena } = this.options;
+    const at = map.host(host) + HOST.state;
+    Atomics.store(arena.words, at, withHostState(arena.words[at], state));
+  }
+}
