@@ -15,5 +15,7 @@ export default defineConfig({
   test: {
     include: ['packages/*/test/**/*.test.ts'],
     testTimeout: 60_000,
+    // Built files import the built library: Node resolves their imports, not the aliases above.
+    server: { deps: { external: [/\/packages\/\w+\/dist\//] } },
   },
 });

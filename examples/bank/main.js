@@ -1,9 +1,8 @@
 /**
- * A bank whose accounts are spread over four groups. While clients transfer money between them and a host
- * crashes and comes back, audits of all groups must always find the same total.
- * `node examples/bank/main.js`
+ * A bank whose accounts are distributed over four groups. Clients transfer money between accounts while a host crashes and
+ * restarts. Audits of all groups must always find the same total. `node examples/bank/main.js`
  *
- * For comparison it does the same with two messages in place of each transfer's one, to see the audits fail.
+ * For comparison it also runs transfers as two messages, for which audits find wrong totals.
  */
 import { Cluster } from 'tram-multicast';
 
@@ -41,7 +40,7 @@ try {
   await cluster.close();
 }
 
-/** Money is only moved, so the total can't change. Whoever opens an account brings some. */
+/** Each account starts with the same balance. Transfers preserve the total. */
 async function openAccounts() {
   const client = await cluster.connect();
   for (let account = 0; account < ACCOUNTS; account++) {
@@ -51,9 +50,9 @@ async function openAccounts() {
 }
 
 /**
- * Tellers transfer, an auditor audits, for a while.
+ * Runs several tellers and an auditor for a while.
  * @param {typeof transfer} move
- * @param {() => Promise<void>} [disturb]  something that happens meanwhile
+ * @param {() => Promise<void>} [disturb]  runs at the same time
  */
 async function run(move, disturb = async () => undefined) {
   const figures = { transfers: 0, refused: 0, audits: 0, wrong: 0, least: Infinity };
@@ -126,13 +125,13 @@ async function audit(client) {
   };
 }
 
-/** A host runs one replica of each group; the one that leads them all is the worst to lose. */
+/** Crashes the host of a leader. Every host runs one replica of each group. */
 async function crashAndRestart() {
   await pause(DURATION_MS / 3);
   const { leader, replicas } = cluster.status().groups[0];
   const { host } = replicas[leader ?? 0];
   await cluster.crash(host);
-  console.log(`host ${host} has crashed, and with it the leader of group 0`);
+  console.log(`host ${host} has crashed, with the leader of group 0`);
   await pause(DURATION_MS / 3);
   await cluster.restart(host);
   console.log(`host ${host} is back`);

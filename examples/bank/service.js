@@ -1,15 +1,13 @@
 /**
- * One shard of a bank: the accounts that a group keeps. Account a is in group a mod 4.
+ * One shard of a bank: the accounts of one group. Account a is in group a mod 4.
  *
- * A transfer between groups is *one* message to both. Each group applies its half without asking the other,
- * and as both deliver it at the same place of one order, nobody ever sees one half without the other.
+ * A transfer between groups is *one* message to both. Each group applies its half without asking the other. Both deliver the
+ * message at the same place of one order, so no audit sees one half without the other.
  *
- * That leaves one question: what if the payer has too little? Only the payer's group knows, and the other one
- * does not wait for its opinion. So a transfer must not depend on it. The condition is tested before, by a
- * message to the payer's group alone: it *reserves* the amount or refuses to, and its reply says which.
- * What is reserved stays in the balance but can't be promised twice, so the transfer that follows is
- * unconditional. (If the client dies in between, the reservation stays; the example `work-queue` shows how
- * such claims run out.)
+ * What if the payer has too little? Only the payer's group knows, and the other group does not wait for it. So a transfer must
+ * be unconditional. The client therefore checks the condition first, with a message to the payer's group alone: the group
+ * *reserves* the amount or refuses to, and replies which. A reserved amount stays in the balance but cannot be reserved twice.
+ * (If the client crashes in between, the reservation stays; the example `work-queue` shows how such claims expire.)
  */
 
 /** @typedef {{ balance: number, reserved: number }} Account */
@@ -42,7 +40,7 @@ function execute(command) {
     case 'reserve':
       return { isReserved: reserve(command.account, command.amount) };
     case 'transfer':
-      // Both groups are given the same message, and each has one of the accounts (or, in one shard, both).
+      // Both groups deliver the same message. Each has one of the accounts, or one group has both.
       debit(command.from, command.amount);
       credit(command.to, command.amount);
       return {};

@@ -1,8 +1,8 @@
 /**
- * A counter that survives crashes: three replicas, three clients, and in the middle the host of the leader
- * crashes. `node examples/counter/main.js`
+ * A counter that survives crashes: three replicas, three clients, and a crash of the leader's host in the middle.
+ * `node examples/counter/main.js`
  *
- * It checks itself: every increment must have been counted once, and all replicas must agree.
+ * It checks that every increment is counted once and that all replicas agree.
  */
 import { Cluster } from 'tram-multicast';
 
@@ -19,19 +19,19 @@ const cluster = await Cluster.start({
 });
 
 try {
-  /** Every value that a client was told: each increment is answered with the new value. */
-  const told = (await Promise.all([...Array(CLIENTS).keys()].map(increment))).flat();
-  console.log(`${CLIENTS} clients have made ${told.length} increments`);
+  /** The replies to all clients: each increment is answered with the new value. */
+  const values = (await Promise.all([...Array(CLIENTS).keys()].map(increment))).flat();
+  console.log(`${CLIENTS} clients have made ${values.length} increments`);
   check(
-    'every value from 1 on was told to exactly one client',
-    [...told].sort((a, b) => a - b).every((value, i) => value === i + 1),
+    'exactly one client got each value from 1 on',
+    [...values].sort((a, b) => a - b).every((value, i) => value === i + 1),
   );
 
-  const values = await askEveryReplica();
-  console.log(`the replicas have counted to ${values.join(', ')}`);
+  const counts = await askEveryReplica();
+  console.log(`the replicas have counted to ${counts.join(', ')}`);
   check(
     'no increment was lost, none was counted twice',
-    values.every((value) => value === CLIENTS * INCREMENTS),
+    counts.every((count) => count === CLIENTS * INCREMENTS),
   );
 } finally {
   await cluster.close();
@@ -49,16 +49,16 @@ async function increment(who) {
   return values;
 }
 
-/** The other clients go on meanwhile: what they have sent waits for the next leader. */
+/** The other clients go on meanwhile; the next leader orders their messages. */
 async function crashTheLeader() {
   const leader = await untilLed();
   await cluster.crash(leader.host);
   console.log(`${leader.name}, the leader, has crashed with its host`);
   await cluster.restart(leader.host);
-  console.log(`its host is back; now ${(await untilLed()).name} leads`);
+  console.log(`its host is back; ${(await untilLed()).name} leads now`);
 }
 
-/** Only the leader replies. So let each replica lead in turn, and ask it. */
+/** Only the leader replies, so each replica leads in turn and is asked. */
 async function askEveryReplica() {
   const client = await cluster.connect();
   const values = [];
@@ -69,7 +69,7 @@ async function askEveryReplica() {
   return values;
 }
 
-/** @param {number} [member]  who shall lead; else anybody */
+/** @param {number} [member]  the member that shall lead; any member by default */
 async function untilLed(member) {
   for (;;) {
     const leader = leadingReplica();

@@ -1,5 +1,5 @@
 /**
- * A tour of the API, part by part; docs/api.md explains it with pieces of this file.
+ * A tour of the API, part by part; docs/api.md explains it with excerpts from this file.
  * `node examples/tour/main.js`
  */
 import { subscribe } from 'node:diagnostics_channel';

@@ -1,6 +1,6 @@
 /**
- * Jobs for workers in other processes: each is done exactly once, although one worker is killed in the middle
- * of a job and another one falls asleep over its own. `node examples/work-queue/main.js`
+ * Jobs for workers in other processes: each is done exactly once, although one worker is killed in the middle of a job and
+ * another one stalls in the middle of its own. `node examples/work-queue/main.js`
  *
  * The replicas run in processes too (`memory: 'processes'`, which needs the optional package koffi).
  */
@@ -21,7 +21,7 @@ const cluster = await Cluster.start({
   service: new URL('./service.js', import.meta.url),
 });
 
-/** Jobs whose result was accepted, and refused, as the workers tell. @type {string[]} */
+/** Jobs whose result was accepted, and refused, as the workers report. @type {string[]} */
 const done = [];
 /** @type {string[]} */
 const refused = [];
@@ -52,7 +52,7 @@ try {
 }
 
 /**
- * Somebody must tell the service that time goes by. It could be several: more ticks, shorter claims.
+ * Sends ticks to the service, which has no clock. Several processes could do it: with more ticks, claims are shorter.
  * @param {import('tram-multicast').Client} client
  * @param {ReturnType<typeof startWorker>[]} workers
  */

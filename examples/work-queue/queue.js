@@ -1,4 +1,4 @@
-/** The queue as its users see it, in whatever process they are. */
+/** The client side of the queue, used by all processes. */
 
 const GROUP = 0;
 

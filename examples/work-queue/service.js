@@ -1,11 +1,10 @@
 /**
- * A queue of jobs. Two workers can't claim the same job, because claims are messages and messages have an
- * order: the first one gets it.
+ * A queue of jobs. Two workers cannot claim the same job, because claims are messages, and messages are ordered: the first claim
+ * gets the job.
  *
- * A worker that dies takes its claims with it, so a claim runs out. But a service must not look at a clock:
- * each replica would read another time. Time comes in as messages too, `tick`, which all replicas see at the
- * same place of their order. And as a worker that is merely slow may finish after its claim has run out, each
- * claim has a number: the result counts only if it comes with the number of the latest claim.
+ * A worker may die, so a claim expires. But a service must not read a clock: each replica would read another time. Time arrives
+ * as messages too, `tick`, which all replicas deliver at the same place of their order. A slow worker may finish after its claim
+ * has expired. So each claim has a number, and a result counts only with the number of the latest claim.
  */
 export const TICKS_PER_CLAIM = 4;
 

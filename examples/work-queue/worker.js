@@ -1,6 +1,6 @@
 /**
- * A worker: a process that claims jobs until there are none. Started by main.js with the name of the cluster
- * and how it fares: `well`, `killed` in the middle of its second job, or `asleep` over it until it is woken.
+ * A worker: a process that claims jobs until none are left. Started by main.js with the name of the cluster and its fate: `well`,
+ * `killed` in the middle of its second job, or `asleep` in the middle of it until it is woken.
  */
 import { once } from 'node:events';
 import { Client } from 'tram-multicast';

@@ -1,11 +1,11 @@
 /**
- * The service of chaos and soak runs: every group keeps accounts, and money is only moved between them. Replies
- * name the message that they answer, so that clients can tell what was acknowledged. State fills several chunks
- * of a snapshot.
+ * The service of chaos and soak runs: every group keeps accounts, and transfers between accounts preserve the total.
+ * A reply names the message that it answers, so clients know which message was acknowledged. The state is large enough to
+ * fill several chunks of a snapshot.
  *
- * What a client sends is JSON: `{ what: 'transfer', nonce, moves: [[group, account, amount], …] }`, where each
- * group applies its own moves; `{ what: 'audit', nonce }`, to which each group replies its total; and
- * `{ what: 'fingerprint', nonce, directory }`: every replica, not only the leader, writes down what it has become.
+ * Payloads are JSON. `{ what: 'transfer', nonce, moves: [[group, account, amount], …] }`: each group applies its own moves.
+ * `{ what: 'audit', nonce }`: each group replies its total. `{ what: 'fingerprint', nonce, directory }`: every replica, not
+ * only the leader, writes a fingerprint of its state to a file.
  */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const HASH_PRIME = 0x01000193;
 
 let balances = new Int32Array(ACCOUNTS).fill(START_BALANCE);
 let delivered = 0;
-/** Of all messages in their order. */
+/** Over all delivered messages, in their order. */
 let hash = HASH_START;
 
 /**

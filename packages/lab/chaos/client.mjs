@@ -1,24 +1,26 @@
 /**
- * A client of a chaos or soak run, in a process of its own: `node client.mjs ADDRESS SETTINGS`. It multicasts
- * transfers and audits until it is told to stop, then waits for the answers to all and reports how it went. It
- * may be killed or stopped at any time: whatever is acknowledged is written down at once. Or it has every replica
- * write down what it has become, and ends.
+ * A client of a chaos or soak run, in a process of its own: `node client.mjs ADDRESS SETTINGS`. Started by `clients.mjs`.
+ *
+ * It multicasts transfers and audits until its parent tells it to stop, waits until all are answered, and reports totals.
+ * With `fingerprints` it only asks every replica to write a fingerprint of its state. A run may kill or stop the process at
+ * any time, so it writes each acknowledged message to its records at once.
  */
 import { openSync, writeSync } from 'node:fs';
 import { Client } from 'tram-multicast';
 import { Random } from '../dist/sim/random.js';
 import { ACCOUNTS, START_BALANCE } from './bank.mjs';
+import { nowUs } from './processes.mjs';
 
 /**
  * @typedef {object} ClientSettings
  * @property {string} name     unique in the run
  * @property {number} seed
  * @property {number} groups
- * @property {number} window   messages that are unanswered at one time
+ * @property {number} window   messages in flight
  * @property {number} rate     messages a second on average; 0 for as many as possible
- * @property {string} [records]  the file for what was acknowledged
- * @property {boolean} [fewGroups]  most messages to one or two groups only
- * @property {string} [fingerprints]  the directory for what replicas have become: that is all it does
+ * @property {string} [records]  the file for acknowledged messages
+ * @property {boolean} [fewGroups]  send most messages to one or two groups only
+ * @property {string} [fingerprints]  the directory for fingerprints; the client does nothing else then
  */
 
 /**
@@ -28,7 +30,7 @@ import { ACCOUNTS, START_BALANCE } from './bank.mjs';
  * @property {readonly number[]} groups
  * @property {number} sentUs
  * @property {number} answeredUs
- * @property {number} [total]  what an audit found
+ * @property {number} [total]  the sum that an audit found
  */
 
 const BURST_MS = { least: 5, most: 200 };
@@ -73,8 +75,8 @@ await client.close();
 process.send?.({ what: 'done', sent, answered, audits, wrongAudits }, () => process.exit(0));
 
 /**
- * A cluster across machines may be out of reach for a while, and a host that has lost its memory gives no slots for ten
- * seconds. @param {string} address
+ * Retries: a cluster across machines may be unreachable for a while, and a host that lost its memory grants no slots for
+ * ten seconds. @param {string} address
  */
 async function connect(address) {
   const deadlineMs = Date.now() + CONNECT_MS;
@@ -98,14 +100,14 @@ async function work() {
   }
 }
 
-/** Until another message may be sent. */
+/** Resolves when the rate limit permits another message. */
 async function turn() {
   if (rate === 0 || isStopping) return;
   if (tokens > 0) tokens--;
   else await new Promise((resolve) => waiting.push(() => resolve(undefined)));
 }
 
-/** In bursts: sometimes everything is full, sometimes there is nothing to do. */
+/** Grants tokens in bursts, so that rings are sometimes full and replicas sometimes idle. */
 function refill() {
   const burstMs = random.between(BURST_MS.least, BURST_MS.most);
   setTimeout(() => {
@@ -118,12 +120,12 @@ function refill() {
 /** @param {number} count */
 function release(count) {
   const released = waiting.splice(0, count);
-  // What was not used until now is lost: a client that was held up does not make up for it.
+  // Unused tokens expire: a client that was delayed does not catch up.
   tokens = count - released.length;
   for (const go of released) go();
 }
 
-/** Amounts that add up to nothing, in accounts of several groups or of one. */
+/** Moves amounts that sum to zero between accounts, of several groups or of one. */
 async function transfer() {
   const destinations = drawGroups();
   const places = destinations.length > 1 ? destinations : [destinations[0], destinations[0]];
@@ -171,9 +173,4 @@ async function send(destinations, command) {
 /** @param {Acknowledged} acknowledged */
 function record(acknowledged) {
   if (records !== undefined) writeSync(records, `${JSON.stringify(acknowledged)}\n`);
-}
-
-/** The same clock in all processes of the machine. */
-function nowUs() {
-  return Number(process.hrtime.bigint() / 1000n);
 }

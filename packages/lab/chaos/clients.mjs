@@ -1,6 +1,6 @@
 /**
- * The client processes of a run, as the run sees them: starts them, replaces those that were killed, and lets
- * all of them come to an end.
+ * The client processes of a run, seen from the run: starts them, kills and replaces them, and lets them finish.
+ * Called by `round.mjs` and `soak-phase.mjs`.
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -17,11 +17,11 @@ import { pause } from 'tram-multicast/internal/hosting/oversight.js';
 /**
  * @typedef {object} Running
  * @property {string} name
- * @property {string | undefined} traceName  once it is connected
+ * @property {string | undefined} traceName  its name in the trace, once it is connected
  * @property {import('node:child_process').ChildProcess} child
  * @property {boolean} isConnected
- * @property {boolean} isKilled     by us
- * @property {boolean} isStruck     by a fault that is not over yet
+ * @property {boolean} isKilled     by the run
+ * @property {boolean} isStruck     a fault is under way
  * @property {boolean} isOver
  * @property {Totals | undefined} totals
  */
@@ -31,7 +31,7 @@ const LOOK_MS = 5;
 const CONNECT_MS = 60_000;
 
 /**
- * Starts a script with arguments, with a channel to it and its stderr piped.
+ * Starts a script with arguments, an IPC channel and piped stderr.
  * @typedef {(script: string, args: string[]) => import('node:child_process').ChildProcess} Starter
  */
 
@@ -44,9 +44,9 @@ const startHere = (script, args) => fork(script, args, { stdio: CLIENT_STDIO });
 export class Clients {
   /** @type {Running[]} */
   running = [];
-  /** The names, in the trace, of those that were killed. @type {string[]} */
+  /** Trace names of the clients that were killed. @type {string[]} */
   crashed = [];
-  /** Process numbers of all there ever were. @type {number[]} */
+  /** Of all clients that were ever started. @type {number[]} */
   pids = [];
   started = 0;
 
@@ -54,7 +54,7 @@ export class Clients {
    * @param {string} address  of the cluster
    * @param {(name: string, number: number) => import('./client.mjs').ClientSettings} settingsOf
    * @param {(complaint: string) => void} complain
-   * @param {Starter} [startProcess]  where clients run
+   * @param {Starter} [startProcess]  starts clients elsewhere than on this machine
    */
   constructor(address, settingsOf, complain, startProcess = startHere) {
     this.address = address;
@@ -63,7 +63,7 @@ export class Clients {
     this.startProcess = startProcess;
   }
 
-  /** A new one; returns once it is connected. */
+  /** Starts a client; returns once it is connected. */
   async start() {
     const number = this.started++;
     const name = `k${number}`;
@@ -101,13 +101,13 @@ export class Clients {
     return client;
   }
 
-  /** One that no fault has struck, if there is any. @param {number} draw */
+  /** Picks a client that no fault has struck, if there is one. @param {number} draw */
   pick(draw) {
     const unharmed = this.running.filter(({ isStruck, isOver }) => !isStruck && !isOver);
     return unharmed.length === 0 ? undefined : unharmed[draw % unharmed.length];
   }
 
-  /** As a crash would. @param {Running} client */
+  /** Kills the process of a client, as a crash does. @param {Running} client */
   async kill(client) {
     client.isKilled = true;
     client.child.kill('SIGKILL');
@@ -116,7 +116,7 @@ export class Clients {
     this.running.splice(this.running.indexOf(client), 1);
   }
 
-  /** Let all of them end, once everything they have sent is answered. @param {number} timeoutMs */
+  /** Lets all clients finish: each waits until its messages are answered. @param {number} timeoutMs */
   async finish(timeoutMs) {
     for (const { child, isOver } of this.running) if (!isOver) child.send('stop');
     await until(
@@ -129,25 +129,25 @@ export class Clients {
     );
   }
 
-  /** What those that have ended by themselves reported. */
+  /** The totals of the clients that have finished. */
   get finished() {
     return this.running.flatMap(({ totals }) => (totals === undefined ? [] : [totals]));
   }
 
-  /** Whatever they do. */
+  /** Kills all clients that still run. */
   async destroy() {
     const left = this.running.filter(({ isOver }) => !isOver);
     for (const client of left) await this.kill(client);
   }
 }
 
-/** A check that has failed: the cluster did not do what it promises. */
+/** A check failed: the cluster did not keep a promise. */
 export class CheckError extends Error {
   name = 'CheckError';
 }
 
 /**
- * Wait for something that a correct cluster does.
+ * Waits for a condition that a correct cluster reaches.
  * @param {() => boolean} isSo
  * @param {number} timeoutMs
  * @param {string | (() => string)} what
@@ -157,7 +157,7 @@ export async function until(isSo, timeoutMs, what) {
   while (!isSo()) {
     if (Date.now() > deadlineMs) {
       const text = typeof what === 'string' ? what : what();
-      throw new CheckError(`waited ${timeoutMs} ms in vain: ${text}`);
+      throw new CheckError(`did not happen within ${timeoutMs} ms: ${text}`);
     }
     await pause(LOOK_MS);
   }

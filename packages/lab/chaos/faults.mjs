@@ -1,6 +1,6 @@
 /**
- * Makes planned faults happen to a cluster of processes. The lanes of a plan run beside each other; each waits
- * until what it has struck is back before it strikes again.
+ * Injects the planned faults into a cluster of processes. Called by `round.mjs`. The lanes of a plan run concurrently.
+ * Within a lane the next fault waits until the host or client of the previous one is back.
  */
 import { pause } from 'tram-multicast/internal/hosting/oversight.js';
 import { CheckError, until } from './clients.mjs';
@@ -10,20 +10,20 @@ import { REPLICAS } from './plan.mjs';
 
 const REJOIN_MS = 60_000;
 const GO_ON_MS = 60_000;
-/** A stop that is shorter may end before anybody has noticed. */
+/** A shorter stop may end before any member suspects the host. */
 const LONG_STOP_MS = 1000;
-/** So many entries must a group order without a member before that one comes back. */
+/** A group must order this many entries without a member before that member comes back. */
 const ENTRIES_MEANWHILE = 10;
-/** Catching up takes a small part of the time that starting does. */
+/** Catching up takes this fraction of the time that starting takes: one in so many. */
 const CATCH_UP_SHARE = 20;
 const DEATH_MS = 10_000;
 
 export class Faults {
-  /** How many have struck, by kind. @type {Map<string, number>} */
+  /** Injected faults by kind. @type {Map<string, number>} */
   counts = new Map();
   /** Hosts that are down, stopped, or coming back. @type {Set<number>} */
   struck = new Set();
-  /** How long each host that was restarted took until its replicas were members again. @type {number[]} */
+  /** For each restart, the time until the host's replicas were members again. @type {number[]} */
   rejoinedMs = [];
   isOver = false;
 
@@ -99,7 +99,7 @@ export class Faults {
     this.struck.delete(host);
   }
 
-  /** The host that has the role aimed at; if there is no leader, any. @param {Fault} fault @param {number[]} hosts */
+  /** The host that has the targeted role; any host if the group has no leader. @param {Fault} fault @param {number[]} hosts */
   aim({ kind, group, draw }, hosts) {
     const { leader, replicas } = this.cluster.status().groups[group];
     if (leader === undefined) return hosts[draw % hosts.length];
@@ -119,7 +119,7 @@ export class Faults {
   }
 
   /**
-   * A host is away for some time, and then for so long until all of its groups have gone on without it.
+   * Waits for the given time, and then until each group of the host has made progress without it.
    * @param {number} host
    * @param {number} leastMs
    */
@@ -134,7 +134,7 @@ export class Faults {
     await until(
       () => this.isOver || stuck().length === 0,
       GO_ON_MS,
-      () => `groups ${stuck().map(({ group }) => group)} go on without host ${host}`,
+      () => `groups ${stuck().map(({ group }) => group)} make progress without host ${host}`,
     );
   }
 
@@ -161,7 +161,7 @@ export class Faults {
     await this.bringBack(host, fault.fresh);
   }
 
-  /** While it starts or, once it runs, while its replicas catch up. @param {Fault} fault @param {number} host */
+  /** Kills a host twice: the second time while it starts, or while its replicas catch up. @param {Fault} fault @param {number} host */
   async killAgain(fault, host) {
     await this.crash(host);
     await pause(fault.downMs);
@@ -196,7 +196,7 @@ export class Faults {
   }
 
   /**
-   * Until its replicas are members again and have delivered what their groups had when it started.
+   * Restarts a host and waits until its replicas have delivered as much as their groups had before the restart.
    * @param {number} host
    * @param {boolean} fresh
    */
@@ -206,24 +206,24 @@ export class Faults {
     try {
       await this.restart(host, fresh);
     } catch (error) {
-      throw new CheckError(`host ${host} did not come back: ${error}`);
+      throw new CheckError(`host ${host} did not restart: ${error}`);
     }
-    await this.untilLevel(host, targets);
+    await this.untilCaughtUp(host, targets);
     this.rejoinedMs.push(Date.now() - startedMs);
     this.log(`host ${host} is back ${describeRestart({ fresh })}, ${Date.now() - startedMs} ms`);
   }
 
-  /** What a host that comes back must have delivered, by group. @param {number} host */
+  /** By group, how much a host that comes back must deliver to have caught up. @param {number} host */
   targetsOf(host) {
     return this.cluster.status().groups.map((group) => deliveredWithout(host, group));
   }
 
   /**
-   * Its replicas are members, and have delivered so much.
+   * Waits until all replicas of a host are members and have delivered at least so much.
    * @param {number} host
    * @param {number[]} targets  by group
    */
-  async untilLevel(host, targets) {
+  async untilCaughtUp(host, targets) {
     const missing = () =>
       this.cluster
         .status()
@@ -279,7 +279,7 @@ function describeRestart({ fresh }) {
   return fresh ? 'with empty memory' : 'with its memory';
 }
 
-/** How far a group has come, as its other members tell. @param {number} host @param {import('tram-multicast').GroupStatus} group */
+/** The most that any member on another host has delivered. @param {number} host @param {import('tram-multicast').GroupStatus} group */
 function deliveredWithout(host, { replicas }) {
   const others = replicas.filter((replica) => replica.host !== host);
   return Math.max(...others.map(({ delivered }) => delivered));

@@ -1,9 +1,6 @@
 /**
- * A cluster across machines as a chaos run has it: `tram host` on machines made of network namespaces, and one more machine
- * for clients. Called by rounds and by tests.
- *
- * How the hosts are is read from their memory in /dev/shm, which all namespaces share. So it can be seen however the
- * network is cut, and nothing that is looked at depends on what is being tried.
+ * The cluster of a chaos run across machines: `tram host` on machines made of network namespaces, and one more machine for
+ * clients. Called by rounds and by tests. `machines-status.mjs` reads the status of its hosts.
  */
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,14 +10,11 @@ import { ClusterContext } from 'tram-multicast/internal/hosting/cluster-context.
 import { readClusterFile } from 'tram-multicast/internal/hosting/machines/cluster-file.js';
 import { makeSecret } from 'tram-multicast/internal/hosting/machines/secret.js';
 import { pause } from 'tram-multicast/internal/hosting/oversight.js';
-import { ROLES } from 'tram-multicast/internal/hosting/replica-agent.js';
-import { STATISTIC } from 'tram-multicast/internal/hosting/statistics.js';
 import { TraceFile } from 'tram-multicast/internal/hosting/trace.js';
-import { HOST, HOST_STATE, hostStateOf, PROCESS } from 'tram-multicast/internal/memory/arena.js';
-import { arenaPath, openArenaFile } from 'tram-multicast/internal/memory/processes/arena-file.js';
-import { describeBallot, NO_BALLOT } from 'tram-multicast/internal/protocol/leadership/ballot.js';
-import { Peer, ROW_RECORD_WORDS } from 'tram-multicast/internal/protocol/leadership/rows.js';
+import { PROCESS } from 'tram-multicast/internal/memory/arena.js';
+import { arenaPath } from 'tram-multicast/internal/memory/processes/arena-file.js';
 import { CheckError, CLIENT_STDIO, until } from './clients.mjs';
+import { hasEnded, MachinesStatus } from './machines-status.mjs';
 import { Machines } from './namespaces.mjs';
 
 const COMMAND = fileURLToPath(new URL('../../tram/dist/cli/main.js', import.meta.url));
@@ -30,15 +24,13 @@ export const HTTP_PORT = 7412;
 const START_MS = 60_000;
 const END_MS = 20_000;
 const LOOK_MS = 5;
-/** A row that is being written is whole a moment later. */
-const ROW_ATTEMPTS = 100;
-/** As pino has them: errors, and what ends a process. */
+/** Log levels of pino from `error` up. */
 const ERROR_LEVEL = 50;
 
 /**
  * @typedef {object} Events
  * @property {(text: string) => void} log
- * @property {(complaint: string) => void} complain  a host ended by itself
+ * @property {(complaint: string) => void} complain  called if a host ends unasked
  */
 
 /**
@@ -46,27 +38,17 @@ const ERROR_LEVEL = 50;
  * @property {string} directory  for configuration, secret and logs
  * @property {string} name       of the cluster
  * @property {number} hosts
- * @property {number} [guests]   further machines
+ * @property {number} [guests]   additional machines, without a host
  * @property {string} [trace]    a directory
- * @property {Record<string, unknown>} cluster  the options that are left
+ * @property {Record<string, unknown>} cluster  the other options of the cluster
  */
 
-/**
- * A host as the run sees it.
- * @typedef {object} HostProcess
- * @property {string} name
- * @property {string} memory     its file
- * @property {import('./namespaces.mjs').Machine} machine
- * @property {import('node:child_process').ChildProcess | undefined} child
- * @property {import('tram-multicast/internal/memory/processes/arena-file.js').ArenaFile | undefined} arena
- */
-
-/** @typedef {import('tram-multicast').GroupStatus} GroupStatus */
+/** @typedef {import('./machines-status.mjs').HostProcess} HostProcess */
 
 export class MachinesCluster {
   /** @type {HostProcess[]} */
   hosts = [];
-  /** Processes that end because we want it. @type {WeakSet<import('node:child_process').ChildProcess>} */
+  /** Processes that the run ends on purpose. @type {WeakSet<import('node:child_process').ChildProcess>} */
   ending = new WeakSet();
 
   /** @param {MachinesOptions} options @param {Events} events */
@@ -76,7 +58,7 @@ export class MachinesCluster {
     const { directory, name, hosts, guests = 0, trace, cluster } = options;
     this.machines = Machines.create(hosts + 1 + guests);
     const { all } = this.machines;
-    /** Where clients run. */
+    /** The machine of the clients. */
     this.home = all[hosts];
     this.guests = all.slice(hosts + 1);
     this.hosts = all.slice(0, hosts).map((machine, host) => ({
@@ -86,7 +68,7 @@ export class MachinesCluster {
       child: undefined,
       arena: undefined,
     }));
-    /** The configuration, which is all that clients need. */
+    /** The configuration file: all that clients need. */
     this.address = join(directory, 'cluster.yaml');
     this.secret = join(directory, 'cluster.secret');
     makeSecret(this.secret);
@@ -128,6 +110,7 @@ export class MachinesCluster {
       arena: /** @type {any} */ (undefined),
       network: /** @type {any} */ (undefined),
     }));
+    this.observed = new MachinesStatus(this.context, this.hosts);
     await Promise.all(this.hosts.map((_, host) => this.startHost(host)));
     await until(
       () => this.status().groups.every(({ leader }) => leader !== undefined),
@@ -138,7 +121,7 @@ export class MachinesCluster {
 
   // --- hosts ---------------------------------------------------------------------------------
 
-  /** Returns once it runs its replicas. @param {number} number */
+  /** Returns once the host runs its replicas. @param {number} number */
   async startHost(number) {
     const host = this.hosts[number];
     host.arena?.close();
@@ -150,10 +133,10 @@ export class MachinesCluster {
     host.child = child;
     child.once('close', (code, signal) => {
       if (this.ending.has(child)) return;
-      this.events.complain(`host ${number} ended by itself: ${signal ?? code}`);
+      this.events.complain(`host ${number} ended unasked: ${signal ?? code}`);
     });
     const deadlineMs = Date.now() + START_MS;
-    while (this.stateOf(number) !== 'up') {
+    while (this.observed.stateOf(number) !== 'up') {
       if (hasEnded(child)) throw new Error(`host ${number} ended while it started`);
       if (Date.now() > deadlineMs)
         throw new Error(`host ${number} did not start in ${START_MS} ms`);
@@ -166,7 +149,7 @@ export class MachinesCluster {
     await this.end(number, 'SIGKILL');
   }
 
-  /** @param {number} number @param {{ fresh: boolean }} how  without the memory that it left behind */
+  /** @param {number} number @param {{ fresh: boolean }} how  fresh: remove the memory of the previous incarnation */
   async restart(number, { fresh }) {
     if (fresh) rmSync(this.hosts[number].memory, { force: true });
     await this.startHost(number);
@@ -188,111 +171,28 @@ export class MachinesCluster {
     return join(this.options.directory, `host-${number}.log`);
   }
 
-  /** What a host has logged, from its first life on. @param {number} number @returns {string[]} */
+  /** What a host has logged in all its incarnations. @param {number} number @returns {string[]} */
   linesOf(number) {
     return readFileSync(this.logOf(number), 'utf8').split('\n').filter(Boolean);
   }
 
-  // --- looking -------------------------------------------------------------------------------
-
-  /** @returns the words of its arena, once they are there. @param {number} number */
-  wordsOf(number) {
-    const host = this.hosts[number];
-    try {
-      host.arena ??= openArenaFile(host.memory);
-    } catch {
-      // It has not been made as yet.
-    }
-    return host.arena?.words;
-  }
-
-  /** @param {number} number @returns {'up' | 'starting' | 'down'} */
-  stateOf(number) {
-    const { child } = this.hosts[number];
-    if (child === undefined || hasEnded(child)) return 'down';
-    const words = this.wordsOf(number);
-    if (words === undefined) return 'starting';
-    const line = this.context.map.host(number);
-    // An earlier life has left its state behind.
-    const isOfThisLife = words[line + HOST.pid] === child.pid;
-    const isRunning = hostStateOf(words[line + HOST.state]) === HOST_STATE.running;
-    return isOfThisLife && isRunning ? 'up' : 'starting';
-  }
-
-  /** As `Cluster.status`, as far as runs need it. */
+  /** The part of `Cluster.status` that runs need. */
   status() {
-    const { parents } = this.config;
-    const hosts = this.hosts.map(({ child }, host) => ({
-      host,
-      pid: child?.pid ?? 0,
-      state: this.stateOf(host),
-    }));
-    return { groups: parents.map((_, group) => this.groupStatus(group, hosts)), hosts };
+    return this.observed.read();
   }
 
-  /** @param {number} group @param {{ state: 'up' | 'starting' | 'down' }[]} hosts */
-  groupStatus(group, hosts) {
-    const { replicas: count } = this.config.sizes;
-    const members = Array.from({ length: count }, (_, member) => {
-      const process = this.context.layout.replicaProcess(group, member);
-      const host = this.context.map.hostOf(process);
-      return this.memberStatus(process, host, hosts[host].state);
-    });
-    const leader = leaderAmong(members);
-    const replicas = members.map(({ row, ...status }, member) => ({ group, member, ...status }));
-    const ballot =
-      leader === undefined ? undefined : describeBallot(members[leader].row?.ledBallot ?? 0);
-    return { group, leader, ballot, replicas };
-  }
-
-  /** @param {number} process @param {number} host @param {'up' | 'starting' | 'down'} state */
-  memberStatus(process, host, state) {
-    const { context } = this;
-    const { map } = context;
-    const words = this.wordsOf(host);
-    const row = words === undefined ? undefined : this.readRow(words, process);
-    const incarnation = words?.[map.process(process) + PROCESS.incarnation] ?? 0;
-    const statistics = map.statisticsOf(process);
-    // What an earlier life has left behind says nothing of this one.
-    const hasPublished = row?.incarnation === incarnation;
-    const isNormal = hasPublished && row.normal;
-    return {
-      name: context.nameOf(process),
-      host,
-      state,
-      hasPublished,
-      role: isNormal ? ROLES[words?.[statistics + STATISTIC.role] ?? 0] : 'recovering',
-      incarnation,
-      delivered: row?.delivered ?? 0,
-      messages: (words?.[statistics + STATISTIC.messages] ?? 0) >>> 0,
-      timesLed: words?.[statistics + STATISTIC.timesLed] ?? 0,
-      row,
-    };
-  }
-
-  /** @param {Int32Array} words @param {number} process */
-  readRow(words, process) {
-    const { layout, map } = this.context;
-    const at = map.region(process) + layout.row;
-    const row = new Peer(process, layout.sizes.origin, 0, 0);
-    for (let attempt = 0; attempt < ROW_ATTEMPTS; attempt++) {
-      row.buffer.words.set(words.subarray(at, at + ROW_RECORD_WORDS));
-      if (row.accept(0)) return row;
-    }
-    return undefined;
-  }
-
-  /** Ask a replica to lead its group. @param {number} group @param {number} member */
+  /** Asks a replica to lead its group. @param {number} group @param {number} member */
   lead(group, member) {
     const { layout, map } = this.context;
-    const process = layout.replicaProcess(group, member);
-    const words = this.wordsOf(map.hostOf(process));
-    if (words !== undefined) Atomics.add(words, map.process(process) + PROCESS.standRequests, 1);
+    const participant = layout.replicaProcess(group, member);
+    const words = this.observed.wordsOf(map.hostOf(participant));
+    if (words === undefined) return;
+    Atomics.add(words, map.process(participant) + PROCESS.standRequests, 1);
   }
 
   // --- clients -------------------------------------------------------------------------------
 
-  /** For `Clients`: on the machine that is theirs. */
+  /** Starts a client of `Clients` on the machine of the clients. */
   get startClient() {
     return (/** @type {string} */ script, /** @type {string[]} */ args) =>
       this.home.spawn(process.execPath, [script, ...args], { stdio: CLIENT_STDIO });
@@ -300,7 +200,7 @@ export class MachinesCluster {
 
   // --- the end -------------------------------------------------------------------------------
 
-  /** Errors that hosts have logged. @returns {string[]} */
+  /** The errors in the logs of all hosts. @returns {string[]} */
   get errors() {
     return this.hosts.flatMap(({ name }, host) =>
       this.linesOf(host)
@@ -309,12 +209,12 @@ export class MachinesCluster {
     );
   }
 
-  /** Let all hosts end as they should; the history ends with it. @param {string[]} crashedClients */
+  /** Shuts down all hosts and ends the trace. @param {string[]} crashedClients */
   async close(crashedClients) {
     const ends = this.hosts.map((_, host) => this.end(host, 'SIGTERM'));
     const codes = await Promise.race([Promise.all(ends), pause(END_MS)]);
     if (codes?.some((code) => code !== 0) !== false) {
-      throw new CheckError(`hosts that were told to end exited with ${codes ?? 'nothing'}`);
+      throw new CheckError(`after SIGTERM the hosts exited with ${codes ?? 'nothing'}`);
     }
     this.endTrace(crashedClients);
     this.removeAll();
@@ -329,7 +229,7 @@ export class MachinesCluster {
     file.close();
   }
 
-  /** Whatever they do. */
+  /** Kills all hosts that still run. */
   async destroy() {
     await Promise.all(this.hosts.map((_, host) => this.end(host, 'SIGKILL')));
     this.removeAll();
@@ -343,26 +243,4 @@ export class MachinesCluster {
     }
     this.machines.close();
   }
-}
-
-/** @param {import('node:child_process').ChildProcess} child */
-function hasEnded({ exitCode, signalCode }) {
-  return exitCode !== null || signalCode !== null;
-}
-
-/**
- * Who leads: of those that are up the one with the highest ballot, unless most have promised a higher one.
- * @param {{ state: string, role: string, row: Peer | undefined }[]} members
- */
-function leaderAmong(members) {
-  let leader;
-  let ledBallot = NO_BALLOT;
-  for (const [member, { state, role, row }] of members.entries()) {
-    const led = row?.ledBallot ?? NO_BALLOT;
-    if (state !== 'up' || role === 'recovering' || led <= ledBallot) continue;
-    ledBallot = led;
-    leader = member;
-  }
-  const doubters = members.filter(({ row }) => row === undefined || row.promised > ledBallot);
-  return 2 * doubters.length > members.length ? undefined : leader;
 }

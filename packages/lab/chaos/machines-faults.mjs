@@ -1,6 +1,6 @@
 /**
- * Makes planned faults happen to a cluster across machines: those of `faults.mjs`, and those of its network. Whoever was
- * cut off is away until the network is whole again and it has delivered what its groups had then.
+ * Injects the planned faults into a cluster across machines: those of `faults.mjs`, and network faults. Called by
+ * `machines-round.mjs`. A host that was cut off counts as away until the network has healed and its replicas have caught up.
  */
 import { pause } from 'tram-multicast/internal/hosting/oversight.js';
 import { Faults } from './faults.mjs';
@@ -11,14 +11,13 @@ import { Faults } from './faults.mjs';
  * @typedef {() => void} Undo
  */
 
-/** A cut that is shorter may end before anybody has noticed. */
+/** A shorter cut may end before any member suspects the host. */
 const LONG_CUT_MS = 1000;
-/** No host. */
-const NOBODY = -1;
+const NO_HOST = -1;
 
 export class MachinesFaults extends Faults {
-  /** While two hosts were cut off from each other for long: how often all groups went on, and how often some stood still. */
-  partial = { went: 0, stood: 0 };
+  /** During long partial cuts: how often all groups made progress, and how often some did not. */
+  partial = { progressed: 0, stalled: 0 };
 
   /** @returns {import('./machines-cluster.mjs').MachinesCluster} */
   get machinesCluster() {
@@ -56,14 +55,14 @@ export class MachinesFaults extends Faults {
     return this.machinesCluster.hosts[host].machine;
   }
 
-  /** All hosts but one. @param {number} host */
+  /** The machines of all hosts but one. @param {number} host */
   machinesBut(host) {
     return this.machinesCluster.hosts
       .filter((_, other) => other !== host)
       .map(({ machine }) => machine);
   }
 
-  /** From all, or from all hosts but not from clients. @param {Fault} fault @param {number} host */
+  /** Cuts a host off from all machines, or from all hosts but not from clients. @param {Fault} fault @param {number} host */
   async cut(fault, host) {
     const machine = this.machineOf(host);
     const undo =
@@ -81,7 +80,7 @@ export class MachinesFaults extends Faults {
     return () => machines.heal(machine);
   }
 
-  /** @param {readonly [Machine, Machine][]} links  from whom to whom @returns {Undo} */
+  /** @param {readonly [Machine, Machine][]} links  sender and receiver @returns {Undo} */
   cutLinks(links) {
     const { machines } = this.machinesCluster;
     for (const [from, to] of links) machines.cutOneWay(from, to);
@@ -105,7 +104,7 @@ export class MachinesFaults extends Faults {
   }
 
   /**
-   * What a host sends is lost, or what it is sent: to or from all, or one other host.
+   * Loses the packets of a host in one direction: to or from all machines, or one other host.
    * @param {Fault} fault
    * @param {number} host
    * @param {number} other
@@ -125,8 +124,8 @@ export class MachinesFaults extends Faults {
   }
 
   /**
-   * Nobody is away: each of the two reaches the third. It is noted whether all groups go on; what is asked is that they
-   * do after it.
+   * A cut between two hosts that both reach the third. No host is away. The run records whether all groups make progress
+   * meanwhile, and requires it only after the cut.
    * @param {Fault} fault
    * @param {readonly number[]} hosts
    * @param {Undo} undo
@@ -136,21 +135,23 @@ export class MachinesFaults extends Faults {
     await pause(fault.stopMs);
     if (fault.stopMs >= LONG_CUT_MS) {
       const after = this.furthest();
-      const stood = before.flatMap((delivered, group) => (after[group] === delivered ? group : []));
-      if (stood.length === 0) this.partial.went++;
-      else this.partial.stood++;
-      if (stood.length > 0) this.log(`groups ${stood} stood still meanwhile`);
+      const stalled = before.flatMap((delivered, group) =>
+        after[group] === delivered ? group : [],
+      );
+      if (stalled.length === 0) this.partial.progressed++;
+      else this.partial.stalled++;
+      if (stalled.length > 0) this.log(`groups ${stalled} made no progress meanwhile`);
     }
     undo();
     for (const host of hosts) await this.untilBack(host);
   }
 
-  /** How far each group has come. */
+  /** By group, the most that any member has delivered. */
   furthest() {
-    return this.targetsOf(NOBODY);
+    return this.targetsOf(NO_HOST);
   }
 
-  /** As if power failed: nobody is told. @param {Fault} fault @param {number} host */
+  /** A power failure: the host dies and its connections are not closed. @param {Fault} fault @param {number} host */
   async killCut(fault, host) {
     const undo = this.cutOff(this.machineOf(host));
     await this.crash(host);
@@ -161,15 +162,15 @@ export class MachinesFaults extends Faults {
     await this.bringBack(host, fault.fresh);
   }
 
-  /** Level with the others. @param {number} host */
+  /** Waits until a host has caught up with the others. @param {number} host */
   async untilBack(host) {
     const startedMs = Date.now();
-    await this.untilLevel(host, this.targetsOf(host));
+    await this.untilCaughtUp(host, this.targetsOf(host));
     this.rejoinedMs.push(Date.now() - startedMs);
-    this.log(`host ${host} is level again, ${Date.now() - startedMs} ms`);
+    this.log(`host ${host} has caught up, ${Date.now() - startedMs} ms`);
   }
 
-  /** Its connections were given up meanwhile. @param {Fault} fault @param {number} host */
+  /** The other hosts may have closed their connections to a stopped host, so it must reconnect. @param {Fault} fault @param {number} host */
   async stop(fault, host) {
     await super.stop(fault, host);
     await this.untilBack(host);

@@ -1,19 +1,18 @@
 /**
- * One round of chaos across machines: as `round.mjs` has it, but with hosts and clients on machines of their own, and with
- * the faults of a network.
+ * One round of chaos across machines: a round of `round.mjs`, with hosts and clients on machines of their own and with
+ * network faults. Called by `main.mjs`.
  */
-import { copyFileSync, existsSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
 import { until } from './clients.mjs';
 import { MachinesCluster } from './machines-cluster.mjs';
 import { MachinesFaults } from './machines-faults.mjs';
 import { GROUPS, REPLICAS } from './plan.mjs';
 import { ANSWER_MS, CALLS_MAX, PAYLOAD_BYTES_MAX, Round } from './round.mjs';
 
-/** Less than by default, and more than for processes: packets that were lost are sent again only after 200 ms. */
+/** Less than the default, and more than for processes: TCP retransmits a lost packet only after 200 ms. */
 export const SUSPECT_AFTER_MS = 250;
 const MESSAGES_PER_SECOND = 400;
-/** A slot is free again 10 seconds after its client was killed, and its home may be away. */
+/** A slot is free again only 10 seconds after its client was killed, and the host that grants it may be away. */
 const SLOTS_PER_CLIENT = 8;
 
 export class MachinesRound extends Round {
@@ -68,7 +67,7 @@ export class MachinesRound extends Round {
     return `${messages.reduce((/** @type {number} */ sum, /** @type {number} */ count) => sum + count, 0)} messages delivered by groups`;
   }
 
-  /** By a client on the machine of the clients. @override */
+  /** Runs a client on the machine of the clients. @override */
   async takeFingerprints() {
     const { cluster, clients } = this;
     const settings = { name: 'last', seed: 0, groups: GROUPS, fingerprints: this.states };
@@ -78,9 +77,9 @@ export class MachinesRound extends Round {
     await until(
       () => child.exitCode !== null || child.signalCode !== null,
       ANSWER_MS,
-      'all replicas write down what they have become',
+      'all replicas write their fingerprints',
     );
-    if (child.exitCode !== 0) this.complain('the last client failed');
+    if (child.exitCode !== 0) this.complain('the client that takes fingerprints failed');
   }
 
   /** @override @param {any} cluster */
@@ -89,23 +88,12 @@ export class MachinesRound extends Round {
     await cluster.close(this.clients?.crashed ?? []);
   }
 
-  /** @override */
-  keepEvidence() {
-    const { cluster, options } = this;
-    if (cluster === undefined) return;
-    const status = JSON.stringify(cluster.status(), null, 2);
-    writeFileSync(join(options.directory, 'status.json'), `${status}\n`);
-    for (const { memory, name } of cluster.hosts) {
-      if (existsSync(memory)) copyFileSync(memory, join(options.directory, `memory-${name}`));
-    }
-  }
-
-  /** @override */
-  async clearUp() {
-    const { cluster, clients, faults } = this;
-    if (faults !== undefined) faults.isOver = true;
-    await clients?.destroy();
-    await cluster?.destroy();
+  /** @override @returns {{ path: string, name: string }[]} */
+  memoryFiles() {
+    return this.cluster.hosts.map((/** @type {any} */ { memory, name }) => ({
+      path: memory,
+      name: `memory-${name}`,
+    }));
   }
 
   /** @override */

@@ -1,16 +1,15 @@
 /**
- * `npm run chaos`: continuous load on clusters of real processes, or of machines, while hosts and clients are killed and
- * stopped and their network is cut, then a judgement of everything that was delivered. docs/chaos.md describes it.
+ * `npm run chaos`: puts continuous load on clusters of real processes, or of machines, while it kills and stops hosts and
+ * clients and cuts their network. Then it judges everything that was delivered. docs/chaos.md describes it.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { EXIT, EXIT_CODES_HELP, numberOf, runCommand, UsageError } from './command.mjs';
 import { planRound, REPLICAS } from './plan.mjs';
 import { formatSummary, totalOf } from './report.mjs';
 import { Round, runRound } from './round.mjs';
-
-const EXIT = { fine: 0, failure: 1, usage: 2, checkFailed: 3, interrupted: 130 };
 
 const HELP = `Usage: npm run chaos -- [options]
 
@@ -18,33 +17,31 @@ Runs one round for each tree and each number of hosts: 8 groups of 3 replicas, a
 machines made of network namespaces (needs root and libfabric).
 
   --memory <m>     processes or machines (default: processes)
-  --seed <n>       draws the faults; printed (default: a random one)
+  --seed <n>       the seed of the fault plan; printed (default: random)
   --trees <list>   default: base,breadth,depth
-  --hosts <list>   multiples of ${REPLICAS}; with more, groups lose members independently (default: 3,12;
-                   of machines: 3)
-  --faults <n>     of all rounds together (default: 216; across machines: 126)
-  --seconds <n>    load of each round, at least (default: 20)
+  --hosts <list>   multiples of ${REPLICAS}; with more than ${REPLICAS}, groups lose members independently
+                   (default: 3,12; with machines: 3)
+  --faults <n>     in all rounds together (default: 216; with machines: 126)
+  --seconds <n>    least duration of the load in each round (default: 20)
   --clients <n>    client processes (default: 4)
-  --strangers <n>  instead of faults, strangers at all ports for so many seconds (memory machines)
-  --keep           keep what the rounds wrote down, also if all is well
+  --unauthenticated <n>
+                   no faults; unauthenticated peers call all ports for n seconds (machines only)
+  --keep           keep traces and logs even if all checks hold
   --json           print one JSON object
   --help
 
-Exit codes: 0 all checks hold, 1 it could not be run, 2 wrong options, 3 a check has failed, 130 interrupted
+${EXIT_CODES_HELP}
 `;
 
-/** What is not said. */
-const USUAL = {
+const DEFAULTS = {
   processes: { hosts: '3,12', faults: '216' },
   machines: { hosts: '3', faults: '126' },
 };
 
-class UsageError extends Error {}
-
 /**
  * @typedef {object} Options
  * @property {import('./plan.mjs').ChaosMemory} memory
- * @property {number} strangers  seconds; 0 for none
+ * @property {number} unauthenticated  seconds; 0 for none
  * @property {number} seed
  * @property {string[]} trees
  * @property {number[]} hosts
@@ -55,24 +52,10 @@ class UsageError extends Error {}
  * @property {boolean} json
  */
 
-process.exitCode = await main();
-
-async function main() {
-  const interruption = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => interruption.abort(name));
-  try {
-    const options = readOptions();
-    return options === undefined ? EXIT.fine : await run(options, interruption.signal);
-  } catch (error) {
-    if (interruption.signal.aborted) return EXIT.interrupted;
-    if (error instanceof UsageError || isParseError(error)) {
-      process.stderr.write(`chaos: ${/** @type {Error} */ (error).message}\n\n${HELP}`);
-      return EXIT.usage;
-    }
-    process.stderr.write(`chaos: ${error instanceof Error ? error.stack : error}\n`);
-    return EXIT.failure;
-  }
-}
+process.exitCode = await runCommand('chaos', HELP, async (signal) => {
+  const options = readOptions();
+  return options === undefined ? EXIT.fine : await run(options, signal);
+});
 
 /** @returns {Options | undefined} nothing if there is nothing to run */
 function readOptions() {
@@ -84,7 +67,7 @@ function readOptions() {
       tree: { type: 'string' },
       hosts: { type: 'string' },
       faults: { type: 'string' },
-      strangers: { type: 'string', default: '0' },
+      unauthenticated: { type: 'string', default: '0' },
       seconds: { type: 'string', default: '20' },
       clients: { type: 'string', default: '4' },
       keep: { type: 'boolean', default: false },
@@ -98,75 +81,66 @@ function readOptions() {
   }
   const { memory } = values;
   if (memory !== 'processes' && memory !== 'machines') {
-    throw new UsageError(`--memory: there are processes and machines, not ${memory}`);
+    throw new UsageError(`--memory: expected processes or machines, not "${memory}"`);
   }
-  const usual = USUAL[memory];
-  const hosts = (values.hosts ?? usual.hosts)
+  const defaults = DEFAULTS[memory];
+  const hosts = (values.hosts ?? defaults.hosts)
     .split(',')
     .map((text) => numberOf('hosts', text, REPLICAS));
   if (hosts.some((count) => count % REPLICAS !== 0)) {
-    throw new UsageError(`--hosts: ${values.hosts} are not multiples of ${REPLICAS}`);
+    throw new UsageError(`--hosts: expected multiples of ${REPLICAS}, not "${values.hosts}"`);
   }
-  const strangers = numberOf('strangers', values.strangers, 0);
-  if (strangers > 0 && memory !== 'machines') {
-    throw new UsageError('--strangers: there are some only with --memory machines');
+  const unauthenticated = numberOf('unauthenticated', values.unauthenticated, 0);
+  if (unauthenticated > 0 && memory !== 'machines') {
+    throw new UsageError('--unauthenticated: works only with --memory machines');
   }
   return {
     memory,
-    strangers,
+    unauthenticated,
     seed: numberOf('seed', values.seed, 0),
-    trees: (values.trees ?? values.tree ?? (strangers > 0 ? 'base' : 'base,breadth,depth')).split(
-      ',',
-    ),
+    trees: (
+      values.trees ??
+      values.tree ??
+      (unauthenticated > 0 ? 'base' : 'base,breadth,depth')
+    ).split(','),
     hosts,
-    faults: numberOf('faults', values.faults ?? usual.faults, 0),
+    faults: numberOf('faults', values.faults ?? defaults.faults, 0),
     seconds: numberOf('seconds', values.seconds, 1),
-    // One may be struck while the others go on.
+    // A fault may strike one while the others go on.
     clients: numberOf('clients', values.clients, 2),
     keep: values.keep,
     json: values.json,
   };
 }
 
-/** @param {string} option @param {string} text @param {number} least */
-function numberOf(option, text, least) {
-  const number = Number(text);
-  if (text !== '' && Number.isSafeInteger(number) && number >= least) return number;
-  throw new UsageError(`--${option}: expected a whole number of at least ${least}, not "${text}"`);
-}
-
-/** @param {unknown} error */
-function isParseError(error) {
-  return String(/** @type {any} */ (error)?.code).startsWith('ERR_PARSE_ARGS');
-}
-
 /** @param {Options} options @param {AbortSignal} signal */
 async function run(options, signal) {
-  const { memory, seed, trees, hosts, clients, seconds, strangers } = options;
+  const { memory, seed, trees, hosts, clients, seconds, unauthenticated } = options;
   process.stderr.write(`chaos: --memory ${memory} --seed ${seed}\n`);
   const rounds = trees.flatMap((tree) => hosts.map((count) => ({ tree, hosts: count })));
-  const faults = strangers > 0 ? 0 : Math.ceil(options.faults / rounds.length);
+  const faults = unauthenticated > 0 ? 0 : Math.ceil(options.faults / rounds.length);
   const results = [];
   for (const { tree, hosts: count } of rounds) {
     const plan = planRound({ memory, seed, tree, hosts: count, faults, seconds });
     const name = `${tree}, ${count} hosts`;
     const tell = (/** @type {string} */ text) => process.stderr.write(`${name}: ${text}\n`);
     const directory = mkdtempSync(join(tmpdir(), `tram-chaos-${seed}-${tree}-${count}-`));
-    const what = strangers > 0 ? `${strangers} s of strangers` : `${faults} faults`;
+    const what =
+      unauthenticated > 0 ? `${unauthenticated} s of unauthenticated peers` : `${faults} faults`;
     tell(`${what} under the load of ${clients} clients`);
     let isWorthKeeping = true;
     try {
       const kind = await roundOf(options);
-      const roundOptions = { directory, seconds, clients, strangers, signal, tell };
+      const roundOptions = { directory, seconds, clients, unauthenticated, signal, tell };
       const result = await runRound(new kind(plan, roundOptions));
       results.push(result);
       isWorthKeeping = result.complaints.length > 0;
-      tell(isWorthKeeping ? 'WRONG' : 'all checks hold');
+      tell(isWorthKeeping ? 'FAILED' : 'all checks hold');
       for (const complaint of result.complaints) tell(`  ${complaint}`);
-      if (isWorthKeeping) tell(`repeat the plan: ${commandFor(options, tree, count, faults)}`);
+      if (isWorthKeeping) tell(`to repeat the plan: ${commandFor(options, tree, count, faults)}`);
     } finally {
       if ((isWorthKeeping && !signal.aborted) || options.keep) {
-        tell(`what it wrote down is in ${directory}`);
+        tell(`traces and logs are in ${directory}`);
       } else {
         rmSync(directory, { recursive: true });
       }
@@ -181,19 +155,20 @@ async function run(options, signal) {
   return isFine ? EXIT.fine : EXIT.checkFailed;
 }
 
-/** Machines need more than every machine has: loaded when they are asked for. @param {Options} options @returns {Promise<typeof Round>} */
-async function roundOf({ memory, strangers }) {
+/** Rounds across machines need libfabric, so their modules are loaded on demand. @param {Options} options @returns {Promise<typeof Round>} */
+async function roundOf({ memory, unauthenticated }) {
   if (memory === 'processes') return Round;
-  if (strangers > 0) return (await import('./strangers-round.mjs')).StrangersRound;
+  if (unauthenticated > 0)
+    return (await import('./unauthenticated-round.mjs')).UnauthenticatedRound;
   return (await import('./machines-round.mjs')).MachinesRound;
 }
 
 /** @param {Options} options @param {string} tree @param {number} hosts @param {number} faults */
-function commandFor({ memory, strangers, seed, seconds, clients }, tree, hosts, faults) {
+function commandFor({ memory, unauthenticated, seed, seconds, clients }, tree, hosts, faults) {
   const words = [
     ...(memory === 'processes' ? [] : [`--memory ${memory}`]),
     `--seed ${seed} --trees ${tree} --hosts ${hosts}`,
-    strangers > 0 ? `--strangers ${strangers}` : `--faults ${faults}`,
+    unauthenticated > 0 ? `--unauthenticated ${unauthenticated}` : `--faults ${faults}`,
     `--seconds ${seconds} --clients ${clients}`,
   ];
   return `npm run chaos -- ${words.join(' ')}`;

@@ -1,4 +1,4 @@
-/** The types of machines.mjs, for tests. */
+/** The types of namespaces.mjs, for tests. */
 import type { ChildProcess, SpawnOptions } from 'node:child_process';
 
 export interface Delay {

@@ -1,40 +1,43 @@
 /**
- * Machines to try a network on: Linux network namespaces with an address each, joined by a bridge that lies in a
- * namespace of its own, so that the network of the real machine is not touched. Tests and chaos runs start
- * processes on them and let connections break.
+ * Machines for network tests: Linux network namespaces with an address each, joined by a bridge. The bridge lies in a
+ * namespace of its own, so the network of the real machine is not touched. Tests and chaos runs start processes on them and
+ * break their connections.
  *
- * Whatever is cut is a black hole: nothing is refused and nothing is unreachable, packets just do not arrive. For
- * that, every machine has fixed entries for the link addresses of all others. If it had to ask for them, it would
- * notice within seconds that nobody answers, and the kernel would tell its connections.
+ * A cut is a black hole: packets do not arrive, and no error is reported to the sender. To this end every machine has
+ * permanent neighbour entries for the link addresses of all others. If it had to resolve them, the kernel would notice
+ * within seconds that nobody answers and report the host as unreachable.
  *
- * All calls are synchronous: when one returns, its effect is there. Needs root and iproute2 (`Machines.missing`).
+ * All calls are synchronous: when one returns, it has taken effect. Needs root and iproute2 (`Machines.missing`).
  */
-import { spawn, spawnSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { spawn } from 'node:child_process';
+import {
+  attempt,
+  batch,
+  killAllIn,
+  missingForNamespaces,
+  newRun,
+  pidsIn,
+  removeLeftovers,
+  removeNamespaces,
+  run,
+} from './namespace-commands.mjs';
 
 /** Two runs may use the same addresses: their networks are separate. */
 const NETWORK = '10.77.0';
 const MACHINES_MAX = 250;
-/** A link address that nobody has: what is sent there gets lost in the bridge. */
+/** A link address that no machine has: the bridge drops packets to it. */
 const NOWHERE = '02:00:00:00:ff:ff';
 const LINK_MS = 10_000;
 const LOOK_MS = 2;
-/** What waits in a delay is bounded by time, and not by netem's usual 1000 packets. */
+/** Delayed packets are bounded by time, not by netem's default of 1000 packets. */
 const DELAYED_PACKETS_MAX = 100_000;
-const SYSTEM_FOLDERS = '/usr/sbin:/sbin';
-const PROGRAMS = [
-  { program: 'ip', option: '-Version', package: 'iproute2' },
-  { program: 'bridge', option: '-Version', package: 'iproute2' },
-  { program: 'tc', option: '-Version', package: 'iproute2' },
-  { program: 'nsenter', option: '--version', package: 'util-linux' },
-];
 
 /** @typedef {import('./namespaces.d.mts').Delay} Delay */
 
 export class Machine {
   /** @type {Set<import('node:child_process').ChildProcess>} */
   children = new Set();
-  /** Those that nothing from here reaches. @type {Set<Machine>} */
+  /** Machines that packets from here do not reach. @type {Set<Machine>} */
   unreachable = new Set();
   isCutOff = false;
   isDelayed = false;
@@ -51,7 +54,7 @@ export class Machine {
   }
 
   /**
-   * Run a program on this machine. `nsenter` becomes the program, so its pid is the program's, and signals reach it.
+   * Runs a program on this machine. `nsenter` executes the program in place, so its pid is the program's and signals reach it.
    * @param {string} command
    * @param {readonly string[]} [args]
    * @param {import('node:child_process').SpawnOptions} [options]
@@ -64,17 +67,17 @@ export class Machine {
     return child;
   }
 
-  /** All processes on it, also those that others of them have started. */
+  /** All processes on it, including descendants of those that were spawned. */
   pids() {
     return pidsIn(this.namespace);
   }
 
   /**
-   * Kill all processes on it. Its kernel lives on and closes their connections, which others notice; if power is to
-   * fail, cut it off first.
+   * Kills all processes on it. The kernel closes their connections, and peers notice. To simulate a power failure, cut the
+   * machine off first.
    */
   kill() {
-    // One that has only just been started may not be there yet.
+    // A child that was only just spawned may not have entered the namespace yet.
     for (const child of this.children) child.kill('SIGKILL');
     killAllIn(this.namespace);
   }
@@ -83,20 +86,9 @@ export class Machine {
 export class Machines {
   isClosed = false;
 
-  /**
-   * Why there can be none here and what to do about it, in one sentence; nothing if all is well.
-   * @returns {string | undefined}
-   */
+  /** Why machines cannot be made here and how to change that; nothing if they can. */
   static missing() {
-    if (process.platform !== 'linux')
-      return 'network namespaces are there on Linux only: use Linux';
-    if (process.getuid?.() !== 0) return 'only root may make network namespaces: run it as root';
-    const absent = PROGRAMS.find(({ program, option }) => attempt(program, [option]).error);
-    if (absent) return `${absent.program} is missing: apt-get install -y ${absent.package}`;
-    const refusal = tryNamespace();
-    return (
-      refusal && `network namespaces can't be made (${refusal}): allow it, as --privileged does`
-    );
+    return missingForNamespaces();
   }
 
   /**
@@ -153,7 +145,7 @@ export class Machines {
       'link set lo up',
       `link set eth0 address ${machine.linkAddress} up`,
       `address add ${machine.address}/24 dev eth0`,
-      ...this.all.filter((other) => other !== machine).map((other) => knowing(other)),
+      ...this.all.filter((other) => other !== machine).map((other) => neighbourOf(other)),
     ];
   }
 
@@ -174,7 +166,7 @@ export class Machines {
   // --- faults --------------------------------------------------------------------------------
 
   /**
-   * One machine from all others, or two from each other; in both directions.
+   * Cuts off one machine from all others, or two from each other, in both directions.
    * @param {Machine} machine
    * @param {Machine} [other]
    */
@@ -188,14 +180,14 @@ export class Machines {
     }
   }
 
-  /** Whatever one sends to the other, also acknowledgements. @param {Machine} from @param {Machine} to */
+  /** Loses all packets from one machine to the other, acknowledgements too. @param {Machine} from @param {Machine} to */
   cutOneWay(from, to) {
-    batch(within(from), [knowing(to, NOWHERE)]);
+    batch(within(from), [neighbourOf(to, NOWHERE)]);
     from.unreachable.add(to);
   }
 
   /**
-   * The packets to a machine arrive later, or not at all. With a jitter they also overtake each other.
+   * Delays or loses packets to a machine. With jitter, packets also overtake each other.
    * @param {Machine} machine
    * @param {Delay} delay
    */
@@ -204,7 +196,7 @@ export class Machines {
     const { stderr, status } = this.setQueue('replace', machine.port, `netem ${netem}`);
     if (status !== 0)
       throw new Error(
-        `can't delay (${stderr.trim()}): modprobe sch_netem, or take a kernel that has it`,
+        `can't delay (${stderr.trim()}): modprobe sch_netem, or use a kernel that has it`,
       );
     machine.isDelayed = true;
   }
@@ -217,8 +209,8 @@ export class Machines {
   }
 
   /**
-   * Undo one `cut` with the same machines, or all faults. Connections go on with the next packet that is sent again,
-   * which after a long cut may take as long once more.
+   * Undoes one `cut` with the same machines, or all faults. A connection continues with its next retransmission. After a
+   * long cut that may take as long again.
    * @param {Machine} [machine]
    * @param {Machine} [other]
    */
@@ -236,7 +228,7 @@ export class Machines {
 
   /** @param {Machine} from @param {Machine} to */
   healOneWay(from, to) {
-    batch(within(from), [knowing(to)]);
+    batch(within(from), [neighbourOf(to)]);
     from.unreachable.delete(to);
   }
 
@@ -255,12 +247,12 @@ export class Machines {
   }
 
   /**
-   * The bridge drops what comes from or goes to a disabled port. The machine still sees its link.
+   * The bridge drops packets from and to a disabled port. The machine still sees its link as up.
    * @param {Machine} machine
    * @param {'disabled' | 'forwarding'} state
    */
   setPort({ port }, state) {
-    // `ip link set … type bridge_slave state` is no substitute: it succeeds and changes nothing.
+    // `ip link set … type bridge_slave state` is no substitute: it succeeds without effect.
     run('bridge', [...this.inSwitch, 'link', 'set', 'dev', port, 'state', state]);
   }
 
@@ -270,7 +262,7 @@ export class Machines {
     return attempt('tc', [...this.inSwitch, ...what]);
   }
 
-  /** Kill what runs on the machines and remove them. If the process ends before, that is done at its exit. */
+  /** Kills all processes on the machines and removes them. Called at exit if the process does not call it before. */
   close() {
     if (this.isClosed) return;
     this.isClosed = true;
@@ -293,101 +285,7 @@ function within({ namespace }) {
   return ['-n', namespace];
 }
 
-/** How others reach a machine. @param {Machine} machine */
-function knowing({ address, linkAddress }, at = linkAddress) {
+/** The command that sets the neighbour entry for a machine. @param {Machine} machine */
+function neighbourOf({ address, linkAddress }, at = linkAddress) {
   return `neighbour replace ${address} lladdr ${at} dev eth0 nud permanent`;
-}
-
-// --- namespaces --------------------------------------------------------------------------------
-
-/** The name carries the process that answers for it. @param {string} prefix */
-function newRun(prefix) {
-  return `${prefix}-${process.pid}-${randomBytes(3).toString('hex')}`;
-}
-
-/** @returns {string | undefined} what speaks against it */
-function tryNamespace() {
-  const name = `${newRun('tram')}-probe`;
-  try {
-    batch([], [`netns add ${name}`]);
-    batch(['-n', name], ['link add bridge type bridge', 'link add port type veth']);
-    return undefined;
-  } catch (error) {
-    return /** @type {Error} */ (error).message.split('\n')[0];
-  } finally {
-    removeNamespaces([name]);
-  }
-}
-
-/** Of runs whose process was killed. @param {string} prefix */
-function removeLeftovers(prefix) {
-  const leftovers = namespaceNames().filter((name) => {
-    const owner = /^-(\d+)-[0-9a-f]{6}-\w+$/.exec(name.slice(prefix.length))?.[1];
-    return name.startsWith(prefix) && owner !== undefined && !isAlive(Number(owner));
-  });
-  for (const name of leftovers) killAllIn(name);
-  removeNamespaces(leftovers);
-}
-
-/** Those of them that are there: another run may remove the same left-overs. @param {string[]} names */
-function removeNamespaces(names) {
-  const present = new Set(namespaceNames());
-  const removals = names.filter((name) => present.has(name)).map((name) => `netns delete ${name}`);
-  const { stderr } = attempt('ip', ['-force', '-batch', '-'], removals.join('\n'));
-  const left = namespaceNames().filter((name) => names.includes(name));
-  if (left.length > 0) throw new Error(`can't remove ${left}: ${stderr.trim()}`);
-}
-
-/** @returns {string[]} */
-function namespaceNames() {
-  return run('ip', ['netns', 'list'])
-    .split('\n')
-    .map((line) => line.split(' ')[0])
-    .filter(Boolean);
-}
-
-/** @param {string} namespace */
-function pidsIn(namespace) {
-  return attempt('ip', ['netns', 'pids', namespace]).stdout.split('\n').filter(Boolean).map(Number);
-}
-
-/** @param {string} namespace */
-function killAllIn(namespace) {
-  for (const pid of pidsIn(namespace)) signal(pid, 'SIGKILL');
-}
-
-// --- processes ---------------------------------------------------------------------------------
-
-/** @param {number} pid */
-function isAlive(pid) {
-  return signal(pid, 0);
-}
-
-/** @param {number} pid @param {NodeJS.Signals | 0} name @returns {boolean} whether there is such a process */
-function signal(pid, name) {
-  try {
-    process.kill(pid, name);
-    return true;
-  } catch (error) {
-    return /** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH';
-  }
-}
-
-/** Several commands of `ip` at once. @param {string[]} options @param {string[]} lines */
-function batch(options, lines) {
-  run('ip', [...options, '-batch', '-'], lines.join('\n'));
-}
-
-/** @param {string} program @param {string[]} args @param {string} [input] @returns what it prints */
-function run(program, args, input) {
-  const { error, status, stdout, stderr } = attempt(program, args, input);
-  if (error !== undefined) throw error;
-  if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${stderr.trim()}`);
-  return stdout;
-}
-
-/** @param {string} program @param {string[]} args @param {string} [input] */
-function attempt(program, args, input = '') {
-  const env = { ...process.env, PATH: `${process.env.PATH}:${SYSTEM_FOLDERS}`, LC_ALL: 'C' };
-  return spawnSync(program, args, { encoding: 'utf8', input, env });
 }

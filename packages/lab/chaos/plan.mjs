@@ -1,10 +1,11 @@
 /**
- * What a chaos run does, drawn from its seed: pure data, the same for the same options.
+ * The plan of a chaos round, drawn from a seed. Called by `main.mjs`. A plan is pure data; the same options give the same
+ * plan.
  *
- * Faults are dealt to *lanes*, which run beside each other; within a lane one comes after the other. Hosts that
- * run members of the same groups share a lane, and a lane goes on only when its host is back: so no group ever
- * misses more than one of its three members, while hosts of different groups fail at the same time. Requested
- * leader changes and faults of clients have lanes of their own.
+ * Faults are distributed over *lanes*. Lanes run concurrently; the faults of a lane run one after the other. Hosts that run
+ * members of the same groups share a lane, and a lane continues only when its host is back. So no group ever misses more
+ * than one of its three members, while hosts of different groups fail at the same time. Requested leader changes and client
+ * faults have lanes of their own.
  */
 import { Random } from '../dist/sim/random.js';
 
@@ -22,20 +23,20 @@ export const REPLICAS = 3;
  */
 
 /**
- * Aims are at roles: which host has the role is known only when the fault strikes.
+ * A fault targets a role. Which host has that role is known only when the fault strikes.
  * @typedef {object} Fault
  * @property {FaultKind} kind
- * @property {number} pauseMs  before it, after the one before in its lane
- * @property {number} group    whose leader or follower it aims at
+ * @property {number} pauseMs  between the previous fault of the lane and this one
+ * @property {number} group    whose leader or follower it targets
  * @property {number} draw     chooses among several targets
  * @property {number} stopMs   how long a process is stopped, or a network is cut
  * @property {number} downMs   how long a host that was killed stays down
  * @property {boolean} fresh   whether that host begins with empty memory
- * @property {number} againMs  after a restart, until it is killed again
+ * @property {number} againMs  from a restart to the second kill
  */
 
 /**
- * In small rings everything wraps and fills up often, and a member that was away soon needs a snapshot.
+ * Small rings wrap and fill up often, and a member that was away soon needs a snapshot.
  * @typedef {{ logBytes: number, inboxBytes: number, feedBytes: number }} RingSizes
  */
 
@@ -51,24 +52,24 @@ export const REPLICAS = 3;
  * @property {readonly Fault[]} clientLane
  */
 
-/** Of each kind what it does, for the summary. @type {Readonly<Record<FaultKind, string>>} */
+/** The description of each kind in the summary. @type {Readonly<Record<FaultKind, string>>} */
 export const KINDS = {
-  'kill-leader-fresh': 'host of a leader killed, back with empty memory',
-  'kill-leader-resume': 'host of a leader killed, back with its memory',
-  'kill-follower-fresh': 'host of a follower killed, back with empty memory',
-  'kill-follower-resume': 'host of a follower killed, back with its memory',
-  'kill-again': 'host killed again while it came back',
-  'stop-leader': 'host of a leader stopped',
-  'stop-follower': 'host of a follower stopped',
-  'kill-stopped': 'host killed while it was stopped',
-  'cut-leader': 'host of a leader cut off from all',
-  'cut-follower': 'host of a follower cut off from all',
-  'cut-leader-group': 'host of a leader cut off from other hosts only',
+  'kill-leader-fresh': "leader's host killed, restarted with empty memory",
+  'kill-leader-resume': "leader's host killed, restarted with its memory",
+  'kill-follower-fresh': "follower's host killed, restarted with empty memory",
+  'kill-follower-resume': "follower's host killed, restarted with its memory",
+  'kill-again': 'host killed again during its restart',
+  'stop-leader': "leader's host stopped",
+  'stop-follower': "follower's host stopped",
+  'kill-stopped': 'stopped host killed',
+  'cut-leader': "leader's host cut off from all machines",
+  'cut-follower': "follower's host cut off from all machines",
+  'cut-leader-group': "leader's host cut off from other hosts only",
   'cut-pair': 'two hosts cut off from each other',
   'cut-one-way': 'host cut off in one direction',
-  'kill-cut': 'host killed while it was cut off',
+  'kill-cut': 'host cut off and killed',
   lead: 'leader change requested',
-  rivals: 'several asked to lead at once',
+  rivals: 'several replicas asked to lead at once',
   'client-kill': 'client killed',
   'client-stop': 'client stopped',
 };
@@ -77,7 +78,7 @@ const NETWORK_KINDS = new Set(Object.keys(KINDS).filter((kind) => /^cut-|-cut$/.
 const STOP_MS = { least: 5, most: 3000 };
 const DOWN_MS = { least: 1, most: 1500 };
 const AGAIN_MS = { least: 1, most: 600 };
-/** A share of the round is pauses between faults; the rest is faults, and coming back from them. */
+/** The share of a round that is pauses between faults. The rest is faults and recovery. */
 const PAUSE_SHARE = 0.4;
 /** @type {readonly RingSizes[]} */
 const RINGS = [
@@ -86,7 +87,7 @@ const RINGS = [
   { logBytes: 262_144, inboxBytes: 32_768, feedBytes: 65_536 },
 ];
 
-/** Where processes share memory there is no network to cut. @param {ChaosMemory} memory @returns {FaultKind[]} */
+/** Processes that share memory have no network to cut. @param {ChaosMemory} memory @returns {FaultKind[]} */
 export function kindsOf(memory) {
   const kinds = /** @type {FaultKind[]} */ (Object.keys(KINDS));
   return memory === 'machines' ? kinds : kinds.filter((kind) => !NETWORK_KINDS.has(kind));
@@ -104,7 +105,7 @@ export function kindsOf(memory) {
  */
 export function planRound({ memory = 'processes', seed, tree, hosts, faults, seconds }) {
   const random = new Random(mix(seed, `${tree}/${hosts}`));
-  const kinds = dealKinds(random, kindsOf(memory), faults);
+  const kinds = drawKinds(random, kindsOf(memory), faults);
   const laneCount = hosts / REPLICAS;
   const hostKinds = kinds.filter((kind) => isHostFault(kind));
   const ofLane = (/** @type {number} */ lane) =>
@@ -134,12 +135,12 @@ export function planRound({ memory = 'processes', seed, tree, hosts, faults, sec
   };
 }
 
-/** All kinds equally often, in any order. @param {Random} random @param {FaultKind[]} kinds @param {number} count */
-function dealKinds(random, kinds, count) {
+/** Draws all kinds equally often, in random order. @param {Random} random @param {FaultKind[]} kinds @param {number} count */
+function drawKinds(random, kinds, count) {
   /** @type {FaultKind[]} */
-  const dealt = [];
-  while (dealt.length < count) dealt.push(...shuffled(random, kinds));
-  return dealt.slice(0, count);
+  const drawn = [];
+  while (drawn.length < count) drawn.push(...shuffled(random, kinds));
+  return drawn.slice(0, count);
 }
 
 /** @param {FaultKind} kind */
@@ -148,7 +149,7 @@ function isHostFault(kind) {
 }
 
 /**
- * As the cluster assigns groups to hosts: `ArenaMap.hostOf`.
+ * Mirrors how the cluster assigns groups to hosts: `ArenaMap.hostOf`.
  * @param {number} lane
  * @param {number} laneCount
  */
@@ -176,7 +177,7 @@ function drawFault(random, kind, groups, meanPauseMs) {
   };
 }
 
-/** Short ones are as likely as long ones. @param {Random} random @param {{ least: number, most: number }} range */
+/** Draws a duration, uniformly on a logarithmic scale. @param {Random} random @param {{ least: number, most: number }} range */
 function duration(random, { least, most }) {
   return Math.round(least * (most / least) ** (random.below(1001) / 1000));
 }

@@ -1,4 +1,4 @@
-/** The summary of a chaos run: a column for each round, and one for all. */
+/** The summary of a chaos run: a column for each round, and a column of totals. Called by `main.mjs`. */
 import { KINDS, kindsOf } from './plan.mjs';
 
 /** @typedef {import('./round.mjs').RoundResult} RoundResult */
@@ -47,8 +47,8 @@ export function formatSummary(memory, seed, results) {
     row('deliveries', ({ deliveries }) => deliveries),
     row('leader changes', ({ leaderChanges }) => leaderChanges),
     row('snapshots restored', ({ snapshots }) => snapshots),
-    row('longest without an answer, ms', ({ longestSilenceMs }) => longestSilenceMs),
-    row('slowest return of a host, ms', ({ slowestRejoinMs }) => slowestRejoinMs),
+    row('longest time without an answer, ms', ({ longestSilenceMs }) => longestSilenceMs),
+    row('slowest rejoin of a host, ms', ({ slowestRejoinMs }) => slowestRejoinMs),
     row('load, s', ({ seconds }) => seconds),
     [
       'all checks hold',

@@ -1,6 +1,6 @@
 /**
- * One round of chaos: a cluster of processes under load, the faults of a plan, and the judgement. What a round
- * writes down is kept if something was wrong. `machines-round.mjs` has the rounds across machines.
+ * One round of chaos: a cluster of processes under load, the faults of a plan, and the judgement. Called by `main.mjs`, which
+ * keeps the files of a round that fails. `machines-round.mjs` and `unauthenticated-round.mjs` derive rounds across machines.
  */
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
@@ -12,6 +12,7 @@ import { Random } from '../dist/sim/random.js';
 import { CheckError, Clients, until } from './clients.mjs';
 import { Faults } from './faults.mjs';
 import { GROUPS, REPLICAS } from './plan.mjs';
+import { nowUs } from './processes.mjs';
 import {
   checkAcknowledged,
   checkAudits,
@@ -25,10 +26,10 @@ import {
 
 /**
  * @typedef {object} RoundOptions
- * @property {string} directory  for everything that is written down
- * @property {number} seconds    load goes on at least so long
+ * @property {string} directory  for all files of the round
+ * @property {number} seconds    least duration of the load
  * @property {number} clients
- * @property {number} strangers  seconds, in rounds that have some
+ * @property {number} unauthenticated  for how many seconds unauthenticated peers call, in rounds that have them
  * @property {AbortSignal} signal
  * @property {(text: string) => void} tell  progress
  */
@@ -43,22 +44,22 @@ import {
  * @property {number} acknowledged
  * @property {number} audits
  * @property {number} leaderChanges
- * @property {number} snapshots         that replicas restored
- * @property {number} longestSilenceMs  in which no message to some group was answered
+ * @property {number} snapshots         restored by replicas
+ * @property {number} longestSilenceMs  the longest time in which some group answered no message
  * @property {number} slowestRejoinMs   from the start of a host until its replicas are members again
  * @property {number} seconds           of load
- * @property {string[]} complaints      what was wrong; empty if nothing was
+ * @property {string[]} complaints      failed checks, in words
  */
 
 const MESSAGES_PER_SECOND = 1500;
 const WINDOW = 16;
 export const CALLS_MAX = 32;
 export const PAYLOAD_BYTES_MAX = 512;
-/** Less than by default, so that pauses of the machine itself change leaders, too. */
+/** Less than the default, so that scheduling delays of the machine cause leader changes as well. */
 const SUSPECT_AFTER_MS = 100;
 const AFTERMATH_MS = 500;
 export const ANSWER_MS = 60_000;
-const LEVEL_MS = 60_000;
+const CATCH_UP_MS = 60_000;
 const TELL_MS = 5000;
 
 /**
@@ -112,7 +113,7 @@ export class Round {
     /** @type {(message: any) => void} */
     this.onHost = ({ what, host, why }) => {
       if (what === 'ended' && !this.faults?.struck.has(host)) {
-        this.complain(`host ${host} ended by itself: ${why}`);
+        this.complain(`host ${host} ended unasked: ${why}`);
       }
     };
   }
@@ -124,19 +125,19 @@ export class Round {
     appendFileSync(join(this.options.directory, 'events.log'), line);
   }
 
-  /** Something went wrong that nobody waits for. @param {string} text */
+  /** Records a failure that no step of the round waits for. @param {string} text */
   complain(text) {
-    this.log(`WRONG: ${text}`);
+    this.log(`FAILED: ${text}`);
     this.complaints.push(text);
   }
 
-  /** Wait, but not for what can't come any more. @template T @param {Promise<T>} promise */
+  /** Waits for a promise, but gives up as soon as a check fails or the run is interrupted. @template T @param {Promise<T>} promise */
   async unlessWrong(promise) {
     let isOver = false;
     const watch = async () => {
       while (!isOver) {
         this.options.signal.throwIfAborted();
-        if (this.complaints.length > 0) throw new CheckError('the round was given up');
+        if (this.complaints.length > 0) throw new CheckError('the round was aborted');
         await pause(10);
       }
     };
@@ -165,15 +166,15 @@ export class Round {
       const restMs = this.loadStartedMs + options.seconds * 1000 - Date.now();
       await this.unlessWrong(pause(Math.max(AFTERMATH_MS, restMs)));
       this.loadEndedMs = Date.now();
-      this.loadEndedUs = Number(process.hrtime.bigint() / 1000n);
+      this.loadEndedUs = nowUs();
       this.log('load ends');
       await this.unlessWrong(clients.finish(ANSWER_MS));
-      await this.unlessWrong(this.untilLevel(cluster));
+      await this.unlessWrong(this.untilCaughtUp(cluster));
       await this.unlessWrong(this.takeFingerprints(cluster));
     } finally {
       clearInterval(telling);
     }
-    await this.unlessWrong(this.untilLevel(cluster));
+    await this.unlessWrong(this.untilCaughtUp(cluster));
     await this.close(cluster);
   }
 
@@ -202,7 +203,7 @@ export class Round {
       memory: 'processes',
       name: `chaos-${process.pid}-${tree}-${hosts}`,
       service: new URL('./bank.mjs', import.meta.url),
-      // One more than there are at a time, so that new clients take the slots of those that were killed.
+      // One more than run at a time, so that new clients reuse the slots of killed ones.
       clients: clients + 1,
       callsMax: CALLS_MAX,
       trace: this.trace,
@@ -236,7 +237,7 @@ export class Round {
     return this.clients;
   }
 
-  /** Where clients run, if it is not here. @returns {import('./clients.mjs').Starter | undefined} */
+  /** Starts clients elsewhere than on this machine. @returns {import('./clients.mjs').Starter | undefined} */
   get startClient() {
     return undefined;
   }
@@ -253,8 +254,8 @@ export class Round {
     return `${cluster.status().answered} messages answered`;
   }
 
-  /** All replicas are members and have delivered the same. @param {Cluster} cluster */
-  async untilLevel(cluster) {
+  /** Waits until all replicas are members and have delivered the same. @param {Cluster} cluster */
+  async untilCaughtUp(cluster) {
     const uneven = () =>
       cluster.status().groups.filter(({ leader, replicas }) => {
         const isUp = replicas.every(({ state, role }) => state === 'up' && role !== 'recovering');
@@ -263,12 +264,12 @@ export class Round {
       });
     await until(
       () => uneven().length === 0,
-      LEVEL_MS,
+      CATCH_UP_MS,
       () => `all replicas have delivered the same: ${JSON.stringify(uneven())}`,
     );
   }
 
-  /** Every replica, not only leaders, writes down what it has become. @param {Cluster} cluster */
+  /** Asks every replica, not only leaders, to write a fingerprint of its state. @param {Cluster} cluster */
   async takeFingerprints(cluster) {
     const client = await cluster.connect();
     const command = { what: 'fingerprint', nonce: 'last', directory: this.states };
@@ -277,14 +278,20 @@ export class Round {
     await client.close();
   }
 
-  /** While the cluster still stands there as it is. */
+  /** Copies status and memory of the cluster before it is destroyed. */
   keepEvidence() {
     const { cluster, options } = this;
     if (cluster === undefined) return;
     const status = JSON.stringify(cluster.status(), null, 2);
     writeFileSync(join(options.directory, 'status.json'), `${status}\n`);
-    const arena = String(cluster.address);
-    if (existsSync(arena)) copyFileSync(arena, join(options.directory, 'memory'));
+    for (const { path, name } of this.memoryFiles()) {
+      if (existsSync(path)) copyFileSync(path, join(options.directory, name));
+    }
+  }
+
+  /** The files of the cluster's memory, and the names of their copies. @returns {{ path: string, name: string }[]} */
+  memoryFiles() {
+    return [{ path: String(this.cluster.address), name: 'memory' }];
   }
 
   async clearUp() {
@@ -295,7 +302,7 @@ export class Round {
     unsubscribe('tram:host', this.onHost);
   }
 
-  /** What is left and should not be. @returns {string[]} */
+  /** Processes and files that the round should have removed. @returns {string[]} */
   remains() {
     return checkRemains(String(this.cluster?.address), this.clients?.pids ?? []);
   }
@@ -326,7 +333,7 @@ export class Round {
       deliveries,
       acknowledged: records.length,
       audits: records.filter(({ total }) => total !== undefined).length,
-      // The first of each group is an election.
+      // The first leader of a group is not a change.
       leaderChanges: leaders - GROUPS,
       snapshots: restores,
       longestSilenceMs: longestSilenceMs(records, GROUPS, this.loadEndedUs),

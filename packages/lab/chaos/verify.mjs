@@ -1,6 +1,6 @@
 /**
- * What must hold after a round: the judge's properties, and what clients and replicas wrote down themselves.
- * Each check returns complaints in words; none if all is well.
+ * The checks after a round: the properties of the judge, and the records of clients and replicas. Called by `round.mjs` and
+ * `soak-phase.mjs`. Each check returns its failures in words; none if it holds.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { orderGroups } from 'tram-multicast/internal/check/group-order.js';
 import { openDirectory } from 'tram-multicast/internal/cli/trace-source.js';
 import { hostProcesses } from 'tram-multicast/internal/hosting/host-processes.js';
 import { ACCOUNTS, START_BALANCE } from './bank.mjs';
+import { isAlive } from './processes.mjs';
 
 /**
  * @typedef {import('./client.mjs').Acknowledged} Acknowledged
@@ -23,9 +24,9 @@ export async function readHistory(directory) {
 }
 
 /**
- * All properties must have been judged, and hold.
+ * All properties hold, and none is unknown.
  * @param {History} history
- * @param {boolean} isComplete  if not, some can't be judged
+ * @param {boolean} isComplete  if false, properties may be unknown
  */
 export function checkVerdict(history, isComplete) {
   return judge(history).properties.flatMap((verdict) => {
@@ -35,19 +36,19 @@ export function checkVerdict(history, isComplete) {
   });
 }
 
-/** What the clients wrote down, whether they were killed or not. @param {string} directory @returns {Acknowledged[]} */
+/** Reads the records of all clients, killed ones included. @param {string} directory @returns {Acknowledged[]} */
 export function readRecords(directory) {
   return readdirSync(directory).flatMap((name) => {
     const lines = readFileSync(join(directory, name), 'utf8').split('\n');
-    // A client that was killed may have left half a line.
+    // A client that was killed may have left an incomplete line.
     lines.pop();
     return lines.map((line) => JSON.parse(line));
   });
 }
 
 /**
- * Whatever a client was told has happened stands exactly once in what each replica of each destination has
- * become, in whichever life.
+ * Every acknowledged message occurs exactly once in the final history of each replica of each destination, across all its
+ * incarnations, and in no other history.
  * @param {History} history
  * @param {readonly Acknowledged[]} records
  */
@@ -82,7 +83,7 @@ export function checkAcknowledged(history, records) {
 }
 
 /**
- * How often each message stands in what a replica has delivered or taken over, up to now.
+ * How often each message occurs in a replica's final history, whether delivered or restored from a snapshot.
  * @param {History} history
  * @param {number} replica
  * @param {Int32Array} order  of its group
@@ -97,7 +98,7 @@ function timesDelivered(history, replica, order) {
 }
 
 /**
- * Money is only moved.
+ * Transfers preserve the total.
  * @param {readonly Acknowledged[]} records
  * @param {number} groups
  */
@@ -112,8 +113,8 @@ export function checkAudits(records, groups) {
 }
 
 /**
- * All replicas of a group must have become the same.
- * @param {string} directory  where each replica has written its fingerprint
+ * All replicas of a group have the same state and history.
+ * @param {string} directory  where replicas write their fingerprints
  * @param {number} groups
  * @param {number} replicas
  */
@@ -132,7 +133,7 @@ export function checkFingerprints(directory, groups, replicas) {
 }
 
 /**
- * No memory and no process may be left.
+ * No memory and no process is left.
  * @param {string} arena
  * @param {readonly number[]} clientPids
  */
@@ -142,19 +143,8 @@ export function checkRemains(arena, clientPids) {
   return [...hosts, ...clients, ...(existsSync(arena) ? [`${arena} is left`] : [])];
 }
 
-/** @param {number} pid */
-function isAlive(pid) {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /**
- * For each group the longest time in which no message to it was answered, while there was load; the longest of
- * these.
+ * The longest time under load in which some group answered no message.
  * @param {readonly Acknowledged[]} records
  * @param {number} groups
  * @param {number} untilUs  when clients were told to stop
@@ -177,7 +167,7 @@ function byAnswer(one, other) {
   return one.answeredUs - other.answeredUs;
 }
 
-/** The first few: enough to understand, few enough to read. */
+/** Keeps the first few complaints. */
 class Complaints {
   /** @type {string[]} */
   list = [];

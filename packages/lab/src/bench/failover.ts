@@ -1,16 +1,15 @@
 /**
- * `tram-lab bench failover`: what clients feel of a leader change, as in the paper's last experiment. All
- * clients send to all groups of a breadth tree, one message at a time each; the leader changes in every
- * group at once, on request or because the process that runs all leaders is killed (SIGKILL).
+ * `tram-lab bench failover`: how a leader change delays messages, as in the paper's last experiment (Paper §8.7). All clients
+ * send to all groups of a breadth tree, one message at a time each. The leader changes in every group at once: on request, or
+ * because the process that runs all leaders is killed (SIGKILL).
  *
- * A message is *delayed* if it was under way at some moment of the change: sent before the last group had
- * its new leader, and answered after the change began.
+ * A message is *delayed* if it was in flight at some moment of the change: sent before the last group had its new leader, and
+ * answered after the change began.
  */
-import { fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { Cluster } from 'tram-multicast/internal/cluster.js';
 import type { GroupStatus } from 'tram-multicast/internal/hosting/status.js';
-import type { ChangesReport, FailoverJob, Span } from './failover-load.js';
+import { changeUnderLoad, clockMs } from './load/changes.js';
+import type { ChangesReport, Span } from './load/changes-worker.js';
 import { setOf } from './load/destinations.js';
 
 export interface FailoverOptions {
@@ -83,17 +82,17 @@ async function measure(
   }
 }
 
-/** Let one process run the leaders of all groups, so that its death changes all of them at once. */
+/** Makes the replicas of one process leaders of all groups, so that its death changes all leaders at once. */
 async function gatherLeaders(cluster: Cluster, host: number): Promise<void> {
   for (const { group, leader, replicas } of cluster.status().groups) {
     const here = replicas.findIndex((replica) => replica.host === host);
     if (leader !== here) cluster.lead(group, here);
   }
-  await until(cluster, ({ leader, replicas }) => replicas[leader]!.host === host);
+  await until(cluster, ({ leader, replicas }) => replicas[leader].host === host);
   await pause(BETWEEN_MS);
 }
 
-/** Resolves when every group has another leader than before. */
+/** Resolves when every group has a new leader. */
 async function changeLeaders(cluster: Cluster, cause: Cause, host: number): Promise<Span> {
   const before = cluster.status().groups.map(({ leader }) => leader);
   const fromMs = clockMs();
@@ -104,7 +103,7 @@ async function changeLeaders(cluster: Cluster, cause: Cause, host: number): Prom
     return { fromMs, untilMs };
   }
   before.forEach((leader, group) => {
-    cluster.lead(group, (leader! + 1) % cluster.status().groups[group]!.replicas.length);
+    cluster.lead(group, (leader! + 1) % cluster.status().groups[group].replicas.length);
   });
   return { fromMs, untilMs: await untilChanged(cluster, before) };
 }
@@ -113,7 +112,7 @@ function untilChanged(cluster: Cluster, before: readonly (number | undefined)[])
   return until(cluster, ({ group, leader }) => leader !== before[group]);
 }
 
-/** When every group has a leader, and this is so of each. */
+/** Resolves when every group has a leader and meets the condition. @returns the time */
 async function until(
   cluster: Cluster,
   isSo: (group: GroupStatus & { readonly leader: number }) => boolean,
@@ -129,52 +128,6 @@ async function until(
     if (clockMs() > limitMs) throw new Error('the leaders did not change in time');
     await pause(LOOK_MS);
   }
-}
-
-/** A clock that all processes share. */
-export function clockMs(): number {
-  return Number(process.hrtime.bigint()) / 1e6;
-}
-
-/** What clients feel that send while one change comes after the other. */
-export async function changeUnderLoad(
-  job: FailoverJob,
-  changes: readonly (() => Promise<Span>)[],
-  betweenMs: number,
-): Promise<ChangesReport> {
-  const load = startLoad(job);
-  try {
-    await load.started;
-    await pause(betweenMs);
-    const spans: Span[] = [];
-    for (const change of changes) {
-      spans.push(await change());
-      await pause(betweenMs);
-    }
-    return await load.finish(spans);
-  } finally {
-    load.kill();
-  }
-}
-
-/** Clients that send until they are given the spans to report on. */
-function startLoad(job: FailoverJob) {
-  const script = fileURLToPath(new URL('./failover-load.js', import.meta.url));
-  const child = fork(script, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-  child.send(job);
-  const message = (): Promise<unknown> =>
-    new Promise((resolve, reject) => {
-      child.once('message', resolve);
-      child.once('exit', (code) => reject(new Error(`the load ended with exit code ${code}`)));
-    });
-  return {
-    started: message(),
-    finish: (spans: readonly Span[]) => {
-      child.send(spans);
-      return message() as Promise<ChangesReport>;
-    },
-    kill: () => child.kill('SIGKILL'),
-  };
 }
 
 function pause(ms: number): Promise<void> {

@@ -1,7 +1,7 @@
 /**
- * `tram-lab bench order`: how many messages a second a cluster orders, and how long one takes, from the
- * offer of a client until the replies of all destinations are back. Next to it, from the same run, what
- * the memory itself can do: a bare ring with records of the same size, and a bare ping-pong.
+ * `tram-lab bench order`: the throughput of a cluster, and the latency of a message, from the offer of a client until the
+ * replies of all destinations are back. Beside them, from the same run, the limits of the memory itself: a bare ring with
+ * records of the same size, and a bare ping-pong.
  */
 import { cpus } from 'node:os';
 import { FRAME_WORDS } from 'tram-multicast/internal/memory/record.js';
@@ -31,7 +31,7 @@ export interface OrderResult {
   readonly options: OrderOptions;
   readonly machine: { readonly cores: number; readonly model: string; readonly node: string };
   readonly messagesPerSecond: number;
-  /** With the configured number of messages under way. */
+  /** With the configured number of messages in flight. */
   readonly loaded: Measurement;
   /** With one client and one message at a time. */
   readonly alone: Measurement;
@@ -43,7 +43,7 @@ export interface OrderResult {
     readonly batchedMessagesPerSecond: number;
   };
   readonly pingPong: { readonly roundTripNsP50: number };
-  /** The bare ring's throughput divided by ours; our median latency divided by the ping-pong's. */
+  /** The bare ring's throughput divided by the cluster's; the cluster's median latency divided by the ping-pong's. */
   readonly ringsPerMessage: number;
   readonly pingPongsPerMessage: number;
 }
@@ -107,7 +107,7 @@ async function measureCluster(options: OrderOptions, progress: (step: string) =>
     };
     progress('one message at a time');
     const alone = await running.measure({ ...load, clients: 1, outstanding: 1 });
-    progress(`${clients} clients with ${outstanding} messages under way each`);
+    progress(`${clients} clients with ${outstanding} messages in flight each`);
     const loaded = await running.measure(load);
     return { loaded, alone };
   } finally {

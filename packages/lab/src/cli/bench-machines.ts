@@ -54,12 +54,12 @@ export function registerBenchMachines(bench: Command): void {
 }
 
 async function machines({ json, ...options }: MachinesFlags): Promise<number> {
-  const { benchHosts } = await import('../bench/machines/machines.js');
-  const { formatHosts } = await import('../bench/machines/table.js');
+  const { benchMachines } = await import('../bench/machines/machines.js');
+  const { formatMachines } = await import('../bench/machines/table.js');
   const interruption = catchInterruption();
   try {
-    const result = await benchHosts(options, showStep, interruption.signal);
-    process.stdout.write(json ? `${JSON.stringify(result, null, 2)}\n` : formatHosts(result));
+    const result = await benchMachines(options, showStep, interruption.signal);
+    process.stdout.write(json ? `${JSON.stringify(result, null, 2)}\n` : formatMachines(result));
     return ExitCode.fine;
   } catch (error) {
     if (interruption.signal.aborted) return ExitCode.interrupted;

@@ -1,7 +1,7 @@
-/** What a benchmark that starts servers has left behind: their files, and who still works there. */
+/** Files and processes of servers that a benchmark has started and not removed. */
 import { readdirSync, readlinkSync } from 'node:fs';
 
-/** @param pid  of the benchmark. @param folders  where servers may have files */
+/** @param pid  of the benchmark. @param folders  in which servers keep files */
 export function remainsOf(pid: number, folders: Iterable<string>): string[] {
   const mark = `tram-peer-${pid}-`;
   const files = [...new Set(folders)].flatMap((folder) =>
@@ -15,7 +15,7 @@ function workingFolder(entry: string): string {
   try {
     return /^\d+$/.test(entry) ? readlinkSync(`/proc/${entry}/cwd`) : '';
   } catch {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
     return '';
   }
 }

@@ -1,7 +1,4 @@
-/**
- * Machines made of network namespaces, with real connections between them. On a build machine that is run by root
- * they must be possible (`.ci/setup` installs what they need); elsewhere these tests are skipped, with the reason.
- */
+/** Machines made of network namespaces, with real connections between them. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
@@ -9,26 +6,22 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../../tram/test/built.js';
 import { type Machine, Machines } from '../../chaos/namespaces.mjs';
+import { hasMachines, needMachines } from './need-machines.js';
 
 const PORT = 7000;
 const DELAY_MS = 100;
 const scriptOf = (name: string): string => fileURLToPath(new URL(`./${name}.mjs`, import.meta.url));
-const reason = Machines.missing();
-const isRoot = process.getuid?.() === 0;
 let machines: Machines;
 let owners: ChildProcess[];
 
-if (reason !== undefined) console.warn(reason);
-
 beforeEach((context) => {
-  if (reason !== undefined && isRoot && process.env['CI']) throw new Error(reason);
-  context.skip(reason !== undefined, reason);
+  needMachines(context);
   owners = [];
   machines = Machines.create(3);
 });
 
 afterEach(() => {
-  if (reason !== undefined) return;
+  if (!hasMachines) return;
   machines.close();
   for (const owner of owners) owner.kill('SIGKILL');
   expect(remainsOf(machines.namespaces)).toEqual([]);
@@ -40,7 +33,7 @@ function remainsOf(namespaces: readonly string[]): string[] {
   return readdirSync('/run/netns').filter((name) => namespaces.includes(name));
 }
 
-/** A program on a machine, and what has happened to it. */
+/** A program on a machine, and the events that it reports. */
 class Program {
   readonly events: string[] = [];
   readonly child: ChildProcess;
@@ -48,7 +41,7 @@ class Program {
 
   constructor(readonly machine: Machine) {
     const stdio = ['ignore', 'inherit', 'inherit', 'ipc'] as const;
-    const args = [scriptOf('on-machine'), String(PORT)];
+    const args = [scriptOf('namespaces-program'), String(PORT)];
     this.child = machine.spawn(process.execPath, args, { stdio: [...stdio] });
     this.child.on('message', (event) => {
       if (event === 'done') this.done++;
@@ -62,17 +55,17 @@ class Program {
     return programs;
   }
 
-  /** Until it has happened for the first time. */
+  /** Resolves when the program has reported an event. */
   sees(event: string): Promise<void> {
     return until(() => this.events.includes(event));
   }
 
-  /** Datagrams are sent once only: what does not arrive is lost. */
+  /** Sends a datagram, which is never retransmitted. */
   async send(to: Program, text: string): Promise<void> {
     await this.tell({ what: 'send', to: to.machine.address, text });
   }
 
-  /** Into all connections that it has. */
+  /** Writes to all connections of the program. */
   async write(text: string): Promise<void> {
     await this.tell({ what: 'write', text });
   }
@@ -101,7 +94,7 @@ class Program {
   }
 }
 
-test('all reach each other', async () => {
+test('all machines reach each other', async () => {
   const [a, b, c] = (await Program.startAll()) as [Program, Program, Program];
   await a.connect(b);
   await a.write('from a');
@@ -114,14 +107,14 @@ test('all reach each other', async () => {
 });
 
 describe('a cut', () => {
-  test('in one direction leaves the other', async () => {
+  test('in one direction does not affect the other', async () => {
     const [a, b] = (await Program.startAll()) as [Program, Program];
     await a.connect(b);
     machines.cutOneWay(a.machine, b.machine);
     await a.send(b, 'lost');
     await b.send(a, 'back');
     await a.sees('udp: back');
-    // Though nobody acknowledges it.
+    // Acknowledgements are lost, the data arrives.
     await b.write('unacknowledged');
     await a.sees('tcp: unacknowledged');
     await a.write('late');
@@ -134,7 +127,7 @@ describe('a cut', () => {
     expect([...a.troubles, ...b.troubles]).toEqual([]);
   });
 
-  test('between two leaves the third, and connections survive it', async () => {
+  test('between two machines does not affect the third, and connections survive it', async () => {
     const [a, b, c] = (await Program.startAll()) as [Program, Program, Program];
     await a.connect(b);
     machines.cut(a.machine, b.machine);
@@ -152,7 +145,7 @@ describe('a cut', () => {
     expect([...a.troubles, ...b.troubles]).toEqual([]);
   });
 
-  test('of a machine from all is silent: who connects is neither refused nor told', async () => {
+  test('of one machine is silent: connecting neither fails nor succeeds', async () => {
     const [a, b, c] = (await Program.startAll()) as [Program, Program, Program];
     machines.cut(a.machine);
     await a.startConnecting(b);
@@ -170,7 +163,7 @@ describe('a cut', () => {
     expect([a, b, c].flatMap(({ troubles }) => troubles)).toEqual([]);
   });
 
-  test('is healed with all others', async () => {
+  test('is healed together with all other faults', async () => {
     const [a, b, c] = (await Program.startAll()) as [Program, Program, Program];
     machines.cut(a.machine);
     machines.cut(a.machine, b.machine);
@@ -191,7 +184,7 @@ describe('a cut', () => {
   });
 });
 
-test('a delay delays', async (context) => {
+test('a delay delays packets, and a loss drops them', async (context) => {
   context.skip(!machines.canDelay, 'the kernel has no netem');
   const [a, b] = (await Program.startAll()) as [Program, Program];
   machines.delay(b.machine, { ms: DELAY_MS });
@@ -208,9 +201,9 @@ test('a delay delays', async (context) => {
   expect(b.heard('udp')).toEqual(['udp: slow', 'udp: fast']);
 });
 
-test('without netem a delay is an error that says so', (context) => {
+test('without netem a delay is an error that names the module', (context) => {
   context.skip(machines.canDelay, 'the kernel has netem');
-  expect(() => machines.delay(machines.all[0]!, { ms: DELAY_MS })).toThrow('sch_netem');
+  expect(() => machines.delay(machines.all[0], { ms: DELAY_MS })).toThrow('sch_netem');
 });
 
 test('signals reach the program', async () => {
@@ -228,7 +221,7 @@ test('signals reach the program', async () => {
   expect(a.machine.pids()).toEqual([]);
 });
 
-/** As the kernel calls it; nothing if there is no such process. */
+/** The state letter of a process in /proc; nothing if it does not exist. */
 function stateOf(pid: number): string | undefined {
   try {
     return /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1];
@@ -237,20 +230,20 @@ function stateOf(pid: number): string | undefined {
   }
 }
 
-describe('everything is removed', () => {
-  // Not that of the machines above, whose making would remove what was left here.
+describe('namespaces are removed', () => {
+  // A prefix of its own: creating the machines of other tests would remove these left-overs.
   const prefix = 'tramtest';
   const hasEnded = (pid: number) => [undefined, 'Z'].includes(stateOf(pid));
 
   async function startOwner() {
-    const owner = fork(scriptOf('machines-owner'), [prefix]);
+    const owner = fork(scriptOf('namespaces-owner'), [prefix]);
     owners.push(owner);
     const [{ namespaces, pid }] = await once(owner, 'message');
     expect(remainsOf(namespaces)).toHaveLength(3);
     return { owner, namespaces: namespaces as string[], pid: pid as number };
   }
 
-  test('by close, with what runs there', async () => {
+  test('by close, with all processes', async () => {
     const [a] = (await Program.startAll()) as [Program];
     const exit = once(a.child, 'exit');
     expect(remainsOf(machines.namespaces)).toHaveLength(4);
@@ -268,7 +261,7 @@ describe('everything is removed', () => {
     await until(() => hasEnded(pid));
   });
 
-  test('by the next run if that process was killed, and only then', async () => {
+  test('by the next run if the process that made them was killed, and only then', async () => {
     const killed = await startOwner();
     const living = await startOwner();
     killed.owner.kill('SIGKILL');

@@ -8,21 +8,21 @@ export interface Backend {
   readonly name: string;
   readonly isSimulated: boolean;
   /**
-   * Are its regions before all processes, and do they outlive those who own them? Else what is posted goes to the
-   * host of the peer, and is lost while there is none.
+   * Do all participants map all regions, and do regions outlive their owners? Otherwise writes go to the host of the peer, and
+   * are lost while it is down.
    */
   readonly isShared: boolean;
-  /** Nothing is promised of the order in which the words of a write land; but there is one. */
+  /** Do the words of a write land in their order? The contract does not promise it. */
   readonly landsInOrder: boolean;
-  /** Why one of its processes can't be stopped from outside; undefined if it can. */
+  /** Why its participants cannot be stopped from outside; undefined if they can. */
   readonly cantPause: string | undefined;
-  /** How many stages show something new, and how many rounds on each. */
+  /** The number of stages, each with another seed, and the number of rounds on each. */
   readonly stages: number;
-  rounds(counts: { shared: number; simulated: number; hosts?: number }): number;
+  rounds(counts: { shared: number; simulated: number; machines?: number }): number;
   open(number: number): Promise<Stage>;
-  /** The same, with regions out of reach while their processes are not there; undefined if they never are. */
+  /** A stage on which regions are out of reach while their owners are down; undefined if that never happens. */
   readonly openOnMachines?: (number: number) => Promise<Stage>;
-  /** The same, where one that does not answer is given up soon. */
+  /** A stage on which a peer that does not answer is given up soon. */
   readonly openImpatient?: (number: number) => Promise<Stage>;
 }
 
@@ -43,7 +43,7 @@ const threads: Backend = {
   isSimulated: false,
   isShared: true,
   landsInOrder: false,
-  cantPause: 'a thread can not be stopped from outside',
+  cantPause: 'a thread cannot be stopped from outside',
   stages: 1,
   rounds: (counts) => counts.shared,
   open: async (number) => new ThreadsStage(number + 1),
@@ -60,22 +60,22 @@ const processes: Backend = {
   open: async (number) => new ProcessesStage(number + 1),
 };
 
-/** Where a round takes a way over the network and back. */
+/** A round takes a round trip over the network. */
 const SLOWNESS = 50;
 
-const hosts: Backend = {
+const machines: Backend = {
   name: 'machines',
   isSimulated: false,
   isShared: false,
   landsInOrder: true,
   cantPause: undefined,
   stages: 1,
-  rounds: (counts) => counts.hosts ?? Math.ceil(counts.shared / SLOWNESS),
+  rounds: (counts) => counts.machines ?? Math.ceil(counts.shared / SLOWNESS),
   open: (number) => MachinesStage.open(number + 1),
   openOnMachines: (number) => MachinesStage.open(number + 1),
   openImpatient: (number) => MachinesStage.open(number + 1, 2_000_000),
 };
 
-/** Linux alone has what processes and hosts need; elsewhere they are no backends. */
+/** Processes and machines need Linux. */
 export const backends: Backend[] =
-  process.platform === 'linux' ? [simulated, threads, processes, hosts] : [simulated, threads];
+  process.platform === 'linux' ? [simulated, threads, processes, machines] : [simulated, threads];

@@ -1,10 +1,10 @@
 /**
- * What `memory/contract.ts` promises, each promise once, over every memory: simulated, threads, processes
- * and hosts. On the real ones the counterparts are real threads and processes, which run the built dist/.
+ * The promises of `memory/contract.ts`, over every memory: simulated, threads, processes and machines. On the real memories the
+ * counterparts are real threads and processes, which run the built dist/.
  *
- * Process 0 owns what is written to, 1 writes, 2 is a third one. The promises are in promise-*.ts, what
- * the processes do in play-*.mjs, and how they are run in backends.ts. All of it is one test file, because
- * two would race for the same cores.
+ * Participant 0 owns the region that is written to, 1 writes, 2 is a third one. The promises are in promise-*.ts, the actions
+ * of participants in play-*.mjs, and the memories in backends.ts. All of it is one test file, because two would compete for the
+ * same cores.
  */
 import { describe } from 'vitest';
 import { backends } from './backends.js';

@@ -1,6 +1,6 @@
 /**
- * The other thread, process or host of the contract suite. It maps its arena, begins a life as the process
- * that it is told, and then does what it is asked: a single thing, or a player in a tight loop.
+ * A participant of the contract suite in a thread, a process, or a host of its own. Started by `stage-real.ts`. It maps its
+ * arena, begins an incarnation of the given participant, and then executes jobs: a single action, or a player in a tight loop.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -26,7 +26,7 @@ const { mode, shape, id, resumes } = settings;
 const scratchWords = () => shape.scratchWords;
 const layout = Object.assign(new Layout(shape.sizes), { scratchWords });
 const map = new ArenaMap(layout, shape.hosts, 0, 0);
-/** With `memory: 'machines'`, all of their arenas: those of others are there for planted bugs alone. */
+/** With `memory: 'machines'`, the arenas of all hosts: only planted bugs use those of others. */
 const arenas = mode === 'machines' ? settings.paths.map(openArenaFile) : [];
 const arena = openArena();
 const { words } = arena;
@@ -61,10 +61,10 @@ const context = {
 
 const isLinux = process.platform === 'linux';
 const word = new Int32Array(new SharedArrayBuffer(4));
-/** Let others run: we may be more than there are cores. */
+/** Yields the core: there may be more participants than cores. */
 const relax = isLinux ? native().yieldProcessor : () => Atomics.wait(word, 0, 0, 0.05);
 
-/** Those who race must not take turns on one core, as a kernel has it that is busy otherwise. */
+/** Pins each participant to a core: on a busy machine the kernel might run racing participants on one core in turn. */
 function takeCore(which) {
   const [, list] = /Cpus_allowed_list:\s*(.*)/.exec(
     readFileSync('/proc/thread-self/status', 'utf8'),
@@ -82,9 +82,9 @@ function takeCore(which) {
 if (isLinux) takeCore(id);
 
 const parent = process.ppid;
-/** Idle steps before somebody else may run on this core. With `memory: 'machines'` each step is long. */
+/** Idle steps before the core is yielded. With `memory: 'machines'` each step is long. */
 const idleStepsMax = mode === 'machines' ? 10 : 2000;
-/** A tight loop hears nothing; so now and then it looks whether anybody is left who waits for it. */
+/** A tight loop receives no messages, so it checks from time to time whether its parent still runs. */
 const stepsPerLook = mode === 'machines' ? 1 << 14 : 1 << 20;
 
 function play(name, options) {

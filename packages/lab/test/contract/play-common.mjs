@@ -1,29 +1,28 @@
-/** What the players have in common: what a step returns, where things lie in a region, what is written. */
+/** Shared by all players: the result of a step, the places in a region, the contents of records. */
 
-/** A step returns how much it did: 0 is nothing, and `DONE` is the last step. */
+/** A step returns the amount of its work; `DONE` after the last step. */
 export const DONE = -1;
 
-/** So much may be posted before anybody waits for completions. */
+/** The most writes that a player posts before it waits for completions. */
 export const OUTSTANDING_MAX = 12;
 
 /**
- * Places in a region, the same for every player. Each word has a line of its own, so that nobody waits
- * for another's line.
+ * Places in a region, the same for every player. Each word has a cache line of its own.
  */
 export const PLACE = {
-  /** Said by the counterpart: its round, what it took, what it may write under. */
+  /** Written by the counterpart: its round, or the guard to write under. */
   told: 16,
   answered: 32,
-  /** Where several words are written. */
+  /** The place of several words. */
   block: 1024,
 };
 
-/** Words that differ for each record and each place in it. */
+/** A word that depends on the record and the place in it. */
 export function pattern(number, place) {
   return Math.imul((number + 1) ^ Math.imul(place, 0x27d4eb2f), 0x9e3779b1);
 }
 
-/** The first few things that were wrong: enough to understand, few enough to print. */
+/** Keeps the first few errors. */
 export class Complaints {
   list = [];
   add(text) {
@@ -31,7 +30,7 @@ export class Complaints {
   }
 }
 
-/** Post one word that nobody waits for. */
+/** Posts one word, fire-and-forget. */
 export class Teller {
   word = new Int32Array(1);
   constructor(memory, peer, at) {

@@ -1,22 +1,22 @@
-/** Players whose peer goes away and comes back: what they post meanwhile is lost. */
+/** Players whose peer ends and comes back: what they post meanwhile is lost. */
 import { Random } from '../../dist/sim/random.js';
 import { Complaints, DONE, PLACE } from './play-common.mjs';
 
 const OPEN = 0;
 const OUTSTANDING_MAX = 64;
-/** So many steps at most pass before it looks at completions again. */
+/** The most steps without polling for completions. */
 const DOZE_STEPS_MAX = 3000;
 
 /**
- * Writes 1, 2, 3 … each to the next word, and reads now and then; for a while it does not look what became of it. What
- * was lost it writes again, in order, once all that was posted has completed. So there is never a gap.
+ * Writes 1, 2, 3 … each to the next word, with reads in between, and sometimes does not poll for a while. It writes lost numbers
+ * again, in order, once everything that was posted has completed. So there is never a gap.
  */
 export function gapWriter(memory, { owner, rounds, seed }) {
   const random = new Random(seed);
   const complaints = new Complaints();
   const one = new Int32Array(1);
   const into = new Int32Array(1);
-  /** What was posted and has not completed: a tag, and the number that it writes, or 0. */
+  /** Posted and not completed: a tag, and the number that is written, or 0 for a read. */
   const posted = [];
   let tag = 0;
   let next = 1;
@@ -69,19 +69,19 @@ export function gapWriter(memory, { owner, rounds, seed }) {
   };
 }
 
-/** Looks on: behind a word that is not there yet there is none. */
+/** Checks that no word is written after a missing one. */
 export function gapReader(memory, { rounds }) {
   const { own } = memory;
   const complaints = new Complaints();
   let seen = 0;
   return {
     step() {
-      // From right to left: what lands meanwhile comes from the left.
+      // From right to left, because words land from left to right meanwhile.
       const least = Math.min(rounds, seen + OUTSTANDING_MAX);
       let end = seen;
       for (let number = least; number > seen; number--) {
         const word = own[PLACE.block + number];
-        if (word !== 0 && word !== number) complaints.add(`${word} stands at ${number}`);
+        if (word !== 0 && word !== number) complaints.add(`found ${word} at ${number}`);
         if (word !== 0 && end === seen) end = number;
         if (word === 0 && end > seen) complaints.add(`${end} is there, and ${number} is not`);
       }

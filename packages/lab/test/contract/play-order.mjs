@@ -1,11 +1,11 @@
-/** Players who write blocks of words, and those who look at them meanwhile. */
+/** Players that write blocks of words, and players that read them meanwhile. */
 import { Random } from '../../dist/sim/random.js';
 import { Complaints, DONE, OUTSTANDING_MAX, PLACE } from './play-common.mjs';
 
 const OPEN = 0;
 const ALL_BITS = -1;
 
-/** The block, then words of nothing but ones or zeros beside it, then the word that says so; and reads of that. */
+/** Writes a block, then words of all ones or all zeros beside it, then a word that announces both; and reads that word. */
 export function orderWriter(memory, { peers, words, rounds, seed }) {
   const random = new Random(seed);
   const complaints = new Complaints();
@@ -62,7 +62,7 @@ export function orderWriter(memory, { peers, words, rounds, seed }) {
   };
 }
 
-/** Whoever has seen the word that was posted last sees all that was posted before it. */
+/** A reader that has seen the last word sees everything that was posted before it. */
 export function orderReader(memory, { words, rounds }) {
   const { own } = memory;
   const complaints = new Complaints();
@@ -82,8 +82,8 @@ export function orderReader(memory, { words, rounds }) {
       }
       memory.readFence();
       const after = own[PLACE.told];
-      if (least < told) complaints.add(`${least} stands where ${told} was posted`);
-      if (most > after + 1) complaints.add(`${most} stands before ${after} was told`);
+      if (least < told) complaints.add(`found ${least} where ${told} was posted`);
+      if (most > after + 1) complaints.add(`found ${most} before ${after} was announced`);
       if (least < most) halfWay++;
       return after === rounds ? DONE : 1;
     },
@@ -91,7 +91,7 @@ export function orderReader(memory, { words, rounds }) {
   };
 }
 
-/** Blocks of equal words, one write each. */
+/** Writes blocks of equal words, one write each. */
 export function blockWriter(memory, { reader, words, rounds, guard }) {
   const block = new Int32Array(words);
   let number = 0;
@@ -106,7 +106,7 @@ export function blockWriter(memory, { reader, words, rounds, guard }) {
   };
 }
 
-/** Whoever has seen the first word of a write sees all of it. */
+/** A reader that has seen the first word of a write sees all of it. */
 export function headReader(memory, { words, rounds }) {
   const { own } = memory;
   const complaints = new Complaints();
@@ -125,7 +125,7 @@ export function headReader(memory, { words, rounds }) {
   };
 }
 
-/** Says that it is there, and then polls nothing for a while: so long nothing lands at its host. */
+/** Announces itself and then does not poll for a while: meanwhile no write lands at its host. */
 export function absentee(memory, { ms }) {
   const never = new Int32Array(new SharedArrayBuffer(4));
   return {

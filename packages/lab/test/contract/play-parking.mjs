@@ -1,4 +1,4 @@
-/** A host that sleeps whenever it can, and those who wake it. */
+/** A host that sleeps whenever it can, and participants that wake it. */
 
 import { nowUs } from 'tram-multicast/internal/hosting/clock.js';
 import { Duty } from 'tram-multicast/internal/hosting/duty.js';
@@ -6,9 +6,9 @@ import { HOST } from 'tram-multicast/internal/memory/arena.js';
 import { Random } from '../../dist/sim/random.js';
 import { DONE, PLACE, Teller } from './play-common.mjs';
 
-/** Whoever sleeps for this long has been forgotten: the suite has given up long before. */
+/** Longer than the time limit of the suite: a host that sleeps this long was never woken. */
 const NEVER_US = 300e6;
-/** How long the host looks for more before it sleeps, in every second round; a waker rests about as long. */
+/** How long the host spins before it sleeps, in every second round; a waker rests about as long. */
 const SPIN_US = 3;
 const REST_STEPS_MAX = 1500;
 const PATIENCE_STEPS = 20_000;
@@ -17,8 +17,8 @@ const OVERSLEPT_US = 5000;
 const LINE_WORDS = 16;
 
 /**
- * Answers every waker's number with the same number, and sleeps in between without end. Runs in one step:
- * the duty cycle is the loop.
+ * Answers every waker's number with the same number, and sleeps in between without a time limit. It runs in one step: the duty
+ * cycle is the loop.
  */
 export function sleeper(memory, { wakers, rounds, sleepUs = NEVER_US }, { arena, map }) {
   const host = map.hostOf(memory.self);
@@ -39,7 +39,7 @@ export function sleeper(memory, { wakers, rounds, sleepUs = NEVER_US }, { arena,
         answered[i] = asked;
         if (asked === rounds) left--;
         answers[i].tell(asked);
-        // To be taken for idle at once is as good as to go on for a while.
+        // Odd numbers count as work, even ones do not: the host spins for a while, or sleeps at once.
         work += asked & 1;
       }
       return work;
@@ -85,8 +85,8 @@ export function sleeper(memory, { wakers, rounds, sleepUs = NEVER_US }, { arena,
 }
 
 /**
- * Asks, wakes, waits for the answer, and asks again at any moment: while the host looks for more, as it
- * lies down, or when it sleeps.
+ * Writes a number, wakes the host, waits for the answer, and repeats after a random time: while the host spins, as it goes to
+ * sleep, or when it sleeps.
  */
 export function waker(memory, { sleeper: peer, place, rounds, seed }) {
   const random = new Random(seed);
@@ -96,11 +96,11 @@ export function waker(memory, { sleeper: peer, place, rounds, seed }) {
   let waited = 0;
   return {
     step() {
-      // Whoever gave up its core at once would not be there when the host lies down on the other.
+      // Keep the core for a while, to be running when the host goes to sleep on the other core.
       if (memory.own[PLACE.answered] !== number) return ++waited < PATIENCE_STEPS ? 1 : 0;
       waited = 0;
       if (number === rounds) {
-        // It has answered, and may sleep again before it knows that this was the last one.
+        // The host has answered, and may sleep again before it knows that this was the last round.
         memory.wake(peer, true);
         return DONE;
       }
@@ -114,11 +114,11 @@ export function waker(memory, { sleeper: peer, place, rounds, seed }) {
   };
 }
 
-const DAWDLES = 50_000;
+const DELAY_POLLS = 50_000;
 
 /**
- * A planted bug: it looks whether the host sleeps, and only then says that there is something; in between
- * it dawdles, so that a host that was about to lie down does so.
+ * A planted bug: it checks whether the host sleeps before it marks the work as ready. In between it delays, so that a host that
+ * was about to sleep does so.
  */
 export function wakesCarelessly(memory, { arena, map }) {
   const { words, parking } = arena;
@@ -128,7 +128,7 @@ export function wakesCarelessly(memory, { arena, map }) {
     wake(peer) {
       const parked = map.host(map.hostOf(peer)) + HOST.parked;
       const isParked = Atomics.load(words, parked) === 1;
-      for (let i = 0; i < DAWDLES && Atomics.load(words, parked) === 0; i++);
+      for (let i = 0; i < DELAY_POLLS && Atomics.load(words, parked) === 0; i++);
       Atomics.store(words, map.ready(peer), 1);
       if (isParked && Atomics.exchange(words, parked, 0) === 1) parking.wake(parked);
     },

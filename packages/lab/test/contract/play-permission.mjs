@@ -1,9 +1,9 @@
 /**
- * Players who race for a permission, and who look at each other's words at the same moment.
+ * Players that race for a permission, and players that read each other's words at the same moment.
  *
- * The permission check is exact. One writer writes ever higher numbers, each under the guard that it was
- * told last, and keeps for each guard the highest number that was `ok`. The owner keeps, for each guard,
- * what it could read when it had permitted the next one. The first must never exceed the second.
+ * The check of permissions is exact. A writer writes increasing numbers, each under the latest guard that it knows, and records
+ * for each guard the highest number that was `ok`. The owner records for each guard the number that it read after it had
+ * permitted the next guard. The first number must never exceed the second.
  */
 import { Random } from '../../dist/sim/random.js';
 import { DONE, PLACE, Teller } from './play-common.mjs';
@@ -11,14 +11,14 @@ import { DONE, PLACE, Teller } from './play-common.mjs';
 const OPEN = 0;
 const FIRST_GUARD = 1;
 const NO_MORE = -1;
-/** How often to look for the counterpart before going on without it. */
+/** The most polls for the counterpart before going on without it. */
 const LOOKS_MAX = 500;
-/** And how often to look on before doing something, so that it is done at any moment. */
+/** The most polls before an action, so that it happens at a random moment. */
 const LINGER_MAX = 32;
 
 // --- the race for a permission -------------------------------------------------------------------
 
-/** Writes without end, whether it is permitted or not. */
+/** Writes continuously, whether it is permitted or not. */
 export function stubbornWriter(memory, { owner, words, rounds, outstandingMax }) {
   const { own } = memory;
   const block = new Int32Array(words);
@@ -50,7 +50,7 @@ export function stubbornWriter(memory, { owner, words, rounds, outstandingMax })
   };
 }
 
-/** Permits one guard after the other and seals what the one before has left. */
+/** Permits one guard after the other, and records what was written under the previous one. */
 export function revoker(memory, { writer, words, rounds, looksMax = LOOKS_MAX, seed }) {
   const { own } = memory;
   const random = new Random(seed);
@@ -83,7 +83,7 @@ export function revoker(memory, { writer, words, rounds, looksMax = LOOKS_MAX, s
   return {
     step() {
       while (memory.poll());
-      // A writer that does not run now must not hold up everything.
+      // Do not wait forever for a writer that is not scheduled.
       if (own[PLACE.block] === before && ++looks < looksMax) return 1;
       if (linger-- > 0) return 1;
       if (looks < looksMax) raced++;
@@ -101,7 +101,7 @@ export function revoker(memory, { writer, words, rounds, looksMax = LOOKS_MAX, s
 
 // --- planted bugs --------------------------------------------------------------------------------
 
-/** What the contract warns of: it looks whether it may write, and then writes. */
+/** The bug that the contract warns of: it checks the permission, and then writes. */
 export function checksFirst(memory, { permissionOf }) {
   return withVerdicts(memory, (peer, guard, write) => {
     const isPermitted = permissionOf(peer) === guard;
@@ -110,7 +110,7 @@ export function checksFirst(memory, { permissionOf }) {
   });
 }
 
-/** It writes and then looks, but lets the processor look before others can see what was written. */
+/** It writes and then checks, without a fence: the processor may check before the write is visible. */
 export function unfenced(memory, { permissionPlainly }) {
   return withVerdicts(memory, (peer, guard, write) => {
     write();
@@ -118,7 +118,7 @@ export function unfenced(memory, { permissionPlainly }) {
   });
 }
 
-/** A memory whose outcomes are those of `judge`. */
+/** A memory whose outcomes are decided by `judge`. */
 function withVerdicts(memory, judge) {
   const verdicts = [];
   const completion = { peer: 0, tag: 0, guard: 0, outcome: 'ok' };
@@ -145,11 +145,11 @@ function withVerdicts(memory, judge) {
 // --- store mine, load yours ----------------------------------------------------------------------
 
 /**
- * In each round both write for the other and then look whether the other has written. That both miss
- * each other is forbidden, at any pace; it is likely, if at all, only when both are there at the same moment.
- * So they wait for each other before each round, but not for ever.
+ * In each round both players write for the other and then read what the other has written. They must never both miss the other's
+ * write. If it happens at all, it happens when both act at the same moment. So they wait for each other before each round, for a
+ * limited time.
  *
- * @param act  does it in this round; returns what it saw (0: nothing), or undefined if that is not known yet
+ * @param act  acts in this round; returns what it saw (0: nothing), or undefined if that is not known yet
  */
 function inRounds(memory, { peer, rounds, looksMax = LOOKS_MAX }, act) {
   const random = new Random(memory.self + 1);
@@ -163,7 +163,7 @@ function inRounds(memory, { peer, rounds, looksMax = LOOKS_MAX }, act) {
     step() {
       const isTogether = memory.own[PLACE.told] > round;
       if (!isTogether && ++looks < looksMax) return 1;
-      // Who comes first learns of it later than the other; neither is always ahead.
+      // Random delays, so that neither player is always first.
       if (linger-- > 0) return 1;
       const sight = act(round);
       if (sight === undefined) return 0;
@@ -182,7 +182,7 @@ const MISSED = 0;
 const SEEN = 1;
 const REFUSED = 2;
 
-/** Does a thing once and then waits for its completion. */
+/** Posts once and then waits for the completion. */
 function posting(memory, post) {
   let isPosted = false;
   return (round) => {
@@ -197,7 +197,7 @@ function posting(memory, post) {
   };
 }
 
-/** I permit another and look for yours; you write under the guard of before and look whether you may. */
+/** The owner permits the next guard and reads the writer's word; the writer writes under the previous guard. */
 export function permitLitmus(memory, options) {
   const { peer, isOwner } = options;
   if (isOwner) {
@@ -213,12 +213,12 @@ export function permitLitmus(memory, options) {
   );
   return inRounds(memory, options, (round) => {
     const outcome = write(round);
-    // A refusal says that the other's permission was seen.
+    // A refusal means that the writer saw the new permission.
     return outcome === undefined ? undefined : outcome === 'ok' ? MISSED : SEEN;
   });
 }
 
-/** Each writes to the other and, once that has landed, looks what the other has written. */
+/** Each writes to the other and, after completion, reads what the other has written. */
 export function writeLitmus(memory, options) {
   const { peer, guard, waits } = options;
   const one = Int32Array.of(1);
@@ -254,7 +254,7 @@ export function ownLitmus(memory, options) {
   });
 }
 
-/** Each posts to the same third process a write, and after it a read of what the other writes. */
+/** Each posts to the same third participant a write, and then a read of what the other writes. */
 export function thirdPartyLitmus(memory, options) {
   const { third, mine, yours, rounds } = options;
   const one = Int32Array.of(1);

@@ -1,4 +1,4 @@
-/** Players who write records, in a ring or word by word, and those who look for them meanwhile. */
+/** Players that write records, in a ring or word by word, and players that read them meanwhile. */
 import {
   distance,
   epochAt,
@@ -21,7 +21,7 @@ const SALT = 0x5a17;
 
 // --- records in a ring ---------------------------------------------------------------------------
 
-/** Nothing, all that is allowed, or something between. */
+/** Empty, the maximum, or a size in between. */
 function bodyWordsOf(number, bodyWordsMax) {
   const drawn = pattern(number, 77) >>> 0;
   if (drawn % 4 === 0) return 0;
@@ -30,11 +30,11 @@ function bodyWordsOf(number, bodyWordsMax) {
 }
 
 /**
- * Records, some in one write, as fast as the ring has room. Numbers and positions start just below
- * where they change their sign.
+ * The first number and position, shortly before their sign changes.
  */
-const ORIGIN = 0x7fffff80;
+const FIRST = 0x7fffff80;
 
+/** Writes records, several in one write, as fast as the ring has room. */
 export function ringWriter(memory, options) {
   const { reader, epoch, ringWords, bodyWordsMax, batchMax, records, guard, usesScratch, seed } =
     options;
@@ -42,16 +42,16 @@ export function ringWriter(memory, options) {
   const words = usesScratch ? memory.scratch(ringWords) : new Int32Array(ringWords);
   const mirror = ringAt(words, 0, ringWords, SALT);
   const complaints = new Complaints();
-  const endNumber = ORIGIN + records;
-  let number = ORIGIN;
-  let end = ORIGIN | 0;
+  const endNumber = FIRST + records;
+  let number = FIRST;
+  let end = FIRST | 0;
   let outstanding = 0;
   let timesFull = 0;
-  memory.own[PLACE.answered] = ORIGIN | 0;
+  memory.own[PLACE.answered] = FIRST | 0;
 
   const room = () => ringWords - distance(end, memory.own[PLACE.answered]);
 
-  /** False if there is no room for the next one. */
+  /** @returns false if there is no room for the next record */
   const append = () => {
     const bodyWords = bodyWordsOf(number, bodyWordsMax);
     if (bodyWords + FRAME_WORDS > room()) return false;
@@ -88,7 +88,7 @@ export function ringWriter(memory, options) {
   };
 }
 
-/** Planted bugs: both ends of a record are enough for a reader, or its head alone. */
+/** Planted bugs: the reader checks only both ends of a record, or only its head. */
 const CREDULOUS = {
   ends: framedWords,
   head: (ring, position, epoch, number) =>
@@ -97,7 +97,7 @@ const CREDULOUS = {
       : 0,
 };
 
-/** @param options  `trusts`: one of the above */
+/** @param options  `trusts`: one of the planted bugs */
 export function ringReader(memory, options) {
   const { writer, epoch, ringWords, bodyWordsMax, records, seed, trusts } = options;
   const random = new Random(seed);
@@ -106,9 +106,9 @@ export function ringReader(memory, options) {
   const complaints = new Complaints();
   const find = CREDULOUS[trusts] ?? wordsOf;
   const wordsMax = bodyWordsMax + FRAME_WORDS;
-  const endNumber = ORIGIN + records;
-  let number = ORIGIN;
-  let position = ORIGIN | 0;
+  const endNumber = FIRST + records;
+  let number = FIRST;
+  let position = FIRST | 0;
   let answered = position;
   let untilAnswer = 0;
   let rest = 0;
@@ -136,7 +136,7 @@ export function ringReader(memory, options) {
     number++;
     position = (position + words) | 0;
     if (--untilAnswer <= 0) giveBack();
-    // Now and then long enough for the ring to fill up.
+    // Sometimes rest long enough for the ring to fill up.
     if (random.below(20) === 0) rest = random.below(200);
   };
 
@@ -158,7 +158,7 @@ export function ringReader(memory, options) {
 
 // --- records that arrive word by word ------------------------------------------------------------
 
-/** The words of a record, each in a write of its own, in any order; `told` is posted before the last one. */
+/** Writes the words of a record one by one, in random order; posts `told` before the last one. */
 export function scatterWriter(memory, { reader, bodyWordsMax, records, seed }) {
   const random = new Random(seed);
   const slot = slotAt(new Int32Array(bodyWordsMax + FRAME_WORDS), 0);
@@ -174,7 +174,7 @@ export function scatterWriter(memory, { reader, bodyWordsMax, records, seed }) {
     const words = seal(slot, 0, bodyWords, number * 7, number);
     left = Array.from({ length: words }, (_, place) => place);
     for (let i = words - 1; i > 0; i--) swap(i, random.below(i + 1));
-    // The last one must be missed: it is none that has stood there before.
+    // The last word must differ from the previous contents of its place, so that the record is incomplete without it.
     const missed = left.findIndex((place) => slot.words[place] !== there[place]);
     swap(0, missed);
   };

@@ -5,7 +5,7 @@ import type { Completion, Memory, ProcessId } from 'tram-multicast/internal/memo
 export const DONE: number;
 
 export interface Player {
-  /** How much it did; `DONE` if that was all. */
+  /** @returns the amount of work; `DONE` after the last step */
   step(): number;
   result(): unknown;
 }
@@ -33,7 +33,7 @@ export interface Puppet {
     tag: number,
   ): void;
   read(peer: ProcessId, at: number, count: number, tag: number): void;
-  /** What the last read has brought. */
+  /** The result of the last read. */
   fetched(): number[];
   completions(): Completion[];
   own(at: number, count: number): number[];

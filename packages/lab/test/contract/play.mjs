@@ -1,13 +1,12 @@
 /**
- * The players of the contract suite: what two or three processes do to each other's memory. A player is
- * given a memory, whichever it is, and does a little with every step; it never waits. So the same player
- * runs in a tight loop in a thread or a process (`counterpart.mjs`), and step by step against a
- * simulated memory (`backends.ts`).
+ * The players of the contract suite: what two or three participants do to each other's memory. A player works on any memory,
+ * does a little with every step, and never waits. So the same player runs in a tight loop in a thread or a process
+ * (`counterpart.mjs`), and step by step on a simulated memory (`stage-simulated.ts`).
  *
- * Plain JavaScript over the built dist/: Node 20 can't run TypeScript.
+ * Plain JavaScript over the built dist/: Node 20 cannot run TypeScript.
  */
 import { DONE } from './play-common.mjs';
-import * as lives from './play-lives.mjs';
+import * as incarnations from './play-incarnations.mjs';
 import * as loss from './play-loss.mjs';
 import * as order from './play-order.mjs';
 import * as parking from './play-parking.mjs';
@@ -16,10 +15,10 @@ import * as records from './play-records.mjs';
 
 export { DONE };
 
-const players = { ...order, ...records, ...lives, ...loss, ...permission, ...parking };
+const players = { ...order, ...records, ...incarnations, ...loss, ...permission, ...parking };
 
 /**
- * @param options  for the player; `planted` names a bug to put into its memory
+ * @param options  for the player; `planted` names a bug of its memory
  * @param context  `permissionOf`, `permissionPlainly` and, for real memories, `arena` and `map`
  */
 export function newPlayer(name, memory, options, context) {
@@ -28,7 +27,7 @@ export function newPlayer(name, memory, options, context) {
   return players[name](its, options, context);
 }
 
-/** A memory that does one thing at a time, on demand. */
+/** A memory that executes single actions on demand. */
 export function newPuppet(memory) {
   let fetched = new Int32Array(0);
   return {
@@ -36,7 +35,7 @@ export function newPuppet(memory) {
     permitted: () => memory.permitted(),
     write: (peer, to, values, guard, tag) =>
       memory.write(peer, to, Int32Array.from(values), 0, values.length, guard, tag),
-    /** One word each, at the same place: 1, 2, 3 … */
+    /** Writes of one word each, at the same place: 1, 2, 3 … */
     writeMany(peer, to, count) {
       const word = new Int32Array(1);
       for (let tag = 1; tag <= count; tag++) {
@@ -44,7 +43,7 @@ export function newPuppet(memory) {
         memory.write(peer, to, word, 0, 1, 0, tag);
       }
     },
-    /** Write what stands in an array that is changed right after. */
+    /** Writes from an array that changes right after. */
     writeAndForget(peer, to, values, from, count, tag) {
       const source = Int32Array.from(values);
       memory.write(peer, to, source, from, count, 0, tag);

@@ -1,4 +1,4 @@
-/** The hints: who has ended, and who is woken. */
+/** The hints: `hasEnded` and `wake`. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { HOST } from 'tram-multicast/internal/memory/arena.js';
 import { OPEN } from 'tram-multicast/internal/memory/contract.js';
@@ -10,7 +10,7 @@ import { isShared } from './stage.js';
 
 export function promiseHints(backend: Backend): void {
   describe('hints', () => {
-    test('hasEnded: not while it runs, once the platform knows, and not when it is back', async () => {
+    test('hasEnded: false while it runs, true once the platform knows, false after a restart', async () => {
       let known = 0;
       await onStages(backend, async (stage) => {
         const [owner, writer] = await begin(stage);
@@ -32,8 +32,8 @@ export function promiseHints(backend: Backend): void {
     });
 
     const noSleep = backend.isSimulated
-      ? 'time is all that wakes anybody in the simulated memory'
-      : 'a host of its own sleeps on its network';
+      ? 'in the simulated memory only time wakes a participant'
+      : 'a host on a machine of its own sleeps on its network';
 
     test.for([
       [1, 20_000],
@@ -59,7 +59,7 @@ export function promiseHints(backend: Backend): void {
       },
     );
 
-    test('a host whose waker looks first and then says why would oversleep', async (context) => {
+    test('a planted bug, a waker that checks before it marks the work, makes a host oversleep', async (context) => {
       needsTwoCores(backend, context);
       await onShared(backend, context, noSleep, async (stage) => {
         const [host, waker] = await begin(stage);
@@ -77,7 +77,7 @@ export function promiseHints(backend: Backend): void {
       });
     });
 
-    test('a host that sleeps is woken by what is urgent, and by nothing else', async (context) => {
+    test('only an urgent wake wakes a sleeping host', async (context) => {
       await onShared(backend, context, noSleep, async (stage) => {
         const [host, waker] = await begin(stage);
         const sleeping = host.play('sleeper', { wakers: [WRITER], rounds: 1 });

@@ -1,4 +1,4 @@
-/** Promise 3: what is lost, who knows of it, and that nobody writes on over a gap that it does not know. */
+/** Promise 3: lost writes are reported, and no later write lands before the writer knows of the loss. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { OPEN } from 'tram-multicast/internal/memory/contract.js';
 import { describe, expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import type { Actor } from './stage.js';
 
 export function promiseLoss(backend: Backend): void {
   describe('loss', () => {
-    test('what is posted to the dead is lost; when it is back and all losses are polled it is ok', async (context) => {
+    test('writes to a participant that is down are lost; after its restart they are ok once all losses are polled', async (context) => {
       await onMachines(backend, context, async (stage) => {
         const [owner, { puppet }] = await begin(stage);
         await owner.puppet.permit(8);
@@ -37,17 +37,21 @@ export function promiseLoss(backend: Backend): void {
       });
     });
 
-    test('an owner goes and comes back while it is written to: there is never a gap', async (context) => {
+    test('an owner restarts while it is written to: there is never a gap', async (context) => {
       let most = 0;
       await onMachines(backend, context, async (stage, seed) => {
-        const rounds = backend.rounds({ shared: 0, simulated: 2000, hosts: 20_000 });
-        const lives = 6;
+        const rounds = backend.rounds({ shared: 0, simulated: 2000, machines: 20_000 });
+        const incarnations = 6;
         const writer = await stage.begin(WRITER);
         let owner = await stage.begin(OWNER);
         const writing = writer.play('gapWriter', { owner: OWNER, rounds, seed });
-        for (let life = 1; life < lives; life++) {
+        for (let incarnation = 1; incarnation < incarnations; incarnation++) {
           owner.play('gapReader', { rounds });
-          await stage.until(OWNER, PLACE.block + Math.floor((rounds * life) / (lives + 1)), 1);
+          await stage.until(
+            OWNER,
+            PLACE.block + Math.floor((rounds * incarnation) / (incarnations + 1)),
+            1,
+          );
           await stage.aWhile();
           await owner.kill();
           await stage.aWhile();
@@ -64,18 +68,17 @@ export function promiseLoss(backend: Backend): void {
     });
 
     test.for([
-      ['that we call', OWNER, WRITER],
-      ['that calls us', WRITER, OWNER],
+      ['that the writer calls', OWNER, WRITER],
+      ['that calls the writer', WRITER, OWNER],
     ] as const)(
-      'what is for a frozen host (%s) is outstanding, then lost; and nothing old lands after something new',
+      'writes to a frozen host (%s) are outstanding, then lost; and no old write lands after a new one',
       async ([, frozenOne, posterOne], context) => {
         const { openImpatient } = backend;
-        if (openImpatient === undefined)
-          context.skip('memory is reached whether its owner runs or not');
+        if (openImpatient === undefined) context.skip('regions are never out of reach');
         else {
           await onStages({ ...backend, open: openImpatient }, async (stage) => {
             const actors = await begin(stage);
-            const [frozen, poster] = [actors[frozenOne]!, actors[posterOne]!];
+            const [frozen, poster] = [actors[frozenOne], actors[posterOne]];
             await frozen.puppet.permit(8);
             await frozen.pause();
             const { puppet } = poster;
@@ -107,7 +110,7 @@ async function completionsOf({ puppet }: Actor, count: number): Promise<string[]
   return found;
 }
 
-/** Ever higher numbers, until one lands. */
+/** Writes increasing numbers until one is ok. */
 async function writeUntilOk(poster: Actor, peer: number): Promise<number> {
   for (let tag = 10; ; tag++) {
     await poster.puppet.write(peer, 100, [tag], 8, tag);

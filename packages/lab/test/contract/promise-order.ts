@@ -1,4 +1,4 @@
-/** Promises 1 and 2: order, whole words, completions; and that nothing is posted outside of a region. */
+/** Promises 1 and 2: order, whole words, completions; and writes outside of a region are refused. */
 
 import { OPEN } from 'tram-multicast/internal/memory/contract.js';
 import { describe, expect, test } from 'vitest';
@@ -12,7 +12,7 @@ export function promiseOrder(backend: Backend): void {
 
   describe('order and words', () => {
     test.each([1, 3, 20, 400])(
-      'blocks of %i words and what was posted after them; words are whole',
+      'blocks of %i words land before later writes; words are never torn',
       async (words) => {
         const count = rounds({ shared: 20_000, simulated: 100 });
         await onStages(backend, async (stage, seed) => {
@@ -28,7 +28,7 @@ export function promiseOrder(backend: Backend): void {
       },
     );
 
-    test('a word is whole in blocks that the network must cut to pieces', async (context) => {
+    test('words are not torn in blocks that the network must split', async (context) => {
       if (backend.isSimulated || backend.isShared) context.skip('there is no network');
       await onStages(backend, async (stage, seed) => {
         const [owner, writer] = await begin(stage);
@@ -39,7 +39,7 @@ export function promiseOrder(backend: Backend): void {
         const { wrong, halfWay } = await reads.result<{ wrong: string[]; halfWay: number }>();
         expect(wrong).toEqual([]);
         expect(halfWay).toBeGreaterThan(0);
-        tell(backend, `${halfWay} times a block was seen half-way`);
+        tell(backend, `${halfWay} times a block was seen incomplete`);
       });
     });
 
@@ -49,9 +49,9 @@ export function promiseOrder(backend: Backend): void {
       [1000, OPEN],
       [1000, 5],
     ] as const)(
-      'the first of %i words under guard %i comes last',
+      'the first of %i words under guard %i lands last',
       async ([words, guard], context) => {
-        const missing = 'the contract does not promise it; it is how shared memory writes';
+        const missing = 'the contract does not promise it; only shared memory writes in this way';
         await onShared(backend, context, missing, async (stage) => {
           const [owner, writer] = await begin(stage);
           await owner.puppet.permit(guard);
@@ -63,7 +63,7 @@ export function promiseOrder(backend: Backend): void {
       },
     );
 
-    test('what is posted is copied, and a read brings what was asked for', async () => {
+    test('a write copies its source, and a read fetches the words that were requested', async () => {
       await onStages(backend, async (stage) => {
         const [owner, writer] = await begin(stage);
         await writer.puppet.writeAndForget(OWNER, 10, [1, 2, 3, 4], 1, 2, 1);
@@ -75,7 +75,7 @@ export function promiseOrder(backend: Backend): void {
       });
     });
 
-    test('a stage of hosts: what an actor posted has landed when it is done, even if nobody is told', async (context) => {
+    test('a stage on machines: the fire-and-forget writes of an actor have landed when its job is done', async (context) => {
       if (backend.isSimulated || backend.isShared) context.skip('there is no network');
       await onStages(backend, async (stage) => {
         const [owner, writer] = await begin(stage);
@@ -87,7 +87,7 @@ export function promiseOrder(backend: Backend): void {
       });
     });
 
-    test('completions wait until they are polled, however many, and bring their tags', async () => {
+    test('any number of completions wait until they are polled, with their tags', async () => {
       await onStages(backend, async (stage) => {
         const [owner, writer] = await begin(stage);
         await writer.puppet.writeMany(OWNER, 10, 1000);
@@ -103,7 +103,7 @@ export function promiseOrder(backend: Backend): void {
       });
     });
 
-    test('scratch is empty, and nobody else sees it', async () => {
+    test('scratch is empty, and private', async () => {
       await onStages(backend, async (stage) => {
         const [owner, writer] = await begin(stage);
         await writer.puppet.scratch(8);
@@ -114,7 +114,7 @@ export function promiseOrder(backend: Backend): void {
       });
     });
 
-    test('nothing is posted outside of the region', async () => {
+    test('writes and reads outside of the region are refused', async () => {
       await onStages(backend, async (stage) => {
         const [owner, writer] = await begin(stage);
         const words = await owner.puppet.ownWords();

@@ -1,4 +1,4 @@
-/** Promises 3 and 4: what is ok is there for all to see, and was there before it was revoked. */
+/** Promises 3 and 4: a write that is ok is visible to all, and landed before its permission was revoked. */
 
 import { OPEN } from 'tram-multicast/internal/memory/contract.js';
 import { describe, expect, test } from 'vitest';
@@ -21,7 +21,7 @@ export function promisePermission(backend: Backend): void {
   const { rounds } = backend;
 
   describe('permission', () => {
-    test('a write under another guard is refused; an open one needs none', async () => {
+    test('a write under another guard is refused; an open write needs no permission', async () => {
       await onStages(backend, async (stage) => {
         const [owner, writer] = await begin(stage);
         const { puppet } = writer;
@@ -43,7 +43,7 @@ export function promisePermission(backend: Backend): void {
       [7, 300_000],
       [60, 100_000],
     ])(
-      'writes (words: %i) that are ok stood there when they were revoked',
+      'writes (words: %i) that are ok have landed before the revocation',
       async (words, shared) => {
         await onStages(backend, async (stage, seed) => {
           const race = { words, rounds: rounds({ shared, simulated: 60 }), seed };
@@ -52,7 +52,7 @@ export function promisePermission(backend: Backend): void {
           expect(oks).toBeGreaterThan(0);
           tell(
             backend,
-            `${race.rounds} revocations, ${raced} of them under fire, ${oks} after a write that was ok`,
+            `${race.rounds} revocations, ${raced} of them during writes, ${oks} after a write that was ok`,
           );
         });
       },
@@ -68,13 +68,13 @@ export function promisePermission(backend: Backend): void {
       expect(await caught).toBe(true);
     });
 
-    test('a writer that was paused finds itself refused, and what was sealed stays', async (context) => {
+    test('a writer that was paused is refused, and the sealed records do not change', async (context) => {
       if (backend.cantPause !== undefined) context.skip(backend.cantPause);
-      const pauses = rounds({ shared: 60, simulated: 3, hosts: 20 });
+      const pauses = rounds({ shared: 60, simulated: 3, machines: 20 });
       await onStages(backend, async (stage) => {
         const [owner, writer] = await begin(stage);
-        const bodyWords = rounds({ shared: 3000, simulated: 90, hosts: 3000 });
-        const blockWords = rounds({ shared: 200_000, simulated: 1000, hosts: 200_000 });
+        const bodyWords = rounds({ shared: 3000, simulated: 90, machines: 3000 });
+        const blockWords = rounds({ shared: 200_000, simulated: 1000, machines: 200_000 });
         let firstPass = 1;
         for (let guard = 1; guard <= pauses; guard++) {
           await owner.puppet.permit(guard);
@@ -97,7 +97,7 @@ export function promisePermission(backend: Backend): void {
     });
   });
 
-  describe('litmus: store mine, load yours, and never do both miss', () => {
+  describe('litmus: both store, then load; they never both miss the other', () => {
     const guarded = { guard: 5, waits: true };
     const open = { guard: OPEN, waits: true };
     test.each([
@@ -112,9 +112,8 @@ export function promisePermission(backend: Backend): void {
       });
     });
 
-    test('but both do, on real memory, if nobody waits for an ok', async (context) => {
-      if (backend.isSimulated)
-        context.skip('what is posted to a simulated memory is never there at once');
+    test('without waiting for completions both do miss, on real memory', async (context) => {
+      if (backend.isSimulated) context.skip('writes to a simulated memory never land at once');
       needsTwoCores(backend, context);
       const caught = isCaught(backend, 20, (stage) =>
         bothMissed(backend, stage, 'writeLitmus', { guard: OPEN, waits: false }),
@@ -131,7 +130,7 @@ interface Race {
   readonly planted?: string;
 }
 
-/** Let a writer and an owner race; says which writes were ok and yet not there when they were revoked. */
+/** Lets a writer and an owner race. @returns the writes that were ok and yet missing after the revocation */
 async function revocations(
   backend: Backend,
   stage: Stage,
@@ -146,9 +145,9 @@ async function revocations(
   const { oks } = await writing.result<{ oks: Int32Array }>();
   const late: string[] = [];
   for (let round = 0; round < race.rounds; round++) {
-    if (oks[round]! <= seals[round]!) continue;
+    if (oks[round] <= seals[round]) continue;
     late.push(
-      `${oks[round]} was ok, but ${seals[round]} stood there when guard ${round + 1} was revoked`,
+      `${oks[round]} was ok, but the owner read ${seals[round]} when it revoked guard ${round + 1}`,
     );
   }
   return { late, oks: oks.filter((number) => number > 0).length, raced };
@@ -161,7 +160,7 @@ async function bothMissed(
   options: object,
 ): Promise<number> {
   const [owner, writer] = await begin(stage);
-  // Not everybody's memory is there without a process.
+  // On some memories a region exists only while its owner runs.
   if ('third' in options) await stage.begin(THIRD);
   const rounds = backend.rounds({ shared: 150_000, simulated: 200 });
   const common = { ...options, rounds, ...(backend.isSimulated && { looksMax: 20 }) };

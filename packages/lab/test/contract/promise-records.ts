@@ -1,4 +1,4 @@
-/** What is built on promise 2: whoever looks for records finds whole ones, whatever happens to their writer. */
+/** Records, built on promise 2: a reader finds only complete records, even if their writer is killed. */
 
 import { OPEN } from 'tram-multicast/internal/memory/contract.js';
 import { describe, expect, test } from 'vitest';
@@ -43,51 +43,51 @@ export function promiseRecords(backend: Backend): void {
     }
 
     test.each(rings)(
-      'a ring of $of: only whole ones are found, all of them, in order',
+      'a ring of $of: the reader finds all of them, complete and in order',
       async (ring) => {
         const records = recordsOf(ring);
         await onStages(backend, async (stage, seed) => {
           const race = await runRing(stage, ring, {});
-          const tried = backend.isSimulated ? [variants[seed % variants.length]!] : variants;
+          const tried = backend.isSimulated ? [variants[seed % variants.length]] : variants;
           let timesFull = 0;
           for (const [i, variant] of tried.entries()) {
             const result = await race(variant, seed + i + 1, records);
             expect(result.wrong).toEqual([]);
             timesFull += result.timesFull;
           }
-          // Now and then the reader keeps up with the writer, but not for all of it.
+          // The reader sometimes keeps up with the writer, but not all the time.
           expect(timesFull).toBeGreaterThan(0);
         });
       },
     );
 
-    test('a reader that trusts the ends of a record alone is caught', async (context) => {
+    test('a planted bug, a reader that checks only the ends of a record, is caught', async (context) => {
       needsTwoCores(backend, context);
-      if (backend.landsInOrder) context.skip('words land in their order: the end comes last');
-      const ring = rings[2]!;
+      if (backend.landsInOrder) context.skip('words land in order: the end lands last');
+      const ring = rings[2];
       const caught = isCaught(backend, 40, async (stage) => {
         const race = await runRing(stage, ring, { trusts: 'ends' });
-        return (await race(variants[3]!, 1, recordsOf(ring))).wrong.length;
+        return (await race(variants[3], 1, recordsOf(ring))).wrong.length;
       });
       expect(await caught).toBe(true);
     });
 
-    test('records of hundreds of KiB are seen half-way, and are nothing until they are whole', async (context) => {
+    test('records of hundreds of KiB are seen incomplete, and not taken until they are complete', async (context) => {
       if (backend.isSimulated || backend.isShared) context.skip('the rings above show it');
       const ring = { of: 'huge records', ringWords: 1 << 17, bodyWordsMax: 100_000, batchMax: 1 };
       const records = 60;
       await onStages(backend, async (stage) => {
         const race = await runRing(stage, ring, {});
-        expect((await race(variants[2]!, 1, records)).wrong).toEqual([]);
+        expect((await race(variants[2], 1, records)).wrong).toEqual([]);
       });
       const caught = isCaught(backend, 10, async (stage) => {
         const race = await runRing(stage, ring, { trusts: 'head' });
-        return (await race(variants[2]!, 1, records)).wrong.length;
+        return (await race(variants[2], 1, records)).wrong.length;
       });
       expect(await caught).toBe(true);
     });
 
-    test('half a record, whichever half, is nothing', async () => {
+    test('any part of a record is not taken for a record', async () => {
       await onStages(backend, async (stage, seed) => {
         const [owner, writer] = await begin(stage);
         const records = rounds({ shared: 30_000, simulated: 40 });
@@ -101,30 +101,37 @@ export function promiseRecords(backend: Backend): void {
 
     test.each([
       ['small', 16],
-      ['large', rounds({ shared: 20_000, simulated: 300, hosts: 20_000 })],
+      ['large', rounds({ shared: 20_000, simulated: 300, machines: 20_000 })],
     ])(
-      'a writer of %s records is killed: nothing half passes for one, and the next one goes on',
+      'a writer of %s records is killed: no incomplete record is taken, and the next incarnation goes on',
       async (_size, bodyWords) => {
         await onStages(backend, async (stage) => {
-          const lives = rounds({ shared: 13, simulated: 5, hosts: 7 });
+          const incarnations = rounds({ shared: 13, simulated: 5, machines: 7 });
           const lastRecords = 20;
           const owner = await stage.begin(OWNER);
-          const reads = owner.play('lifeReader', { lastEpoch: lives, lastRecords, bodyWords });
-          for (let epoch = 1; epoch <= lives; epoch++) {
+          const reads = owner.play('incarnationReader', {
+            lastEpoch: incarnations,
+            lastRecords,
+            bodyWords,
+          });
+          for (let epoch = 1; epoch <= incarnations; epoch++) {
             const writer = await stage.begin(WRITER);
             expect(writer.incarnation).toBe(epoch);
-            const isLast = epoch === lives;
+            const isLast = epoch === incarnations;
             const records = isLast ? lastRecords : -1;
-            writer.play('lifeWriter', { reader: OWNER, epoch, bodyWords, records });
+            writer.play('incarnationWriter', { reader: OWNER, epoch, bodyWords, records });
             if (isLast) break;
             await stage.until(OWNER, PLACE.told, epoch);
             await stage.aWhile();
             await writer.kill();
           }
-          const read = await reads.result<{ taken: number; livesLeftHalf: number }>();
+          const read = await reads.result<{ taken: number; leftHalf: number }>();
           expect(read).toMatchObject({ wrong: [] });
           expect(read.taken).toBeGreaterThan(0);
-          tell(backend, `of ${lives - 1} writers killed, ${read.livesLeftHalf} left half a record`);
+          tell(
+            backend,
+            `of ${incarnations - 1} writers killed, ${read.leftHalf} left half a record`,
+          );
         });
       },
     );

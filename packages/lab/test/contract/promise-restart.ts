@@ -1,4 +1,4 @@
-/** Promise 5: coming back afresh, or to what was there. */
+/** Promise 5: a restart with an empty region, or with the region as it was. */
 
 import { OPEN, RETIRED } from 'tram-multicast/internal/memory/contract.js';
 import { describe, expect, test } from 'vitest';
@@ -6,7 +6,7 @@ import type { Backend } from './backends.js';
 import { PLACE } from './play-common.mjs';
 import { begin, OWNER, onStages, outcomes, WRITER } from './scenes.js';
 
-/** Where the row is in a region (layout.ts). */
+/** The place of the row in a region (`layout.ts`). */
 const ROW = 0;
 
 export function promiseRestart(backend: Backend): void {
@@ -14,15 +14,18 @@ export function promiseRestart(backend: Backend): void {
     owner: OWNER,
     guard: 1,
     firstPass: 1,
-    bodyWords: backend.rounds({ shared: 500, simulated: 40, hosts: 500 }),
-    blockWords: backend.rounds({ shared: 50_000, simulated: 400, hosts: 50_000 }),
+    bodyWords: backend.rounds({ shared: 500, simulated: 40, machines: 500 }),
+    blockWords: backend.rounds({ shared: 50_000, simulated: 400, machines: 50_000 }),
   };
   const { bodyWords } = appending;
-  // promise-loss.ts has what is true there.
-  const isOutOfReach = backend.isSimulated || backend.isShared ? '' : 'the dead are out of reach';
+  // promise-loss.ts has the promises for these memories.
+  const isOutOfReach =
+    backend.isSimulated || backend.isShared
+      ? ''
+      : 'a region is out of reach while its owner is down';
 
   describe('restart', () => {
-    test('afresh: empty, in a higher incarnation, and closed to those of before', async () => {
+    test('fresh: empty, in a higher incarnation, and earlier guards are refused', async () => {
       await onStages(backend, async (stage) => {
         const [owner, writer] = await begin(stage);
         await owner.puppet.permit(8);
@@ -46,7 +49,7 @@ export function promiseRestart(backend: Backend): void {
       });
     });
 
-    test('afresh: a writer at work is refused from then on', async () => {
+    test('fresh: a writer at work is refused from then on', async () => {
       await onStages(backend, async (stage) => {
         const [owner, writer] = await begin(stage);
         await owner.puppet.permit(1);
@@ -64,7 +67,7 @@ export function promiseRestart(backend: Backend): void {
       });
     });
 
-    test('afresh: when the first word has changed, the row has, and nothing is permitted', async () => {
+    test('fresh: when any word is cleared, the row is cleared and nothing is permitted', async () => {
       await onStages(backend, async (stage) => {
         const [first, watcher] = await begin(stage);
         let owner = first;
@@ -80,7 +83,7 @@ export function promiseRestart(backend: Backend): void {
       });
     });
 
-    test('the region of the dead is read and written as before; who resumes finds all of it', async (context) => {
+    test('the region of a participant that is down is read and written as before; it resumes with all of it', async (context) => {
       if (isOutOfReach) context.skip(isOutOfReach);
       await onStages(backend, async (stage) => {
         const [owner, writer] = await begin(stage);
@@ -113,7 +116,7 @@ export function promiseRestart(backend: Backend): void {
       });
     });
 
-    test('an owner killed while it is written to is written to on, and resumes', async (context) => {
+    test('writes to an owner that is killed go on, and it resumes', async (context) => {
       if (isOutOfReach) context.skip(isOutOfReach);
       await onStages(backend, async (stage) => {
         const writer = await stage.begin(WRITER);
@@ -121,11 +124,11 @@ export function promiseRestart(backend: Backend): void {
         await owner.puppet.permit(1);
         const writing = writer.play('appender', appending);
         await stage.until(OWNER, PLACE.told, 1);
-        for (let life = 2; life < 6; life++) {
+        for (let incarnation = 2; incarnation < 6; incarnation++) {
           await owner.kill();
           await stage.until(OWNER, PLACE.told, stage.word(OWNER, PLACE.told) + 1);
           owner = await stage.begin(OWNER, true);
-          expect(owner.incarnation).toBe(life);
+          expect(owner.incarnation).toBe(incarnation);
           expect(await owner.puppet.permitted()).toBe(1);
         }
         const seal = owner.play('sealer', { guard: 2, bodyWords });

@@ -1,4 +1,4 @@
-/** How the promises are put on stage: what the files promise-*.ts have in common. */
+/** Helpers of the files promise-*.ts: the participants, and how a scene runs on the stages of a backend. */
 import { availableParallelism } from 'node:os';
 import type { Completion } from 'tram-multicast/internal/memory/contract.js';
 import type { TestContext } from 'vitest';
@@ -9,7 +9,7 @@ export const OWNER = 0;
 export const WRITER = 1;
 export const THIRD = 2;
 
-/** The same scene on every stage that shows something new. */
+/** Runs a scene on every stage of a backend. */
 export async function onStages(
   backend: Backend,
   scene: (stage: Stage, number: number) => Promise<void>,
@@ -19,18 +19,18 @@ export async function onStages(
   }
 }
 
-/** Where the region of a process is out of reach while it is not there. */
+/** Runs a scene on stages where the region of a participant is out of reach while it is down. */
 export async function onMachines(
   backend: Backend,
   context: TestContext,
   scene: (stage: Stage, number: number) => Promise<void>,
 ): Promise<void> {
   const { openOnMachines } = backend;
-  if (openOnMachines === undefined) context.skip('memory is there whether its owner is or not');
+  if (openOnMachines === undefined) context.skip('regions are never out of reach');
   else await onStages({ ...backend, open: openOnMachines }, scene);
 }
 
-/** On memory that all processes have before them. */
+/** Runs a scene on shared memory only. */
 export async function onShared(
   backend: Backend,
   context: TestContext,
@@ -43,7 +43,7 @@ export async function onShared(
   });
 }
 
-/** A planted bug is there when `find` finds something, on one of so many stages. */
+/** Does `find` find a planted bug on one of the stages? */
 export async function isCaught(
   backend: Backend,
   attempts: number,
@@ -74,22 +74,22 @@ async function onStage(
   }
 }
 
-/** Whether a race that should be lost is lost depends on two who run at the same time. */
+/** A planted race shows only if two participants run at the same time. */
 export function needsTwoCores(backend: Backend, context: TestContext): void {
   if (backend.isSimulated || availableParallelism() > 1) return;
-  context.skip('a race needs two who run at the same time, and there is one core only');
+  context.skip('a race needs two cores');
 }
 
 export async function begin(stage: Stage): Promise<[Actor, Actor]> {
   return Promise.all([stage.begin(OWNER), stage.begin(WRITER)]);
 }
 
-/** `1 ok`, without those that nobody waits for. */
+/** For example `1 ok`; without fire-and-forget writes. */
 export function outcomes(completions: Completion[]): string[] {
   return completions.filter(({ tag }) => tag > 0).map(({ tag, outcome }) => `${tag} ${outcome}`);
 }
 
-/** What a real memory has gone through; of a simulated one it is always the same. */
+/** Prints the figures of a real memory; those of a simulated one are always the same. */
 export function tell(backend: Backend, text: string): void {
   if (!backend.isSimulated) console.log(`${backend.name}: ${text}`);
 }

@@ -1,6 +1,6 @@
 /**
- * A stage whose actors are hosts of their own: each a node process with an arena that nobody else maps, connected to
- * the others by libfabric over the loopback. The suite maps the arenas too, to look.
+ * A stage whose actors are hosts of their own: each is a process with its own arena, connected to the others by libfabric over
+ * the loopback. The suite also maps the arenas, for checks.
  */
 import { createServer, type Server } from 'node:net';
 import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
@@ -22,13 +22,13 @@ import {
 } from './stage-real.js';
 
 const ADDRESS = '127.0.0.1';
-/** How long a host may be silent: longer than a busy machine keeps anybody waiting. */
+/** How long a host may be silent: longer than any delay on a busy machine. */
 const PATIENCE_US = 30_000_000;
 
 export class MachinesStage extends RealStage {
   private static count = 0;
   private readonly arenas: readonly ArenaFile[];
-  /** Whoever has begun, by process, and has not been killed. */
+  /** The latest incarnation of each participant. */
   private readonly present = new Map<ProcessId, RealActor>();
 
   private constructor(
@@ -59,7 +59,7 @@ export class MachinesStage extends RealStage {
   }
 
   protected call(id: ProcessId, resumes: boolean): Line {
-    // It has not begun before it is connected to all who are there.
+    // An actor begins once it is connected to all running ones.
     const meets = [...this.present.keys()].filter(
       (process) => process !== id && this.isThere(process),
     );
@@ -73,7 +73,7 @@ export class MachinesStage extends RealStage {
       resumes,
       meets: meets.map((process) => this.map.hostOf(process)),
     });
-    // Whoever waits for one that does not run would wait for long.
+    // While an actor is paused, waiting for it is cut short.
     const send = (message: object) => line.send({ ...message, isHeldUp: this.isAnyPaused });
     return { ...line, send };
   }
@@ -88,7 +88,7 @@ export class MachinesStage extends RealStage {
   }
 
   word(process: ProcessId, at: number): number {
-    const { words } = this.arenas[this.map.hostOf(process)]!;
+    const { words } = this.arenas[this.map.hostOf(process)];
     return Atomics.load(words, this.map.region(process) + at);
   }
 
@@ -101,7 +101,7 @@ export class MachinesStage extends RealStage {
   }
 }
 
-/** Nobody else is likely to take them until we do. */
+/** Ports that are free now, and unlikely to be taken before they are used. */
 async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(Array.from({ length: count }, listening));
   const ports = servers.map((server) => (server.address() as { port: number }).port);

@@ -1,4 +1,4 @@
-/** What stages of real threads and processes have in common: actors that are asked over a line. */
+/** The base of stages with real threads and processes: actors that execute jobs, sent over a line. */
 import { fork } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
@@ -18,7 +18,7 @@ import type { Actor, Playing, Remote, Stage } from './stage.js';
 export const COUNTERPART = fileURLToPath(new URL('./counterpart.mjs', import.meta.url));
 const DEADLINE_MS = 40_000;
 
-/** Six replicas on three hosts. Only those of group 0 act: one on each host. */
+/** Six replicas on three hosts. Only those of group 0 act, one on each host. */
 export const SIZES: Sizes = {
   groups: 2,
   replicas: 3,
@@ -33,7 +33,7 @@ export const SIZES: Sizes = {
   origin: 0,
   salt: 0,
 };
-/** Everybody has scratch here, as only clients of TRAM do. */
+/** Every participant has scratch here; in TRAM only clients have. */
 export const SHAPE = { sizes: SIZES, hosts: 3, scratchWords: 64 * 1024 };
 
 export function newMap(): ArenaMap {
@@ -47,7 +47,7 @@ interface Message {
   readonly error?: unknown;
 }
 
-/** A thread or a process that runs counterpart.mjs. */
+/** The connection to a thread or a process that runs counterpart.mjs. */
 export interface Line {
   send(message: object): void;
   onMessage(listener: (message: unknown) => void): void;
@@ -102,7 +102,7 @@ export class RealActor implements Actor {
 
   async begun(): Promise<this> {
     await this.until(() => this.incarnation > 0 || this.ended !== undefined);
-    if (this.incarnation === 0) throw new Error(`it ended before it began: ${this.ended}`);
+    if (this.incarnation === 0) throw new Error(`the actor ended before it began: ${this.ended}`);
     return this;
   }
 
@@ -123,12 +123,12 @@ export class RealActor implements Actor {
 
   play(name: string, options: object): Playing {
     const asked = this.ask('play', [name, options]);
-    // Whoever is killed at work leaves a rejection that nobody waits for.
+    // If the actor is killed, nobody may be waiting for the result.
     asked.catch(() => undefined);
     return {
       result: async <T>() => {
         const late = wait(DEADLINE_MS, undefined, { ref: false }).then(() => {
-          throw new Error(`${name} has not come to its end`);
+          throw new Error(`${name} did not finish within ${DEADLINE_MS} ms`);
         });
         late.catch(() => undefined);
         return (await Promise.race([asked, late])) as T;
@@ -177,7 +177,7 @@ export abstract class RealStage implements Stage {
 
   async aWhile(): Promise<void> {
     await wait(this.random.below(4));
-    // And some part of a millisecond.
+    // And a fraction of a millisecond.
     const until = performance.now() + this.random.below(1000) / 1000;
     while (performance.now() < until);
   }
@@ -191,7 +191,7 @@ export abstract class RealStage implements Stage {
   }
 }
 
-/** A process of its own. @param data  for counterpart.mjs */
+/** Starts a counterpart in a process. @param data  for counterpart.mjs */
 export function forkCounterpart(data: object): Line {
   const child = fork(COUNTERPART, [JSON.stringify(data)], { serialization: 'advanced' });
   return {
@@ -205,7 +205,7 @@ export function forkCounterpart(data: object): Line {
   };
 }
 
-/** What is checked when an arena is opened. */
+/** Writes the header that `openArenaFile` checks. */
 export function writeArenaHeader(words: Int32Array): void {
   words[ARENA.version] = ARENA_VERSION;
   words[ARENA.words] = words.length;

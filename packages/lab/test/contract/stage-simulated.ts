@@ -1,4 +1,4 @@
-/** A stage in one thread: whose turn it is, and what arrives when, is drawn from a seed. */
+/** A stage in one thread: a seed decides which player steps next and when writes land. */
 import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
 import { Random } from '../../src/sim/random.js';
 import {
@@ -23,14 +23,14 @@ export class SimulatedStage implements Stage {
   readonly random: Random;
   private readonly fabric: SimulatedFabric;
   private readonly memories: SimulatedMemory[] = [];
-  private readonly lives: number[] = new Array(PROCESSES).fill(0);
+  private readonly incarnations: number[] = new Array(PROCESSES).fill(0);
   private readonly playing = new Map<ProcessId, SimulatedPlaying>();
   private readonly paused = new Set<ProcessId>();
 
-  /** @param isApart  each process is on a host of its own, and out of reach while it is not there */
+  /** @param isOnMachines  each participant is on a machine of its own, and out of reach while it is down */
   constructor(
     seed: number,
-    private readonly isApart = false,
+    private readonly isOnMachines = false,
   ) {
     this.random = new Random(seed);
     const weather: Weather = {
@@ -45,28 +45,28 @@ export class SimulatedStage implements Stage {
     }
   }
 
-  private beginLife(process: ProcessId, resumes: boolean): SimulatedMemory {
-    if (++this.lives[process]! === 1) return this.memories[process]!;
+  private beginIncarnation(process: ProcessId, resumes: boolean): SimulatedMemory {
+    if (++this.incarnations[process] === 1) return this.memories[process];
     const memory = resumes ? this.fabric.resume(process) : this.fabric.restart(process);
     this.memories[process] = memory;
     return memory;
   }
 
   async begin(process: ProcessId, resumes = false): Promise<Actor> {
-    const memory = this.beginLife(process, resumes);
+    const memory = this.beginIncarnation(process, resumes);
     return {
-      incarnation: this.lives[process]!,
+      incarnation: this.incarnations[process],
       puppet: this.puppetOf(memory),
       play: (name, options) => this.play(memory, name, options),
       kill: async () => {
         this.playing.delete(process);
-        if (this.isApart) this.fabric.killApart(process);
+        if (this.isOnMachines) this.fabric.killApart(process);
         else this.fabric.kill(process);
       },
       pause: async () => {
         memory.stallAfter(this.random.below(3));
         this.paused.add(process);
-        // What it does until it stops.
+        // Run until the pause takes effect.
         this.run(STEPS_AT_A_TIME);
       },
       goOn: () => {
@@ -76,7 +76,7 @@ export class SimulatedStage implements Stage {
     };
   }
 
-  /** Whatever was posted before has arrived when a puppet looks. */
+  /** Everything that was posted has landed before a puppet reads. */
   private puppetOf(memory: SimulatedMemory): Remote<Puppet> {
     const puppet = newPuppet(memory) as unknown as Record<string, (...args: unknown[]) => unknown>;
     const remote: Record<string, (...args: unknown[]) => Promise<unknown>> = {};
@@ -95,14 +95,15 @@ export class SimulatedStage implements Stage {
   }
 
   private play(memory: SimulatedMemory, name: string, options: object): Playing {
-    const permissionOf = (peer: ProcessId) => this.memories[peer]!.permitted();
+    const permissionOf = (peer: ProcessId) => this.memories[peer].permitted();
     const player = newPlayer(name, memory, options, { permissionOf });
     const playing: SimulatedPlaying = { player, isDone: false };
     this.playing.set(memory.self, playing);
     return {
       result: async <T>() => {
         for (let steps = 0; !playing.isDone; steps += STEPS_AT_A_TIME) {
-          if (steps > STEPS_MAX) throw new Error(`${name} never ends`);
+          if (steps > STEPS_MAX)
+            throw new Error(`${name} did not finish within ${STEPS_MAX} steps`);
           this.run(STEPS_AT_A_TIME);
         }
         return player.result() as T;
@@ -110,18 +111,18 @@ export class SimulatedStage implements Stage {
     };
   }
 
-  /** One of those at work makes a step, or something arrives: as drawn. */
+  /** Random steps: a player steps, or a write lands. */
   private run(steps: number): void {
     for (let i = 0; i < steps; i++) {
       const ready = [...this.playing.keys()].filter((process) => !this.isStopped(process));
       const drawn = this.random.below(ready.length + 1);
-      if (drawn < ready.length) this.step(ready[drawn]!);
+      if (drawn < ready.length) this.step(ready[drawn]);
       else if (this.fabric.nextUs() < Number.POSITIVE_INFINITY) this.fabric.runNext();
     }
   }
 
   private isStopped(process: ProcessId): boolean {
-    return this.paused.has(process) && this.memories[process]!.isStalled;
+    return this.paused.has(process) && this.memories[process].isStalled;
   }
 
   private step(process: ProcessId): void {
@@ -140,7 +141,7 @@ export class SimulatedStage implements Stage {
   }
 
   word(process: ProcessId, at: number): number {
-    return this.memories[process]!.own[at]!;
+    return this.memories[process].own[at];
   }
 
   async close(): Promise<void> {}

@@ -1,50 +1,50 @@
-/** What the suite sees of a memory under test: a stage on which several processes act. */
+/** A memory under test, as the suite sees it: a stage on which several participants act. */
 import type { Arena, ArenaMap } from 'tram-multicast/internal/memory/arena.js';
 import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
 import type { Random } from '../../src/sim/random.js';
 import type { Puppet } from './play.mjs';
 
-/** The same, of somebody who may be in another thread or process. */
+/** The same methods, executed in another thread or process. */
 export type Remote<T> = {
   [K in keyof T]: T[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<R> : never;
 };
 
-/** A player at work. */
+/** A running player. */
 export interface Playing {
   /** Resolves once it is done. */
   result<T>(): Promise<T>;
 }
 
-/** One life of one process. */
+/** One incarnation of a participant. */
 export interface Actor {
   readonly incarnation: number;
   readonly puppet: Remote<Puppet>;
   play(name: string, options: object): Playing;
-  /** It ends here and now, whatever it is doing; resolves when it has ended. */
+  /** Ends it at once, in the middle of its work; resolves when it has ended. */
   kill(): Promise<void>;
-  /** It stops here and now, whatever it is doing, until `goOn`. */
+  /** Stops it at once, in the middle of its work, until `goOn`. */
   pause(): Promise<void>;
   goOn(): void;
 }
 
 export interface Stage {
   readonly random: Random;
-  /** A process begins a life. @param resumes  with its region as it is */
+  /** Begins an incarnation of a participant. @param resumes  with its region as it is */
   begin(process: ProcessId, resumes?: boolean): Promise<Actor>;
-  /** Let those who are at work go on for a while, never the same. */
+  /** Lets the players run for a random time. */
   aWhile(): Promise<void>;
-  /** Let them go on until a word of a process's region is this, or more. */
+  /** Lets the players run until a word of a participant's region has at least this value. */
   until(process: ProcessId, at: number, value: number): Promise<void>;
-  /** A word of a process's region, whether it is alive or not. */
+  /** A word of a participant's region, whether it runs or not. */
   word(process: ProcessId, at: number): number;
   close(): Promise<void>;
 }
 
-/** On shared memory there is more to see. */
+/** A stage on shared memory. */
 export interface SharedStage extends Stage {
   readonly arena: Arena;
   readonly map: ArenaMap;
-  /** The platform notices that a process has ended, as hosts do (hosting/host-process.ts). */
+  /** Marks a participant as ended, as hosts do (`hosting/host-process.ts`). */
   noteEnd(process: ProcessId): void;
 }
 

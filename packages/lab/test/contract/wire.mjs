@@ -1,23 +1,23 @@
-/** How a counterpart that is a host of its own reaches the others: its network, polled as a host polls it. */
+/** The network of a counterpart that is a host of its own, polled as a host polls it. Called by `counterpart.mjs`. */
 
 import { nowUs } from 'tram-multicast/internal/hosting/clock.js';
 import { CALLER } from 'tram-multicast/internal/memory/machines/handshake.js';
 import { Network } from 'tram-multicast/internal/memory/machines/network.js';
 
-/** How long others may take to take what was posted: for ever, on a machine that is merely busy. */
+/** Time limit for `settle`: long enough for a busy machine. */
 const SETTLE_US = 20e6;
-/** If one of them is stopped. */
+/** Time limit for `settle` while a peer is stopped. */
 const HELD_UP_US = 200_000;
 const MEET_US = 30e6;
-/** How long messages from the suite may wait. */
+/** The longest delay of messages from the suite. */
 const SLEEP_US = 500;
 
-/** Everything that may be under way at a time, with room to spare. */
+/** More than is ever in flight. */
 const BUFFER_WORDS = { out: 1 << 20, in: 1 << 18, flags: 16 };
 
 const FLUSHES_PER_WAIT = 4;
 
-/** Where memory is shared there is nothing to do. */
+/** For shared memory, which needs no network. */
 export const NO_WIRE = {
   network: undefined,
   poll() {},
@@ -55,14 +55,14 @@ export function openWire({ addresses, patienceUs, id }, map, arena) {
   return {
     network,
     poll: () => network.poll(nowUs()),
-    // Who races does not wait for company; now and then it does, and no promise may depend on it.
+    // Most flushes are urgent; one in four is batched, and no promise may depend on that.
     flush: () => network.flush(nowUs(), ++flushes % FLUSHES_PER_WAIT === 0 ? undefined : 0),
 
     /**
-     * Until all that was posted has landed, so that a scene can look, and nothing old lands in its next act.
+     * Waits until everything that was posted has landed, so that a scene can check it, and no old write lands later.
      *
-     * A link is also settled while writes that nobody is told of are on their way. A read behind them completes after
-     * they have landed. A host that is stopped answers no read, so then we do not ask.
+     * A link also counts as settled while fire-and-forget writes are in flight. A read that is posted after them completes
+     * after they have landed. A stopped host answers no read, so none is posted then.
      */
     settle(isHeldUp) {
       if (!isHeldUp)
@@ -73,10 +73,10 @@ export function openWire({ addresses, patienceUs, id }, map, arena) {
         if (network.isSettled) return;
         network.wait(SLEEP_US);
       } while (nowUs() < untilUs);
-      if (!isHeldUp) throw new Error(`what host ${number} has posted does not land`);
+      if (!isHeldUp) throw new Error(`the writes of host ${number} did not land in time`);
     },
 
-    /** Until we are connected to these hosts, and they to us. */
+    /** Waits until this host and the given hosts are connected to each other. */
     async meet(hosts) {
       const untilUs = nowUs() + MEET_US;
       while (!hosts.every((host) => network.isConnected(host)) || !network.isSettled) {
@@ -86,7 +86,7 @@ export function openWire({ addresses, patienceUs, id }, map, arena) {
       }
     },
 
-    /** Between jobs: nothing lands unless its target polls. */
+    /** Polls between jobs: writes land only if their target polls. */
     serve() {
       const again = () => {
         turn();

@@ -1,13 +1,13 @@
 /**
- * A group of ByzCast (Coelho et al., 2018) where nobody lies: one process, no failures, so that what
- * the groups of the original agree on among their members is the order in which messages arrive here.
+ * A group of ByzCast (Coelho et al., 2018) without failures: one process for each group. Where the groups of the original agree
+ * on an order by consensus, here it is the order of arrival.
  *
  *   client ── multicast ──▶ lowest common ancestor of the destinations
  *              group ── the same ──▶ each child at or below which there is a destination
  *              group ── reply ──▶ client, if it is a destination itself
  *
- * Two messages that meet in two groups have met in a group above both, and links are FIFO: so they come
- * in the same order everywhere. A group handles a message in one piece; nothing is ever pending.
+ * Two messages that meet in two groups have met before in a common ancestor, and links are FIFO, so all groups deliver them in
+ * the same order. A group handles each message at once; no message is ever pending.
  */
 import { contains, type Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { Replies } from '../passing/client.js';
@@ -37,7 +37,7 @@ export class ByzcastGroup implements Participant {
 
   private forward(message: Message): void {
     for (let i = 0; i < this.children.length; i++) {
-      const child = this.children[i]!;
+      const child = this.children[i];
       if (this.overlay.reaches(child, message.low, message.high)) this.network.send(child, message);
     }
   }
@@ -54,7 +54,9 @@ export class ByzcastGroup implements Participant {
       ? overlay.entryGroup(message.low, message.high) === group
       : overlay.parent(group) === from && overlay.reaches(group, message.low, message.high);
     if (message.kind !== Kind.multicast || !mayCome) {
-      throw new Error(`group ${group} got a message of ${message.client} by mistake, from ${from}`);
+      throw new Error(
+        `group ${group} received a message of client ${message.client} from ${from}, which must not send it`,
+      );
     }
   }
 }

@@ -1,4 +1,4 @@
-/** ByzCast on a tree, as those see it who run it. */
+/** ByzCast on a tree, as a `Protocol`. */
 import type { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import type { Sizes } from '../passing/network.js';
 import type { Protocol } from '../passing/protocol.js';

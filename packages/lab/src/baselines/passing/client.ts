@@ -1,8 +1,8 @@
 /**
- * A client of a message-passing system: multicasts messages, counts replies. Where a message enters is
- * the system's own business (`skeen/client.ts`, `byzcast/client.ts`).
+ * A client of a message-passing system: multicasts messages and counts replies. The subclasses decide where a message enters
+ * the system (`skeen/client.ts`, `byzcast/client.ts`).
  *
- * Invariant: a slot is given to the next message only when every destination of the last one has replied.
+ * Invariant: a slot is reused only after every destination of its last message has replied.
  */
 import { Kind, Message } from './message.js';
 import type { Network, Participant, Sizes } from './network.js';
@@ -14,15 +14,15 @@ export interface CallListener {
 }
 
 export abstract class Client implements Participant {
-  /** The slot and the number of the message multicast last. */
+  /** The slot and the number of the last message. */
   lastSlot = -1;
   lastNumber = -1;
   private readonly message = new Message();
-  /** The first `freeCount` are the slots without a message. */
+  /** The first `freeCount` entries are the free slots. */
   private readonly free: Int32Array;
   private freeCount: number;
   private readonly numberIn: Int32Array;
-  /** Destinations that have not replied yet. */
+  /** By slot, the number of destinations that have not replied yet. */
   private readonly missingIn: Int32Array;
 
   constructor(
@@ -36,7 +36,7 @@ export abstract class Client implements Participant {
     this.missingIn = new Int32Array(sizes.slots);
   }
 
-  /** Messages under way. */
+  /** Messages in flight. */
   get outstanding(): number {
     return this.free.length - this.freeCount;
   }
@@ -44,7 +44,7 @@ export abstract class Client implements Participant {
   /** @returns false if there is no free slot */
   multicast(low: number, high: number, payload: Int32Array, payloadBytes: number): boolean {
     if (this.freeCount === 0) return false;
-    const slot = this.free[--this.freeCount]!;
+    const slot = this.free[--this.freeCount];
     this.lastSlot = slot;
     this.lastNumber++;
     this.numberIn[slot] = this.lastNumber;
@@ -67,16 +67,16 @@ export abstract class Client implements Participant {
     ) {
       throw new Error(`client ${this.client} has no message ${reply.number} that ${from} delivers`);
     }
-    if (--this.missingIn[slot]! > 0) return;
+    if (--this.missingIn[slot] > 0) return;
     this.free[this.freeCount++] = slot;
     this.listener.answered(this.client, slot);
   }
 
-  /** Send the message to where it enters the system. */
+  /** Sends the message to the groups at which it enters the system. */
   protected abstract enter(message: Message): void;
 }
 
-/** Sends to clients, from a group. */
+/** Sends the replies of a group to clients. */
 export class Replies {
   private readonly message = new Message();
 

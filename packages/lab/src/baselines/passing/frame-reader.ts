@@ -1,8 +1,8 @@
 /**
- * Cuts a stream of bytes into messages. Bytes come in pieces that begin and end anywhere; they are
- * gathered in words of our own, where every frame lies aligned and is read in place.
+ * Splits a byte stream into messages. Pieces may begin and end anywhere. The reader collects them in aligned words and decodes
+ * every frame in place. Called by `tcp/link.ts`.
  *
- * Invariant: between calls, `words` begins with the `used` bytes of a frame that is not complete.
+ * Invariant: between calls, `words` begins with the `used` bytes of an incomplete frame.
  */
 import { decode, FRAME_WORDS_MIN } from './frames.js';
 import { Message } from './message.js';
@@ -15,7 +15,7 @@ export class FrameReader {
   private bytes = new Uint8Array(this.words.buffer);
   private used = 0;
 
-  /** @param receive  is called for each message, which is valid until it returns */
+  /** @param receive  called for each message, which is valid during the call */
   constructor(private readonly receive: (message: Message) => void) {}
 
   push(piece: Uint8Array): void {
@@ -30,8 +30,8 @@ export class FrameReader {
     const end = this.used >>> 2;
     let at = 0;
     while (at < end) {
-      const length = words[at]!;
-      if (length < FRAME_WORDS_MIN) throw new Error(`a frame of ${length} words is none`);
+      const length = words[at];
+      if (length < FRAME_WORDS_MIN) throw new Error(`a frame of ${length} words is too short`);
       if (at + length > end) break;
       decode(message, words, at);
       at += length;

@@ -1,6 +1,6 @@
 /**
- * Messages as bytes. Everything is whole words in the order of this machine, because both ends are on it.
- * Used by every network, also the simulated one, so that simulation checks the encoding too.
+ * The encoding of messages: words in native byte order, because both ends are on one machine. Used by every network, including
+ * the simulated one, so that simulation also checks the encoding.
  *
  *   word   0       1     2       3     4       5    6     7              8 …
  *          length  kind  client  slot  number  low  high  payload bytes  payload    multicast
@@ -17,7 +17,7 @@ const PAYLOAD = 8;
 
 const TWO_32 = 2 ** 32;
 
-/** How many words the message takes. */
+/** The size of the encoded message, in words. */
 export function frameWords(message: Message): number {
   switch (message.kind) {
     case Kind.multicast:
@@ -29,7 +29,7 @@ export function frameWords(message: Message): number {
   }
 }
 
-/** @returns where the frame ends */
+/** @returns the end of the frame */
 export function encode(message: Message, words: Int32Array, at: number): number {
   const length = frameWords(message);
   words[at] = length;
@@ -43,27 +43,27 @@ export function encode(message: Message, words: Int32Array, at: number): number 
     words[at + 7] = message.payloadBytes;
     const { payload, payloadAt } = message;
     const payloadWords = length - PAYLOAD;
-    for (let i = 0; i < payloadWords; i++) words[at + PAYLOAD + i] = payload[payloadAt + i]!;
+    for (let i = 0; i < payloadWords; i++) words[at + PAYLOAD + i] = payload[payloadAt + i];
   } else if (message.kind === Kind.proposal) {
-    words[at + 5] = message.timestamp; // Modulo 2³²: what fits into a word.
+    words[at + 5] = message.timestamp; // The low word: stored modulo 2³².
     words[at + 6] = message.timestamp / TWO_32;
   }
   return at + length;
 }
 
-/** The payload stays where it is: the message is valid as long as `words` are. */
+/** The payload is not copied: the message is valid as long as `words` are. */
 export function decode(message: Message, words: Int32Array, at: number): void {
   message.kind = words[at + 1] as Kind;
-  message.client = words[at + 2]!;
-  message.slot = words[at + 3]!;
-  message.number = words[at + 4]!;
+  message.client = words[at + 2];
+  message.slot = words[at + 3];
+  message.number = words[at + 4];
   if (message.kind === Kind.multicast) {
-    message.low = words[at + 5]!;
-    message.high = words[at + 6]!;
-    message.payloadBytes = words[at + 7]!;
+    message.low = words[at + 5];
+    message.high = words[at + 6];
+    message.payloadBytes = words[at + 7];
     message.payload = words;
     message.payloadAt = at + PAYLOAD;
   } else if (message.kind === Kind.proposal) {
-    message.timestamp = words[at + 6]! * TWO_32 + (words[at + 5]! >>> 0);
+    message.timestamp = words[at + 6] * TWO_32 + (words[at + 5] >>> 0);
   }
 }

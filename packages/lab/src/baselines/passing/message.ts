@@ -1,10 +1,9 @@
 /**
- * What processes of a message-passing system say to each other. One object is filled over and over: a
- * message is valid only during the call that hands it over, and whoever needs it longer copies it.
+ * The messages between processes of a message-passing system. Message objects are reused: a message is valid only during the
+ * call that passes it, and a receiver that needs it longer copies it.
  *
- * A message that a client multicasts is known everywhere by (client, slot, number). The number grows with
- * each message of the client. The slot is the client's to choose: it has at most one message under way in
- * each of its slots, so that processes can keep what they know of a message in a table.
+ * A multicast is identified everywhere by (client, slot, number). The number grows with each message of the client. The client
+ * chooses the slot and has at most one message in flight in each of its slots, so that groups can keep messages in a table.
  */
 
 export const Kind = {
@@ -14,7 +13,7 @@ export const Kind = {
   proposal: 2,
   /** From a destination to the client: delivered. */
   reply: 3,
-  /** Of the transport: who is calling (address in `client`, how many in `number`), and that it is known now. */
+  /** Transport: the caller's first address (in `client`) and their count (in `number`), and the confirmation. */
   hello: 4,
   welcome: 5,
 } as const;
@@ -30,13 +29,13 @@ export class Message {
   low = 0;
   high = 0;
   /** Multicast: `payloadBytes` bytes, from word `payloadAt` of `payload` on. */
-  payload: Int32Array = NOTHING;
+  payload: Int32Array = EMPTY;
   payloadAt = 0;
   payloadBytes = 0;
   /** Proposal: a whole number, below 2⁵³. */
   timestamp = 0;
 
-  /** Say which message it is about. */
+  /** Sets the identity of the multicast that this message is about. */
   about(client: number, slot: number, number: number): this {
     this.client = client;
     this.slot = slot;
@@ -45,7 +44,7 @@ export class Message {
   }
 }
 
-const NOTHING = new Int32Array(0);
+const EMPTY = new Int32Array(0);
 
 export function wordsFor(bytes: number): number {
   return (bytes + 3) >>> 2;

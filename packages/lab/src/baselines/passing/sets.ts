@@ -1,10 +1,10 @@
-/** Sets of groups as two masks, low and high (`protocol/overlay.ts`): counted and gone through without garbage. */
+/** Sets of groups as two bit masks, low and high (`protocol/overlay.ts`): size and iteration without allocation. */
 
 export function sizeOf(low: number, high: number): number {
   return bitsOf(low) + bitsOf(high);
 }
 
-/** The next member after `group`, -1 if there is none. Start with -1. */
+/** The next member after `group`, or -1. Start with -1. */
 export function memberAfter(low: number, high: number, group: number): number {
   const next = group + 1;
   if (next < 32) {
@@ -23,5 +23,5 @@ function lowest(mask: number): number {
 function bitsOf(mask: number): number {
   const pairs = mask - ((mask >>> 1) & 0x55555555);
   const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333);
-  return (((fours + (fours >>> 4)) & 0x0f0f0f0f) * 0x01010101) >>> 24;
+  return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }

@@ -1,12 +1,13 @@
 /**
- * Acknowledgements, as in published RamCast: for a message to several groups every replica, once it has the
- * timestamps of all of them, says so to the destinations. A leader may deliver when f+1 replicas of each have. They
- * go to leaders only, since followers deliver what their leader has delivered. The alternative is in proposals.ts.
+ * Acknowledgements, as in published RamCast. For a message to several groups, every replica that has the timestamps of all
+ * destinations acknowledges to all destinations. A leader delivers when f+1 replicas of each destination have acknowledged.
+ * Acknowledgements go to leaders only, because followers deliver what their leader has delivered. `proposals.ts` has the
+ * alternative.
  *
- * `AcknowledgedOrdering` decides when a message is acknowledged and when it is final; `Acks` carries acknowledgements
- * from one memory to the other: for each leader a ring that is written a batch at a time, then counted.
+ * `AcknowledgedOrdering` decides when a message is acknowledged and when it is final. `Acks` transports acknowledgements: each
+ * replica writes them in batches into a ring at each leader, and then their count.
  *
- * Invariant: at a leader a message has the number of its slot (ordering.ts).
+ * Invariant: at a leader a message has the number of its slot (`ordering.ts`).
  */
 import { OPEN } from 'tram-multicast/internal/memory/contract.js';
 import { postRange, ringAt, type Window } from 'tram-multicast/internal/memory/record.js';
@@ -14,19 +15,19 @@ import { type Edges, Todo } from './edges.js';
 import { ACK, LEADER, MESSAGE } from './layout.js';
 import { Ordering } from './ordering.js';
 
-/** A message to acknowledge, in numbers: slot, sequence, destinations low, high. */
+/** Numbers for each message to acknowledge: slot, sequence, destinations low, high. */
 const DUE = 4;
 
 export class AcknowledgedOrdering extends Ordering {
-  /** What is to be acknowledged, oldest first; see `DUE`. */
+  /** Messages to acknowledge, oldest first; see `DUE`. */
   readonly due: number[] = [];
-  /** At a leader, by slot: how many of the destinations have acknowledged, and how many there are. */
+  /** At a leader, by slot: the number of destinations that have acknowledged, and of all. */
   private readonly groupsDone: Uint8Array;
   private readonly destinations: Uint8Array;
   private readonly isComplete: Uint8Array;
-  /** By slot and group: replicas that have. */
+  /** By slot and group: the number of replicas that have acknowledged. */
   private readonly counts: Uint8Array;
-  /** By slot: the last message that was delivered. More acknowledgements of it may come. */
+  /** By slot: the last delivered message. Late acknowledgements of it may arrive. */
   private readonly last: Int32Array;
   private readonly quorum: number;
   private readonly groups: number;
@@ -44,7 +45,7 @@ export class AcknowledgedOrdering extends Ordering {
     this.destinations = new Uint8Array(slots);
     this.isComplete = new Uint8Array(slots);
     this.counts = new Uint8Array(slots * sizes.groups);
-    this.last = new Int32Array(slots).fill(sizes.origin - 1);
+    this.last = new Int32Array(slots).fill(sizes.firstIndex - 1);
   }
 
   override propose(
@@ -66,9 +67,9 @@ export class AcknowledgedOrdering extends Ordering {
     const at = layout.inbox(Math.floor(slot / layout.sizes.callsMax));
     const position = this.positionOf(message);
     const mask = layout.inboxWords - 1;
-    const low = own[at + ((position + MESSAGE.destinationsLow) & mask)]!;
-    const high = own[at + ((position + MESSAGE.destinationsHigh) & mask)]!;
-    // To one group alone: its leader goes by completions.
+    const low = own[at + ((position + MESSAGE.destinationsLow) & mask)];
+    const high = own[at + ((position + MESSAGE.destinationsHigh) & mask)];
+    // A message to one group: its leader counts completions.
     const isSingle = (low === 0 || high === 0) && ((low & (low - 1)) | (high & (high - 1))) === 0;
     if (!isSingle) this.due.push(slot, this.sequenceOf(message), low, high);
     if (!this.leads || isSingle) {
@@ -79,10 +80,10 @@ export class AcknowledgedOrdering extends Ordering {
     this.acknowledged(this.group, slot, this.sequenceOf(message));
   }
 
-  /** At a leader: a replica of this group has all timestamps. */
+  /** At a leader: a replica of this group has acknowledged the message. */
   acknowledged(group: number, slot: number, sequence: number): void {
-    if (((sequence - this.last[slot]!) | 0) > 0) {
-      if (++this.counts[slot * this.groups + group]! === this.quorum) this.groupsDone[slot]!++;
+    if (((sequence - this.last[slot]) | 0) > 0) {
+      if (++this.counts[slot * this.groups + group] === this.quorum) this.groupsDone[slot]++;
     }
     this.finishIfAgreed(slot);
   }
@@ -105,11 +106,11 @@ export class AcknowledgedOrdering extends Ordering {
 
 export class Acks {
   private readonly mirrors: Window[] = [];
-  /** By group: acknowledgements in its leader's ring, and those posted. */
+  /** By group: acknowledgements written to the mirror, and those posted. */
   private readonly ends: Int32Array;
   private readonly sent: Int32Array;
   private readonly news: Todo;
-  /** At a leader, by replica: acknowledgements that were read, and that it knows to be. */
+  /** At a leader, by replica: acknowledgements that were read, and the count that the replica knows. */
   private readonly read: Int32Array;
   private readonly told: Int32Array;
   private readonly mask: number;
@@ -121,26 +122,26 @@ export class Acks {
     private readonly ordering: AcknowledgedOrdering,
   ) {
     const { memory, layout } = edges;
-    const { groups, origin, replicas } = layout.sizes;
+    const { groups, firstIndex, replicas } = layout.sizes;
     const words = layout.ackWords;
     this.leads = memory.self % replicas === LEADER;
     this.mask = words - 1;
     for (let other = 0; other < groups; other++) {
       this.mirrors.push(ringAt(memory.scratch(words), 0, words, 0));
     }
-    this.ends = new Int32Array(groups).fill(origin);
-    this.sent = new Int32Array(groups).fill(origin);
+    this.ends = new Int32Array(groups).fill(firstIndex);
+    this.sent = new Int32Array(groups).fill(firstIndex);
     this.news = new Todo(groups);
-    this.read = new Int32Array(layout.replicas).fill(origin);
-    this.told = new Int32Array(layout.replicas).fill(origin);
+    this.read = new Int32Array(layout.replicas).fill(firstIndex);
+    this.told = new Int32Array(layout.replicas).fill(firstIndex);
   }
 
-  /** Acknowledge what is due. */
+  /** Sends all due acknowledgements. */
   send(): number {
     const { due } = this.ordering;
     let done = 0;
-    for (; done < due.length && this.hasRoom(due[done + 2]!, due[done + 3]!); done += DUE) {
-      this.put(due[done]!, due[done + 1]!, due[done + 2]!, due[done + 3]!);
+    for (; done < due.length && this.hasRoom(due[done + 2], due[done + 3]); done += DUE) {
+      this.put(due[done], due[done + 1], due[done + 2], due[done + 3]);
     }
     if (done === due.length) due.length = 0;
     else due.splice(0, done);
@@ -160,7 +161,7 @@ export class Acks {
 
   private hasRoomFor(group: number): boolean {
     const { memory, layout } = this.edges;
-    const unread = (this.ends[group]! - memory.own[layout.acksRead(group)]!) | 0;
+    const unread = (this.ends[group] - memory.own[layout.acksRead(group)]) | 0;
     return unread * ACK.words <= this.mask;
   }
 
@@ -174,13 +175,13 @@ export class Acks {
   }
 
   private append(group: number, slot: number, sequence: number): void {
-    // A leader knows its own.
+    // A leader counts its own acknowledgements directly.
     if (this.leads && group === this.group) return;
-    const { words, mask } = this.mirrors[group]!;
-    const place = (this.ends[group]! * ACK.words) & mask;
+    const { words, mask } = this.mirrors[group];
+    const place = (this.ends[group] * ACK.words) & mask;
     words[place + ACK.slot] = slot;
     words[place + ACK.sequence] = sequence;
-    this.ends[group]!++;
+    this.ends[group]++;
     this.news.add(group);
   }
 
@@ -190,18 +191,18 @@ export class Acks {
     for (let i = 0; i < news.count; i++) {
       const group = news.at(i);
       const leader = layout.leaderProcess(group);
-      const from = sent[group]! * ACK.words;
-      const end = ends[group]! * ACK.words;
+      const from = sent[group] * ACK.words;
+      const end = ends[group] * ACK.words;
       const to = layout.acks(memory.self);
-      postRange(memory, leader, to, this.mirrors[group]!, from, end, OPEN, 0, 0);
+      postRange(memory, leader, to, this.mirrors[group], from, end, OPEN, 0, 0);
       memory.write(leader, layout.acked(memory.self), ends, group, 1, OPEN, 0);
       memory.wake(leader, true);
-      sent[group] = ends[group]!;
+      sent[group] = ends[group];
     }
     news.clear();
   }
 
-  /** At a leader: read what others have acknowledged. */
+  /** At a leader: reads the acknowledgements of other replicas. */
   poll(): number {
     const { own } = this.edges.memory;
     const { read } = this;
@@ -217,15 +218,15 @@ export class Acks {
     const { memory, layout } = this.edges;
     const { own } = memory;
     const { read, mask, ordering } = this;
-    const until = own[layout.acked(replica)]!;
-    // They were written before the count.
+    const until = own[layout.acked(replica)];
+    // The acknowledgements were written before the count.
     memory.readFence();
     const at = layout.acks(replica);
     const group = Math.floor(replica / layout.sizes.replicas);
-    const first = read[replica]!;
+    const first = read[replica];
     for (let i = first; i !== until; i = (i + 1) | 0) {
       const place = at + ((i * ACK.words) & mask);
-      ordering.acknowledged(group, own[place + ACK.slot]!, own[place + ACK.sequence]!);
+      ordering.acknowledged(group, own[place + ACK.slot], own[place + ACK.sequence]);
     }
     read[replica] = until;
     this.giveBack(replica);
@@ -234,8 +235,8 @@ export class Acks {
 
   private giveBack(replica: number): void {
     const { read, told, mask } = this;
-    if (((read[replica]! - told[replica]!) | 0) * ACK.words * 4 <= mask) return;
-    told[replica] = read[replica]!;
+    if (((read[replica] - told[replica]) | 0) * ACK.words * 4 <= mask) return;
+    told[replica] = read[replica];
     const { memory, layout } = this.edges;
     memory.write(replica, layout.acksRead(this.group), told, replica, 1, OPEN, 0);
     memory.wake(replica, true);

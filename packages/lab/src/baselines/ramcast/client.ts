@@ -1,11 +1,11 @@
 /**
- * A client of RamCast: it writes each message once into every replica of every destination, and waits until the
- * leader of each has replied.
+ * A client of RamCast: it writes each message once into every replica of every destination, and waits until the leader of each
+ * destination has replied.
  *
- * For each group the messages lie in a ring that looks the same at all its replicas; `mirror` is the client's own copy.
- * A call names the place for replies, and is free again once all destinations have replied. Ring space is
- * free once all replicas of the group have delivered what was there, which they tell now and then. Slots outlive
- * their users: the next one goes on where the last, all of whose messages were answered, has stopped.
+ * For each group the messages are in a ring with the same contents at all replicas; `mirror` is the client's copy of it. A call
+ * identifies the slot for replies and is free again once all destinations have replied. Ring space is free once all replicas of
+ * the group have delivered the messages there, which they report from time to time. A slot outlives its client: the next client
+ * continues where the last one has stopped after all its messages were answered.
  */
 import { OPEN } from 'tram-multicast/internal/memory/contract.js';
 import {
@@ -13,7 +13,6 @@ import {
   HEAD_WORDS,
   packBytes,
   postRange,
-  ringAt,
   slotAt,
   type Window,
   word,
@@ -22,9 +21,10 @@ import {
 import { contains } from 'tram-multicast/internal/protocol/overlay.js';
 import { assert, drain, type Edges, Todo } from './edges.js';
 import { KEPT, KEPT_GROUP, MESSAGE, REPLY, TOO_LARGE } from './layout.js';
+import { NONE, Outbox } from './outbox.js';
 import { REPLY_EPOCH } from './replies.js';
 
-/** A message that was offered and is not yet answered by all its destinations. */
+/** A message in flight. */
 export interface Call {
   readonly slot: number;
   sequence: number;
@@ -33,7 +33,7 @@ export interface Call {
   pendingHigh: number;
 }
 
-/** Told of replies; `reply` is valid during the call only, and undefined if it was too large to be sent. */
+/** Receives replies. `reply` is valid during the call, and undefined if it was too large. */
 export interface CallListener {
   replied(call: Call, group: number, reply: Uint8Array | undefined): void;
   answered(call: Call): void;
@@ -42,65 +42,15 @@ export interface CallListener {
 export type Offer = 'accepted' | 'backPressured';
 
 const NO_BYTES = new Uint8Array(0);
-const NONE = -1;
-/** Nobody waits for it. */
+/** Fire-and-forget. */
 const NO_TAG = 0;
-
-/** The client's side of its inboxes at one group, and the calls that the group owes a reply, oldest first. */
-class Outbox {
-  readonly mirror: Window;
-  end: number;
-  sent: number;
-  written: number;
-  /** At least up to here all of its replicas are done. */
-  freed: number;
-  private first = NONE;
-  private last = NONE;
-  private readonly after: Int32Array;
-  private readonly before: Int32Array;
-
-  constructor(mirror: Int32Array, end: number, written: number, callsMax: number) {
-    this.mirror = ringAt(mirror, 0, mirror.length, 0);
-    this.end = end;
-    this.sent = end;
-    this.written = written;
-    this.freed = end;
-    this.after = new Int32Array(callsMax);
-    this.before = new Int32Array(callsMax);
-  }
-
-  get oldest(): number {
-    return this.first;
-  }
-
-  next(call: number): number {
-    return this.after[call]!;
-  }
-
-  add(call: number): void {
-    this.before[call] = this.last;
-    this.after[call] = NONE;
-    if (this.last === NONE) this.first = call;
-    else this.after[this.last] = call;
-    this.last = call;
-  }
-
-  drop(call: number): void {
-    const before = this.before[call]!;
-    const after = this.after[call]!;
-    if (before === NONE) this.first = after;
-    else this.after[before] = after;
-    if (after === NONE) this.last = before;
-    else this.before[after] = before;
-  }
-}
 
 export class Client {
   /** The call that the last accepted offer opened. */
   lastCall!: Call;
   outstanding = 0;
   private readonly outboxes: Outbox[] = [];
-  /** Groups with something to send. */
+  /** Groups with unsent messages. */
   private readonly news: Todo;
   private readonly calls: Call[] = [];
   private readonly free: Call[] = [];
@@ -113,25 +63,25 @@ export class Client {
 
   constructor(
     private readonly edges: Edges,
-    /** Which of the clients. */
+    /** The number of this client. */
     readonly client: number,
     private readonly listener: CallListener,
   ) {
     const { layout, memory } = edges;
     const { own } = memory;
-    const { groups, callsMax, origin } = layout.sizes;
-    // Before anybody writes: counts of others start where ours do.
-    if (origin !== 0) own.fill(origin, 0, layout.reply(0, 0));
+    const { groups, callsMax, firstIndex } = layout.sizes;
+    // Before any peer writes: all counts start at the same value.
+    if (firstIndex !== 0) own.fill(firstIndex, 0, layout.reply(0, 0));
     this.news = new Todo(groups);
-    this.sequence = own[layout.kept + KEPT.sequence]!;
+    this.sequence = own[layout.kept + KEPT.sequence];
     for (let group = 0; group < groups; group++) {
       const kept = layout.keptOf(group);
       const mirror = memory.scratch(layout.inboxWords);
-      const end = own[kept + KEPT_GROUP.end]!;
-      this.outboxes.push(new Outbox(mirror, end, own[kept + KEPT_GROUP.written]!, callsMax));
+      const end = own[kept + KEPT_GROUP.end];
+      this.outboxes.push(new Outbox(mirror, end, own[kept + KEPT_GROUP.written], callsMax));
       this.learnFreed(group);
     }
-    this.replied = Int32Array.from({ length: groups }, (_, group) => own[layout.replied(group)]!);
+    this.replied = Int32Array.from({ length: groups }, (_, group) => own[layout.replied(group)]);
     this.replies = slotAt(own, 0);
     this.draft = slotAt(new Int32Array(layout.messageWordsMax), 0);
     this.replyBytes = new Uint8Array(own.buffer, own.byteOffset, own.byteLength);
@@ -142,12 +92,12 @@ export class Client {
   }
 
   /**
-   * Take a message for all groups in the set. It is written with the next `doWork` (or `flush`); its
-   * call is `lastCall`. Back pressure means: nothing was taken, try again later.
+   * Takes a message for all groups in the set. The next `doWork` or `flush` writes it; its call is `lastCall`. Under back
+   * pressure the message is not taken, and the caller tries again later.
    */
   offer(low: number, high: number, payload: Uint8Array): Offer {
     const words = MESSAGE.payload + ((payload.length + 3) >> 2);
-    assert(words <= this.edges.layout.messageWordsMax, 'a payload is as large as was allowed');
+    assert(words <= this.edges.layout.messageWordsMax, 'a payload is not larger than the maximum');
     if (this.free.length === 0 || !this.hasRoom(low, high, words)) return 'backPressured';
     const call = this.free.pop()!;
     call.sequence = this.sequence;
@@ -175,7 +125,7 @@ export class Client {
 
   private fits(group: number, words: number): boolean {
     const { inboxWords } = this.edges.layout;
-    const outbox = this.outboxes[group]!;
+    const outbox = this.outboxes[group];
     if (((outbox.end - outbox.freed) | 0) + words <= inboxWords) return true;
     this.learnFreed(group);
     return ((outbox.end - outbox.freed) | 0) + words <= inboxWords;
@@ -183,16 +133,16 @@ export class Client {
 
   private learnFreed(group: number): void {
     const { layout, memory } = this.edges;
-    const outbox = this.outboxes[group]!;
+    const outbox = this.outboxes[group];
     let used = 0;
     for (let member = 0; member < layout.sizes.replicas; member++) {
-      const freed = memory.own[layout.freed(layout.replicaProcess(group, member))]!;
+      const freed = memory.own[layout.freed(layout.replicaProcess(group, member))];
       used = Math.max(used, (outbox.end - freed) | 0);
     }
     outbox.freed = (outbox.end - used) | 0;
   }
 
-  /** The message as it will lie at every replica. */
+  /** Encodes the message as every replica stores it. */
   private write(call: Call, payload: Uint8Array, count: number): void {
     const { draft } = this;
     const { words } = draft;
@@ -206,7 +156,7 @@ export class Client {
   }
 
   private put(group: number, call: number, count: number): void {
-    const outbox = this.outboxes[group]!;
+    const outbox = this.outboxes[group];
     copyWords(this.draft, 0, outbox.mirror, outbox.end, count);
     outbox.end = (outbox.end + count) | 0;
     outbox.written = (outbox.written + 1) | 0;
@@ -214,15 +164,15 @@ export class Client {
     this.news.add(group);
   }
 
-  /** Post what was offered and collect replies. Returns how much was done. */
+  /** Posts offered messages and collects replies. @returns the amount of work */
   doWork(): number {
     drain(this.edges.memory);
     return this.flush() + this.pollReplies();
   }
 
   /**
-   * Write new messages into every replica of their destinations: one write each, two at a wrap, then how many there
-   * are. Leaders hear of it first: their followers look when they are told to.
+   * Writes new messages into every replica of their destinations: one write each, two at a wrap, then their count. Leaders get
+   * the count first, because followers wait for their leader.
    */
   flush(): number {
     const { news } = this;
@@ -238,7 +188,7 @@ export class Client {
 
   private send(group: number): void {
     const { layout, memory } = this.edges;
-    const outbox = this.outboxes[group]!;
+    const outbox = this.outboxes[group];
     const { mirror, sent, end } = outbox;
     const to = layout.inbox(this.client);
     const leader = layout.leaderProcess(group);
@@ -254,7 +204,7 @@ export class Client {
 
   private tellFollowers(group: number): void {
     const { layout, memory } = this.edges;
-    this.word[0] = this.outboxes[group]!.written;
+    this.word[0] = this.outboxes[group].written;
     const to = layout.written(this.client);
     const leader = layout.leaderProcess(group);
     for (let peer = leader + 1; peer < leader + layout.sizes.replicas; peer++) {
@@ -276,11 +226,11 @@ export class Client {
     const at = layout.replied(0);
     let found = 0;
     for (let group = 0; group < replied.length; group++) {
-      const count = own[at + group]!;
+      const count = own[at + group];
       if (count === replied[group]) continue;
-      // They were written before the count.
+      // The replies were written before the count.
       memory.readFence();
-      const expected = (count - replied[group]!) | 0;
+      const expected = (count - replied[group]) | 0;
       replied[group] = count;
       this.collect(group, expected);
       found += expected;
@@ -288,13 +238,13 @@ export class Client {
     return found;
   }
 
-  /** Most replies come in the order of the calls. */
+  /** Most replies arrive in the order of the calls. */
   private collect(group: number, expected: number): void {
-    const outbox = this.outboxes[group]!;
+    const outbox = this.outboxes[group];
     let left = expected;
     for (let slot = outbox.oldest; slot !== NONE && left > 0; ) {
       const next = outbox.next(slot);
-      const call = this.calls[slot]!;
+      const call = this.calls[slot];
       if (this.hasReply(call, group)) {
         outbox.drop(slot);
         this.takeReply(call, group);
@@ -302,7 +252,7 @@ export class Client {
       }
       slot = next;
     }
-    assert(left === 0, 'a group replies to what it was sent');
+    assert(left === 0, 'a group replies only to messages that it was sent');
   }
 
   private hasReply({ slot, sequence }: Call, group: number): boolean {

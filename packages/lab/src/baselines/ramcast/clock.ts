@@ -1,21 +1,21 @@
 /**
- * A leader's logical clock. A timestamp is a tick with the group's number in its lowest digit, so no two groups
- * ever give the same one, and the highest of a message's timestamps is that of no other message.
+ * A leader's logical clock. A timestamp is a tick with the group's number as its lowest digit, so no two groups give the same
+ * timestamp, and no two messages have the same final timestamp.
  */
 import { GROUPS_MAX } from 'tram-multicast/internal/protocol/overlay.js';
 
 export class Clock {
   private latest: number;
 
-  /** @param origin  where ticks start */
+  /** @param firstIndex  the first tick */
   constructor(
     private readonly group: number,
-    origin: number,
+    firstIndex: number,
   ) {
-    this.latest = origin * GROUPS_MAX;
+    this.latest = firstIndex * GROUPS_MAX;
   }
 
-  /** A timestamp above all that were given or seen. */
+  /** A timestamp above all that were given or observed. */
   tick(): number {
     this.latest = (Math.floor(this.latest / GROUPS_MAX) + 1) * GROUPS_MAX + this.group;
     return this.latest;

@@ -1,17 +1,17 @@
-/** Delivering messages from where their clients wrote them. The leader and the followers do the same here. */
+/** Delivers messages from the inboxes into which clients wrote them. Used by leader and followers alike. */
 import type { Application, Delivery, Edges } from './edges.js';
 import type { Inbox } from './inbox.js';
 import { MESSAGE } from './layout.js';
 import type { Ordering } from './ordering.js';
 
-/** The message at a position of a client's inbox, as the application sees it: it reads what it asks for. */
+/** The message at a position of a client's inbox, as the application sees it: fields are read on access. */
 class InboxMessage implements Delivery {
   client = 0;
   position = 0;
   private readonly words: Int32Array;
   private readonly bytes: Uint8Array;
   private readonly mask: number;
-  /** Where a payload is put together that wraps around its ring. */
+  /** Buffer for a payload that wraps around its ring. */
   private readonly straight: Uint8Array;
 
   constructor(
@@ -30,7 +30,7 @@ class InboxMessage implements Delivery {
   }
 
   private field(field: number): number {
-    return this.words[this.at + ((this.position + field) & this.mask)]!;
+    return this.words[this.at + ((this.position + field) & this.mask)];
   }
 
   get sequence(): number {
@@ -59,7 +59,7 @@ class InboxMessage implements Delivery {
 }
 
 export class Delivering {
-  /** How many were delivered. */
+  /** Delivered messages, modulo 2³². */
   count: number;
   private readonly delivery: InboxMessage;
   private readonly callsMax: number;
@@ -71,12 +71,12 @@ export class Delivering {
     private readonly ordering: Ordering,
     private readonly inboxes: readonly Inbox[],
   ) {
-    this.count = edges.layout.sizes.origin | 0;
+    this.count = edges.layout.sizes.firstIndex | 0;
     this.delivery = new InboxMessage(edges, group);
     this.callsMax = edges.layout.sizes.callsMax;
   }
 
-  /** Returns the reply. */
+  /** @returns the reply */
   deliver(message: number): Uint8Array | undefined {
     const { ordering, delivery } = this;
     const client = Math.floor(ordering.slotOf(message) / this.callsMax);
@@ -84,7 +84,7 @@ export class Delivering {
     delivery.position = ordering.positionOf(message);
     const reply = this.application.deliver(delivery);
     this.count = (this.count + 1) | 0;
-    this.inboxes[client]!.delivered(ordering.ordinalOf(message));
+    this.inboxes[client].delivered(ordering.ordinalOf(message));
     ordering.release(message);
     return reply;
   }

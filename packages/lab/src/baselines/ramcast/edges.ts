@@ -1,4 +1,4 @@
-/** Everything that a replica or a client of RamCast gets from outside: no clock, no I/O, no randomness. */
+/** The environment of a replica or a client of RamCast. There is no clock, no I/O and no randomness in it. */
 import type { Memory } from 'tram-multicast/internal/memory/contract.js';
 import type { RamcastLayout } from './layout.js';
 
@@ -6,25 +6,25 @@ import type { RamcastLayout } from './layout.js';
 export interface Delivery {
   readonly group: number;
   readonly client: number;
-  /** With the client, the name of the message. */
+  /** Together with the client it identifies the message. */
   readonly sequence: number;
   readonly destinationsLow: number;
   readonly destinationsHigh: number;
   readonly payload: Uint8Array;
 }
 
-/** The replicated service; deterministic. */
+/** The replicated service. It must be deterministic. */
 export interface Application {
   deliver(message: Delivery): Uint8Array | undefined;
 }
 
-/** How many messages one step of a leader takes on: at most so many in all, and from one client. */
+/** The most messages that one step of a leader takes: in all, and from one client. */
 export interface Pace {
   readonly batchMessages: number;
   readonly clientMessages: number;
 }
 
-/** As TRAM's. */
+/** The pace of TRAM. */
 export const PACE: Pace = { batchMessages: 256, clientMessages: 64 };
 
 export interface Edges {
@@ -42,14 +42,14 @@ export function assert(condition: boolean, sentence: string): asserts condition 
   if (!condition) throw new InvariantError(sentence);
 }
 
-/** For whoever waits for no completion: all of them are good, because nobody fails. */
+/** Discards completions. All of them are `ok`, because there are no failures. */
 export function drain(memory: Memory): void {
   while (memory.poll()) {
-    assert(memory.completion.outcome === 'ok', 'a write to a process that lives succeeds');
+    assert(memory.completion.outcome === 'ok', 'every write succeeds without failures');
   }
 }
 
-/** Groups (or clients) that there is something to do for: each once, in the order of coming. Allocates nothing. */
+/** A queue of groups or clients without duplicates, in the order of arrival. It does not allocate. */
 export class Todo {
   count = 0;
   private readonly listed: Int32Array;
@@ -67,11 +67,11 @@ export class Todo {
   }
 
   at(i: number): number {
-    return this.listed[i]!;
+    return this.listed[i];
   }
 
   clear(): void {
-    for (let i = 0; i < this.count; i++) this.isListed[this.listed[i]!] = 0;
+    for (let i = 0; i < this.count; i++) this.isListed[this.listed[i]] = 0;
     this.count = 0;
   }
 }

@@ -1,18 +1,18 @@
 /**
- * A follower: finds in its own memory what its leader and the others have written, and delivers the same messages
- * in the same order. Nobody waits for it.
+ * A follower: reads from its own memory what its leader and other leaders have written, and delivers the same messages in the
+ * same order as its leader. No other participant waits for it.
  *
- * It may not go by timestamps alone: its leader may have given another message a lower one that has not arrived.
- * So it delivers as many as it is told that its leader has. Those are the ones with the lowest final timestamps, and
- * the leader's timestamps for them all were written before that count.
+ * Timestamps alone are not enough: its leader may have given a lower timestamp to a message that has not arrived here. So the
+ * follower delivers as many messages as its leader has, according to the leader's count. Those are the messages with the lowest
+ * final timestamps, and the leader wrote all its timestamps for them before that count.
  */
+import { sizeOf } from '../passing/sets.js';
 import type { Acks } from './acks.js';
 import type { Clock } from './clock.js';
 import { Delivering } from './delivering.js';
 import { type Application, assert, drain, type Edges } from './edges.js';
 import { Inbox } from './inbox.js';
 import { STAMP, TOLD } from './layout.js';
-import { bitsIn } from './leader.js';
 import type { Ordering } from './ordering.js';
 import { LEADERS_KEY } from './proposals.js';
 import type { Parts, Replica } from './replica.js';
@@ -51,8 +51,8 @@ export class Follower implements Replica {
 
   doWork(): number {
     drain(this.edges.memory);
-    // Before anything else is looked at: the timestamps that it rests on were written earlier.
-    const limit = this.edges.memory.own[this.limit]!;
+    // Read the count first: the timestamps that it covers were written before it.
+    const limit = this.edges.memory.own[this.limit];
     this.edges.memory.readFence();
     let work = this.followLeader();
     work += this.stamps.poll();
@@ -61,17 +61,17 @@ export class Follower implements Replica {
     return work;
   }
 
-  /** Take the messages for which the leader has given timestamps. */
+  /** Takes the messages for which the leader has given timestamps. */
   private followLeader(): number {
     const { stamps, ordering, clock } = this;
     const { memory } = this.edges;
     const { own } = memory;
     let count = 0;
     for (let place = stamps.nextOwn(); place >= 0; place = stamps.nextOwn()) {
-      const slot = own[place + STAMP.slot]!;
-      const sequence = own[place + STAMP.sequence]!;
-      const inbox = this.inboxes[Math.floor(slot / this.callsMax)]!;
-      // The client's write may be on its way.
+      const slot = own[place + STAMP.slot];
+      const sequence = own[place + STAMP.sequence];
+      const inbox = this.inboxes[Math.floor(slot / this.callsMax)];
+      // The client's write may not have arrived yet.
       if (!inbox.hasNext()) break;
       memory.readFence();
       inbox.take();
@@ -80,7 +80,7 @@ export class Follower implements Replica {
         "a leader takes a client's messages in their order",
       );
       const timestamp = stamps.timestampAt(place);
-      const destinations = bitsIn(inbox.destinationsLow) + bitsIn(inbox.destinationsHigh);
+      const destinations = sizeOf(inbox.destinationsLow, inbox.destinationsHigh);
       const { position, ordinal } = inbox;
       ordering.know(ordering.propose(slot, sequence, destinations, timestamp, position, ordinal));
       clock.observe(timestamp);
@@ -91,11 +91,11 @@ export class Follower implements Replica {
     return count;
   }
 
-  /** What the leader has delivered, as far as it is known here. */
+  /** Delivers what the leader has delivered, as far as it has arrived here. */
   private deliver(limit: number): number {
     const { ordering, delivering, stamps } = this;
     const place = stamps.nextOwn();
-    // One that could not be taken yet, and all after it, have their timestamps already.
+    // No message from the first one that could not be taken on has a lower timestamp than this.
     const bound = place >= 0 ? stamps.timestampAt(place) : Number.POSITIVE_INFINITY;
     let count = 0;
     while (delivering.count !== limit) {

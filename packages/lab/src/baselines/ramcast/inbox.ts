@@ -1,7 +1,7 @@
 /**
- * The ring into which one client writes its messages at this replica, and the only copy of them here. The leader
- * takes them in their order; a follower takes each when it hears that its leader has, so it need not look by
- * itself. They are delivered in another order, and the room of the oldest is free again once it, too, was.
+ * The ring into which one client writes its messages at this replica; the replica has no other copy of them. The leader takes
+ * them in their order. A follower takes each after its leader has, so it does not poll the ring itself. Messages are delivered
+ * in another order; the space of the oldest one is free once it is delivered.
  *
  * Invariant: a message stays where it is until every replica of the group has delivered it.
  */
@@ -16,7 +16,7 @@ export class Inbox {
   destinationsLow = 0;
   destinationsHigh = 0;
   position = 0;
-  /** As which it was taken. */
+  /** Its ordinal number among the messages of the client. */
   ordinal = 0;
 
   private readonly words: Int32Array;
@@ -25,7 +25,7 @@ export class Inbox {
   private readonly mask: number;
   private nextPosition: number;
   private nextOrdinal: number;
-  /** Those taken whose room is not free: where each ends, and whether it was delivered. */
+  /** By taken message whose space is not free: its end, and whether it is delivered. */
   private ends: Int32Array;
   private isDelivered: Uint8Array;
   private window: number;
@@ -37,15 +37,15 @@ export class Inbox {
     private readonly client: number,
   ) {
     const { layout, memory } = edges;
-    const { origin, callsMax } = layout.sizes;
+    const { firstIndex, callsMax } = layout.sizes;
     this.words = memory.own;
     this.written = layout.written(client);
     this.at = layout.inbox(client);
     this.mask = layout.inboxWords - 1;
-    this.nextPosition = origin | 0;
-    this.nextOrdinal = origin | 0;
-    this.oldest = origin | 0;
-    this.told[0] = origin | 0;
+    this.nextPosition = firstIndex | 0;
+    this.nextOrdinal = firstIndex | 0;
+    this.oldest = firstIndex | 0;
+    this.told[0] = firstIndex | 0;
     let window = 1;
     while (window < callsMax) window *= 2;
     this.window = window;
@@ -59,23 +59,23 @@ export class Inbox {
 
   /** Destinations of the next message. */
   nextLow(): number {
-    return this.words[this.at + ((this.nextPosition + MESSAGE.destinationsLow) & this.mask)]!;
+    return this.words[this.at + ((this.nextPosition + MESSAGE.destinationsLow) & this.mask)];
   }
 
   nextHigh(): number {
-    return this.words[this.at + ((this.nextPosition + MESSAGE.destinationsHigh) & this.mask)]!;
+    return this.words[this.at + ((this.nextPosition + MESSAGE.destinationsHigh) & this.mask)];
   }
 
-  /** Whoever calls this has seen that there is one, and called `readFence`. */
+  /** The caller has checked `hasNext` and called `readFence`. */
   take(): void {
     const { words, at, mask, nextPosition: position } = this;
-    this.slot = words[at + ((position + MESSAGE.slot) & mask)]!;
-    this.sequence = words[at + ((position + MESSAGE.sequence) & mask)]!;
-    this.destinationsLow = words[at + ((position + MESSAGE.destinationsLow) & mask)]!;
-    this.destinationsHigh = words[at + ((position + MESSAGE.destinationsHigh) & mask)]!;
+    this.slot = words[at + ((position + MESSAGE.slot) & mask)];
+    this.sequence = words[at + ((position + MESSAGE.sequence) & mask)];
+    this.destinationsLow = words[at + ((position + MESSAGE.destinationsLow) & mask)];
+    this.destinationsHigh = words[at + ((position + MESSAGE.destinationsHigh) & mask)];
     this.position = position;
     this.ordinal = this.nextOrdinal;
-    this.nextPosition = (position + words[at + ((position + MESSAGE.words) & mask)]!) | 0;
+    this.nextPosition = (position + words[at + ((position + MESSAGE.words) & mask)]) | 0;
     if (((this.nextOrdinal - this.oldest) | 0) === this.window) this.grow();
     const place = this.ordinal & (this.window - 1);
     this.ends[place] = this.nextPosition;
@@ -94,10 +94,10 @@ export class Inbox {
       oldest = (oldest + 1) | 0;
     } while (oldest !== this.nextOrdinal && isDelivered[oldest & (window - 1)] === 1);
     this.oldest = oldest;
-    this.tellFreed(this.ends[place]!);
+    this.tellFreed(this.ends[place]);
   }
 
-  /** As many as fit into the ring may have to be remembered, but rateLimited are. */
+  /** The window may have to hold as many messages as fit into the ring; usually it is far smaller. */
   private grow(): void {
     const { ends, isDelivered, window, oldest } = this;
     this.ends = new Int32Array(2 * window);
@@ -105,16 +105,16 @@ export class Inbox {
     for (let i = 0; i < window; i++) {
       const from = (oldest + i) & (window - 1);
       const to = (oldest + i) & (2 * window - 1);
-      this.ends[to] = ends[from]!;
-      this.isDelivered[to] = isDelivered[from]!;
+      this.ends[to] = ends[from];
+      this.isDelivered[to] = isDelivered[from];
     }
     this.window = 2 * window;
   }
 
-  /** Not each time: a client that is short of room gets a quarter of the ring at once. */
+  /** Reports freed space only when it is a quarter of the ring. */
   private tellFreed(position: number): void {
     const { told, mask } = this;
-    if (((position - told[0]!) | 0) * 4 <= mask) return;
+    if (((position - told[0]) | 0) * 4 <= mask) return;
     told[0] = position;
     const { memory, layout } = this.edges;
     const peer = layout.clientProcess(this.client);

@@ -1,12 +1,12 @@
 /**
- * Every offset in the regions of RamCast, derived from the sizes of a cluster. Nothing else computes one.
+ * All offsets in the regions of RamCast, derived from the sizes of a cluster. No other file computes offsets.
  *
  *   a replica's region                              written by
  *   ┌──────────────────────────────────────────┐
- *   │ per group g:  confirmed, delivered       │    g's leader, after the timestamps that it tells of
- *   │ per client c:  written                   │    c, after the messages that it tells of
+ *   │ per group g:  confirmed, delivered       │    g's leader, after the timestamps that they count
+ *   │ per client c:  written                   │    c, after the messages that it counts
  *   │ per replica r:  read                     │    r: how many of this leader's timestamps it has taken
- *   │ per replica r:  acked                    │    r, after the acknowledgements that it tells of
+ *   │ per replica r:  acked                    │    r, after the acknowledgements that it counts
  *   │ per group g:  acksRead                   │    g's leader: how many of this replica's it has taken
  *   ├──────────────────────────────────────────┤
  *   │ per client c:  inbox[c]   messages       │    c
@@ -17,14 +17,14 @@
  *   a client's region
  *   ┌──────────────────────────────────────────┐
  *   │ kept                                     │    itself, for the next user of its slot
- *   │ per group g:  replied                    │    g's leader, after the replies that it tells of
- *   │ per replica r:  freed                    │    r: up to where it has done with its inbox
+ *   │ per group g:  replied                    │    g's leader, after the replies that it counts
+ *   │ per replica r:  freed                    │    r: the position up to which its inbox is free
  *   │ per group g:  reply slots                │    g's leader
  *   └──────────────────────────────────────────┘
  *
- * What is read after a count that was posted later is whole (memory/contract.ts, promises 1 and 2), so messages
- * and timestamps carry no checks. Counts and positions only grow, modulo 2³²; counts lie side by side, so that
- * a look at a few lines tells where there is something new. Each ring and each reply slot starts a cache line.
+ * A count is posted after the records that it covers, so a reader of the count sees complete records (`memory/contract.ts`,
+ * promises 1 and 2). Messages and timestamps therefore need no checksums. Counts and positions only grow, modulo 2³². Counts are
+ * adjacent, so that polling touches few cache lines. Each ring and each reply slot starts a cache line.
  */
 import type { Regions } from 'tram-multicast/internal/memory/arena.js';
 import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
@@ -38,23 +38,23 @@ export interface RamcastSizes {
   readonly clients: number;
   readonly payloadBytesMax: number;
   readonly replyBytesMax: number;
-  /** At least this much for each ring: of messages from a client, of timestamps from a leader. */
+  /** The least size of each ring: of messages from a client, of timestamps from a leader. */
   readonly inboxBytes: number;
   readonly streamBytes: number;
-  /** How many messages of one client may be unanswered at one time. */
+  /** The most messages that one client has in flight. */
   readonly callsMax: number;
-  /** Do replicas acknowledge timestamps, or do leaders go by the completions of their writes? See acks.ts. */
+  /** Do replicas acknowledge timestamps, or do leaders count the completions of their writes? See `acks.ts`. */
   readonly acknowledges: boolean;
-  /** Where every count and position starts. Zero, except in tests that carry them across 2³¹ and 2³². */
-  readonly origin: number;
+  /** The first value of every count and position. Zero, except in tests that cross 2³¹ and 2³². */
+  readonly firstIndex: number;
 }
 
 /** A message in a client's inbox. */
 export const MESSAGE = {
   words: 0,
-  /** The client's place among the clients, times `callsMax`, plus the place that it has for replies. */
+  /** The number of the client, times `callsMax`, plus the number of its reply slot. */
   slot: 1,
-  /** Consecutive for one client, whatever the destinations. */
+  /** Consecutive for each client, over all destinations. */
   sequence: 2,
   destinationsLow: 3,
   destinationsHigh: 4,
@@ -62,25 +62,25 @@ export const MESSAGE = {
   payload: 6,
 } as const;
 
-/** A timestamp in a leader's stream, without a second copy of the message. It is a floating-point number. */
+/** A timestamp in a leader's stream, without a copy of the message. It is a 64-bit floating-point number. */
 export const STAMP = { slot: 0, sequence: 1, timestamp: 2, words: 4 } as const;
 
 /** An acknowledgement: its sender has all timestamps of the message. */
 export const ACK = { slot: 0, sequence: 1, words: 2 } as const;
 
-/** A leader's two words at each replica. */
+/** The two counts of a leader at each replica. */
 export const TOLD = { confirmed: 0, delivered: 1, words: 2 } as const;
 
 export const REPLY = { bytes: 0, payload: 1 } as const;
 
-/** In place of a reply's size: it exceeds `replyBytesMax` and was not sent. */
+/** In place of a reply's size: the reply exceeds `replyBytesMax` and was not sent. */
 export const TOO_LARGE = -1;
 
-/** What a client keeps: the number of its next message; for each group how many were written, and up to where. */
+/** Kept for the next client of the slot: the next sequence number; by group, the messages written and their end. */
 export const KEPT = { sequence: 0, groups: 1 } as const;
 export const KEPT_GROUP = { written: 0, end: 1, words: 2 } as const;
 
-/** The member of each group that leads it, its first: nobody fails. */
+/** The leader of each group is its first member, because there are no failures. */
 export const LEADER = 0;
 
 const RING_WORDS_MIN = 2 * STAMP.words;
@@ -91,7 +91,7 @@ function ringWords(bytes: number, atLeast: number): number {
   return words;
 }
 
-/** Hands out consecutive places, each at the start of a line. */
+/** Allocates consecutive places, each at the start of a cache line. */
 class Cursor {
   at = 0;
   take(words: number): number {
@@ -108,7 +108,7 @@ export class RamcastLayout implements Regions {
   readonly ackWords: number;
   readonly replySlotWords: number;
   readonly replicas: number;
-  /** Places for messages under way: (client, call) in one number. */
+  /** The number of (client, call) pairs: places for messages in flight. */
   readonly slots: number;
   readonly row = 0;
   readonly kept: number;
@@ -133,7 +133,7 @@ export class RamcastLayout implements Regions {
     this.replicas = groups * replicas;
     this.slots = clients * callsMax;
     this.messageWordsMax = MESSAGE.payload + wordsFor(sizes.payloadBytesMax);
-    // A client is told of freed room when a quarter of the ring is free: the largest message must fit beside that.
+    // Replicas report freed space when it is a quarter of the ring: the largest message must fit beside that.
     this.inboxWords = ringWords(sizes.inboxBytes, 2 * this.messageWordsMax);
     this.streamWords = ringWords(sizes.streamBytes, RING_WORDS_MIN);
     this.replySlotWords = align(FRAME_WORDS + REPLY.payload + wordsFor(sizes.replyBytesMax));
@@ -209,7 +209,7 @@ export class RamcastLayout implements Regions {
     return this.replies + (group * this.sizes.callsMax + call) * this.replySlotWords;
   }
 
-  /** Processes are numbered: the replicas of group 0, of group 1, …, then the clients. */
+  /** Participants are numbered: the replicas of group 0, of group 1, …, then the clients. */
   replicaProcess(group: number, member: number): ProcessId {
     return group * this.sizes.replicas + member;
   }
@@ -222,7 +222,7 @@ export class RamcastLayout implements Regions {
     return this.replicas + client;
   }
 
-  /** A leader keeps a copy of what it writes to each group, and so does a client, and whoever acknowledges. */
+  /** Clients, leaders and replicas that acknowledge keep a mirror of each ring that they write. */
   scratchWords(process: ProcessId): number {
     const { groups, replicas, acknowledges } = this.sizes;
     if (process >= this.replicas) return groups * this.inboxWords;

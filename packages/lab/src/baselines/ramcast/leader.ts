@@ -1,4 +1,5 @@
-/** The leader of a group: the data path, top to bottom. See replica.ts for the whole. */
+/** The leader of a group: its data path, in the order of its steps. `replica.ts` has the overview. */
+import { sizeOf } from '../passing/sets.js';
 import type { Acks } from './acks.js';
 import type { Clock } from './clock.js';
 import { Delivering } from './delivering.js';
@@ -47,12 +48,12 @@ export class Leader implements Replica {
     work += this.stamps.poll();
     work += this.pollInboxes();
     this.proposals.send();
-    // Where memory is shared, all of it is done already.
+    // In shared memory all writes have completed by now.
     work += this.pollCompletions();
     this.proposals.confirm(this.ordering);
     if (this.acks !== undefined) work += this.acks.send() + this.acks.poll();
     work += this.deliver();
-    this.replies.ringDoorbells();
+    this.replies.notifyClients();
     this.proposals.publish(this.delivering.count);
     return work;
   }
@@ -68,14 +69,14 @@ export class Leader implements Replica {
     return count;
   }
 
-  /** Give new messages their timestamps, the clients in turn. */
+  /** Gives timestamps to new messages, the clients in rotation. */
   private pollInboxes(): number {
     const { inboxes } = this;
     const { batchMessages } = this.edges.pace;
     let room = batchMessages;
     let client = this.turn;
     for (let i = 0; i < inboxes.length && room > 0; i++) {
-      if (inboxes[client]!.hasNext()) room -= this.take(inboxes[client]!);
+      if (inboxes[client].hasNext()) room -= this.take(inboxes[client]);
       client = client + 1 < inboxes.length ? client + 1 : 0;
     }
     this.turn = this.turn + 1 < inboxes.length ? this.turn + 1 : 0;
@@ -92,7 +93,7 @@ export class Leader implements Replica {
       inbox.take();
       const { slot, sequence, destinationsLow, destinationsHigh } = inbox;
       const timestamp = clock.tick();
-      const destinations = bitsIn(destinationsLow) + bitsIn(destinationsHigh);
+      const destinations = sizeOf(destinationsLow, destinationsHigh);
       ordering.propose(slot, sequence, destinations, timestamp, inbox.position, inbox.ordinal);
       proposals.propose(slot, sequence, timestamp, destinationsLow, destinationsHigh);
       taken++;
@@ -104,7 +105,7 @@ export class Leader implements Replica {
     const { ordering, delivering, replies } = this;
     let count = 0;
     for (;;) {
-      // Whatever comes gets a timestamp above all that were seen.
+      // Every later message gets a timestamp above all that were observed.
       const message = ordering.next(Number.POSITIVE_INFINITY);
       if (message < 0) return count;
       const slot = ordering.slotOf(message);
@@ -113,11 +114,4 @@ export class Leader implements Replica {
       count++;
     }
   }
-}
-
-/** How many bits of a word are set. */
-export function bitsIn(word: number): number {
-  let bits = word - ((word >>> 1) & 0x55555555);
-  bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333);
-  return Math.imul((bits + (bits >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }

@@ -1,22 +1,22 @@
 /**
- * Skeen's rule at one replica: which message comes next. Callers: the leader and the followers of a group, which
- * feed it the timestamps of messages as they learn them, in whatever order that is.
+ * Skeen's rule at one replica: which message is delivered next. Callers: the leader and the followers of a group, which add
+ * timestamps in any order as they learn them.
  *
- * A message is *proposed* once its own group has given it a timestamp, and *final* once all its destinations have:
- * its final timestamp is the highest of them. It is next if its final timestamp is below those of all other final
- * messages, and below what its own group proposed for any that is not final yet, which can only go up from there.
+ * A message is *proposed* once its own group has given it a timestamp, and *final* once all its destinations have. Its final
+ * timestamp is the highest of them. A final message is next if its timestamp is below those of all other final messages, and
+ * below the own group's proposals for all messages that are not final: their timestamps can only rise.
  *
- * A message is found by its slot, which is its client's choice, and its sequence number. A client uses a slot again
- * once all leaders have delivered, so at a leader a slot has one message, which is numbered like the slot. At a
- * follower that is behind it may have more: those get other numbers, and are linked to the first. All of them lie in
- * inboxes, so there is a bound to how many a replica knows; it is rateLimited reached, and room grows when it is needed.
+ * A message is identified by its slot, which its client chooses, and its sequence number. A client reuses a slot once all
+ * leaders have delivered. So at a leader a slot has one message, whose number here is that of the slot. At a follower that lags
+ * behind, a slot may have more messages: the others get other numbers and are linked to the first. All messages are in inboxes,
+ * so their number is bounded. The bound is rarely reached, so the tables grow on demand.
  *
  * Invariant: own proposals come in the order of their timestamps.
  */
 import { assert } from './edges.js';
 import { STAMP } from './layout.js';
 
-/** Memory in which timestamps lie: its words, and the same two at a time. */
+/** Memory with timestamps: its words, and the same memory as 64-bit numbers. */
 export interface Stamped {
   readonly words: Int32Array;
   readonly timestamps: Float64Array;
@@ -25,33 +25,33 @@ export interface Stamped {
 /** The words of a message, half a cache line. The first two are its highest timestamp so far. */
 const NODE = {
   sequence: 2,
-  /** Timestamps that are not known; below zero as long as nobody knows how many destinations there are. */
+  /** The number of unknown timestamps; negative until the number of destinations is known. */
   missing: 3,
   slot: 4,
   /** The next message of the same slot, or the next number that is free. */
   next: 5,
-  /** Where it lies in its client's inbox, and as which it was taken from there. */
+  /** Its position and ordinal in its client's inbox. */
   position: 6,
   ordinal: 7,
   words: 8,
 } as const;
 
 const NONE = -1;
-/** In place of `missing`: there is no message with this number, or it is one of the final ones. */
+/** Values of `missing`: there is no message with this number; the message is final. */
 const FREE = -(1 << 30);
 const FINAL = FREE + 1;
 
 export class Ordering {
   private words: Int32Array;
   private timestamps: Float64Array;
-  /** Of the numbers beyond the slots. */
+  /** The first free number beyond the slots. */
   private firstFree = NONE;
-  /** Proposals in their order, final or not, from the first that is not. */
+  /** Proposals in their order, from the first that is not final. */
   private proposed: Int32Array;
   private proposedAt: Float64Array;
   private firstProposed = 0;
   private proposals = 0;
-  /** Final messages by their timestamp. Most become final in that order. */
+  /** Final messages in the order of their timestamps. Most become final in that order. */
   private final: Int32Array;
   private finalAt: Float64Array;
   private firstFinal = 0;
@@ -78,22 +78,22 @@ export class Ordering {
   }
 
   slotOf(message: number): number {
-    return this.words[message * NODE.words + NODE.slot]!;
+    return this.words[message * NODE.words + NODE.slot];
   }
 
   sequenceOf(message: number): number {
-    return this.words[message * NODE.words + NODE.sequence]!;
+    return this.words[message * NODE.words + NODE.sequence];
   }
 
   positionOf(message: number): number {
-    return this.words[message * NODE.words + NODE.position]!;
+    return this.words[message * NODE.words + NODE.position];
   }
 
   ordinalOf(message: number): number {
-    return this.words[message * NODE.words + NODE.ordinal]!;
+    return this.words[message * NODE.words + NODE.ordinal];
   }
 
-  /** The own group has given a message its timestamp; `know` follows once that is known to last. Returns the message. */
+  /** The own group has given a message its timestamp. `know` follows once it is confirmed. @returns the message */
   propose(
     slot: number,
     sequence: number,
@@ -105,36 +105,36 @@ export class Ordering {
     const message = this.find(slot, sequence);
     const at = message * NODE.words;
     const { words, timestamps } = this;
-    const missing = words[at + NODE.missing]! + destinations;
+    const missing = words[at + NODE.missing] + destinations;
     assert(missing > 0 && missing <= destinations, 'a message is proposed once by its own group');
     words[at + NODE.missing] = missing;
     words[at + NODE.position] = position;
     words[at + NODE.ordinal] = ordinal;
-    if (timestamp > timestamps[at >> 1]!) timestamps[at >> 1] = timestamp;
+    if (timestamp > timestamps[at >> 1]) timestamps[at >> 1] = timestamp;
     const place = (this.firstProposed + this.proposals++) & this.mask;
     this.proposed[place] = message;
     this.proposedAt[place] = timestamp;
     return message;
   }
 
-  /** Another group has: the timestamps in its stream, at these words, from one count to another. */
+  /** Another group has given timestamps: those in its stream, from one count to another. */
   stamp(stream: Stamped, at: number, mask: number, from: number, until: number): void {
     const { words: stamps, timestamps: given } = stream;
     for (let i = from; i !== until; i = (i + 1) | 0) {
       const place = at + ((i * STAMP.words) & mask);
-      const message = this.find(stamps[place + STAMP.slot]!, stamps[place + STAMP.sequence]!);
-      const timestamp = given[(place + STAMP.timestamp) >> 1]!;
+      const message = this.find(stamps[place + STAMP.slot], stamps[place + STAMP.sequence]);
+      const timestamp = given[(place + STAMP.timestamp) >> 1];
       const { words, timestamps } = this;
       const node = message * NODE.words;
-      if (timestamp > timestamps[node >> 1]!) timestamps[node >> 1] = timestamp;
-      if (--words[node + NODE.missing]! === 0) this.complete(message);
+      if (timestamp > timestamps[node >> 1]) timestamps[node >> 1] = timestamp;
+      if (--words[node + NODE.missing] === 0) this.complete(message);
     }
   }
 
-  /** One more timestamp of this message is known for good. */
+  /** One more timestamp of this message is confirmed. */
   know(message: number): void {
     const at = message * NODE.words;
-    if (--this.words[at + NODE.missing]! === 0) this.complete(message);
+    if (--this.words[at + NODE.missing] === 0) this.complete(message);
   }
 
   /** All its timestamps are known. */
@@ -142,14 +142,14 @@ export class Ordering {
     this.finish(message);
   }
 
-  /** It is final. */
+  /** Makes a message final. */
   protected finish(message: number): void {
     const at = message * NODE.words;
     this.words[at + NODE.missing] = FINAL;
-    this.insert(message, this.timestamps[at >> 1]!);
+    this.insert(message, this.timestamps[at >> 1]);
   }
 
-  /** The message with these names; a new one if there is none. */
+  /** The message with this slot and sequence number; a new one if there is none. */
   find(slot: number, sequence: number): number {
     const { words } = this;
     const at = slot * NODE.words;
@@ -160,10 +160,10 @@ export class Ordering {
   private findBeyond(slot: number, sequence: number): number {
     const { words } = this;
     const first = slot * NODE.words;
-    for (let message = words[first + NODE.next]!; message !== NONE; ) {
+    for (let message = words[first + NODE.next]; message !== NONE; ) {
       const at = message * NODE.words;
       if (words[at + NODE.sequence] === sequence) return message;
-      message = words[at + NODE.next]!;
+      message = words[at + NODE.next];
     }
     if (words[first + NODE.missing] !== FREE) return this.openBeyond(slot, sequence);
     this.open(first, sequence);
@@ -181,10 +181,10 @@ export class Ordering {
     const { words } = this;
     const message = this.firstFree;
     const at = message * NODE.words;
-    this.firstFree = words[at + NODE.next]!;
+    this.firstFree = words[at + NODE.next];
     this.open(at, sequence);
     words[at + NODE.slot] = slot;
-    words[at + NODE.next] = words[slot * NODE.words + NODE.next]!;
+    words[at + NODE.next] = words[slot * NODE.words + NODE.next];
     words[slot * NODE.words + NODE.next] = message;
     return message;
   }
@@ -194,10 +194,10 @@ export class Ordering {
     let i = this.finals++;
     for (; i > 0; i--) {
       const before = (firstFinal + i - 1) & mask;
-      if (finalAt[before]! < timestamp) break;
+      if (finalAt[before] < timestamp) break;
       const here = (firstFinal + i) & mask;
-      final[here] = final[before]!;
-      finalAt[here] = finalAt[before]!;
+      final[here] = final[before];
+      finalAt[here] = finalAt[before];
     }
     const here = (firstFinal + i) & mask;
     final[here] = message;
@@ -205,33 +205,33 @@ export class Ordering {
   }
 
   /**
-   * The message to deliver next, or -1. It is no longer looked for here, and to be released.
-   * @param bound  no message that is not proposed yet will get a timestamp below this
+   * Takes the message to deliver next, or -1. The caller delivers and releases it.
+   * @param bound  no message that is not proposed yet gets a timestamp below this
    */
   next(bound: number): number {
     if (this.finals === 0) return NONE;
     const { words, proposed, mask } = this;
     while (
       this.proposals > 0 &&
-      words[proposed[this.firstProposed]! * NODE.words + NODE.missing] === FINAL
+      words[proposed[this.firstProposed] * NODE.words + NODE.missing] === FINAL
     ) {
       this.firstProposed = (this.firstProposed + 1) & mask;
       this.proposals--;
     }
     const first = this.firstFinal;
-    if (this.finalAt[first]! > bound) return NONE;
-    if (this.proposals > 0 && this.proposedAt[this.firstProposed]! < this.finalAt[first]!)
+    if (this.finalAt[first] > bound) return NONE;
+    if (this.proposals > 0 && this.proposedAt[this.firstProposed] < this.finalAt[first])
       return NONE;
     this.firstFinal = (first + 1) & mask;
     this.finals--;
-    return this.final[first]!;
+    return this.final[first];
   }
 
   /** The message was delivered. */
   release(message: number): void {
     const { words } = this;
     const at = message * NODE.words;
-    const slot = words[at + NODE.slot]!;
+    const slot = words[at + NODE.slot];
     words[at + NODE.missing] = FREE;
     if (message !== slot) this.unlink(message, slot);
   }
@@ -240,8 +240,8 @@ export class Ordering {
     const { words } = this;
     const at = message * NODE.words;
     let before = slot * NODE.words;
-    while (words[before + NODE.next] !== message) before = words[before + NODE.next]! * NODE.words;
-    words[before + NODE.next] = words[at + NODE.next]!;
+    while (words[before + NODE.next] !== message) before = words[before + NODE.next] * NODE.words;
+    words[before + NODE.next] = words[at + NODE.next];
     words[at + NODE.next] = this.firstFree;
     this.firstFree = message;
   }
@@ -270,7 +270,7 @@ export class Ordering {
   }
 }
 
-/** What a ring holds, from its first on, at the start of a larger one. */
+/** Copies the contents of a ring, from its first element on, to the start of a larger one. */
 function unrolled<T extends Int32Array | Float64Array>(ring: T, larger: T, first: number): T {
   larger.set(ring.subarray(first));
   larger.set(ring.subarray(0, first), ring.length - first);

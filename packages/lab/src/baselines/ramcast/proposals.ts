@@ -1,20 +1,19 @@
 /**
- * A leader's timestamps on their way out: for each group a stream that looks the same at all its replicas, and of
- * which the leader keeps a copy, `mirror`. New timestamps go out at once, one write to each replica for all
- * of them. When f+1 replicas of each destination hold one, it is *confirmed*: that is told with a count, and only
- * then does anybody read it.
+ * A leader's outgoing timestamps: for each group a stream with the same contents at all replicas of the group. The leader keeps
+ * a copy of each stream, its `mirror`. New timestamps are posted at once, in one write to each replica. A timestamp is
+ * *confirmed* when f+1 replicas of each destination hold it. The leader then publishes a count, and replicas read timestamps
+ * only up to that count.
  *
- * This is where we depart from published RamCast, in its favour. There, for a message to several groups, every
- * replica acknowledges to all others that it has the timestamps, since a completion tells the poster alone, and f+1
- * acknowledgements of each destination are waited for. Here the poster's completions are counted to f+1 instead, and the
- * count that confirms takes the place of the acknowledgements. It says the same: every timestamp of a delivered message
- * is at f+1 replicas of each destination, so whoever would lead next there finds it, and a clock that is as far. It takes
- * as many delays: the client's write, the timestamps, the count. And it costs less: a count from each leader where there
- * were acknowledgements from each replica, and no follower has to run before a message is delivered. For messages to one
- * group it is what RamCast itself does. With `acknowledges` it is done as published: timestamps to other groups
- * are told of at once, and acks.ts does the rest.
+ * Here we depart from published RamCast, in its favour. In the paper every replica acknowledges the timestamps of a message to
+ * several groups to all other replicas, because a completion informs only the poster; a leader waits for f+1 acknowledgements
+ * from each destination. Here the poster counts f+1 completions, and its confirmed count replaces the acknowledgements. The
+ * guarantee is the same: every timestamp of a delivered message is at f+1 replicas of each destination, so a new leader finds it
+ * and advances its clock accordingly. The number of delays is the same: the client's write, the timestamps, the count. The cost
+ * is lower: one count from each leader instead of acknowledgements from each replica, and no follower has to run before a
+ * message is delivered. For messages to one group RamCast itself does this. With `acknowledges` the published protocol runs:
+ * the count for other groups is published at once, and `acks.ts` does the rest.
  *
- * Writes to the own group are guarded, as there: only the leader may make them.
+ * Writes to the own group are guarded, as in the paper: only the leader may make them.
  *
  * Invariant: a timestamp is not overwritten before all replicas of the group have taken it.
  */
@@ -25,21 +24,21 @@ import { assert, type Edges, Todo } from './edges.js';
 import { STAMP, TOLD } from './layout.js';
 import type { Ordering } from './ordering.js';
 
-/** What followers permit: their leader's writes. */
+/** The guard under which followers permit their leader's writes. */
 export const LEADERS_KEY = 1;
 
-/** Flushes that may be under way at one time; a power of two. */
+/** The most flushes in flight; a power of two. */
 const FLUSHES = 16;
-/** Nobody waits for it. */
+/** Fire-and-forget. */
 const NO_TAG = 0;
-/** A completion tells its flush, modulo this. */
+/** The tag of a completion is the number of its flush, modulo this. */
 const TAGS = 1 << 30;
 
 /** The stream to one group. */
 class Stream {
-  /** How many of its timestamps are confirmed. */
+  /** The number of confirmed timestamps. */
   confirmed: number;
-  /** By replica: the last flush that it has its share of. */
+  /** By replica: the last flush that it holds. */
   readonly held: Float64Array;
   readonly followers: readonly ProcessId[];
 
@@ -48,18 +47,18 @@ class Stream {
     readonly peers: readonly ProcessId[],
     leader: ProcessId,
     readonly guard: number,
-    origin: number,
+    firstIndex: number,
   ) {
     this.followers = peers.filter((peer) => peer !== leader);
-    this.confirmed = origin | 0;
+    this.confirmed = firstIndex | 0;
     this.held = new Float64Array(peers.length);
   }
 }
 
-/** What was posted at one time, to all groups concerned. */
+/** The timestamps that were posted together, to all their groups. */
 class Flush {
   readonly groups: Todo;
-  /** By group: how long its stream was then. */
+  /** By group: the end of its stream at that time. */
   readonly ends: Int32Array;
 
   constructor(groups: number) {
@@ -71,21 +70,21 @@ class Flush {
 export class Proposals {
   private readonly streams: Stream[] = [];
   private readonly mirrors: Int32Array;
-  /** By group: how many timestamps are in its stream, and were posted. */
+  /** By group: the number of timestamps in its stream, and of those posted. */
   private readonly ends: Int32Array;
   private readonly sent: Int32Array;
-  /** Groups with something to send, and groups whose followers were not told what is confirmed. */
+  /** Groups with unsent timestamps, and groups whose followers do not know the latest confirmed count. */
   private readonly news: Todo;
   private readonly untold: Todo;
   private readonly flushes: Flush[] = [];
   /** Flushes are numbered from 1. */
   private firstFlush = 1;
   private nextFlush = 1;
-  private underWay = 0;
+  private inFlight = 0;
   private readonly streamWords: number;
   private readonly capacity: number;
   private readonly quorum: number;
-  /** At least so much room in every stream. */
+  /** A lower bound for the free room in every stream. */
   private room = 0;
   private readonly word = new Int32Array(1);
   private readonly timestamp = new Float64Array(1);
@@ -98,15 +97,15 @@ export class Proposals {
     private readonly group: number,
   ) {
     const { layout, memory } = edges;
-    const { groups, replicas, origin } = layout.sizes;
-    this.toldDelivered = origin | 0;
+    const { groups, replicas, firstIndex } = layout.sizes;
+    this.toldDelivered = firstIndex | 0;
     this.acknowledges = layout.sizes.acknowledges;
     this.streamWords = layout.streamWords;
     this.capacity = layout.streamWords / STAMP.words;
     this.quorum = (replicas >> 1) + 1;
     this.mirrors = memory.scratch(groups * layout.streamWords);
-    this.ends = new Int32Array(groups).fill(origin);
-    this.sent = new Int32Array(groups).fill(origin);
+    this.ends = new Int32Array(groups).fill(firstIndex);
+    this.sent = new Int32Array(groups).fill(firstIndex);
     this.news = new Todo(groups);
     this.untold = new Todo(groups);
     for (let i = 0; i < FLUSHES; i++) this.flushes.push(new Flush(groups));
@@ -116,7 +115,7 @@ export class Proposals {
       const at = other * layout.streamWords;
       const mirror = ringAt(this.mirrors, at, layout.streamWords, 0);
       const guard = other === group ? LEADERS_KEY : OPEN;
-      this.streams.push(new Stream(mirror, peers, layout.leaderProcess(other), guard, origin));
+      this.streams.push(new Stream(mirror, peers, layout.leaderProcess(other), guard, firstIndex));
     }
   }
 
@@ -125,7 +124,7 @@ export class Proposals {
     return this.room > 0;
   }
 
-  /** Look again: is there room in the streams to these groups? */
+  /** Is there room in the streams to these groups? Updates the lower bound. */
   hasRoomFor(low: number, high: number): boolean {
     this.room = this.capacity;
     let isBlocked = false;
@@ -134,31 +133,31 @@ export class Proposals {
       if (room < this.room) this.room = room;
       if (room > 0 || !contains(low, high, group)) continue;
       isBlocked = true;
-      // Followers read when they have the time, and as far as they were told; now somebody waits for them.
+      // Followers read at their own pace, and up to the count that they know. Now the leader waits for them.
       this.tellFollowers(group);
-      this.hurry(group);
+      this.wakeAll(group);
     }
     return !isBlocked;
   }
 
   private roomIn(group: number): number {
     const { layout, memory } = this.edges;
-    const { confirmed, peers } = this.streams[group]!;
-    const end = this.ends[group]!;
-    // A leader without followers has no readers, but still looks at its own.
+    const { confirmed, peers } = this.streams[group];
+    const end = this.ends[group];
+    // A leader without followers has no readers, but still reads its own timestamps.
     let room = this.capacity - ((end - confirmed) | 0);
     for (const peer of peers) {
-      const unread = (end - memory.own[layout.read(peer)]!) | 0;
+      const unread = (end - memory.own[layout.read(peer)]) | 0;
       room = Math.min(room, this.capacity - unread);
     }
     return room;
   }
 
-  private hurry(group: number): void {
-    for (const peer of this.streams[group]!.peers) this.edges.memory.wake(peer, true);
+  private wakeAll(group: number): void {
+    for (const peer of this.streams[group].peers) this.edges.memory.wake(peer, true);
   }
 
-  /** This group's timestamp for a message, to all its destinations. */
+  /** Adds this group's timestamp for a message to the streams of all its destinations. */
   propose(slot: number, sequence: number, timestamp: number, low: number, high: number): void {
     this.timestamp[0] = timestamp;
     for (let rest = low; rest !== 0; rest &= rest - 1) {
@@ -172,17 +171,17 @@ export class Proposals {
 
   private append(group: number, slot: number, sequence: number): void {
     const { mirrors, streamWords, timestampWords } = this;
-    const end = this.ends[group]!;
+    const end = this.ends[group];
     const place = group * streamWords + ((end * STAMP.words) & (streamWords - 1));
     mirrors[place + STAMP.slot] = slot;
     mirrors[place + STAMP.sequence] = sequence;
-    mirrors[place + STAMP.timestamp] = timestampWords[0]!;
-    mirrors[place + STAMP.timestamp + 1] = timestampWords[1]!;
+    mirrors[place + STAMP.timestamp] = timestampWords[0];
+    mirrors[place + STAMP.timestamp + 1] = timestampWords[1];
     this.ends[group] = end + 1;
     this.news.add(group);
   }
 
-  /** Post what is new to all replicas of each group; nobody is waited for. */
+  /** Posts new timestamps to all replicas of each group, without waiting. */
   send(): void {
     const { news } = this;
     if (news.count === 0 || this.nextFlush - this.firstFlush === FLUSHES) return;
@@ -190,49 +189,49 @@ export class Proposals {
     const to = layout.stream(this.group);
     const number = this.nextFlush++;
     const tag = 1 + (number % TAGS);
-    const flush = this.flushes[number % FLUSHES]!;
+    const flush = this.flushes[number % FLUSHES];
     for (let i = 0; i < news.count; i++) {
       const group = news.at(i);
-      const { peers, mirror, guard } = this.streams[group]!;
-      const from = this.sent[group]! * STAMP.words;
-      const end = this.ends[group]! * STAMP.words;
+      const { peers, mirror, guard } = this.streams[group];
+      const from = this.sent[group] * STAMP.words;
+      const end = this.ends[group] * STAMP.words;
       const isAwaited = !this.acknowledges || group === this.group;
       for (const peer of peers) {
         postRange(memory, peer, to, mirror, from, end, guard, NO_TAG, isAwaited ? tag : NO_TAG);
       }
-      this.sent[group] = this.ends[group]!;
+      this.sent[group] = this.ends[group];
       if (isAwaited) {
-        flush.ends[group] = this.ends[group]!;
+        flush.ends[group] = this.ends[group];
         flush.groups.add(group);
-        this.underWay += peers.length;
-      } else this.tell(group, this.ends[group]!);
+        this.inFlight += peers.length;
+      } else this.tell(group, this.ends[group]);
     }
     news.clear();
   }
 
   /** A write has completed. */
   onWritten(peer: ProcessId, tag: number, ok: boolean): void {
-    assert(ok, 'a write to a replica that lives succeeds');
-    this.underWay--;
+    assert(ok, 'every write succeeds without failures');
+    this.inFlight--;
     const last = this.nextFlush - 1;
-    // Where memory is shared there is one at a time, and nobody has to know who was first.
-    if (this.underWay === 0) return;
-    const { peers, held } = this.streams[Math.floor(peer / this.edges.layout.sizes.replicas)]!;
+    // In shared memory all writes of a flush complete at once, so the holders need not be counted.
+    if (this.inFlight === 0) return;
+    const { peers, held } = this.streams[Math.floor(peer / this.edges.layout.sizes.replicas)];
     held[peers.indexOf(peer)] = last - ((last - (tag - 1)) & (TAGS - 1));
   }
 
   /**
-   * What f+1 replicas of each destination hold is confirmed, flush by flush. Other groups are told at once, and their
-   * leaders woken.
+   * Confirms, flush by flush, the timestamps that f+1 replicas of each destination hold. The leaders of other groups are
+   * notified at once.
    */
   confirm(ordering: Ordering): void {
     for (; this.firstFlush < this.nextFlush; this.firstFlush++) {
       const number = this.firstFlush;
-      const flush = this.flushes[number % FLUSHES]!;
-      if (this.underWay > 0 && !this.isHeld(flush, number)) return;
+      const flush = this.flushes[number % FLUSHES];
+      if (this.inFlight > 0 && !this.isHeld(flush, number)) return;
       for (let i = 0; i < flush.groups.count; i++) {
         const group = flush.groups.at(i);
-        const end = flush.ends[group]!;
+        const end = flush.ends[group];
         if (group === this.group) this.settle(ordering, end);
         this.tell(group, end);
       }
@@ -240,12 +239,12 @@ export class Proposals {
     }
   }
 
-  /** Is it at f+1 replicas of each group that it went to? */
+  /** Do f+1 replicas of each of its groups hold the flush? */
   private isHeld({ groups }: Flush, number: number): boolean {
     for (let i = 0; i < groups.count; i++) {
       const group = groups.at(i);
       let holders = group === this.group ? 1 : 0;
-      for (const last of this.streams[group]!.held) if (last >= number) holders++;
+      for (const last of this.streams[group].held) if (last >= number) holders++;
       if (holders < this.quorum) return false;
     }
     return true;
@@ -254,20 +253,20 @@ export class Proposals {
   private settle(ordering: Ordering, end: number): void {
     const { mirrors, streamWords, group } = this;
     const at = group * streamWords;
-    for (let i = this.streams[group]!.confirmed; i !== end; i = (i + 1) | 0) {
+    for (let i = this.streams[group].confirmed; i !== end; i = (i + 1) | 0) {
       const place = at + ((i * STAMP.words) & (streamWords - 1));
-      const message = ordering.find(mirrors[place + STAMP.slot]!, mirrors[place + STAMP.sequence]!);
+      const message = ordering.find(mirrors[place + STAMP.slot], mirrors[place + STAMP.sequence]);
       ordering.know(message);
     }
   }
 
-  /** A leader waits for it; followers, unless they have to acknowledge, hear of it with `publish`. */
+  /** Publishes the confirmed count to the leader of a group. Followers, unless they acknowledge, get it with `publish`. */
   private tell(group: number, confirmed: number): void {
     const { memory, layout } = this.edges;
-    this.streams[group]!.confirmed = confirmed;
+    this.streams[group].confirmed = confirmed;
     if (this.acknowledges) {
       this.tellFollowers(group);
-      this.hurry(group);
+      this.wakeAll(group);
     } else this.untold.add(group);
     if (group === this.group) return;
     const leader = layout.leaderProcess(group);
@@ -278,15 +277,15 @@ export class Proposals {
 
   private tellFollowers(group: number): void {
     const { memory, layout } = this.edges;
-    const { followers, guard, confirmed } = this.streams[group]!;
+    const { followers, guard, confirmed } = this.streams[group];
     const to = layout.told(this.group) + TOLD.confirmed;
     this.word[0] = confirmed;
     for (const peer of followers) memory.write(peer, to, this.word, 0, 1, guard, NO_TAG);
   }
 
   /**
-   * Tell followers what is confirmed, and the own ones how much was delivered. Nobody waits for them, unless room gets
-   * scarce. Nor do they wait for this: a message that is not delivered here can't be delivered by them.
+   * Publishes the confirmed counts to followers, and the delivered count to the own ones. Followers are woken urgently only if
+   * room gets scarce. They deliver nothing before the leader has, so they lose nothing by waiting.
    */
   publish(delivered: number): void {
     if (this.toldDelivered === delivered) return;
@@ -294,14 +293,14 @@ export class Proposals {
     for (let i = 0; i < this.untold.count; i++) this.tellFollowers(this.untold.at(i));
     this.untold.clear();
     const { memory, layout } = this.edges;
-    const { followers, guard } = this.streams[this.group]!;
-    const end = this.ends[this.group]!;
+    const { followers, guard } = this.streams[this.group];
+    const end = this.ends[this.group];
     this.word[0] = delivered;
-    // Not together with the other word, which must be there first.
+    // A separate write: the confirmed count must arrive first.
     const to = layout.told(this.group) + TOLD.delivered;
     for (const peer of followers) {
       memory.write(peer, to, this.word, 0, 1, guard, NO_TAG);
-      const unread = (end - memory.own[layout.read(peer)]!) | 0;
+      const unread = (end - memory.own[layout.read(peer)]) | 0;
       memory.wake(peer, unread * 2 > this.capacity);
     }
   }

@@ -1,15 +1,15 @@
 /**
- * One replica of RamCast (Le et al., Middleware 2021), in the absence of failures: a genuine atomic multicast by
- * Skeen's timestamps, in which groups are a leader and followers, and all communication is one-sided writes.
+ * One replica of RamCast (Le et al., Middleware 2021) without failures: a genuine atomic multicast with Skeen's timestamps. A
+ * group is a leader and followers, and all communication is one-sided writes.
  *
  *   client   writes its message into its inbox at every replica of every destination       client.ts
  *   leader   gives it a timestamp, and writes that to all these replicas                   leader.ts, proposals.ts
- *            confirms, to the same, what f+1 of each destination hold                      or acks.ts
+ *            confirms to them the timestamps that f+1 of each destination hold             or acks.ts
  *            delivers by final timestamps, and replies                                     ordering.ts, replies.ts
- *   follower does the same with what was written to it, as far as its leader has got       follower.ts
+ *   follower delivers the same messages, as far as its leader has                          follower.ts
  *
- * A replica is run by whoever runs agents (runtime/duty.ts), or by a simulator: `doWork` does a bounded amount of
- * work, never waits, and returns how much it was. Nothing is allocated on the way of a message.
+ * A replica is an agent of a duty cycle (`hosting/duty.ts`), or of a simulator: `doWork` does a bounded amount of work, never
+ * waits, and returns the amount. The data path does not allocate.
  */
 import { AcknowledgedOrdering, Acks } from './acks.js';
 import { Clock } from './clock.js';
@@ -21,11 +21,11 @@ import { Ordering } from './ordering.js';
 
 export interface Replica {
   doWork(): number;
-  /** How many messages were delivered, modulo 2³². */
+  /** The number of delivered messages, modulo 2³². */
   readonly delivered: number;
 }
 
-/** What decides the order; tests put errors in here. */
+/** The parts that decide the order; tests plant errors in them. */
 export interface Parts {
   readonly ordering: Ordering;
   readonly clock: Clock;
@@ -36,7 +36,7 @@ export function soundParts(edges: Edges, group: number, member: number): Parts {
   const ordering = sizes.acknowledges
     ? new AcknowledgedOrdering(edges, group, member === LEADER)
     : new Ordering(slots);
-  return { ordering, clock: new Clock(group, sizes.origin) };
+  return { ordering, clock: new Clock(group, sizes.firstIndex) };
 }
 
 export function newReplica(
@@ -47,9 +47,9 @@ export function newReplica(
   parts: Parts = soundParts(edges, group, member),
 ): Replica {
   const { memory, layout } = edges;
-  const { origin } = layout.sizes;
-  // Before anybody writes: counts of others start where ours do.
-  if (origin !== 0) memory.own.fill(origin, 0, layout.inbox(0));
+  const { firstIndex } = layout.sizes;
+  // Before any peer writes: all counts start at the same value.
+  if (firstIndex !== 0) memory.own.fill(firstIndex, 0, layout.inbox(0));
   const { ordering } = parts;
   const isAcknowledged = ordering instanceof AcknowledgedOrdering;
   const acks = isAcknowledged ? new Acks(edges, group, ordering) : undefined;

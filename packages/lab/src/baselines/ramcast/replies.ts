@@ -1,6 +1,6 @@
 /**
- * Replies of a leader, as TRAM's: a checked record in the slot that the client named, one write each, and a
- * doorbell when a batch is done. The doorbell counts replies, since these come in no order that the client knows.
+ * The replies of a leader, as in TRAM: a record with a checksum in the slot that the client named, one write each, and a
+ * notification after each batch. The notification is a count, because the client does not know the order of replies.
  */
 import { OPEN } from 'tram-multicast/internal/memory/contract.js';
 import {
@@ -17,7 +17,7 @@ export const REPLY_EPOCH = 1;
 
 export class Replies {
   private readonly record: Window;
-  /** How many replies each client got, and who got some since it was told. */
+  /** The number of replies to each client, and the clients with replies since their last notification. */
   private readonly counts: Int32Array;
   private readonly written: Todo;
   private readonly callsMax: number;
@@ -26,10 +26,10 @@ export class Replies {
     private readonly edges: Edges,
     private readonly group: number,
   ) {
-    const { clients, callsMax, origin } = edges.layout.sizes;
+    const { clients, callsMax, firstIndex } = edges.layout.sizes;
     this.callsMax = callsMax;
     this.record = slotAt(new Int32Array(edges.layout.replySlotWords), 0);
-    this.counts = new Int32Array(clients).fill(origin);
+    this.counts = new Int32Array(clients).fill(firstIndex);
     this.written = new Todo(clients);
   }
 
@@ -45,12 +45,12 @@ export class Replies {
     const words = seal(record, 0, bodyWords, REPLY_EPOCH, sequence);
     const to = layout.reply(this.group, slot - client * this.callsMax);
     memory.write(layout.clientProcess(client), to, record.words, 0, words, OPEN, 0);
-    this.counts[client] = (this.counts[client]! + 1) | 0;
+    this.counts[client] = (this.counts[client] + 1) | 0;
     this.written.add(client);
   }
 
-  /** Tell the clients that were written to how many replies there are. */
-  ringDoorbells(): void {
+  /** Writes the reply count to every client with new replies. */
+  notifyClients(): void {
     const { memory, layout } = this.edges;
     for (let i = 0; i < this.written.count; i++) {
       const client = this.written.at(i);

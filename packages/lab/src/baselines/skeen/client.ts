@@ -1,4 +1,4 @@
-/** A client of Skeen's protocol: sends each message to all its destinations, and to nobody else. */
+/** A client of Skeen's protocol: sends each message to all its destinations. */
 import { type CallListener, Client } from '../passing/client.js';
 import type { Message } from '../passing/message.js';
 import type { Network, Sizes } from '../passing/network.js';

@@ -1,4 +1,4 @@
-/** Messages with a final timestamp that wait for their turn, the first on top: a binary heap. */
+/** The messages with a final timestamp that are not delivered yet: a binary heap, the least timestamp on top. */
 import { isBefore, type Pending } from './pending.js';
 
 export class Decided {
@@ -14,8 +14,8 @@ export class Decided {
     heap.push(pending);
     while (at > 0) {
       const above = (at - 1) >> 1;
-      if (!isFirst(pending, heap[above]!)) break;
-      heap[at] = heap[above]!;
+      if (!isFirst(pending, heap[above])) break;
+      heap[at] = heap[above];
       at = above;
     }
     heap[at] = pending;
@@ -28,9 +28,9 @@ export class Decided {
     if (length === 0) return;
     let at = 0;
     for (let below = 1; below < length; below = 2 * at + 1) {
-      if (below + 1 < length && isFirst(heap[below + 1]!, heap[below]!)) below++;
-      if (!isFirst(heap[below]!, last)) break;
-      heap[at] = heap[below]!;
+      if (below + 1 < length && isFirst(heap[below + 1], heap[below])) below++;
+      if (!isFirst(heap[below], last)) break;
+      heap[at] = heap[below];
       at = below;
     }
     heap[at] = last;

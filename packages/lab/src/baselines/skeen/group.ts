@@ -1,5 +1,5 @@
 /**
- * A destination in Skeen's protocol (as Birman and Joseph tell it, 1987): one process, no failures.
+ * A destination in Skeen's protocol (as described by Birman and Joseph, 1987): one process, no failures.
  *
  *   client ── multicast ──▶ every destination
  *                           each takes the next value of its clock as its proposal
@@ -7,11 +7,11 @@
  *                           the greatest proposal is the message's final timestamp
  *             destination ── reply ──▶ client, when it delivers in the order of final timestamps
  *
- * Three message delays, and nobody but sender and destinations takes part: it is genuine.
+ * It takes three message delays and is genuine: only sender and destinations take part.
  *
- * A message with a final timestamp is delivered when nothing can come before it any more. What is
- * undecided can't end up below our own proposal for it; what we have not seen yet gets a proposal above
- * our clock, which no final timestamp exceeds.
+ * A message with a final timestamp is delivered when no other message can precede it. The final timestamp of an undecided
+ * message is not below this group's proposal for it. A message that has not arrived yet gets a proposal above this group's
+ * clock, and no final timestamp known here exceeds the clock.
  */
 import { Replies } from '../passing/client.js';
 import { Kind, Message } from '../passing/message.js';
@@ -55,9 +55,9 @@ export class SkeenGroup implements Participant {
     if (pending.proposals === pending.destinations) this.decide(pending);
   }
 
-  /** A proposal of another destination may come before the message itself. */
+  /** A proposal of another destination may arrive before the message itself. */
   private pendingOf({ client, slot, number }: Message): Pending {
-    const pending = this.pending[client * this.sizes.slots + slot]!;
+    const pending = this.pending[client * this.sizes.slots + slot];
     if (pending.number === -1) pending.begin(number);
     else if (pending.number !== number) {
       throw new Error(

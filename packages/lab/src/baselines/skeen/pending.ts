@@ -1,16 +1,16 @@
-/** What a group knows of a message that it has not delivered yet, and which of two comes first. */
+/** The state of a message that a group has not delivered yet, and the order of two such messages. */
 import { type Message, wordsFor } from '../passing/message.js';
 
 export class Pending {
   /** -1 if there is no message. */
   number = -1;
-  /** Destinations of the message; 0 as long as only proposals of others have come. */
+  /** The number of destinations; 0 until the message itself has arrived. */
   destinations = 0;
-  /** Proposals known, our own included. */
+  /** Known proposals, including this group's. */
   proposals = 0;
   /** The greatest of them: once all are known, the final timestamp. */
   timestamp = 0;
-  /** Our own. */
+  /** This group's proposal. */
   proposed = 0;
   isDecided = false;
   payloadBytes = 0;
@@ -35,14 +35,14 @@ export class Pending {
     const words = wordsFor(payloadBytes);
     if (this.payload.length < words) this.payload = new Int32Array(words);
     const { payload } = this;
-    for (let i = 0; i < words; i++) payload[i] = source[payloadAt + i]!;
+    for (let i = 0; i < words; i++) payload[i] = source[payloadAt + i];
     this.payloadBytes = payloadBytes;
   }
 }
 
 /**
- * Is `one`, at `timestamp`, before `other`, at `otherTimestamp`? Final timestamps of two messages may be
- * the same; then their names decide, everywhere alike.
+ * Does `one`, at `timestamp`, precede `other`, at `otherTimestamp`? Two messages may have equal final timestamps; then client
+ * and number decide, in the same way at every group.
  */
 export function isBefore(
   one: Pending,

@@ -1,9 +1,9 @@
 /**
- * Messages that we have proposed a timestamp for, in the order of our proposals, so that the first
- * undecided one is found at the front.
+ * The messages for which this group has proposed a timestamp, in the order of the proposals: the first undecided one is at the
+ * front.
  *
- * Invariant: a message leaves before it is delivered. It is delivered when it is before the first
- * undecided one, and its proposal is no greater than its final timestamp: so it lies further in front.
+ * Invariant: a message leaves before it is delivered. A delivered message precedes the first undecided one, and its proposal is
+ * no greater than its final timestamp, so it is closer to the front.
  */
 import type { Pending } from './pending.js';
 
@@ -13,7 +13,7 @@ export class Proposed {
   private head = 0;
   private tail = 0;
 
-  /** @param capacity  as many as can be pending at a time */
+  /** @param capacity  the most messages that can be pending */
   constructor(capacity: number) {
     const size = 2 ** Math.ceil(Math.log2(capacity + 1));
     this.ring = new Array(size);
@@ -28,7 +28,7 @@ export class Proposed {
 
   firstUndecided(): Pending | undefined {
     while (this.head !== this.tail) {
-      const first = this.ring[this.head]!;
+      const first = this.ring[this.head];
       if (!first.isDecided) return first;
       this.head = (this.head + 1) & this.mask;
     }

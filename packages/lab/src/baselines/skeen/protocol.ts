@@ -1,4 +1,4 @@
-/** Skeen's protocol, as those see it who run it. */
+/** Skeen's protocol, as a `Protocol`. */
 import type { Sizes } from '../passing/network.js';
 import type { Protocol } from '../passing/protocol.js';
 import { SkeenClient } from './client.js';

@@ -1,7 +1,6 @@
 /**
- * One TCP connection with another process. Messages are encoded into a buffer as they are sent; `flush`
- * writes all of it to the socket at once. There are two buffers: one is filled while the socket has the
- * other, and neither is ever given up.
+ * One TCP connection to another process. `add` encodes messages into a buffer; `flush` writes the buffer to the socket. There
+ * are two buffers, which are reused: one is filled while the socket has the other.
  *
  * Caller: `TcpNetwork`, which flushes once per turn of the event loop.
  */
@@ -13,12 +12,12 @@ import type { Message } from '../passing/message.js';
 const FIRST_BYTES = 1 << 16;
 
 export class Link {
-  /** The address of the process at the other end, or the first of its addresses; -1 until it has told. */
+  /** The first address of the process at the other end; -1 until its hello arrives. */
   peer = -1;
   readonly reader: FrameReader;
   private filling = spaceOf(FIRST_BYTES);
   private spare = spaceOf(FIRST_BYTES);
-  /** Words of `filling` that are to be written. */
+  /** Words of `filling` that are used. */
   private used = 0;
   private isWriting = false;
   private isOpen = true;
@@ -33,7 +32,7 @@ export class Link {
     });
   }
 
-  /** @returns true if there is something to write now, and was not before */
+  /** @returns true if the buffer was empty before */
   add(message: Message): boolean {
     if (!this.isOpen) return false;
     const end = this.used + frameWords(message);
@@ -44,7 +43,7 @@ export class Link {
     return isFirst;
   }
 
-  /** While the last write is not done yet, this waits for it: then more goes out at once. */
+  /** Has no effect during a write; its completion flushes again, with more messages in one write. */
   flush(): void {
     if (this.used === 0 || this.isWriting || !this.isOpen) return;
     const filled = this.filling;

@@ -1,13 +1,12 @@
 /**
- * A message-passing network between processes of one machine: a TCP connection on the loopback interface
- * for each pair that talks. Whoever connects says who it is (`hello`), and may go on when the other side
- * knows it (`welcome`).
+ * A message-passing network between processes of one machine: a TCP connection on the loopback interface for each pair that
+ * communicates. The side that connects sends its addresses (`hello`) and may send messages after the confirmation (`welcome`).
  *
- * All that a process sends in one turn of the event loop, to one other process, is one write: as many
- * messages as have come in are handled first, then everything goes out.
+ * All messages that a process sends to another one in one turn of the event loop are one write: the process first handles all
+ * messages that have arrived, then flushes.
  *
- * A connection that breaks is not reported here: on one machine that means that a process has ended,
- * and whoever started it knows. What is sent to it is dropped.
+ * A broken connection is not reported here: on one machine it means that a process has ended, which its parent notices.
+ * Messages to it are dropped.
  */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { Kind, Message } from '../passing/message.js';
@@ -18,32 +17,32 @@ const LOOPBACK = '127.0.0.1';
 const READ_BYTES = 1 << 16;
 
 export class TcpNetwork implements Network {
-  /** By address; several clients may share one. */
+  /** By address; several clients may share a link. */
   private readonly links: (Link | undefined)[] = [];
   private readonly all = new Set<Link>();
-  /** Those with something to write. */
+  /** Links with unwritten messages. */
   private readonly waiting: Link[] = [];
-  /** Those that have connected and are not welcome yet: what to call then. */
+  /** Links that wait for `welcome`, and the callbacks for it. */
   private readonly welcomes = new Map<Link, () => void>();
   private readonly greeting = new Message();
   private server: Server | undefined;
   private receiver: Participant | undefined;
 
   /**
-   * @param first  our own address; a process of several clients has several
-   * @param count  of our addresses
+   * @param first  the first address of this process; a process of several clients has several
+   * @param count  the number of its addresses
    */
   constructor(
     private readonly first: number,
     private readonly count: number,
   ) {}
 
-  /** Who gets what arrives. `from` is the sender's address, or the first of its addresses. */
+  /** Sets the receiver of all messages. `from` is the first address of the sender's process. */
   attach(receiver: Participant): void {
     this.receiver = receiver;
   }
 
-  /** Be there for others. @returns the port */
+  /** Accepts connections. @returns the port */
   listen(): Promise<number> {
     const server = createServer({ noDelay: true }, (socket) => {
       const link = this.addLink(socket);
@@ -87,7 +86,7 @@ export class TcpNetwork implements Network {
 
   send(to: number, message: Message): void {
     const link = this.links[to];
-    if (link === undefined) throw new Error(`there is no connection with ${to}`);
+    if (link === undefined) throw new Error(`there is no connection to ${to}`);
     this.sendOver(link, message);
   }
 
@@ -104,7 +103,7 @@ export class TcpNetwork implements Network {
 
   private readonly flush = (): void => {
     const { waiting } = this;
-    for (let i = 0; i < waiting.length; i++) waiting[i]!.flush();
+    for (let i = 0; i < waiting.length; i++) waiting[i].flush();
     waiting.length = 0;
   };
 

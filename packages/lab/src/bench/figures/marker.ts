@@ -1,10 +1,10 @@
-/** The shapes that tell lines apart without colour. */
+/** Draws the markers, which distinguish lines without colour. */
 import type { Marker, Style } from './style.js';
 import { element, escapeText } from './svg.js';
 
 const SIZE = 4.2;
 
-/** @param words  shown when pointed at */
+/** @param words  the tooltip */
 export function drawMarker(
   { marker, colour }: Style,
   x: number,
@@ -26,7 +26,7 @@ export function drawMarker(
     const d = `M${at(x - arm, y - arm)}L${at(x + arm, y + arm)}M${at(x - arm, y + arm)}L${at(x + arm, y - arm)}`;
     return element('path', { d, class: 'marker', ...open }, ...title);
   }
-  const corners = CORNERS[marker].map(([dx, dy]) => at(x + dx! * SIZE, y + dy! * SIZE)).join('L');
+  const corners = CORNERS[marker].map(([dx, dy]) => at(x + dx * SIZE, y + dy * SIZE)).join('L');
   return element('path', { d: `M${corners}Z`, class: 'marker', ...outline }, ...title);
 }
 

@@ -1,10 +1,10 @@
-/** Where a value lies on an axis, and which values get a tick. */
+/** The position of a value on an axis, and the values that get a tick. */
 
 export type ScaleKind = 'linear' | 'log';
 
 export interface Scale {
   readonly ticks: readonly number[];
-  /** From a value to a place on the page. */
+  /** Maps a value to a position on the page. */
   at(value: number): number;
 }
 
@@ -13,15 +13,15 @@ export interface ScaleOptions {
   /** The least and the greatest value to be shown. */
   readonly least: number;
   readonly greatest: number;
-  /** The places of both ends of the axis. */
+  /** The positions of both ends of the axis. */
   readonly from: number;
   readonly to: number;
-  /** Instead of round numbers. The axis then ends with the values, not with ticks. */
+  /** Replace the round numbers. The axis then ends at the values, not at ticks. */
   readonly ticks?: readonly number[];
 }
 
 const TICKS = 5;
-/** Above this many powers of ten no ticks lie between them. */
+/** An axis of more powers of ten has no ticks between them. */
 const DECADES_MAX = 2;
 /** Longer labels do not fit beside an axis. */
 const COMPACT_FROM = 100_000;
@@ -32,7 +32,7 @@ export function scaleOf(options: ScaleOptions): Scale {
 
 function linearScale({ least, greatest, from, to, ticks }: ScaleOptions): Scale {
   const chosen = ticks ?? roundTicks(least, greatest, TICKS);
-  const low = ticks === undefined ? chosen[0]! : least;
+  const low = ticks === undefined ? chosen[0] : least;
   const high = ticks === undefined ? chosen.at(-1)! : greatest;
   const place = (to - from) / (high - low || 1);
   return { ticks: chosen, at: (value) => from + (value - low) * place };
@@ -40,13 +40,13 @@ function linearScale({ least, greatest, from, to, ticks }: ScaleOptions): Scale 
 
 function logScale({ least, greatest, from, to, ticks }: ScaleOptions): Scale {
   const chosen = ticks ?? logTicks(least, greatest);
-  const low = Math.log(ticks === undefined ? chosen[0]! : least);
+  const low = Math.log(ticks === undefined ? chosen[0] : least);
   const high = Math.log(ticks === undefined ? chosen.at(-1)! : greatest);
   const place = (to - from) / (high - low || 1);
   return { ticks: chosen, at: (value) => from + (Math.log(value) - low) * place };
 }
 
-/** About `count` of them, at multiples of 1, 2 or 5 times a power of ten, around both values. */
+/** About `count` ticks around both values, at multiples of 1, 2 or 5 times a power of ten. */
 export function roundTicks(least: number, greatest: number, count: number): number[] {
   const span = greatest - least || Math.abs(greatest) || 1;
   const step = roundStep(span / count);
@@ -61,7 +61,7 @@ function roundStep(rough: number): number {
   return factor * power;
 }
 
-/** Powers of ten around both values; with few of them also 2 and 5 times, and then no further than needed. */
+/** Powers of ten around both values. If there are few, also 2 and 5 times these, but no more than needed. */
 export function logTicks(least: number, greatest: number): number[] {
   const first = Math.floor(Math.log10(least) + 1e-9);
   const last = Math.max(first + 1, Math.ceil(Math.log10(greatest) - 1e-9));
@@ -73,7 +73,7 @@ export function logTicks(least: number, greatest: number): number[] {
   return all.slice(low, Math.max(high, low + 1) + 1);
 }
 
-/** Without what binary fractions leave behind. */
+/** Removes rounding errors of binary fractions. */
 function tidy(value: number): number {
   return Number(value.toPrecision(12));
 }

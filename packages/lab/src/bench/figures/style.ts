@@ -1,6 +1,6 @@
 /**
- * How lines look. A system has the same colour and marker in every figure; the colours are those of
- * Okabe and Ito, which people with any colour vision can tell apart, and markers differ as well.
+ * The styles of lines. A system has the same colour and marker in every figure. The colours follow Okabe and Ito, so that
+ * colour-blind readers can distinguish them, and markers differ as well.
  */
 
 export type Marker = 'circle' | 'square' | 'triangle' | 'diamond' | 'wedge' | 'cross' | 'ring';
@@ -32,7 +32,7 @@ const SYSTEMS: Readonly<Record<string, Style>> = {
   Skeen: { colour: ORANGE, marker: 'cross', dash: '2 3' },
 };
 
-/** For lines that are no systems: variants of one and the same. */
+/** For lines that are variants of one system. */
 const VARIANTS: readonly Style[] = [
   { colour: NIGHT, marker: 'circle' },
   { colour: BLUE, marker: 'square' },
@@ -41,7 +41,7 @@ const VARIANTS: readonly Style[] = [
   { colour: SKY, marker: 'diamond', dash: '6 3' },
 ];
 
-/** Of a system by its name, or of the n-th line among others. */
+/** The style of a system by its name; of another line by its place. */
 export function styleOf(name: string, place: number): Style {
-  return SYSTEMS[name] ?? VARIANTS[place % VARIANTS.length]!;
+  return SYSTEMS[name] ?? VARIANTS[place % VARIANTS.length];
 }

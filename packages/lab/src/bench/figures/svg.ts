@@ -1,8 +1,8 @@
-/** Elements of a picture, as text. */
+/** Elements of an SVG picture, as text. */
 
 export type Attributes = Readonly<Record<string, string | number | undefined>>;
 
-/** One element; its children are elements already. */
+/** One element. @param children  already rendered */
 export function element(
   name: string,
   attributes: Attributes,
@@ -50,17 +50,17 @@ export function escapeText(content: string): string {
     .replace(/"/g, '&quot;');
 }
 
-/** A tenth of a pixel is enough. */
+/** Rounds to a tenth of a pixel. */
 function short(value: string | number): string {
   return typeof value === 'string' ? value : String(Math.round(value * 10) / 10);
 }
 
-/** About how wide a line is, in pixels: there is no font to ask. */
+/** The approximate width of a text in pixels; no font metrics are available. */
 export function widthOf(content: string, fontPixels: number): number {
   return content.length * fontPixels * 0.55;
 }
 
-/** In lines that are no wider than that, broken between words. */
+/** Breaks a text into lines of at most the given width, between words. */
 export function wrap(content: string, width: number, fontPixels: number): string[] {
   const lines: string[] = [];
   for (const word of content.split(' ')) {

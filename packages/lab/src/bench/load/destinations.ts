@@ -1,4 +1,4 @@
-/** Which groups the messages of a benchmark go to: a fixed list of sets that clients go through over and over. */
+/** The destinations of a benchmark's messages: a fixed list of sets that clients cycle through. */
 import { highMask, lowMask, type Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { Random } from '../../sim/random.js';
 
@@ -13,7 +13,7 @@ export type Pattern = 'rotating' | 'random' | 'adjacent';
 const DRAWN_SETS = 256;
 const SEED = 8;
 
-/** `count` groups each: in turn, drawn uniformly, or drawn among those that hang together in the tree. */
+/** Sets of `count` groups: in rotation, drawn uniformly, or drawn among groups that are connected in the tree. */
 export function destinationSets(
   overlay: Overlay,
   pattern: Pattern,
@@ -43,10 +43,10 @@ export function setOf(groups: readonly number[]): DestinationSet {
 
 function drawn(random: Random, groups: number, count: number): number[] {
   const left = Array.from({ length: groups }, (_, group) => group);
-  return Array.from({ length: count }, () => left.splice(random.below(left.length), 1)[0]!);
+  return Array.from({ length: count }, () => left.splice(random.below(left.length), 1)[0]);
 }
 
-/** Starts anywhere and takes one neighbour after the other. */
+/** Starts at a random group and adds random neighbours. */
 function together(random: Random, overlay: Overlay, count: number): number[] {
   const chosen = [random.below(overlay.groups)];
   while (chosen.length < count) {

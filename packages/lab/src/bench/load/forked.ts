@@ -1,9 +1,8 @@
 /**
- * A process that does one thing after the other for whoever started it: an order in, an answer out. The
- * starting side is `ForkedProcess`, the other one calls `serveOrders`.
+ * A child process that executes one order after the other. The parent has a `ForkedProcess`; the child calls `serveOrders`.
+ * Used by raw measurements and by message-passing systems.
  *
- * Nobody waits for ever: an order has a time limit, and a process that ends is reported as what it was
- * called. It ends itself when the one that started it is gone.
+ * Every order has a time limit, and the error for a child that ends contains its name. The child exits when its parent does.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -16,14 +15,14 @@ interface Order {
 type Answer = { readonly result: unknown } | { readonly failure: string };
 
 export class ForkedProcess {
-  /** Rejects when the process ends without having been told to. Never resolves. */
+  /** Rejects when the process ends before `end` is called. Never resolves. */
   readonly death: Promise<never>;
   private readonly child: ChildProcess;
   private readonly exited: Promise<void>;
   private isEnding = false;
   private onAnswer: ((answer: Answer) => void) | undefined;
 
-  /** @param name  in messages: `group 3 of Skeen` */
+  /** @param name  for error messages: `group 3 of Skeen` */
   constructor(
     private readonly name: string,
     script: URL,
@@ -44,7 +43,7 @@ export class ForkedProcess {
         this.fail(reject, `ended with ${signal ?? `exit code ${code}`}`),
       );
     });
-    // Whoever waits for an answer hears of it.
+    // The error is reported to the caller of `ask`.
     this.death.catch(() => undefined);
   }
 
@@ -67,7 +66,7 @@ export class ForkedProcess {
       void this.exited.then(() => clearTimeout(timer));
     });
     const order: Order = { kind, argument };
-    // If it can't be sent, the process has ended, and that is what is reported.
+    // If sending fails, the process has ended, and `death` reports that.
     this.child.send(order, () => undefined);
     return Promise.race([answer, this.death]);
   }
@@ -83,7 +82,7 @@ export class ForkedProcess {
   }
 }
 
-/** For the other side: what to do for each kind of order. */
+/** Called by the child. @param handlers  by kind of order */
 export function serveOrders(
   handlers: Readonly<Record<string, (argument: never) => unknown>>,
 ): void {
@@ -91,7 +90,7 @@ export function serveOrders(
   process.on('message', async ({ kind, argument }: Order) => {
     let answer: Answer;
     try {
-      answer = { result: await handlers[kind]!(argument as never) };
+      answer = { result: await handlers[kind](argument as never) };
     } catch (error) {
       answer = { failure: error instanceof Error ? error.message : String(error) };
     }

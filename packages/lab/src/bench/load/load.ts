@@ -1,6 +1,6 @@
 /**
- * Clients that keep a number of messages under way, as agents of one thread: the real client of the
- * protocol, whichever it is, without promises. `load-worker.ts` runs them.
+ * A client that keeps a number of messages in flight, as an agent of a thread: the real client of the protocol under test,
+ * without promises. Run by `worker.ts` and `changes-worker.ts`.
  */
 import type { Agent } from 'tram-multicast/internal/hosting/duty.js';
 import type { Histogram } from 'tram-multicast/internal/hosting/histogram.js';
@@ -9,9 +9,9 @@ import type { LoadClient, LoadTarget, Seat } from './target.js';
 
 export interface LoadOptions {
   readonly clients: number;
-  /** Messages that each client keeps under way. */
+  /** Messages that each client keeps in flight. */
   readonly outstanding: number;
-  /** Where messages go, in turn. */
+  /** The destinations of messages; clients cycle through them. */
   readonly sets: readonly DestinationSet[];
   readonly payloadBytes: number;
 }
@@ -33,7 +33,7 @@ export class Load implements Agent {
     target: LoadTarget,
     private readonly options: LoadOptions,
     ordinal: number,
-    /** Is told how long each message took. */
+    /** Called for each answered message. */
     private readonly onAnswered?: (sentMs: number, answeredMs: number) => void,
   ) {
     this.seat = target.takeSeat(this);
@@ -53,7 +53,7 @@ export class Load implements Agent {
     return this.client.outstanding;
   }
 
-  /** Send nothing new. */
+  /** Stops offering new messages. */
   stop(): void {
     this.isStopped = true;
   }
@@ -75,7 +75,7 @@ export class Load implements Agent {
     const { sets, outstanding } = this.options;
     let offered = 0;
     while (client.outstanding < outstanding) {
-      const { low, high } = sets[this.turn]!;
+      const { low, high } = sets[this.turn];
       if (client.offer(low, high, this.payload) !== 'accepted') break;
       this.turn = this.turn + 1 < sets.length ? this.turn + 1 : 0;
       this.sentMs[client.lastCall.slot] = this.nowMs;
@@ -88,7 +88,7 @@ export class Load implements Agent {
 
   answered(call: { readonly slot: number }): void {
     this.count++;
-    const sentMs = this.sentMs[call.slot]!;
+    const sentMs = this.sentMs[call.slot];
     this.latency.record((this.nowMs - sentMs) * 1e6);
     this.onAnswered?.(sentMs, this.nowMs);
   }

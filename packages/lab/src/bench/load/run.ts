@@ -1,4 +1,4 @@
-/** Starts a load on a system in shared memory, in a thread or a process of its own, and waits for what it measured. */
+/** Runs a load in a thread or a process of its own (`worker.ts`), and returns its measurement. */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';

@@ -1,4 +1,4 @@
-/** What a load needs of a running system, TRAM or another: places for clients, and clients that sit there. */
+/** What a load needs of a running system: *seats*, which are clients in slots of their own. And TRAM as such a target. */
 
 import { nowUs } from 'tram-multicast/internal/hosting/clock.js';
 import type { ClusterContext } from 'tram-multicast/internal/hosting/cluster-context.js';
@@ -14,7 +14,7 @@ import { Client } from 'tram-multicast/internal/protocol/data-path/client.js';
 import { NO_OBSERVER } from 'tram-multicast/internal/protocol/edges.js';
 
 export interface LoadClient {
-  /** Messages that are not answered by all destinations. */
+  /** Messages in flight. */
   readonly outstanding: number;
   /** The call of the last accepted offer. */
   readonly lastCall: { readonly slot: number };
@@ -23,7 +23,7 @@ export interface LoadClient {
   doWork(nowUs: number): number;
 }
 
-/** Told of replies. */
+/** Receives replies. */
 export interface LoadListener {
   replied(): void;
   answered(call: { readonly slot: number }): void;
@@ -42,12 +42,12 @@ export interface LoadTarget {
   readonly map: ArenaMap;
   readonly pacing: Pacing;
   readonly callsMax: number;
-  /** Where clients share no memory with replicas: what brings replies, and takes messages there. */
+  /** The network, if clients share no memory with replicas. */
   readonly wire?: Wire;
   /** Of the processes that run the replicas, if they are on this machine. */
   readonly pids: readonly number[];
   takeSeat(listener: LoadListener): Seat;
-  /** Of all clients. */
+  /** The latencies of all clients together. */
   latency(): Histogram;
   /** After all seats have been released. */
   close(): void;
@@ -67,7 +67,7 @@ export function tramTarget(context: ClusterContext): LoadTarget {
   };
 }
 
-/** A client of TRAM in a slot that it has taken. */
+/** A client of TRAM in a slot that was taken for it. */
 export function seatOf(context: ClusterContext, taken: ClientSlot, listener: LoadListener): Seat {
   const { slot, process, session, release } = taken;
   const edges = context.edges(context.memory(process), NO_OBSERVER);
@@ -76,7 +76,7 @@ export function seatOf(context: ClusterContext, taken: ClientSlot, listener: Loa
   return { client, process, latency, release };
 }
 
-/** As hosts have written them down. */
+/** The pids of the hosts, as they have written them into the arena. */
 export function pidsIn({ words }: Arena, map: ArenaMap): number[] {
-  return Array.from({ length: map.hosts }, (_, host) => words[map.host(host) + HOST.pid]!);
+  return Array.from({ length: map.hosts }, (_, host) => words[map.host(host) + HOST.pid]);
 }

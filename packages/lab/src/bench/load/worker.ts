@@ -1,6 +1,6 @@
 /**
- * Runs clients in a thread or process of their own, all in one piece: warm-up, measurement, rest until
- * all is answered. Started by `run-load.ts` with a `LoadJob`, reports a `Measurement`.
+ * Runs clients in a thread or process of their own: warm-up, measurement, and draining until all messages are answered.
+ * Started by `run.ts` with a `LoadJob`; reports a `Measurement`.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { nowUs } from 'tram-multicast/internal/hosting/clock.js';
@@ -19,7 +19,7 @@ export interface LoadJob extends LoadOptions, TargetAddress {
 
 const DRAIN_US = 5_000_000;
 const SLICE_US = 10_000;
-/** Only the first of several clients can be woken for: look after the others this often. */
+/** The thread sleeps on the word of its first client only, so it polls the others this often. */
 const MANY_CLIENTS_US = 100;
 
 async function run(job: LoadJob): Promise<Measurement> {
@@ -31,7 +31,7 @@ async function run(job: LoadJob): Promise<Measurement> {
       ? usual
       : { ...usual, heartbeatUs: MANY_CLIENTS_US, quietHeartbeatUs: MANY_CLIENTS_US };
   const loads = Array.from({ length: job.clients }, (_, i) => new Load(target, job, i));
-  const words = wordsOf(map, loads[0]!.process);
+  const words = wordsOf(map, loads[0].process);
   const duty = new Duty(arena, words, [together(loads)], pacing, nowUs, undefined, wire);
   duty.run(job.warmUpSeconds * 1e6);
   const before = target.latency();
@@ -59,16 +59,16 @@ async function run(job: LoadJob): Promise<Measurement> {
   };
 }
 
-/** User and system time of this process, all its threads, and of the hosts if they are other processes. */
+/** User and system time of this process with all its threads, and of the hosts if they are other processes. */
 function cpuSeconds(pids: readonly number[]): number {
   const { user, system } = process.cpuUsage();
   const others = pids.filter((pid) => pid !== process.pid);
   return others.reduce((sum, pid) => sum + cpuSecondsOf(pid), (user + system) / 1e6);
 }
 
-/** Every client has a host of its own, but only one of them can be slept on. */
+/** All clients as one agent of the thread. */
 function together(loads: readonly Load[]): Agent {
-  if (loads.length === 1) return loads[0]!;
+  if (loads.length === 1) return loads[0];
   return {
     doWork: (now) => {
       let work = 0;

@@ -1,6 +1,6 @@
 /**
- * Clusters across machines to be measured: one that is started for it, with all hosts on the loopback of this machine, or
- * one that is running somewhere. What is started ends and goes with this process, whatever happens to it.
+ * The cluster across machines that a benchmark measures: a running one, or one that it starts with all hosts on the loopback
+ * of this machine. Hosts that it starts end with this process, and their files are removed.
  */
 import { writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -13,14 +13,15 @@ import {
 } from 'tram-multicast/internal/hosting/machines/cluster-file.js';
 import { makeSecret } from 'tram-multicast/internal/hosting/machines/secret.js';
 import { arenaPath } from 'tram-multicast/internal/memory/processes/arena-file.js';
-import { freePorts, LOOPBACK, Servers } from '../peers/servers.js';
+import { freePorts, LOOPBACK } from '../systems/ports.js';
+import { Servers } from '../systems/servers.js';
 import type { Setup } from '../systems/system.js';
 import { ringBytes } from '../systems/tram.js';
 import { Observer } from './observer.js';
 
-export interface HostsCluster extends ClusterFile {
+export interface MachinesCluster extends ClusterFile {
   readonly configFile: string;
-  /** Of the hosts that are processes of this machine, as far as it is known. */
+  /** Of the hosts on this machine, if the benchmark has started them. */
   readonly pids: readonly number[];
   close(): Promise<void>;
 }
@@ -31,13 +32,13 @@ const NAMES = ['alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta', 'eta'];
 const SECRET = 'cluster.secret';
 const REPLY_BYTES_MAX = 16;
 
-export async function runningCluster(configFile: string): Promise<HostsCluster> {
+export async function runningCluster(configFile: string): Promise<MachinesCluster> {
   const file = await readClusterFile(configFile);
   return { ...file, configFile, pids: [], close: async () => undefined };
 }
 
-/** As many hosts as groups have members, each with one member of every group. */
-export async function startCluster(setup: Setup, signal: AbortSignal): Promise<HostsCluster> {
+/** Starts one host for each member of a group; each host runs one member of every group. */
+export async function startCluster(setup: Setup, signal: AbortSignal): Promise<MachinesCluster> {
   const servers = new Servers('hosts', signal);
   try {
     const configFile = join(servers.folder, 'cluster.yaml');
@@ -70,8 +71,8 @@ async function optionsOf(setup: Setup, name: string): Promise<ClusterOptions & {
     replicas,
     tree: TREE,
     secret: SECRET,
-    hosts: ports.map((port, host) => ({ name: NAMES[host]!, address: LOOPBACK, port })),
-    // Each host gives away its share of them, and to a client that vanished its slot is kept for a while.
+    hosts: ports.map((port, host) => ({ name: NAMES[host], address: LOOPBACK, port })),
+    // Each host grants its share of the slots, and a client that has vanished keeps its slot for a while.
     clients: replicas * (clientsMax + 1),
     callsMax: outstandingMax,
     payloadBytesMax,
@@ -80,7 +81,7 @@ async function optionsOf(setup: Setup, name: string): Promise<ClusterOptions & {
   };
 }
 
-/** So that the memory of hosts is named like the folder, and goes with it. */
+/** The memory of hosts is named after the folder, so it is removed with the folder. */
 function nameIn(folder: string): string {
   return basename(folder).replace(/^tram-/, '');
 }
@@ -98,7 +99,7 @@ async function requireLeaders(file: ClusterFile): Promise<void> {
 function startFailed(cause: unknown, log: readonly string[]): TramError {
   const message = cause instanceof Error ? cause.message : String(cause);
   return new TramError('TRAM_START_FAILED', ["the hosts don't start:", message].join(' '), {
-    hint: ['They said last:', ...log].join('\n    '),
+    hint: ['Their last log lines:', ...log].join('\n    '),
     cause,
   });
 }

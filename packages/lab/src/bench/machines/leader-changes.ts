@@ -1,9 +1,9 @@
-/** What clients feel of leader changes across machines: on request, one group after the other, while messages go to all. */
+/** Measures requested leader changes across machines: one group after the other, while a client sends to all groups. */
 import { ownAddress } from 'tram-multicast/internal/hosting/machines/cluster-file.js';
-import { changeUnderLoad } from '../failover.js';
-import type { Span } from '../failover-load.js';
+import { changeUnderLoad } from '../load/changes.js';
+import type { Span } from '../load/changes-worker.js';
 import { setOf } from '../load/destinations.js';
-import type { HostsCluster } from './cluster.js';
+import type { MachinesCluster } from './cluster.js';
 import { Observer } from './observer.js';
 
 /** Milliseconds. */
@@ -27,7 +27,7 @@ const BETWEEN_MS = 100;
 const OUTSTANDING = 16;
 
 export async function measureLeaderChanges(
-  cluster: HostsCluster,
+  cluster: MachinesCluster,
   payloadBytes: number,
   signal: AbortSignal,
 ): Promise<LeaderChanges> {
@@ -57,7 +57,7 @@ export async function measureLeaderChanges(
   }
 }
 
-/** Each as often as it has members: then all have the leaders again that they had. */
+/** Each group changes as often as it has members, so that the first leaders lead again at the end. */
 export function groupsToChange({
   groups,
   replicas,

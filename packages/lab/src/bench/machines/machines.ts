@@ -1,40 +1,40 @@
 /**
- * `tram-lab bench machines`: how fast TRAM is across machines, beside what the network itself can do. In rounds, so that what
- * disturbs the machine disturbs all: a bare acknowledged write through libfabric, a ping-pong through Node's sockets,
- * one message at a time, and as many as the cluster takes. After them, leader changes.
+ * `tram-lab bench machines`: latency and throughput of TRAM across machines, beside the limits of the network itself. A round
+ * measures a bare acknowledged write through libfabric, a ping-pong through Node's sockets, one message at a time, and
+ * saturation. Several rounds alternate between them, so that a disturbance affects all alike. Leader changes come last.
  */
 import { cpus, loadavg } from 'node:os';
 import { TramError } from 'tram-multicast/internal/errors.js';
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { destinationSets } from '../load/destinations.js';
-import { measure, rateOf } from '../paper/load-session.js';
-import { climb, type Rung } from '../paper/saturation.js';
-import { spreadOf } from '../paper/summary.js';
+import { measure, rateOf } from '../load/measure.js';
+import { climb, type Rung } from '../load/saturation.js';
+import { spreadOf } from '../load/spread.js';
 import { type BareFabric, measureBareFabric } from '../raw/bare-fabric.js';
 import { measureSocketPingPong } from '../raw/socket-ping-pong.js';
 import type { Load, Measurement, RunningSystem } from '../systems/system.js';
-import { type HostsCluster, runningCluster, startCluster } from './cluster.js';
+import { type MachinesCluster, runningCluster, startCluster } from './cluster.js';
 import { type LeaderChanges, measureLeaderChanges } from './leader-changes.js';
 import { libfabricVersion } from './libfabric-version.js';
 import { loadOn } from './system.js';
 
-export interface HostsOptions {
-  /** The configuration of a cluster that is running; otherwise one is started on the loopback. */
+export interface MachinesOptions {
+  /** The cluster file of a running cluster; without it the benchmark starts one on the loopback. */
   readonly config?: string;
-  /** How many groups messages go to: one and all, unless it is said. */
+  /** Numbers of destinations to measure. Default: one and all groups. */
   readonly destinations?: readonly number[];
-  /** For each measurement. */
+  /** Duration of each measurement. */
   readonly seconds: number;
-  /** How often everything is measured. */
+  /** Number of rounds. */
   readonly rounds: number;
 }
 
-/** Messages to so many groups. */
+/** The figures for one number of destinations. */
 export interface Figures {
   readonly destinations: number;
   /** One message at a time. */
   readonly latencyNsP50: number;
-  /** At saturation, and how many messages were under way then. */
+  /** At saturation, and the number of messages in flight there. */
   readonly messagesPerSecond: number;
   readonly outstanding: number;
 }
@@ -45,14 +45,14 @@ export interface Round {
   readonly figures: readonly Figures[];
 }
 
-export interface HostsResult {
-  readonly options: HostsOptions;
+export interface MachinesResult {
+  readonly options: MachinesOptions;
   readonly machine: {
     readonly cores: number;
     readonly model: string;
     readonly node: string;
     readonly libfabric: string;
-    /** Of the minute before: what else was going on. */
+    /** Of the minute before: the load of other programs. */
     readonly loadAverage: number;
   };
   readonly cluster: {
@@ -63,10 +63,10 @@ export interface HostsResult {
   };
   /** Medians of all rounds. */
   readonly bare: {
-    /** A write that is acknowledged, to a process that spins and to one that waits. */
+    /** An acknowledged write, to a process that spins and to one that waits. */
     readonly spinningNs: number;
     readonly waitingNs: number;
-    /** With 64 under way, to one that spins. */
+    /** With 64 writes in flight, to a process that spins. */
     readonly writesPerSecond: number;
   };
   readonly socketNsP50: number;
@@ -77,17 +77,17 @@ export interface HostsResult {
 
 const PAYLOAD_BYTES = 64;
 const SETUP = { groups: 8, replicas: 3, clientsMax: 1, payloadBytesMax: PAYLOAD_BYTES } as const;
-const UNDER_WAY = [16, 32, 64, 128, 256, 512];
+const IN_FLIGHT = [16, 32, 64, 128, 256, 512];
 const PATIENCE = 1;
 const WARM_UP_SECONDS_MAX = 0.5;
 const BARE_WRITES_PER_SECOND = 5000;
 
-/** Throws the signal's reason if interrupted; by then everything that was started has ended. */
-export async function benchHosts(
-  options: HostsOptions,
+/** If interrupted, it ends everything that it has started, then throws the signal's reason. */
+export async function benchMachines(
+  options: MachinesOptions,
   progress: (step: string) => void,
   signal: AbortSignal,
-): Promise<HostsResult> {
+): Promise<MachinesResult> {
   const machine = machineNow();
   const cluster = await open(options, progress, signal);
   try {
@@ -112,27 +112,27 @@ export async function benchHosts(
   }
 }
 
-/** First of all, because without libfabric there is nothing to do. @throws TRAM_FABRIC_MISSING */
-function machineNow(): HostsResult['machine'] {
+/** Called first: without libfabric nothing can be measured. @throws TRAM_FABRIC_MISSING */
+function machineNow(): MachinesResult['machine'] {
   return {
     libfabric: libfabricVersion(),
     cores: cpus().length,
     model: cpus()[0]?.model ?? 'unknown',
     node: process.version,
-    loadAverage: loadavg()[0]!,
+    loadAverage: loadavg()[0],
   };
 }
 
 async function open(
-  { config, destinations = [] }: HostsOptions,
+  { config, destinations = [] }: MachinesOptions,
   progress: (step: string) => void,
   signal: AbortSignal,
-): Promise<HostsCluster> {
+): Promise<MachinesCluster> {
   const running = config === undefined ? undefined : await runningCluster(config);
   requireGroups(destinations, running?.config.sizes.groups ?? SETUP.groups);
   if (running !== undefined) return running;
-  progress('three hosts start');
-  return startCluster({ ...SETUP, outstandingMax: UNDER_WAY.at(-1)! }, signal);
+  progress('starting three hosts');
+  return startCluster({ ...SETUP, outstandingMax: IN_FLIGHT.at(-1)! }, signal);
 }
 
 function requireGroups(destinations: readonly number[], groups: number): void {
@@ -146,7 +146,7 @@ function requireGroups(destinations: readonly number[], groups: number): void {
 
 export function mediansOf(
   rounds: readonly Round[],
-): Pick<HostsResult, 'bare' | 'socketNsP50' | 'figures'> {
+): Pick<MachinesResult, 'bare' | 'socketNsP50' | 'figures'> {
   const median = (read: (round: Round) => number): number => spreadOf(rounds.map(read))!.median;
   return {
     bare: {
@@ -155,11 +155,11 @@ export function mediansOf(
       writesPerSecond: median(({ bare }) => bare.spinning.landedPerSecond),
     },
     socketNsP50: median(({ socketNsP50 }) => socketNsP50),
-    figures: rounds[0]!.figures.map(({ destinations }, i) => ({
+    figures: rounds[0].figures.map(({ destinations }, i) => ({
       destinations,
-      latencyNsP50: median(({ figures }) => figures[i]!.latencyNsP50),
-      messagesPerSecond: median(({ figures }) => figures[i]!.messagesPerSecond),
-      outstanding: median(({ figures }) => figures[i]!.outstanding),
+      latencyNsP50: median(({ figures }) => figures[i].latencyNsP50),
+      messagesPerSecond: median(({ figures }) => figures[i].messagesPerSecond),
+      outstanding: median(({ figures }) => figures[i].outstanding),
     })),
   };
 }
@@ -171,8 +171,8 @@ class Run {
   private readonly ladder: readonly Rung[];
 
   constructor(
-    private readonly cluster: HostsCluster,
-    private readonly options: HostsOptions,
+    private readonly cluster: MachinesCluster,
+    private readonly options: MachinesOptions,
     private readonly payloadBytes: number,
     private readonly progress: (step: string) => void,
     private readonly signal: AbortSignal,
@@ -181,15 +181,15 @@ class Run {
     this.running = loadOn(cluster, signal);
     this.overlay = new Overlay(parents);
     this.destinations = options.destinations ?? [...new Set([1, sizes.groups])];
-    const [least] = UNDER_WAY;
-    this.ladder = UNDER_WAY.filter((count) => count === least || count <= sizes.callsMax).map(
+    const [least] = IN_FLIGHT;
+    this.ladder = IN_FLIGHT.filter((count) => count === least || count <= sizes.callsMax).map(
       (count) => ({ clients: 1, outstanding: Math.min(count, sizes.callsMax) }),
     );
   }
 
   async rounds(): Promise<Round[]> {
     this.step('warm-up');
-    await this.measure(this.destinations[0]!, this.ladder[0]!);
+    await this.measure(this.destinations[0], this.ladder[0]);
     const rounds: Round[] = [];
     const { rounds: count } = this.options;
     for (let round = 1; round <= count; round++) {
@@ -225,7 +225,7 @@ class Run {
       this.ladder,
       PATIENCE,
       (next) => {
-        this.step(`${next.outstanding} under way to ${groups}${which}`);
+        this.step(`${next.outstanding} in flight to ${groups}${which}`);
         return this.measure(destinations, next);
       },
       rateOf,

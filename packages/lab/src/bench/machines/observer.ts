@@ -1,6 +1,7 @@
 /**
- * Looks at the replicas of a cluster across machines, and asks them to lead, from a process that is none of its hosts. It
- * reads what they note about themselves (`hosting/statistics.ts`), so that it sees a change within a round trip.
+ * Observes the replicas of a cluster across machines from a process that is none of its hosts, and asks them to lead. It
+ * reads their statistics (`hosting/statistics.ts`) remotely, so it sees a change within a round trip. Used by
+ * `leader-changes.ts` and `cluster.ts`.
  */
 import { TramError } from 'tram-multicast/internal/errors.js';
 import { nowUs } from 'tram-multicast/internal/hosting/clock.js';
@@ -13,12 +14,12 @@ import { PROCESS } from 'tram-multicast/internal/memory/arena.js';
 import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
 import { CALLER } from 'tram-multicast/internal/memory/machines/handshake.js';
 import type { Network } from 'tram-multicast/internal/memory/machines/network.js';
-import { clockMs } from '../failover.js';
-import type { Span } from '../failover-load.js';
+import { clockMs } from '../load/changes.js';
+import type { Span } from '../load/changes-worker.js';
 
 const CONNECT_MS = 1000;
 const LEAD_MS = 10_000;
-/** A candidate may lose against another one: then it is asked again. */
+/** A candidate may lose against another one: the observer asks again. */
 const ASK_AGAIN_MS = 500;
 const LOOK_US = 200;
 const LEADER = ROLES.indexOf('leader');
@@ -41,13 +42,13 @@ export class Observer {
     return new Observer(context, network, () => attachment.close());
   }
 
-  /** Until it sees all hosts, or those that can be seen. */
+  /** Waits until all hosts are connected, or for a limited time. */
   private async connect(): Promise<void> {
     const limitMs = clockMs() + CONNECT_MS;
     while (this.network.missingHosts().length > 0 && clockMs() < limitMs) await this.turn();
   }
 
-  /** Of each group the member that leads it, if one does. */
+  /** By group, the member that leads, if any. */
   async leaders(): Promise<(number | undefined)[]> {
     const { groups, replicas } = this.context.layout.sizes;
     const members = Array.from({ length: replicas }, (_, member) => member);
@@ -59,7 +60,7 @@ export class Observer {
     );
   }
 
-  /** Let the next member that can be reached lead a group. @returns from the request until it does */
+  /** Makes the next reachable member lead a group. @returns the time from the request until it leads */
   async change(group: number): Promise<Span> {
     const { layout, map } = this.context;
     const { replicas } = layout.sizes;
@@ -97,11 +98,11 @@ export class Observer {
     const { map } = this.context;
     const at = map.process(process) + PROCESS.standRequests;
     const link = this.network.linkOf[process]!;
-    link.writeWords(at, Int32Array.of(this.words[at]! + 1));
+    link.writeWords(at, Int32Array.of(this.words[at] + 1));
     link.wake(process, true);
   }
 
-  /** Copy what a replica notes about itself, once settled. */
+  /** Starts to copy the statistics of a replica; they are complete after `settle`. */
   private look(process: ProcessId): void {
     const { map } = this.context;
     const link = this.network.linkOf[process]!;
@@ -111,7 +112,7 @@ export class Observer {
   }
 
   private noted(process: ProcessId, what: 'role' | 'timesLed'): number {
-    return this.words[this.context.map.statisticsOf(process) + STATISTIC[what]]!;
+    return this.words[this.context.map.statisticsOf(process) + STATISTIC[what]];
   }
 
   private processOf(group: number, member: number): ProcessId {

@@ -1,13 +1,13 @@
-/** TRAM across machines as a measured system: three processes on the loopback, and clients in a process of their own. */
+/** TRAM across machines as a `System`: one process for each host, on the loopback, and clients in a process of their own. */
 import { runLoad } from '../load/run.js';
 import type { RunningSystem, System } from '../systems/system.js';
-import { type HostsCluster, startCluster } from './cluster.js';
+import { type MachinesCluster, startCluster } from './cluster.js';
 
-/** Programs that start, find each other, and elect. */
+/** Hosts start, connect to each other, and elect leaders. */
 const START_SECONDS = 2;
 
-/** @param signal  ends a measurement at once, and the start of a cluster */
-export function hostsSystem(signal: AbortSignal = new AbortController().signal): System {
+/** @param signal  aborts a measurement, and the start of a cluster */
+export function machinesSystem(signal: AbortSignal = new AbortController().signal): System {
   return {
     name: 'TRAM machines',
     startSeconds: START_SECONDS,
@@ -15,7 +15,7 @@ export function hostsSystem(signal: AbortSignal = new AbortController().signal):
   };
 }
 
-export function loadOn(cluster: HostsCluster, signal: AbortSignal): RunningSystem {
+export function loadOn(cluster: MachinesCluster, signal: AbortSignal): RunningSystem {
   const { configFile: address, pids } = cluster;
   return {
     measure: (load) => runLoad('processes', { ...load, system: 'machines', address, pids }, signal),

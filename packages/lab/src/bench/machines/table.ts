@@ -1,22 +1,21 @@
-/** What `tram-lab bench machines` prints for people. */
-import { duration, plural, rate, significant, times } from '../paper/words.js';
-import { WIDTH, wrap } from '../peers/table.js';
-import type { HostsResult } from './machines.js';
+/** The output of `tram-lab bench machines` for people. */
+import { align, WIDTH, wrap } from '../text/columns.js';
+import { duration, plural, rate, significant, times } from '../text/words.js';
+
+import type { MachinesResult } from './machines.js';
 
 type Row = readonly [label: string, value: string, beside: string];
 
-const GAP = '  ';
-
-export function formatHosts(result: HostsResult): string {
+export function formatMachines(result: MachinesResult): string {
   const { cluster } = result;
   const title =
     `${plural(cluster.groups, 'group')} of ${cluster.replicas} on ${plural(cluster.hosts, 'host')}, ` +
     `${cluster.payloadBytes} B from one client in a process of its own`;
-  const told = conditions(result).flatMap((text) => wrap(text, WIDTH));
-  return `${title}\n\n${align(rowsOf(result))}\n\n${told.join('\n')}\n`;
+  const notes = conditions(result).flatMap((text) => wrap(text, WIDTH));
+  return `${title}\n\n${align(rowsOf(result), ['left', 'right', 'right'])}\n\n${notes.join('\n')}\n`;
 }
 
-function rowsOf({ bare, socketNsP50, figures, changes }: HostsResult): Row[] {
+function rowsOf({ bare, socketNsP50, figures, changes }: MachinesResult): Row[] {
   const latency = (label: string, ns: number): Row => [
     label,
     duration(ns),
@@ -29,18 +28,18 @@ function rowsOf({ bare, socketNsP50, figures, changes }: HostsResult): Row[] {
   ];
   const milliseconds = (ms: number): string => `${significant(ms)} ms`;
   return [
-    ['One at a time, p50', '', 'by the bare write'],
+    ['One at a time, p50', '', 'to the bare write'],
     latency('  bare write, acknowledged; the target spins', bare.spinningNs),
     latency('  bare write, acknowledged; the target waits', bare.waitingNs),
     latency('  ping-pong through node:net', socketNsP50),
     ...figures.map(({ destinations, latencyNsP50 }) =>
       latency(`  TRAM to ${plural(destinations, 'group')}`, latencyNsP50),
     ),
-    ['At saturation', '', 'by the bare write'],
-    throughput('  bare writes, 64 under way', bare.writesPerSecond),
+    ['At saturation', '', 'to the bare write'],
+    throughput('  bare writes, 64 in flight', bare.writesPerSecond),
     ...figures.map(({ destinations, messagesPerSecond, outstanding }) =>
       throughput(
-        `  TRAM to ${plural(destinations, 'group')}, ${outstanding} under way`,
+        `  TRAM to ${plural(destinations, 'group')}, ${outstanding} in flight`,
         messagesPerSecond,
       ),
     ),
@@ -58,26 +57,16 @@ function rowsOf({ bare, socketNsP50, figures, changes }: HostsResult): Row[] {
   ];
 }
 
-function conditions({ options, machine, rounds }: HostsResult): string[] {
+function conditions({ options, machine, rounds }: MachinesResult): string[] {
   const { cores, model, node, libfabric, loadAverage } = machine;
   const where =
     options.config === undefined
       ? 'all hosts and the client are on this machine, over its loopback'
-      : `the cluster is that of ${options.config}; bare writes and ping-pong are over the loopback of this machine`;
+      : `the cluster is that of ${options.config}; bare writes and ping-pong use the loopback of this machine`;
   return [
     `${plural(cores, 'core')} of ${model}, Node ${node}, libfabric ${libfabric}, load average before ` +
       `${loadAverage.toFixed(1)}; ${where}.`,
     `Medians of ${plural(rounds.length, 'round')}, ${options.seconds} s for each measurement. Leaders change one after the other, ` +
-      'while a client keeps 16 messages to all groups under way.',
+      'while a client keeps 16 messages to all groups in flight.',
   ];
-}
-
-function align(rows: readonly Row[]): string {
-  const width = (column: 0 | 1 | 2): number => Math.max(...rows.map((row) => row[column].length));
-  const [first, second, third] = [width(0), width(1), width(2)];
-  return rows
-    .map(([label, value, beside]) =>
-      [label.padEnd(first), value.padStart(second), beside.padStart(third)].join(GAP),
-    )
-    .join('\n');
 }

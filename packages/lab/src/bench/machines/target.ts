@@ -1,4 +1,4 @@
-/** Clients of a cluster across machines, for the load generator. Each has an arena and a network of its own. */
+/** Clients of a cluster across machines as a load target. Each has an arena and a network of its own. */
 
 import type { Wire } from 'tram-multicast/internal/hosting/duty.js';
 import { Histogram } from 'tram-multicast/internal/hosting/histogram.js';
@@ -10,18 +10,18 @@ import type { Network } from 'tram-multicast/internal/memory/machines/network.js
 import { native } from 'tram-multicast/internal/memory/processes/native.js';
 import { type LoadTarget, seatOf } from '../load/target.js';
 
-/** As long as a client of the API looks for replies with every turn. */
+/** Clients of the public API spin as long. */
 const SPIN_US = 2000;
 
-/** @param configFile  that of the hosts */
-export async function hostsTarget(
+/** @param configFile  the cluster file */
+export async function machinesTarget(
   configFile: string,
   clients: number,
   pids: readonly number[],
 ): Promise<LoadTarget> {
-  // All at once: whoever is in must not be kept waiting, or hosts take it for dead.
+  // All join concurrently: hosts would suspect a client that joined and then stays idle while others join.
   const joined = await Promise.all(Array.from({ length: clients }, () => joinFrom(configFile)));
-  const { arena, map, config, network } = joined[0]!.context;
+  const { arena, map, config, network } = joined[0].context;
   const free = [...joined];
   return {
     arena: { words: arena.words, parking: parkingOf(network!), close: () => arena.close() },
@@ -41,24 +41,24 @@ export async function hostsTarget(
       }
       return total;
     },
-    // Whoever releases a seat leaves the cluster.
+    // A client leaves the cluster when its seat is released.
     close: () => undefined,
   };
 }
 
-/** Nobody shares a client's memory: what wakes it comes over its network. */
+/** No other process shares a client's memory: the network wakes it. */
 function parkingOf(network: Network): Parking {
   return { wait: (_at, _expected, timeoutUs) => network.wait(timeoutUs), wake: () => undefined };
 }
 
 function together(networks: readonly Network[]): Wire {
-  if (networks.length === 1) return networks[0]!;
+  if (networks.length === 1) return networks[0];
   return {
     poll: (nowUs) => {
       for (const network of networks) network.poll(nowUs);
     },
-    flush: (nowUs, companyUs) => {
-      for (const network of networks) network.flush(nowUs, companyUs);
+    flush: (nowUs, batchUs) => {
+      for (const network of networks) network.flush(nowUs, batchUs);
     },
   };
 }

@@ -1,7 +1,7 @@
 /**
- * The least number of records that must be copied to order a message, given the protocol: to every replica of
- * the group where it enters, into the log of every replica of every group that it passes, to every replica of
- * every group that it is forwarded to, and a reply from each destination.
+ * The least number of record copies that TRAM needs to order a message: into the inbox of every replica of the entry group,
+ * into the log of every replica of every group on the path, into every replica of every group that the message is forwarded
+ * to, and a reply from each destination. Called by the experiment on scaling.
  */
 import { contains, type Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import type { DestinationSet } from '../load/destinations.js';
@@ -25,7 +25,7 @@ export function meanCopies(
   return sets.reduce((sum, set) => sum + copiesOf(overlay, replicas, set), 0) / sets.length;
 }
 
-/** From the entry group down to every destination. */
+/** The number of groups on the paths from the entry group to all destinations. */
 function groupsPassed(overlay: Overlay, { low, high }: DestinationSet): number {
   const count = (group: number): number =>
     overlay

@@ -1,6 +1,6 @@
 /**
- * What an experiment is: sessions that are measured round after round, and how their results are shown and
- * compared with what the paper found. `run.ts` runs them, `report.ts` shows them, `experiments/` has them all.
+ * What an experiment is: sessions that are measured in every round, the figures of their results, and the comparison with the
+ * findings of the paper. `experiments/` has all experiments, `run.ts` runs them, `report.ts` reports them.
  */
 import type { Figure } from '../figures/figure.js';
 import type { BenchMemory } from '../load/run.js';
@@ -12,15 +12,15 @@ import type { SystemName, Systems } from './systems.js';
 
 export interface Plan {
   readonly profile: Profile;
-  /** For experiments that work on either. */
+  /** For experiments that work on both kinds of memory. */
   readonly memory: BenchMemory;
   readonly systems: Systems;
 }
 
-/** One system, started once, and what is measured on it. */
+/** One system, started once, and the points that are measured on it. */
 export interface Session {
   readonly system: string;
-  /** How long start, warm-up and end take, about. */
+  /** Estimated duration of start, warm-up and end. */
   readonly startSeconds: number;
   readonly tasks: readonly Task[];
   start(): Promise<Started>;
@@ -28,7 +28,7 @@ export interface Session {
 
 export interface Task {
   readonly point: Point;
-  /** How long it takes, about. */
+  /** Estimated duration. */
   readonly seconds: number;
 }
 
@@ -38,19 +38,19 @@ export interface Started {
 }
 
 export interface Finding {
-  /** What the paper says; none for what goes beyond it. */
+  /** The finding of the paper; none for experiments beyond it. */
   readonly paper?: string;
-  /** The same here, from the results; none if something for it was not measured. */
+  /** The finding here, computed from the results; none if some of them are missing. */
   readonly here?: string;
   readonly agrees?: boolean;
-  /** Where it differs. */
+  /** The reason, if the findings differ. */
   readonly why?: string;
 }
 
-/** What findings may look at besides their own results. */
+/** What findings may use besides the results of their own experiment. */
 export interface Context {
   readonly setting: Setting;
-  /** The results of another experiment; empty if there are none that fit. */
+  /** The results of another experiment with the same setting; may be empty. */
   summaryOf(experiment: string): Summary;
 }
 
@@ -63,19 +63,19 @@ export interface Table {
 export interface Experiment {
   readonly name: string;
   readonly title: string;
-  /** Where it is in the paper. */
+  /** The section of the paper. */
   readonly section: string;
-  /** What is measured, and how. */
+  /** What is measured and how, in sentences. */
   readonly about: string;
   readonly systems: readonly SystemName[];
-  /** If not as many as the profile has. */
+  /** If it differs from the profile's. */
   rounds?(profile: Profile): number;
-  /** What this machine lacks for it, as a sentence: then it is not measured. */
+  /** What this machine lacks, as a sentence: the experiment is then skipped. */
   lacks?(): string | undefined;
   sessions(plan: Plan): Session[];
   figures(summary: Summary): Omit<Figure, 'caption'>[];
   findings(summary: Summary, context: Context): Finding[];
-  /** Instead of the table of all points. */
+  /** Replaces the table of all points. */
   tables?(summary: Summary): Table[];
 }
 

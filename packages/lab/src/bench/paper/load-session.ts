@@ -1,17 +1,18 @@
-/** Sessions on a system under load: latency of one message at a time, throughput at saturation or at a given load. */
+/** Sessions on a system under load: latency with one message at a time, throughput at saturation or at a given load. */
 import type { DestinationSet } from '../load/destinations.js';
-import type { Load, Measurement, RunningSystem, System } from '../systems/system.js';
+import { measure, rateOf } from '../load/measure.js';
+import { climb, type Rung } from '../load/saturation.js';
+import type { Measurement, RunningSystem, System } from '../systems/system.js';
 import type { Session, Task } from './experiment.js';
 import type { Profile } from './profiles.js';
 import type { Details, Outcome, Point } from './results.js';
-import { climb, type Rung } from './saturation.js';
 
 export interface Workload {
   readonly sets: readonly DestinationSet[];
   readonly payloadBytes: number;
 }
 
-/** What is done with the running system for a point. */
+/** Measures one point on the running system. */
 export interface LoadTask extends Task {
   readonly workload: Workload;
   take(running: RunningSystem): Promise<Outcome>;
@@ -22,16 +23,16 @@ export interface LoadSessionOptions {
   readonly profile: Profile;
   readonly groups: number;
   readonly replicas: number;
-  /** All loads that may be put on it. */
+  /** All loads that the tasks may use. */
   readonly rungs: readonly Rung[];
   readonly tasks: readonly LoadTask[];
 }
 
 const ALONE: Rung = { clients: 1, outstanding: 1 };
-/** The start of clients, and the end. */
+/** Clients start and end. */
 const LOAD_SECONDS = 0.13;
 const START_SECONDS = 0.7;
-/** How many rungs a search takes beyond its patience. */
+/** The average number of rungs that a search climbs beyond its patience. */
 const RUNGS_CLIMBED = 1.5;
 
 export function loadSession(options: LoadSessionOptions): Session {
@@ -51,8 +52,8 @@ export function loadSession(options: LoadSessionOptions): Session {
     start: async () => {
       const running = await system.start(setup);
       try {
-        // The first measurement must not pay for code that has never run.
-        await running.measure({ ...rungs[0]!, ...tasks[0]!.workload, ...profile.startUp });
+        // A warm-up: the first measurement would include compilation.
+        await running.measure({ ...rungs[0], ...tasks[0].workload, ...profile.startUp });
       } catch (error) {
         await running.close();
         throw error;
@@ -62,7 +63,7 @@ export function loadSession(options: LoadSessionOptions): Session {
   };
 }
 
-/** One client, one message at a time: the median of how long they take. */
+/** The median latency of one client with one message at a time. */
 export function latencyTask(point: Point, workload: Workload, profile: Profile): LoadTask {
   return {
     point,
@@ -75,7 +76,7 @@ export function latencyTask(point: Point, workload: Workload, profile: Profile):
   };
 }
 
-/** Messages a second with so many clients, and so many messages of each under way. */
+/** Throughput at a given load. */
 export function loadTask(point: Point, workload: Workload, profile: Profile, rung: Rung): LoadTask {
   return {
     point,
@@ -88,7 +89,7 @@ export function loadTask(point: Point, workload: Workload, profile: Profile, run
   };
 }
 
-/** Messages a second at saturation. */
+/** Throughput at saturation. */
 export function throughputTask(
   point: Point,
   workload: Workload,
@@ -114,22 +115,8 @@ export function throughputTask(
   };
 }
 
-/** @throws if not all messages were answered */
-export async function measure(running: RunningSystem, load: Load): Promise<Measurement> {
-  const measurement = await running.measure(load);
-  if (measurement.unanswered > 0) {
-    throw new Error(`${measurement.unanswered} messages were never answered`);
-  }
-  if (measurement.messages === 0) throw new Error('not one message was answered');
-  return measurement;
-}
-
 function loadSeconds({ timing }: Profile): number {
   return timing.warmUpSeconds + timing.seconds + LOAD_SECONDS;
-}
-
-export function rateOf({ messages, seconds }: Measurement): number {
-  return messages / seconds;
 }
 
 function detailsOf(measurement: Measurement, load: Rung): Details {

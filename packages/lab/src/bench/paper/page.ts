@@ -1,17 +1,17 @@
-/** A page of HTML that needs nothing but itself. */
+/** A self-contained HTML page. */
 import { escapeText } from '../figures/svg.js';
 import type { Table } from './experiment.js';
 
-/** Text that is HTML already. */
+/** Text that is already HTML. */
 export interface Markup {
   readonly markup: string;
 }
 
 type Content = string | number | Markup | readonly Content[];
 
-/** HTML with holes: what is put in is escaped, unless it is markup itself. */
+/** A template for HTML: contents are escaped, unless they are markup. */
 export function raw(parts: TemplateStringsArray, ...contents: readonly Content[]): Markup {
-  const filled = parts.map((part, i) => part + (i < contents.length ? render(contents[i]!) : ''));
+  const filled = parts.map((part, i) => part + (i < contents.length ? render(contents[i]) : ''));
   return { markup: filled.join('') };
 }
 

@@ -1,9 +1,9 @@
 /**
- * How much is measured: `--quick` shows every figure within six minutes, `--full` takes every point of the
- * paper's figures, longer and more often, within an hour. The time that a run takes follows from these
- * numbers (`experiment.ts`), on any machine that starts hosts about as fast as ours.
+ * How much is measured: `--quick` has every figure within six minutes; `--full` has every point of the paper's figures, longer
+ * and more often, within an hour. The planned duration of a run follows from these numbers (`experiment.ts`). It assumes the
+ * start-up times of the machine on which they were chosen.
  */
-import type { Rung } from './saturation.js';
+import type { Rung } from '../load/saturation.js';
 
 export interface Timing {
   readonly warmUpSeconds: number;
@@ -12,16 +12,16 @@ export interface Timing {
 
 export interface Profile {
   readonly name: string;
-  /** How often everything is measured: all systems, then all of them again. */
+  /** Every round measures all systems. */
   readonly rounds: number;
-  /** After a system has started, before its first point. */
+  /** The warm-up after a system has started. */
   readonly startUp: Timing;
-  /** Of each measurement. */
+  /** The timing of each measurement. */
   readonly timing: Timing;
-  /** Where saturation is looked for. */
+  /** The loads of a search for saturation. */
   readonly ladder: readonly Rung[];
   readonly patience: number;
-  /** How many groups messages go to, and how many targets writes. */
+  /** Numbers of destinations of messages, and of targets of writes. */
   readonly destinations: readonly number[];
   readonly payloads: readonly number[];
   readonly replicas: readonly number[];
@@ -29,7 +29,7 @@ export interface Profile {
   readonly groups: readonly number[];
   readonly clients: readonly number[];
   readonly outstanding: readonly number[];
-  /** Leader changes of each kind. */
+  /** Number of leader changes for each cause. */
   readonly changes: number;
 }
 

@@ -1,25 +1,25 @@
 /**
- * The report of all experiments: an `index.html` that stands alone, and a file for every figure. Everything
- * in it comes from the results, whichever of them are there.
+ * The report of all experiments: a self-contained `index.html`, and a file for every figure. It is computed from the results
+ * that exist, and says what is missing. `sections.ts` has its text.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { drawFigure, type Figure } from '../figures/figure.js';
-import {
-  type Context,
-  type Experiment,
-  type Finding,
-  missingSystems,
-  roundsOf,
-  type Table,
-} from './experiment.js';
-import { type Markup, page, raw, tableOf } from './page.js';
-import { FULL, type Profile, QUICK } from './profiles.js';
+import type { Context, Experiment } from './experiment.js';
+import { page } from './page.js';
 import type { Result, Results } from './results.js';
+import {
+  howToRead,
+  introduction,
+  machineOf,
+  overview,
+  type Part,
+  section,
+  versionOf,
+} from './sections.js';
 import type { Setting } from './setting.js';
-import { Summary, spreadOf } from './summary.js';
+import { Summary } from './summary.js';
 import type { Systems } from './systems.js';
-import { duration, listed, loadOf, plural, rate } from './words.js';
 
 export interface ReportOptions {
   readonly experiments: readonly Experiment[];
@@ -41,23 +41,12 @@ export function writeReport(report: Report, directory: string): void {
   writeFileSync(join(directory, 'index.html'), report.html);
 }
 
-/** Those that show something: what was not measured does not replace what was drawn before. */
+/** Writes the figures that have results; a figure without results does not overwrite an earlier one. */
 export function writeFigures({ figures }: Report, directory: string): void {
   mkdirSync(directory, { recursive: true });
   for (const { name, svg, isEmpty } of figures) {
     if (!isEmpty) writeFileSync(join(directory, `${name}.svg`), `${svg}\n`);
   }
-}
-
-/** With more than this in use by others, the machine is not quiet. */
-const QUIET_CORES = 0.3;
-
-interface Part {
-  readonly experiment: Experiment;
-  readonly results: readonly Result[];
-  readonly summary: Summary;
-  readonly findings: readonly Finding[];
-  readonly figures: readonly Figure[];
 }
 
 export function makeReport({ experiments, results, systems }: ReportOptions): Report {
@@ -99,7 +88,7 @@ function partOf(experiment: Experiment, results: Results): Part {
   };
 }
 
-/** Results of another experiment, if they were measured on the same machine by the same code. */
+/** The results that were measured on the same machine by the same code. */
 function fitting(results: readonly Result[], { code, processor, memory, profile }: Setting) {
   return results.filter(
     ({ setting }) =>
@@ -115,205 +104,10 @@ function captionOf(results: readonly Result[]): string {
   if (last === undefined) return 'not measured';
   const { setting, conditions } = last;
   const rounds = Math.max(...results.map(({ round }) => round));
-  const of = rounds > 1 ? `median of ${rounds} rounds, whiskers: least to greatest; ` : '';
-  return `${of}${machineOf(setting)}; ${versionOf(setting)}, ${conditions['memory'] ?? setting.memory}; ${dayOf(last)}`;
-}
-
-function machineOf({ processor, cores, node }: Setting): string {
-  return `${processor}, ${plural(cores, 'core')}, Node ${node}`;
-}
-
-function versionOf({ version, commit, code }: Setting): string {
-  return `TRAM ${version} (${commit ?? code})`;
+  const spread = rounds > 1 ? `median of ${rounds} rounds, whiskers: least to greatest; ` : '';
+  return `${spread}${machineOf(setting)}; ${versionOf(setting)}, ${conditions['memory'] ?? setting.memory}; ${dayOf(last)}`;
 }
 
 function dayOf({ at }: Result): string {
   return at.slice(0, 10);
-}
-
-function introduction(parts: readonly Part[]): Markup {
-  const last = parts
-    .flatMap(({ results }) => results)
-    .sort((a, b) => (a.at < b.at ? -1 : 1))
-    .at(-1);
-  const paper = 'Scaling atomic ordering in shared memory';
-  const text = `The experiments of the paper “${paper}” (Martignetti, Batista, Cugola, Pedone), repeated on one machine. The paper ran on a cluster of machines with one processor of eight cores each, connected by RDMA; here all replicas and clients share the cores of one machine, and memory is shared memory. So ratios and trends can be compared, microseconds can not.`;
-  if (last === undefined)
-    return raw`<h1>TRAM: the paper’s experiments</h1><p>${text}</p><p>Nothing was measured yet.</p>`;
-  const { setting } = last;
-  const facts: [string, string][] = [
-    ['Machine', `${machineOf(setting)}, ${setting.memoryGiB} GiB of memory, ${setting.system}`],
-    ['Version', `${versionOf(setting)}, fingerprint of the measured code ${setting.code}`],
-    ['Profile', profileWords(setting.profile)],
-    ['Memory', `${setting.memory}, where an experiment does not need another one`],
-    ['Other load', othersWords(parts)],
-    ['Measured', `until ${last.at.slice(0, 16).replace('T', ' ')} UTC`],
-  ];
-  return raw`<h1>TRAM: the paper’s experiments</h1><p>${text}</p><dl>${facts.map(
-    ([name, value]) => raw`<dt>${name}</dt><dd>${value}</dd>`,
-  )}</dl>`;
-}
-
-/** What else the machine did. */
-function othersWords(parts: readonly Part[]): string {
-  const results = parts.flatMap((part) => part.results);
-  const most = Math.max(...results.map(({ othersCores }) => othersCores));
-  return `other programs kept ${busyWith(results).toFixed(1)} cores busy on average, ${most.toFixed(1)} at most`;
-}
-
-/** Cores that others used, on average: a disturbance now and then is one. */
-function busyWith(results: readonly Result[]): number {
-  return results.reduce((sum, { othersCores }) => sum + othersCores, 0) / (results.length || 1);
-}
-
-function profileWords(name: string): string {
-  const profile = [QUICK, FULL].find((known) => known.name === name);
-  return profile === undefined ? name : `${name}: ${timingWords(profile)}`;
-}
-
-function timingWords({ rounds, timing, ladder }: Profile): string {
-  const top = ladder.at(-1)!;
-  return `${rounds} rounds over all systems, ${timing.seconds} s for each measurement after ${timing.warmUpSeconds} s of warm-up; saturation is looked for with up to ${loadOf(top)} messages under way`;
-}
-
-function overview(parts: readonly Part[]): Markup {
-  const rows = parts.map(({ experiment, findings, results }) => {
-    const compared = findings.filter(({ paper }) => paper !== undefined);
-    const count = (agrees: boolean): number =>
-      compared.filter((finding) => finding.here !== undefined && finding.agrees === agrees).length;
-    const open = compared.filter(({ here }) => here === undefined).length;
-    const words = [
-      count(true) > 0 ? `${count(true)} as in the paper` : '',
-      count(false) > 0 ? `${count(false)} not` : '',
-      open > 0 ? `${open} not measured` : '',
-    ].filter(Boolean);
-    const found =
-      results.length === 0
-        ? 'not measured'
-        : words.length === 0
-          ? 'beyond the paper'
-          : listed(words);
-    return raw`<tr><td><a href="#${experiment.name}">${experiment.name}</a></td><td>${experiment.title}</td><td>${experiment.section}</td><td>${found}</td></tr>`;
-  });
-  return raw`<table class="overview"><thead><tr><th>experiment</th><th></th><th>in the paper</th><th>findings</th></tr></thead><tbody>${rows}</tbody></table>`;
-}
-
-function section(part: Part, systems: Systems, svgOf: (figure: Figure) => string): Markup {
-  const { experiment, results, findings, figures } = part;
-  const { name, title, about } = experiment;
-  return raw`<section id="${name}"><h2>${title} <small>${name}, ${experiment.section}</small></h2><p>${about}</p>${notes(
-    part,
-    systems,
-  )}${figures.map((figure) => raw`<figure>${{ markup: svgOf(figure) }}</figure>`)}${findingsTable(findings)}${
-    results.length === 0 ? '' : details(part)
-  }</section>`;
-}
-
-/** What is missing, and what is not as it was planned. */
-function notes({ experiment, results }: Part, systems: Systems): Markup[] {
-  const measured = new Set(results.map(({ system }) => system));
-  const missing = missingSystems(experiment, systems).filter((name) => !measured.has(name));
-  const profile = [QUICK, FULL].find(({ name }) => name === results.at(-1)?.setting.profile);
-  const planned = profile && roundsOf(experiment, profile);
-  const unsteady = results.filter(({ details }) => details.isSaturated === false);
-  const rounds = new Set(results.map(({ round }) => round)).size;
-  const others = busyWith(results);
-  const lack = results.length === 0 ? experiment.lacks?.() : undefined;
-  return [
-    ...(lack !== undefined ? [raw`<p class="note">Not measured here: ${lack}</p>`] : []),
-    ...(others > QUIET_CORES
-      ? [
-          raw`<p class="note">While this was measured, other programs kept ${others.toFixed(1)} of ${results[0]!.setting.cores} cores busy. Numbers and reasons below mean little.</p>`,
-        ]
-      : []),
-    ...(missing.length > 0
-      ? [
-          raw`<p class="note">Not measured, because this build does not have it: ${listed(missing)}.</p>`,
-        ]
-      : []),
-    ...(planned !== undefined && rounds < planned
-      ? [
-          raw`<p class="note">${rounds} of ${planned} rounds are measured; run the command again to go on.</p>`,
-        ]
-      : []),
-    ...(unsteady.length > 0
-      ? [
-          raw`<p class="note">Throughput still grew at the highest load tried: ${listed([
-            ...new Set(unsteady.map(({ series, x }) => `${series} at ${x}`)),
-          ])}. There it is a lower bound.</p>`,
-        ]
-      : []),
-  ];
-}
-
-function findingsTable(findings: readonly Finding[]): Markup {
-  const compared = findings.filter(({ paper }) => paper !== undefined);
-  const beyond = findings.filter(({ paper }) => paper === undefined);
-  const rows = compared.map(({ paper, here, agrees, why }, i) => {
-    if (here === undefined) {
-      return raw`<tr><td>${paper!}</td><td class="open">Something for it was not measured.</td><td></td></tr>`;
-    }
-    const verdict = agrees
-      ? raw`<span class="agrees">as in the paper</span>`
-      : raw`<span class="differs">differs</span>`;
-    const isKnown = compared.slice(0, i).some((other) => !other.agrees && other.why === why);
-    const reason = agrees ? '' : isKnown ? 'For the same reason.' : (why ?? '');
-    return raw`<tr><td>${paper!}</td><td>${here}</td><td>${verdict}<br>${reason}</td></tr>`;
-  });
-  const table =
-    rows.length === 0
-      ? ''
-      : raw`<table class="findings"><thead><tr><th>the paper found</th><th>found here</th><th>and so</th></tr></thead><tbody>${rows}</tbody></table>`;
-  const list =
-    beyond.length === 0
-      ? ''
-      : raw`<ul>${beyond.map(({ here }) => raw`<li>${here ?? ''}</li>`)}</ul>`;
-  return raw`${table}${list}`;
-}
-
-function details({ experiment, summary }: Part): Markup {
-  if (experiment.tables !== undefined) return raw`${experiment.tables(summary).map(tableOf)}`;
-  const measures = [...new Set(summary.results.map(({ measure }) => measure))];
-  const tables = measures.map((measure) => pointsTable(summary, measure));
-  return raw`<details><summary>all points</summary>${tables.map(tableOf)}</details>`;
-}
-
-function pointsTable(summary: Summary, measure: string): Table {
-  const series = summary.seriesOf(measure);
-  const format = measure === 'latency' ? duration : rate;
-  const cell = (name: string, x: number): string => {
-    const spread = summary.spread(measure, name, x);
-    if (spread === undefined) return '';
-    const { median, least, greatest, rounds } = spread;
-    const range = rounds > 1 ? ` (${format(least)} to ${format(greatest)})` : '';
-    return `${format(median)}${range}${loadWords(summary.at(measure, name, x))}`;
-  };
-  return {
-    title: `${measure}: median of all rounds (least to greatest)${hasLoads(summary, measure) ? '; the load at which it was found (clients × messages), and the median latency then' : ''}`,
-    head: ['', ...series],
-    rows: summary
-      .xsOf(measure)
-      .map((x) => [x.toLocaleString('en'), ...series.map((name) => cell(name, x))]),
-  };
-}
-
-function hasLoads(summary: Summary, measure: string): boolean {
-  return summary.results.some(
-    (each) => each.measure === measure && each.details.tried !== undefined,
-  );
-}
-
-/** `; 1 × 256, 540 µs`: all loads at which rounds found saturation, and how long messages took then. */
-function loadWords(results: readonly Result[]): string {
-  const found = results.filter(({ details }) => details.tried !== undefined);
-  const loads = found.flatMap(({ details: { load } }) =>
-    load === undefined ? [] : [loadOf(load)],
-  );
-  const latency = spreadOf(found.flatMap(({ details }) => details.latencyNs?.p50 ?? []));
-  if (loads.length === 0 || latency === undefined) return '';
-  return `; ${[...new Set(loads)].join(' or ')}, ${duration(latency.median)}`;
-}
-
-function howToRead(): Markup {
-  return raw`<section id="reading"><h2>How to read this</h2><p>Every point is measured once in each round, and a round goes over all systems before the next one begins, so that whatever disturbs the machine disturbs all of them. Lines show the median of the rounds, whiskers the least and the greatest. Latency is the median of single messages, from the moment a client offers one until the replies of all its destinations are back. Throughput at saturation is the highest found while the load (clients × messages that each keeps under way) was raised until it stopped growing by more than 5 %. Logarithmic axes are those whose ticks are not evenly spaced. “Differs” is computed from the results by a fixed rule for each sentence; look at the figures before you trust it.</p></section>`;
 }

@@ -1,19 +1,19 @@
 /**
- * What was measured, one line each in `results.jsonl`. A point that is there already is not measured again:
- * runs can be interrupted and resumed, and runs of single experiments add up.
+ * The results, one line each in `results.jsonl`. A point that has a result is not measured again, so runs can be interrupted
+ * and resumed, and experiments can run one by one.
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import type { FailoverResult } from '../failover.js';
-import type { Rung } from './saturation.js';
+import type { Rung } from '../load/saturation.js';
 import type { Setting } from './setting.js';
 
-/** What is to be measured, and under which conditions. */
+/** What is measured, and under which conditions. */
 export interface Point {
   readonly experiment: string;
   /** `latency`, `throughput`, … */
   readonly measure: string;
   readonly system: string;
-  /** The line of the figure: the system, or a variant of it. */
+  /** The name of the line in the figure: the system, or a variant of it. */
   readonly series: string;
   readonly x: number;
   readonly conditions: Readonly<Record<string, string | number>>;
@@ -28,11 +28,11 @@ export interface Details {
     readonly max: number;
   };
   readonly coresUsed?: number;
-  /** Where saturation was found. */
+  /** At saturation. */
   readonly load?: Rung;
   readonly isSaturated?: boolean;
   readonly tried?: readonly { readonly rung: Rung; readonly rate: number }[];
-  /** The least number of records that must be copied for a message. */
+  /** The least number of record copies for a message. */
   readonly copies?: number;
   readonly failover?: FailoverResult;
 }
@@ -46,19 +46,19 @@ export interface Outcome {
 export interface Result extends Point, Outcome {
   readonly round: number;
   readonly setting: Setting;
-  /** Cores that other programs kept busy just before. */
+  /** Cores that other programs kept busy just before the session. */
   readonly othersCores: number;
   readonly at: string;
 }
 
-/** What makes two measurements the same one. */
+/** Two measurements with the same key are the same point. */
 export function keyOf(point: Point & Pick<Result, 'round' | 'setting'>): string {
   const { experiment, measure, system, series, x, round, conditions } = point;
   const { commit: _, ...setting } = point.setting;
   return canonical({ experiment, measure, system, series, x, round, conditions, setting });
 }
 
-/** JSON in which the order of fields does not matter. */
+/** JSON with sorted fields. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)
@@ -73,7 +73,7 @@ export class Results {
 
   constructor(private readonly path: string) {
     const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
-    // Whoever was killed while writing left half a line: what follows begins a new one.
+    // A run that was killed may have left an incomplete line: the next result starts a new one.
     if (text !== '' && !text.endsWith('\n')) appendFileSync(path, '\n');
     this.all = parse(text);
     this.keys = new Set(this.all.map(keyOf));
@@ -90,8 +90,7 @@ export class Results {
   }
 
   /**
-   * The latest of an experiment that can be shown together: those with the same setting as the one that was
-   * measured last.
+   * The results of an experiment that have the same setting as its last one.
    */
   latest(experiment: string): readonly Result[] {
     const ours = this.all.filter((result) => result.experiment === experiment);
@@ -106,7 +105,7 @@ function settingKey({ setting: { commit: _, ...rest } }: Result): string {
   return canonical(rest);
 }
 
-/** What is no whole line was not measured. */
+/** Skips lines that are not complete. */
 function parse(text: string): Result[] {
   return text.split('\n').flatMap((line) => {
     try {

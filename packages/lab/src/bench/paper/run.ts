@@ -1,7 +1,6 @@
 /**
- * Runs experiments: round after round over all systems, so that whatever happens to the machine meanwhile
- * happens to all of them. Every point is written down as soon as it is measured; what is there already is
- * left out.
+ * Runs experiments: round after round over all systems, so that a disturbance of the machine affects all systems alike. Every
+ * result is stored at once; points that have a result are skipped.
  */
 import { cpus } from 'node:os';
 import { type Experiment, type Plan, roundsOf, type Session, type Task } from './experiment.js';
@@ -14,11 +13,11 @@ export interface Failure {
   readonly error: unknown;
 }
 
-/** How far a run is. */
+/** The progress of a run. */
 export class RunState {
-  /** What is being measured. */
+  /** What is measured now, for the progress display. */
   what = 'nothing yet';
-  /** Seconds as planned. */
+  /** In seconds. */
   planned = 0;
   done = 0;
   measured = 0;
@@ -32,7 +31,7 @@ export class RunState {
     this.startedMs = performance.now();
   }
 
-  /** As planned, corrected by how long it has taken until now. */
+  /** The plan, corrected by the speed so far. */
   get secondsLeft(): number {
     const elapsed = (performance.now() - this.startedMs) / 1000;
     const slowness = (elapsed + TRUST_SECONDS) / (this.done + TRUST_SECONDS);
@@ -40,10 +39,10 @@ export class RunState {
   }
 }
 
-/** The plan is believed until so much of it is done. */
+/** The correction has full weight only after this much of the plan. */
 const TRUST_SECONDS = 20;
 const LOOK_MS = 60;
-/** Whatever takes so much longer than planned has come to a standstill. */
+/** A step that takes this much longer than planned is stuck. */
 const LIMIT_SECONDS = 60;
 const PATIENCE = 10;
 
@@ -53,13 +52,13 @@ export interface RunOptions {
   readonly results: Results;
   readonly setting: Setting;
   readonly state?: RunState;
-  /** Ends the run after the point that is being measured. */
+  /** Ends the run after the current point. */
   readonly signal?: AbortSignal;
-  /** How long to look at what others do, before each session. */
+  /** How long to sample the load of other programs before each session. */
   readonly lookMs?: number;
 }
 
-/** A session of one round, with what is left to measure. */
+/** A session of one round, with the tasks that have no result yet. */
 interface Turn {
   readonly experiment: Experiment;
   readonly session: Session;
@@ -80,7 +79,7 @@ export async function run(options: RunOptions): Promise<RunState> {
     try {
       await take(turn, options, state);
     } catch (error) {
-      // An interrupt from the keyboard reaches the processes of a system as well.
+      // Ctrl-C reaches the processes of the system as well.
       if (signal?.aborted) break;
       const { experiment, session } = turn;
       state.failures.push({ experiment: experiment.name, system: session.system, error });
@@ -90,7 +89,7 @@ export async function run(options: RunOptions): Promise<RunState> {
   return state;
 }
 
-/** How long a run will take, if nothing has been measured yet. */
+/** The planned duration of a run. */
 export function plannedSeconds(options: RunOptions): number {
   const turns = options.experiments.flatMap((experiment) => turnsOf(experiment, options));
   return turns.reduce((sum, turn) => sum + secondsOf(turn), 0);
@@ -101,7 +100,7 @@ function turnsOf(experiment: Experiment, { plan, results, setting }: RunOptions)
   const sessions = experiment.sessions(plan);
   const rounds = Array.from({ length: roundsOf(experiment, plan.profile) }, (_, i) => i + 1);
   return rounds.flatMap((round) =>
-    // Not always the same one first.
+    // Each round starts with another system.
     rotated(sessions, round - 1).flatMap((session) => {
       const tasks = session.tasks.filter(({ point }) => !results.has(point, round, setting));
       return tasks.length === 0 ? [] : [{ experiment, session, round, tasks }];
@@ -121,7 +120,7 @@ function secondsOf({ session, tasks }: Turn): number {
 async function within<Value>(seconds: number, work: Promise<Value>): Promise<Value> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<never>((_, reject) => {
-    const words = `it has not come to an end within ${Math.round(seconds)} s`;
+    const words = `it did not finish within ${Math.round(seconds)} s`;
     timer = setTimeout(() => reject(new Error(words)), seconds * 1000);
   });
   try {
@@ -131,7 +130,7 @@ async function within<Value>(seconds: number, work: Promise<Value>): Promise<Val
   }
 }
 
-/** How many cores are busy while nothing of ours runs. */
+/** Cores that are busy while the benchmark is idle. */
 async function busyCores(ms: number): Promise<number> {
   const busyMs = (): number =>
     cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
@@ -146,7 +145,7 @@ async function take(turn: Turn, options: RunOptions, state: RunState): Promise<v
   const { results, setting, signal, plan } = options;
   const rounds = roundsOf(experiment, plan.profile);
   const where = rounds > 1 ? `, round ${round} of ${rounds}` : '';
-  state.what = `${experiment.name}: ${session.system} starts${where}`;
+  state.what = `${experiment.name}: starting ${session.system}${where}`;
   const othersCores = await busyCores(options.lookMs ?? LOOK_MS);
   const started = await within(LIMIT_SECONDS, session.start());
   try {

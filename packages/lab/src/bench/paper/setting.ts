@@ -1,4 +1,4 @@
-/** Under which circumstances something was measured: results of different ones are not mixed. */
+/** The setting of a measurement: code, machine and profile. Results of different settings are not mixed. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -9,12 +9,12 @@ import type { BenchMemory } from '../load/run.js';
 
 export interface Setting {
   readonly profile: string;
-  /** What was asked for; experiments that need a certain memory use that. */
+  /** As requested; some experiments need a certain kind of memory and use that. */
   readonly memory: BenchMemory;
   readonly version: string;
-  /** Of the sources, where they are a checkout. Not part of what makes settings equal. */
+  /** Of the sources, if they are a git checkout. Not compared. */
   readonly commit?: string;
-  /** A fingerprint of the code that is measured: it changes with every change of it. */
+  /** A fingerprint of the measured code. */
   readonly code: string;
   readonly processor: string;
   readonly cores: number;
@@ -24,8 +24,8 @@ export interface Setting {
 }
 
 const PROJECT = fileURLToPath(new URL('../../../../../', import.meta.url));
-/** Of these, nothing runs while something is measured. */
-const NOT_MEASURED = ['bench/figures/', 'bench/paper/', 'check/', 'cli/'];
+/** Code in these folders does not run during measurements. */
+const NOT_MEASURED = ['bench/figures/', 'bench/paper/', 'bench/text/', 'check/', 'cli/'];
 
 export function currentSetting(profile: string, memory: BenchMemory): Setting {
   const { version } = JSON.parse(readFileSync(join(PROJECT, 'packages/tram/package.json'), 'utf8'));
@@ -53,7 +53,7 @@ function currentCommit(): string | undefined {
       stdio: ['ignore', 'pipe', 'ignore'],
     }).trim();
   } catch {
-    // No git here: the fingerprint tells versions apart.
+    // Without git the fingerprint distinguishes versions.
     return undefined;
   }
 }

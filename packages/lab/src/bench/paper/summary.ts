@@ -1,14 +1,7 @@
-/** The results of one experiment: what several rounds have in common. */
-import type { PlotPoint, Series } from '../figures/figure.js';
+/** The results of one experiment, with the rounds of each point combined. */
+import type { PlotPoint, Series } from '../figures/panel.js';
+import { type Spread, spreadOf } from '../load/spread.js';
 import type { Result } from './results.js';
-
-/** Of several rounds. */
-export interface Spread {
-  readonly median: number;
-  readonly least: number;
-  readonly greatest: number;
-  readonly rounds: number;
-}
 
 export type Reading = (result: Result) => number;
 
@@ -22,7 +15,7 @@ export class Summary {
     return [...new Set(this.of(measure).map(({ series }) => series))];
   }
 
-  /** Ascending. */
+  /** In ascending order. */
   xsOf(measure: string): number[] {
     return [...new Set(this.of(measure).map(({ x }) => x))].sort((a, b) => a - b);
   }
@@ -53,18 +46,6 @@ export class Summary {
   private of(measure: string): Result[] {
     return this.results.filter((result) => result.measure === measure);
   }
-}
-
-export function spreadOf(values: readonly number[]): Spread | undefined {
-  if (values.length === 0) return undefined;
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return {
-    median: sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2,
-    least: sorted[0]!,
-    greatest: sorted.at(-1)!,
-    rounds: sorted.length,
-  };
 }
 
 export function plotPoint(x: number, unit: number, spread: Spread | undefined): PlotPoint[] {

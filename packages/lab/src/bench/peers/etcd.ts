@@ -1,8 +1,9 @@
 /**
- * etcd: three servers, one Raft group. A shard is a key; a message to one is a put, one to several is a
- * transaction that puts into all of them.
+ * etcd as a peer: three servers, one Raft group. A shard is a key. A message to one shard is a put; a message to several is a
+ * transaction of puts.
  */
 import { connect as connectSocket, type Socket } from 'node:net';
+import { freePorts, LOOPBACK } from '../systems/ports.js';
 import {
   decodeFields,
   encodeFrame,
@@ -16,7 +17,6 @@ import {
   PREFACE,
 } from './etcd-wire.js';
 import type { ClientOptions, Connect, Peer, PeerAddress, PeerClient } from './peer.js';
-import { freePorts, LOOPBACK } from './servers.js';
 
 const QUOTA_BYTES = String(8 * 2 ** 30);
 const PUT = '/etcdserverpb.KV/Put';
@@ -34,7 +34,7 @@ export const etcd: Peer = {
       'One Raft group orders everything and a transaction is atomic, so all keys share one order: as strong as TRAM, ' +
       'without shards. Every message passes one leader and every server; there is no order across several clusters.',
   },
-  // It refuses calls while 5,000 wait to be applied.
+  // etcd refuses calls while 5,000 wait to be applied.
   outstandingMax: 8 ** 4,
   conditions:
     'three servers, one Raft group; a shard is a key: put, or a transaction of 8 puts, over one gRPC connection to ' +
@@ -45,11 +45,11 @@ export const etcd: Peer = {
     const clientPorts = ports.slice(0, replicas);
     const url = (port: number): string => `http://${LOOPBACK}:${port}`;
     const name = (i: number): string => `etcd-${i}`;
-    const cluster = clientPorts.map((_, i) => `${name(i)}=${url(ports[replicas + i]!)}`).join(',');
-    // Builds for arm64 insist on being told that this is meant.
+    const cluster = clientPorts.map((_, i) => `${name(i)}=${url(ports[replicas + i])}`).join(',');
+    // Builds for arm64 require this variable.
     const variables = { ETCD_UNSUPPORTED_ARCH: process.arch };
     clientPorts.forEach((port, i) => {
-      const peerUrl = url(ports[replicas + i]!);
+      const peerUrl = url(ports[replicas + i]);
       const args = [
         ...['--name', name(i), '--data-dir', servers.makeFolder(name(i))],
         ...['--listen-client-urls', url(port), '--advertise-client-urls', url(port)],
@@ -62,7 +62,7 @@ export const etcd: Peer = {
     const leader = await servers.ready('until the servers have a leader', async () => {
       const statuses = await Promise.all(clientPorts.map(isLeader));
       if (!statuses.includes(true)) throw new Error('no leader');
-      return clientPorts[statuses.indexOf(true)]!;
+      return clientPorts[statuses.indexOf(true)];
     });
     return { ports: [leader] };
   },
@@ -98,7 +98,7 @@ export const connectEtcd: Connect = (
   { ports }: PeerAddress,
   { payload, answered, failed }: ClientOptions,
 ): Promise<PeerClient> => {
-  const port = ports[0]!;
+  const port = ports[0];
   const calls = new Map<readonly number[], Call>();
   const callFor = (shards: readonly number[]): Call => {
     const known = calls.get(shards);
@@ -106,7 +106,7 @@ export const connectEtcd: Connect = (
     const puts = shards.map((shard) => encodePut(`shard-${shard}`, payload));
     const call =
       puts.length === 1
-        ? new Call(port, PUT, puts[0]!)
+        ? new Call(port, PUT, puts[0])
         : new Call(port, TRANSACTION, encodePuts(puts));
     calls.set(shards, call);
     return call;
@@ -125,11 +125,11 @@ export const connectEtcd: Connect = (
   });
 };
 
-/** All bytes of a call but the number of its stream, which is different every time. */
+/** The encoded bytes of a call, in which only the stream number changes. */
 class Call {
   private readonly frames: Buffer;
   private readonly dataAt: number;
-  /** What flow control counts. */
+  /** Counted by flow control. */
   readonly dataBytes: number;
 
   constructor(port: number, path: string, message: Buffer) {
@@ -158,25 +158,25 @@ class Call {
 
 interface GrpcListener {
   connected(): void;
-  /** @param message  as gRPC frames it; a view */
+  /** @param message  with its gRPC header; a view, valid during the call */
   answered(slot: number, message: Buffer): void;
   failed(error: Error): void;
 }
 
 const FIRST_WINDOW = 65_535;
-/** How far the server may go ahead of us, and when we tell it that it may again. */
+/** The receive window, and the number of received bytes after which the client extends it. */
 const WINDOW = 2 ** 30;
 const WINDOW_LOW = 2 ** 29;
 const SETTING = { headerTableSize: 1, initialWindowSize: 4 } as const;
 
-/** Calls with one small message each way, as many at a time as wanted. */
+/** A connection for calls with one small message in each direction; any number may be in flight. */
 class GrpcConnection {
   private readonly socket: Socket;
   private nextStream = 1;
   private readonly slots = new Map<number, number>();
-  /** Answers whose trailers have not come yet. */
+  /** Answers whose trailers have not arrived yet. */
   private readonly answers = new Map<number, Buffer>();
-  /** Calls that the server's window has no room for yet, in order. */
+  /** Calls that wait for room in the server's window, in order. */
   private waiting: { readonly slot: number; readonly call: Call }[] = [];
   private output: Buffer[] = [];
   private sendWindow = FIRST_WINDOW;
@@ -211,7 +211,7 @@ class GrpcConnection {
   flush(): void {
     let sent = 0;
     for (; sent < this.waiting.length; sent++) {
-      const { slot, call } = this.waiting[sent]!;
+      const { slot, call } = this.waiting[sent];
       if (call.dataBytes > this.sendWindow) break;
       this.sendWindow -= call.dataBytes;
       this.slots.set(this.nextStream, slot);
@@ -253,7 +253,7 @@ class GrpcConnection {
     }
   }
 
-  /** A call that succeeds has a message before its trailers; one that fails has trailers alone. */
+  /** A successful call has a message before its trailers; a failed one has only trailers. */
   private finish(stream: number): void {
     const slot = this.slots.get(stream);
     const answer = this.answers.get(stream);

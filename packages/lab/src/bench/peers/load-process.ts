@@ -1,6 +1,6 @@
 /**
- * The load on a peer, in a process of its own: keeps messages under way, counts and times those that are
- * answered. Started by `peer.ts` with a `PeerJob`, reports like the load on TRAM.
+ * The load on a peer, in a process of its own: keeps messages in flight, and counts and times the answers. Started by `peer.ts`
+ * with a `PeerJob`; its report has the form of the load on TRAM.
  */
 import { Histogram } from 'tram-multicast/internal/hosting/histogram.js';
 import { latenciesIn } from '../systems/system.js';
@@ -35,16 +35,16 @@ async function run(job: PeerJob): Promise<ForkedReport> {
     const nowMs = performance.now();
     for (let slot = free.pop(); slot !== undefined; slot = free.pop()) {
       sentMs[slot] = nowMs;
-      client.send(slot, sets[turn]!);
+      client.send(slot, sets[turn]);
       turn = turn + 1 < sets.length ? turn + 1 : 0;
     }
     client.flush();
   };
   const answered = (slot: number): void => {
     count++;
-    latency.record((performance.now() - sentMs[slot]!) * 1e6);
+    latency.record((performance.now() - sentMs[slot]) * 1e6);
     free.push(slot);
-    // Once for all that one chunk of bytes has answered.
+    // One refill for all answers in a chunk of bytes.
     if (isRefillDue) return;
     isRefillDue = true;
     queueMicrotask(refill);
@@ -67,7 +67,7 @@ async function run(job: PeerJob): Promise<ForkedReport> {
   const countBefore = count;
   const startedMs = performance.now();
   await wait(job.seconds * 1000);
-  // Of a system that is slower than that, at least one message.
+  // Wait for at least one message if the system is slower than that.
   for (let looks = 0; count === countBefore && looks < DRAIN_MS / DRAIN_LOOK_MS; looks++) {
     await wait(DRAIN_LOOK_MS);
   }

@@ -1,10 +1,10 @@
-/** The text protocol of NATS, as far as a client of JetStream needs it. */
+/** The part of the NATS text protocol that a JetStream client needs. Called by `nats.ts`. */
 
 export interface Message {
   readonly subject: string;
-  /** A view on the bytes that arrived: copy what is kept. */
+  /** A view, valid during the call. */
   readonly payload: Buffer;
-  /** Of a message with headers, their first line: `NATS/1.0 503` says that nobody listens. */
+  /** The first line of the headers, if there are any: `NATS/1.0 503` means that the subject has no listener. */
   readonly status?: string;
 }
 
@@ -39,7 +39,7 @@ export function encodeSubscribe(subject: string, id: number): string {
 
 const LINE_FEED = 10;
 
-/** Cuts a stream of bytes, however it arrives, into what the server says. */
+/** Splits a byte stream into operations of the server. Chunks may begin and end anywhere. */
 export class NatsReader {
   private bytes: Buffer = Buffer.alloc(0);
   private at = 0;
@@ -53,7 +53,7 @@ export class NatsReader {
     while (this.read());
   }
 
-  /** False if the bytes end before the operation does. */
+  /** @returns false if the operation is not complete yet */
   private read(): boolean {
     const end = this.bytes.indexOf(LINE_FEED, this.at);
     if (end < 0) return false;
@@ -77,7 +77,7 @@ export class NatsReader {
       case '+OK':
         break;
       default:
-        throw new Error(`NATS said something unknown: ${line}`);
+        throw new Error(`unknown operation of NATS: ${line}`);
     }
     this.at = end + 1;
     return true;
@@ -88,7 +88,7 @@ export class NatsReader {
     if (end + 2 > this.bytes.length) return false;
     const payload = this.bytes.subarray(start + headerBytes, end);
     this.at = end + 2;
-    const subject = words[0]!;
+    const subject = words[0];
     if (headerBytes === 0) {
       this.listener.message({ subject, payload });
     } else {

@@ -1,10 +1,12 @@
 /**
- * NATS JetStream: three servers, a shard is a stream with three copies in memory, each a Raft group of its own.
- * A publish to several streams is one to each; the message is acknowledged when all of them have answered.
+ * NATS JetStream as a peer: three servers. A shard is a stream with three copies in memory, which is a Raft group of its own.
+ * A message to several shards is one publish to each stream; it is answered when all streams have acknowledged.
  */
 import { writeFileSync } from 'node:fs';
 import { connect as connectSocket, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { freePorts, LOOPBACK } from '../systems/ports.js';
+import type { Servers } from '../systems/servers.js';
 import {
   CONNECT,
   encodePublish,
@@ -15,9 +17,8 @@ import {
   PONG,
 } from './nats-wire.js';
 import type { ClientOptions, Connect, Peer, PeerAddress, PeerClient } from './peer.js';
-import { freePorts, LOOPBACK, type Servers } from './servers.js';
 
-/** What a stream keeps: as a user would, who does not want it to grow for ever. */
+/** Streams are bounded, as in a real deployment. */
 const STREAM_MESSAGES = 100_000;
 
 export const nats: Peer = {
@@ -45,7 +46,7 @@ export const nats: Peer = {
       const label = serverName(i);
       const config = join(servers.folder, `${label}.conf`);
       const store = servers.makeFolder(label);
-      writeFileSync(config, configOf(label, store, port, routePorts[i]!, routePorts));
+      writeFileSync(config, configOf(label, store, port, routePorts[i], routePorts));
       servers.start(label, program, ['--config', config]);
     });
     await servers.ready('until every server takes connections', () =>
@@ -53,7 +54,7 @@ export const nats: Peer = {
     );
     const shards = Array.from({ length: groups }, (_, shard) => shard);
     const leaders = await Promise.all(
-      shards.map((shard) => makeStream(servers, clientPorts[0]!, shard, replicas)),
+      shards.map((shard) => makeStream(servers, clientPorts[0], shard, replicas)),
     );
     return { ports: clientPorts, leaders };
   },
@@ -91,10 +92,10 @@ interface Answer {
   };
 }
 
-/** The stream is there already, from an attempt whose answer was late. */
+/** The stream exists, from an earlier attempt whose answer was late. */
 const NAME_IN_USE = 10058;
 
-/** Resolves to the server that leads it. */
+/** @returns the server that leads the stream */
 async function makeStream(
   servers: Servers,
   port: number,
@@ -132,7 +133,7 @@ async function createStream(
   if (error !== undefined && error.err_code !== NAME_IN_USE) throw new Error(error.description);
 }
 
-/** Which server leads the stream; throws until all others follow. */
+/** The server that leads the stream; throws until all others follow. */
 async function leaderOf(connection: Connection, shard: number, replicas: number): Promise<number> {
   const answer = await request(connection, `$JS.API.STREAM.INFO.${streamName(shard)}`, {});
   const { leader, replicas: followers = [] } = answer.cluster ?? {};
@@ -157,7 +158,7 @@ class Connection {
     });
   }
 
-  /** Replies are asked for at subjects that begin so. */
+  /** The prefix of reply subjects. */
   readonly inbox = `_INBOX.${process.pid}-${inboxes++}.`;
   onMessage: (message: Message) => void = () => {};
   onFailure: (error: Error) => void;
@@ -185,7 +186,7 @@ class Connection {
     this.socket.write(bytes);
   }
 
-  /** One at a time. An answer that comes after the next request was made is nobody's. */
+  /** One request at a time. A late answer to an earlier request is ignored. */
   request(subject: string, body: Buffer): Promise<string> {
     const replyTo = `${this.inbox}${this.requests++}`;
     return new Promise((resolve, reject) => {
@@ -213,11 +214,11 @@ export const connectNats: Connect = async (
 };
 
 class NatsClient implements PeerClient {
-  /** Answers that are due, by slot. */
+  /** Missing answers, by slot. */
   private readonly due: Uint8Array;
-  /** By connection: what leaves with the next flush. */
+  /** Bytes for the next flush, by connection. */
   private readonly next: Buffer[][];
-  /** By slot and shard, encoded once: all messages are alike but for where the answer goes. */
+  /** Encoded once, by slot and shard: messages differ only in the subject of the reply. */
   private readonly encoded: Buffer[][];
 
   constructor(
@@ -237,16 +238,16 @@ class NatsClient implements PeerClient {
   send(slot: number, shards: readonly number[]): void {
     this.due[slot] = shards.length;
     for (const shard of shards) {
-      const leader = this.leaders[shard]!;
-      this.encoded[slot]![shard] ??= this.encode(slot, shard, leader);
-      this.next[leader]!.push(this.encoded[slot]![shard]);
+      const leader = this.leaders[shard];
+      this.encoded[slot][shard] ??= this.encode(slot, shard, leader);
+      this.next[leader].push(this.encoded[slot][shard]);
     }
   }
 
   flush(): void {
     for (const [i, connection] of this.connections.entries()) {
-      if (this.next[i]!.length === 0) continue;
-      connection.write(Buffer.concat(this.next[i]!));
+      if (this.next[i].length === 0) continue;
+      connection.write(Buffer.concat(this.next[i]));
       this.next[i] = [];
     }
   }
@@ -256,17 +257,17 @@ class NatsClient implements PeerClient {
   }
 
   private encode(slot: number, shard: number, leader: number): Buffer {
-    const { inbox } = this.connections[leader]!;
+    const { inbox } = this.connections[leader];
     return encodePublish(streamName(shard), `${inbox}${slot}`, this.options.payload);
   }
 
   private receive({ subject, payload, status }: Message, prefix: number): void {
-    // An acknowledgement names the stream and the number of the message in it; a refusal has an error instead.
+    // An acknowledgement contains the stream and a sequence number; a refusal contains an error.
     if (status !== undefined || payload.includes('"error"')) {
       this.options.failed(new Error(`NATS refused: ${status ?? payload.toString()}`));
       return;
     }
     const slot = Number(subject.slice(prefix));
-    if (--this.due[slot]! === 0) this.options.answered(slot);
+    if (--this.due[slot] === 0) this.options.answered(slot);
   }
 }

@@ -1,47 +1,47 @@
 /**
- * What a user would take instead of TRAM, as a `System`: its servers run here, its client in the process of
- * the load. `redis.ts`, `nats.ts` and `etcd.ts` are such; each has both sides in one file.
+ * A peer: a system that a user might choose instead of TRAM. Called by `peers.ts`. `redis.ts`, `nats.ts` and `etcd.ts` each
+ * implement both sides: the start of the servers, and the client, which runs in the process of the load.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { DestinationSet } from '../load/destinations.js';
+import { Servers } from '../systems/servers.js';
 import type { Load, LoadReport, Measurement, RunningSystem, Setup } from '../systems/system.js';
-import { Servers } from './servers.js';
 
 export type PeerId = 'redis' | 'nats' | 'etcd';
 
 export interface Guarantee {
-  /** Of messages to several shards, in a few words. */
+  /** For messages to several shards, in a few words. */
   readonly brief: string;
-  /** What precisely holds, and what does not. */
+  /** What holds and what does not, precisely. */
   readonly full: string;
 }
 
 export interface Peer {
   readonly id: PeerId;
   readonly name: string;
-  /** What runs the server, and the Debian package that has it. */
+  /** The server program and its Debian package. */
   readonly program: string;
   readonly package: string;
   readonly guarantee: Guarantee;
-  /** The most messages under way that are tried. */
+  /** The most messages in flight that are tried. */
   readonly outstandingMax: number;
-  /** How it was set up, and what its client does. */
+  /** The setup, and what the client does. */
   readonly conditions: string;
-  /** Starts the servers; resolves to the ports that a client needs when they are ready. */
+  /** Starts the servers and waits until they are ready. */
   launch(servers: Servers, program: string, setup: Setup): Promise<PeerAddress>;
 }
 
-/** Plain data: it travels to the process of the load. */
+/** Plain data, sent to the process of the load. */
 export interface PeerAddress {
   readonly ports: readonly number[];
-  /** Where each shard is best reached, as an index of `ports`, where it matters. */
+  /** For each shard the server that leads it, as an index of `ports`, if it matters. */
   readonly leaders?: readonly number[];
 }
 
-/** In the process of the load. Slots number what is under way: each is free again once it is answered. */
+/** A client in the process of the load. A slot identifies a message in flight and is reused after the answer. */
 export interface PeerClient {
-  /** Hand over a message; it need not leave before `flush`. `answered(slot)` is called once it is replicated. */
+  /** Takes a message, which need not be sent before `flush`. `answered(slot)` is called once it is replicated. */
   send(slot: number, shards: readonly number[]): void;
   flush(): void;
   close(): void;
@@ -51,7 +51,7 @@ export interface ClientOptions {
   readonly outstanding: number;
   readonly payload: Uint8Array;
   readonly answered: (slot: number) => void;
-  /** A message was refused, or the connection was lost: no measurement. */
+  /** A message was refused, or the connection was lost: the measurement fails. */
   readonly failed: (error: Error) => void;
 }
 
@@ -69,7 +69,7 @@ export interface PeerJob {
 
 export type ForkedReport = LoadReport & { readonly cpuSeconds: number };
 
-/** A failure of a system that was measured, with what its servers said last. */
+/** A failure of a measured system, with the last log lines of its servers. */
 export class PeerFailure extends Error {
   constructor(
     message: string,
@@ -130,7 +130,7 @@ async function measure(
   return { ...report, coresUsed };
 }
 
-/** Runs a load in a process of its own, which ends with its report or when interrupted. */
+/** Runs a load in a process of its own, which ends after its report or when the signal aborts. */
 export function forkLoad(script: URL, job: object, signal: AbortSignal): Promise<ForkedReport> {
   const child = fork(fileURLToPath(script), { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
   let complaint = '';

@@ -1,16 +1,16 @@
 /**
- * `tram-lab bench peers`: TRAM beside what users would take instead, in one run on one machine. One system
- * after the other is started, measured with messages to one shard and to eight, and ended.
+ * `tram-lab bench peers`: TRAM beside the systems that users might choose instead, in one run on one machine. One system after
+ * the other is started, measured with messages to one shard and to eight, and ended.
  */
 import { cpus, loadavg } from 'node:os';
 import { type DestinationSet, setOf } from '../load/destinations.js';
+import { findProgram, serversParent, versionOf } from '../systems/servers.js';
 import type { RunningSystem, Setup } from '../systems/system.js';
-import { climb, type Figures } from './climb.js';
 import { etcd } from './etcd.js';
+import { type Figures, measureFigures } from './figures.js';
 import { nats } from './nats.js';
 import { type Guarantee, type Peer, PeerFailure, type PeerId, startPeer } from './peer.js';
 import { redis } from './redis.js';
-import { findProgram, serversParent, versionOf } from './servers.js';
 import { startTram, TRAM } from './tram.js';
 
 export const PEERS: Readonly<Record<PeerId, Peer>> = { redis, nats, etcd };
@@ -37,13 +37,13 @@ export interface Machine {
   readonly cores: number;
   readonly model: string;
   readonly node: string;
-  /** Of the minute before: what else was going on. */
+  /** Of the minute before: the load of other programs. */
   readonly loadAverage: number;
-  /** Where servers kept their files. */
+  /** The folder of the servers' files. */
   readonly serversFolder: string;
 }
 
-/** How many times as good TRAM is: its throughput by the peer's, the peer's latency by its own. */
+/** The advantage of TRAM: its throughput divided by the peer's, the peer's latency divided by its own. */
 export interface Advantage {
   readonly throughput: number;
   readonly latencyP50: number;
@@ -53,7 +53,7 @@ export interface PeersResult {
   readonly options: PeersOptions;
   readonly machine: Machine;
   readonly systems: readonly SystemResult[];
-  /** By the `id` of each peer that was measured, if TRAM was. */
+  /** By the `id` of each measured peer, if TRAM was measured. */
   readonly advantages: Advantages;
 }
 
@@ -62,7 +62,7 @@ export type Advantages = Readonly<Record<string, Readonly<Record<'one' | 'eight'
 const SHARDS = 8;
 const COPIES = 3;
 
-/** Throws the signal's reason if interrupted; by then everything that was started has ended. */
+/** If interrupted, it ends everything that it has started, then throws the signal's reason. */
 export async function benchPeers(
   options: PeersOptions,
   progress: (step: string) => void,
@@ -122,7 +122,7 @@ class Run {
     return this.measure(about, setup, () => startPeer(peer, program, setup, this.signal));
   }
 
-  /** A failure of one system is its result; being interrupted is everybody's. */
+  /** A failure of one system is a result; an interruption ends the run. */
   private async measure(
     about: About,
     setup: Setup,
@@ -132,8 +132,8 @@ class Run {
     try {
       this.step(`${about.name}: start`);
       running = await start();
-      const one = await this.climb(about, setup, running, 1);
-      const eight = await this.climb(about, setup, running, SHARDS);
+      const one = await this.figures(about, setup, running, 1);
+      const eight = await this.figures(about, setup, running, SHARDS);
       return { ...about, status: 'measured', one, eight };
     } catch (error) {
       this.signal.throwIfAborted();
@@ -146,7 +146,7 @@ class Run {
     }
   }
 
-  private climb(
+  private figures(
     { name }: About,
     { outstandingMax }: Setup,
     running: RunningSystem,
@@ -154,8 +154,8 @@ class Run {
   ): Promise<Figures> {
     const { seconds, payloadBytes } = this.options;
     const sets = setsOf(destinations);
-    return climb(running, { sets, payloadBytes, seconds, outstandingMax }, (outstanding) =>
-      this.step(`${name}: ${outstanding} under way to ${destinations} of ${SHARDS}`),
+    return measureFigures(running, { sets, payloadBytes, seconds, outstandingMax }, (outstanding) =>
+      this.step(`${name}: ${outstanding} in flight to ${destinations} of ${SHARDS}`),
     );
   }
 
@@ -170,7 +170,7 @@ class Run {
   }
 }
 
-/** One shard after the other, or all of them. */
+/** Each single shard in rotation, or all shards. */
 function setsOf(destinations: number): DestinationSet[] {
   const shards = Array.from({ length: SHARDS }, (_, shard) => shard);
   return destinations === 1 ? shards.map((shard) => setOf([shard])) : [setOf(shards)];
@@ -182,7 +182,7 @@ function machineNow(): Machine {
     cores: cpus().length,
     model: processor?.model ?? 'unknown',
     node: process.version,
-    loadAverage: loadavg()[0]!,
+    loadAverage: loadavg()[0],
     serversFolder: serversParent(),
   };
 }

@@ -1,17 +1,17 @@
 /**
- * Redis: one primary and two replicas; a shard is a stream. XADD, or one MULTI of several, is acknowledged
- * after WAIT 1, when the primary and one replica have it: two of three, as in TRAM.
+ * Redis as a peer: one primary and two replicas; a shard is a stream. A message is an XADD, or a MULTI of several. It is
+ * answered after WAIT 1, when the primary and one replica have it: two of three, as in TRAM.
  */
 import { connect as connectSocket, type Socket } from 'node:net';
+import { freePorts, LOOPBACK } from '../systems/ports.js';
 import type { ClientOptions, Connect, Peer, PeerAddress, PeerClient } from './peer.js';
 import { encodeCommand, type Reply, ReplyReader, RespError } from './resp.js';
-import { freePorts, LOOPBACK } from './servers.js';
 
-/** What a stream keeps: as a user would, who does not want it to grow for ever. */
+/** Streams are bounded, as in a real deployment. */
 const STREAM_ENTRIES = '100000';
 const WAIT_MS = '10000';
 const READY_WAIT_MS = '2000';
-/** WAIT blocks its connection. Several let the primary work on one batch while others wait for the replica. */
+/** WAIT blocks its connection. With several the primary works on one batch while others wait for the replica. */
 const CONNECTIONS_MAX = 4;
 
 export const redis: Peer = {
@@ -39,21 +39,21 @@ export const redis: Peer = {
         ...['--port', String(port), '--bind', LOOPBACK, '--dir', servers.makeFolder(label)],
         ...['--save', '', '--appendonly', 'no'],
         ...['--repl-diskless-sync', 'yes', '--repl-diskless-sync-delay', '0'],
-        // The default limits would throw out a replica that lags behind the pipelined load.
+        // With the default limits the primary would disconnect a replica that lags behind the pipelined load.
         ...['--client-output-buffer-limit', 'replica 0 0 0'],
         ...(i > 0 ? ['--replicaof', `${LOOPBACK} ${ports[0]}`] : []),
       ]);
     });
-    // A replica that counts as online may still take a second until it follows: see it acknowledge something.
+    // A replica that counts as online may need another second until it follows: wait until it acknowledges a write.
     await servers.ready('until all replicas follow the primary', async () => {
-      const following = await followers(ports[0]!, replicas - 1);
+      const following = await followers(ports[0], replicas - 1);
       if (following !== replicas - 1) throw new Error(`${following} of ${replicas - 1} follow`);
     });
     return { ports: ports.slice(0, 1) };
   },
 };
 
-/** How many replicas have a write that was just made. */
+/** The number of replicas that acknowledge a new write. */
 async function followers(port: number, count: number): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const socket = connectSocket(port, LOOPBACK);
@@ -75,10 +75,10 @@ export const connectRedis: Connect = async (
   const commands = new Commands(options.payload);
   const count = Math.min(CONNECTIONS_MAX, options.outstanding);
   const connections = await Promise.all(
-    Array.from({ length: count }, () => Connection.open(ports[0]!, commands, options)),
+    Array.from({ length: count }, () => Connection.open(ports[0], commands, options)),
   );
   return {
-    send: (slot, shards) => connections[slot % count]!.send(slot, shards),
+    send: (slot, shards) => connections[slot % count].send(slot, shards),
     flush: () => {
       for (const connection of connections) connection.flush();
     },
@@ -88,7 +88,7 @@ export const connectRedis: Connect = async (
   };
 };
 
-/** Encoded once, since all messages are alike. */
+/** Commands, encoded once, because all messages are alike. */
 class Commands {
   readonly wait = encodeCommand('WAIT', '1', WAIT_MS);
   private readonly encoded = new Map<readonly number[], Buffer>();
@@ -106,14 +106,14 @@ class Commands {
     );
     const command =
       adds.length === 1
-        ? adds[0]!
+        ? adds[0]
         : Buffer.concat([encodeCommand('MULTI'), ...adds, encodeCommand('EXEC')]);
     this.encoded.set(shards, command);
     return command;
   }
 }
 
-/** Collects messages while a batch is under way; the next batch is what has come together by then. */
+/** A connection with one batch in flight. Messages that arrive meanwhile form the next batch. */
 class Connection {
   static open(port: number, commands: Commands, options: ClientOptions): Promise<Connection> {
     return new Promise((resolve, reject) => {
@@ -126,7 +126,7 @@ class Connection {
   private batch: number[] = [];
   private next: number[] = [];
   private nextBytes: Buffer[] = [];
-  /** Replies that come before that of WAIT. */
+  /** Replies that are expected before that of WAIT. */
   private repliesDue = 0;
   private nextReplies = 0;
 
@@ -144,7 +144,7 @@ class Connection {
   send(slot: number, shards: readonly number[]): void {
     this.next.push(slot);
     this.nextBytes.push(this.commands.forShards(shards));
-    // MULTI, each command, and EXEC are replied to.
+    // MULTI, each command and EXEC have a reply each.
     this.nextReplies += shards.length === 1 ? 1 : shards.length + 2;
   }
 
@@ -173,7 +173,7 @@ class Connection {
     }
   }
 
-  /** How many replicas have all that was sent before. */
+  /** @param reply  the number of replicas that have all earlier writes */
   private receiveWait(reply: Reply): void {
     if (typeof reply !== 'number' || reply < 1) {
       this.options.failed(new Error(`no replica answered within ${WAIT_MS} ms`));

@@ -1,6 +1,6 @@
-/** The Redis protocol, version 2, as far as a client needs it: commands out, replies in. */
+/** The part of the Redis protocol, version 2, that a client needs. Called by `redis.ts`. */
 
-/** An error that Redis replied is a value here: in a transaction it stands among the others. */
+/** An error reply is a value: in a transaction it is one of several replies. */
 export class RespError {
   constructor(readonly message: string) {}
 }
@@ -20,7 +20,7 @@ const CARRIAGE_RETURN = 13;
 const MINUS = 45;
 const TYPE = { text: 43, error: 45, integer: 58, bulk: 36, array: 42 } as const;
 
-/** Cuts a stream of bytes, however it arrives, into replies. */
+/** Splits a byte stream into replies. Chunks may begin and end anywhere. */
 export class ReplyReader {
   private bytes: Buffer = Buffer.alloc(0);
   private at = 0;
@@ -35,7 +35,7 @@ export class ReplyReader {
       const start = this.at;
       const reply = this.read();
       if (reply === undefined) {
-        // Not all of it is here: begin with it again when there is more.
+        // The reply is not complete: read it again with the next chunk.
         this.at = start;
         return;
       }
@@ -43,7 +43,7 @@ export class ReplyReader {
     }
   }
 
-  /** Undefined if the bytes end before the reply does. */
+  /** @returns undefined if the reply is not complete yet */
   private read(): Reply | undefined {
     const start = this.at;
     const end = this.bytes.indexOf(CARRIAGE_RETURN, start);
@@ -89,7 +89,7 @@ export class ReplyReader {
     const isNegative = this.bytes[from] === MINUS;
     let value = 0;
     for (let i = isNegative ? from + 1 : from; i < end; i++)
-      value = value * 10 + this.bytes[i]! - 48;
+      value = value * 10 + this.bytes[i] - 48;
     return isNegative ? -value : value;
   }
 }

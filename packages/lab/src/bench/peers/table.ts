@@ -1,9 +1,7 @@
-/** What `tram-lab bench peers` prints for people. */
-import type { Figures } from './climb.js';
+/** The output of `tram-lab bench peers` for people. */
+import { align, GAP, WIDTH, wrap } from '../text/columns.js';
+import type { Figures } from './figures.js';
 import type { PeersResult, SystemResult } from './peers.js';
-
-export const WIDTH = 100;
-const GAP = '  ';
 
 type Measured = Extract<SystemResult, { status: 'measured' }>;
 
@@ -19,7 +17,7 @@ export function formatPeers(result: PeersResult): string {
           figures('to all eight shards', 'eight', measured, result),
         ]
       : []),
-    ...result.systems.flatMap(complaint),
+    ...result.systems.flatMap(noteOn),
     definitions(
       'Across shards:',
       measured.map(({ name, guarantee }) => [name, guarantee.full]),
@@ -36,7 +34,7 @@ function figures(
   { advantages }: PeersResult,
 ): string {
   const head = [
-    ...[title, 'throughput', 'under way', 'TRAM/it'],
+    ...[title, 'throughput', 'in flight', 'TRAM/it'],
     ...['p50 alone', 'p99 alone', 'it/TRAM', 'across shards'],
   ];
   const rows = systems.map((system) => {
@@ -49,11 +47,14 @@ function figures(
       system.guarantee.brief,
     ];
   });
-  return align([head, ...rows]);
+  return align(
+    [head, ...rows],
+    ['left', 'right', 'right', 'right', 'right', 'right', 'right', 'left'],
+  );
 }
 
-/** What is to be said of a system without figures. */
-function complaint(system: SystemResult): string[] {
+/** The note on a system that was not measured. */
+function noteOn(system: SystemResult): string[] {
   switch (system.status) {
     case 'measured':
       return [];
@@ -79,8 +80,8 @@ function conditions({ machine, options }: PeersResult, measured: readonly Measur
     ],
     [
       'measured',
-      `${options.seconds} s each; throughput: the best of 1, 8, 64, 512 … messages under way, until more twice brings ` +
-        'less than 5 %; latency: one message at a time',
+      `${options.seconds} s each; throughput: the best of 1, 8, 64, 512 … messages in flight, until two steps in a row ` +
+        'bring less than 5 %; latency: one message at a time',
     ],
     ...measured.map(({ name, conditions }): [string, string] => [name, conditions]),
   ]);
@@ -90,21 +91,7 @@ function nameOf({ name, version }: SystemResult): string {
   return version === '' ? name : `${name} ${version}`;
 }
 
-/** The first column and the last to the left, the figures between them to the right. */
-function align(rows: readonly (readonly string[])[]): string {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  const isText = (column: number): boolean => column === 0 || column === widths.length - 1;
-  return rows
-    .map((row) =>
-      row
-        .map((cell, i) => (isText(i) ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!)))
-        .join(GAP)
-        .trimEnd(),
-    )
-    .join('\n');
-}
-
-/** Terms and what is said of them, which is wrapped beside them. */
+/** Terms and their definitions, which are wrapped beside them. */
 function definitions(title: string, entries: readonly (readonly [string, string])[]): string {
   if (entries.length === 0) return '';
   const width = Math.max(...entries.map(([term]) => term.length));
@@ -114,19 +101,6 @@ function definitions(title: string, entries: readonly (readonly [string, string]
     ),
   );
   return [title, ...lines].join('\n');
-}
-
-export function wrap(text: string, width: number): string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line);
-      line = '';
-    }
-    line += line === '' ? word : ` ${word}`;
-  }
-  return [...lines, line];
 }
 
 function rate(perSecond: number): string {

@@ -1,6 +1,6 @@
 /**
- * The process that `bare-fabric.ts` writes to: it serves its memory and does nothing else, spinning or waiting
- * as a host would. It serves until a word of its memory, written like all others, tells it to stop.
+ * The process that `bare-fabric.ts` writes to: it serves its memory, spinning or waiting as a host does, until the writer sets
+ * the stop word.
  */
 import { Block } from 'tram-multicast/internal/memory/fabric/block.js';
 import { Fabric } from 'tram-multicast/internal/memory/fabric/fabric.js';
@@ -12,11 +12,11 @@ import { libfabric } from 'tram-multicast/internal/memory/fabric/libfabric.js';
 import type { RemoteRegion } from 'tram-multicast/internal/memory/fabric/registration.js';
 import { serveOrders } from '../load/forked.js';
 
-/** Where a word other than 0 ends the serving. */
+/** The stop word: a value other than 0 ends `serve`. */
 export const STOP_AT = 0;
 export const TARGET_BYTES = 1 << 20;
-/** Looks in vain after which a target that does not spin goes to sleep. */
-const LOOKS_BEFORE_SLEEP = 8;
+/** Idle polls after which a target that does not spin goes to sleep. */
+const IDLE_POLLS_MAX = 8;
 const SLEEP_US = 100_000;
 
 export interface Target {
@@ -24,7 +24,7 @@ export interface Target {
   readonly region: RemoteRegion;
 }
 
-/** Anybody may come. */
+/** Accepts every connection. */
 const handler: FabricHandler = {
   ...NO_OP_HANDLER,
   requested: (request) => request.accept(new Uint8Array(0)),
@@ -42,13 +42,13 @@ function open(address: string): Target {
 
 function serve(spins: boolean): void {
   memory.setWord(STOP_AT, 0);
-  let inVain = 0;
+  let idlePolls = 0;
   while (memory.getWord(STOP_AT) === 0) {
     const isIdle = fabric.poll(handler) === 0;
-    inVain = isIdle ? inVain + 1 : 0;
-    if (!spins && inVain > LOOKS_BEFORE_SLEEP) fabric.wait(SLEEP_US);
+    idlePolls = isIdle ? idlePolls + 1 : 0;
+    if (!spins && idlePolls > IDLE_POLLS_MAX) fabric.wait(SLEEP_US);
   }
-  // What has ended it wants its acknowledgement.
+  // The write of the stop word must be acknowledged.
   for (let i = 0; i < 1000; i++) fabric.poll(handler);
 }
 

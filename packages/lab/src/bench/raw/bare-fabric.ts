@@ -1,10 +1,9 @@
 /**
- * What does a bare acknowledged write through libfabric cost, between two processes and without any TRAM? The
- * reference for what TRAM takes between hosts.
+ * The cost of a bare acknowledged write through libfabric, between two processes and without TRAM. It is the reference for the
+ * latency of TRAM across machines (`tram-lab bench machines`).
  *
- * This process writes and spins. The other one (`bare-fabric-target.ts`) spins as well, or sleeps until there is
- * something for it. A write is acknowledged in one of two ways: libfabric tells that it has landed, or a read
- * that was posted after it returns.
+ * This process writes and spins. The target (`bare-fabric-target.ts`) spins as well, or sleeps until something arrives. A write
+ * is confirmed in one of two ways: libfabric reports that it has landed, or a read that was posted after it returns.
  */
 import { Block } from 'tram-multicast/internal/memory/fabric/block.js';
 import {
@@ -21,23 +20,23 @@ import { ForkedProcess } from '../load/forked.js';
 import { STOP_AT, TARGET_BYTES, type Target } from './bare-fabric-target.js';
 
 export interface BareFabricOptions {
-  /** Of this machine; the loopback unless given. */
+  /** Of this machine. Default: the loopback. */
   readonly address?: string;
-  /** Writes for each figure. */
+  /** Number of writes for each figure. */
   readonly writes: number;
 }
 
-/** Times are medians, of 64 B writes. */
+/** Medians for writes of 64 B. */
 export interface BareFabricFigures {
-  /** One write at a time, told as landed. */
+  /** One write at a time, reported as landed. */
   readonly landedUs: number;
   /** One at a time, confirmed by a read. */
   readonly confirmedUs: number;
-  /** With 64 outstanding, each told as landed. */
+  /** With 64 in flight, each reported as landed. */
   readonly landedPerSecond: number;
-  /** Four places in one write, told as landed. */
+  /** Four places in one write, reported as landed. */
   readonly fourExtentsUs: number;
-  /** Four places in four writes, of which the last is told as landed. */
+  /** Four places in four writes, of which the last is reported as landed. */
   readonly fourWritesUs: number;
 }
 
@@ -49,13 +48,13 @@ export interface BareFabric {
 const RECORD_BYTES = 64;
 const OUTSTANDING = 64;
 const PLACES = 4;
-/** Places are pages apart, so that none is a continuation of the other. */
+/** Places are a page apart, so that no two are contiguous. */
 const PLACE_BYTES = 4096;
 const WARM_UP_PART = 0.2;
 const LIMIT_MS = 120_000;
-/** A peer that does not answer for so long is dead. */
-const PATIENCE_MS = 10_000;
-const LOOKS_PER_CLOCK = 1024;
+/** A target that does not answer for so long is considered dead. */
+const ANSWER_LIMIT_MS = 10_000;
+const POLLS_PER_CLOCK_READ = 1024;
 
 export async function measureBareFabric(options: BareFabricOptions): Promise<BareFabric> {
   const { address = '127.0.0.1', writes } = options;
@@ -117,8 +116,8 @@ class Writer implements FabricHandler {
         this.write(connection, records, REPORT_COMPLETION | DELIVERY_COMPLETE),
       ),
       fourWritesUs: median(() => {
-        for (let i = 0; i < PLACES - 1; i++) this.write(connection, places[i]!, 0);
-        this.write(connection, places[PLACES - 1]!, REPORT_COMPLETION | DELIVERY_COMPLETE);
+        for (let i = 0; i < PLACES - 1; i++) this.write(connection, places[i], 0);
+        this.write(connection, places[PLACES - 1], REPORT_COMPLETION | DELIVERY_COMPLETE);
       }),
     };
     this.memory.setWord(STOP_AT, 1);
@@ -176,7 +175,7 @@ class Writer implements FabricHandler {
     });
   }
 
-  /** Of a round of which one completion is told. */
+  /** The median duration of rounds with one reported completion each. */
   private median(rounds: number, post: () => void): number {
     const timesUs = new Float64Array(rounds);
     for (let i = -Math.floor(rounds * WARM_UP_PART); i < rounds; i++) {
@@ -185,7 +184,7 @@ class Writer implements FabricHandler {
       this.awaitDone(1);
       if (i >= 0) timesUs[i] = (performance.now() - startMs) * 1000;
     }
-    return timesUs.sort()[rounds >> 1]!;
+    return timesUs.sort()[rounds >> 1];
   }
 
   private stream(connection: Connection, writes: number): number {
@@ -215,11 +214,11 @@ class Writer implements FabricHandler {
   }
 
   private pollUntil(isDone: () => boolean): void {
-    const giveUpAtMs = performance.now() + PATIENCE_MS;
-    for (let looks = 1; !isDone(); looks++) {
+    const deadlineMs = performance.now() + ANSWER_LIMIT_MS;
+    for (let polls = 1; !isDone(); polls++) {
       this.fabric.poll(this);
-      if (looks % LOOKS_PER_CLOCK === 0 && performance.now() > giveUpAtMs) {
-        throw new Error(`the target of bare writes does not answer for ${PATIENCE_MS} ms`);
+      if (polls % POLLS_PER_CLOCK_READ === 0 && performance.now() > deadlineMs) {
+        throw new Error(`the target of bare writes has not answered for ${ANSWER_LIMIT_MS} ms`);
       }
     }
   }

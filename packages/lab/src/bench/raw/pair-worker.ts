@@ -1,4 +1,4 @@
-/** One side of a raw measurement, as a thread or as a process: maps the memory, runs its job, ends. */
+/** One side of a raw measurement, as a thread or a process: maps the memory, runs its job, ends. Started by `pair.ts`. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { type Assignment, mapWords, type RawJob, type Report } from './pair.js';
 import { ping, pong } from './ping-pong.js';
@@ -17,7 +17,7 @@ function run(job: RawJob, words: Int32Array): unknown {
   }
 }
 
-/** The report of the attempt. */
+/** Turns an exception into a report. */
 function attempt(work: () => Report): Report {
   try {
     return work();
@@ -26,7 +26,7 @@ function attempt(work: () => Report): Report {
   }
 }
 
-/** Map, wait for the word to go, run. Nothing else is heard while the job runs. */
+/** Maps the memory, waits for `go`, and runs the job. No message is received while the job runs. */
 function serve(
   assignment: Assignment,
   report: (report: Report) => void,
@@ -49,10 +49,10 @@ if (parentPort !== null) {
     (go) => port.once('message', go),
   );
 } else {
-  // Whoever started us may be gone: then there is nobody to report to, and nothing to do.
+  // The parent has ended: nobody needs the result.
   process.on('disconnect', () => process.exit());
   serve(
-    JSON.parse(process.argv[2]!) as Assignment,
+    JSON.parse(process.argv[2]) as Assignment,
     (report) => process.send!(report, undefined, undefined, () => undefined),
     (go) => process.once('message', go),
   );

@@ -1,17 +1,16 @@
 /**
- * Two sides that share memory and nothing else, for measuring what the machine itself can do. Used by
- * `raw-ring.ts` and `ping-pong.ts`; both sides run `raw-worker.ts`, as threads of this process or as
- * processes around a mapped file.
+ * Two sides that share only memory, to measure the limits of the machine. Used by `ring.ts` and `ping-pong.ts`. Both sides run
+ * `pair-worker.ts`, as threads of this process or as processes that map a file.
  *
- *   this process                       each side (raw-worker.ts)
+ *   this process                       each side (pair-worker.ts)
  *   start both                  →      map the memory
  *                               ←      ready
  *   remove the file, if any
- *   go, once both are ready     →      run the job, all in one piece
+ *   go, once both are ready     →      run the job to its end
  *                               ←      done, with its result; or failed
  *
- * Both sides always end: after their job, when the other one has failed (we end them), and by themselves
- * when the other side has not moved for `STALL_LIMIT_MS`. The file is gone as soon as both have mapped it.
+ * Both sides always end: after their job, when the other one fails (this process ends them), and on their own when the other
+ * side makes no progress for `STALL_LIMIT_MS`. The file is removed as soon as both have mapped it.
  */
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -30,13 +29,13 @@ import type { RingJob } from './ring.js';
 export type RawMemory = 'threads' | 'processes';
 export type RawJob = RingJob | PingPongJob;
 
-/** What a side is started with: a job, and the memory itself or the file to map. */
+/** The start parameters of a side: a job, and the memory or the file to map. */
 export interface Assignment {
   readonly job: RawJob;
   readonly memory: SharedArrayBuffer | string;
 }
 
-/** What a side tells us. */
+/** A message of a side. */
 export type Report =
   | { readonly kind: 'ready' }
   | { readonly kind: 'done'; readonly result: unknown }
@@ -44,17 +43,17 @@ export type Report =
 
 const GO = 'go';
 
-/** Words of one cache line, and of the two that the processor fetches together. */
+/** Words of a cache line, and of the pair of lines that the processor fetches together. */
 export const LINE_WORDS = 16;
 export const LINE_PAIR_WORDS = 2 * LINE_WORDS;
 
-/** Mapped files start with the header of an arena, so that `openArenaFile` accepts them. */
+/** Mapped files begin with the header of an arena, so that `openArenaFile` accepts them. */
 const HEADER_WORDS = 64;
 
-/** A side that sees no change for so long takes the other one for dead. */
+/** After so long without a change, a side considers the other one dead. */
 const STALL_LIMIT_MS = 5000;
-/** Looks in vain, some 50 µs of them, after which the other side is not running at all. */
-const LOOKS_MAX = 1 << 15;
+/** After so many polls (some 50 µs) without a change, the other side is not scheduled. */
+const POLLS_MAX = 1 << 15;
 const NAP_MS = 0.05;
 
 interface Side {
@@ -62,11 +61,11 @@ interface Side {
   /** Its result, once it has ended. */
   readonly done: Promise<unknown>;
   go(): void;
-  /** Resolves when nothing of it is left. */
+  /** Resolves when the thread or process has ended. */
   end(): Promise<void>;
 }
 
-/** Run two jobs on the same memory, all zero. @returns the result of the first */
+/** Runs two jobs on the same zeroed memory. @returns the result of the first */
 export async function runPair(
   memory: RawMemory,
   words: number,
@@ -88,35 +87,35 @@ export async function runPair(
   }
 }
 
-/** For a side: the words that both share. */
+/** Called by a side. @returns the shared words */
 export function mapWords(memory: SharedArrayBuffer | string): Int32Array {
   const words = typeof memory === 'string' ? openArenaFile(memory).words : new Int32Array(memory);
   return words.subarray(HEADER_WORDS);
 }
 
 /**
- * For a side: spin until `words[at]` is not `old` any more.
- * @returns what it is then
- * @throws if that does not happen: the other side has died
+ * Called by a side: spins until `words[at]` differs from `old`.
+ * @returns the new value
+ * @throws if it does not change, because the other side has died
  */
 export function awaitChange(words: Int32Array, at: number, old: number): number {
-  for (let looks = 0; looks < LOOKS_MAX; looks++) {
+  for (let polls = 0; polls < POLLS_MAX; polls++) {
     const value = Atomics.load(words, at);
     if (value !== old) return value;
   }
   return napUntilChange(words, at, old);
 }
 
-/** It may be waiting for the very core that we spin on: with other load there are fewer than two for us. */
+/** Sleeps between polls: on a busy machine the other side may need the core that this one spins on. */
 function napUntilChange(words: Int32Array, at: number, old: number): number {
-  const nobodyWakes = new Int32Array(new SharedArrayBuffer(4));
-  const giveUpAtMs = performance.now() + STALL_LIMIT_MS;
-  while (performance.now() < giveUpAtMs) {
-    Atomics.wait(nobodyWakes, 0, 0, NAP_MS);
+  const neverNotified = new Int32Array(new SharedArrayBuffer(4));
+  const deadlineMs = performance.now() + STALL_LIMIT_MS;
+  while (performance.now() < deadlineMs) {
+    Atomics.wait(neverNotified, 0, 0, NAP_MS);
     const value = Atomics.load(words, at);
     if (value !== old) return value;
   }
-  throw new Error(`the other side has not moved for ${STALL_LIMIT_MS} ms`);
+  throw new Error(`the other side has made no progress for ${STALL_LIMIT_MS} ms`);
 }
 
 function createFile(words: number): string {
@@ -175,11 +174,11 @@ function startProcess(assignment: Assignment): Side {
   };
 }
 
-/** What one side has said so far, as promises. */
+/** The reports of one side, as promises. */
 class Conversation {
   readonly ready: Promise<void>;
   readonly done: Promise<unknown>;
-  /** These do nothing once the promise is settled. */
+  /** No effect once the promise is settled. */
   private markReady!: () => void;
   private markDone!: (result: unknown) => void;
   fail!: (error: Error) => void;
@@ -197,7 +196,7 @@ class Conversation {
         reject(error);
       };
     });
-    // Whoever has already heard of a failure does not wait for the other promise.
+    // The caller may have seen the failure through the other promise.
     this.ready.catch(() => undefined);
     this.done.catch(() => undefined);
   }

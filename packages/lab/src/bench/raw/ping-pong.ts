@@ -1,9 +1,8 @@
 /**
- * How long does a word take from one core to another and back? Two sides bounce one word between them,
- * spinning. Nothing that waits for an answer can be faster; `tram-lab bench order` prints it next to TRAM's
- * latency.
+ * The round trip of a word between two cores: two sides pass one word back and forth, spinning. It is the lower bound for every
+ * request with an answer; `tram-lab bench order` prints it beside TRAM's latency.
  *
- * The word counts. One side makes it odd, the other even; where the first makes it even, both end.
+ * The word is a counter. One side makes it odd, the other even. If the first makes it even, both end.
  */
 import { awaitChange, LINE_PAIR_WORDS, type RawMemory, runPair } from './pair.js';
 
@@ -15,7 +14,7 @@ export interface PingPongOptions {
 export interface PingPong {
   /** The median of blocks of round trips. */
   readonly roundTripNsP50: number;
-  /** Over all, with whatever came in between. */
+  /** Over all round trips, including interruptions. */
   readonly roundTripNsMean: number;
 }
 
@@ -33,7 +32,7 @@ interface PongJob {
 const WORD = 0;
 /** The word has its cache lines to itself. */
 const WORDS = LINE_PAIR_WORDS;
-/** Round trips between two looks at the clock, which takes a tenth of one. */
+/** Round trips between two reads of the clock, which takes a tenth of a round trip. */
 const BLOCK = 100;
 const WARM_UP_MS = 100;
 
@@ -50,7 +49,7 @@ export function ping(words: Int32Array, { seconds }: PingJob): PingPong {
   const totalNs = blocksNs.reduce((sum, blockNs) => sum + blockNs, 0);
   blocksNs.sort((a, b) => a - b);
   return {
-    roundTripNsP50: blocksNs[Math.floor(blocksNs.length / 2)]! / BLOCK,
+    roundTripNsP50: blocksNs[Math.floor(blocksNs.length / 2)] / BLOCK,
     roundTripNsMean: totalNs / (blocksNs.length * BLOCK),
   };
 }
@@ -70,7 +69,7 @@ class Player {
 
   constructor(private readonly words: Int32Array) {}
 
-  /** @returns how long each block took */
+  /** @returns the duration of each block */
   playFor(durationMs: number): number[] {
     const blocksNs: number[] = [];
     const startMs = performance.now();

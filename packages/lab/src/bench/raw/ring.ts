@@ -1,34 +1,33 @@
 /**
- * How many records a second can one core hand to another at all? A bare ring with one producer and one
- * consumer: no groups, no replication, no recovery. `tram-lab bench order` prints it next to TRAM's own figure.
+ * The throughput of a bare ring from one core to another, with one producer and one consumer: no groups, no replication, no
+ * recovery. It is the upper bound that `tram-lab bench order` prints beside TRAM's throughput.
  *
  *   ┌───────────┬──────────┬───────┬──────────┬──────────┬─────┐
  *   │ published │ consumed │ ended │ record 0 │ record 1 │  …  │
  *   └───────────┴──────────┴───────┴──────────┴──────────┴─────┘
  *
- * Each starts a cache line that it shares with nobody, and records are copied in whole lines. Positions
- * count records modulo 2³². The producer copies a record in and then stores `published`; the consumer copies
- * it out into memory of its own and, now and then, stores `consumed`. Each keeps what it last saw of the
- * other's position and looks again only when it runs out.
+ * Each field starts a cache line of its own, and records are copied in whole lines. Positions count records modulo 2³². The
+ * producer copies a record in and then stores `published`; the consumer copies it out into its own memory and from time to
+ * time stores `consumed`. Each side caches the other's position and reads it again only when it needs more.
  *
- * The consumer keeps the time: it warms up, counts, and then stores `STOP` as its position. The producer
- * answers with `ended`; the consumer takes what is left, so that not a record is missed.
+ * The consumer measures the time: it warms up, counts, and then stores `STOP` as its position. The producer answers with
+ * `ended`. The consumer then takes the remaining records, so that every record is checked.
  */
 import { awaitChange, LINE_PAIR_WORDS, LINE_WORDS, type RawMemory, runPair } from './pair.js';
 
 export interface RawRingOptions {
   readonly memory: RawMemory;
   readonly recordBytes: number;
-  /** For each of the two measurements. */
+  /** Duration of each of the two measurements. */
   readonly seconds: number;
-  /** Look at every word of every record: far slower, for tests. Else only at numbers. */
+  /** Check every word of every record; much slower, for tests. By default only record numbers are checked. */
   readonly checksContents?: boolean;
 }
 
 export interface RawRing {
   /** Each record published as soon as it is written. */
   readonly messagesPerSecond: number;
-  /** 32 records at a time. */
+  /** Published 32 records at a time. */
   readonly batchedMessagesPerSecond: number;
 }
 
@@ -53,15 +52,15 @@ const CONSUMED = LINE_PAIR_WORDS;
 const ENDED = 2 * LINE_PAIR_WORDS;
 const RECORDS = 3 * LINE_PAIR_WORDS;
 
-/** A power of two. 64 B records then fit into the first-level cache. */
+/** A power of two, so small that 64 B records fit into the first-level cache. */
 const SLOTS = 256;
 const BATCH = 32;
-/** How many records between two looks at the clock. */
+/** Records between two reads of the clock. */
 const BLOCK = 4096;
 const WARM_UP_MS = 100;
-/** The consumer's position tells the producer to end. All others that it stores are multiples of `BATCH`. */
+/** A consumer's position that ends the producer. All regular positions are multiples of `BATCH`. */
 const STOP = -1;
-/** From here on `TypedArray.set` is faster than word by word. */
+/** For records of at least this size `TypedArray.set` is faster than copying word by word. */
 const SET_WORDS = 64;
 
 export async function measureRawRing(options: RawRingOptions): Promise<RawRing> {
@@ -73,7 +72,7 @@ export async function measureRawRing(options: RawRingOptions): Promise<RawRing> 
 
 async function measure(options: RawRingOptions, batch: number): Promise<number> {
   const { memory, recordBytes, seconds, checksContents = false } = options;
-  // Even an empty record has a number.
+  // An empty record still has a number.
   const recordWords = Math.max(1, Math.ceil(recordBytes / 4));
   const result = await runPair(memory, ringWords(recordWords), [
     { role: 'consume', recordWords, seconds, checksContents },
@@ -82,7 +81,7 @@ async function measure(options: RawRingOptions, batch: number): Promise<number> 
   return result as number;
 }
 
-/** Words of the whole ring. */
+/** The size of the whole ring. */
 export function ringWords(recordWords: number): number {
   return RECORDS + SLOTS * strideOf(recordWords);
 }
@@ -91,7 +90,7 @@ function strideOf(recordWords: number): number {
   return Math.ceil(recordWords / LINE_WORDS) * LINE_WORDS;
 }
 
-/** Publish records until told to stop. */
+/** Publishes records until the consumer stores `STOP`. */
 export function produce(
   words: Int32Array,
   { recordWords, batch, checksContents }: ProduceJob,
@@ -154,7 +153,7 @@ class Consumer {
     return (blocks * BLOCK * 1000) / elapsedMs;
   }
 
-  /** Stop the producer and take what is left. */
+  /** Stops the producer and takes the remaining records. */
   finish(): void {
     Atomics.store(this.words, CONSUMED, STOP);
     awaitChange(this.words, ENDED, 0);
@@ -178,11 +177,11 @@ class Consumer {
   }
 }
 
-/** The places of the records. Small ones are copied word by word, large ones as a whole. */
+/** The slots of the records. Small records are copied word by word, large ones with `TypedArray.set`. */
 class Slots {
   private readonly stride: number;
   private readonly isLarge: boolean;
-  /** One for each slot if records are large: making one for each copy would cost more than the copy. */
+  /** One view for each slot if records are large: creating a view for each copy costs more than the copy. */
   private readonly views: readonly Int32Array[];
 
   constructor(
@@ -199,18 +198,18 @@ class Slots {
 
   write(position: number, record: Int32Array): void {
     const slot = position & (SLOTS - 1);
-    if (this.isLarge) this.views[slot]!.set(record);
+    if (this.isLarge) this.views[slot].set(record);
     else copyLines(record, 0, this.words, RECORDS + slot * this.stride, this.stride);
   }
 
   read(position: number, record: Int32Array): void {
     const slot = position & (SLOTS - 1);
-    if (this.isLarge) record.set(this.views[slot]!);
+    if (this.isLarge) record.set(this.views[slot]);
     else copyLines(this.words, RECORDS + slot * this.stride, record, 0, this.stride);
   }
 }
 
-/** The first line outside of the loop: where it is the only one, half of the time was the loop's. */
+/** The first line is outside the loop: for a single line the loop took half of the time. */
 function copyLines(
   from: Int32Array,
   fromAt: number,
@@ -224,25 +223,25 @@ function copyLines(
 
 /** Unrolled: a loop over words takes several times as long. */
 function copyLine(from: Int32Array, fromAt: number, to: Int32Array, toAt: number): void {
-  to[toAt] = from[fromAt]!;
-  to[toAt + 1] = from[fromAt + 1]!;
-  to[toAt + 2] = from[fromAt + 2]!;
-  to[toAt + 3] = from[fromAt + 3]!;
-  to[toAt + 4] = from[fromAt + 4]!;
-  to[toAt + 5] = from[fromAt + 5]!;
-  to[toAt + 6] = from[fromAt + 6]!;
-  to[toAt + 7] = from[fromAt + 7]!;
-  to[toAt + 8] = from[fromAt + 8]!;
-  to[toAt + 9] = from[fromAt + 9]!;
-  to[toAt + 10] = from[fromAt + 10]!;
-  to[toAt + 11] = from[fromAt + 11]!;
-  to[toAt + 12] = from[fromAt + 12]!;
-  to[toAt + 13] = from[fromAt + 13]!;
-  to[toAt + 14] = from[fromAt + 14]!;
-  to[toAt + 15] = from[fromAt + 15]!;
+  to[toAt] = from[fromAt];
+  to[toAt + 1] = from[fromAt + 1];
+  to[toAt + 2] = from[fromAt + 2];
+  to[toAt + 3] = from[fromAt + 3];
+  to[toAt + 4] = from[fromAt + 4];
+  to[toAt + 5] = from[fromAt + 5];
+  to[toAt + 6] = from[fromAt + 6];
+  to[toAt + 7] = from[fromAt + 7];
+  to[toAt + 8] = from[fromAt + 8];
+  to[toAt + 9] = from[fromAt + 9];
+  to[toAt + 10] = from[fromAt + 10];
+  to[toAt + 11] = from[fromAt + 11];
+  to[toAt + 12] = from[fromAt + 12];
+  to[toAt + 13] = from[fromAt + 13];
+  to[toAt + 14] = from[fromAt + 14];
+  to[toAt + 15] = from[fromAt + 15];
 }
 
-/** The first word is the record's number, the others tell record and place. */
+/** The first word is the record's number; the others depend on record and place. */
 function fill(record: Int32Array, number: number): void {
   for (let i = 0; i < record.length; i++) record[i] = contentAt(number, i);
 }
@@ -258,5 +257,5 @@ function contentAt(number: number, place: number): number {
 }
 
 function wrongRecord(number: number): Error {
-  return new Error(`record ${number >>> 0} of the ring is not what was sent`);
+  return new Error(`record ${number >>> 0} of the ring differs from the one that was sent`);
 }

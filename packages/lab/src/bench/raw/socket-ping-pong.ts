@@ -1,6 +1,6 @@
 /**
- * How long does a message take from one process to another and back, through Node's own sockets? What one would have
- * without libfabric: `tram-lab bench machines` prints it next to TRAM's latency.
+ * The round trip of a message between two processes through Node's own sockets, the alternative to libfabric. `tram-lab bench
+ * machines` prints it beside TRAM's latency.
  */
 import { connect } from 'node:net';
 import { Histogram } from 'tram-multicast/internal/hosting/histogram.js';

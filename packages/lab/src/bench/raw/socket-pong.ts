@@ -1,4 +1,4 @@
-/** The process that `socket-ping-pong.ts` plays with: whatever comes in goes back. */
+/** The echo server of `socket-ping-pong.ts`. */
 import { type AddressInfo, createServer } from 'node:net';
 import { serveOrders } from '../load/forked.js';
 

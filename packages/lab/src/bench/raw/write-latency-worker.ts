@@ -8,15 +8,15 @@ import type { WriteJob, WriteLatency } from './write-latency.js';
 
 /** The guard that all targets permit. */
 const GUARD = 1;
-/** Where a record lies in a target's region. */
+/** The place of the record in a target's region. */
 const RECORD_AT = 64;
-/** Where acknowledgements lie in the writer's: a pair of cache lines each. */
+/** The place of acknowledgements in the writer's region, each in a pair of cache lines of its own. */
 const ACKNOWLEDGEMENTS_AT = 64;
 const APART_WORDS = 32;
-/** A record's first word is its number; this one says that there are no more. */
+/** A record's first word is its number; this number ends the stream. */
 const END = -1;
 const TAG = 1;
-/** Repetitions between two looks at the clock. */
+/** Repetitions between two reads of the clock. */
 const BLOCK = 20;
 
 class Writer {
@@ -35,7 +35,7 @@ class Writer {
     this.record = this.memory.scratch(this.words);
   }
 
-  /** @returns how long each block took */
+  /** @returns the duration of a repetition, for each block */
   writeFor(seconds: number): number[] {
     const blocksNs: number[] = [];
     const endMs = performance.now() + seconds * 1000;
@@ -85,10 +85,10 @@ function write(context: ClusterContext, job: WriteJob): WriteLatency {
   writer.writeFor(job.warmUpSeconds);
   const blocksNs = writer.writeFor(job.seconds).sort((a, b) => a - b);
   writer.end();
-  return { latencyNsP50: blocksNs[blocksNs.length >> 1]! };
+  return { latencyNsP50: blocksNs[blocksNs.length >> 1] };
 }
 
-/** Until every target has seen the end. */
+/** Acknowledges records until every target has seen the end. */
 function acknowledge(context: ClusterContext, { targets }: WriteJob): void {
   const writer = context.layout.clientProcess(0);
   const memories = Array.from({ length: targets }, (_, target) => context.memory(target));
@@ -96,7 +96,7 @@ function acknowledge(context: ClusterContext, { targets }: WriteJob): void {
   const word = new Int32Array(1);
   for (let ended = 0; ended < targets; ) {
     for (let target = 0; target < targets; target++) {
-      const memory = memories[target]!;
+      const memory = memories[target];
       const number = Atomics.load(memory.own, RECORD_AT);
       if (number === seen[target]) continue;
       seen[target] = number;

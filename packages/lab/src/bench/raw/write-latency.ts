@@ -1,14 +1,13 @@
 /**
- * How long it takes to write a record to several targets, one after the other or all together (paper
- * §3). What "to write" means is measured in two ways:
+ * The latency of a write to several targets, one after the other or in parallel (Paper §3). Called by the experiment
+ * `write-latency`. The end of a write is defined in two ways:
  *
- * - *completed*: as the contract of memories has it (`memory/contract.ts`), the record has landed in the
- *   target's region, and after that the target still permitted it. Where memory is shared that is so as soon
- *   as the writer's own stores are visible.
- * - *acknowledged*: the target has seen the record and has written a word back. That takes a way there and a
- *   way back between cores, as a completion of RDMA does between machines.
+ * - *completed*, as in `memory/contract.ts`: the record is in the target's region, and after that the target still permitted
+ *   the write. In shared memory this holds as soon as the writer's stores are visible.
+ * - *acknowledged*: the target has seen the record and has written a word back. That takes a round trip between cores, as a
+ *   completion of RDMA takes a round trip between machines.
  *
- * One thread writes, another one has all targets, as a host has its replicas.
+ * One thread writes; another thread has all targets, as a host has its replicas.
  */
 import { Worker } from 'node:worker_threads';
 import { resolveConfig } from 'tram-multicast/internal/config/config.js';
@@ -21,7 +20,7 @@ export interface WriteOptions {
   readonly targets: number;
   readonly recordBytes: number;
   readonly awaits: Awaited;
-  /** Write to all, then wait for all. Else wait for each before writing to the next. */
+  /** Write to all targets, then wait for all. Otherwise wait for each before writing to the next. */
   readonly isTogether: boolean;
   readonly warmUpSeconds: number;
   readonly seconds: number;
@@ -33,14 +32,14 @@ export interface WriteJob extends WriteOptions {
 }
 
 export interface WriteLatency {
-  /** Until all targets have it: the median of blocks of repetitions. */
+  /** Until all targets have the record: the median of blocks of repetitions. */
   readonly latencyNsP50: number;
 }
 
 const SALT = 1;
 
 export async function measureWriteLatency(options: WriteOptions): Promise<WriteLatency> {
-  // Regions as those of a cluster, in which nobody runs.
+  // The regions of a cluster that runs no replicas.
   const config = resolveConfig({ groups: options.targets, replicas: 1, clients: 1 }, SALT);
   const address = new SharedArrayBuffer(ClusterContext.wordsOf(config) * 4);
   ClusterContext.create(config, threadsArena(address));
@@ -63,7 +62,7 @@ function start(job: WriteJob): { worker: Worker; report: Promise<unknown> } {
     worker.once('message', resolve).once('error', reject);
     worker.once('exit', (code) => reject(new Error(`a side ended with exit code ${code}`)));
   });
-  // Whoever fails first is told; the other one is ended.
+  // The first failure is reported; then the other worker is terminated.
   report.catch(() => undefined);
   return { worker, report };
 }

@@ -1,4 +1,4 @@
-/** What is measured, whatever system it is: TRAM on one of its trees, or one of those it is compared with. */
+/** A measured system: TRAM on one of its trees, or a system that it is compared with. Implemented in this folder. */
 import type { Histogram } from 'tram-multicast/internal/hosting/histogram.js';
 import type { LoadOptions } from '../load/load.js';
 
@@ -6,7 +6,7 @@ export interface Setup {
   readonly groups: number;
   /** Members of each group; a system without replication takes 1 only. */
   readonly replicas: number;
-  /** The most that any load on it will ask for. */
+  /** Upper bounds for all loads. */
   readonly clientsMax: number;
   readonly outstandingMax: number;
   readonly payloadBytesMax: number;
@@ -17,7 +17,7 @@ export interface Load extends LoadOptions {
   readonly seconds: number;
 }
 
-/** From the offer of a message to the last of its replies. */
+/** From the offer of a message to its last reply. */
 export interface Latencies {
   readonly latencyNsP50: number;
   readonly latencyNsP90: number;
@@ -39,12 +39,12 @@ export function latenciesIn(histogram: Histogram): Latencies {
 export interface LoadReport extends Latencies {
   readonly messages: number;
   readonly seconds: number;
-  /** Messages that were never answered. */
+  /** Messages that were not answered in time. */
   readonly unanswered: number;
 }
 
 export interface Measurement extends LoadReport {
-  /** Cores busy on average, of everyone who takes part: replicas and clients. */
+  /** Cores that replicas and clients kept busy, on average. */
   readonly coresUsed: number;
 }
 
@@ -54,9 +54,9 @@ export interface RunningSystem {
 }
 
 export interface System {
-  /** As in the figures: `TRAM base`, `RamCast`, `Skeen`. */
+  /** Its name in the figures: `TRAM base`, `RamCast`, `Skeen`. */
   readonly name: string;
-  /** How long its start takes, about, if that is longer than usual. */
+  /** Estimated duration of its start, if it is unusually long. */
   readonly startSeconds?: number;
   start(setup: Setup): Promise<RunningSystem>;
 }

@@ -1,4 +1,4 @@
-/** TRAM itself as a measured system, on one of its trees: a cluster, and clients in a thread or process of their own. */
+/** TRAM as a `System`, on one of its trees: a cluster, and clients in a thread or process of their own. */
 import { Cluster } from 'tram-multicast/internal/cluster.js';
 import { type BenchMemory, runLoad } from '../load/run.js';
 import type { Setup, System } from './system.js';
@@ -8,18 +8,18 @@ export interface TramOptions {
   readonly tree: string;
   readonly memory: BenchMemory;
   readonly hosts?: number;
-  /** Ends a measurement at once, and the cluster without waiting for anything. */
+  /** Aborts a measurement; `close` then destroys the cluster without waiting. */
   readonly signal?: AbortSignal;
 }
 
 const LOG_BYTES = 1 << 18;
 const FEED_BYTES = 1 << 16;
 const INBOX_BYTES = 1 << 16;
-/** What the inboxes of all clients may take at one replica: many clients have smaller ones. */
+/** Limit for the inboxes of all clients at one replica: with many clients each inbox is smaller. */
 const INBOXES_BYTES = 1 << 21;
-/** Each ring has room for so many of the largest messages. */
+/** Each ring has room for at least so many of the largest messages. */
 const MESSAGES_MIN = 8;
-/** More than what a record adds to its payload. */
+/** More than the overhead of a record. */
 const OVERHEAD_BYTES = 128;
 
 export function tram({ tree, memory, hosts, signal }: TramOptions): System {
@@ -46,7 +46,7 @@ export function tram({ tree, memory, hosts, signal }: TramOptions): System {
   };
 }
 
-/** Of a cluster that such a load is put on. */
+/** Ring sizes for a cluster with such a load. */
 export function ringBytes({ clientsMax, payloadBytesMax }: Setup) {
   const least = MESSAGES_MIN * (payloadBytesMax + OVERHEAD_BYTES);
   return {

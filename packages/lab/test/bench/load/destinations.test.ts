@@ -1,3 +1,4 @@
+/** The destination sets of the workloads. */
 import { contains, Overlay, SHAPES } from 'tram-multicast/internal/protocol/overlay.js';
 import { describe, expect, it } from 'vitest';
 import { destinationSets } from '../../../src/bench/load/destinations.js';
@@ -9,7 +10,7 @@ describe('destination sets', () => {
   const overlay = new Overlay(SHAPES.base(8));
 
   for (const pattern of ['rotating', 'random', 'adjacent'] as const) {
-    it(`${pattern}: so many groups each, and every group as often as it may`, () => {
+    it(`${pattern}: each set has the given number of groups, and every group occurs`, () => {
       for (let count = 1; count <= 8; count++) {
         const sets = destinationSets(overlay, pattern, count).map(groupsIn);
         expect(new Set(sets.map((set) => set.length))).toEqual(new Set([count]));
@@ -18,7 +19,7 @@ describe('destination sets', () => {
     });
   }
 
-  it('adjacent: the entry group is one of the destinations, and so is everyone on the way', () => {
+  it('adjacent: the entry group and all groups on the path are destinations', () => {
     for (const set of destinationSets(overlay, 'adjacent', 4)) {
       const groups = groupsIn(set);
       const top = overlay.entryGroup(set.low, set.high);
@@ -29,7 +30,7 @@ describe('destination sets', () => {
     }
   });
 
-  it('is the same every time', () => {
+  it('random sets are the same in every run', () => {
     expect(destinationSets(overlay, 'random', 3)).toEqual(destinationSets(overlay, 'random', 3));
   });
 });

@@ -1,4 +1,4 @@
-/** `tram-lab bench machines` with real hosts: it measures, and leaves nothing behind. Needs libfabric. */
+/** `tram-lab bench machines` with real hosts: it measures, and removes all files and processes. Needs libfabric. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,20 +8,20 @@ import { afterEach, expect, test } from 'vitest';
 import { projectDirectory, until } from '../../../../tram/test/built.js';
 import { needLibfabric } from '../../../../tram/test/memory/fabric/present.js';
 import type * as ClusterModule from '../../../src/bench/machines/cluster.js';
-import type { HostsResult } from '../../../src/bench/machines/machines.js';
+import type { MachinesResult } from '../../../src/bench/machines/machines.js';
 import type * as SystemModule from '../../../src/bench/machines/system.js';
-import type * as ServersModule from '../../../src/bench/peers/servers.js';
+import type * as ServersModule from '../../../src/bench/systems/servers.js';
 import { remainsOf } from '../remains.js';
 
 const built = (name: string): string =>
   new URL(`../../../dist/bench/${name}.js`, import.meta.url).href;
 const { startCluster }: typeof ClusterModule = await import(built('machines/cluster'));
 const { loadOn }: typeof SystemModule = await import(built('machines/system'));
-const { serversParent }: typeof ServersModule = await import(built('peers/servers'));
+const { serversParent }: typeof ServersModule = await import(built('systems/servers'));
 
 const MAIN = join(projectDirectory, 'packages/lab/dist/cli/main.js');
 const SHORT = ['--seconds', '0.1', '--rounds', '1'];
-/** Elections of three hosts, on a busy machine. */
+/** Starting three hosts takes long on a busy machine. */
 const LIMIT_MS = 120_000;
 const SHARED_MEMORY = '/dev/shm';
 const SETUP = { groups: 2, replicas: 3, clientsMax: 3, outstandingMax: 32, payloadBytesMax: 64 };
@@ -41,7 +41,7 @@ function run(args: readonly string[], variables: Readonly<Record<string, string>
 
 afterEach(() => expect(remains(process.pid)).toEqual([]));
 
-test('measures a cluster that it starts and ends', { timeout: LIMIT_MS }, async (context) => {
+test('starts a cluster, measures it and ends it', { timeout: LIMIT_MS }, async (context) => {
   needLibfabric(context);
   const { pid, end } = run(SHORT);
   const { status, stdout, stderr } = await end;
@@ -52,7 +52,7 @@ test('measures a cluster that it starts and ends', { timeout: LIMIT_MS }, async 
   expect(remains(pid)).toEqual([]);
 });
 
-test('measures a cluster that is running, and several clients', {
+test('measures a running cluster, and several clients', {
   timeout: LIMIT_MS,
 }, async (context) => {
   needLibfabric(context);
@@ -69,7 +69,7 @@ test('measures a cluster that is running, and several clients', {
     const { end } = run(['--config', cluster.configFile, '--json', ...SHORT]);
     const { status, stdout } = await end;
     expect(status).toBe(0);
-    const { figures, changes, rounds } = JSON.parse(stdout) as HostsResult;
+    const { figures, changes, rounds } = JSON.parse(stdout) as MachinesResult;
     expect(figures.map(({ destinations }) => destinations)).toEqual([1, 2]);
     for (const { latencyNsP50, messagesPerSecond } of figures) {
       expect(latencyNsP50).toBeGreaterThan(0);
@@ -83,25 +83,25 @@ test('measures a cluster that is running, and several clients', {
   }
 });
 
-test('interrupted, it ends at once and leaves nothing', async (context) => {
+test('interrupted, it ends at once and removes everything', async (context) => {
   needLibfabric(context);
   const { child, pid, end } = run(SHORT);
-  // The folder, three hosts and their memory.
-  await until(() => remains(pid).length === 7);
+  // The folder, three processes and their memory.
+  await until(() => remains(pid).length >= 7);
   child.kill('SIGINT');
   expect(await end).toMatchObject({ status: 130, stdout: '' });
   expect(remains(pid)).toEqual([]);
 });
 
-test('knows how many groups there are', async (context) => {
+test('refuses more destinations than the cluster has groups', async (context) => {
   needLibfabric(context);
   const { status, stderr } = await run(['--destinations', '1,9']).end;
   expect(status).toBe(2);
   expect(stderr).toContain('9 destinations, but the cluster has 8 groups');
 });
 
-test('without libfabric it says how to install it, and starts nothing', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'tram-hosts-test-'));
+test('without libfabric it prints how to install it, and starts nothing', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tram-machines-test-'));
   try {
     writeFileSync(join(folder, 'libfabric.so.1'), '');
     const { status, stdout, stderr } = await run(SHORT, { LD_LIBRARY_PATH: folder }).end;

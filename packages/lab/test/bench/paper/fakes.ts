@@ -1,6 +1,7 @@
-/** Systems that answer at once with made-up figures, and results as those would give, for tests of `bench/paper`. */
+/** Systems that answer at once with made-up figures, and results of such systems, for tests of `bench/paper`. */
 import type { Experiment, Plan } from '../../../src/bench/paper/experiment.js';
 import { roundsOf } from '../../../src/bench/paper/experiment.js';
+import { EXPERIMENTS } from '../../../src/bench/paper/experiments/index.js';
 import type { Profile } from '../../../src/bench/paper/profiles.js';
 import type { Details, Outcome, Point, Results } from '../../../src/bench/paper/results.js';
 import type { Setting } from '../../../src/bench/paper/setting.js';
@@ -51,7 +52,7 @@ export const TINY: Profile = {
   changes: 3,
 };
 
-/** What was asked of fakes, in turn. */
+/** The calls to fake systems, in order. */
 export interface Journal {
   readonly starts: string[];
   readonly loads: { readonly system: string; readonly load: Load }[];
@@ -90,6 +91,15 @@ export function journal(): Journal {
   return { starts: [], loads: [], closed: 0 };
 }
 
+/** Experiments by name. */
+export function named(...names: string[]): Experiment[] {
+  return EXPERIMENTS.filter(({ name }) => names.includes(name));
+}
+
+export function planOf(more: Partial<Plan> = {}): Plan {
+  return { profile: TINY, memory: 'threads', systems: fakeSystems(journal()), ...more };
+}
+
 function measurement({ outstanding, clients, seconds }: Load): Measurement {
   const rate = 1e5 * Math.min(1, (outstanding * clients) / 16);
   const latency = 1e9 / rate;
@@ -106,7 +116,7 @@ function measurement({ outstanding, clients, seconds }: Load): Measurement {
   };
 }
 
-/** All results of experiments, as if they had been measured: plausible, and not all the same. */
+/** Adds plausible results with some noise for all points of the experiments. */
 export function fillIn(
   results: Results,
   experiments: readonly Experiment[],

@@ -1,36 +1,35 @@
 /**
- * `tram-lab bench peers` with the real servers. On a build machine they must be there (`.ci/setup` installs them);
- * elsewhere a test without its server is skipped, with the reason.
+ * `tram-lab bench peers` with the real servers. On a build machine they must be installed (`.ci/setup` does it); elsewhere a
+ * test whose server is missing is skipped, with the reason.
  */
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, describe, expect, type TestContext, test } from 'vitest';
+import { afterEach, describe, expect, type TestContext, test } from 'vitest';
 import { projectDirectory, until } from '../../../../tram/test/built.js';
 import type * as PeerModule from '../../../src/bench/peers/peer.js';
 import type { PeerId } from '../../../src/bench/peers/peer.js';
 import type * as PeersModule from '../../../src/bench/peers/peers.js';
-import type * as ServersModule from '../../../src/bench/peers/servers.js';
+import type * as ServersModule from '../../../src/bench/systems/servers.js';
 import { remainsOf } from '../remains.js';
 
 const built = (name: string): string =>
-  new URL(`../../../dist/bench/peers/${name}.js`, import.meta.url).href;
-const { startPeer }: typeof PeerModule = await import(built('peer'));
-const { PEERS, installCommand }: typeof PeersModule = await import(built('peers'));
-const { findProgram, serversParent }: typeof ServersModule = await import(built('servers'));
+  new URL(`../../../dist/bench/${name}.js`, import.meta.url).href;
+const { startPeer }: typeof PeerModule = await import(built('peers/peer'));
+const { PEERS, installCommand }: typeof PeersModule = await import(built('peers/peers'));
+const { findProgram, serversParent }: typeof ServersModule = await import(built('systems/servers'));
 
 const MAIN = join(projectDirectory, 'packages/lab/dist/cli/main.js');
 const IDS: readonly PeerId[] = ['redis', 'nats', 'etcd'];
 const SHORT = ['--seconds', '0.2'];
-/** Where figures do not matter. */
+/** For tests that do not use the figures. */
 const SHORTEST = ['--seconds', '0.05'];
-/** Elections of three servers, on a busy machine. */
+/** Starting three servers takes long on a busy machine. */
 const LIMIT_MS = 120_000;
-const folder = mkdtempSync(join(tmpdir(), 'tram-peers-test-'));
 
-/** The program, or the end of this test. */
+/** The path of the program; skips the test if it is missing. */
 function programOf(id: PeerId, context: TestContext): string {
   const peer = PEERS[id];
   const program = findProgram(peer.program);
@@ -56,7 +55,6 @@ function run(args: readonly string[], variables: Readonly<Record<string, string>
 }
 
 afterEach(() => expect(remains(process.pid)).toEqual([]));
-afterAll(() => rmSync(folder, { recursive: true }));
 
 describe.each(IDS)('%s', { timeout: LIMIT_MS }, (id) => {
   test('acknowledges messages to one shard and to eight', async (context) => {
@@ -88,7 +86,7 @@ describe.each(IDS)('%s', { timeout: LIMIT_MS }, (id) => {
 });
 
 describe('the command', { timeout: LIMIT_MS }, () => {
-  test('prints one object', async (context) => {
+  test('prints one JSON object', async (context) => {
     programOf('redis', context);
     const { pid, end } = run(['--only', 'redis', '--json', ...SHORT]);
     const { status, stdout } = await end;
@@ -102,7 +100,7 @@ describe('the command', { timeout: LIMIT_MS }, () => {
     expect(remains(pid)).toEqual([]);
   });
 
-  test('interrupted, it ends at once and leaves nothing', async (context) => {
+  test('interrupted, it ends at once and removes everything', async (context) => {
     programOf('redis', context);
     const { child, pid, end } = run(['--only', 'redis', ...SHORTEST]);
     await until(() => remains(pid).length > 3);
@@ -111,7 +109,7 @@ describe('the command', { timeout: LIMIT_MS }, () => {
     expect(remains(pid)).toEqual([]);
   });
 
-  test('killed, it takes its servers along', async (context) => {
+  test('its servers die with it', async (context) => {
     programOf('redis', context);
     context.skip(findProgram('setpriv') === undefined, 'needs setpriv of util-linux');
     const { child, pid, end } = run(['--only', 'redis', ...SHORTEST]);
@@ -119,11 +117,15 @@ describe('the command', { timeout: LIMIT_MS }, () => {
     child.kill('SIGKILL');
     await end;
     await until(() => remains(pid).length === 1);
-    // Only the folder is left; the next run would remove it.
+    // The folder is left; the next run removes it.
     for (const name of remains(pid)) rmSync(join(serversParent(), name), { recursive: true });
   });
 
-  test('names who is missing, and shows the last words of who failed', async () => {
+  test('prints how to install a missing system, and the end of the log of a failed one', async ({
+    onTestFinished,
+  }) => {
+    const folder = mkdtempSync(join(tmpdir(), 'tram-peers-test-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
     writeFileSync(join(folder, 'etcd'), '#!/bin/sh\necho no room for a log\nexit 1\n');
     chmodSync(join(folder, 'etcd'), 0o755);
     const { end } = run(['--only', 'redis,etcd', ...SHORT], { PATH: folder });
@@ -137,7 +139,7 @@ describe('the command', { timeout: LIMIT_MS }, () => {
     expect(stdout).toMatch(/\nTRAM, processes +\d/);
   });
 
-  test('knows its peers', async () => {
+  test('refuses an unknown peer', async () => {
     const { status, stderr } = await run(['--only', 'redis,kafka']).end;
     expect(status).toBe(2);
     expect(stderr).toContain('Expected some of redis,nats,etcd');

@@ -1,21 +1,13 @@
-/** How far `tram-lab bench peers` goes up, and what it prints. */
+/** The output of `tram-lab bench peers`. */
 import { expect, test } from 'vitest';
-import { climb, type Figures } from '../../../src/bench/peers/climb.js';
+import type { Figures } from '../../../src/bench/peers/figures.js';
 import {
   advantagesOf,
   type PeersResult,
   type SystemResult,
 } from '../../../src/bench/peers/peers.js';
 import { formatPeers } from '../../../src/bench/peers/table.js';
-import type { Load, Measurement } from '../../../src/bench/systems/system.js';
-
-function measurement(messagesPerSecond: number, latencyNs: number): Measurement {
-  return {
-    ...{ messages: messagesPerSecond * 2, seconds: 2, unanswered: 0, coresUsed: 1 },
-    ...{ latencyNsP50: latencyNs, latencyNsP90: 2 * latencyNs, latencyNsP99: 3 * latencyNs },
-    ...{ latencyNsP999: 4 * latencyNs, latencyNsMax: 5 * latencyNs },
-  };
-}
+import { measurement } from './measurement.js';
 
 function figures(messagesPerSecond: number, latencyNs: number): Figures {
   const loaded = measurement(messagesPerSecond, 10 * latencyNs);
@@ -53,7 +45,7 @@ function result(systems: readonly SystemResult[]): PeersResult {
   return { options, machine, systems, advantages: advantagesOf(systems) };
 }
 
-test('figures stand beside TRAM, and the ratios say who is better', () => {
+test('each row has figures and the ratio to TRAM', () => {
   const lines = formatPeers(result([tram, redis])).split('\n');
   const rows = lines.map((line) => line.split(/ {2,}/));
   expect(rows).toContainEqual(['TRAM', '1.20 M/s', '512', '2.3 µs', '6.9 µs', 'in brief']);
@@ -80,7 +72,7 @@ test('figures stand beside TRAM, and the ratios say who is better', () => {
   expect(lines).toContain('  Redis  in full');
 });
 
-test('who is missing is named with its remedy, who failed with its last words', () => {
+test('a missing system is shown with its install command, a failed one with the end of its log', () => {
   const text = formatPeers(result([tram, nats, etcd]));
   expect(text).toContain('\nNATS is not installed: apt-get install -y nats-server\n');
   expect(text).toContain('\netcd 3.4.23 failed: server etcd-0 ended\n  etcd-0: no room\n');
@@ -99,30 +91,4 @@ test('explanations are wrapped', () => {
     .filter((line) => line.includes('word word'));
   expect(explanation.length).toBeGreaterThan(4);
   expect(Math.max(...explanation.map(({ length }) => length))).toBeLessThanOrEqual(100);
-});
-
-/** A system of which only the throughput at each number under way is known. */
-function known(rates: Readonly<Record<number, number>>) {
-  return {
-    measure: async ({ outstanding }: Load) => measurement(rates[outstanding]!, outstanding * 1000),
-  };
-}
-
-const OPTIONS = { sets: [{ low: 1, high: 0 }], payloadBytes: 64, seconds: 2, outstandingMax: 4096 };
-
-test.each([
-  ['stops where more brings nothing', { 1: 10, 8: 100, 64: 104, 512: 103, 4096: 500 }, 64, 104],
-  ['takes the best', { 1: 10, 8: 50, 64: 100, 512: 90, 4096: 80 }, 64, 100],
-  ['goes on while it grows', { 1: 10, 8: 50, 64: 100, 512: 200, 4096: 300 }, 4096, 300],
-  ['is not put off by one bad step', { 1: 10, 8: 9, 64: 100, 512: 80, 4096: 150 }, 4096, 150],
-])('the climb %s', async (_, rates: Record<number, number>, outstanding, messagesPerSecond) => {
-  const seen: number[] = [];
-  const found = await climb(known(rates), OPTIONS, (tried) => seen.push(tried));
-  expect(found).toMatchObject({ outstanding, messagesPerSecond, alone: { latencyNsP50: 1000 } });
-  expect(found.tried.map((tried) => tried.outstanding)).toEqual(seen);
-});
-
-test('a system that does not answer is not measured', async () => {
-  const silent = { measure: async () => ({ ...measurement(10, 1), unanswered: 3 }) };
-  await expect(climb(silent, OPTIONS, () => {})).rejects.toThrow('3 messages were never');
 });

@@ -1,93 +1,23 @@
 /** Paper §8.2 and §8.3: one to eight destinations, drawn at random or adjacent in the tree, on three trees and RamCast. */
-import { Overlay, parseTree } from 'tram-multicast/internal/protocol/overlay.js';
-import type { Panel } from '../../figures/figure.js';
-import { destinationSets, type Pattern } from '../../load/destinations.js';
-import type { Experiment, Finding, Plan, Session } from '../experiment.js';
-import { latencyTask, loadSession, throughputTask } from '../load-session.js';
+import type { Panel } from '../../figures/panel.js';
+import { spreadOf } from '../../load/spread.js';
+import { listed, plural, times } from '../../text/words.js';
+import {
+  destinationsAxis,
+  GROUPS,
+  latencyPanel,
+  PAYLOAD_BYTES,
+  sessionsByDestinations,
+  throughputPanel,
+} from '../by-destinations.js';
+import type { Experiment, Finding } from '../experiment.js';
 import type { Setting } from '../setting.js';
-import { geometricMean, plotPoint, type Summary, spreadOf } from '../summary.js';
-import type { SystemName } from '../systems.js';
-import { listed, plural, times } from '../words.js';
-
-export const GROUPS = 8;
-export const PAYLOAD_BYTES = 64;
-
-/** By whose tree "adjacent" is meant; RamCast has none, and gets the workload of the base tree. */
-const TREES: Partial<Record<SystemName, string>> = {
-  'TRAM base': 'base',
-  'TRAM breadth': 'breadth',
-  'TRAM depth': 'depth',
-};
+import { geometricMean, plotPoint, type Summary } from '../summary.js';
 
 const COMPARED = ['TRAM base', 'TRAM breadth', 'TRAM depth', 'RamCast', 'RamCast lean'] as const;
 const TREE_NAMES = ['TRAM base', 'TRAM breadth', 'TRAM depth'] as const;
 
-/** One that is compared. */
-interface Member {
-  readonly name: SystemName;
-  /** Its line, if that is not called as the system is. */
-  readonly series?: string;
-  readonly replicas: number;
-}
-
-/** Latency and throughput of systems for every number of destinations. */
-export function sessionsByDestinations(
-  experiment: string,
-  { profile, systems }: Plan,
-  memory: Plan['memory'],
-  pattern: Pattern,
-  members: readonly Member[],
-): Session[] {
-  return members.flatMap(({ name, series = name, replicas }) => {
-    const make = systems[name];
-    if (make === undefined) return [];
-    const overlay = new Overlay(parseTree(TREES[name] ?? 'base', GROUPS));
-    const tasks = profile.destinations.flatMap((count) => {
-      const workload = {
-        sets: destinationSets(overlay, pattern, count),
-        payloadBytes: PAYLOAD_BYTES,
-      };
-      const conditions = {
-        ...{ memory, groups: GROUPS, replicas, payloadBytes: PAYLOAD_BYTES, pattern },
-        ...profile.timing,
-      };
-      const point = { experiment, system: name, series, x: count, conditions };
-      return [
-        latencyTask({ ...point, measure: 'latency' }, workload, profile),
-        throughputTask({ ...point, measure: 'throughput' }, workload, profile),
-      ];
-    });
-    const system = make(memory);
-    return [
-      loadSession({ system, profile, groups: GROUPS, replicas, rungs: profile.ladder, tasks }),
-    ];
-  });
-}
-
-function destinationsAxis(summary: Summary) {
-  const ticks = summary.xsOf('latency');
-  return { label: 'destinations', kind: 'linear', ticks } as const;
-}
-
-export function latencyPanel(summary: Summary, kind: 'linear' | 'log'): Panel {
-  return {
-    title: 'Latency, one client',
-    x: destinationsAxis(summary),
-    y: { label: 'latency (µs)', kind },
-    series: summary.lines('latency', 1000),
-  };
-}
-
-export function throughputPanel(summary: Summary): Panel {
-  return {
-    title: 'Throughput at saturation',
-    x: destinationsAxis(summary),
-    y: { label: 'thousand messages/s', kind: 'log' },
-    series: summary.lines('throughput', 1000),
-  };
-}
-
-/** Each round by the same round of RamCast, where there is one. */
+/** Each round of a tree, relative to the median of RamCast. */
 function normalisedPanel(summary: Summary): Panel {
   const xs = summary.xsOf('throughput');
   const ratios = (name: string, x: number): number[] => {
@@ -113,9 +43,9 @@ function panels(summary: Summary): Panel[] {
   return [latencyPanel(summary, 'linear'), throughputPanel(summary), normalisedPanel(summary)];
 }
 
-/** Why trees do not differ as they do where replicas have machines of their own. */
+/** The reason why trees differ less here than on machines of their own. */
 export function fewCores({ cores }: Setting): string {
-  return `The paper spreads replicas over machines; here ${plural(cores, 'core')} run all ${GROUPS * 3} replicas and the clients. Groups work one after the other, so what counts is how many groups a message involves in all, not how many hops lie one below the other.`;
+  return `The paper spreads replicas over machines; here ${plural(cores, 'core')} run all ${GROUPS * 3} replicas and the clients. Groups work one after the other, so the total number of groups that a message involves matters, not the depth of its path.`;
 }
 
 function constantTime(summary: Summary, setting: Setting): Finding {
@@ -156,7 +86,7 @@ function throughputOfTrees(summary: Summary, setting: Setting): Finding {
     paper,
     here: `Over two and more destinations, base has ${times(base)} and breadth ${times(breadth)} of the throughput of depth.`,
     agrees: base < 1.05 && breadth < base,
-    why: `${fewCores(setting)} Leaders that could order side by side share a core.`,
+    why: `${fewCores(setting)} Leaders that could order in parallel share a core.`,
   };
 }
 
@@ -177,7 +107,7 @@ function againstRamCast(summary: Summary): Finding[] {
   const least = Math.min(...latency.map(({ ratio }) => ratio));
   const most = Math.max(...throughput.map(({ ratio }) => ratio));
   const share =
-    'Every write costs time of the same few cores here, whoever makes it. RamCast pays for leaders of all destinations that write to all members of all destinations, TRAM for the groups that a message passes on its way.';
+    'Here every write costs time of the same few cores. In RamCast the leaders of all destinations write to all members of all destinations; in TRAM only the groups on the path of a message write.';
   return [
     {
       paper: latencyPaper,
@@ -200,7 +130,7 @@ function againstRamCast(summary: Summary): Finding[] {
   ];
 }
 
-/** Not in the paper: a RamCast that is better than the published one. */
+/** Not in the paper: a variant of RamCast that is faster than the published one. */
 function againstLean(summary: Summary): string {
   const latency = bestAgainst(summary, 'latency', Math.min, 'RamCast lean');
   const throughput = bestAgainst(summary, 'throughput', Math.max, 'RamCast lean');
@@ -216,7 +146,7 @@ function destinationsOf(xs: readonly number[], all: readonly unknown[]): string 
   return `${listed(xs)} destination${xs.length === 1 && xs[0] === 1 ? '' : 's'}`;
 }
 
-/** The best tree by a variant of RamCast, for every number of destinations. */
+/** The best tree relative to a variant of RamCast, for every number of destinations. */
 function bestAgainst(
   summary: Summary,
   measure: string,
@@ -232,7 +162,7 @@ function bestAgainst(
   });
 }
 
-/** One line by another, over two and more destinations. */
+/** One line relative to another: the geometric mean over two and more destinations. */
 function meanRatio(
   summary: Summary,
   measure: string,
@@ -260,7 +190,7 @@ function depthAgainstRamCast(summary: Summary): Finding {
     paper,
     here: `Depth has ${times(Math.min(...ratios))} to ${times(Math.max(...ratios))} of the throughput of RamCast.`,
     agrees: Math.min(...ratios) > 1,
-    why: 'For one destination both do the same work, but for details.',
+    why: 'For one destination both do nearly the same work.',
   };
 }
 
@@ -278,13 +208,13 @@ function againstRandom(summary: Summary, randomly: Summary): Finding {
   const each = gains.map(({ name, gain }) => `${name.replace('TRAM ', '')} ${times(gain)}`);
   return {
     paper,
-    here: `Where destinations can differ (2 to ${GROUPS - 1}), throughput by that of random destinations: ${listed(each)}.`,
+    here: `Where destinations can differ (2 to ${GROUPS - 1}), throughput relative to random destinations: ${listed(each)}.`,
     agrees: gains.every(({ gain }) => gain > 1),
-    why: 'Destinations that hang together involve fewer groups, but more often the same ones. In the breadth tree every such message enters at the root.',
+    why: 'Connected destinations involve fewer groups, but more often the same ones. In the breadth tree every such message enters at the root.',
   };
 }
 
-const ABOUT = `${GROUPS} groups of 3 replicas, ${PAYLOAD_BYTES} B payloads. Latency is the median with one client that sends one message at a time, until the replies of all destinations are back. Throughput is that at saturation: the load is raised until throughput grows by no more than 5 %. RamCast is as published: every replica acknowledges timestamps. “RamCast lean” is ours: leaders go by the completion of their writes, which takes followers off the way.`;
+const ABOUT = `${GROUPS} groups of 3 replicas, ${PAYLOAD_BYTES} B payloads. Latency is the median with one client that sends one message at a time, until the replies of all destinations are back. Throughput is measured at saturation: the load is raised until throughput grows by less than 5 %. RamCast is as published: every replica acknowledges timestamps. “RamCast lean” is our variant: leaders count the completions of their writes, so followers are not on the critical path.`;
 
 const MEMBERS = COMPARED.map((name) => ({ name, replicas: 3 }));
 
@@ -292,7 +222,7 @@ export const random: Experiment = {
   name: 'random',
   title: 'Trees under a random workload',
   section: '§8.2',
-  about: `Messages go to 1 to ${GROUPS} groups that are drawn uniformly. ${ABOUT}`,
+  about: `Messages go to 1 to ${GROUPS} groups, drawn uniformly. ${ABOUT}`,
   systems: COMPARED,
   sessions: (plan) => sessionsByDestinations('random', plan, plan.memory, 'random', MEMBERS),
   figures: (summary) => [{ name: 'random', title: 'Random destinations', panels: panels(summary) }],
@@ -308,7 +238,7 @@ export const adjacent: Experiment = {
   name: 'adjacent',
   title: 'Skewed, “genuine” workload',
   section: '§8.3',
-  about: `Messages go to 1 to ${GROUPS} groups that hang together in the tree, so that every group that orders a message is a destination of it. RamCast, which has no tree, gets the destinations of the base tree. ${ABOUT}`,
+  about: `Messages go to 1 to ${GROUPS} groups that are connected in the tree, so that every group that orders a message is one of its destinations. RamCast, which has no tree, gets the destinations of the base tree. ${ABOUT}`,
   systems: COMPARED,
   sessions: (plan) => sessionsByDestinations('adjacent', plan, plan.memory, 'adjacent', MEMBERS),
   figures: (summary) => [

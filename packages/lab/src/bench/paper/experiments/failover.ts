@@ -1,9 +1,9 @@
-/** Paper §8.7: what clients feel of a leader change in all groups at once. */
+/** Paper §8.7: the delay of messages by a leader change in all groups at once. */
 import { benchFailover, type FailoverOptions, type FailoverResult } from '../../failover.js';
-import type { SpanReport } from '../../failover-load.js';
+import type { SpanReport } from '../../load/changes-worker.js';
+import { capital, significant, times } from '../../text/words.js';
 import type { Experiment, Finding, Table } from '../experiment.js';
 import type { Summary } from '../summary.js';
-import { capital, significant, times } from '../words.js';
 
 const NAME = 'failover';
 const SHAPE = { groups: 8, replicas: 3, tree: 'breadth', clients: 100, payloadBytes: 64 } as const;
@@ -11,7 +11,7 @@ const PAPER_MEAN_MS = 28.251;
 const PAPER_MAX_MS = 50.73;
 const CAUSES = { request: 'requested', kill: 'by SIGKILL' } as const;
 
-/** Two clusters; a start, a second of load, and a second and a half for each change. */
+/** Two clusters, each with a start, a second of load, and one and a half seconds for each change. */
 function secondsOf({ changes }: FailoverOptions): number {
   return 2 * (3 + 1.5 * changes);
 }
@@ -29,7 +29,7 @@ function tables(summary: Summary): Table[] {
   const head = ['leader change', 'messages', 'average', 'st. dev.', 'min', 'max'];
   const ours = outcome(summary)?.causes.map(
     ({ cause, changes, total, usualMsP50 }): Table => ({
-      title: `Delay of messages under way, changes ${CAUSES[cause]} (ms; usual median ${significant(usualMsP50)})`,
+      title: `Delay of messages in flight, changes ${CAUSES[cause]} (ms; usual median ${significant(usualMsP50)})`,
       head,
       rows: [...changes.map((change, i) => row(`#${i + 1}`, change)), row('total', total)],
     }),
@@ -59,13 +59,13 @@ function findings(summary: Summary): Finding[] {
       paper: mean,
       here: `${capital(say(({ total: { meanMs, maxMs } }) => `${significant(meanMs)} ms on average, ${times(meanMs / PAPER_MEAN_MS)} of the paper’s, and ${significant(maxMs)} ms at most`))}.`,
       agrees: causes.every(({ total }) => total.meanMs < 2 * PAPER_MEAN_MS),
-      why: 'Besides the change itself this has the time until a crash is noticed, which the paper’s table leaves out (its changes are triggered), and on few cores the wait for a core.',
+      why: 'The delay here includes the time until a crash is suspected, which the paper’s table leaves out (its changes are triggered), and on few cores the time to be scheduled.',
     },
     {
       paper: orders,
       here: `${capital(say(({ total, usualMsP50 }) => `${times(total.meanMs / usualMsP50)} the usual median under the same load`))}.`,
       agrees: causes.every(({ total, usualMsP50 }) => total.meanMs / usualMsP50 > 100),
-      why: 'Permission is a word in shared memory here: taking it away costs a store, not a reconnection. And the usual latency is that of 100 clients on few cores, where the paper compares with that of one client.',
+      why: 'Here a permission is a word in shared memory: to revoke it costs a store, not a reconnection. And the usual latency is that of 100 clients on few cores; the paper compares with that of one client.',
     },
   ];
 }
@@ -74,7 +74,7 @@ export const failover: Experiment = {
   name: NAME,
   title: 'Leader changes',
   section: '§8.7',
-  about: `${SHAPE.groups} groups of ${SHAPE.replicas} on the breadth tree, as processes; ${SHAPE.clients} clients send to all groups, one message at a time each. The leader changes in every group at once: on request, and because the process of all leaders is killed. Counted are the messages that were under way during a change.`,
+  about: `${SHAPE.groups} groups of ${SHAPE.replicas} on the breadth tree, as processes; ${SHAPE.clients} clients send to all groups, one message at a time each. The leader changes in every group at once: on request, and because the process of all leaders is killed. The table counts the messages that were in flight during a change.`,
   systems: ['TRAM breadth'],
   rounds: () => 1,
   sessions: ({ profile, systems }) => {

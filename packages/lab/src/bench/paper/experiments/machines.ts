@@ -1,16 +1,16 @@
 /** Beyond the paper: the same cluster across machines, over libfabric, and on processes that share memory. */
 import { TramError } from 'tram-multicast/internal/errors.js';
 import { libfabricVersion } from '../../machines/libfabric-version.js';
-import type { Experiment, Finding, Plan, Session } from '../experiment.js';
-import type { Summary } from '../summary.js';
-import { duration, plural, rate, times } from '../words.js';
+import { duration, plural, rate, times } from '../../text/words.js';
 import {
   GROUPS,
   latencyPanel,
   PAYLOAD_BYTES,
   sessionsByDestinations,
   throughputPanel,
-} from './destinations.js';
+} from '../by-destinations.js';
+import type { Experiment, Finding, Plan, Session } from '../experiment.js';
+import type { Summary } from '../summary.js';
 
 const NAME = 'machines';
 const REPLICAS = 3;
@@ -27,7 +27,7 @@ function sessions(plan: Plan): Session[] {
   ]);
 }
 
-/** To so many groups: across machines, and by what it is where memory is shared. */
+/** The median across machines, and its ratio to processes that share memory. */
 function compared(
   summary: Summary,
   measure: string,
@@ -69,9 +69,9 @@ export const machines: Experiment = {
   name: NAME,
   title: 'Across machines',
   section: 'beyond the paper',
-  about: `The same cluster twice: across ${REPLICAS} hosts, which write into each other’s memory over libfabric (TCP), and on processes that share memory. ${GROUPS} groups of ${REPLICAS} on the base tree, ${PAYLOAD_BYTES} B, destinations drawn uniformly, one client. All hosts are on this machine, over its loopback: what is measured is the work, not the wire, and all of it shares the same cores.`,
+  about: `The same cluster twice: across ${REPLICAS} hosts, which write into each other’s memory over libfabric (TCP), and on processes that share memory. ${GROUPS} groups of ${REPLICAS} on the base tree, ${PAYLOAD_BYTES} B, destinations drawn uniformly, one client. All hosts are on this machine and use its loopback: the figures show the cost of the work, not of the network, and all work shares the same cores.`,
   systems: ['TRAM base', 'TRAM machines'],
-  // A cluster across machines takes its time to start.
+  // A cluster across machines takes long to start.
   rounds: ({ rounds }) => rounds - 1,
   lacks,
   sessions,

@@ -1,18 +1,19 @@
 /** Paper §8.6: shared memory against message passing. */
-import type { Context, Experiment, Finding } from '../experiment.js';
-import type { Summary } from '../summary.js';
-import { times } from '../words.js';
+
+import { times } from '../../text/words.js';
 import {
   GROUPS,
   latencyPanel,
   PAYLOAD_BYTES,
   sessionsByDestinations,
   throughputPanel,
-} from './destinations.js';
+} from '../by-destinations.js';
+import type { Context, Experiment, Finding } from '../experiment.js';
+import type { Summary } from '../summary.js';
 
 const NAME = 'passing';
 const PAPER_RATE = 5.9;
-/** Each with its counterpart that passes messages. */
+/** Each shared-memory system with its message-passing counterpart. */
 const PAIRS = [
   ['TRAM base', 'ByzCast'],
   ['RamCast', 'Skeen'],
@@ -49,7 +50,7 @@ function advantage(summary: Summary): Finding[] {
       paper,
       here: `${say(({ latency }) => latency)}.`,
       agrees: pairs.some(({ latency }) => Math.max(...latency) > 10),
-      why: 'A connection within one machine takes some ten microseconds, less than one through a network; and here all systems are written in the same language.',
+      why: 'A message within one machine takes some ten microseconds, less than through a network; and here all systems are written in the same language.',
     },
     {
       paper: paperRate,
@@ -57,8 +58,8 @@ function advantage(summary: Summary): Finding[] {
       agrees: most > PAPER_RATE / 2 && most < PAPER_RATE * 2,
       why:
         most < PAPER_RATE
-          ? 'With thousands of messages under way many share a system call, so that message passing loses little in throughput; the table of all points has the latency at that load. And the shared-memory systems replicate every group three times, the others not at all.'
-          : 'Sending a message costs time of the same few cores that do all the rest; in the paper a network card and the cores of other machines share in that.',
+          ? 'With thousands of messages in flight many share a system call, so message passing loses little throughput; the table of all points has the latency at that load. And the shared-memory systems have three replicas of every group, the others one.'
+          : 'Sending a message costs time of the same few cores that do all other work; in the paper network cards and the cores of other machines do part of it.',
     },
   ];
 }
@@ -79,7 +80,7 @@ function trend(summary: Summary, { setting }: Context): Finding[] {
       paper,
       here: `From one destination to ${GROUPS} latency grows ${times(ours)} with ${shared} and ${times(theirs)} with ${passing}.`,
       agrees: Math.max(ours / theirs, theirs / ours) < 2,
-      why: `Over connections the fixed cost of a hop hides the work for each group; in shared memory that work is nearly all there is, and it is done by ${setting.cores} cores for all groups.`,
+      why: `Over connections the fixed cost of a hop hides the work for each group; in shared memory that work is nearly all of the latency, and ${setting.cores} cores do it for all groups.`,
     };
   });
 }
@@ -88,7 +89,7 @@ export const passing: Experiment = {
   name: NAME,
   title: 'Shared memory against message passing',
   section: '§8.6',
-  about: `TRAM on the base tree and RamCast, with 3 replicas a group, against their message-passing counterparts ByzCast (base tree) and Skeen, which are not replicated, as in the paper. ${GROUPS} groups, ${PAYLOAD_BYTES} B, destinations drawn uniformly. All are processes: those of TRAM and RamCast share memory, the others have connections between them.`,
+  about: `TRAM on the base tree and RamCast, with 3 replicas a group, against their message-passing counterparts ByzCast (base tree) and Skeen, which are not replicated, as in the paper. ${GROUPS} groups, ${PAYLOAD_BYTES} B, destinations drawn uniformly. All run as processes: those of TRAM and RamCast share memory, the others are connected by TCP.`,
   systems: ['TRAM base', 'RamCast', 'ByzCast', 'Skeen'],
   sessions: (plan) =>
     sessionsByDestinations(NAME, plan, 'processes', 'random', [

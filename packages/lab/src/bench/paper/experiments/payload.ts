@@ -1,24 +1,24 @@
 /** Paper §8.4: payloads from 32 B to 64 KiB, to all eight groups. */
 import { setOf } from '../../load/destinations.js';
+import type { Rung } from '../../load/saturation.js';
+import { bytes, times } from '../../text/words.js';
 import type { Experiment, Finding, Plan, Session } from '../experiment.js';
 import { type LoadTask, latencyTask, loadSession, throughputTask } from '../load-session.js';
 import type { Profile } from '../profiles.js';
-import type { Rung } from '../saturation.js';
 import type { Summary } from '../summary.js';
-import { bytes, times } from '../words.js';
 
 const NAME = 'payload';
 const GROUPS = 8;
 const REPLICAS = 3;
 const ALL = setOf(Array.from({ length: GROUPS }, (_, group) => group));
-/** What one client may have under way: no more than a few rings hold. */
-const UNDER_WAY_BYTES = 4 << 20;
+/** The most bytes that one client has in flight: as much as a few rings hold. */
+const IN_FLIGHT_BYTES = 4 << 20;
 const LOWEST: Rung = { clients: 1, outstanding: 16 };
-/** Up to here the paper calls payloads small, and from there on the two alike. */
+/** The paper calls payloads up to the first size small, and finds both systems alike from the second size on. */
 const SMALL_BYTES = 256;
 const LARGE_BYTES = 16 << 10;
 
-/** Which system is measured for what: as in the paper, each tree for what it is best at. */
+/** The measures of each system: as in the paper, each tree for the measure that it is best at. */
 const ROLES = [
   { name: 'TRAM breadth', measures: ['latency'] },
   { name: 'TRAM depth', measures: ['throughput'] },
@@ -28,11 +28,11 @@ const ROLES = [
 function ladderFor(profile: Profile, payloadBytes: number): Rung[] {
   const rungs = profile.ladder.filter(({ outstanding }) => outstanding > LOWEST.outstanding);
   return [LOWEST, ...rungs].filter(
-    ({ outstanding }) => outstanding * payloadBytes <= UNDER_WAY_BYTES,
+    ({ outstanding }) => outstanding * payloadBytes <= IN_FLIGHT_BYTES,
   );
 }
 
-/** A session for each size: rings that are large enough for all of them would be too large for most. */
+/** One session for each size, because the size of the rings depends on that of the payload. */
 function sessions({ profile, memory, systems }: Plan): Session[] {
   return profile.payloads.flatMap((payloadBytes) =>
     ROLES.flatMap(({ name, measures }) => {
@@ -58,7 +58,7 @@ function sessions({ profile, memory, systems }: Plan): Session[] {
   );
 }
 
-/** How much better TRAM is: throughput by throughput, or latency the other way round. */
+/** The advantage of TRAM: its throughput divided by RamCast's, or RamCast's latency divided by its own. */
 function advantages(summary: Summary, measure: 'latency' | 'throughput', tree: string) {
   return summary.xsOf(measure).flatMap((size) => {
     const [ours, theirs] = [tree, 'RamCast'].map((name) => summary.median(measure, name, size));
@@ -78,15 +78,17 @@ function findings(summary: Summary): Finding[] {
     if (smallest.length === 0 || largest.length === 0) return [{ paper: small }, { paper: large }];
     const say = (list: typeof all): string =>
       list.map(({ size, advantage }) => `${times(advantage)} at ${bytes(size)}`).join(', ');
-    const first = smallest[0]!.advantage;
+    const first = smallest[0].advantage;
     const better =
-      measure === 'latency' ? 'RamCast’s latency by TRAM’s' : 'TRAM’s throughput by RamCast’s';
+      measure === 'latency'
+        ? 'RamCast’s latency divided by TRAM’s'
+        : 'TRAM’s throughput divided by RamCast’s';
     return [
       {
         paper: small,
         here: `${better}: ${say(smallest)}.`,
         agrees: smallest.every(({ advantage }) => advantage > 1),
-        why: 'Both write to all 24 replicas here, and neither has machines of its own to do it side by side.',
+        why: 'Both write to all 24 replicas here, and neither has machines of its own to do it in parallel.',
       },
       {
         paper: large,
@@ -96,7 +98,7 @@ function findings(summary: Summary): Finding[] {
             Math.abs(Math.log(advantage)) <
             Math.min(Math.log(1.5), Math.abs(Math.log(first)) + 0.1),
         ),
-        why: 'TRAM keeps the payload in inbox and log, RamCast once. A copy costs time of a core here, where an RDMA card does it in the paper.',
+        why: 'TRAM stores the payload twice, in inbox and log; RamCast stores it once. Here a copy costs time of a core; in the paper an RDMA card makes it.',
       },
     ];
   });
@@ -106,12 +108,12 @@ export const payload: Experiment = {
   name: NAME,
   title: 'Payload size',
   section: '§8.4',
-  about: `Messages of 32 B to 64 KiB to all ${GROUPS} groups of ${REPLICAS} replicas: TRAM on the breadth tree for latency and on the depth tree for throughput, and RamCast for both, as in the paper. A client has at most 4 MiB under way.`,
+  about: `Messages of 32 B to 64 KiB to all ${GROUPS} groups of ${REPLICAS} replicas: TRAM on the breadth tree for latency and on the depth tree for throughput, and RamCast for both, as in the paper. A client has at most 4 MiB in flight.`,
   systems: ['TRAM breadth', 'TRAM depth', 'RamCast'],
   sessions,
   figures: (summary) => {
     const ticks = summary.xsOf('latency');
-    // Every third if there are many.
+    // Every third tick if there are many.
     const shown =
       ticks.length > 7 ? ticks.filter((_, i) => (ticks.length - 1 - i) % 3 === 0) : ticks;
     const x = { label: 'payload', kind: 'log', ticks: shown, format: bytes } as const;

@@ -1,10 +1,10 @@
-/** Paper §8.5: latency as groups get more replicas, on the simple tree. */
+/** Paper §8.5: latency by the number of replicas in a group, on the simple tree. */
 import { Overlay, parseTree } from 'tram-multicast/internal/protocol/overlay.js';
 import { destinationSets } from '../../load/destinations.js';
+import { plural, times } from '../../text/words.js';
 import type { Context, Experiment, Finding, Plan, Session } from '../experiment.js';
 import { latencyTask, loadSession } from '../load-session.js';
 import type { Summary } from '../summary.js';
-import { plural, times } from '../words.js';
 
 const NAME = 'replication';
 const GROUPS = 3;
@@ -40,7 +40,7 @@ function findings(summary: Summary, { setting }: Context): Finding[] {
   const paper =
     'Replication takes almost constant time, independently of the number of replicas and of destinations.';
   const replicas = summary.xsOf('latency');
-  const [least, most] = [replicas[0]!, replicas.at(-1)!];
+  const [least, most] = [replicas[0], replicas.at(-1)!];
   const growth = DESTINATIONS.flatMap((destinations) => {
     const [few, many] = [3, most].map((x) =>
       summary.median('latency', seriesName(destinations), x),
@@ -56,7 +56,7 @@ function findings(summary: Summary, { setting }: Context): Finding[] {
       paper,
       here: `${most} replicas against 3: ${each.join(', ')}.`,
       agrees: growth.every(({ ratio }) => ratio < 1.25),
-      why: `Writes to replicas do not go side by side here: the leader’s core makes each copy itself, one after the other, where an RDMA card has them all under way at once. And ${plural(setting.cores, 'core')} run all replicas, so followers take time from leaders.`,
+      why: `Here the leader’s core makes each copy itself, one after the other; an RDMA card has all writes in flight at once. And ${plural(setting.cores, 'core')} run all replicas, so followers take time from leaders.`,
     },
   ];
 }
@@ -65,7 +65,7 @@ export const replication: Experiment = {
   name: NAME,
   title: 'Replicas in a group',
   section: '§8.5',
-  about: `The simple tree (${GROUPS} groups, two below the root) with groups of 1 to 7 replicas, one client that sends one message at a time, ${PAYLOAD_BYTES} B payloads, destinations drawn uniformly. Shown is the median latency.`,
+  about: `The simple tree (${GROUPS} groups, two below the root) with groups of 1 to 7 replicas, one client that sends one message at a time, ${PAYLOAD_BYTES} B payloads, destinations drawn uniformly. The figure shows the median latency.`,
   systems: [SYSTEM],
   sessions,
   figures: (summary) => [

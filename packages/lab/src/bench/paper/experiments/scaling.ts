@@ -1,23 +1,23 @@
-/** Beyond the paper: many groups, many clients, many messages under way. */
+/** Beyond the paper: many groups, many clients, many messages in flight. */
 
 import { FRAME_WORDS } from 'tram-multicast/internal/memory/record.js';
 import { MESSAGE } from 'tram-multicast/internal/protocol/layout.js';
 import { Overlay, parseTree } from 'tram-multicast/internal/protocol/overlay.js';
 import { destinationSets } from '../../load/destinations.js';
+import type { Rung } from '../../load/saturation.js';
 import { measureRawRing } from '../../raw/ring.js';
+import { plural, rate, significant, times } from '../../text/words.js';
 import { meanCopies } from '../copies.js';
 import type { Experiment, Finding, Plan, Session } from '../experiment.js';
 import { loadSession, loadTask, throughputTask } from '../load-session.js';
 import type { Result } from '../results.js';
-import type { Rung } from '../saturation.js';
 import type { Summary } from '../summary.js';
-import { plural, rate, significant, times } from '../words.js';
 
 const NAME = 'scaling';
 const REPLICAS = 3;
 const PAYLOAD_BYTES = 64;
 const RECORD_BYTES = (FRAME_WORDS + MESSAGE.payload) * 4 + PAYLOAD_BYTES;
-/** Of the experiments on load, which go to two groups. */
+/** For the measurements by load, whose messages have two destinations. */
 const GROUPS = 8;
 const DESTINATIONS = 2;
 const BARE = 'bare ring';
@@ -48,7 +48,7 @@ const LINES = ['1 destination', `${DESTINATIONS} destinations`, 'all groups'];
 
 function destinationCounts(groups: number): { series: string; count: number }[] {
   const counts = [1, DESTINATIONS, groups];
-  return LINES.map((series, i) => ({ series, count: counts[i]! })).filter(
+  return LINES.map((series, i) => ({ series, count: counts[i] })).filter(
     ({ count }) => count <= groups,
   );
 }
@@ -96,14 +96,14 @@ function byLoad(
       const point = { experiment: NAME, measure, system: name, series: name, x: count, conditions };
       return loadTask(point, { sets, payloadBytes: PAYLOAD_BYTES }, profile, rungOf(count));
     });
-    // The warm-up runs with the first.
+    // The first rung is the load of the warm-up: the highest one.
     const rungs = counts.map(rungOf).reverse();
     const options = { profile, groups: GROUPS, replicas: REPLICAS, rungs, tasks };
     return [loadSession({ system: make(memory), ...options })];
   });
 }
 
-/** Time of cores for each copy that the work needs. */
+/** CPU time for each copy that a message needs. */
 function coreNsPerCopy({ value, details }: Result): number {
   return ((details.coresUsed ?? 0) * 1e9) / value / (details.copies ?? 1);
 }
@@ -126,7 +126,7 @@ function groupsFinding(summary: Summary): Finding[] {
   if (few === undefined || many === undefined) return [];
   return [
     {
-      here: `Messages to one group: ${rate(few)} with ${plural(least, 'group')}, ${rate(many)} with ${most}, which is ${times(many / few)}. More groups bring no more throughput where they share the cores; they cost what their replicas need to be looked at.`,
+      here: `Messages to one group: ${rate(few)} with ${plural(least, 'group')}, ${rate(many)} with ${most}, which is ${times(many / few)}. More groups bring no more throughput if they share the cores; the cost is that of polling their replicas.`,
     },
   ];
 }
@@ -138,7 +138,7 @@ function copiesFinding(summary: Summary): Finding[] {
   const [least, most] = [Math.min(...all), Math.max(...all)];
   return [
     {
-      here: `A copy that the work needs takes ${significant(least)} to ${significant(most)} ns of a core. Handing a record over through a bare ring takes ${significant(bare)} ns of two cores: ${times(least / bare)} to ${times(most / bare)}.`,
+      here: `Each necessary copy takes ${significant(least)} to ${significant(most)} ns of CPU time. To transfer a record through a bare ring takes ${significant(bare)} ns on two cores together. The ratio is ${times(least / bare)} to ${times(most / bare)}.`,
     },
   ];
 }
@@ -151,10 +151,10 @@ function loadFindings(summary: Summary): Finding[] {
         const value = summary.median(measure, name, x);
         return value === undefined ? [] : [{ x, value }];
       });
-      const best = rates.reduce((a, b) => (b.value > a.value ? b : a), rates[0]!);
+      const best = rates.reduce((a, b) => (b.value > a.value ? b : a), rates[0]);
       const last = rates.at(-1)!;
-      const what = measure === 'clients' ? 'clients' : 'messages under way';
-      return `${name} does best with ${best.x} ${what} (${rate(best.value)}) and has ${times(last.value / best.value)} of that with ${last.x}.`;
+      const what = measure === 'clients' ? 'clients' : 'messages in flight';
+      return `${name} has its highest throughput with ${best.x} ${what} (${rate(best.value)}), and ${times(last.value / best.value)} of it with ${last.x}.`;
     });
     return found.length === 0 ? [] : [{ here: found.join(' ') }];
   });
@@ -162,9 +162,9 @@ function loadFindings(summary: Summary): Finding[] {
 
 export const scaling: Experiment = {
   name: NAME,
-  title: 'Groups, clients and messages under way',
+  title: 'Groups, clients and messages in flight',
   section: 'beyond the paper',
-  about: `Groups of ${REPLICAS} on the base tree, ${PAYLOAD_BYTES} B. First, how throughput at saturation and the cost of a message change with the number of groups: the cost is the time of all cores, divided by the least number of copies of a record that the work needs (into every replica of the entry group; into the log of every replica of every group on the way; into every replica of every group that it is forwarded to; a reply from each destination). Beside it, what handing a record of that size over through a bare ring costs. Then, with ${GROUPS} groups and messages to ${DESTINATIONS} random ones, how load changes things: clients with one message each, and one client with many messages.`,
+  about: `Groups of ${REPLICAS} on the base tree, ${PAYLOAD_BYTES} B. The first figure shows throughput at saturation and the cost of a message by the number of groups. The cost is the CPU time of all cores, divided by the least number of record copies that a message needs (into every replica of the entry group; into the log of every replica of every group on the path; into every replica of every group that it is forwarded to; a reply from each destination). The reference line is the cost of a record of that size through a bare ring. The second figure has ${GROUPS} groups and messages to ${DESTINATIONS} random ones, and varies the load: clients with one message each, and one client with many messages.`,
   systems: SYSTEMS,
   sessions: (plan) => [
     bareRing(plan),
@@ -197,9 +197,9 @@ export const scaling: Experiment = {
             series: LINES.map((name) => summary.line('groups', name, 1000)),
           },
           {
-            title: 'Core time for each copy that is needed',
+            title: 'CPU time for each necessary copy',
             x: groups,
-            y: { label: 'ns of a core', kind: 'linear' },
+            y: { label: 'CPU time (ns)', kind: 'linear' },
             series: LINES.map((name) => summary.line('groups', name, 1, coreNsPerCopy)),
             ...(bare !== undefined && { reference: { y: bare, label: 'bare ring' } }),
           },
@@ -217,13 +217,13 @@ export const scaling: Experiment = {
           },
           {
             title: 'One client, many messages',
-            x: axis('outstanding', 'messages under way'),
+            x: axis('outstanding', 'messages in flight'),
             y: perSecond,
             series: summary.lines('outstanding', 1000),
           },
           {
             title: 'Latency of these messages',
-            x: axis('outstanding', 'messages under way'),
+            x: axis('outstanding', 'messages in flight'),
             y: micros,
             series: summary.lines('outstanding', 1000, medianLatency),
           },

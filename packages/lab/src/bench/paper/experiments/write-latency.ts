@@ -1,12 +1,12 @@
-/** Paper §3: writes to several targets, one after the other and together. */
+/** Paper §3: writes to several targets, one after the other or in parallel. */
 
 import { FRAME_WORDS } from 'tram-multicast/internal/memory/record.js';
 import { MESSAGE } from 'tram-multicast/internal/protocol/layout.js';
 import { type Awaited, measureWriteLatency } from '../../raw/write-latency.js';
+import { duration, times } from '../../text/words.js';
 import type { Experiment, Finding, Task } from '../experiment.js';
 import type { Profile } from '../profiles.js';
 import type { Summary } from '../summary.js';
-import { duration, times } from '../words.js';
 
 const NAME = 'write-latency';
 const PAYLOAD_BYTES = 64;
@@ -49,8 +49,7 @@ function tasksOf({ destinations, timing }: Profile): WriteTask[] {
 }
 
 function findings(summary: Summary): Finding[] {
-  const at = (way: number, targets: number) =>
-    summary.median('latency', WAYS[way]!.series, targets);
+  const at = (way: number, targets: number) => summary.median('latency', WAYS[way].series, targets);
   const [oneEach, allEach, oneTogether, allTogether] = [
     at(0, 1),
     at(0, MOST),
@@ -64,7 +63,7 @@ function findings(summary: Summary): Finding[] {
       allEach !== undefined && {
         here: `Acknowledged one after the other, ${MOST} targets take ${duration(allEach)}: ${times(allEach / oneEach)} as long as one.`,
         agrees: allEach / oneEach > MOST / 2 && allEach / oneEach < MOST * 2,
-        why: 'A reader that looks at many places finds several records at one look.',
+        why: 'A reader that polls many places finds several records in one pass.',
       }),
   };
   const batched: Finding = {
@@ -74,7 +73,7 @@ function findings(summary: Summary): Finding[] {
       allEach !== undefined && {
         here: `Acknowledged together, ${MOST} targets take ${duration(allTogether)}: ${times(allTogether / oneTogether)} as long as one. One after the other takes ${times(allEach / allTogether)} as long as together.`,
         agrees: allEach / allTogether > 1.5,
-        why: 'The way between two cores takes little longer than the writer needs for the next record.',
+        why: 'The latency between two cores is little longer than the time that the writer needs for the next record.',
       }),
   };
   const completed: Finding[] =
@@ -82,7 +81,7 @@ function findings(summary: Summary): Finding[] {
       ? []
       : [
           {
-            here: `Until completion as our memory defines it, ${MOST} targets take ${duration(each)} one after the other and ${duration(together)} together. In shared memory a write has completed when the instruction that checks the permission has: there is nothing to wait for, and so little to be gained by waiting for all at once. It pays where others must answer.`,
+            here: `Until completion as our memory defines it, ${MOST} targets take ${duration(each)} one after the other and ${duration(together)} together. In shared memory a write has completed as soon as the writer has checked the permission: there is nothing to wait for, so waiting for all at once gains little. It pays off where targets must answer.`,
           },
         ];
   return [serial, batched, ...completed];
@@ -92,7 +91,7 @@ export const writeLatency: Experiment = {
   name: NAME,
   title: 'Latency of writes to several targets',
   section: '§3',
-  about: `A record with ${PAYLOAD_BYTES} B of payload (${RECORD_BYTES} B in all) is written into the regions of 1 to ${MOST} targets: waiting for each before the next one, or writing to all and then waiting for all. “Completed” is what our memory contract calls so: it has landed, and after that the target still permitted it. “Acknowledged” means that the thread of the targets has seen it and has written a word back, which is closer to a completion of RDMA: a way there and a way back. One thread writes, one thread has all targets. Shown is the median until all targets have it.`,
+  about: `A record with ${PAYLOAD_BYTES} B of payload (${RECORD_BYTES} B in all) is written into the regions of 1 to ${MOST} targets: waiting for each before the next one, or writing to all and then waiting for all. “Completed” has the meaning of the memory contract: the record is in the target’s region, and after that the target still permitted the write. “Acknowledged” means that the thread of the targets has seen the record and written a word back. That is closer to a completion of RDMA: one round trip. One thread writes, another thread has all targets. The figure shows the median time until all targets have the record.`,
   systems: [],
   sessions: ({ profile }) => [
     {

@@ -1,4 +1,4 @@
-/** A process of its own for all clients of a message-passing system. Started and asked by `passing.ts`. */
+/** The process of all clients of a message-passing system. Started by `system.ts`, which sends it orders. */
 import { TcpNetwork } from '../../../baselines/tcp/tcp-network.js';
 import { cpuSecondsOf } from '../../load/cpu.js';
 import { serveOrders } from '../../load/forked.js';

@@ -1,4 +1,4 @@
-/** A process of its own for one group of a message-passing system. Started and asked by `passing.ts`. */
+/** The process of one group of a message-passing system. Started by `system.ts`, which sends it orders. */
 import type { Message } from '../../../baselines/passing/message.js';
 import type { Observer } from '../../../baselines/passing/network.js';
 import { TcpNetwork } from '../../../baselines/tcp/tcp-network.js';
@@ -27,12 +27,12 @@ serveOrders({
     network.attach(protocolOf(job).group(job.group, network, observer));
     return network.listen();
   },
-  /** Of two groups that are linked, the higher one connects. */
+  /** Of two linked groups, the one with the higher number connects. */
   connect: async ({ ports }: Directory): Promise<void> => {
     const protocol = protocolOf(job);
     const others = ports.map((_, group) => group).slice(0, job.group);
     const linked = others.filter((other) => protocol.areLinked(job.group, other));
-    await Promise.all(linked.map((other) => network.connect(other, ports[other]!)));
+    await Promise.all(linked.map((other) => network.connect(other, ports[other])));
   },
   record: (): GroupRecord => record,
 });

@@ -1,4 +1,4 @@
-/** What every process of a message-passing system is told at the start, and what it may be asked for. */
+/** The orders and answers between `system.ts` and the processes of a message-passing system. */
 
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { byzcast } from '../../../baselines/byzcast/protocol.js';
@@ -8,9 +8,9 @@ import { skeen } from '../../../baselines/skeen/protocol.js';
 
 export interface PassingJob {
   readonly sizes: Sizes;
-  /** The tree, for ByzCast; without one it is Skeen. */
+  /** The tree of ByzCast; without a tree the system is Skeen. */
   readonly parents?: readonly number[];
-  /** Does everybody write down what happens? */
+  /** Do all processes record their history? */
   readonly records: boolean;
 }
 
@@ -18,7 +18,7 @@ export interface GroupJob extends PassingJob {
   readonly group: number;
 }
 
-/** Where the groups are. */
+/** The addresses of the groups. */
 export interface Directory {
   readonly ports: readonly number[];
   readonly pids: readonly number[];
@@ -28,11 +28,11 @@ export function protocolOf({ sizes, parents }: PassingJob): Protocol {
   return parents === undefined ? skeen(sizes) : byzcast(new Overlay(parents), sizes);
 }
 
-/** Flat pairs (client, number), in order. */
+/** Pairs (client, number) in one array, in order. */
 export interface GroupRecord {
   readonly delivered: readonly number[];
   readonly relayed: readonly number[];
 }
 
-/** Flat, in order: client, number, and the destinations as low and high mask. */
+/** Client, number, and the low and high mask of the destinations, in one array, in order. */
 export type ClientRecord = readonly number[];

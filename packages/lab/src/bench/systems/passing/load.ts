@@ -1,6 +1,6 @@
 /**
- * The clients of a message-passing system, all in one process: each keeps a number of messages under way
- * and goes through the destination sets, as `load.ts` does for TRAM. Run by `passing-client.ts`.
+ * The clients of a message-passing system, all in one process. Each keeps a number of messages in flight and cycles through the
+ * destination sets, as `load/load.ts` does for TRAM. Run by `client.ts`.
  */
 
 import { Histogram } from 'tram-multicast/internal/hosting/histogram.js';
@@ -16,14 +16,14 @@ const SLICE_MS = 10;
 export class PassingLoad implements CallListener, Participant {
   private readonly clients: Client[];
   private readonly sentMs: Float64Array;
-  /** Which destination set each client takes next. */
+  /** The next destination set of each client. */
   private readonly turns: Int32Array;
   private load: Load | undefined;
   private payload = new Int32Array(0);
   private latency = Histogram.empty();
   private count = 0;
 
-  /** @param record  is told of every message, if anybody wants to know */
+  /** @param record  called for every message */
   constructor(
     protocol: Protocol,
     private readonly sizes: Sizes,
@@ -37,12 +37,12 @@ export class PassingLoad implements CallListener, Participant {
     this.turns = new Int32Array(sizes.clients);
   }
 
-  /** Messages under way. */
+  /** Messages in flight. */
   get outstanding(): number {
     return this.clients.reduce((sum, { outstanding }) => sum + outstanding, 0);
   }
 
-  /** @param cpuSeconds  used so far by everyone who takes part */
+  /** @param cpuSeconds  the CPU time of all processes so far */
   async measure(load: Load, cpuSeconds: () => number): Promise<Measurement> {
     this.begin(load);
     await pause(load.warmUpSeconds * 1000);
@@ -66,13 +66,13 @@ export class PassingLoad implements CallListener, Participant {
   }
 
   receive(from: number, message: Message): void {
-    this.clients[message.client]!.receive(from, message);
+    this.clients[message.client].receive(from, message);
   }
 
   answered(client: number, slot: number): void {
     const nowMs = performance.now();
     this.count++;
-    this.latency.record((nowMs - this.sentMs[client * this.sizes.slots + slot]!) * 1e6);
+    this.latency.record((nowMs - this.sentMs[client * this.sizes.slots + slot]) * 1e6);
     if (this.load !== undefined) this.multicast(client, this.load, nowMs);
   }
 
@@ -90,9 +90,9 @@ export class PassingLoad implements CallListener, Participant {
   }
 
   private multicast(client: number, load: Load, nowMs: number): void {
-    const turn = this.turns[client]!;
-    const { low, high } = load.sets[turn]!;
-    const sender = this.clients[client]!;
+    const turn = this.turns[client];
+    const { low, high } = load.sets[turn];
+    const sender = this.clients[client];
     if (!sender.multicast(low, high, this.payload, load.payloadBytes)) return;
     this.turns[client] = turn + 1 < load.sets.length ? turn + 1 : 0;
     this.sentMs[client * this.sizes.slots + sender.lastSlot] = nowMs;

@@ -1,6 +1,6 @@
 /**
- * The message-passing systems of the comparison (paper §8.6) as real processes: one for each group, one
- * for all clients, TCP on the loopback interface between them. Not replicated, as in the paper.
+ * The message-passing systems (Paper §8.6) as a `System`: one process for each group and one for all clients, with TCP on the
+ * loopback interface between them. Groups are not replicated, as in the paper.
  */
 import type { TraceEvent } from 'tram-multicast/internal/check/events.js';
 import { contains, Overlay, parseTree } from 'tram-multicast/internal/protocol/overlay.js';
@@ -11,7 +11,7 @@ import type { ClientRecord, GroupJob, GroupRecord, PassingJob } from './job.js';
 const GROUP = new URL('./group.js', import.meta.url);
 const CLIENT = new URL('./client.js', import.meta.url);
 
-/** To start, to find each other, to tell what happened. */
+/** Time limit for start, connecting, and the transfer of a history. */
 const STEP_LIMIT_MS = 20_000;
 
 export const SKEEN: System = {
@@ -24,7 +24,7 @@ export function byzcastOn(tree: string): System {
   return { name: 'ByzCast', start: (setup) => startByzcast(setup, tree, false) };
 }
 
-/** @param records  then its history can be had */
+/** @param records  whether to record the history, for `history()` */
 export function startSkeen(setup: Setup, records: boolean): Promise<PassingCluster> {
   return PassingCluster.start('Skeen', setup, { records });
 }
@@ -39,7 +39,7 @@ export function startByzcast(
 }
 
 export class PassingCluster implements RunningSystem {
-  /** What was left of the last measurement. */
+  /** Unanswered messages of the last measurement. */
   private unanswered = 0;
 
   private constructor(
@@ -78,7 +78,7 @@ export class PassingCluster implements RunningSystem {
     return cluster;
   }
 
-  /** Of the groups, then of the clients. */
+  /** The processes of the groups, then that of the clients. */
   get pids(): number[] {
     return this.processes.map(({ pid }) => pid);
   }
@@ -92,7 +92,7 @@ export class PassingCluster implements RunningSystem {
     return measurement;
   }
 
-  /** What happened so far, for `check/`. Call it while nothing is measured. */
+  /** The history so far, for `check/`. Must not be called during a measurement. */
   async history(): Promise<TraceEvent[]> {
     const { parents, sizes, records } = this.job;
     if (!records) throw new Error(`this ${this.name} was started without recording`);
@@ -117,7 +117,7 @@ export class PassingCluster implements RunningSystem {
     return [...this.groups, this.clients];
   }
 
-  /** First all listen, then all connect; when that is done, everybody can send to everybody. */
+  /** First all groups listen, then all connect. Afterwards every pair that needs it is connected. */
   private async connect(): Promise<void> {
     const { job, groups, clients } = this;
     const listening = groups.map((process, group) =>
@@ -159,11 +159,11 @@ function* multicastsOf(sent: ClientRecord, groups: number): Iterable<TraceEvent>
 
 function* eventsOf({ delivered, relayed }: GroupRecord, group: number): Iterable<TraceEvent> {
   for (let i = 0; i < delivered.length; i += 2) {
-    const id = idOf(delivered[i]!, delivered[i + 1]!);
+    const id = idOf(delivered[i], delivered[i + 1]);
     yield { event: 'deliver', id, group, replica: replicaOf(group) };
   }
   for (let i = 0; i < relayed.length; i += 2) {
-    yield { event: 'touch', id: idOf(relayed[i]!, relayed[i + 1]!), group };
+    yield { event: 'touch', id: idOf(relayed[i], relayed[i + 1]), group };
   }
 }
 

@@ -1,4 +1,4 @@
-/** What all who take part in a RamCast cluster on shared memory have in common: as hosting/context.ts for TRAM. */
+/** What all hosts and clients of a RamCast cluster on shared memory share, as `hosting/cluster-context.ts` for TRAM. */
 
 import type { ClusterConfig } from 'tram-multicast/internal/config/config.js';
 import {
@@ -17,7 +17,7 @@ export interface RamcastConfig {
   readonly sizes: RamcastSizes;
   readonly hosts: number;
   readonly timing: ClusterConfig['timing'];
-  /** A directory for the history of all that happens, for tests. */
+  /** A directory for the trace, for tests. */
   readonly trace?: string;
 }
 
@@ -47,7 +47,7 @@ export class RamcastContext {
 
   static attach(arena: Arena): RamcastContext {
     const config = readHeader(arena.words) as RamcastConfig;
-    return new RamcastContext(config, arena, arena.words[ARENA.descriptionBytes]!);
+    return new RamcastContext(config, arena, arena.words[ARENA.descriptionBytes]);
   }
 
   edges(process: ProcessId): Edges {

@@ -1,6 +1,6 @@
 /**
- * A host of a RamCast cluster: runs its share of the replicas until the cluster closes. A worker thread, given its
- * data, or a process, `node ramcast-host.js ARENA HOST`; started by ramcast-system.ts.
+ * A host of a RamCast cluster: runs its share of the replicas until the cluster closes. A worker thread or a process,
+ * `node host.js ARENA HOST`; started by `system.ts`.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { nowUs } from 'tram-multicast/internal/hosting/clock.js';
@@ -18,7 +18,7 @@ import { newReplica, type Replica } from '../../../baselines/ramcast/replica.js'
 import { messageName, RamcastContext } from './context.js';
 
 const SLICE_US = 50_000;
-/** So long nothing may move before a history ends. */
+/** A trace ends after this long without work. */
 const STILL_US = 100_000;
 const NO_SERVICE: Application = { deliver: () => undefined };
 
@@ -75,7 +75,7 @@ class Host {
     this.finish();
   }
 
-  /** All messages are answered, and leaders about to tell their followers: a history is whole once these have delivered. */
+  /** All messages are answered, but followers may lag behind: the trace is complete once they have delivered. */
   private finish(): void {
     if (this.traces.length === 0) return;
     for (let workedUs = nowUs(); nowUs() - workedUs < STILL_US; ) {
@@ -104,6 +104,6 @@ if (parentPort !== null) {
   await live(buffer, host, (report) => parentPort!.postMessage(report));
 } else {
   process.on('disconnect', () => process.exit(1));
-  await live(process.argv[2]!, Number(process.argv[3]), (report) => process.send!(report));
+  await live(process.argv[2], Number(process.argv[3]), (report) => process.send!(report));
   process.exit(0);
 }

@@ -1,4 +1,4 @@
-/** RamCast (baselines/ramcast) as a measured system, on threads or on processes, with the hosts and the load of TRAM. */
+/** RamCast (`baselines/ramcast`) as a `System`, on threads or on processes, with the host starters and the load of TRAM. */
 import { randomInt } from 'node:crypto';
 import { resolveConfig } from 'tram-multicast/internal/config/config.js';
 import {
@@ -21,16 +21,16 @@ import { type RamcastConfig, RamcastContext } from './context.js';
 
 export interface RamcastOptions {
   readonly memory: 'threads' | 'processes';
-  /** Threads or processes that run the replicas; as many as TRAM takes, unless it is said. */
+  /** Threads or processes that run the replicas. Default: as many as for TRAM. */
   readonly hosts?: number;
-  /** Do replicas acknowledge timestamps, as published, or do leaders go by completions, which costs less? */
+  /** Do replicas acknowledge timestamps, as published, or do leaders count completions, which costs less? */
   readonly acknowledges?: boolean;
-  /** A directory for the history of all that happens, for tests. */
+  /** A directory for the trace, for tests. */
   readonly trace?: string;
 }
 
 const INBOX_BYTES = 1 << 16;
-/** Of all streams at one replica: more of them are shorter, so that they stay in the caches. */
+/** Size of all streams at one replica: with many streams each is shorter, so that they stay in the caches. */
 const STREAMS_BYTES = 1 << 16;
 const STREAM_BYTES_MIN = 1 << 10;
 const STREAM_BYTES_MAX = 1 << 13;
@@ -110,7 +110,7 @@ class RunningRamcast implements RunningSystem {
   }
 }
 
-/** Hosts and timing as TRAM has them. */
+/** With the hosts and the timing of TRAM. */
 function configOf(options: RamcastOptions, setup: Setup): RamcastConfig {
   const { memory, hosts, trace, acknowledges = false } = options;
   const { groups, replicas, clientsMax, outstandingMax, payloadBytesMax } = setup;
@@ -127,7 +127,7 @@ function configOf(options: RamcastOptions, setup: Setup): RamcastConfig {
       streamBytes: Math.max(STREAM_BYTES_MIN, Math.min(STREAM_BYTES_MAX, STREAMS_BYTES / groups)),
       callsMax: outstandingMax,
       acknowledges,
-      origin: 0,
+      firstIndex: 0,
     },
     hosts: usual.hosts,
     timing: usual.timing,

@@ -1,4 +1,4 @@
-/** Clients of a RamCast cluster, for the load generator. */
+/** Clients of a RamCast cluster as a load target. */
 
 import { Histogram } from 'tram-multicast/internal/hosting/histogram.js';
 import { pacingOf } from 'tram-multicast/internal/hosting/pacing.js';
@@ -23,7 +23,7 @@ export function ramcastTarget(arena: Arena): LoadTarget {
     takeSeat: (listener) => {
       const slot = takeSlot(context);
       const process = layout.clientProcess(slot);
-      // It goes on where the last one in this slot has stopped.
+      // The client continues where the last one in this slot has stopped.
       beginLife(arena, map, process, true);
       const client = new Client(context.edges(process), slot, listener);
       const trace = openTrace(config.trace, slot);
@@ -60,7 +60,7 @@ function openTrace(directory: string | undefined, slot: number): TraceFile | und
   return directory === undefined ? undefined : new TraceFile(directory, `client-${slot}`);
 }
 
-/** A client that also writes down what it sends. */
+/** A client that also traces what it sends. */
 function traced(client: Client, trace: TraceFile): LoadClient {
   return {
     get outstanding() {

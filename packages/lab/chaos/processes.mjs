@@ -1,0 +1,31 @@
+/** What the kernel says about processes of this machine: whether they run, how much memory they use, the time they share. */
+import { readFileSync } from 'node:fs';
+
+const KIBIBYTES_PER_MEBIBYTE = 1024;
+
+/** @param {number} pid */
+export function isAlive(pid) {
+  return signal(pid, 0);
+}
+
+/** @param {number} pid @param {NodeJS.Signals | 0} name @returns {boolean} whether the process exists */
+export function signal(pid, name) {
+  try {
+    process.kill(pid, name);
+    return true;
+  } catch (error) {
+    return /** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH';
+  }
+}
+
+/** Memory that no other process uses. The cluster's shared memory has a fixed size and is not counted. @param {number} pid */
+export function privateMebibytes(pid) {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const kibibytes = Number(/^RssAnon:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
+  return kibibytes / KIBIBYTES_PER_MEBIBYTE;
+}
+
+/** The monotonic clock, which all processes of a machine share. */
+export function nowUs() {
+  return Number(process.hrtime.bigint() / 1000n);
+}

@@ -1,0 +1,57 @@
+/**
+ * Puts a load on a system while its leaders change, and reports how the changes delay messages. Called by `failover.ts` and
+ * by `machines/leader-changes.ts`. The clients run in a process of their own, `changes-worker.ts`.
+ */
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { ChangesJob, ChangesReport, Span } from './changes-worker.js';
+
+/** The monotonic clock, which all processes of a machine share. */
+export function clockMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
+/** Runs changes one after the other while clients send, and reports the delays. */
+export async function changeUnderLoad(
+  job: ChangesJob,
+  changes: readonly (() => Promise<Span>)[],
+  betweenMs: number,
+): Promise<ChangesReport> {
+  const load = startLoad(job);
+  try {
+    await load.started;
+    await pause(betweenMs);
+    const spans: Span[] = [];
+    for (const change of changes) {
+      spans.push(await change());
+      await pause(betweenMs);
+    }
+    return await load.finish(spans);
+  } finally {
+    load.kill();
+  }
+}
+
+/** Starts clients that send until they receive the spans to report on. */
+function startLoad(job: ChangesJob) {
+  const script = fileURLToPath(new URL('./changes-worker.js', import.meta.url));
+  const child = fork(script, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  child.send(job);
+  const message = (): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      child.once('message', resolve);
+      child.once('exit', (code) => reject(new Error(`the load ended with exit code ${code}`)));
+    });
+  return {
+    started: message(),
+    finish: (spans: readonly Span[]) => {
+      child.send(spans);
+      return message() as Promise<ChangesReport>;
+    },
+    kill: () => child.kill('SIGKILL'),
+  };
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

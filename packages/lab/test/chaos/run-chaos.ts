@@ -1,0 +1,18 @@
+/** Runs `chaos/main.mjs` for tests of its rounds. */
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect } from 'vitest';
+
+const execute = promisify(execFile);
+const SCRIPT = fileURLToPath(new URL('../../chaos/main.mjs', import.meta.url));
+
+/** Runs one round in which all checks must hold. @returns its result */
+export async function runChaos(options: string) {
+  const run = execute(process.execPath, [SCRIPT, '--json', ...options.split(' ')]);
+  // If a check fails, the exit code is not 0, and stderr has the command that repeats the round.
+  const { stdout, stderr } = await run.catch((error) => error as Awaited<typeof run>);
+  const { rounds } = stdout === '' ? { rounds: [{ complaints: [stderr] }] } : JSON.parse(stdout);
+  expect(rounds[0].complaints, stderr).toEqual([]);
+  return rounds[0];
+}
