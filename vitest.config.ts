@@ -3,6 +3,21 @@ import { defineConfig } from 'vitest/config';
 
 const source = fileURLToPath(new URL('./packages/tram/src', import.meta.url));
 
+/** Tests that start threads, processes or machines, or run many seeds: minutes in all. */
+const SLOW = [
+  'packages/tram/test/{cluster,documents,package}.test.ts',
+  'packages/tram/test/cli/**',
+  'packages/tram/test/hosting/machines/machine.test.ts',
+  'packages/tram/test/memory/fabric/**',
+  'packages/tram/test/memory/machines/network.test.ts',
+  'packages/lab/test/{bench,chaos,cli,contract}/**',
+  'packages/lab/test/baselines/{passing/protocols,ramcast/replica}.test.ts',
+  'packages/lab/test/protocol/suspicion.test.ts',
+  'packages/lab/test/sim/{seeds,mutations,errata}.test.ts',
+].map((pattern) => (pattern.endsWith('**') ? `${pattern}/*.test.ts` : pattern));
+
+const TESTS = 'packages/*/test/**/*.test.ts';
+
 export default defineConfig({
   resolve: {
     // The lab's tests run on the library's sources, not on the last build.
@@ -13,9 +28,12 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['packages/*/test/**/*.test.ts'],
     testTimeout: 60_000,
     // Built files import the built library: Node resolves their imports, not the aliases above.
     server: { deps: { external: [/\/packages\/\w+\/dist\//] } },
+    projects: [
+      { extends: true, test: { name: 'quick', include: [TESTS], exclude: SLOW } },
+      { extends: true, test: { name: 'slow', include: SLOW } },
+    ],
   },
 });

@@ -64,14 +64,14 @@ class ServiceMessage implements Message {
 
 const NOTHING = new Uint8Array(0);
 
-/** The default service: empty replies, no state. */
+/** @internal The default service: empty replies, no state. */
 export const NO_SERVICE: Application = {
   deliver: () => undefined,
   snapshot: () => NOTHING,
   restore: () => undefined,
 };
 
-/** @param href  the module's URL; `incarnation` makes each incarnation load a new instance of the module */
+/** @internal @param href  the module's URL; `incarnation` makes each incarnation load a new instance of the module */
 export async function loadService(
   href: string,
   context: ServiceContext,
