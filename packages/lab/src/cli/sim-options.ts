@@ -7,7 +7,6 @@ import {
   parseTree,
   SHAPES,
 } from 'tram-multicast/internal/protocol/overlay.js';
-import { HOLES } from '../sim/holes.js';
 import { FAULTS, type Fault, type Options } from '../sim/plan.js';
 
 /** As Commander hands them over: parsed one by one, not yet compared with each other. */
@@ -23,7 +22,6 @@ export interface SimFlags {
   readonly payload?: number;
   readonly ringBytes?: number;
   readonly faults?: readonly Fault[];
-  readonly holes?: readonly string[];
   readonly trace?: string;
   readonly jobs?: number;
   readonly json?: boolean;
@@ -47,7 +45,6 @@ const SHAPING = [
   'payload',
   'ringBytes',
   'faults',
-  'holes',
 ] as const satisfies (keyof SimFlags)[];
 
 export function addOptions(command: Command): Command {
@@ -60,7 +57,6 @@ export function addOptions(command: Command): Command {
     ['--payload <bytes>', 'largest payload', integer(0, 65_536)],
     ['--ring-bytes <bytes>', 'size of every ring; 0 is the smallest possible', integer(0, 1 << 24)],
     ['--faults <list>', 'only these faults, separated by commas, or "none"', faults],
-    ['--holes <list>', 'put errors back into the protocol, separated by commas', holes],
   ];
   command
     .addOption(
@@ -115,10 +111,6 @@ function faults(text: string): Fault[] {
   return names(text, FAULTS, 'fault', '"none" or some of');
 }
 
-function holes(text: string): string[] {
-  return names(text, Object.keys(HOLES), 'hole', 'some of');
-}
-
 function names<Name extends string>(
   text: string,
   known: readonly Name[],
@@ -135,7 +127,7 @@ function names<Name extends string>(
 
 /** Compares the flags with each other. @throws {CommanderError} if they contradict */
 export function planOptions(flags: SimFlags, command: Command): Options {
-  const { groups, replicas, clients, messages, payload, ringBytes, faults, holes } = flags;
+  const { groups, replicas, clients, messages, payload, ringBytes, faults } = flags;
   const parents = flags.tree === undefined ? undefined : parentsOf(flags.tree, groups);
   if (parents && groups !== undefined && parents.length !== groups) {
     command.error(
@@ -146,7 +138,6 @@ export function planOptions(flags: SimFlags, command: Command): Options {
     command.error('error: --trace writes the history of one run: say which with --seed');
   }
   return {
-    ...Object.assign({}, ...(holes ?? []).map((hole) => HOLES[hole]!.options)),
     ...(groups !== undefined && { groups }),
     ...(replicas !== undefined && { replicas }),
     ...(parents && { tree: parents }),
@@ -155,7 +146,6 @@ export function planOptions(flags: SimFlags, command: Command): Options {
     ...(payload !== undefined && { payloadBytes: payload }),
     ...(ringBytes !== undefined && { ringBytes }),
     ...(faults && { faults }),
-    ...(holes && { holes }),
   };
 }
 

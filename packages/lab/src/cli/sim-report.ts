@@ -148,13 +148,12 @@ function formatOutcome(summary: Summary): string {
 
 export function formatPlan(plan: Plan): string {
   const { sizes, timing, weather, incidents } = plan;
-  const holes = plan.holes.length > 0 ? `, holes open: ${plan.holes.join(', ')}` : '';
   return (
     `${new Overlay(plan.parents).describe()}\n\n` +
     `${count(sizes.groups, 'group')} of ${count(sizes.replicas, 'replica')}, ` +
     `${count(sizes.clients, 'client')}, ${count(plan.messages, 'message')} ` +
     `of up to ${count(sizes.payloadBytesMax, 'byte')}, ` +
-    `${plan.singleGroupPercent} % of them to one group only${holes}\n` +
+    `${plan.singleGroupPercent} % of them to one group only\n` +
     `rings of ${describeRings(sizes)} bytes, up to ${count(sizes.callsMax, 'unanswered call')} a client, ` +
     `counts start at ${sizes.origin}\n` +
     `a write takes ${weather.delayUs} to ${weather.delayUs + weather.jitterUs} µs, ` +

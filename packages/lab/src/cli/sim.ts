@@ -4,7 +4,6 @@ import { performance } from 'node:perf_hooks';
 import type { Command } from 'commander';
 import { formatVerdict } from 'tram-multicast/internal/cli/check.js';
 import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
-import { HOLES } from '../sim/holes.js';
 import type { SeedOutcome, Totals } from '../sim/outcome.js';
 import { drawPlan, FAULTS, type Fault, type Options } from '../sim/plan.js';
 import { showProgress } from './progress.js';
@@ -55,10 +54,6 @@ event, on every machine. Without --seed and --seeds, the ${DEFAULT_SEEDS} seeds 
 Faults:
 ${list(FAULTS.map((fault) => [fault, FAULT_TITLES[fault]]))}
 
-Holes (errors of the paper, or mistakes that are easily made; see docs/paper-errata.md). A hole that
-only certain runs can show also sets the options of such runs, where you don't:
-${list(Object.entries(HOLES).map(([name, hole]) => [name, hole.title]))}
-
 Examples:
   Look for errors in other seeds, on all cores:
     $ tram sim --seeds 2000 --from 100000
@@ -68,9 +63,6 @@ Examples:
 
   Only leader trouble, in a chain of four groups with five members each:
     $ tram sim --tree depth --groups 4 --replicas 5 --faults crash,pause,suspicion,rivals
-
-  Put an error of the paper back and see it caught:
-    $ tram sim --seeds 500 --holes H4
 
   A tree of your own (group 0 is the root), and nothing that goes wrong:
     $ tram sim --tree -1,0,0,1 --faults none

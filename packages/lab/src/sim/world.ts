@@ -14,7 +14,6 @@ import { describeBallot } from 'tram-multicast/internal/protocol/leadership/ball
 import type { Past } from 'tram-multicast/internal/protocol/member.js';
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { Replica } from 'tram-multicast/internal/protocol/replica.js';
-import type { Rules } from 'tram-multicast/internal/protocol/rules.js';
 import { Fairness } from './fairness.js';
 import { Incidents } from './incidents.js';
 import { Ledger, SimulationFailure } from './ledger.js';
@@ -93,7 +92,6 @@ export class World {
 
   constructor(
     readonly plan: Plan,
-    private readonly rules: Rules,
     private readonly settings: Settings = {},
   ) {
     const { sizes, weather } = plan;
@@ -252,9 +250,9 @@ export class World {
   }
 
   private edges(memory: SimulatedMemory, observer: Observer): Edges {
-    const { layout, overlay, rules } = this;
+    const { layout, overlay } = this;
     const { timing, pace } = this.plan;
-    return { memory, layout, overlay, timing, pace, rules, observer };
+    return { memory, layout, overlay, timing, pace, observer };
   }
 
   private observe(process: number, host: ReplicaHost | undefined): Observer {

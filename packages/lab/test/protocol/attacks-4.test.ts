@@ -103,7 +103,7 @@ test('what is copied from a feed counts only if the feed still begins before it'
   const { member } = C.replica;
   const number = world.layout.feedStart(A.member) + 2;
   const before = own[number]!;
-  const taken = member.proposed.nextFromParent;
+  const taken = C.replica['replication'].endIndex;
   let fences = 0;
   C.memory.readFence = () => {
     fences++;
@@ -113,8 +113,8 @@ test('what is copied from a feed counts only if the feed still begins before it'
   world.resume(C);
   stage.until(() => fences >= 2);
   stage.runFor(200);
-  expect(member.proposed.nextFromParent).toBe(taken);
   const { ring, endIndex } = C.replica['replication'];
+  expect(endIndex).toBe(taken);
   expect(member.log.extentOf(ring, endIndex).endIndex).toBe(endIndex);
 
   C.memory.readFence = () => undefined;

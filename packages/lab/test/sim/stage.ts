@@ -6,7 +6,6 @@
 import type { Timing } from 'tram-multicast/internal/protocol/edges.js';
 import type { Sizes } from 'tram-multicast/internal/protocol/layout.js';
 import { highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
-import { rulesWith } from '../../src/sim/holes.js';
 import type { Sent } from '../../src/sim/ledger.js';
 import { makePlan } from '../../src/sim/scenario-plan.js';
 import { type Host, type ReplicaHost, World } from '../../src/sim/world.js';
@@ -15,8 +14,6 @@ export interface Overrides {
   readonly sizes?: Partial<Sizes>;
   readonly timing?: Partial<Timing>;
   readonly serviceFailsEvery?: number;
-  /** To show that an attack would do harm if it could. */
-  readonly holes?: readonly string[];
 }
 
 const STEP_LIMIT_US = 50_000;
@@ -26,20 +23,14 @@ export class Stage {
   private readonly held = new Set<() => void>();
 
   /** @param cluster  as in a scenario: `replicas=3 clients=2 rings=4096` */
-  constructor(
-    cluster: string,
-    { sizes, timing, serviceFailsEvery = 0, holes = [] }: Overrides = {},
-  ) {
+  constructor(cluster: string, { sizes, timing, serviceFailsEvery = 0 }: Overrides = {}) {
     const plan = makePlan(cluster);
-    this.world = new World(
-      {
-        ...plan,
-        sizes: { ...plan.sizes, ...sizes },
-        timing: { ...plan.timing, ...timing },
-        serviceFailsEvery,
-      },
-      rulesWith(holes),
-    );
+    this.world = new World({
+      ...plan,
+      sizes: { ...plan.sizes, ...sizes },
+      timing: { ...plan.timing, ...timing },
+      serviceFailsEvery,
+    });
   }
 
   /** The members of a group, once it has a leader and everybody follows it. */
