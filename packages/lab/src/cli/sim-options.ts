@@ -1,4 +1,4 @@
-/** The options of `tram sim`: what they may be, and how to write them down again for a replay. */
+/** The options of `tram-lab sim`: what they may be, and how to write them down again for a replay. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { integer } from 'tram-multicast/internal/cli/number-option.js';
 import {
@@ -7,6 +7,7 @@ import {
   parseTree,
   SHAPES,
 } from 'tram-multicast/internal/protocol/overlay.js';
+import { MUTATIONS } from '../sim/mutations/table.js';
 import { FAULTS, type Fault, type Options } from '../sim/plan.js';
 
 /** As Commander hands them over: parsed one by one, not yet compared with each other. */
@@ -22,6 +23,7 @@ export interface SimFlags {
   readonly payload?: number;
   readonly ringBytes?: number;
   readonly faults?: readonly Fault[];
+  readonly mutation?: readonly string[];
   readonly trace?: string;
   readonly jobs?: number;
   readonly json?: boolean;
@@ -45,6 +47,7 @@ const SHAPING = [
   'payload',
   'ringBytes',
   'faults',
+  'mutation',
 ] as const satisfies (keyof SimFlags)[];
 
 export function addOptions(command: Command): Command {
@@ -57,6 +60,7 @@ export function addOptions(command: Command): Command {
     ['--payload <bytes>', 'largest payload', integer(0, 65_536)],
     ['--ring-bytes <bytes>', 'size of every ring; 0 is the smallest possible', integer(0, 1 << 24)],
     ['--faults <list>', 'only these faults, separated by commas, or "none"', faults],
+    ['--mutation <list>', 'put errors into the protocol, separated by commas', mutations],
   ];
   command
     .addOption(
@@ -111,6 +115,10 @@ function faults(text: string): Fault[] {
   return names(text, FAULTS, 'fault', '"none" or some of');
 }
 
+function mutations(text: string): string[] {
+  return names(text, Object.keys(MUTATIONS), 'mutation', 'some of');
+}
+
 function names<Name extends string>(
   text: string,
   known: readonly Name[],
@@ -138,6 +146,7 @@ export function planOptions(flags: SimFlags, command: Command): Options {
     command.error('error: --trace writes the history of one run: say which with --seed');
   }
   return {
+    ...Object.assign({}, ...(flags.mutation ?? []).map(optionsOf)),
     ...(groups !== undefined && { groups }),
     ...(replicas !== undefined && { replicas }),
     ...(parents && { tree: parents }),
@@ -147,6 +156,12 @@ export function planOptions(flags: SimFlags, command: Command): Options {
     ...(ringBytes !== undefined && { ringBytes }),
     ...(faults && { faults }),
   };
+}
+
+/** The options of runs that show a mutation. */
+function optionsOf(name: string): Options {
+  const { caughtBy } = MUTATIONS[name]!;
+  return 'seed' in caughtBy ? (caughtBy.options ?? {}) : {};
 }
 
 function parentsOf(text: string, groups: number | undefined): readonly number[] {
@@ -161,7 +176,7 @@ export function isAllDrawn(flags: SimFlags): boolean {
 
 /** The command that runs this seed again, event for event. */
 export function replayCommand(seed: number, flags: SimFlags): string {
-  const words = ['npx tram sim', `--seed ${seed}`];
+  const words = ['npx tram-lab sim', `--seed ${seed}`];
   for (const name of SHAPING) {
     const value = flags[name];
     if (value === undefined) continue;

@@ -6,7 +6,7 @@
  */
 import { expect, test } from 'vitest';
 import type { Service } from '../../src/sim/service.js';
-import { follows, Stage } from '../sim/stage.js';
+import { follows, Stage } from '../../src/sim/stage.js';
 
 test('a member is installed for each of its lives, never twice in one', () => {
   // 1. Y leads with C; B sleeps, wakes and grants. The grant reaches Y, which sleeps.

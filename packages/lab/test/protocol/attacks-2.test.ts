@@ -9,8 +9,8 @@ import { noExtent } from 'tram-multicast/internal/protocol/data-path/log.js';
 import { LOG_CONTROL } from 'tram-multicast/internal/protocol/layout.js';
 import { KIND } from 'tram-multicast/internal/protocol/tags.js';
 import { expect, test } from 'vitest';
+import { follows, Stage } from '../../src/sim/stage.js';
 import type { Host, ReplicaHost } from '../../src/sim/world.js';
-import { follows, Stage } from '../sim/stage.js';
 
 /** Where a record's number stands, and how many admissions a completion's tag can tell apart. */
 const NUMBER = 2;

@@ -5,8 +5,8 @@
 
 import { FRAME_WORDS, HEAD_WORDS } from 'tram-multicast/internal/memory/record.js';
 import { describe, expect, test } from 'vitest';
+import { follows, Stage } from '../../src/sim/stage.js';
 import type { ReplicaHost } from '../../src/sim/world.js';
-import { follows, Stage } from '../sim/stage.js';
 
 const deliveriesOf = (host: ReplicaHost): number => host.replica.member.deliveries;
 

@@ -2,8 +2,8 @@
 
 import { HEAD_WORDS } from 'tram-multicast/internal/memory/record.js';
 import { expect, test } from 'vitest';
+import { Stage } from '../../src/sim/stage.js';
 import type { ReplicaHost } from '../../src/sim/world.js';
-import { Stage } from '../sim/stage.js';
 
 const TORN_WORDS = { from: HEAD_WORDS + 7, to: HEAD_WORDS + 10 };
 

@@ -3,8 +3,8 @@
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
 import type { ReplyOutcome } from 'tram-multicast/internal/protocol/data-path/client.js';
 import { expect, test } from 'vitest';
+import { Stage } from '../../src/sim/stage.js';
 import type { ReplicaHost } from '../../src/sim/world.js';
-import { Stage } from '../sim/stage.js';
 
 /** What client 0 is told, as `group outcome`, from now on. */
 function listen(stage: Stage): string[] {

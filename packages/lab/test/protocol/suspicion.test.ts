@@ -1,8 +1,8 @@
 /** Members that can't reach each other, but others: nobody may wait for one who can't lead, and nobody take turns. */
 import { describe, expect, test } from 'vitest';
 import { Random } from '../../src/sim/random.js';
+import { Stage } from '../../src/sim/stage.js';
 import type { ReplicaHost } from '../../src/sim/world.js';
-import { Stage } from '../sim/stage.js';
 
 const SUSPECT_AFTER_US = 20_000;
 

@@ -6,9 +6,9 @@
 import type { Timing } from 'tram-multicast/internal/protocol/edges.js';
 import type { Sizes } from 'tram-multicast/internal/protocol/layout.js';
 import { highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
-import type { Sent } from '../../src/sim/ledger.js';
-import { makePlan } from '../../src/sim/scenario-plan.js';
-import { type Host, type ReplicaHost, World } from '../../src/sim/world.js';
+import type { Sent } from './ledger.js';
+import { makePlan } from './scenario-plan.js';
+import { type Host, type ReplicaHost, World } from './world.js';
 
 export interface Overrides {
   readonly sizes?: Partial<Sizes>;
