@@ -7,6 +7,7 @@ import type { Timing } from 'tram-multicast/internal/protocol/edges.js';
 import type { Sizes } from 'tram-multicast/internal/protocol/layout.js';
 import { highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
 import type { Sent } from './ledger.js';
+import type { Link } from './links.js';
 import { makePlan } from './scenario-plan.js';
 import { type Host, type ReplicaHost, World } from './world.js';
 
@@ -38,6 +39,12 @@ export class Stage {
     this.until(() => this.world.leaderOf(group) !== undefined);
     this.runFor(500);
     return this.world.members(group);
+  }
+
+  /** The leader of a group, as soon as there is one. */
+  leaderOf(group: number): ReplicaHost {
+    this.until(() => this.world.leaderOf(group) !== undefined);
+    return this.world.leaderOf(group)!;
   }
 
   // --- time ----------------------------------------------------------------------------------
@@ -98,9 +105,7 @@ export class Stage {
 
   /** `count` writes to `to` go out, then the step stops: the rest of what it posts waits for `resume`. */
   stallAfterWrites(host: Host, to: Host, count: number): void {
-    let seen = 0;
-    host.memory['stallsAt'] = (process, isRead) =>
-      process === to.process && !isRead && seen++ >= count;
+    host.memory.stallAfterWritesTo(to.process, count);
   }
 
   hold(from: Host, ...to: Host[]): void {
@@ -117,13 +122,26 @@ export class Stage {
   /** Like `release`, but with so much time after each write that it has been read before the next one. */
   releaseOneByOne(from: Host, to: Host, apartUs: number): void {
     this.release(from, to);
-    const { fabric } = this.world;
-    const link = fabric['link'](from.process, to.process);
+    const link = this.linkOf(from, to);
     for (const operation of link.operations) {
       operation.arrivesUs = link.lastArrivalUs;
       if (!operation.isRead) link.lastArrivalUs += apartUs;
     }
-    fabric['agenda'].update(link);
+    this.world.fabric.reschedule(link);
+  }
+
+  /** What is under way. */
+  linkOf(from: Host, to: Host): Link {
+    return this.world.fabric.link(from.process, to.process);
+  }
+
+  /** While this runs, refused writes leave their bytes behind, or none of them does. */
+  withRefusedWrites(fate: 'landing' | 'stopped', run: () => void): void {
+    const { random } = this.world;
+    const { below } = random;
+    random.below = (bound) => (bound === 2 && fate === 'landing' ? 1 : 0);
+    run();
+    random.below = below;
   }
 
   /** It dies with all that it has posted, and whoever has posted to it never hears of it. */

@@ -41,6 +41,7 @@ export interface ReplicaHost extends Host {
   readonly group: number;
   readonly member: number;
   replica: Replica;
+  service: Service;
   incarnation: number;
   /** How far a life that was killed had delivered. */
   hadDelivered: number;
@@ -195,7 +196,7 @@ export class World {
       this.ledger.record({ event: 'restore', replica, from: replica, count: 0 });
     }
     const { serviceFailsEvery } = this.plan;
-    const service = new Service(this.ledger, group, member, serviceFailsEvery, (delivery) => {
+    host.service = new Service(this.ledger, group, member, serviceFailsEvery, (delivery) => {
       this.noteDecided(host, delivery.session, delivery.entry, delivery.number);
       this.lastDeliveryUs = this.nowUs;
     });
@@ -203,7 +204,7 @@ export class World {
     host.replica = new Replica(
       identity,
       this.edges(host.memory, this.observe(process, host)),
-      service,
+      host.service,
       this.nowUs,
     );
     this.steps.schedule(process, this.nowUs + this.drawStep());
@@ -351,7 +352,8 @@ export class World {
 
   // --- time ----------------------------------------------------------------------------------
 
-  private drawStep(): number {
+  /** How long a process rests until its next step. */
+  drawStep(): number {
     return 1 + this.random.below(this.plan.stepUs * 2);
   }
 

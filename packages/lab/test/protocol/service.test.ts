@@ -19,7 +19,7 @@ function listen(stage: Stage): string[] {
   return told;
 }
 
-const applicationOf = (host: ReplicaHost) => host.replica['leader']['delivering']['application'];
+const applicationOf = (host: ReplicaHost) => host.service;
 
 test('a failure is a reply like any other, at every destination and every member', () => {
   const stage = new Stage('groups=2 tree=-1,0 replicas=3 clients=1', { serviceFailsEvery: 3 });

@@ -21,12 +21,13 @@ export type Role = 'recovering' | 'follower' | 'candidate' | 'leader';
 
 export class Replica {
   role: Role;
+  /** Its parts may be looked at from outside; only the replica acts on them. */
   readonly member: Member;
-  private readonly rows: Rows;
+  readonly rows: Rows;
+  readonly replication: Replication;
+  readonly takeover: Takeover;
+  readonly leader: Leader;
   private readonly grants: Grants;
-  private readonly replication: Replication;
-  private readonly takeover: Takeover;
-  private readonly leader: Leader;
   private readonly follower: Follower;
   private readonly snapshots: Snapshots;
   private readonly recovery: Recovery | undefined;

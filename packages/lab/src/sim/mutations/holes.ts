@@ -2,19 +2,20 @@
  * The holes of docs/paper-errata.md, put back: H1 to H19 are errors of the paper's pseudo-code, the others are errors
  * that our own design could have. H10 and H14 are missing: the design leaves no place for them.
  */
+import {
+  FOLLOWER,
+  GRANTS,
+  INBOX,
+  LEADER,
+  LOG,
+  MEMBER,
+  REPLICA,
+  REPLICATION,
+  ROWS,
+  TAKEOVER,
+  TRUNCATION,
+} from './files.js';
 import type { Mutation } from './mutation.js';
-
-const FOLLOWER = 'protocol/leadership/follower.js';
-const GRANTS = 'protocol/leadership/grants.js';
-const INBOX = 'protocol/data-path/inbox.js';
-const LEADER = 'protocol/data-path/leader.js';
-const LOG = 'protocol/data-path/log.js';
-const MEMBER = 'protocol/member.js';
-const REPLICA = 'protocol/replica.js';
-const REPLICATION = 'protocol/data-path/replication.js';
-const ROWS = 'protocol/leadership/rows.js';
-const TAKEOVER = 'protocol/leadership/takeover.js';
-const TRUNCATION = 'protocol/data-path/truncation.js';
 
 /** Go back to the place in a client's inbox that an earlier leadership of this member had reached. */
 const keepOldPlaceUnless = (isKnown: string): string => `

@@ -36,7 +36,7 @@ import { Truncation } from './truncation.js';
 export class Leader {
   private readonly parent: ParentInbox;
   private readonly clients: ClientInbox[] = [];
-  private readonly feeds: Feed[] = [];
+  readonly feeds: Feed[] = [];
   /** Counters over all entries in the log, decided or not. */
   private readonly proposed: Counters;
   private readonly truncation: Truncation;
