@@ -1,12 +1,14 @@
-/** The table in docs/paper-errata.md says of every hole what its mutation says. */
+/** The tables in docs/paper-errata.md say of every hole and mutation what the code says. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { FURTHER } from '../../src/sim/mutations/further.js';
 import { HOLES } from '../../src/sim/mutations/holes.js';
 
 const HOLES_IN_ALL = 31;
 const IMPOSSIBLE = ['H10', 'H14'];
 
-const rows = readFileSync(new URL('../../../../docs/paper-errata.md', import.meta.url), 'utf8')
+const text = readFileSync(new URL('../../../../docs/paper-errata.md', import.meta.url), 'utf8');
+const rows = text
   .split('\n')
   .filter((line) => /^\| H\d+ \|/.test(line))
   .map((line) => line.split(/(?<!\\)\|/).map((cell) => cell.trim()));
@@ -27,3 +29,15 @@ test.each(rows.filter(([, name]) => HOLES[name!]))(
     );
   },
 );
+
+test('it lists every further mutation, with what catches it', () => {
+  const listed = text.split('\n').filter((line) => /^\| `[a-z-]+` \|/.test(line));
+  const expected = Object.entries(FURTHER).map(([name, { title, caughtBy }]) => {
+    const caught =
+      'seed' in caughtBy
+        ? `seed ${caughtBy.seed}: ${caughtBy.as}`
+        : `\`${caughtBy.script}.test.ts\``;
+    return `| \`${name}\` | ${title} | ${caught} |`;
+  });
+  expect(listed).toEqual(expected);
+});
