@@ -82,8 +82,9 @@ export class ClientInbox {
 }
 
 /**
- * What one member of the parent group has forwarded while it led. All up to the end that we were told was posted
- * before, so it need not be checked; but what we have not taken may be dropped and overwritten when others have.
+ * What one member of the parent group has forwarded while it led. Each has a feed of its own, so that the late write of
+ * a deposed leader changes no other feed (H14). All up to the end that we were told was posted before, so it need not
+ * be checked; but what we have not taken may be dropped and overwritten when others have.
  */
 class FeedReader {
   readonly window: Window;
