@@ -87,7 +87,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'lab/baselines/tcp': { imports: ['lab/baselines/'], node: /./ },
   'lab/sim': {
     imports: ['lab/sim/', 'lab/baselines/', 'tram/protocol/', 'tram/memory/', 'tram/check/'],
-    node: /^lab\/sim\/(?:pool|worker)\.ts$/,
+    node: /^lab\/sim\/(?:pool|worker|mutations\/mutant)\.ts$/,
   },
   'lab/bench': { imports: ['lab/bench/', 'lab/baselines/', 'lab/sim/', 'tram/'], node: /./ },
   'lab/cli': { imports: ['lab/', 'tram/'], node: /./, packages: ['commander'] },
@@ -209,6 +209,7 @@ describe('a planted offence is found', () => {
     ['lab/baselines/ramcast/leader.ts', "import { join } from 'node:path';"],
     ['lab/baselines/ramcast/leader.ts', 'const now = performance.now();'],
     ['lab/sim/world.ts', "import { cpus } from 'node:os';"],
+    ['lab/sim/mutations/table.ts', "import { readFileSync } from 'node:fs';"],
     ['lab/sim/world.ts', "import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';"],
     ['lab/sim/world.ts', "import { order } from '../bench/order.js';"],
   ])('%s: %s', (path, text) => {
@@ -244,6 +245,7 @@ describe('a planted offence is found', () => {
     ],
     ['lab/sim/world.ts', "import { judge } from 'tram-multicast/check';"],
     ['lab/sim/pool.ts', "import { Worker } from 'node:worker_threads';"],
+    ['lab/sim/mutations/mutant.ts', "import { readFileSync } from 'node:fs';"],
     ['lab/cli/sim.ts', "import { Command } from 'commander';"],
   ])('but not in %s: %s', (path, text) => {
     expect(complaints(path, text)).toEqual([]);

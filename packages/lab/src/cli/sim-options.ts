@@ -7,7 +7,7 @@ import {
   parseTree,
   SHAPES,
 } from 'tram-multicast/internal/protocol/overlay.js';
-import { HOLES } from '../sim/holes.js';
+import { MUTATIONS } from '../sim/mutations/table.js';
 import { FAULTS, type Fault, type Options } from '../sim/plan.js';
 
 /** Options as Commander returns them: each is parsed, but combinations are not checked yet. */
@@ -23,7 +23,7 @@ export interface SimFlags {
   readonly payload?: number;
   readonly ringBytes?: number;
   readonly faults?: readonly Fault[];
-  readonly holes?: readonly string[];
+  readonly mutation?: readonly string[];
   readonly trace?: string;
   readonly jobs?: number;
   readonly json?: boolean;
@@ -47,7 +47,7 @@ const SHAPING = [
   'payload',
   'ringBytes',
   'faults',
-  'holes',
+  'mutation',
 ] as const satisfies (keyof SimFlags)[];
 
 export function addOptions(command: Command): Command {
@@ -60,7 +60,7 @@ export function addOptions(command: Command): Command {
     ['--payload <bytes>', 'largest payload', integer(0, 65_536)],
     ['--ring-bytes <bytes>', 'size of every ring; 0 is the smallest possible', integer(0, 1 << 24)],
     ['--faults <list>', 'only these faults, separated by commas, or "none"', faults],
-    ['--holes <list>', 'put errors into the protocol, separated by commas', holes],
+    ['--mutation <list>', 'put errors into the protocol, separated by commas', mutations],
   ];
   command
     .addOption(
@@ -111,8 +111,8 @@ function faults(text: string): Fault[] {
   return names(text, FAULTS, 'fault', '"none" or some of');
 }
 
-function holes(text: string): string[] {
-  return names(text, Object.keys(HOLES), 'hole', 'some of');
+function mutations(text: string): string[] {
+  return names(text, Object.keys(MUTATIONS), 'mutation', 'some of');
 }
 
 function names<Name extends string>(
@@ -131,7 +131,7 @@ function names<Name extends string>(
 
 /** Checks combinations of options. @throws {CommanderError} if they contradict each other */
 export function planOptions(flags: SimFlags, command: Command): Options {
-  const { groups, replicas, clients, messages, payload, ringBytes, faults, holes } = flags;
+  const { groups, replicas, clients, messages, payload, ringBytes, faults } = flags;
   const parents = flags.tree === undefined ? undefined : parentsOf(flags.tree, groups);
   if (parents && groups !== undefined && parents.length !== groups) {
     command.error(
@@ -142,7 +142,7 @@ export function planOptions(flags: SimFlags, command: Command): Options {
     command.error('error: --trace writes the history of one run: choose it with --seed');
   }
   return {
-    ...Object.assign({}, ...(holes ?? []).map((hole) => HOLES[hole].options)),
+    ...Object.assign({}, ...(flags.mutation ?? []).map(optionsOf)),
     ...(groups !== undefined && { groups }),
     ...(replicas !== undefined && { replicas }),
     ...(parents && { tree: parents }),
@@ -151,8 +151,13 @@ export function planOptions(flags: SimFlags, command: Command): Options {
     ...(payload !== undefined && { payloadBytes: payload }),
     ...(ringBytes !== undefined && { ringBytes }),
     ...(faults && { faults }),
-    ...(holes && { holes }),
   };
+}
+
+/** The options of runs that show a mutation. */
+function optionsOf(name: string): Options {
+  const { caughtBy } = MUTATIONS[name]!;
+  return 'seed' in caughtBy ? (caughtBy.options ?? {}) : {};
 }
 
 function parentsOf(text: string, groups: number | undefined): readonly number[] {

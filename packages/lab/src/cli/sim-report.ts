@@ -38,6 +38,7 @@ export function toJson(summary: Summary): unknown {
   return {
     outcome: isFailed(summary) ? 'failed' : isInterrupted ? 'interrupted' : 'holds',
     options,
+    mutations: flags.mutation ?? [],
     seeds: totals.seeds,
     messages: totals.messages,
     deliveries: totals.deliveries,
@@ -146,15 +147,15 @@ function formatOutcome(summary: Summary): string {
 
 // --- for people, one seed ----------------------------------------------------------------------
 
-export function formatPlan(plan: Plan): string {
+export function formatPlan(plan: Plan, mutations: readonly string[]): string {
   const { sizes, timing, weather, incidents } = plan;
-  const holes = plan.holes.length > 0 ? `, holes open: ${plan.holes.join(', ')}` : '';
+  const mutated = mutations.length > 0 ? `mutated by ${mutations.join(', ')}\n` : '';
   return (
     `${new Overlay(plan.parents).describe()}\n\n` +
     `${count(sizes.groups, 'group')} of ${count(sizes.replicas, 'replica')}, ` +
     `${count(sizes.clients, 'client')}, ${count(plan.messages, 'message')} ` +
     `of up to ${count(sizes.payloadBytesMax, 'byte')}, ` +
-    `${plan.singleGroupPercent} % of them to one group only${holes}\n` +
+    `${plan.singleGroupPercent} % of them to one group only\n${mutated}` +
     `rings of ${describeRings(sizes)} bytes, up to ${count(sizes.callsMax, 'unanswered call')} a client, ` +
     `counts start at ${sizes.origin}\n` +
     `a write takes ${weather.delayUs} to ${weather.delayUs + weather.jitterUs} µs, ` +

@@ -4,7 +4,8 @@ import { performance } from 'node:perf_hooks';
 import type { Command } from 'commander';
 import { formatVerdict } from 'tram-multicast/internal/cli/check.js';
 import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
-import { HOLES } from '../sim/holes.js';
+import { MutationError } from '../sim/mutations/mutation.js';
+import { MUTATIONS } from '../sim/mutations/table.js';
 import type { SeedOutcome, Totals } from '../sim/outcome.js';
 import { drawPlan, FAULTS, type Fault, type Options } from '../sim/plan.js';
 import { showProgress } from './progress.js';
@@ -55,9 +56,10 @@ machine, event for event. The default is to run the ${DEFAULT_SEEDS} seeds from 
 Faults:
 ${list(FAULTS.map((fault) => [fault, FAULT_TITLES[fault]]))}
 
-Holes (errors of the paper and likely mistakes; see docs/paper-errata.md). A hole that shows only in
-certain runs also sets the options of such runs, unless you set them:
-${list(Object.entries(HOLES).map(([name, hole]) => [name, hole.title]))}
+Mutations (small changes of the protocol's source, each an error that the simulator or a scripted attack notices;
+H1 to H31 are the holes of docs/paper-errata.md). One that only certain runs can show also sets the options of
+such runs, where you don't:
+${list(Object.entries(MUTATIONS).map(([name, { title }]) => [name, title]))}
 
 Examples:
   Search for errors with other seeds, on all cores:
@@ -70,7 +72,7 @@ Examples:
     $ tram-lab sim --tree depth --groups 4 --replicas 5 --faults crash,pause,suspicion,rivals
 
   Put an error of the paper into the protocol, and see that it is found:
-    $ tram-lab sim --seeds 500 --holes H4
+    $ tram-lab sim --seeds 500 --mutation H4
 
   Your own tree (group 0 is the root), without faults:
     $ tram-lab sim --tree -1,0,0,1 --faults none
@@ -108,7 +110,9 @@ async function sim(flags: SimFlags, options: Options): Promise<number> {
   const { Totals } = await import('../sim/outcome.js');
   const totals = new Totals();
   const startedMs = performance.now();
-  const { last, isInterrupted } = await run(flags, options, totals);
+  const run = await runOrExplain(flags, options, totals);
+  if (run === undefined) return ExitCode.usage;
+  const { last, isInterrupted } = run;
   const wallMs = performance.now() - startedMs;
   const summary: Summary = { flags, options, totals, wallMs, isInterrupted };
   const isWritten = flags.trace === undefined || (await writeTrace(flags.trace, last));
@@ -120,12 +124,29 @@ async function sim(flags: SimFlags, options: Options): Promise<number> {
   return isWritten ? ExitCode.fine : ExitCode.failure;
 }
 
-/** Runs the seeds until all are done or the user interrupts. */
-async function run(
+interface Run {
+  readonly last: SeedOutcome | undefined;
+  readonly isInterrupted: boolean;
+}
+
+/** Undefined if the mutations do not fit together. */
+async function runOrExplain(
   flags: SimFlags,
   options: Options,
   totals: Totals,
-): Promise<{ last: SeedOutcome | undefined; isInterrupted: boolean }> {
+): Promise<Run | undefined> {
+  try {
+    return await runAll(flags, options, totals);
+  } catch (error) {
+    if (!(error instanceof MutationError)) throw error;
+    const names = flags.mutation?.join(' and ');
+    process.stderr.write(`error: ${names} can't be applied together: ${error.message}\n`);
+    return undefined;
+  }
+}
+
+/** Runs the seeds until they are done or the user interrupts. */
+async function runAll(flags: SimFlags, options: Options, totals: Totals): Promise<Run> {
   const { runSeeds } = await import('../sim/pool.js');
   const isOne = flags.seed !== undefined;
   const seeds = isOne ? 1 : (flags.seeds ?? DEFAULT_SEEDS);
@@ -139,6 +160,7 @@ async function run(
       from: flags.seed ?? flags.from ?? DEFAULT_FROM,
       seeds,
       options,
+      mutations: flags.mutation ?? [],
       jobs: flags.jobs ?? availableParallelism(),
       wantsDetails: isOne,
       hangAfterMs: HANG_AFTER_MS,
@@ -169,7 +191,10 @@ async function writeTrace(file: string, outcome: SeedOutcome | undefined): Promi
 }
 
 function formatOne(outcome: SeedOutcome, { flags, options, totals }: Summary): string {
-  const parts = [`seed ${outcome.seed}\n`, formatPlan(drawPlan(outcome.seed, options))];
+  const parts = [
+    `seed ${outcome.seed}\n`,
+    formatPlan(drawPlan(outcome.seed, options), flags.mutation ?? []),
+  ];
   parts.push(formatTallies(outcome));
   if (outcome.details) {
     const simulated = `${(outcome.simulatedUs / 1000).toFixed(1)} ms simulated`;

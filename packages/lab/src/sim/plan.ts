@@ -76,7 +76,6 @@ export interface Plan {
   /** Which faults may happen at all. */
   readonly faults: ReadonlySet<Fault>;
   readonly incidents: readonly PlannedIncident[];
-  readonly holes: readonly string[];
 }
 
 /** What can be asked for; everything else is drawn. */
@@ -90,7 +89,6 @@ export interface Options {
   readonly ringBytes?: number;
   /** Only these faults; an empty list means none. */
   readonly faults?: readonly Fault[];
-  readonly holes?: readonly string[];
   /** Strike only when one of these is taken. */
   readonly triggers?: readonly Transition[];
 }
@@ -183,7 +181,6 @@ export function drawPlan(seed: number, options: Options): Plan {
     serviceFailsEvery: random.pick([0, 0, 0, 7]),
     faults,
     incidents,
-    holes: options.holes ?? [],
   };
 }
 

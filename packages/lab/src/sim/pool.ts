@@ -4,6 +4,7 @@
  */
 import { setMaxListeners } from 'node:events';
 import { Worker } from 'node:worker_threads';
+import { withMutant } from './mutations/mutant.js';
 import { failedOutcome, type SeedOutcome } from './outcome.js';
 import type { Options } from './plan.js';
 
@@ -11,6 +12,8 @@ export interface Assignment {
   readonly from: number;
   readonly seeds: number;
   readonly options: Options;
+  /** Names of mutations; with none, the protocol runs as it is. */
+  readonly mutations: readonly string[];
   /** Threads. */
   readonly jobs: number;
   /** Should outcomes carry their history? */
@@ -23,12 +26,22 @@ export interface Assignment {
 
 export type WorkerData = Pick<Assignment, 'options' | 'wantsDetails'>;
 
-/** Resolves when every seed has its outcome, or after an abort. */
-export async function runSeeds(assignment: Assignment): Promise<void> {
+/**
+ * Resolves when every seed has its outcome, or after an abort.
+ * @throws {MutationError} if the mutations do not fit together
+ */
+export function runSeeds(assignment: Assignment): Promise<void> {
+  const { mutations } = assignment;
+  if (mutations.length === 0)
+    return runThreads(assignment, new URL('./worker.js', import.meta.url));
+  return withMutant(mutations, (lab) => runThreads(assignment, new URL('sim/worker.js', lab)));
+}
+
+async function runThreads(assignment: Assignment, worker: URL): Promise<void> {
   const seeds = seedsOf(assignment);
   const threads = Math.min(assignment.jobs, assignment.seeds);
   setMaxListeners(threads + 1, assignment.signal);
-  await Promise.all(Array.from({ length: threads }, () => runThread(assignment, seeds)));
+  await Promise.all(Array.from({ length: threads }, () => runThread(assignment, worker, seeds)));
 }
 
 function* seedsOf({ from, seeds, signal }: Assignment): Generator<number, undefined> {
@@ -36,10 +49,14 @@ function* seedsOf({ from, seeds, signal }: Assignment): Generator<number, undefi
   return undefined;
 }
 
-async function runThread(assignment: Assignment, seeds: Iterator<number>): Promise<void> {
+async function runThread(
+  assignment: Assignment,
+  program: URL,
+  seeds: Iterator<number>,
+): Promise<void> {
   let worker: Worker | undefined;
   for (let next = seeds.next(); !next.done; next = seeds.next()) {
-    worker ??= startWorker(assignment);
+    worker ??= startWorker(assignment, program);
     const outcome = await runOne(assignment, worker, next.value);
     if (outcome === 'aborted') break;
     if (outcome.isThreadLost) {
@@ -51,9 +68,9 @@ async function runThread(assignment: Assignment, seeds: Iterator<number>): Promi
   await worker?.terminate();
 }
 
-function startWorker({ options, wantsDetails }: Assignment): Worker {
+function startWorker({ options, wantsDetails }: Assignment, program: URL): Worker {
   const workerData: WorkerData = { options, wantsDetails };
-  return new Worker(new URL('./worker.js', import.meta.url), { workerData });
+  return new Worker(program, { workerData });
 }
 
 interface Finished {

@@ -76,6 +76,5 @@ export function makePlan(given: string): Plan {
     serviceFailsEvery: 0,
     faults: new Set(),
     incidents: [],
-    holes: [],
   };
 }

@@ -10,7 +10,6 @@ import { judge } from 'tram-multicast/internal/check/judge.js';
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
 import { describeBallot } from 'tram-multicast/internal/protocol/leadership/ballot.js';
 import { highMask, lowMask, OverlayError } from 'tram-multicast/internal/protocol/overlay.js';
-import { Rules } from 'tram-multicast/internal/protocol/rules.js';
 import { SimulationFailure } from './ledger.js';
 import { Narrator } from './narrator.js';
 import { Complaint, makePlan, readOptions, toNumber } from './scenario-plan.js';
@@ -148,7 +147,7 @@ class Scenario {
   private build(given: string): void {
     if (this.built !== undefined) throw new Complaint('there is a cluster already');
     const { onTransition } = this.narrator;
-    this.built = new World(makePlan(given), new Rules(), { keepsTrace: true, onTransition });
+    this.built = new World(makePlan(given), { keepsTrace: true, onTransition });
     this.narrator.attach(this.built);
     this.runUntilQuiet();
     this.narrator.take();

@@ -1,5 +1,4 @@
 /** One seed, one run, one result. */
-import { rulesWith } from './holes.js';
 import { SimulationFailure } from './ledger.js';
 import { drawPlan, type Options, type Plan } from './plan.js';
 import { type Settings, World } from './world.js';
@@ -13,7 +12,7 @@ export interface SeedResult {
 
 export function simulate(seed: number, options: Options, settings: Settings = {}): SeedResult {
   const plan = drawPlan(seed, options);
-  const world = new World(plan, rulesWith(plan.holes), settings);
+  const world = new World(plan, settings);
   let failure: SimulationFailure | undefined;
   try {
     world.run();

@@ -183,6 +183,12 @@ export class SimulatedMemory implements Memory {
     this.stallsAt = (to, isRead) => !isRead && processes.includes(to);
   }
 
+  /** Stall in the middle of the step that posts one more write to this process than `count`, before that write. */
+  stallAfterWritesTo(process: ProcessId, count: number): void {
+    let seen = 0;
+    this.stallsAt = (to, isRead) => to === process && !isRead && seen++ >= count;
+  }
+
   /** Is there something that it would have posted? */
   get isStalled(): boolean {
     return this.stalled.length > 0;
@@ -338,7 +344,8 @@ export class SimulatedFabric {
     this.agenda.update(link);
   }
 
-  private link(from: ProcessId, to: ProcessId): Link {
+  /** What is under way from one process to another. Whoever changes it calls `reschedule`. */
+  link(from: ProcessId, to: ProcessId): Link {
     const place = from * this.processes + to;
     let link = this.links[place];
     if (link === undefined) {
@@ -346,6 +353,11 @@ export class SimulatedFabric {
       this.links[place] = link;
     }
     return link;
+  }
+
+  /** The times at which operations of this link arrive have changed. */
+  reschedule(link: Link): void {
+    this.agenda.update(link);
   }
 
   private clear(from: ProcessId, to: ProcessId): void {

@@ -1,7 +1,6 @@
 /** How many messages a second one thread orders when nothing goes wrong. */
 import { PACE } from 'tram-multicast/internal/protocol/edges.js';
 import { SHAPES } from 'tram-multicast/internal/protocol/overlay.js';
-import { Rules } from 'tram-multicast/internal/protocol/rules.js';
 import type { Plan } from './plan.js';
 import { World } from './world.js';
 
@@ -47,7 +46,6 @@ const PLAN: Plan = {
   serviceFailsEvery: 0,
   faults: new Set(),
   incidents: [],
-  holes: [],
 };
 
 export interface Throughput {
@@ -59,7 +57,7 @@ export interface Throughput {
 
 /** @param clock  milliseconds of wall time */
 export function measure(clock: () => number): Throughput {
-  const world = new World(PLAN, new Rules(), { saturates: true, keepsHistory: false });
+  const world = new World(PLAN, { saturates: true, keepsHistory: false });
   runFor(world, clock, WARM_UP_MS);
   const before = ordered(world);
   const wallMs = runFor(world, clock, MEASURED_MS);

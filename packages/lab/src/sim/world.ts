@@ -14,7 +14,6 @@ import { describeBallot } from 'tram-multicast/internal/protocol/leadership/ball
 import type { Past } from 'tram-multicast/internal/protocol/member.js';
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { Replica } from 'tram-multicast/internal/protocol/replica.js';
-import type { Rules } from 'tram-multicast/internal/protocol/rules.js';
 import { Fairness } from './fairness.js';
 import { Incidents } from './incidents.js';
 import { Ledger, SimulationFailure } from './ledger.js';
@@ -42,6 +41,7 @@ export interface ReplicaHost extends Host {
   readonly group: number;
   readonly member: number;
   replica: Replica;
+  service: Service;
   incarnation: number;
   /** How far a life that was killed had delivered. */
   hadDelivered: number;
@@ -93,7 +93,6 @@ export class World {
 
   constructor(
     readonly plan: Plan,
-    private readonly rules: Rules,
     private readonly settings: Settings = {},
   ) {
     const { sizes, weather } = plan;
@@ -197,7 +196,7 @@ export class World {
       this.ledger.record({ event: 'restore', replica, from: replica, count: 0 });
     }
     const { serviceFailsEvery } = this.plan;
-    const service = new Service(this.ledger, group, member, serviceFailsEvery, (delivery) => {
+    host.service = new Service(this.ledger, group, member, serviceFailsEvery, (delivery) => {
       this.noteDecided(host, delivery.session, delivery.entry, delivery.number);
       this.lastDeliveryUs = this.nowUs;
     });
@@ -205,7 +204,7 @@ export class World {
     host.replica = new Replica(
       identity,
       this.edges(host.memory, this.observe(process, host)),
-      service,
+      host.service,
       this.nowUs,
     );
     this.steps.schedule(process, this.nowUs + this.drawStep());
@@ -252,9 +251,9 @@ export class World {
   }
 
   private edges(memory: SimulatedMemory, observer: Observer): Edges {
-    const { layout, overlay, rules } = this;
+    const { layout, overlay } = this;
     const { timing, pace } = this.plan;
-    return { memory, layout, overlay, timing, pace, rules, observer };
+    return { memory, layout, overlay, timing, pace, observer };
   }
 
   private observe(process: number, host: ReplicaHost | undefined): Observer {
@@ -353,7 +352,8 @@ export class World {
 
   // --- time ----------------------------------------------------------------------------------
 
-  private drawStep(): number {
+  /** How long a process rests until its next step. */
+  drawStep(): number {
     return 1 + this.random.below(this.plan.stepUs * 2);
   }
 

@@ -10,15 +10,14 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { FAULTS } from '../../src/sim/plan.js';
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
-const TRAM = fileURLToPath(new URL('../../../tram/dist/cli/main.js', import.meta.url));
+const LIBRARY_MAIN = fileURLToPath(new URL('../../../tram/dist/cli/main.js', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'tram-sim-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function lab(...args: string[]) {
-  return run(MAIN, args);
-}
+const tramLab = (...args: string[]) => run(MAIN, ...args);
+const tram = (...args: string[]) => run(LIBRARY_MAIN, ...args);
 
-function run(main: string, args: readonly string[]) {
+function run(main: string, ...args: string[]) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...args], {
     encoding: 'utf8',
     cwd: folder,
@@ -35,7 +34,8 @@ describe('2 for an option that is wrong, with its name, its value and what is ex
     [['--seeds', '0'], 'Expected an integer from 1 to'],
     [['--replicas', '2'], 'Expected one of 1, 3, 5, 7'],
     [['--faults', 'crash,boom'], `Unknown fault: boom. Expected "none" or some of crash, restart`],
-    [['--holes', 'H99'], 'Unknown hole: H99. Expected some of H1, H2'],
+    [['--mutation', 'H99'], 'Unknown mutation: H99. Expected some of H1, H2'],
+    [['--mutation', 'H13,H28'], "H13 and H28 can't be applied together"],
     [['--tree', '0,0'], 'a tree has exactly one root (parent -1); found none'],
     [['--tree', 'star'], 'expected base, breadth, depth, simple or parents such as -1,0,0'],
     [['--tree', '-1,0,0', '--groups', '4'], 'contradicts --tree -1,0,0, which has 3 groups'],
@@ -43,15 +43,15 @@ describe('2 for an option that is wrong, with its name, its value and what is ex
     [['--trace', 'trace.jsonl'], 'choose it with --seed'],
     [['--throughput', '--groups', '3'], "cannot be used with option '--groups <n>'"],
   ])('%j', (args, expected) => {
-    const { status, stdout, stderr } = lab('sim', ...args);
+    const { status, stdout, stderr } = tramLab('sim', ...args);
     expect(stderr).toContain(expected);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
   });
 });
 
 test('the same seed gives the same trace, and the judge agrees with it', () => {
-  const first = lab('sim', '--seed', '7', '--trace', 'first.jsonl');
-  const second = lab('sim', '--seed', '7', '--trace', 'second.jsonl');
+  const first = tramLab('sim', '--seed', '7', '--trace', 'first.jsonl');
+  const second = tramLab('sim', '--seed', '7', '--trace', 'second.jsonl');
   expect(first.stderr).toBe('');
   expect(first.status).toBe(0);
   expect(first.stdout).toContain('verdict: holds');
@@ -59,12 +59,12 @@ test('the same seed gives the same trace, and the judge agrees with it', () => {
   const trace = readFileSync(join(folder, 'first.jsonl'), 'utf8');
   expect(readFileSync(join(folder, 'second.jsonl'), 'utf8')).toBe(trace);
   expect(trace).toMatch(/"event":"end","quiescent":true\}\n$/);
-  expect(run(TRAM, ['check', 'first.jsonl'])).toMatchObject({ status: 0, stderr: '' });
+  expect(tram('check', 'first.jsonl')).toMatchObject({ status: 0, stderr: '' });
 });
 
 test('seeds add up to the same sums, however many threads run them', () => {
   const sums = ['1', '3'].map((jobs) => {
-    const result = lab('sim', '--seeds', '6', '--from', '40', '--jobs', jobs, '--json');
+    const result = tramLab('sim', '--seeds', '6', '--from', '40', '--jobs', jobs, '--json');
     expect(result.status).toBe(0);
     const { wallMs, seedsPerSecond, ...rest } = JSON.parse(result.stdout);
     expect(wallMs).toBeGreaterThan(0);
@@ -79,7 +79,7 @@ test('seeds add up to the same sums, however many threads run them', () => {
 
 test('options fix what would be drawn', () => {
   const args = ['--tree', '-1,0,0', '--replicas', '3', '--messages', '20', '--faults', 'none'];
-  const { status, stdout } = lab('sim', '--seed', '3', ...args);
+  const { status, stdout } = tramLab('sim', '--seed', '3', ...args);
   expect(status).toBe(0);
   expect(stdout).toContain('g0\n├─ g1\n└─ g2\n');
   expect(stdout).toContain('3 groups of 3 replicas');
@@ -87,17 +87,17 @@ test('options fix what would be drawn', () => {
 });
 
 test('3 on a failure, with the command that replays it', () => {
-  const many = lab('sim', '--seeds', '12', '--holes', 'H1', '--replicas', '3', '--json');
+  const many = tramLab('sim', '--seeds', '12', '--mutation', 'H1', '--replicas', '3', '--json');
   expect(many.status).toBe(3);
   const { outcome, failed, failures } = JSON.parse(many.stdout);
   expect(outcome).toBe('failed');
   expect(failed).toBeGreaterThanOrEqual(failures.length);
   const { seed, kind, message, replay } = failures[0];
   expect(replay).toBe(
-    `npx tram-lab sim --seed ${seed} --replicas 3 --holes H1 --trace failure.jsonl`,
+    `npx tram-lab sim --seed ${seed} --replicas 3 --mutation H1 --trace failure.jsonl`,
   );
 
-  const again = lab(...replay.split(' ').slice(2));
+  const again = tramLab(...replay.split(' ').slice(2));
   expect(again.status).toBe(3);
   expect(again.stdout).toContain(`seed ${seed} fails: ${kind}\n  ${message.split('\n')[0]}\n`);
   expect(again.stdout).toContain(`replay: ${replay}\n`);
@@ -105,14 +105,14 @@ test('3 on a failure, with the command that replays it', () => {
 });
 
 test('1 if the trace can not be written, after the report', () => {
-  const { status, stdout, stderr } = lab('sim', '--seed', '7', '--trace', 'nowhere/t.jsonl');
+  const { status, stdout, stderr } = tramLab('sim', '--seed', '7', '--trace', 'nowhere/t.jsonl');
   expect(status).toBe(1);
   expect(stdout).toContain('verdict: holds');
   expect(stderr).toContain("can't write nowhere/t.jsonl");
 });
 
 test('help teaches', () => {
-  const { status, stdout } = lab('sim', '--help');
+  const { status, stdout } = tramLab('sim', '--help');
   expect(status).toBe(0);
   for (const part of [...FAULTS, 'H1 ', 'Examples:', 'Exit codes:']) expect(stdout).toContain(part);
 });

@@ -5,7 +5,7 @@ import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
 import { MESSAGE } from 'tram-multicast/internal/protocol/layout.js';
 import { GROUPS_MAX, highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
 import { describe, expect, test } from 'vitest';
-import { Stage } from '../sim/stage.js';
+import { Stage } from '../../src/sim/stage.js';
 
 const NOTHING = new Uint8Array(0);
 

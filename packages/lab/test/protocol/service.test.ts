@@ -3,8 +3,8 @@
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
 import type { ReplyOutcome } from 'tram-multicast/internal/protocol/data-path/client.js';
 import { expect, test } from 'vitest';
+import { Stage } from '../../src/sim/stage.js';
 import type { ReplicaHost } from '../../src/sim/world.js';
-import { Stage } from '../sim/stage.js';
 
 /** What client 0 is told, as `group outcome`, from now on. */
 function listen(stage: Stage): string[] {
@@ -19,7 +19,7 @@ function listen(stage: Stage): string[] {
   return told;
 }
 
-const applicationOf = (host: ReplicaHost) => host.replica['leader']['delivering']['application'];
+const applicationOf = (host: ReplicaHost) => host.service;
 
 test('a failure is a reply like any other, at every destination and every member', () => {
   const stage = new Stage('groups=2 tree=-1,0 replicas=3 clients=1', { serviceFailsEvery: 3 });

@@ -1,12 +1,14 @@
 /** Members that can't reach each other, but others: nobody may wait for one who can't lead, and nobody take turns. */
 import { describe, expect, test } from 'vitest';
+import type { Subject } from '../../src/sim/mutations/mutant.js';
 import { Random } from '../../src/sim/random.js';
+import { Stage } from '../../src/sim/stage.js';
 import type { ReplicaHost } from '../../src/sim/world.js';
-import { Stage } from '../sim/stage.js';
+import { attack, STUCK } from './attack.js';
 
 const SUSPECT_AFTER_US = 20_000;
 
-function cluster(replicas: number) {
+function cluster(Stage: Subject['Stage'], replicas: number) {
   const stage = new Stage(`groups=1 replicas=${replicas} clients=1 payload=32`, {
     timing: { suspectAfterUs: SUSPECT_AFTER_US },
   });
@@ -32,25 +34,33 @@ function attempts(stage: Stage, times: number): number {
 const orderedIn = (stage: Stage): number => stage.world.ledger.orders[0]!.length;
 
 describe('a member that is cut off from its leader', () => {
-  test('follows while others hear it', () => {
-    const { stage, members, A, B } = cluster(3);
-    const { promised } = A.replica.member;
-    cut(stage, A, B);
-    for (let i = 0; i < 20; i++) {
-      stage.send(0, [0], 'm');
-      stage.runFor(SUSPECT_AFTER_US);
-    }
-    expect(orderedIn(stage)).toBe(20);
-    expect(members.map(({ replica }) => replica.role)).toEqual(['leader', 'follower', 'follower']);
-    expect(A.replica.member.promised).toBe(promised);
-    stage.release(A, B);
-    stage.release(B, A);
-    stage.settle();
-    expect(B.replica.member.deliveries).toBe(20);
-  });
+  attack(
+    'follows while others hear it',
+    { 'campaigns-against-followed': /'leader', 'leader', 'follower'/ },
+    ({ Stage }) => {
+      const { stage, members, A, B } = cluster(Stage, 3);
+      const { promised } = A.replica.member;
+      cut(stage, A, B);
+      for (let i = 0; i < 20; i++) {
+        stage.send(0, [0], 'm');
+        stage.runFor(SUSPECT_AFTER_US);
+      }
+      expect(orderedIn(stage)).toBe(20);
+      expect(members.map(({ replica }) => replica.role)).toEqual([
+        'leader',
+        'follower',
+        'follower',
+      ]);
+      expect(A.replica.member.promised).toBe(promised);
+      stage.release(A, B);
+      stage.release(B, A);
+      stage.settle();
+      expect(B.replica.member.deliveries).toBe(20);
+    },
+  );
 
-  test('leads once the others do not hear it either', () => {
-    const { stage, A, B, C } = cluster(3);
+  attack('leads once the others do not hear it either', {}, ({ Stage }) => {
+    const { stage, A, B, C } = cluster(Stage, 3);
     cut(stage, A, B);
     stage.runFor(3 * SUSPECT_AFTER_US);
     expect(B.replica.role).toBe('follower');
@@ -58,6 +68,26 @@ describe('a member that is cut off from its leader', () => {
     const hasLeader = () => B.replica.role === 'leader' || C.replica.role === 'leader';
     stage.until(hasLeader, 2 * SUSPECT_AFTER_US);
   });
+
+  attack(
+    'does not campaign while it hears from too few',
+    { 'campaigns-alone': /expected 1 to be \+0/ },
+    ({ Stage }) => {
+      const { stage, A, B, C } = cluster(Stage, 3);
+      const { promised } = A.replica.member;
+      cut(stage, A, C);
+      cut(stage, B, C);
+      stage.runFor(SUSPECT_AFTER_US / 2);
+      expect(attempts(stage, 5)).toBe(0);
+      for (const host of [A, B]) {
+        stage.release(host, C);
+        stage.release(C, host);
+      }
+      stage.runFor(SUSPECT_AFTER_US);
+      expect(A.replica.role).toBe('leader');
+      expect(A.replica.member.promised).toBe(promised);
+    },
+  );
 
   test.each<[string, (stage: Stage, A: ReplicaHost, B: ReplicaHost, C: ReplicaHost) => void]>([
     ['it was asked to lead', (stage, _, B) => stage.stand(B)],
@@ -78,7 +108,7 @@ describe('a member that is cut off from its leader', () => {
       },
     ],
   ])('does not take turns with it, even if %s', (_, disturb) => {
-    const { stage, A, B, C } = cluster(3);
+    const { stage, A, B, C } = cluster(Stage, 3);
     cut(stage, A, B);
     stage.runFor(3 * SUSPECT_AFTER_US);
     disturb(stage, A, B, C);
@@ -89,27 +119,35 @@ describe('a member that is cut off from its leader', () => {
     expect(orderedIn(stage)).toBe(1);
   });
 
-  test('does not wait for a leader that others hear, but that hears nobody', () => {
-    const { stage, A, B, C } = cluster(3);
-    cut(stage, A, B);
-    stage.hold(A, C);
-    stage.send(0, [0], 'm');
-    stage.until(() => orderedIn(stage) === 1, 3 * SUSPECT_AFTER_US);
-  });
+  attack(
+    'does not wait for a leader that others hear, but that hears nobody',
+    { 'waits-for-lonely': STUCK },
+    ({ Stage }) => {
+      const { stage, A, B, C } = cluster(Stage, 3);
+      cut(stage, A, B);
+      stage.hold(A, C);
+      stage.send(0, [0], 'm');
+      stage.until(() => orderedIn(stage) === 1, 3 * SUSPECT_AFTER_US);
+    },
+  );
 
-  test('does not wait for the patience of others', () => {
-    const { stage, A, B, C } = cluster(3);
-    for (let i = 0; i < 4; i++) {
-      stage.hold(C, A);
-      stage.until(() => !C.replica['rows'].isLive(A.member), 40 * SUSPECT_AFTER_US);
-      stage.release(C, A);
-      stage.until(() => C.replica['rows'].isLive(A.member), 40 * SUSPECT_AFTER_US);
-      stage.runFor(300);
-    }
-    expect(C.replica['rows'].peer(A.member).patienceUs).toBeGreaterThan(10 * SUSPECT_AFTER_US);
-    stage.crashUnheard(A);
-    stage.until(() => B.replica.role === 'leader', 2 * SUSPECT_AFTER_US);
-  });
+  attack(
+    'does not wait for the patience of others',
+    { 'tells-its-patience': STUCK },
+    ({ Stage }) => {
+      const { stage, A, B, C } = cluster(Stage, 3);
+      for (let i = 0; i < 4; i++) {
+        stage.hold(C, A);
+        stage.until(() => !C.replica.rows.isLive(A.member), 40 * SUSPECT_AFTER_US);
+        stage.release(C, A);
+        stage.until(() => C.replica.rows.isLive(A.member), 40 * SUSPECT_AFTER_US);
+        stage.runFor(300);
+      }
+      expect(C.replica.rows.peer(A.member).patienceUs).toBeGreaterThan(10 * SUSPECT_AFTER_US);
+      stage.crashUnheard(A);
+      stage.until(() => B.replica.role === 'leader', 2 * SUSPECT_AFTER_US);
+    },
+  );
 });
 
 test.each([
@@ -133,7 +171,7 @@ test.each([
     const dead = random.below(3) === 0 ? random.below(count) : -1;
     if (!hasConnectedQuorum(isCut, (member) => member !== dead)) continue;
     runs++;
-    const { stage, members } = cluster(count);
+    const { stage, members } = cluster(Stage, count);
     stage.lead(members[random.below(count)]!);
     stage.runFor(random.below(500));
     for (let i = 0; i < count; i++) {
@@ -153,7 +191,7 @@ test.each([
 test.each([3, 5])('nor does it matter what the %d members went through before', (count) => {
   let runs = 0;
   for (let seed = 1; seed <= 120; seed++) {
-    const { stage, members } = cluster(count);
+    const { stage, members } = cluster(Stage, count);
     const random = new Random(seed * 104_729 + count);
     const isCut = Array.from({ length: count }, () => new Array<boolean>(count).fill(false));
     const cutAtRandom = (chance: number): void => {

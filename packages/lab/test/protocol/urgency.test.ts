@@ -1,6 +1,6 @@
 /** Whom a leader waits for: as many as it needs to decide, and those who keep up. */
 import { expect, test, vi } from 'vitest';
-import { Stage } from '../sim/stage.js';
+import { Stage } from '../../src/sim/stage.js';
 
 test('a leader hurries a quorum, and not who has fallen back', () => {
   const stage = new Stage('groups=1 replicas=3 clients=1 payload=32');

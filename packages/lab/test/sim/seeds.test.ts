@@ -22,7 +22,7 @@ function firstSeed(): number {
 
 function expectToHold(seed: number): void {
   const { failure } = simulate(seed, {});
-  const story = `${failure?.kind}: ${failure?.message}\nreplay: npx tram sim --seed ${seed}`;
+  const story = `${failure?.kind}: ${failure?.message}\nreplay: npx tram-lab sim --seed ${seed}`;
   expect(failure, story).toBeUndefined();
 }
 

@@ -11,7 +11,6 @@ import { SharedMemory } from '../memory/shared.js';
 import { type Edges, type Observer, PACE } from '../protocol/edges.js';
 import { Layout } from '../protocol/layout.js';
 import { Overlay } from '../protocol/overlay.js';
-import { Rules } from '../protocol/rules.js';
 import { STATISTICS_WORDS } from './statistics.js';
 
 export class ClusterContext {
@@ -83,7 +82,7 @@ export class ClusterContext {
   edges(memory: SharedMemory, observer: Observer): Edges {
     const { layout, overlay } = this;
     const { timing } = this.config;
-    return { memory, layout, overlay, timing, pace: PACE, rules: new Rules(), observer };
+    return { memory, layout, overlay, timing, pace: PACE, observer };
   }
 
   /** `g2/0` */

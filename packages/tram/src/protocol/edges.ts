@@ -5,7 +5,6 @@
 import type { Memory } from '../memory/contract.js';
 import type { Layout } from './layout.js';
 import type { Overlay } from './overlay.js';
-import type { Rules } from './rules.js';
 
 /** A message as the application sees it. The object and its payload are reused after the call. */
 export interface Delivery {
@@ -119,6 +118,5 @@ export interface Edges {
   readonly overlay: Overlay;
   readonly timing: Timing;
   readonly pace: Pace;
-  readonly rules: Rules;
   readonly observer: Observer;
 }

@@ -63,9 +63,8 @@ export class Member {
   /** Paper's STD, and where in the log that entry stands. */
   nextToDeliver: number;
   nextPosition: number;
-  /** Counters over the delivered entries and, while leading, over all proposed ones. */
+  /** Counters over the delivered entries. */
   readonly delivered: Counters;
-  readonly proposed: Counters;
   /** How many messages this group has delivered to the application. */
   deliveries = 0;
   /** Index of a snapshot being fetched from us, so that the leader keeps the log from there; 0 if none. */
@@ -101,7 +100,6 @@ export class Member {
     this.mails = memory.own.subarray(layout.mail(0), layout.mail(this.replicas));
     this.mailsSeen = new Int32Array(this.replicas);
     this.delivered = this.newCounters();
-    this.proposed = this.newCounters();
     this.replies = new Replies(this);
     if (this.past === 'kept') this.resume();
     else this.startAfresh();
@@ -109,11 +107,12 @@ export class Member {
 
   /** What there is to resume with. Where nobody was ever permitted anything there was no promise. */
   private pastOf(claimed: Past): Past {
-    const { memory, rules } = this.edges;
+    const { memory } = this.edges;
     if (claimed !== 'kept') return claimed;
     const permitted = memory.permitted();
     if (permitted === OPEN && !this.kept.isMember) return 'none';
-    return rules.isKept(this.kept.isMember, permitted) ? 'kept' : 'lost';
+    // A life that was killed while it recovered, or while its region was being emptied, was no member (H31).
+    return this.kept.isMember && permitted !== RETIRED ? 'kept' : 'lost';
   }
 
   /** Begin with an empty region, or one in which nothing counts any more. */
@@ -128,7 +127,8 @@ export class Member {
    * and with a higher ballot, since no log is installed twice under one.
    */
   private resume(): void {
-    this.promised = this.edges.rules.keptPromise(this.kept.promised);
+    // What an earlier life promised still binds this one (H29).
+    this.promised = this.kept.promised;
     this.key = this.nextKey();
     this.edges.memory.permit(this.key);
   }
@@ -187,9 +187,12 @@ export class Member {
     return memberOf(this.promised);
   }
 
-  /** This member's log and how far it reaches. Only meaningful after a promise. */
+  /**
+   * This member's log and how far it reaches: what stands in its memory after the promise, whether or not
+   * this member has noticed it yet (H23).
+   */
   sealLog(): Extent {
-    return this.log.extentOf(this.edges.rules.sealedLog(this), this.near);
+    return this.log.extentOf(this.log.current(), this.near);
   }
 
   /** An index not far from those in the log. */

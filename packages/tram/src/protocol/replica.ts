@@ -21,16 +21,16 @@ export type Role = 'recovering' | 'follower' | 'candidate' | 'leader';
 
 export class Replica {
   role: Role;
+  /** Its parts may be looked at from outside; only the replica acts on them. */
   readonly member: Member;
-  private readonly rows: Rows;
+  readonly rows: Rows;
+  readonly replication: Replication;
+  readonly takeover: Takeover;
+  readonly leader: Leader;
   private readonly grants: Grants;
-  private readonly replication: Replication;
-  private readonly takeover: Takeover;
-  private readonly leader: Leader;
   private readonly follower: Follower;
   private readonly snapshots: Snapshots;
   private readonly recovery: Recovery | undefined;
-  private writeWasRefused = false;
   private seenNews = -1;
 
   constructor(identity: Identity, edges: Edges, application: Application, nowUs: number) {
@@ -46,8 +46,8 @@ export class Replica {
     this.takeover = new Takeover(member, rows, requests, this.replication, this.snapshots);
     this.leader = new Leader(member, rows, this.replication, delivering);
     this.follower = new Follower(member, rows, delivering, this.snapshots);
-    const recovers = member.past === 'lost' && edges.rules.recoversBeforeGranting();
-    member.normal = !recovers;
+    // A restarted member takes no part before it knows what it had promised (H21).
+    const recovers = member.past === 'lost';
     if (recovers)
       this.recovery = new Recovery(member, rows, this.grants, this.snapshots, delivering);
     this.role = recovers ? 'recovering' : 'follower';
@@ -111,7 +111,6 @@ export class Replica {
     }
     if (isLeader) {
       this.role = 'leader';
-      this.writeWasRefused = false;
       this.rows.ledBallot = this.replication.ballot;
       this.leader.lead();
       this.member.edges.observer.transition('led');
@@ -123,8 +122,9 @@ export class Replica {
   }
 
   private leadOn(nowUs: number, hasMail: boolean): number {
-    const { rules, observer } = this.member.edges;
-    if (rules.stepsDown(this.member, this.replication.ballot)) {
+    const { observer } = this.member.edges;
+    // A member that has promised another candidate leads no longer, and counts nothing any more (H12).
+    if (this.member.promised !== this.replication.ballot) {
       observer.transition('stepped down');
       this.becomeFollower(nowUs);
       return 1;
@@ -153,11 +153,11 @@ export class Replica {
 
   /**
    * A live member has promised more than our ballot and nobody pursues it, or our connection to a
-   * member broke although it still follows us: only a higher ballot brings it back.
+   * member broke although it still follows us: only a higher ballot brings it back (H13). Its row tells
+   * the promise, whether we write to it or not (H28).
    */
   private mustOutbid(): boolean {
-    const { member, rows, replication } = this;
-    if (!member.edges.rules.outbids(this.writeWasRefused)) return false;
+    const { rows, replication } = this;
     const highest = rows.highestPromise();
     if (highest > replication.ballot) return !rows.isPursued(highest) && !rows.isFollowed(highest);
     return this.takeover.needsNewBallot();
@@ -207,7 +207,6 @@ export class Replica {
     const isRefused = outcome === 'refused';
     this.member.edges.observer.transition(isRefused ? 'write refused' : 'write lost');
     this.rows.news++;
-    if (isRefused) this.writeWasRefused = true;
     this.takeover.onMemberLost(other, isRefused);
   }
 

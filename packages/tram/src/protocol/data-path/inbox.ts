@@ -4,7 +4,14 @@
  * on exactly where this one stopped.
  */
 
-import { distance, extend, numberAt, ringAt, type Window } from '../../memory/record.js';
+import {
+  distance,
+  extend,
+  framedWords,
+  numberAt,
+  ringAt,
+  type Window,
+} from '../../memory/record.js';
 import { FEED_START, INBOX_CONTROL } from '../layout.js';
 import { NO_BALLOT } from '../leadership/ballot.js';
 import { SlotReader } from '../leadership/slots.js';
@@ -55,7 +62,8 @@ export class ClientInbox {
       if (proposed.session[client] !== 0) member.edges.observer.transition('session replaced');
       proposed.open(client, session, member.layout.sizes.origin);
     }
-    return member.edges.rules.recordWords(
+    // Only a record with both its ends is a message, and only if its check agrees once it was copied (H19).
+    return framedWords(
       this.window,
       proposed.nextPosition[client]!,
       proposed.session[client]!,
@@ -74,8 +82,9 @@ export class ClientInbox {
 }
 
 /**
- * What one member of the parent group has forwarded while it led. All up to the end that we were told was posted
- * before, so it need not be checked; but what we have not taken may be dropped and overwritten when others have.
+ * What one member of the parent group has forwarded while it led. Each has a feed of its own, so that the late write of
+ * a deposed leader changes no other feed (H14). All up to the end that we were told was posted before, so it need not
+ * be checked; but what we have not taken may be dropped and overwritten when others have.
  */
 class FeedReader {
   readonly window: Window;
@@ -138,14 +147,8 @@ class FeedReader {
   private wordsAt(position: number): number {
     if (distance(this.endPosition, position) <= 0) return 0;
     const { window, epoch, member } = this;
-    const { rules, layout } = member.edges;
-    return rules.recordWords(
-      window,
-      position,
-      epoch,
-      numberAt(window, position),
-      layout.entryWordsMax,
-    );
+    const { entryWordsMax } = member.layout;
+    return framedWords(window, position, epoch, numberAt(window, position), entryWordsMax);
   }
 
   /** The index in the parent's log of an entry with this number. */

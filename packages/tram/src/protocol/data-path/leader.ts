@@ -17,6 +17,7 @@ import {
   FRAME_WORDS,
   HEAD_WORDS,
   hashWords,
+  isChecked,
   numberAt,
   word,
 } from '../../memory/record.js';
@@ -35,7 +36,7 @@ import { Truncation } from './truncation.js';
 export class Leader {
   private readonly parent: ParentInbox;
   private readonly clients: ClientInbox[] = [];
-  private readonly feeds: Feed[] = [];
+  readonly feeds: Feed[] = [];
   /** Counters over all entries in the log, decided or not. */
   private readonly proposed: Counters;
   private readonly truncation: Truncation;
@@ -55,7 +56,7 @@ export class Leader {
     for (let i = 0; i < member.children.length; i++) {
       this.feeds.push(new Feed(member, rows, replication, i));
     }
-    this.proposed = member.proposed;
+    this.proposed = member.newCounters();
     this.truncation = new Truncation(member, rows, replication, this.feeds);
   }
 
@@ -91,11 +92,11 @@ export class Leader {
   }
 
   /**
-   * Find messages to order (2.2): parent first, then the clients in turn; whoever met a full log is
-   * first the next time.
+   * Find messages to order (2.2): parent first, then the clients in turn, starting with another client each
+   * time (H18); whoever met a full log is first the next time.
    */
   private pollInboxes(): number {
-    const { pace, rules, observer } = this.member.edges;
+    const { pace, observer } = this.member.edges;
     let room = pace.batchEntries;
     this.logIsFull = false;
     const parentWaits = this.clientsFirst;
@@ -110,12 +111,12 @@ export class Leader {
       if (this.logIsFull) {
         // The clients had their turn before the parent: now it is the parent's again.
         this.clientsFirst = !parentWaits;
-        this.turn = rules.nextTurn(client - 1, clients);
+        this.turn = client;
         observer.transition('log full');
         return pace.batchEntries - room;
       }
     }
-    this.turn = rules.nextTurn(this.turn, clients);
+    this.turn = (this.turn + 1) % clients;
     return pace.batchEntries - room;
   }
 
@@ -167,7 +168,7 @@ export class Leader {
 
   private takeFromClient(inbox: ClientInbox): number {
     const { proposed, member, replication } = this;
-    const { rules, pace } = member.edges;
+    const { pace } = member.edges;
     const { client, window } = inbox;
     let taken = 0;
     while (taken < pace.clientEntries) {
@@ -183,8 +184,8 @@ export class Leader {
       const message = position + HEAD_WORDS;
       const { ring, nextBody } = replication;
       const hash = copyHashed(window, message, ring, nextBody, messageWords);
-      // Still landing, or just being overwritten?
-      if (!rules.isWhole(window, position, words, proposed.session[client]!, number, hash)) break;
+      // Still landing, or just being overwritten? What was copied must be what its writer sealed (H19).
+      if (!isChecked(window, position, words, proposed.session[client]!, number, hash)) break;
       this.append(messageWords, hash, client, number, (position + words) | 0);
       taken++;
     }
@@ -235,11 +236,10 @@ export class Leader {
     return advanced;
   }
 
-  /** Tell the members how far the log is decided. */
+  /** Tell the members how far the log is decided, even if no entry follows (H15). */
   private publish(wasIdle: boolean): number {
     const { replication } = this;
-    const { rules, observer } = this.member.edges;
-    if (!rules.publishesWhenIdle() && replication.decided === replication.endIndex) return 0;
+    const { observer } = this.member.edges;
     const told = replication.publishDecided();
     if (told > 0 && wasIdle) observer.transition('decided index published idle');
     return told;
@@ -275,33 +275,34 @@ export class Leader {
 
   /**
    * Begin to lead (Algorithm 5): the marker stands at a quorum, so all that was adopted is decided, and
-   * every counter follows from the log.
+   * every counter follows from the log. All of it is delivered, from the first entry on that this member has
+   * not delivered yet (H1).
    */
   lead(): void {
     const { member, replication } = this;
-    const { rules } = member.edges;
+    const { ballot, baseIndex, ring } = replication;
     this.recoverCounters();
-    const from = rules.forwardFrom(replication, member);
-    for (const feed of this.feeds) feed.start(replication.ballot, from.index, from.position);
+    // From the log's base, whatever this member has delivered: the child says what it has (H4).
+    for (const feed of this.feeds) feed.start(ballot, baseIndex, ring.base);
     this.parent.rewind();
     for (const inbox of this.clients) inbox.isNudged();
     this.lookEverywhere();
     replication.decided = replication.endIndex;
-    rules.beforeFirstDelivery(member, replication);
     for (const { client } of this.clients) member.replies.sendAgain(client);
   }
 
-  /** Fold the log, entry by entry, into the counters of the delivered part. */
+  /**
+   * Fold the log, entry by entry, into the counters of the delivered part. What was taken from a source under
+   * an earlier ballot and is not in the log was never taken (H5, H6).
+   */
   private recoverCounters(): void {
     const { member, replication, proposed } = this;
-    const { rules } = member.edges;
-    rules.resumeSources(proposed, member.delivered, member);
+    proposed.copyFrom(member.delivered);
     let position = member.nextPosition;
     for (let index = member.nextToDeliver; index < replication.endIndex; index++) {
       proposed.note(replication.ring, position, member.layout.sizes.origin);
       position = (position + replication.wordsAt(position)) | 0;
     }
-    rules.sourcesRecovered(member);
   }
 
   /** Whoever feeds us may be waiting for room. */

@@ -100,6 +100,16 @@ export function noExtent(origin: number): Extent {
   };
 }
 
+/** Among logs, a newer ballot wins; among equals, the one that reaches further (H20). */
+export function isFurther(a: Extent, b: Extent): boolean {
+  return a.ballot > b.ballot || (a.ballot === b.ballot && a.endIndex > b.endIndex);
+}
+
+/** The ring that `writer` may overwrite at a member: not the one that holds the member's log (H22). */
+export function spareRing(log: Extent, writer: number): number {
+  return log.ballot !== NO_BALLOT && log.writer === writer ? 1 - log.ring : 0;
+}
+
 export class Log {
   private readonly rings: LogRing[];
 

@@ -23,7 +23,7 @@ import { LOG_CONTROL } from '../layout.js';
 import type { Member } from '../member.js';
 import { reachedBy } from '../quorum.js';
 import { KIND, tagOf } from '../tags.js';
-import type { Extent, LogRing } from './log.js';
+import { type Extent, type LogRing, spareRing } from './log.js';
 
 type Phase = 'absent' | 'installing' | 'standing';
 
@@ -135,21 +135,21 @@ export class Replication {
 
   /** Bring up a member that granted us its log, in a ring that spares its current one (H22). */
   admit(other: number, incarnation: number, key: number, log: Extent): void {
-    const { rules, layout } = this.member.edges;
-    const { index } = this.member;
+    const { index, layout } = this.member;
     const copy = this.copies[other]!;
-    const ring = rules.spareRing(log, index);
+    const ring = spareRing(log, index);
     copy.phase = 'installing';
     copy.admission++;
     copy.incarnation = incarnation;
-    copy.guard = rules.logGuard(key);
+    // A write counts only while the member permits the key of this grant (H11, H12).
+    copy.guard = key;
     copy.ringAt = layout.logRing(index, ring);
     copy.controlAt = layout.logControl(index, ring);
     copy.heldIndex = this.baseIndex;
     copy.toldDecided = this.decided;
-    const first = rules.installFrom(this, log);
-    copy.sentIndex = first.index;
-    copy.sentPosition = first.position;
+    // The whole log, all of it under our ballot, whatever the member has already (H27).
+    copy.sentIndex = this.baseIndex;
+    copy.sentPosition = this.ring.base;
     // No log any more before anything of it changes: words of one write land in any order.
     this.writeControl(copy, LOG_CONTROL.marker, 0);
     const { control } = this;
@@ -213,7 +213,7 @@ export class Replication {
     const { copies, member, memory } = this;
     const held = this.heldByQuorum();
     const isTrial = ++this.rounds % ROUNDS_PER_TRIAL === 0;
-    let missing = isTrial ? copies.length : member.edges.rules.decisionQuorum(member) - 1;
+    let missing = isTrial ? copies.length : member.quorum - 1;
     for (const copy of copies) {
       if (missing === 0) return;
       if (copy.phase !== 'standing' || (copy.heldIndex < held && !isTrial)) continue;
@@ -284,7 +284,8 @@ export class Replication {
       const own = other === this.member.index;
       held[other] = own ? this.endIndex : copy.phase === 'standing' ? copy.heldIndex : -1;
     }
-    return reachedBy(held, this.member.edges.rules.decisionQuorum(this.member));
+    // f+1 members decide; nobody waits for the rest (H16).
+    return reachedBy(held, this.member.quorum);
   }
 
   /** Tell the members how far the log is decided; they deliver up to there (H15). */

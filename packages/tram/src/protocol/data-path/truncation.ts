@@ -69,7 +69,8 @@ export class Truncation {
       if (needs >= baseIndex) liveMinimum = Math.min(liveMinimum, needs);
     }
     const deliveredByQuorum = reachedBy(deliveredBy, member.quorum);
-    return member.edges.rules.truncationLimit(liveMinimum, deliveredByQuorum);
+    // Whoever seems alive: f+1 members must have delivered what is dropped (H25).
+    return Math.min(liveMinimum, deliveredByQuorum);
   }
 }
 

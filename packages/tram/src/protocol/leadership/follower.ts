@@ -5,7 +5,7 @@
  * Invariant: only entries of the ballot this member has promised are consumed, contiguously from its
  * own next index (H2).
  */
-import { type Delivering, isLeftBehind } from '../data-path/delivery.js';
+import { type Delivering, decidedIndex, isLeftBehind } from '../data-path/delivery.js';
 import type { Member } from '../member.js';
 import type { Rows } from './rows.js';
 import type { Snapshots } from './snapshots.js';
@@ -26,11 +26,12 @@ export class Follower {
 
   followLog(nowUs: number): number {
     const { member } = this;
-    const { rules, observer } = member.edges;
-    const log = rules.followedLog(member);
+    const { observer } = member.edges;
+    // Only the log of the ballot it promised, and of that only what the leader says is decided (H2).
+    const log = member.log.under(member.promised, member.promisedMember);
     if (log === undefined) return 0;
     if (log.writer !== member.index) this.failedAttempts = 0;
-    const count = this.delivering.deliver(log, log.marker, rules.decidedIndex(member, log), false);
+    const count = this.delivering.deliver(log, log.marker, decidedIndex(member, log), false);
     if (isLeftBehind(member, log)) {
       if (!this.isBehind) observer.transition('left behind');
       this.isBehind = true;

@@ -48,14 +48,13 @@ export class Requests {
   }
 
   /**
-   * Ask every member that has not granted, now and then again: ever more rarely, so that answers have
-   * the time to arrive before the next ones overwrite them.
+   * Ask every member that has not granted, now and then again, since a request can be lost (H9): ever more
+   * rarely, so that answers have the time to arrive before the next ones overwrite them.
    */
   ask(nowUs: number, hasGranted: (member: number) => boolean): void {
     const { edges } = this.member;
     const doublings = Math.min(this.timesAsked, ASK_DOUBLINGS_MAX);
     if (nowUs - this.askedUs < edges.timing.askAgainUs * (1 << doublings)) return;
-    if (!edges.rules.asksAgain() && this.askedUs !== Number.NEGATIVE_INFINITY) return;
     this.askedUs = nowUs;
     this.timesAsked++;
     this.requests++;
@@ -77,13 +76,12 @@ export class Requests {
     }
   }
 
-  /** The next answer to the current request, or undefined. */
+  /** The next answer to the current request, or undefined: one to our own ballot, whatever we have promised since (H8). */
   nextAnswer(): Answer | undefined {
-    const ballot = this.member.edges.rules.answeredBallot(this.member, this.ballot);
     for (let other = 0; other < this.slots.length; other++) {
       const slot = this.slots[other]!;
       if (!slot.poll()) continue;
-      if (slot.body(GRANT.ballot) !== ballot) continue;
+      if (slot.body(GRANT.ballot) !== this.ballot) continue;
       if (slot.body(GRANT.candidateIncarnation) !== this.member.incarnation) continue;
       return {
         member: other,
@@ -123,15 +121,15 @@ export class Grants {
 
   /** Answer all new requests. Returns how many there were. */
   answerRequests(): number {
-    const { observer, rules } = this.member.edges;
+    const { observer } = this.member.edges;
     let answered = 0;
     for (let candidate = 0; candidate < this.slots.length; candidate++) {
       const slot = this.slots[candidate]!;
+      // The request stays where it is; its reader remembers having seen it (H9, H10).
       if (candidate === this.member.index || !slot.poll()) continue;
       answered++;
       const ballot = slot.body(REQUEST.ballot);
       const incarnation = slot.body(REQUEST.incarnation);
-      rules.requestRead(this.member, slot);
       if (ballot > this.member.promised) {
         this.member.promise(ballot, incarnation);
         this.rows.heardRequest(candidate, ballot, incarnation);
@@ -139,7 +137,11 @@ export class Grants {
         this.rows.publish();
         this.grant(candidate, ballot, incarnation, this.member.sealLog());
         observer.transition('granted');
-      } else if (ballot === this.member.promised && rules.tellsAgain(this.member, incarnation)) {
+      } else if (
+        ballot === this.member.promised &&
+        incarnation === this.member.promisedIncarnation
+      ) {
+        // Only the life that made a promise tells it again, and only to the life that it was made to (H30).
         this.grant(candidate, ballot, incarnation, this.member.sealLog());
         observer.transition('answered again');
       } else {

@@ -328,7 +328,7 @@ export class Rows {
    */
   publish(): boolean {
     const { member, row, published } = this;
-    const { timing, rules } = member.edges;
+    const { timing } = member.edges;
     const isDue = this.nowUs - this.lastBeatUs >= timing.heartbeatUs;
     if (isDue) {
       this.lastBeatUs = this.nowUs;
@@ -351,7 +351,8 @@ export class Rows {
     if (!this.hasChanged && !isDue && !isFurther) return false;
     this.publishedPosition = member.nextPosition;
     this.setWide(ROW.delivered, member.nextToDeliver);
-    this.setWide(ROW.fromParent, rules.countFromParent(member));
+    // What this group has decided, not what its leader has merely taken: that can be lost with it (H26).
+    this.setWide(ROW.fromParent, member.delivered.nextFromParent);
     if (!this.hasChanged) return false;
     this.hasChanged = false;
     row.words.set(published, row.at + HEAD_WORDS);

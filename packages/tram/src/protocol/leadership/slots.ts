@@ -26,11 +26,7 @@ export class SlotReader {
   private seenEpoch = 0;
   private seenNumber = 0;
 
-  constructor(
-    words: Int32Array,
-    readonly at: number,
-    bodyWordsMax: number,
-  ) {
+  constructor(words: Int32Array, at: number, bodyWordsMax: number) {
     this.slot = slotAt(words, at);
     this.copy = new Int32Array(bodyWordsMax + FRAME_WORDS);
     this.copied = slotAt(this.copy, 0);

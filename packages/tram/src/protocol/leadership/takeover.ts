@@ -19,12 +19,12 @@
 
 import { copyWords, distance, extend, numberAt } from '../../memory/record.js';
 import { assert } from '../assert.js';
-import { type Extent, LogRing } from '../data-path/log.js';
+import { type Extent, isFurther, LogRing, spareRing } from '../data-path/log.js';
 import type { Replication } from '../data-path/replication.js';
 import { LOG_CONTROL } from '../layout.js';
 import type { Member } from '../member.js';
 import { KIND, tagOf } from '../tags.js';
-import { NO_BALLOT, roundOf } from './ballot.js';
+import { makeBallot, NO_BALLOT, roundOf } from './ballot.js';
 import type { Answer, Requests } from './grants.js';
 import { Peer, type Rows } from './rows.js';
 import type { Snapshots } from './snapshots.js';
@@ -100,9 +100,10 @@ export class Takeover {
   /** Start an attempt with a ballot above all that this member knows of. */
   begin(nowUs: number): void {
     const { member } = this;
-    const { rules, observer } = member.edges;
+    const { observer } = member.edges;
     const above = Math.max(member.promised, this.highestSeen, this.rows.highestPromise());
-    this.ballot = rules.ballot(roundOf(above) + 1, member.index);
+    // The round comes first: a later attempt outbids all earlier ones, whoever made them (H17).
+    this.ballot = makeBallot(roundOf(above) + 1, member.index);
     member.promise(this.ballot, member.incarnation);
     this.rows.publish();
     this.grants.fill(undefined);
@@ -133,7 +134,8 @@ export class Takeover {
   /** Go on as far as possible. True when this member leads. */
   step(nowUs: number): boolean {
     const { member } = this;
-    if (member.edges.rules.isPreempted(member, this.ballot)) {
+    // What a member has promised and what it proposes are two things: it promised somebody else (H8).
+    if (member.promised !== this.ballot) {
       this.phase = 'idle';
       member.edges.observer.transition('preempted');
       return false;
@@ -180,7 +182,8 @@ export class Takeover {
   }
 
   private countGrants(confirmedOnly: boolean): number {
-    let count = this.member.edges.rules.ownVote();
+    // The candidate has promised itself, and that counts (H7).
+    let count = 1;
     for (let other = 0; other < this.grants.length; other++) {
       const grant = this.grants[other];
       if (other === this.member.index || grant === undefined) continue;
@@ -196,7 +199,8 @@ export class Takeover {
     for (let other = 0; other < this.grants.length; other++) {
       const grant = this.grants[other];
       if (other === this.member.index || grant === undefined) continue;
-      grant.confirmed = this.member.edges.rules.trustsGrantsAsTheyCome();
+      // It counts only if its granter's life and promise are the same after the last grant (H24).
+      grant.confirmed = false;
     }
     this.postRecheck(nowUs);
   }
@@ -238,14 +242,16 @@ export class Takeover {
     }
   }
 
-  /** Choose the log to go on with, and copy it if it lies elsewhere. */
+  /**
+   * Choose the log to go on with, and copy it if it lies elsewhere. A newer ballot wins; among equals, the
+   * log that reaches further (H20).
+   */
   private adopt(): void {
     const { member } = this;
-    const { rules } = member.edges;
     let from = member.index;
     for (let other = 0; other < this.grants.length; other++) {
       const grant = this.grants[other];
-      if (grant?.confirmed && rules.isFurther(grant.log, this.grants[from]!.log)) from = other;
+      if (grant?.confirmed && isFurther(grant.log, this.grants[from]!.log)) from = other;
     }
     this.phase = 'adopt';
     this.adoptFrom = from;
@@ -344,11 +350,8 @@ export class Takeover {
 
   private startReplication(log: Extent): void {
     const { member, replication } = this;
-    const { rules } = member.edges;
-    const ring = member.log.ring(
-      member.index,
-      rules.spareRing(this.grants[member.index]!.log, member.index),
-    );
+    const sealed = this.grants[member.index]!.log;
+    const ring = member.log.ring(member.index, spareRing(sealed, member.index));
     const isEmpty = log.basePosition === log.endPosition;
     const baseIndex = isEmpty
       ? log.endIndex
@@ -406,7 +409,7 @@ export class Takeover {
     return false;
   }
 
-  /** While leading: members that grant late. Returns how many. */
+  /** While leading: members that grant late get the log as well (H3). Returns how many. */
   admitLate(nowUs: number, hasMail: boolean): number {
     let admitted = 0;
     this.requests.ask(nowUs, this.hasGranted);
@@ -418,7 +421,6 @@ export class Takeover {
         if (answer.promised === this.ballot) this.ballotIsTaken = true;
         continue;
       }
-      if (!this.member.edges.rules.bringsUpLateMembers()) continue;
       const known = this.grants[answer.member];
       if (known !== undefined && known.incarnation === answer.incarnation) continue;
       const { member, incarnation, key, log } = answer;

@@ -6,17 +6,15 @@
 import type { Timing } from 'tram-multicast/internal/protocol/edges.js';
 import type { Sizes } from 'tram-multicast/internal/protocol/layout.js';
 import { highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
-import { rulesWith } from '../../src/sim/holes.js';
-import type { Sent } from '../../src/sim/ledger.js';
-import { makePlan } from '../../src/sim/scenario-plan.js';
-import { type Host, type ReplicaHost, World } from '../../src/sim/world.js';
+import type { Sent } from './ledger.js';
+import type { Link } from './links.js';
+import { makePlan } from './scenario-plan.js';
+import { type Host, type ReplicaHost, World } from './world.js';
 
 export interface Overrides {
   readonly sizes?: Partial<Sizes>;
   readonly timing?: Partial<Timing>;
   readonly serviceFailsEvery?: number;
-  /** To show that an attack would do harm if it could. */
-  readonly holes?: readonly string[];
 }
 
 const STEP_LIMIT_US = 50_000;
@@ -26,20 +24,14 @@ export class Stage {
   private readonly held = new Set<() => void>();
 
   /** @param cluster  as in a scenario: `replicas=3 clients=2 rings=4096` */
-  constructor(
-    cluster: string,
-    { sizes, timing, serviceFailsEvery = 0, holes = [] }: Overrides = {},
-  ) {
+  constructor(cluster: string, { sizes, timing, serviceFailsEvery = 0 }: Overrides = {}) {
     const plan = makePlan(cluster);
-    this.world = new World(
-      {
-        ...plan,
-        sizes: { ...plan.sizes, ...sizes },
-        timing: { ...plan.timing, ...timing },
-        serviceFailsEvery,
-      },
-      rulesWith(holes),
-    );
+    this.world = new World({
+      ...plan,
+      sizes: { ...plan.sizes, ...sizes },
+      timing: { ...plan.timing, ...timing },
+      serviceFailsEvery,
+    });
   }
 
   /** The members of a group, once it has a leader and everybody follows it. */
@@ -47,6 +39,12 @@ export class Stage {
     this.until(() => this.world.leaderOf(group) !== undefined);
     this.runFor(500);
     return this.world.members(group);
+  }
+
+  /** The leader of a group, as soon as there is one. */
+  leaderOf(group: number): ReplicaHost {
+    this.until(() => this.world.leaderOf(group) !== undefined);
+    return this.world.leaderOf(group)!;
   }
 
   // --- time ----------------------------------------------------------------------------------
@@ -107,9 +105,7 @@ export class Stage {
 
   /** `count` writes to `to` go out, then the step stops: the rest of what it posts waits for `resume`. */
   stallAfterWrites(host: Host, to: Host, count: number): void {
-    let seen = 0;
-    host.memory['stallsAt'] = (process, isRead) =>
-      process === to.process && !isRead && seen++ >= count;
+    host.memory.stallAfterWritesTo(to.process, count);
   }
 
   hold(from: Host, ...to: Host[]): void {
@@ -126,13 +122,26 @@ export class Stage {
   /** Like `release`, but with so much time after each write that it has been read before the next one. */
   releaseOneByOne(from: Host, to: Host, apartUs: number): void {
     this.release(from, to);
-    const { fabric } = this.world;
-    const link = fabric['link'](from.process, to.process);
+    const link = this.linkOf(from, to);
     for (const operation of link.operations) {
       operation.arrivesUs = link.lastArrivalUs;
       if (!operation.isRead) link.lastArrivalUs += apartUs;
     }
-    fabric['agenda'].update(link);
+    this.world.fabric.reschedule(link);
+  }
+
+  /** What is under way. */
+  linkOf(from: Host, to: Host): Link {
+    return this.world.fabric.link(from.process, to.process);
+  }
+
+  /** While this runs, refused writes leave their bytes behind, or none of them does. */
+  withRefusedWrites(fate: 'landing' | 'stopped', run: () => void): void {
+    const { random } = this.world;
+    const { below } = random;
+    random.below = (bound) => (bound === 2 && fate === 'landing' ? 1 : 0);
+    run();
+    random.below = below;
   }
 
   /** It dies with all that it has posted, and whoever has posted to it never hears of it. */

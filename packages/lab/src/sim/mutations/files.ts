@@ -1,0 +1,21 @@
+/** Where the protocol's decisions stand, below the library's `dist`. */
+export const CLIENT = 'protocol/data-path/client.js';
+export const COUNTERS = 'protocol/data-path/counters.js';
+export const DELIVERY = 'protocol/data-path/delivery.js';
+export const FEED = 'protocol/data-path/feed.js';
+export const FOLLOWER = 'protocol/leadership/follower.js';
+export const GRANTS = 'protocol/leadership/grants.js';
+export const INBOX = 'protocol/data-path/inbox.js';
+export const KEY = 'protocol/leadership/key.js';
+export const LAYOUT = 'protocol/layout.js';
+export const LEADER = 'protocol/data-path/leader.js';
+export const LOG = 'protocol/data-path/log.js';
+export const MEMBER = 'protocol/member.js';
+export const RECOVERY = 'protocol/leadership/recovery.js';
+export const REPLICA = 'protocol/replica.js';
+export const REPLICATION = 'protocol/data-path/replication.js';
+export const REPLIES = 'protocol/data-path/replies.js';
+export const ROWS = 'protocol/leadership/rows.js';
+export const SNAPSHOTS = 'protocol/leadership/snapshots.js';
+export const TAKEOVER = 'protocol/leadership/takeover.js';
+export const TRUNCATION = 'protocol/data-path/truncation.js';

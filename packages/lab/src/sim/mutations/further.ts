@@ -1,0 +1,376 @@
+/** Further rules of the protocol, each broken: what our own design must not get wrong, besides the holes. */
+import {
+  CLIENT,
+  COUNTERS,
+  DELIVERY,
+  FEED,
+  KEY,
+  LAYOUT,
+  LEADER,
+  MEMBER,
+  RECOVERY,
+  REPLICA,
+  REPLICATION,
+  REPLIES,
+  ROWS,
+  SNAPSHOTS,
+  TAKEOVER,
+  TRUNCATION,
+} from './files.js';
+import type { Mutation } from './mutation.js';
+
+/** What goes down the tree. */
+const FEEDS: Readonly<Record<string, Mutation>> = {
+  'feed-end-first': {
+    title: 'the end of a feed is told before the entries are written',
+    caughtBy: { seed: 1, as: 'liveness' },
+    edits: [
+      {
+        file: FEED,
+        find: 'const words = (this.endPosition - this.sentPosition) | 0;',
+        replace: `const words = (this.endPosition - this.sentPosition) | 0;
+          if (words > 0) this.tellEnd();`,
+      },
+    ],
+  },
+  'feed-old-start-stays': {
+    title: 'a feed that begins anew leaves its old start standing while it is written',
+    caughtBy: { script: 'feed-races' },
+    edits: [{ file: FEED, find: 'this.writeStart(other, NO_BALLOT);', replace: '' }],
+  },
+  'feed-old-end-stays': {
+    title: 'a feed that begins anew leaves its old end standing while it is written',
+    caughtBy: { seed: 17, as: 'liveness' },
+    edits: [{ file: FEED, find: 'this.writeEnd(other, this.oldestPosition);', replace: '' }],
+  },
+  'feed-copy-unchecked': {
+    title: 'what was copied from a feed counts although the feed has begun anew meanwhile',
+    caughtBy: { script: 'feed-races' },
+    edits: [{ file: LEADER, find: '!parent.stands()', replace: 'false' }],
+  },
+  'feed-dropped-undecided': {
+    title: 'a feed drops what the child has not decided',
+    caughtBy: { seed: 1, as: 'liveness' },
+    edits: [
+      {
+        file: FEED,
+        find: 'this.dropBelow(this.decidedByChild);',
+        replace: 'this.dropBelow(this.logIndex);',
+      },
+    ],
+  },
+  'feed-loss-ignored': {
+    title: 'what was lost on its way to a feed is not written again',
+    caughtBy: { script: 'feed-races' },
+    edits: [{ file: FEED, find: 'this.incarnations[other] = UNKNOWN;', replace: '' }],
+  },
+  'truncates-owed': {
+    title: 'a leader drops entries that a child has not decided',
+    caughtBy: { seed: 1, as: 'liveness' },
+    edits: [
+      {
+        file: TRUNCATION,
+        find: 'index < decidedByAll || !this.isOwed(index, position)',
+        replace: 'true',
+      },
+    ],
+  },
+  'same-salt': {
+    title: 'the checks of all logs have the same salt',
+    caughtBy: { script: 'salted-checks' },
+    edits: [{ file: LAYOUT, find: 'this.sizes.salt ^ (group + 1)', replace: 'this.sizes.salt' }],
+  },
+};
+
+/** Who suspects whom, and who may campaign. */
+const CAMPAIGNING: Readonly<Record<string, Mutation>> = {
+  'campaigns-against-followed': {
+    title: 'a member campaigns although enough others say that they hear the leader',
+    caughtBy: { script: 'suspicion' },
+    edits: [{ file: ROWS, find: '!hasEnded && this.isFollowed(ballot)', replace: 'false' }],
+  },
+  'campaigns-alone': {
+    title: 'a member campaigns although it hears from too few',
+    caughtBy: { script: 'suspicion' },
+    edits: [{ file: ROWS, find: 'this.hearsQuorum(true)', replace: 'true' }],
+  },
+  'waits-for-lonely': {
+    title: 'members wait for a leader that hears from too few',
+    caughtBy: { script: 'suspicion' },
+    edits: [{ file: ROWS, find: '!this.peer(member).isAlone(this.nowUs)', replace: 'true' }],
+  },
+  'tells-its-patience': {
+    title: 'a member says that it hears the leader while it is merely patient with it',
+    caughtBy: { script: 'suspicion' },
+    edits: [{ file: ROWS, find: 'this.peer(owner).isBeating(this.nowUs)', replace: 'true' }],
+  },
+  'first-before-highest': {
+    title: 'the first member is trusted, not the owner of the highest promise that is pursued',
+    caughtBy: { script: 'lateness' },
+    edits: [{ file: ROWS, find: 'promised > highest && this.isTaken(promised)', replace: 'false' }],
+  },
+  'forgets-request': {
+    title: 'a member that grants a ballot does not know that its owner pursues it',
+    caughtBy: { script: 'lateness' },
+    edits: [{ file: ROWS, find: 'peer.promised = Math.max(peer.promised, ballot);', replace: ';' }],
+  },
+  'lateness-excuses-all': {
+    title: 'a member that is late with every step never suspects anybody',
+    caughtBy: { seed: 5, as: 'liveness' },
+    edits: [
+      {
+        file: ROWS,
+        find: 'nowUs - this.nowUs - this.member.edges.timing.restUs',
+        replace: 'nowUs - this.nowUs',
+      },
+    ],
+  },
+  'resumes-impatiently': {
+    title: 'a member that resumes campaigns before it has heard of anybody',
+    caughtBy: { script: 'resume' },
+    edits: [
+      {
+        file: REPLICA,
+        find: 'this.follower.backOff(nowUs);\n        }\n        rows.publish();',
+        replace: '}\n rows.publish();',
+      },
+    ],
+  },
+};
+
+/** Promises, grants, and the log that a new leader adopts and installs. */
+const TAKING_OVER: Readonly<Record<string, Mutation>> = {
+  'permits-before-storing': {
+    title: 'a member changes its permission before it stores its promise',
+    caughtBy: { script: 'resume' },
+    edits: [
+      {
+        file: MEMBER,
+        find: 'this.kept.promised = ballot;',
+        replace: 'this.edges.memory.permit(this.key);\n this.kept.promised = ballot;',
+      },
+    ],
+  },
+  'waits-for-dead-source': {
+    title: 'a candidate waits for a log whose owner has restarted',
+    caughtBy: { script: 'takeover-races' },
+    edits: [
+      { file: TAKEOVER, find: "this.phase === 'adopt' && !this.sourceStands()", replace: 'false' },
+    ],
+  },
+  'never-asks-next-life': {
+    title: 'a member is not asked again when the life that granted has ended',
+    caughtBy: { script: 'takeover-races' },
+    edits: [
+      {
+        file: TAKEOVER,
+        find: 'this.rows.peer(other).incarnation <= grant.incarnation',
+        replace: 'true',
+      },
+    ],
+  },
+  'taken-ballot-kept': {
+    title: 'a leader keeps a ballot that a member promised to its earlier life',
+    caughtBy: { seed: 13, as: 'liveness' },
+    edits: [{ file: TAKEOVER, find: 'this.ballotIsTaken = true;', replace: ';' }],
+  },
+  'unreachable-ballot-kept': {
+    title: 'a candidate keeps a ballot under which it can not write to a member any more',
+    caughtBy: { script: 'takeover-races' },
+    edits: [
+      {
+        file: TAKEOVER,
+        find: 'isNews && incarnation === grant.incarnation && promised === this.ballot',
+        replace: 'false',
+      },
+    ],
+  },
+  'installs-twice': {
+    title: 'a log is installed twice in one life of a member under one ballot',
+    caughtBy: { seed: 5, as: 'liveness' },
+    edits: [{ file: TAKEOVER, find: 'known.incarnation === answer.incarnation', replace: 'false' }],
+  },
+  'marker-first': {
+    title: 'the marker of a log is written before its entries',
+    caughtBy: { seed: 3, as: 'assertion' },
+    edits: [
+      {
+        file: REPLICATION,
+        find: 'const to = copy.controlAt + base;',
+        replace: `const to = copy.controlAt + base;
+          this.writeControl(copy, LOG_CONTROL.marker, this.ballot);`,
+      },
+    ],
+  },
+  'marker-of-any-life': {
+    title: 'a marker counts in a ring that was not written for this life of its member',
+    caughtBy: { script: 'takeover-races' },
+    edits: [
+      {
+        file: KEY,
+        find: 'key !== OPEN && key >> LIFE_SHIFT === (life & LIFE_MASK)',
+        replace: 'true',
+      },
+    ],
+  },
+  'unkeyed-marker': {
+    title: 'a marker counts in a ring without a key, if the bits of the life happen to be zero',
+    caughtBy: { script: 'takeover-races' },
+    edits: [{ file: KEY, find: 'key !== OPEN && ', replace: '' }],
+  },
+  'old-completions-count': {
+    title: 'completions of a much earlier admission count',
+    caughtBy: { script: 'takeover-races' },
+    edits: [
+      {
+        file: REPLICATION,
+        find: "if (copy.phase === 'absent' || guard !== copy.guard)\n            return true;",
+        replace: '',
+      },
+    ],
+  },
+};
+
+/** Deciding, dropping and catching up. */
+const DELIVERING: Readonly<Record<string, Mutation>> = {
+  'decided-before-held': {
+    title: 'followers are told that entries are decided before f+1 members hold them',
+    caughtBy: { seed: 76, as: 'divergence' },
+    edits: [
+      {
+        file: REPLICATION,
+        find: 'const { decided, memory } = this;',
+        replace: 'const { endIndex: decided, memory } = this;',
+      },
+    ],
+  },
+  'truncates-last': {
+    title: 'a leader drops the last decided entry',
+    caughtBy: { seed: 39, as: 'assertion' },
+    edits: [
+      {
+        file: TRUNCATION,
+        find: 'Math.min(this.neededFrom(), replication.decided - 1)',
+        replace: 'this.neededFrom()',
+      },
+    ],
+  },
+  'old-life-delivered': {
+    title: 'what an earlier life of a member delivered counts for dropping entries',
+    caughtBy: { script: 'left-behind' },
+    edits: [
+      { file: TRUNCATION, find: 'replication.lifeOf(other) > peer.incarnation', replace: 'false' },
+    ],
+  },
+  'recovers-too-early': {
+    title: 'a restarted member counts before it has delivered what its earlier life had',
+    caughtBy: { script: 'left-behind' },
+    edits: [
+      {
+        file: RECOVERY,
+        find: 'this.delivering.deliver(log, log.marker, decided, false);',
+        replace: '',
+      },
+      { file: RECOVERY, find: 'member.nextToDeliver < decided', replace: 'false' },
+    ],
+  },
+  'mixed-snapshot': {
+    title: 'a snapshot is put together from two lives of its server',
+    caughtBy: { script: 'left-behind' },
+    edits: [
+      {
+        file: SNAPSHOTS,
+        find: '(this.received === undefined || this.isOfSame(slot))',
+        replace: 'true',
+      },
+    ],
+  },
+  'held-for-dead': {
+    title: 'the log is held for a fetcher that has crashed',
+    caughtBy: { script: 'left-behind' },
+    edits: [{ file: SNAPSHOTS, find: '!this.rows.isLive(other)', replace: 'false' }],
+  },
+  'never-left-behind': {
+    title: 'a follower does not notice that it was left behind',
+    caughtBy: { seed: 1, as: 'liveness' },
+    edits: [{ file: DELIVERY, find: 'return isBehind;', replace: 'return false;' }],
+  },
+  'looks-at-base-once': {
+    title: 'a follower looks once whether it was left behind, though the base may move meanwhile',
+    caughtBy: { script: 'left-behind' },
+    edits: [{ file: DELIVERY, find: 'log.base === base', replace: 'true' }],
+  },
+};
+
+/** Clients, their sessions, and replies. */
+const CLIENTS: Readonly<Record<string, Mutation>> = {
+  'session-goes-on': {
+    title: 'a new session goes on with the numbers of the one before',
+    caughtBy: { seed: 20, as: 'liveness' },
+    edits: [
+      {
+        file: COUNTERS,
+        find: 'this.session[client] = session;',
+        replace: 'const isFirst = this.session[client] === 0;\n this.session[client] = session;',
+      },
+      {
+        file: COUNTERS,
+        find: 'this.nextNumber[client] = origin;',
+        replace: 'if (isFirst) this.nextNumber[client] = origin;',
+      },
+    ],
+  },
+  'replies-sent-once': {
+    title: 'replies are not sent again: not by a new leader, and not if the client asks',
+    caughtBy: { seed: 46, as: 'liveness' },
+    edits: [
+      { file: LEADER, find: 'member.replies.sendAgain(client, inbox.session);', replace: ';' },
+      { file: LEADER, find: 'member.replies.sendAgain(client);', replace: ';' },
+    ],
+  },
+  'same-bell': {
+    title: 'a member that returns counts its doorbells from the start',
+    caughtBy: { script: 'resume' },
+    edits: [{ file: REPLIES, find: '.fill(member.incarnation << 16)', replace: '' }],
+  },
+  'parent-starves': {
+    title: 'a client that met a full log is first the next time, always before the parent',
+    caughtBy: { script: 'feed-races' },
+    edits: [
+      {
+        file: LEADER,
+        find: 'this.clientsFirst = !parentWaits;',
+        replace: 'this.clientsFirst = true;',
+      },
+    ],
+  },
+  'answered-too-early': {
+    title: 'a call counts as answered when the first group has replied',
+    caughtBy: { seed: 18, as: 'liveness' },
+    edits: [{ file: CLIENT, find: '(call.pendingLow | call.pendingHigh) === 0', replace: 'true' }],
+  },
+  'reply-of-any-entry-group': {
+    title: 'a reply is taken for that to a message with the same number in another entry group',
+    caughtBy: { seed: 2, as: 'reply' },
+    edits: [
+      {
+        file: CLIENT,
+        find: 'word(this.replies, at + HEAD_WORDS + REPLY.entry) !== call.entry',
+        replace: 'false',
+      },
+    ],
+  },
+  'client-never-resends': {
+    title: 'a client writes its messages once',
+    caughtBy: { seed: 4, as: 'liveness' },
+    edits: [{ file: CLIENT, find: 'this.resend(entry, outbox);', replace: '' }],
+  },
+};
+
+export const FURTHER: Readonly<Record<string, Mutation>> = {
+  ...FEEDS,
+  ...CAMPAIGNING,
+  ...TAKING_OVER,
+  ...DELIVERING,
+  ...CLIENTS,
+};

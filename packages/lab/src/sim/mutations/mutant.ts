@@ -1,0 +1,94 @@
+/**
+ * Mutants: copies of the built library, with mutations applied, and of the built lab beside them. Modules of such a
+ * copy form a module graph of their own, so that a process can run several mutants next to the protocol as it is.
+ *
+ *   <temporary folder>/node_modules/tram-multicast/   the library, mutated
+ *   <temporary folder>/node_modules/tram-lab/         the lab, which imports that library
+ */
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { applyEdit, type Edit } from './mutation.js';
+import { MUTATIONS } from './table.js';
+
+export type Subject = typeof import('./subject.js');
+
+/** The same place from `src` and from `dist`. */
+const LAB = fileURLToPath(new URL('../../../', import.meta.url));
+const LIBRARY = dirname(createRequire(import.meta.url).resolve('tram-multicast/package.json'));
+
+/** All that a simulation is made of. */
+const LIBRARY_FOLDERS = ['check', 'memory', 'protocol'];
+const LAB_FOLDERS = ['sim'];
+
+/** The text of a file as it was built. @param file  path below the library's `dist` */
+export function builtText(file: string): string {
+  return readFileSync(join(LIBRARY, 'dist', file), 'utf8');
+}
+
+/** The simulator around a mutant. Its modules stay in this process; its files do not stay on disk. */
+export function loadMutant(...names: readonly string[]): Promise<Subject> {
+  return withMutant(names, (lab) => import(new URL('sim/mutations/subject.js', lab).href));
+}
+
+/**
+ * Make a mutant, and remove it when `use` is done.
+ * @param use  gets the `dist` of the lab's copy
+ * @throws {MutationError} if the mutations do not fit together
+ */
+export async function withMutant<Result>(
+  names: readonly string[],
+  use: (lab: URL) => Promise<Result>,
+): Promise<Result> {
+  const edits = names.flatMap((name) => MUTATIONS[name]!.edits);
+  const mutated = mutatedTexts(edits);
+  const folder = mkdtempSync(join(tmpdir(), 'tram-mutant-'));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  process.once('exit', remove);
+  try {
+    const modules = join(folder, 'node_modules');
+    copyPackage(LIBRARY, LIBRARY_FOLDERS, join(modules, 'tram-multicast'));
+    copyPackage(LAB, LAB_FOLDERS, join(modules, 'tram-lab'));
+    for (const [file, text] of mutated) {
+      writeFileSync(join(modules, 'tram-multicast', 'dist', file), text);
+    }
+    return await use(pathToFileURL(join(modules, 'tram-lab', 'dist', '/')));
+  } finally {
+    process.off('exit', remove);
+    remove();
+  }
+}
+
+function mutatedTexts(edits: readonly Edit[]): ReadonlyMap<string, string> {
+  const texts = new Map<string, string>();
+  for (const edit of edits) {
+    texts.set(edit.file, applyEdit(texts.get(edit.file) ?? builtText(edit.file), edit));
+  }
+  return texts;
+}
+
+/** The code in these folders, and what Node needs to find it. */
+function copyPackage(from: string, folders: readonly string[], to: string): void {
+  mkdirSync(to, { recursive: true });
+  copyFileSync(join(from, 'package.json'), join(to, 'package.json'));
+  for (const folder of folders) copyCode(join(from, 'dist', folder), join(to, 'dist', folder));
+}
+
+function copyCode(from: string, to: string): void {
+  mkdirSync(to, { recursive: true });
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const { name } = entry;
+    if (entry.isDirectory()) copyCode(join(from, name), join(to, name));
+    else if (name.endsWith('.js')) copyFileSync(join(from, name), join(to, name));
+  }
+}

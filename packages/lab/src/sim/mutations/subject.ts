@@ -1,0 +1,4 @@
+/** What a mutation is judged by: the simulator and the stage of scripted attacks, around one copy of the protocol. */
+export { isLeftBehind } from 'tram-multicast/internal/protocol/data-path/delivery.js';
+export { simulate } from '../simulate.js';
+export { Stage } from '../stage.js';

@@ -1,0 +1,9 @@
+/**
+ * All mutations, by name. Each puts an error into the protocol, to show that the lab's checks notice it:
+ * `tram-lab sim --mutation H5`.
+ */
+import { FURTHER } from './further.js';
+import { HOLES } from './holes.js';
+import type { Mutation } from './mutation.js';
+
+export const MUTATIONS: Readonly<Record<string, Mutation>> = { ...HOLES, ...FURTHER };

@@ -1,0 +1,112 @@
+/** Members that sleep, rest or come late to every step: whom they suspect, and how soon. */
+
+import { expect } from 'vitest';
+import { attack, STUCK } from './attack.js';
+
+attack(
+  'members whose every step is late still notice a dead leader',
+  { 'lateness-excuses-all': STUCK },
+  ({ Stage }) => {
+    // 1. Every step comes more than a heartbeat after the last one.
+    // 2. The leader dies. Harm: as all silence is put down to one's own lateness, nobody ever suspects.
+    const stage = new Stage('replicas=3 clients=1');
+    const { world } = stage;
+    const [A] = stage.group(0);
+    world.drawStep = () => world.plan.timing.heartbeatUs + 10;
+    stage.runFor(1000);
+    world.crash(A);
+    stage.send(0, [0], 'm');
+    stage.settle();
+    expect(world.ledger.orders[0]).toHaveLength(1);
+  },
+);
+
+attack(
+  'members that rest for long between steps notice a dead leader as soon as others would',
+  { 'lateness-excuses-all': STUCK },
+  ({ Stage }) => {
+    // 1. There is nothing to do, and every step comes ten heartbeats after the last one, as it may.
+    // 2. The leader dies. Harm: if only one heartbeat of each rest counts as silence, it takes ten times too long.
+    const stage = new Stage('replicas=3 clients=1', {
+      timing: { restUs: 500, suspectAfterUs: 4000 },
+    });
+    const { world } = stage;
+    const { restUs, suspectAfterUs } = world.plan.timing;
+    const [A] = stage.group(0);
+    world.drawStep = () => restUs;
+    stage.runFor(4 * suspectAfterUs);
+    world.crash(A);
+    stage.until(() => world.leaderOf(0) !== undefined, suspectAfterUs + 40 * restUs);
+  },
+);
+
+for (const [reading, isTime] of [
+  ['no read is', () => true],
+  ['a read of its row is', (isReading: boolean) => isReading],
+] as const) {
+  attack(
+    `a leader that dies while all others sleep is missed soon after they wake: ${reading} under way`,
+    {},
+    ({ Stage }) => {
+      // 1. Both followers fall asleep. The leader dies, and they sleep on for a second.
+      // 2. They wake. What they read before they fell asleep counts as a heartbeat of now.
+      //    Harm: if the time they slept is added to that, they trust the dead for another second.
+      const stage = new Stage('replicas=3 clients=1');
+      const { world } = stage;
+      const [A, ...others] = stage.group(0);
+      for (const host of others) {
+        const row = host.replica.rows.peer(A.member);
+        stage.until(() => isTime(row.reading));
+        world.pause(host);
+      }
+      stage.runFor(60);
+      world.crash(A);
+      stage.runFor(1_000_000);
+
+      for (const host of others) world.resume(host);
+      stage.until(() => world.leaderOf(0) !== undefined, 5000);
+      stage.settle();
+    },
+  );
+}
+
+attack('whoever slept does not hold the silence against a leader that lives', {}, ({ Stage }) => {
+  // 1. All followers sleep for long, with no read of the leader's row under way.
+  // 2. They wake, and the last heartbeat that they know of is old. Harm: they depose the leader.
+  const stage = new Stage('replicas=3 clients=1');
+  const { world } = stage;
+  const [A, ...others] = stage.group(0);
+  const stood = world.tally.transitions.get('stood');
+  for (const host of others) {
+    const row = host.replica.rows.peer(A.member);
+    stage.until(() => !row.reading);
+    world.pause(host);
+  }
+  stage.runFor(100_000);
+  for (const host of others) world.resume(host);
+  stage.runFor(5000);
+  expect(world.leaderOf(0)).toBe(A);
+  expect(world.tally.transitions.get('stood')).toBe(stood);
+  stage.settle();
+});
+
+attack(
+  'whoever grants a ballot does not stand against it',
+  { 'forgets-request': /to be \{ process: 1/, 'first-before-highest': /to be \{ process: 1/ },
+  ({ Stage }) => {
+    // 1. A leads. S stands; A grants and steps down.
+    // 2. The row of S that A has read last is older than S's request: in it, S pursues nothing.
+    //    Harm: A finds nobody who leads, trusts itself as the first, and outbids S at once.
+    const stage = new Stage('replicas=5 clients=1 rings=1024', {
+      timing: { heartbeatUs: 200, restUs: 200, suspectAfterUs: 2000 },
+    });
+    const { world } = stage;
+    const [, S] = stage.group(0);
+    const stood = world.tally.transitions.get('stood')!;
+    stage.stand(S);
+    stage.runFor(300);
+    expect(world.leaderOf(0)).toBe(S);
+    expect(world.tally.transitions.get('stood')).toBe(stood + 1);
+    stage.settle();
+  },
+);

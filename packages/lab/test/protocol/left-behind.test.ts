@@ -1,0 +1,281 @@
+/** Members that have delivered less than others think, and the log that is dropped before they have it. */
+
+import { HEAD_WORDS, word } from 'tram-multicast/internal/memory/record.js';
+import { SNAPSHOT_REQUEST } from 'tram-multicast/internal/protocol/layout.js';
+import { expect } from 'vitest';
+import { follows } from '../../src/sim/stage.js';
+import type { ReplicaHost } from '../../src/sim/world.js';
+import { attack, STUCK } from './attack.js';
+
+/** Where a record's number stands. */
+const NUMBER = 2;
+
+attack(
+  'what an earlier life delivered does not count for dropping entries',
+  { 'old-life-delivered': STUCK },
+  ({ Stage }) => {
+    // 1. A leads. C sleeps from the beginning; A and B deliver seven messages. A falls asleep.
+    // 2. Three more messages fill the log over the mark where A would like to drop entries.
+    // 3. B restarts with empty memory and joins A, which has yet to read its new row.
+    // 4. A wakes and, in one step, installs its log at B and drops what "f+1 have delivered":
+    //    itself and B's earlier life.
+    // 5. A dies for good. B and C have delivered nothing.
+    //    Harm: the messages that were dropped are nowhere any more, and nobody can go on.
+    const stage = new Stage('replicas=3 clients=1 rings=1024', { timing: { backOffUs: 400 } });
+    const { world } = stage;
+    const [A, C, B] = stage.group(0);
+    world.pause(C);
+    for (let i = 0; i < 7; i++) stage.send(0, [0], `m${i}`);
+    stage.runFor(1500);
+    expect(B.replica.member.deliveries).toBe(7);
+
+    world.pause(A);
+    for (let i = 0; i < 3; i++) stage.send(0, [0], `n${i}`);
+    stage.runFor(20);
+    world.crash(B);
+    stage.runFor(10);
+    stage.restart(B);
+    stage.until(() => follows(B, A));
+    stage.runFor(20);
+
+    world.pause(B);
+    world.resume(A);
+    stage.until(() => A.replica.replication.lifeOf(B.member) === B.incarnation);
+    world.pause(A);
+    stage.runFor(30); // All of that step lands.
+
+    world.crash(A);
+    stage.settle();
+    expect(world.ledger.orders[0]).toHaveLength(10);
+  },
+);
+
+attack(
+  'a restarted member counts only when it has delivered what its earlier life had',
+  { 'recovers-too-early': STUCK },
+  ({ Stage }) => {
+    // 1. A leads. D and E sleep from the beginning; A, B and C deliver six messages.
+    // 2. B restarts with empty memory and joins A. As soon as it is a member again, it falls asleep.
+    //    Harm, first half: it has delivered nothing then.
+    // 3. C leads with A and D, which wakes for its grant alone. C has read of B only what the earlier life
+    //    delivered, and in eight more messages it drops the first ones: A, C and "B" have them.
+    // 4. A and C die for good. B, D and E have delivered nothing.
+    //    Harm: what was dropped is nowhere any more, and nobody can go on.
+    const stage = new Stage('replicas=5 clients=1 rings=1024', { timing: { suspectAfterUs: 600 } });
+    const { world } = stage;
+    const [A, B, C, D, E] = stage.group(0);
+    for (const host of [D, E]) world.pause(host);
+    stage.runFor(60);
+    for (let i = 0; i < 6; i++) {
+      stage.send(0, [0], `m${i}`);
+      stage.runFor(80);
+    }
+    stage.until(() => C.replica.rows.peer(B.member).delivered === 6);
+
+    stage.hold(C, B);
+    world.crash(B);
+    stage.runFor(20);
+    stage.restart(B);
+    stage.hold(C, B);
+    stage.until(() => B.replica.member.normal);
+    world.pause(B);
+
+    stage.hold(C, E);
+    stage.stand(C);
+    stage.runFor(10);
+    world.resume(D);
+    stage.until(() => follows(D, C));
+    world.pause(D);
+    stage.until(() => C.replica.role === 'leader');
+    for (let i = 0; i < 8; i++) {
+      stage.send(0, [0], `n${i}`);
+      stage.runFor(150);
+    }
+    stage.until(() => C.replica.replication.baseIndex > 0);
+
+    stage.hold(A, B, D, E);
+    stage.hold(C, B, D, E);
+    world.crash(A);
+    world.crash(C);
+    stage.runFor(20);
+    world.resume(D);
+    stage.stand(D);
+    stage.runFor(20);
+    world.resume(B);
+    world.resume(E);
+    stage.settle();
+    expect(world.ledger.orders[0]).toHaveLength(14);
+  },
+);
+
+attack(
+  'a snapshot is put together from one life of its server',
+  { 'mixed-snapshot': /expected 62 to be 60/ },
+  ({ Stage }) => {
+    // 1. F sleeps while 60 messages pass, so that it is left behind. It wakes and asks S for a snapshot.
+    // 2. The first chunk lies in F's memory, unread; F sleeps again.
+    // 3. S restarts. Its memory is empty, and so is what it remembers of F's request.
+    // 4. F wakes, takes the first chunk and asks for the second. Two more messages are delivered, and
+    //    S, a member again, answers: with the second chunk of a snapshot that it takes now.
+    //    Harm: F has the position of one state and the contents of another.
+    const stage = new Stage('replicas=3 clients=1 rings=1024', {
+      sizes: { snapshotChunkBytes: 64 },
+      timing: { backOffUs: 400, suspectAfterUs: 2000 },
+    });
+    const { world } = stage;
+    const [, S, F] = stage.group(0);
+    const { layout } = world;
+    const request = layout.snapshotRequest(F.member) + HEAD_WORDS + SNAPSHOT_REQUEST.chunk;
+    const chunk = layout.snapshotChunk(S.member);
+    world.pause(F);
+    stage.runFor(5000);
+    for (let i = 0; i < 60; i++) {
+      stage.send(0, [0], `m${i}`);
+      stage.runFor(100);
+    }
+
+    world.resume(F);
+    stage.until(() => stage.linkOf(S, F).operations.some(({ at }) => at === chunk));
+    world.pause(F);
+    stage.runFor(5);
+    expect(F.memory.own[chunk]).not.toBe(0);
+
+    world.crash(S);
+    stage.restart(S);
+    world.resume(F);
+    stage.until(() => S.memory.own[request] === 1);
+    for (let i = 0; i < 2; i++) stage.send(0, [0], `n${i}`);
+    stage.until(() => S.replica.member.normal);
+    stage.until(() => F.replica.member.nextToDeliver > 0);
+    expect(F.service.count).toBe(F.replica.member.deliveries);
+    for (let i = 0; i < 3; i++) stage.send(0, [0], `p${i}`);
+    stage.settle();
+    expect(world.ledger.orders[0]).toHaveLength(65);
+  },
+);
+
+/**
+ * 1. M restarts under load and asks S for a snapshot: S holds the log for it.
+ * 2. M crashes before it has fetched it.
+ * 3. The log must not stay held until S loses patience with a dead member: the group would stand still.
+ */
+attack(
+  'a fetcher that crashes does not stop its group',
+  { 'held-for-dead': /to be greater than/ },
+  ({ Stage }) => {
+    const stage = new Stage('replicas=3 clients=2 rings=4096');
+    const { world } = stage;
+    const leader = stage.leaderOf(0);
+    const [server, fetcher] = stage.group(0).filter((host) => host !== leader) as [
+      ReplicaHost,
+      ReplicaHost,
+    ];
+    stage.flood(0, [0], 'x'.repeat(30));
+    stage.runFor(6000);
+    const { suspectAfterUs } = world.plan.timing;
+    // It is back before anybody suspects it: nobody would hold the log for one that seems dead.
+    world.crash(fetcher);
+    stage.runFor(suspectAfterUs / 2);
+    stage.restart(fetcher);
+    stage.until(() => leader.replica.member.holdAt > 0 || server.replica.member.holdAt > 0);
+    world.crash(fetcher);
+    for (let i = 0; i < 10; i++) {
+      const before = leader.replica.member.deliveries;
+      stage.runFor(5 * suspectAfterUs);
+      expect(leader.replica.member.deliveries).toBeGreaterThan(before);
+    }
+  },
+);
+
+/**
+ * 1. A leader that thinks F dead has dropped what F needs: the base is beyond it.
+ * 2. F reads the base; before it looks at the entry there, the base moves on and that entry is overwritten.
+ * 3. F must still find that it was left behind.
+ */
+attack(
+  'a base that moves while a follower looks does not hide that it was left behind',
+  { 'looks-at-base-once': /expected false to be true/ },
+  ({ Stage, isLeftBehind }) => {
+    const stage = new Stage('replicas=3 clients=2 rings=4096');
+    const leader = stage.leaderOf(0);
+    const follower = stage.group(0).find((host) => host !== leader)!;
+    const { member } = follower.replica;
+    for (let i = 0; i < 6; i++) stage.send(0, [0], `m${i}`);
+    stage.world.pause(follower);
+    stage.until(() => leader.replica.member.deliveries === 6);
+    stage.runFor(200);
+    const log = member.log.under(member.promised, member.promisedMember)!;
+    const after = (position: number) => (position + word(log, position)) | 0;
+    const second = after(after(member.nextPosition));
+    const third = after(second);
+    log.base = second;
+    let reads = 0;
+    const racing = Object.create(log, {
+      base: {
+        get: () => {
+          if (reads++ > 0) return third;
+          log.words[log.at + ((second + NUMBER) & log.mask)]! ^= 1;
+          return second;
+        },
+      },
+    });
+    expect(isLeftBehind(member, racing)).toBe(true);
+  },
+);
+
+attack('a member that is more than 2^31 words behind notices it', {}, ({ Stage }) => {
+  // 1. The group has ordered so much that the log's positions are 9 GiB from where they began.
+  // 2. B restarts with empty memory: it is at the beginning. Modulo 2^32, that looks as if it were
+  //    ahead of the log's base.
+  //    Harm: it waits for entries that never come, and says that its log ends at a negative index.
+  // 3. B has to lead.
+  const stage = new Stage('replicas=3 clients=1 rings=1024', { sizes: { origin: 0x90000000 } });
+  const { world } = stage;
+  const [A, , B] = stage.group(0);
+  for (let i = 0; i < 60; i++) {
+    stage.send(0, [0], `m${i}`);
+    stage.runFor(100);
+  }
+  world.crash(B);
+  stage.runFor(50);
+
+  const sizes = world.layout.sizes as { origin: number };
+  const { origin } = sizes;
+  sizes.origin = 0;
+  stage.restart(B);
+  stage.until(() => B.replica.member.normal);
+  stage.until(() => B.replica.member.nextToDeliver === A.replica.member.nextToDeliver);
+  expect(B.replica.member.sealLog().endIndex).toBe(origin + 60);
+  stage.lead(B);
+  sizes.origin = origin;
+
+  stage.send(0, [0], 'n');
+  stage.settle();
+  expect(world.ledger.orders[0]).toHaveLength(61);
+});
+
+attack(
+  'a member that is a few entries, but more than 2^31 words behind notices it',
+  {},
+  ({ Stage }) => {
+    // 1. The log goes on for 60 entries, all large: its base is 9 GiB from where it began.
+    // 2. B restarts with empty memory. Modulo 2^32 it is ahead of the base, and it is not behind by more
+    //    entries than a log could hold.
+    //    Harm: it waits for entries that never come.
+    const stage = new Stage('replicas=3 clients=1 rings=1024');
+    const { world } = stage;
+    const [A, , B] = stage.group(0);
+    for (let i = 0; i < 60; i++) {
+      stage.send(0, [0], `m${i}`);
+      stage.runFor(100);
+    }
+    expect(A.replica.replication.baseIndex).toBeGreaterThan(0);
+    world.crash(B);
+    stage.runFor(50);
+    stage.restart(B);
+    // The entries were small; so B begins that much further back.
+    B.replica.member.nextPosition = 0x70000000;
+    stage.settle();
+    expect(B.replica.member.nextToDeliver).toBe(60);
+  },
+);

@@ -1,0 +1,77 @@
+/** A record of one log is none of another: its check is salted for the group. */
+
+import { expect } from 'vitest';
+import { attack } from './attack.js';
+import { parentAndChild } from './parent-and-child.js';
+
+for (const fate of ['deposed', 'killed', 'killed half-way'] as const) {
+  attack(
+    `what a leader has copied from its parent and not made its own is nobody's: it is ${fate}`,
+    { 'same-salt': /expected \d to be \d/ },
+    ({ Stage }) => {
+      // 1. C, leader of the child, copies three of the parent's entries behind its log's end. Their ballot is C's own,
+      //    and their indices are the next ones of its log.
+      // 2. It goes no further, or makes only the first of them its own.
+      // 3. Its log is read by the next leader: by its grant, or after it has resumed.
+      //    Harm: the entries of the parent's are taken for entries of C's, with the origin that they had at the parent.
+      const { stage, world, A, C } = parentAndChild(Stage);
+      const [, D, E] = stage.group(1);
+      world.pause(C);
+      for (let i = 0; i < 3; i++) stage.send(0, [0, 1], 'm'.repeat(32));
+      stage.runFor(400);
+      const { own } = C.memory;
+      const number = world.layout.feedStart(A.member) + 2;
+      const before = own[number]!;
+      const leader = C.replica.leader;
+      let isStruck = false;
+      if (fate === 'killed half-way') {
+        const { replication } = C.replica;
+        const append = replication.append.bind(replication);
+        const order = leader.order.bind(leader);
+        replication.append = (words, hash) => {
+          append(words, hash);
+          replication.append = append;
+          isStruck = true;
+          throw new Error('struck');
+        };
+        leader.order = () => {
+          try {
+            return order();
+          } catch (error) {
+            if (!isStruck) throw error;
+            return 0;
+          }
+        };
+      } else {
+        let fences = 0;
+        C.memory.readFence = () => {
+          isStruck = ++fences >= 2;
+          if (isStruck) own[number] = before + 1;
+        };
+      }
+      world.resume(C);
+      stage.until(() => isStruck);
+      C.memory.readFence = () => undefined;
+      own[number] = before;
+      const { ring, endIndex } = C.replica.replication;
+      expect(C.replica.member.log.extentOf(ring, endIndex).endIndex).toBe(endIndex);
+
+      world.crash(E);
+      if (fate === 'deposed') {
+        world.pause(C);
+        stage.stand(D);
+        stage.runFor(200);
+        world.resume(C);
+      } else {
+        stage.kill(C);
+        stage.runFor(500);
+        stage.resume(C);
+        stage.stand(D);
+      }
+      stage.runFor(30_000);
+      stage.restart(E);
+      stage.settle();
+      expect(world.ledger.orders[1]).toHaveLength(4);
+    },
+  );
+}

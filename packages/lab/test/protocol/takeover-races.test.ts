@@ -1,0 +1,482 @@
+/** Members take over from each other while they restart, connections break and answers come late. */
+
+import { noExtent } from 'tram-multicast/internal/protocol/data-path/log.js';
+import { LOG_CONTROL } from 'tram-multicast/internal/protocol/layout.js';
+import { KIND } from 'tram-multicast/internal/protocol/tags.js';
+import { expect } from 'vitest';
+import type { Link } from '../../src/sim/links.js';
+import { follows, type Stage } from '../../src/sim/stage.js';
+import type { ReplicaHost } from '../../src/sim/world.js';
+import { attack, DIVERGED, STUCK } from './attack.js';
+
+/** How many admissions a completion's tag can tell apart, at most. */
+const ADMISSIONS = 64;
+const FIRST_ADMISSION = 1;
+
+/** Of what is held back on a link, this answer, the mail that tells of it, and all before it arrive now. */
+function letArrive(stage: Stage, link: Link, answer: Link['operations'][number]): void {
+  const { fabric, nowUs } = stage.world;
+  const mail = link.operations.indexOf(answer) + 1;
+  expect(link.operations[mail]).toMatchObject({ isRead: false, count: 1 });
+  for (const operation of link.operations.slice(0, mail + 1)) operation.arrivesUs = nowUs;
+  link.lastArrivalUs = nowUs;
+  fabric.reschedule(link);
+}
+
+/** The next time that `from` brings up `to`, its step stops before the marker. */
+function stallBeforeMarker(stage: Stage, from: ReplicaHost, to: ReplicaHost): void {
+  const { layout } = stage.world;
+  const { memory } = from;
+  const markers = [0, 1].map((ring) => layout.logControl(from.member, ring) + LOG_CONTROL.marker);
+  const write = memory.write.bind(memory);
+  memory.write = (peer, at, source, start, count, guard, tag) => {
+    // Not the one that says that there is no log yet.
+    if (peer === to.process && count === 1 && markers.includes(at) && source[start] !== 0) {
+      memory.write = write;
+      memory.stallAfter(0);
+    }
+    write(peer, at, source, start, count, guard, tag);
+  };
+}
+
+attack('a member is installed for each of its lives, never twice in one', {}, ({ Stage }) => {
+  // 1. Y leads with C; B sleeps, wakes and grants. The grant reaches Y, which sleeps.
+  // 2. B restarts, learns of Y's ballot and promises it, but its own grant is held back.
+  // 3. Y wakes and installs its log at B by the grant of B's first life.
+  //    Harm, first half: B takes that for its log, is a member again, and with Y decides m.
+  // 4. The grant of B's second life arrives. Y installs the log again: it resets the ring,
+  //    and before it has written the entries it falls asleep.
+  // 5. C, which has never heard of m, leads with B's help and orders x.
+  //    Harm: x stands where m was delivered.
+  const stage = new Stage('replicas=3 clients=2 rings=4096');
+  const { world } = stage;
+  const [Y, C, B] = stage.group(0);
+  stage.send(0, [0], 'a');
+  stage.runFor(500);
+  stage.stand(Y); // So that B's current log is in Y's second ring, and the spare one is known.
+  stage.runFor(500);
+
+  world.pause(B);
+  stage.lead(Y);
+  world.pause(Y);
+  world.resume(B);
+  stage.until(() => follows(B, Y));
+  stage.runFor(30);
+
+  world.crash(B);
+  stage.runFor(20);
+  stage.restart(B);
+  stage.until(() => follows(B, Y));
+  stage.hold(B, Y);
+  stage.hold(Y, C);
+
+  world.resume(Y);
+  stage.hopeFor(() => B.replica.member.normal);
+  stage.hold(world.clients[1], C);
+  stage.send(1, [0], 'm');
+  stage.hopeFor(() => Y.replica.member.deliveries === 2);
+  stage.runFor(100);
+
+  stage.stallAfterWrites(Y, B, 1);
+  stage.releaseOneByOne(B, Y, 60); // The first one says that B's log is empty, as it was.
+  stage.until(() => Y.memory.isStalled);
+  world.pause(Y);
+  stage.runFor(20);
+
+  stage.send(0, [0], 'x');
+  stage.runFor(6000);
+  stage.settle();
+});
+
+attack('a marker that was meant for one life does not stand in the next', {}, ({ Stage }) => {
+  // 1. Y leads with C. B grants late; Y resets a ring at B and writes the entries, and falls
+  //    asleep before it posts the marker.
+  // 2. B restarts with empty memory, learns of Y's ballot and promises it; its grant is held back.
+  // 3. Y wakes and posts the marker.
+  //    Harm, first half: B has an empty log under Y's ballot and takes it for the whole.
+  // 4. Y and B decide m; C hears nothing of it. Y falls asleep.
+  // 5. C leads with B's help and orders x. Harm: x stands where m was delivered.
+  const stage = new Stage('replicas=3 clients=2 rings=4096');
+  const { world } = stage;
+  const [Y, C, B] = stage.group(0);
+  stage.send(0, [0], 'a');
+  stage.runFor(500);
+
+  world.pause(B);
+  stage.lead(Y);
+  world.pause(Y);
+  world.resume(B);
+  stage.until(() => follows(B, Y));
+  stage.runFor(30);
+  world.resume(Y);
+  stallBeforeMarker(stage, Y, B);
+  stage.until(() => Y.memory.isStalled);
+  world.pause(Y);
+  stage.runFor(20);
+
+  world.crash(B);
+  stage.restart(B);
+  stage.until(() => follows(B, Y));
+  stage.hold(B, Y);
+  stage.hold(Y, C);
+  stage.hold(world.clients[1], C);
+
+  world.resume(Y);
+  stage.hopeFor(() => B.replica.member.normal);
+  stage.send(1, [0], 'm');
+  stage.hopeFor(() => Y.replica.member.deliveries === 2);
+  world.pause(Y);
+
+  stage.send(0, [0], 'x');
+  stage.runFor(6000);
+  stage.settle();
+});
+
+for (const lives of [1, 8, 16]) {
+  attack(
+    `a marker that was meant for one life does not stand ${lives} lives later`,
+    {},
+    ({ Stage }) => {
+      // 1. Y leads with C. B grants late; Y resets a ring at B and writes the entries, and falls
+      //    asleep before it posts the marker.
+      // 2. B dies and restarts so often that the lowest bits of its life are as before. It promises Y's
+      //    ballot; its grant is held back.
+      // 3. Y wakes and posts the marker.
+      //    Harm, first half: B has an empty log under Y's ballot and takes it for the whole.
+      // 4. Y and B decide m; C hears nothing of it. Y falls asleep.
+      // 5. C leads with B's help and orders x. Harm: x stands where m was delivered.
+      const stage = new Stage('replicas=3 clients=2 rings=4096');
+      const { world } = stage;
+      const [Y, C, B] = stage.group(0);
+      stage.send(0, [0], 'a');
+      stage.runFor(500);
+
+      world.pause(B);
+      stage.lead(Y);
+      world.pause(Y);
+      world.resume(B);
+      stage.until(() => follows(B, Y));
+      stage.runFor(30);
+      world.resume(Y);
+      stallBeforeMarker(stage, Y, B);
+      stage.until(() => Y.memory.isStalled);
+      world.pause(Y);
+      stage.runFor(20);
+
+      for (let i = 0; i < lives; i++) {
+        world.crash(B);
+        stage.restart(B);
+        stage.runFor(3);
+      }
+      stage.until(() => follows(B, Y));
+      stage.hold(B, Y);
+      stage.hold(Y, C);
+      stage.hold(world.clients[1], C);
+
+      world.resume(Y);
+      stage.hopeFor(() => B.replica.member.normal);
+      stage.send(1, [0], 'm');
+      stage.hopeFor(() => Y.replica.member.deliveries === 2);
+      world.pause(Y);
+
+      stage.send(0, [0], 'x');
+      stage.runFor(6000);
+      stage.settle();
+      expect(world.ledger.orders[0]).toHaveLength(3);
+    },
+  );
+}
+
+for (const [life, catches] of [
+  [1000, { 'marker-of-any-life': DIVERGED }],
+  [16_384, { 'unkeyed-marker': DIVERGED }],
+] as const) {
+  attack(`a marker without a log is none in the life of number ${life}`, catches, ({ Stage }) => {
+    // 1. Y leads. It decides m with B; C hears nothing of that.
+    // 2. B restarts and grants; Y resets a ring at B and writes the entries, and falls asleep before it posts
+    //    the marker.
+    // 3. B restarts again: all memory is zero, and so are the bits of its life that a key tells.
+    // 4. Y wakes and posts the marker. It is refused, but lands.
+    //    Harm, first half: B takes the ring that nobody wrote to for a log of this life, and is a member.
+    // 5. Y falls asleep. C leads with B's help and orders x. Harm: x stands where m was delivered.
+    const stage = new Stage('replicas=3 clients=2 rings=4096');
+    const { world } = stage;
+    const [Y, C, B] = stage.group(0);
+    stage.send(0, [0], 'a');
+    stage.runFor(500);
+    stage.lead(Y);
+    stage.runFor(500);
+    stage.hold(Y, C);
+    stage.hold(world.clients[1], C);
+    stage.send(1, [0], 'm');
+    stage.until(() => Y.replica.member.deliveries === 2);
+    stage.runFor(30);
+
+    world.crash(B);
+    stage.runFor(20);
+    stallBeforeMarker(stage, Y, B);
+    stage.restart(B);
+    stage.until(() => Y.memory.isStalled);
+    world.pause(Y);
+    stage.runFor(20);
+
+    world.crash(B);
+    B.incarnation = life - 1;
+    stage.restart(B);
+    stage.until(() => follows(B, Y));
+    stage.hold(B, Y);
+    stage.withRefusedWrites('landing', () => {
+      world.resume(Y);
+      stage.hopeFor(() => B.replica.member.normal);
+    });
+    world.pause(Y);
+    stage.send(0, [0], 'x');
+    stage.runFor(6000);
+    stage.settle();
+    expect(world.ledger.orders[0]).toHaveLength(3);
+  });
+}
+
+attack(
+  'a member that refused is not installed again by an older answer of the same life',
+  { 'installs-twice': DIVERGED },
+  ({ Stage }) => {
+    // 1. Y leads. X has answered its request twice, and both answers are under way.
+    // 2. The first one arrives. Y installs its log at X, and the two of them decide m; Z has no part in it.
+    // 3. Z stands, and X promises it: what Y writes to X is refused, though its bytes may land.
+    // 4. The second answer arrives.
+    //    Harm, first half: as Y has forgotten the first one, it resets the ring that is X's log by now,
+    //    and gets no further.
+    // 5. X's grant, in which its log ended after m, is not the truth any more. Z leads and orders x.
+    //    Harm: x stands where m was delivered.
+    const stage = new Stage('replicas=3 clients=2 rings=4096', {
+      timing: { suspectAfterUs: 20_000 },
+    });
+    const { world } = stage;
+    const [Y, Z, X] = stage.group(0);
+    stage.send(0, [0], 'a');
+    stage.runFor(500);
+
+    stage.hold(X, Y);
+    stage.lead(Y);
+    const ballot = Y.replica.member.promised;
+    const answers = stage.linkOf(X, Y);
+    const grants = () =>
+      answers.operations.filter(
+        ({ isRead, at }) => !isRead && at === world.layout.leadGrant(X.member),
+      );
+    stage.until(() => grants().length === 2);
+    const [first, second] = grants();
+
+    stage.hold(Y, Z);
+    stage.hold(world.clients[1], Z);
+    letArrive(stage, answers, first);
+    stage.until(() => X.replica.member.log.under(ballot, Y.member) !== undefined);
+    const ring = X.replica.member.log.under(ballot, Y.member)!;
+    stage.send(1, [0], 'm');
+    stage.until(() => Y.replica.member.deliveries === 2);
+
+    stage.hold(Z, X, Y);
+    stage.hold(X, Z);
+    stage.runFor(50);
+    stage.stand(Z);
+    stage.withRefusedWrites('stopped', () => {
+      stage.release(Y, Z);
+      stage.until(() => Y.replica.rows.peer(Z.member).promised === Z.replica.member.promised);
+    });
+    stage.withRefusedWrites('landing', () => {
+      const { key } = X.replica.member;
+      stage.release(Z, X);
+      stage.until(() => follows(X, Z));
+      stage.send(0, [0], 'y'); // So that Y writes to X.
+      stage.until(() => Y.replica.replication.lifeOf(X.member) === 0);
+      letArrive(stage, answers, second);
+      stage.hopeFor(() => ring.marker === 0, 1000);
+      stage.linkOf(Y, X).stoppedGuard = key; // The rest does not land.
+    });
+    world.pause(Y);
+    stage.runFor(300);
+
+    stage.hold(Y, X, Z);
+    stage.release(X, Z);
+    stage.until(() => Z.replica.role === 'leader');
+    stage.send(0, [0], 'x');
+    stage.runFor(3000);
+    stage.settle();
+    expect(world.ledger.orders[0]).toHaveLength(4);
+  },
+);
+
+/**
+ * 1. A leader brings up the same member again and again, 64 times, under one key each.
+ * 2. Completions of the first time arrive only now. They carry the same admission modulo 64.
+ * 3. They must not count: the member does not hold the log of this time.
+ */
+attack(
+  'completions of a much earlier admission do not count',
+  { 'old-completions-count': /expected 2 to be 1/ },
+  ({ Stage }) => {
+    const stage = new Stage('replicas=3 clients=2 rings=4096');
+    const leader = stage.leaderOf(0);
+    const other = stage.group(0).find((host) => host !== leader)!.member;
+    const replication = leader.replica.replication;
+    const { key } = stage.world.members(0)[other]!.replica.member;
+    for (let i = 0; i < ADMISSIONS; i++) {
+      replication.abandon();
+      replication.admit(other, 1, 100 + i, noExtent(0));
+    }
+    const written = (key: number) =>
+      replication.onWritten(other, KIND.marker, FIRST_ADMISSION, key, true);
+    const before = replication.standing();
+    written(key);
+    expect(replication.standing()).toBe(before);
+    written(100 + ADMISSIONS - 1);
+    expect(replication.standing()).toBe(before + 1);
+  },
+);
+
+attack(
+  'a candidate gives up a log whose owner restarted while it was read',
+  { 'waits-for-dead-source': STUCK },
+  ({ Stage }) => {
+    // 1. A leads. Its writes to Y are held back, so that only A and B have m. A falls asleep.
+    // 2. Y stands, gets B's grant, finds that B's log reaches further and posts reads of it.
+    // 3. B dies and is back at once. Nobody tells Y: its reads never complete, and B's heartbeats go on.
+    //    Harm: Y waits for ever, and as it is alive and pursues the highest ballot, so does everybody.
+    const stage = new Stage('replicas=3 clients=1 rings=4096');
+    const { world } = stage;
+    const [A, Y, B] = stage.group(0);
+    const takeover = Y.replica.takeover;
+    stage.hold(A, Y);
+    stage.send(0, [0], 'm');
+    stage.until(() => A.replica.member.deliveries === 1);
+    stage.runFor(50);
+
+    world.pause(A);
+    stage.stand(Y);
+    // It reads the log of B, the only one who has granted.
+    stage.until(() => takeover.phase === 'adopt');
+
+    stage.crashUnheard(B);
+    stage.restart(B);
+    stage.settle();
+  },
+);
+
+attack(
+  'a candidate does not wait for one that is dead and one that it has lost touch with',
+  { 'unreachable-ballot-kept': STUCK },
+  ({ Stage }) => {
+    // 1. A dies. Y stands, and has the grants of B, C and D at once: it installs its log at all three.
+    // 2. C dies, and Y never hears of it. The connection to B breaks.
+    // 3. Y needs one more than D. Harm: it waits for C, which is dead, and never writes to B again, as it has
+    //    written to this life of B under this ballot; B follows Y and waits for it.
+    const stage = new Stage('replicas=5 clients=1 rings=4096');
+    const { world } = stage;
+    const [A, Y, B, C, D] = stage.group(0);
+    stage.send(0, [0], 'a');
+    stage.runFor(500);
+
+    world.crash(A);
+    for (const host of [B, C, D]) stage.hold(host, Y);
+    stage.stand(Y);
+    stage.runFor(60);
+    for (const host of [B, C, D]) stage.release(host, Y);
+    stage.until(() => Y.replica.takeover.phase === 'install');
+    expect(Y.replica.replication.present()).toBe(4);
+
+    stage.crashUnheard(C);
+    world.fabric.breakLink(Y.process, B.process);
+    stage.send(0, [0], 'x');
+    stage.settle();
+    expect(world.ledger.orders[0]).toHaveLength(2);
+  },
+);
+
+attack(
+  'a member is asked again when the life that granted has ended',
+  { 'never-asks-next-life': STUCK },
+  ({ Stage }) => {
+    // 1. A leads. Y stands, and at first only B hears of it: it grants.
+    // 2. B dies, comes back, and is a member again under A: it knows nothing of Y.
+    // 3. The others hear of Y and grant; Y leads. What it writes to B is lost with the connection.
+    //    Harm: B is alive and follows nobody. As Y has B's grant, it does not ask again, and as long as B
+    //    has not got the entries, none is dropped: the log fills up, and that is the end.
+    const stage = new Stage('replicas=5 clients=1 rings=1024', {
+      timing: { suspectAfterUs: 3000 },
+    });
+    const { world } = stage;
+    const [A, Y, B, C, D] = stage.group(0);
+    stage.send(0, [0], 'a');
+    stage.runFor(500);
+
+    stage.hold(Y, A, C, D);
+    stage.stand(Y);
+    stage.until(() => follows(B, Y));
+    stage.runFor(30); // Y has read the grant.
+    world.crash(B);
+    stage.runFor(10);
+    stage.hold(Y, B);
+    stage.restart(B);
+    stage.until(() => B.replica.member.normal);
+    expect(follows(B, A)).toBe(true);
+
+    stage.hold(A, B); // Or A would stand again, for B's sake.
+    stage.release(Y, A, C, D);
+    stage.until(() => Y.replica.takeover.phase === 'install' || Y.replica.role === 'leader');
+    stage.runFor(10);
+    world.fabric.breakLink(Y.process, B.process);
+    stage.release(Y, B);
+    stage.release(A, B);
+    stage.runFor(3000);
+    for (let i = 0; i < 40; i++) {
+      stage.until(() => stage.send(0, [0], `x${i}`) !== undefined);
+      stage.runFor(100);
+    }
+    stage.settle();
+    expect(world.ledger.orders[0]).toHaveLength(41);
+  },
+);
+
+attack(
+  'a ballot that a member promised to an earlier life is outbid',
+  { 'taken-ballot-kept': STUCK },
+  ({ Stage }) => {
+    // 1. S leads. A stands; its request reaches R alone, which promises A's ballot.
+    // 2. A dies and forgets. It comes back, joins S, and stands again: with the same ballot, because
+    //    nobody it can hear has seen that one. S, T and U grant; A leads. R is cut off meanwhile.
+    // 3. R hears of A, but it promised this ballot to another life and refuses it.
+    //    Harm: R is alive, follows nobody and keeps the log from being dropped, until it is full.
+    const stage = new Stage('replicas=5 clients=1 rings=1024', { timing: { backOffUs: 400 } });
+    const { world } = stage;
+    const [A, S, R, T, U] = stage.group(0);
+    stage.lead(S);
+    stage.runFor(500);
+
+    stage.hold(A, S, T, U);
+    stage.hold(S, R);
+    stage.stand(A);
+    stage.until(() => follows(R, A));
+    const ballot = A.replica.member.promised;
+
+    world.crash(A);
+    stage.runFor(10);
+    stage.restart(A);
+    stage.release(A, S, T, U);
+    stage.hold(A, R);
+    stage.hold(T, R);
+    stage.hold(U, R);
+    stage.until(() => A.replica.member.normal);
+    stage.lead(A);
+    expect(A.replica.member.promised).toBe(ballot);
+
+    for (const member of [A, S, T, U]) stage.release(member, R);
+    stage.runFor(3000);
+    for (let i = 0; i < 60; i++) {
+      stage.until(() => stage.send(0, [0], `x${i}`) !== undefined);
+      stage.runFor(100);
+    }
+    stage.settle();
+    expect(world.ledger.orders[0]).toHaveLength(60);
+  },
+);

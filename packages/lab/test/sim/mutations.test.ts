@@ -1,0 +1,85 @@
+/**
+ * Every mutation fits the built library, is noticed, and is noticed only because of the mutation. Those that a script
+ * notices are tried by that script's own test file.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { TRANSITIONS } from 'tram-multicast/internal/protocol/edges.js';
+import { describe, expect, test } from 'vitest';
+import { builtText, loadMutant } from '../../src/sim/mutations/mutant.js';
+import { applyEdit, type BySeed, MutationError } from '../../src/sim/mutations/mutation.js';
+import { MUTATIONS } from '../../src/sim/mutations/table.js';
+import { FAULTS, type Options } from '../../src/sim/plan.js';
+import { simulate } from '../../src/sim/simulate.js';
+
+const SEEDS_MAX = 500;
+
+const all = Object.entries(MUTATIONS);
+const bySeed = all.flatMap(([name, { title, caughtBy }]) =>
+  'seed' in caughtBy ? [[name, title, caughtBy] as const] : [],
+);
+const byScript = all.flatMap(([name, { caughtBy }]) =>
+  'script' in caughtBy ? [[name, caughtBy.script] as const] : [],
+);
+
+const known = new Map<string, boolean>();
+
+/** Does the protocol as it is hold? Several mutations are shown by the same run. */
+function holds(seed: number, options: Options): boolean {
+  const run = JSON.stringify([seed, options]);
+  const held = known.get(run) ?? simulate(seed, options).failure === undefined;
+  known.set(run, held);
+  return held;
+}
+
+test.each(all)('%s changes text that occurs exactly once: $title', (_, { edits }) => {
+  expect(edits.length).toBeGreaterThan(0);
+  for (const edit of edits) {
+    expect(builtText(edit.file).split(edit.find)).toHaveLength(2);
+    expect(edit.replace).not.toBe(edit.find);
+  }
+});
+
+test('text that is missing, or occurs twice, is refused', () => {
+  const edit = { file: 'x.js', find: 'b', replace: 'c' };
+  expect(applyEdit('abd', edit)).toBe('acd');
+  expect(() => applyEdit('a', edit)).toThrow(MutationError);
+  expect(() => applyEdit('abab', edit)).toThrow(MutationError);
+});
+
+test('mutations that change the same text are refused together', async () => {
+  await expect(loadMutant('H13', 'H28')).rejects.toThrow(MutationError);
+});
+
+test('a mutant is a module graph of its own: the protocol beside it stays as it is', async () => {
+  const [broken, intact] = await Promise.all([loadMutant('H1', 'H30'), loadMutant()]);
+  expect(broken.simulate).not.toBe(intact.simulate);
+  expect(broken.simulate(1, {}).failure?.kind).toBe('divergence');
+  expect(intact.simulate(1, {}).failure).toBeUndefined();
+});
+
+describe.each(bySeed)('%s: %s', (name, _, { seed, as, options = {} }: BySeed) => {
+  test(`seed ${seed} fails with it: ${as}`, async () => {
+    expect(seed).toBeLessThanOrEqual(SEEDS_MAX);
+    const mutant = await loadMutant(name);
+    expect(mutant.simulate(seed, options).failure?.kind).toBe(as);
+  });
+
+  test(`seed ${seed} holds without it`, () => {
+    expect(holds(seed, options)).toBe(true);
+  });
+});
+
+test.each(byScript)('%s is caught by a script of %s', (name, script) => {
+  const file = new URL(`../protocol/${script}.test.ts`, import.meta.url);
+  expect(existsSync(file)).toBe(true);
+  expect(readFileSync(file, 'utf8')).toContain(`'${name}'`);
+});
+
+test('a few hundred seeds take every transition and suffer every fault', () => {
+  const unseen = new Set<string>([...TRANSITIONS, ...FAULTS]);
+  for (let seed = 1; unseen.size > 0 && seed <= SEEDS_MAX; seed++) {
+    const { tally } = simulate(seed, {}).world;
+    for (const name of [...tally.transitions.keys(), ...tally.faults.keys()]) unseen.delete(name);
+  }
+  expect([...unseen]).toEqual([]);
+});
