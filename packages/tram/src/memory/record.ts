@@ -52,7 +52,7 @@ export function ringAt(words: Int32Array, at: number, ringWords: number, salt: n
 }
 
 export function word(window: Window, position: number): number {
-  return window.words[window.at + (position & window.mask)]!;
+  return window.words[window.at + (position & window.mask)];
 }
 
 /** Every bit of a word reaches all others after a few steps, and one step undoes no other. */
@@ -73,8 +73,8 @@ export function hashWords(window: Window, position: number, count: number, hash:
   const { words: memory, at, mask } = window;
   const start = at + (position & mask);
   const untilWrap = mask === UNWRAPPED ? count : Math.min(count, at + mask + 1 - start);
-  for (let i = 0; i < untilWrap; i++) hash = mix(hash, memory[start + i]!);
-  for (let i = 0; i < count - untilWrap; i++) hash = mix(hash, memory[at + i]!);
+  for (let i = 0; i < untilWrap; i++) hash = mix(hash, memory[start + i]);
+  for (let i = 0; i < count - untilWrap; i++) hash = mix(hash, memory[at + i]);
   return hash;
 }
 
@@ -153,7 +153,7 @@ export function framedWords(
   const { words: memory, at, mask } = window;
   if (memory[at + ((position + NUMBER) & mask)] !== (number | 0)) return 0;
   if (memory[at + ((position + EPOCH) & mask)] !== epoch) return 0;
-  const words = memory[at + (position & mask)]!;
+  const words = memory[at + (position & mask)];
   if (words < FRAME_WORDS || words > wordsMax) return 0;
   const tail = memory[at + ((position + words - 1) & mask)];
   return tail === tailOf(epoch, number | 0) ? words : 0;
@@ -203,7 +203,7 @@ export function copyHashed(
       untilWrap(to, toPosition + done),
     );
     for (let i = 0; i < run; i++) {
-      const value = source[sourceAt + i]!;
+      const value = source[sourceAt + i];
       target[targetAt + i] = value;
       hash = mix(hash, value);
     }
@@ -232,7 +232,7 @@ export function copyWords(
     );
     if (run > LOOP_WORDS_MAX && source === target)
       target.copyWithin(targetAt, sourceAt, sourceAt + run);
-    else for (let i = 0; i < run; i++) target[targetAt + i] = source[sourceAt + i]!;
+    else for (let i = 0; i < run; i++) target[targetAt + i] = source[sourceAt + i];
     done += run;
   }
 }
@@ -246,7 +246,7 @@ export function copyPart(
   count: number,
 ): void {
   if (count > LOOP_WORDS_MAX) to.set(from.subarray(fromAt, fromAt + count), toAt);
-  else for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i]!;
+  else for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i];
 }
 
 function untilWrap(window: Window, position: number): number {
@@ -299,10 +299,10 @@ export function packBytes(bytes: Uint8Array, to: Window, position: number): void
   for (let i = 0; i < whole; i++) {
     const b = i * 4;
     words[at + ((position + i) & mask)] =
-      bytes[b]! | (bytes[b + 1]! << 8) | (bytes[b + 2]! << 16) | (bytes[b + 3]! << 24);
+      bytes[b] | (bytes[b + 1] << 8) | (bytes[b + 2] << 16) | (bytes[b + 3] << 24);
   }
   if (bytes.length % 4 === 0) return;
   let last = 0;
-  for (let b = whole * 4; b < bytes.length; b++) last |= bytes[b]! << ((b & 3) * 8);
+  for (let b = whole * 4; b < bytes.length; b++) last |= bytes[b] << ((b & 3) * 8);
   words[at + ((position + whole) & mask)] = last;
 }

@@ -153,7 +153,7 @@ export class Member {
     let hasMail = false;
     for (let member = 0; member < mailsSeen.length; member++) {
       if (mails[member] === mailsSeen[member]) continue;
-      mailsSeen[member] = mails[member]!;
+      mailsSeen[member] = mails[member];
       hasMail = true;
     }
     if (hasMail) this.edges.memory.readFence();

@@ -29,7 +29,8 @@ export class Replica {
   private readonly leader: Leader;
   private readonly follower: Follower;
   private readonly snapshots: Snapshots;
-  private readonly recovery: Recovery | undefined;
+  /** Present while the role is `recovering`. */
+  private recovery: Recovery | undefined;
   private seenNews = -1;
 
   constructor(identity: Identity, edges: Edges, application: Application, nowUs: number) {
@@ -63,9 +64,8 @@ export class Replica {
     const leads = this.role === 'leader';
     this.rows.read(leads && this.leader.isPressed(), leads);
     let work = this.pollCompletions(nowUs);
-    if (this.role === 'recovering') {
-      this.recovery!.step(nowUs);
-      if (this.member.normal) this.role = 'follower';
+    if (this.recovery !== undefined) {
+      this.recover(this.recovery, nowUs);
     } else {
       const hasMail = this.member.takeMail();
       if (hasMail) work += this.grants.answerRequests();
@@ -76,6 +76,13 @@ export class Replica {
     }
     if (this.rows.publish()) this.wakeWhoWaits();
     return work;
+  }
+
+  private recover(recovery: Recovery, nowUs: number): void {
+    recovery.step(nowUs);
+    if (!this.member.normal) return;
+    this.recovery = undefined;
+    this.role = 'follower';
   }
 
   /** A leader whose log is full waits for its members, and one whose feed is full for its child. */

@@ -95,18 +95,18 @@ class Outbox {
 
 /** First in, first out, allocated once. */
 class CallQueue {
-  private readonly places: (Call | undefined)[];
+  private readonly places: Call[];
   private first = 0;
   length = 0;
 
   constructor(capacity: number) {
-    this.places = new Array<Call | undefined>(capacity).fill(undefined);
+    this.places = new Array<Call>(capacity);
   }
 
   at(i: number): Call {
     const place = this.first + i;
     const { places } = this;
-    return places[place < places.length ? place : place - places.length]!;
+    return places[place < places.length ? place : place - places.length];
   }
 
   add(call: Call): void {
@@ -116,7 +116,6 @@ class CallQueue {
   }
 
   dropFirst(): void {
-    this.places[this.first] = undefined;
     this.first = this.first + 1 < this.places.length ? this.first + 1 : 0;
     this.length--;
   }
@@ -300,7 +299,7 @@ export class Client {
 
   /** As far as we know, and unless it is known to have ended. */
   private leaderOf(group: number): number {
-    const leader = this.leaders[group]!;
+    const leader = this.leaders[group];
     if (leader === UNKNOWN || !this.memory.hasEnded(group * this.replicas + leader)) return leader;
     this.leaders[group] = UNKNOWN;
     return UNKNOWN;
@@ -319,7 +318,7 @@ export class Client {
     for (let member = 0; member < replicas; member++) {
       const peer = group * replicas + member;
       this.ring(peer, rings);
-      const { words } = this.members[peer]!.buffer;
+      const { words } = this.members[peer].buffer;
       const { row } = this.edges.layout;
       memory.read(peer, row, ROW_RECORD_WORDS, words, 0, tagOf(KIND.row, peer));
     }
@@ -327,12 +326,12 @@ export class Client {
 
   private learnLeader(replica: number): void {
     const { replicas } = this.edges.layout.sizes;
-    const peer = this.members[replica]!;
+    const peer = this.members[replica];
     if (!peer.accept(this.nowUs) || peer.ledBallot === NO_BALLOT) return;
     const group = Math.floor(replica / replicas);
-    const known = this.leaders[group]!;
+    const known = this.leaders[group];
     const isLater =
-      known === UNKNOWN || peer.ledBallot > this.members[group * replicas + known]!.ledBallot;
+      known === UNKNOWN || peer.ledBallot > this.members[group * replicas + known].ledBallot;
     if (isLater) this.leaders[group] = replica % replicas;
   }
 
@@ -376,7 +375,7 @@ export class Client {
     const { memory, replicas, doorbells, seenDoorbells } = this;
     let work = 0;
     for (let replica = 0; replica < doorbells.length; replica++) {
-      const rings = doorbells[replica]!;
+      const rings = doorbells[replica];
       if (rings === seenDoorbells[replica]) continue;
       seenDoorbells[replica] = rings;
       memory.readFence();
@@ -394,7 +393,7 @@ export class Client {
   private lookAt(replica: number): number {
     const group = Math.floor(replica / this.replicas);
     let found = 0;
-    for (const entry of this.entriesAbove[group]!) {
+    for (const entry of this.entriesAbove[group]) {
       const outbox = this.outboxes[entry];
       if (outbox !== undefined) found += this.lookFor(outbox, replica, group);
     }
@@ -408,14 +407,14 @@ export class Client {
     for (let i = 0; i < calls.length; i++) {
       const call = calls.at(i);
       if (!call.isOpen || !contains(call.pendingLow, call.pendingHigh, group)) continue;
-      if (!this.takeReply(call, replica, group)) break;
+      if (!this.takeReply(outbox, call, replica, group)) break;
       found++;
     }
     this.freeAnswered(outbox);
     return found;
   }
 
-  private takeReply(call: Call, replica: number, group: number): boolean {
+  private takeReply(outbox: Outbox, call: Call, replica: number, group: number): boolean {
     const { layout } = this.edges;
     const at = layout.reply(replica, call.slot);
     if (wordsOf(this.replies, at, this.session, call.number, layout.replySlotWords) === 0)
@@ -425,7 +424,6 @@ export class Client {
     const bytes = word(this.replies, at + HEAD_WORDS + REPLY.bytes);
     if (group < 32) call.pendingLow &= ~(1 << group);
     else call.pendingHigh &= ~(1 << (group - 32));
-    const outbox = this.outboxes[call.entry]!;
     outbox.lastProgressUs = this.nowUs;
     outbox.resends = 0;
     const outcome = bytes >= 0 ? 'ok' : bytes === TOO_LARGE ? 'tooLarge' : 'failed';

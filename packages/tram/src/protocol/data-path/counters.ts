@@ -57,12 +57,12 @@ export class Counters {
       this.nextFromParent = index + 1;
     } else {
       const session = word(log, message + MESSAGE.session);
-      if (session > this.session[source]!) this.open(source, session, origin);
+      if (session > this.session[source]) this.open(source, session, origin);
       assert(
-        session === this.session[source] && number === (this.nextNumber[source]! | 0),
+        session === this.session[source] && number === (this.nextNumber[source] | 0),
         "an entry from a client continues its session's numbers",
       );
-      this.nextNumber[source] = extend(this.nextNumber[source]!, number) + 1;
+      this.nextNumber[source] = extend(this.nextNumber[source], number) + 1;
       this.nextPosition[source] = word(log, from + ORIGIN.nextPosition);
     }
   }

@@ -43,36 +43,36 @@ class CopiedMessage implements Delivery {
   }
 
   get client(): number {
-    return this.words[this.at + MESSAGE.client]! & 0xffff;
+    return this.words[this.at + MESSAGE.client] & 0xffff;
   }
 
   get call(): number {
-    return this.words[this.at + MESSAGE.client]! >>> 16;
+    return this.words[this.at + MESSAGE.client] >>> 16;
   }
 
   get session(): number {
-    return this.words[this.at + MESSAGE.session]!;
+    return this.words[this.at + MESSAGE.session];
   }
 
   get number(): number {
-    return this.words[this.at + MESSAGE.number]!;
+    return this.words[this.at + MESSAGE.number];
   }
 
   get entry(): number {
-    return this.words[this.at + MESSAGE.entry]!;
+    return this.words[this.at + MESSAGE.entry];
   }
 
   get destinationsLow(): number {
-    return this.words[this.at + MESSAGE.destinationsLow]!;
+    return this.words[this.at + MESSAGE.destinationsLow];
   }
 
   get destinationsHigh(): number {
-    return this.words[this.at + MESSAGE.destinationsHigh]!;
+    return this.words[this.at + MESSAGE.destinationsHigh];
   }
 
   get payload(): Uint8Array {
     const start = (this.at + MESSAGE.payload) * 4;
-    return this.bytes.subarray(start, start + this.words[this.at + MESSAGE.payloadBytes]!);
+    return this.bytes.subarray(start, start + this.words[this.at + MESSAGE.payloadBytes]);
   }
 }
 
@@ -124,7 +124,7 @@ export class Delivering {
     const { stretch, entryWordsMax } = this;
     const { words: from, at, mask } = log;
     const place = at + (this.member.nextPosition & mask);
-    const first = Math.min(from[place]!, entryWordsMax);
+    const first = Math.min(from[place], entryWordsMax);
     const words = Math.max(first, Math.min(count * this.lastWords, stretch.words.length));
     const untilWrap = Math.min(words, at + mask + 1 - place);
     copyPart(from, place, stretch.words, 0, untilWrap);
@@ -139,7 +139,7 @@ export class Delivering {
     let index = member.nextToDeliver;
     let at = 0;
     while (index < decided && at + FRAME_WORDS <= words) {
-      const here = stretch.words[at]!;
+      const here = stretch.words[at];
       if (here > words - at) break;
       // It was decided after it was written, so there can't be half of it: its ends tell whether it is the one.
       if (framedWords(stretch, at, ballot, index, entryWordsMax) === 0) break;

@@ -74,7 +74,7 @@ export class Feed {
     const { origin } = layout.sizes;
     this.memory = member.edges.memory;
     this.overlay = member.edges.overlay;
-    this.child = member.children[place]!;
+    this.child = member.children[place];
     this.firstMember = layout.replicaProcess(this.child, 0);
     this.startAt = layout.feedStart(member.index);
     this.endAt = layout.feedEnd(member.index);
@@ -277,7 +277,7 @@ export class Feed {
   private writeStart(other: number, epoch: number = this.ballot): void {
     const { body } = this.startWriter;
     body[FEED_START.epoch] = epoch;
-    body[FEED_START.incarnation] = this.incarnations[other]!;
+    body[FEED_START.incarnation] = this.incarnations[other];
     writeWide(body, FEED_START.index, this.oldestIndex);
     body[FEED_START.position] = this.oldestPosition;
     const { memory, startAt, tag, member } = this;

@@ -40,12 +40,12 @@ export class ClientInbox {
   }
 
   get session(): number {
-    return this.window.words[this.control + INBOX_CONTROL.session]!;
+    return this.window.words[this.control + INBOX_CONTROL.session];
   }
 
   /** True if the client rang since we looked last, or something was left then. */
   hasRung(): boolean {
-    const bell = this.window.words[this.bell]!;
+    const bell = this.window.words[this.bell];
     if (bell !== this.seenBell) {
       this.seenBell = bell;
       this.isWaiting = true;
@@ -58,23 +58,23 @@ export class ClientInbox {
   next(proposed: Counters): number {
     const { session, client, member } = this;
     if (session === 0) return 0;
-    if (session > proposed.session[client]!) {
+    if (session > proposed.session[client]) {
       if (proposed.session[client] !== 0) member.edges.observer.transition('session replaced');
       proposed.open(client, session, member.layout.sizes.origin);
     }
     // Only a record with both its ends is a message, and only if its check agrees once it was copied (H19).
     return framedWords(
       this.window,
-      proposed.nextPosition[client]!,
-      proposed.session[client]!,
-      proposed.nextNumber[client]!,
+      proposed.nextPosition[client],
+      proposed.session[client],
+      proposed.nextNumber[client],
       member.layout.inboxRecordWordsMax,
     );
   }
 
   /** True once whenever the client says that it has waited too long for replies. */
   isNudged(): boolean {
-    const nudge = this.window.words[this.control + INBOX_CONTROL.nudge]!;
+    const nudge = this.window.words[this.control + INBOX_CONTROL.nudge];
     if (nudge === this.seenNudge) return false;
     this.seenNudge = nudge;
     return true;
@@ -119,7 +119,7 @@ class FeedReader {
       memory.readFence();
     }
     if (this.epoch === NO_BALLOT) return 0;
-    this.endPosition = this.window.words[this.end]!;
+    this.endPosition = this.window.words[this.end];
     memory.readFence();
     for (;;) {
       const words = this.wordsAt(this.position);
@@ -202,7 +202,7 @@ export class ParentInbox {
   /** Words of the first entry from this index on, from whichever feed has it; `window` and `position` say where. */
   find(index: number): number {
     for (let turn = 0; turn < this.feeds.length; turn++) {
-      const words = this.feeds[this.current]!.find(index);
+      const words = this.feeds[this.current].find(index);
       if (words > 0) return words;
       this.current = (this.current + 1) % this.feeds.length;
     }
@@ -211,7 +211,7 @@ export class ParentInbox {
 
   /** Words of the entries from that one on: so many entries and words at most. */
   stretch(entriesMax: number, wordsMax: number): number {
-    return this.feeds[this.current]!.stretch(entriesMax, wordsMax);
+    return this.feeds[this.current].stretch(entriesMax, wordsMax);
   }
 
   /** The member of the parent group whose feed we read. */
@@ -220,25 +220,25 @@ export class ParentInbox {
   }
 
   get window(): Window {
-    return this.feeds[this.current]!.window;
+    return this.feeds[this.current].window;
   }
 
   get position(): number {
-    return this.feeds[this.current]!.position;
+    return this.feeds[this.current].position;
   }
 
   /** The index in the parent's log of an entry with this number. */
   indexOf(number: number): number {
-    return this.feeds[this.current]!.indexOf(number);
+    return this.feeds[this.current].indexOf(number);
   }
 
   /** Is what was copied what it was? */
   stands(): boolean {
-    return this.feeds[this.current]!.stands();
+    return this.feeds[this.current].stands();
   }
 
   taken(words: number): void {
-    this.feeds[this.current]!.advance(words);
+    this.feeds[this.current].advance(words);
   }
 
   /** It was not what it seemed, and may never be if its writer has died: look first at another feed next time. */

@@ -105,7 +105,7 @@ export class Leader {
     const clients = this.clients.length;
     for (let i = 0; i < clients && room > 0; i++) {
       const client = (this.turn + i) % clients;
-      const inbox = this.clients[client]!;
+      const inbox = this.clients[client];
       if (!inbox.hasRung()) continue;
       room -= this.takeFromClient(inbox);
       if (this.logIsFull) {
@@ -179,13 +179,13 @@ export class Leader {
       }
       const messageWords = words - FRAME_WORDS;
       if (!this.hasRoom(words + ORIGIN.words)) break;
-      const position = proposed.nextPosition[client]!;
-      const number = proposed.nextNumber[client]!;
+      const position = proposed.nextPosition[client];
+      const number = proposed.nextNumber[client];
       const message = position + HEAD_WORDS;
       const { ring, nextBody } = replication;
       const hash = copyHashed(window, message, ring, nextBody, messageWords);
       // Still landing, or just being overwritten? What was copied must be what its writer sealed (H19).
-      if (!isChecked(window, position, words, proposed.session[client]!, number, hash)) break;
+      if (!isChecked(window, position, words, proposed.session[client], number, hash)) break;
       this.append(messageWords, hash, client, number, (position + words) | 0);
       taken++;
     }
@@ -314,6 +314,6 @@ export class Leader {
   }
 
   onFeedWriteFailed(place: number, process: number): void {
-    this.feeds[place]!.onWriteFailed(process);
+    this.feeds[place].onWriteFailed(process);
   }
 }

@@ -39,7 +39,7 @@ export class LogRing implements Window {
 
   /** The ballot under which this ring became a member's log; 0 while it is being written. */
   get marker(): number {
-    return this.words[this.control + LOG_CONTROL.marker]!;
+    return this.words[this.control + LOG_CONTROL.marker];
   }
 
   set marker(ballot: number) {
@@ -48,7 +48,7 @@ export class LogRing implements Window {
 
   /** The key under which it was written: a log meant for an earlier life of its member is none. */
   get key(): number {
-    return this.words[this.control + LOG_CONTROL.key]!;
+    return this.words[this.control + LOG_CONTROL.key];
   }
 
   set key(key: number) {
@@ -57,7 +57,7 @@ export class LogRing implements Window {
 
   /** Position of the oldest entry. */
   get base(): number {
-    return this.words[this.control + LOG_CONTROL.base]!;
+    return this.words[this.control + LOG_CONTROL.base];
   }
 
   set base(position: number) {
@@ -66,7 +66,7 @@ export class LogRing implements Window {
 
   /** Low word of the index of the first undecided entry. */
   get decided(): number {
-    return this.words[this.control + LOG_CONTROL.decided]!;
+    return this.words[this.control + LOG_CONTROL.decided];
   }
 
   set decided(index: number) {
@@ -129,7 +129,7 @@ export class Log {
   }
 
   ring(writer: number, ring: number): LogRing {
-    return this.rings[writer * RINGS_PER_WRITER + ring]!;
+    return this.rings[writer * RINGS_PER_WRITER + ring];
   }
 
   /** The ring that holds `writer`'s log under `ballot`, once its marker stands. */

@@ -68,7 +68,7 @@ function admissionOf(value: number): number {
 export class Replication {
   ballot = 0;
   /** The leader's own ring, the source of all copies. */
-  ring!: LogRing;
+  ring: LogRing;
   baseIndex = 0;
   endIndex = 0;
   endPosition = 0;
@@ -84,6 +84,7 @@ export class Replication {
 
   constructor(private readonly member: Member) {
     this.memory = member.edges.memory;
+    this.ring = member.log.ring(member.index, 0);
     this.ringWords = member.layout.logWords;
     this.held = new Float64Array(member.replicas);
     for (let i = 0; i < member.replicas; i++) {
@@ -136,7 +137,7 @@ export class Replication {
   /** Bring up a member that granted us its log, in a ring that spares its current one (H22). */
   admit(other: number, incarnation: number, key: number, log: Extent): void {
     const { index, layout } = this.member;
-    const copy = this.copies[other]!;
+    const copy = this.copies[other];
     const ring = spareRing(log, index);
     copy.phase = 'installing';
     copy.admission++;
@@ -237,7 +238,7 @@ export class Replication {
 
   /** A write to a member's log has finished. False if it failed and the member is lost to us. */
   onWritten(other: number, kind: number, value: number, guard: number, ok: boolean): boolean {
-    const copy = this.copies[other]!;
+    const copy = this.copies[other];
     if (admissionOf(value) !== admissionOf(copy.admission)) return true;
     if (!ok) return !this.onFailed(other, guard);
     if (copy.phase === 'absent' || guard !== copy.guard) return true;
@@ -250,7 +251,7 @@ export class Replication {
 
   /** Whatever was written under this guard failed. True if the member is lost to us by that. */
   onFailed(other: number, guard: number): boolean {
-    const copy = this.copies[other]!;
+    const copy = this.copies[other];
     if (copy.phase === 'absent' || guard !== copy.guard) return false;
     copy.phase = 'absent';
     return true;
@@ -258,7 +259,7 @@ export class Replication {
 
   /** The life of a member whose copy we keep; 0 if we keep none. */
   lifeOf(other: number): number {
-    const copy = this.copies[other]!;
+    const copy = this.copies[other];
     return copy.phase === 'absent' ? 0 : copy.incarnation;
   }
 
@@ -280,7 +281,7 @@ export class Replication {
   heldByQuorum(): number {
     const { held, copies } = this;
     for (let other = 0; other < copies.length; other++) {
-      const copy = copies[other]!;
+      const copy = copies[other];
       const own = other === this.member.index;
       held[other] = own ? this.endIndex : copy.phase === 'standing' ? copy.heldIndex : -1;
     }

@@ -38,7 +38,8 @@ export class Replies {
   /** How many times each client's doorbell was rung, and who was written to since. */
   private readonly rings: Int32Array;
   private readonly isWritten: Uint8Array;
-  private readonly written: number[] = [];
+  private readonly written: Int32Array;
+  private writtenCount = 0;
 
   constructor(private readonly member: Member) {
     const { layout } = member;
@@ -56,6 +57,7 @@ export class Replies {
     // Every life counts from elsewhere, so that its first ring is a change.
     this.rings = new Int32Array(sizes.clients).fill(member.incarnation << 16);
     this.isWritten = new Uint8Array(sizes.clients);
+    this.written = new Int32Array(sizes.clients);
   }
 
   /**
@@ -91,7 +93,7 @@ export class Replies {
   /** Write the kept reply into the client's memory. */
   send(client: number, call: number): void {
     const at = this.slot(client, call);
-    const bodyWords = this.kept.words[at]! - FRAME_WORDS;
+    const bodyWords = this.kept.words[at] - FRAME_WORDS;
     // Most members keep replies that they never send: a record is finished only here.
     const words = seal(this.kept, at, bodyWords, epochAt(this.kept, at), numberAt(this.kept, at));
     const to = this.firstReply + call * this.slotWords;
@@ -100,7 +102,7 @@ export class Replies {
     this.memory.write(peer, to, this.kept.words, at, align(words), OPEN, KIND.none);
     if (this.isWritten[client] === 0) {
       this.isWritten[client] = 1;
-      this.written.push(client);
+      this.written[this.writtenCount++] = client;
     }
   }
 
@@ -120,11 +122,11 @@ export class Replies {
   /** Tell the clients that were written to where to look. */
   ringDoorbells(): void {
     const { memory, written } = this;
-    while (written.length > 0) {
-      const client = written.pop()!;
+    while (this.writtenCount > 0) {
+      const client = written[--this.writtenCount];
       const peer = this.firstClient + client;
       this.isWritten[client] = 0;
-      memory.writeWord(peer, this.doorbell, ++this.rings[client]!, OPEN, KIND.none);
+      memory.writeWord(peer, this.doorbell, ++this.rings[client], OPEN, KIND.none);
       memory.wake(peer, true);
     }
   }

@@ -65,7 +65,7 @@ export class Truncation {
       deliveredBy[other] = isOldNews ? member.layout.sizes.origin : peer.delivered;
       if (!rows.isLive(other)) continue;
       // Whoever is left behind already needs a snapshot, not the log.
-      const needs = keptFrom(baseIndex, deliveredBy[other]!, peer.holdAt);
+      const needs = keptFrom(baseIndex, deliveredBy[other], peer.holdAt);
       if (needs >= baseIndex) liveMinimum = Math.min(liveMinimum, needs);
     }
     const deliveredByQuorum = reachedBy(deliveredBy, member.quorum);

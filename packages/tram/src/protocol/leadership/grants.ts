@@ -79,7 +79,7 @@ export class Requests {
   /** The next answer to the current request, or undefined: one to our own ballot, whatever we have promised since (H8). */
   nextAnswer(): Answer | undefined {
     for (let other = 0; other < this.slots.length; other++) {
-      const slot = this.slots[other]!;
+      const slot = this.slots[other];
       if (!slot.poll()) continue;
       if (slot.body(GRANT.ballot) !== this.ballot) continue;
       if (slot.body(GRANT.candidateIncarnation) !== this.member.incarnation) continue;
@@ -124,7 +124,7 @@ export class Grants {
     const { observer } = this.member.edges;
     let answered = 0;
     for (let candidate = 0; candidate < this.slots.length; candidate++) {
-      const slot = this.slots[candidate]!;
+      const slot = this.slots[candidate];
       // The request stays where it is; its reader remembers having seen it (H9, H10).
       if (candidate === this.member.index || !slot.poll()) continue;
       answered++;

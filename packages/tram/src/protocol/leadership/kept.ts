@@ -16,7 +16,7 @@ export class Kept {
 
   /** The life whose promises and logs count here: the one in which the region was last empty. */
   get life(): number {
-    return this.words[this.at + KEPT.life]!;
+    return this.words[this.at + KEPT.life];
   }
 
   /** Was it a member in that life? Not while it recovers: then its promise and its log tell too little. */
@@ -29,7 +29,7 @@ export class Kept {
   }
 
   get promised(): number {
-    return this.words[this.at + KEPT.promised]!;
+    return this.words[this.at + KEPT.promised];
   }
 
   set promised(ballot: number) {
@@ -38,7 +38,7 @@ export class Kept {
 
   /** How many keys were made in that life. */
   get keys(): number {
-    return this.words[this.at + KEPT.keys]!;
+    return this.words[this.at + KEPT.keys];
   }
 
   set keys(count: number) {
@@ -47,7 +47,7 @@ export class Kept {
 
   /** An index not far from those in the log. */
   get near(): number {
-    return this.words[this.at + KEPT.era]! * ERA;
+    return this.words[this.at + KEPT.era] * ERA;
   }
 
   set near(index: number) {

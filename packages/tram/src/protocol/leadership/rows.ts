@@ -102,7 +102,7 @@ export class Peer {
       return false;
     }
     if (incarnation < this.incarnation) return false;
-    const heartbeat = words[HEAD_WORDS + ROW.heartbeat]!;
+    const heartbeat = words[HEAD_WORDS + ROW.heartbeat];
     if (incarnation !== this.incarnation || heartbeat !== this.heartbeat) this.beat(nowUs);
     const isSameLife = incarnation === this.incarnation;
     this.seen = true;
@@ -113,14 +113,14 @@ export class Peer {
     if (state !== ROW_STATE.alone) this.aloneSinceUs = NEVER;
     else if (this.aloneSinceUs === NEVER) this.aloneSinceUs = nowUs;
     // In one life promises never go back: a lower one was read before we heard of the higher.
-    const promised = words[HEAD_WORDS + ROW.promised]!;
+    const promised = words[HEAD_WORDS + ROW.promised];
     this.promised = isSameLife ? Math.max(this.promised, promised) : promised;
-    this.logBallot = words[HEAD_WORDS + ROW.logBallot]!;
-    this.ledBallot = words[HEAD_WORDS + ROW.ledBallot]!;
+    this.logBallot = words[HEAD_WORDS + ROW.logBallot];
+    this.ledBallot = words[HEAD_WORDS + ROW.ledBallot];
     this.delivered = readWide(words, HEAD_WORDS + ROW.delivered);
     this.fromParent = readWide(words, HEAD_WORDS + ROW.fromParent);
     this.holdAt = readWide(words, HEAD_WORDS + ROW.holdAt);
-    this.hears = words[HEAD_WORDS + ROW.hears]!;
+    this.hears = words[HEAD_WORDS + ROW.hears];
     return true;
   }
 }
@@ -168,11 +168,11 @@ export class Rows {
 
   /** Another member of this group. */
   peer(member: number): Peer {
-    return this.peers[member]!;
+    return this.peers[member];
   }
 
   childPeer(child: number, member: number): Peer {
-    return this.peers[(child + 1) * this.member.replicas + member]!;
+    return this.peers[(child + 1) * this.member.replicas + member];
   }
 
   isLive(member: number): boolean {
@@ -301,7 +301,7 @@ export class Rows {
     const count = withChildren ? this.peers.length : this.member.replicas;
     for (let place = 0; place < count; place++) {
       if (place === this.member.index) continue;
-      const peer = this.peers[place]!;
+      const peer = this.peers[place];
       const dueUs = peer.readPostedUs + timing.heartbeatUs;
       if (nowUs < dueUs && (peer.reading || !urgent)) {
         this.nextReadUs = Math.min(this.nextReadUs, dueUs);
@@ -315,7 +315,7 @@ export class Rows {
   }
 
   onRead(place: number, ok: boolean, nowUs: number): void {
-    const peer = this.peers[place]!;
+    const peer = this.peers[place];
     peer.reading = false;
     this.news++;
     if (!ok || !peer.accept(nowUs) || place >= this.member.replicas) return;

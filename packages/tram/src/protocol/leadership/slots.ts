@@ -63,7 +63,7 @@ export class SlotReader {
   }
 
   body(field: number): number {
-    return this.copy[HEAD_WORDS + field]!;
+    return this.copy[HEAD_WORDS + field];
   }
 
   wide(field: number): number {

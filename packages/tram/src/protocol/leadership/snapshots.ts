@@ -72,22 +72,23 @@ export class Snapshots {
   private answerRequests(nowUs: number): number {
     let work = 0;
     for (let other = 0; other < this.requestSlots.length; other++) {
-      const slot = this.requestSlots[other]!;
+      const slot = this.requestSlots[other];
       if (other === this.member.index || !slot.poll()) continue;
       const nonce = slot.body(SNAPSHOT_REQUEST.nonce);
-      const served = this.served[other];
+      let served = this.served[other];
       if (served?.nonce !== nonce || served.incarnation !== slot.epoch) {
-        this.served[other] = {
+        served = {
           nonce,
           incarnation: slot.epoch,
           index: this.member.nextToDeliver,
           words: this.take(),
           askedUs: nowUs,
         };
+        this.served[other] = served;
         this.member.edges.observer.transition('snapshot served');
       }
-      this.served[other]!.askedUs = nowUs;
-      this.sendChunk(other, slot.body(SNAPSHOT_REQUEST.chunk));
+      served.askedUs = nowUs;
+      this.sendChunk(other, served, slot.body(SNAPSHOT_REQUEST.chunk));
       work++;
     }
     return work;
@@ -120,10 +121,10 @@ export class Snapshots {
     return oldest;
   }
 
-  private sendChunk(other: number, chunk: number): void {
+  private sendChunk(other: number, served: Served, chunk: number): void {
     const { member, chunkWriter } = this;
     const { memory, layout } = member.edges;
-    const { words, nonce, index, incarnation } = this.served[other]!;
+    const { words, nonce, index, incarnation } = served;
     const start = chunk * layout.chunkWords;
     const count = Math.min(layout.chunkWords, words.length - start);
     if (count <= 0) return;
@@ -153,7 +154,7 @@ export class Snapshots {
       this.ask(nowUs);
     }
     if (this.source === -1) return;
-    const slot = this.chunkSlots[this.source]!;
+    const slot = this.chunkSlots[this.source];
     if (!slot.poll() || !this.isWanted(slot)) return;
     this.progressUs = nowUs;
     this.accept(slot);
@@ -252,9 +253,9 @@ export class Snapshots {
     words[FIXED.stateBytes] = state.length;
     let at: number = FIXED.words;
     for (let client = 0; client < clients; client++, at += CLIENT.words) {
-      words[at + CLIENT.session] = delivered.session[client]!;
-      words[at + CLIENT.nextPosition] = delivered.nextPosition[client]!;
-      writeWide(words, at + CLIENT.nextNumber, delivered.nextNumber[client]!);
+      words[at + CLIENT.session] = delivered.session[client];
+      words[at + CLIENT.nextPosition] = delivered.nextPosition[client];
+      writeWide(words, at + CLIENT.nextNumber, delivered.nextNumber[client]);
     }
     words.set(replies.words, at);
     at += replies.words.length;
@@ -268,13 +269,13 @@ export class Snapshots {
     const nextToDeliver = readWide(words, FIXED.nextToDeliver);
     assert(nextToDeliver > member.nextToDeliver, 'delivery never goes back');
     member.nextToDeliver = nextToDeliver;
-    member.nextPosition = words[FIXED.nextPosition]!;
+    member.nextPosition = words[FIXED.nextPosition];
     member.deliveries = readWide(words, FIXED.deliveries);
     delivered.nextFromParent = readWide(words, FIXED.nextFromParent);
     let at: number = FIXED.words;
     for (let client = 0; client < delivered.session.length; client++, at += CLIENT.words) {
-      delivered.session[client] = words[at + CLIENT.session]!;
-      delivered.nextPosition[client] = words[at + CLIENT.nextPosition]!;
+      delivered.session[client] = words[at + CLIENT.session];
+      delivered.nextPosition[client] = words[at + CLIENT.nextPosition];
       delivered.nextNumber[client] = readWide(words, at + CLIENT.nextNumber);
     }
     replies.load(words.subarray(at, at + replies.words.length));

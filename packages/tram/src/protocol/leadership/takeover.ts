@@ -181,6 +181,12 @@ export class Takeover {
     }
   }
 
+  private grantOf(other: number): Grant {
+    const grant = this.grants[other];
+    assert(grant !== undefined, 'a log is read from and written to members that have granted it');
+    return grant;
+  }
+
   private countGrants(confirmedOnly: boolean): number {
     // The candidate has promised itself, and that counts (H7).
     let count = 1;
@@ -211,7 +217,7 @@ export class Takeover {
     for (let other = 0; other < this.grants.length; other++) {
       const grant = this.grants[other];
       if (other === this.member.index || grant === undefined || grant.confirmed) continue;
-      const { buffer, process } = this.recheckPeers[other]!;
+      const { buffer, process } = this.recheckPeers[other];
       const tag = tagOf(KIND.recheck, this.recheckRound);
       memory.read(process, layout.row, buffer.words.length, buffer.words, 0, tag);
     }
@@ -220,7 +226,7 @@ export class Takeover {
   onRechecked(other: number, round: number, ok: boolean): void {
     const grant = this.grants[other];
     if (this.phase !== 'recheck' || round !== this.recheckRound || grant === undefined) return;
-    const peer = this.recheckPeers[other]!;
+    const peer = this.recheckPeers[other];
     if (ok && peer.accept(0)) {
       if (peer.incarnation === grant.incarnation && peer.promised === this.ballot) {
         grant.confirmed = true;
@@ -251,12 +257,12 @@ export class Takeover {
     let from = member.index;
     for (let other = 0; other < this.grants.length; other++) {
       const grant = this.grants[other];
-      if (grant?.confirmed && isFurther(grant.log, this.grants[from]!.log)) from = other;
+      if (grant?.confirmed && isFurther(grant.log, this.grantOf(from).log)) from = other;
     }
     this.phase = 'adopt';
     this.adoptFrom = from;
     this.adoptAttempt++;
-    this.source = this.grants[from]!;
+    this.source = this.grantOf(from);
     if (from === member.index) this.adoptOwn(this.source.log);
     else this.readLog(from, this.source.log);
   }
@@ -308,7 +314,7 @@ export class Takeover {
       this.adoptedRow.incarnation === incarnation &&
       this.adoptedRow.promised === this.ballot
     ) {
-      const log = this.trimmed(sealed, this.adoptedBase[0]!);
+      const log = this.trimmed(sealed, this.adoptedBase[0]);
       if (log !== undefined) {
         this.startReplication(log);
         this.member.edges.observer.transition('adopted a peer log');
@@ -350,7 +356,7 @@ export class Takeover {
 
   private startReplication(log: Extent): void {
     const { member, replication } = this;
-    const sealed = this.grants[member.index]!.log;
+    const sealed = this.grantOf(member.index).log;
     const ring = member.log.ring(member.index, spareRing(sealed, member.index));
     const isEmpty = log.basePosition === log.endPosition;
     const baseIndex = isEmpty
@@ -378,7 +384,7 @@ export class Takeover {
 
   /** Write our log into the ring that `other` named as spare. */
   private bringUp(other: number): void {
-    const { incarnation, key, log } = this.grants[other]!;
+    const { incarnation, key, log } = this.grantOf(other);
     this.replication.admit(other, incarnation, key, log);
   }
 
@@ -388,7 +394,7 @@ export class Takeover {
    */
   onMemberLost(other: number, isRefused: boolean): void {
     this.memberLost = true;
-    const grant = this.grants[other]!;
+    const grant = this.grantOf(other);
     grant.lost = isRefused ? 'refused' : 'broken';
     grant.lostAtHeartbeat = this.rows.peer(other).heartbeat;
   }
