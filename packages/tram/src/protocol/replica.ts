@@ -137,7 +137,7 @@ export class Replica {
     }
     const hasNews = this.rows.news !== this.seenNews;
     this.seenNews = this.rows.news;
-    if (hasNews) this.leader.lookEverywhere();
+    if (hasNews) this.leader.pollAllClients();
     if ((hasMail || hasNews) && this.mustOutbid()) {
       observer.transition('outbid a higher promise');
       this.stand(nowUs);

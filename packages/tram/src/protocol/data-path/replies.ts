@@ -119,8 +119,8 @@ export class Replies {
     if (sent) this.member.edges.observer.transition('replies sent again');
   }
 
-  /** Tell the clients that were written to where to look. */
-  ringDoorbells(): void {
+  /** Notify the clients that replies were written to since the last call. */
+  notifyClients(): void {
     const { memory, written } = this;
     while (this.writtenCount > 0) {
       const client = written[--this.writtenCount];
