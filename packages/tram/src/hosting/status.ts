@@ -11,7 +11,7 @@ import {
 } from '../memory/arena.js';
 import type { ArenaFile } from '../memory/processes/arena-file.js';
 import { describeBallot, NO_BALLOT } from '../protocol/leadership/ballot.js';
-import { Peer, ROW_RECORD_WORDS } from '../protocol/leadership/rows.js';
+import { Peer, ROW_RECORD_WORDS } from '../protocol/leadership/row.js';
 import type { Commons } from './cluster-context.js';
 import { Histogram } from './histogram.js';
 import { ROLES } from './replica-agent.js';
@@ -196,10 +196,10 @@ function readRow(commons: Commons, process: number): Peer | undefined {
   const own = commons.region(process);
   // Nobody has written it; where hosts are apart, not here.
   if (own[layout.row] === 0) return undefined;
-  const row = new Peer(process, layout.sizes.origin, 0, 0);
+  const row = new Peer(process, layout.sizes.origin);
   for (let attempt = 0; attempt < ROW_ATTEMPTS; attempt++) {
     row.buffer.words.set(own.subarray(layout.row, layout.row + ROW_RECORD_WORDS));
-    if (row.accept(0)) return row;
+    if (row.accept()) return row;
   }
   return undefined;
 }

@@ -13,6 +13,7 @@ import { Grants, Requests } from './leadership/grants.js';
 import { Recovery } from './leadership/recovery.js';
 import { Rows } from './leadership/rows.js';
 import { Snapshots } from './leadership/snapshots.js';
+import type { Suspicion } from './leadership/suspicion.js';
 import { Takeover } from './leadership/takeover.js';
 import { type Identity, Member } from './member.js';
 import { KIND, kindOf, numberOf } from './tags.js';
@@ -23,6 +24,7 @@ export class Replica {
   role: Role;
   readonly member: Member;
   private readonly rows: Rows;
+  private readonly suspicion: Suspicion;
   private readonly grants: Grants;
   private readonly replication: Replication;
   private readonly takeover: Takeover;
@@ -39,13 +41,14 @@ export class Replica {
     const delivering = new Delivering(member, application);
     this.member = member;
     this.rows = rows;
+    this.suspicion = rows.suspicion;
     this.grants = new Grants(member, rows);
     this.snapshots = new Snapshots(member, rows, application);
     this.replication = new Replication(member);
     const requests = new Requests(member);
     this.takeover = new Takeover(member, rows, requests, this.replication, this.snapshots);
     this.leader = new Leader(member, rows, this.replication, delivering);
-    this.follower = new Follower(member, rows, delivering, this.snapshots);
+    this.follower = new Follower(member, rows.suspicion, delivering, this.snapshots);
     // A restarted member takes no part before it knows what it had promised (H21).
     const recovers = member.past === 'lost';
     if (recovers)
@@ -60,7 +63,7 @@ export class Replica {
   }
 
   doWork(nowUs: number): number {
-    this.rows.wake(nowUs);
+    this.rows.beginStep(nowUs);
     const leads = this.role === 'leader';
     this.rows.read(leads && this.leader.isPressed(), leads);
     let work = this.pollCompletions(nowUs);
@@ -163,9 +166,10 @@ export class Replica {
    * the promise, whether we write to it or not (H28).
    */
   private mustOutbid(): boolean {
-    const { rows, replication } = this;
-    const highest = rows.highestPromise();
-    if (highest > replication.ballot) return !rows.isPursued(highest) && !rows.isFollowed(highest);
+    const { suspicion, replication } = this;
+    const highest = suspicion.highestPromise();
+    if (highest > replication.ballot)
+      return !suspicion.isPursued(highest) && !suspicion.isFollowed(highest);
     return this.takeover.needsNewBallot();
   }
 

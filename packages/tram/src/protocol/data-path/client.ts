@@ -27,7 +27,7 @@ import { assert } from '../assert.js';
 import type { Edges } from '../edges.js';
 import { INBOX_CONTROL, MESSAGE, REPLY, TOO_LARGE } from '../layout.js';
 import { NO_BALLOT } from '../leadership/ballot.js';
-import { Peer, ROW_RECORD_WORDS } from '../leadership/rows.js';
+import { Peer, ROW_RECORD_WORDS } from '../leadership/row.js';
 import { contains } from '../overlay.js';
 import { KIND, kindOf, numberOf, tagOf } from '../tags.js';
 
@@ -169,7 +169,7 @@ export class Client {
     this.seenDoorbells = new Int32Array(groups * replicas);
     this.leaders = new Int8Array(groups).fill(UNKNOWN);
     for (let replica = 0; replica < groups * replicas; replica++) {
-      this.members.push(new Peer(replica, layout.sizes.origin, 0, nowUs));
+      this.members.push(new Peer(replica, layout.sizes.origin));
     }
     this.replies = slotAt(memory.own, 0);
     this.replyBytes = new Uint8Array(memory.own.buffer, memory.own.byteOffset);
@@ -327,7 +327,7 @@ export class Client {
   private learnLeader(replica: number): void {
     const { replicas } = this.edges.layout.sizes;
     const peer = this.members[replica];
-    if (!peer.accept(this.nowUs) || peer.ledBallot === NO_BALLOT) return;
+    if (!peer.accept() || peer.ledBallot === NO_BALLOT) return;
     const group = Math.floor(replica / replicas);
     const known = this.leaders[group];
     const isLater =

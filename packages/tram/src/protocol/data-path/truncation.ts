@@ -63,7 +63,7 @@ export class Truncation {
       // What an earlier life delivered is forgotten.
       const isOldNews = replication.lifeOf(other) > peer.incarnation;
       deliveredBy[other] = isOldNews ? member.layout.sizes.origin : peer.delivered;
-      if (!rows.isLive(other)) continue;
+      if (!rows.suspicion.isLive(other)) continue;
       // Whoever is left behind already needs a snapshot, not the log.
       const needs = keptFrom(baseIndex, deliveredBy[other], peer.holdAt);
       if (needs >= baseIndex) liveMinimum = Math.min(liveMinimum, needs);

@@ -7,8 +7,8 @@
  */
 import { type Delivering, decidedIndex, isLeftBehind } from '../data-path/delivery.js';
 import type { Member } from '../member.js';
-import type { Rows } from './rows.js';
 import type { Snapshots } from './snapshots.js';
+import type { Suspicion } from './suspicion.js';
 
 const BACK_OFF_DOUBLINGS_MAX = 4;
 
@@ -19,7 +19,7 @@ export class Follower {
 
   constructor(
     private readonly member: Member,
-    private readonly rows: Rows,
+    private readonly suspicion: Suspicion,
     private readonly delivering: Delivering,
     private readonly snapshots: Snapshots,
   ) {}
@@ -45,7 +45,7 @@ export class Follower {
 
   /** Should this member try to lead now? */
   shouldStand(nowUs: number): boolean {
-    return nowUs >= this.standNotBeforeUs && this.rows.trusted() === this.member.index;
+    return nowUs >= this.standNotBeforeUs && this.suspicion.trusted() === this.member.index;
   }
 
   /** An attempt failed: let others try first, each for a different and bounded time. */

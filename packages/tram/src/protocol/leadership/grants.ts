@@ -132,7 +132,7 @@ export class Grants {
       const incarnation = slot.body(REQUEST.incarnation);
       if (ballot > this.member.promised) {
         this.member.promise(ballot, incarnation);
-        this.rows.heardRequest(candidate, ballot, incarnation);
+        this.rows.peer(candidate).noteRequest(ballot, incarnation);
         // Everybody can read the promise before the candidate hears of it.
         this.rows.publish();
         this.grant(candidate, ballot, incarnation, this.member.sealLog());

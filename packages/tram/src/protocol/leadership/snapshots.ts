@@ -115,7 +115,7 @@ export class Snapshots {
         continue;
       }
       // The group does not stand still for one that has crashed.
-      if (!this.rows.isLive(other)) continue;
+      if (!this.rows.suspicion.isLive(other)) continue;
       oldest = oldest === 0 ? served.index : Math.min(oldest, served.index);
     }
     return oldest;
@@ -173,7 +173,8 @@ export class Snapshots {
     const { member, rows } = this;
     for (let turn = 1; turn <= member.replicas; turn++) {
       const other = (Math.max(this.source, 0) + turn) % member.replicas;
-      if (other === member.index || !rows.isLive(other) || !rows.peer(other).normal) continue;
+      if (other === member.index || !rows.suspicion.isLive(other) || !rows.peer(other).normal)
+        continue;
       this.source = other;
       this.fetching = true;
       this.nonce++;

@@ -26,7 +26,8 @@ import type { Member } from '../member.js';
 import { KIND, tagOf } from '../tags.js';
 import { makeBallot, NO_BALLOT, roundOf } from './ballot.js';
 import type { Answer, Requests } from './grants.js';
-import { Peer, type Rows } from './rows.js';
+import { Peer } from './row.js';
+import type { Rows } from './rows.js';
 import type { Snapshots } from './snapshots.js';
 
 export type Phase = 'idle' | 'acquireGrants' | 'recheck' | 'adopt' | 'catchUp' | 'install';
@@ -94,14 +95,14 @@ export class Takeover {
   }
 
   private newPeer(other: number): Peer {
-    return new Peer(this.member.processOf(other), this.member.layout.sizes.origin, 0, 0);
+    return new Peer(this.member.processOf(other), this.member.layout.sizes.origin);
   }
 
   /** Start an attempt with a ballot above all that this member knows of. */
   begin(nowUs: number): void {
     const { member } = this;
     const { observer } = member.edges;
-    const above = Math.max(member.promised, this.highestSeen, this.rows.highestPromise());
+    const above = Math.max(member.promised, this.highestSeen, this.rows.suspicion.highestPromise());
     // The round comes first: a later attempt outbids all earlier ones, whoever made them (H17).
     this.ballot = makeBallot(roundOf(above) + 1, member.index);
     member.promise(this.ballot, member.incarnation);
@@ -227,7 +228,7 @@ export class Takeover {
     const grant = this.grants[other];
     if (this.phase !== 'recheck' || round !== this.recheckRound || grant === undefined) return;
     const peer = this.recheckPeers[other];
-    if (ok && peer.accept(0)) {
+    if (ok && peer.accept()) {
       if (peer.incarnation === grant.incarnation && peer.promised === this.ballot) {
         grant.confirmed = true;
         return;
@@ -270,7 +271,7 @@ export class Takeover {
   /** Is the member whose log we are reading alive, in the life that granted it? */
   private sourceStands(): boolean {
     const { incarnation } = this.rows.peer(this.adoptFrom);
-    return this.rows.isLive(this.adoptFrom) && incarnation <= this.source.incarnation;
+    return this.rows.suspicion.isLive(this.adoptFrom) && incarnation <= this.source.incarnation;
   }
 
   private adoptOwn(sealed: Extent): void {
@@ -310,7 +311,7 @@ export class Takeover {
     this.adoptedRow.incarnation = 0;
     if (
       ok &&
-      this.adoptedRow.accept(0) &&
+      this.adoptedRow.accept() &&
       this.adoptedRow.incarnation === incarnation &&
       this.adoptedRow.promised === this.ballot
     ) {
