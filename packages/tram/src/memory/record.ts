@@ -32,11 +32,15 @@ const NEVER_WRAPS = 0x7fffffff;
 /** A loop for a few words; for many the engine's own copy, which needs no view if it stays in one array. */
 const LOOP_WORDS_MAX = 64;
 
-/** Where records live: words `[at …]` of an array, wrapped by `mask` (its ring size less one). */
-export interface Window {
-  readonly words: Int32Array;
+/** Where positions lie in an array: from `at` on, wrapped by `mask` (the ring's size less one, or `UNWRAPPED`). */
+export interface Places {
   readonly at: number;
   readonly mask: number;
+}
+
+/** Where records live. */
+export interface Window extends Places {
+  readonly words: Int32Array;
   /** Part of every check, so that nobody who does not know it can make a payload that passes for a record. */
   readonly salt: number;
 }
@@ -55,6 +59,26 @@ export function word(window: Window, position: number): number {
   return window.words[window.at + (position & window.mask)];
 }
 
+export function placeOf({ at, mask }: Places, position: number): number {
+  return at + (position & mask);
+}
+
+/** How many words lie side by side from `position` on, until the ring wraps. Nothing else works that out. */
+function untilWrap({ mask }: Places, position: number): number {
+  return mask === UNWRAPPED ? NEVER_WRAPS : mask + 1 - (position & mask);
+}
+
+/** How many words, of `count`, lie side by side in both from these positions on. */
+export function commonRun(
+  from: Places,
+  fromPosition: number,
+  to: Places,
+  toPosition: number,
+  count: number,
+): number {
+  return Math.min(count, untilWrap(from, fromPosition), untilWrap(to, toPosition));
+}
+
 /** Every bit of a word reaches all others after a few steps, and one step undoes no other. */
 function mix(hash: number, value: number): number {
   return Math.imul(((hash << 7) | (hash >>> 25)) ^ value, 0x9e3779b1);
@@ -68,13 +92,16 @@ export function tailOf(epoch: number, number: number): number {
   return Math.imul(epoch, 0x85ebca6b) ^ number;
 }
 
-/** Go on with `hash` over `count` words from `position` on. */
+/** Continue `hash` over `count` words from `position` on. */
 export function hashWords(window: Window, position: number, count: number, hash: number): number {
-  const { words: memory, at, mask } = window;
-  const start = at + (position & mask);
-  const untilWrap = mask === UNWRAPPED ? count : Math.min(count, at + mask + 1 - start);
-  for (let i = 0; i < untilWrap; i++) hash = mix(hash, memory[start + i]);
-  for (let i = 0; i < count - untilWrap; i++) hash = mix(hash, memory[at + i]);
+  const { words, at } = window;
+  const first = Math.min(count, untilWrap(window, position));
+  hash = hashPart(words, placeOf(window, position), first, hash);
+  return first === count ? hash : hashPart(words, at, count - first, hash);
+}
+
+function hashPart(words: Int32Array, at: number, count: number, hash: number): number {
+  for (let i = 0; i < count; i++) hash = mix(hash, words[at + i]);
   return hash;
 }
 
@@ -183,7 +210,7 @@ export function numberAt(window: Window, position: number): number {
   return word(window, position + NUMBER);
 }
 
-/** Copy `count` words between windows, either of which may wrap; returns the hash of what was copied. */
+/** Copy `count` words between windows, either of which may wrap. Returns the hash of what was copied. */
 export function copyHashed(
   from: Window,
   fromPosition: number,
@@ -195,13 +222,9 @@ export function copyHashed(
   const target = to.words;
   let hash = NO_WORDS;
   for (let done = 0; done < count; ) {
-    const sourceAt = from.at + ((fromPosition + done) & from.mask);
-    const targetAt = to.at + ((toPosition + done) & to.mask);
-    const run = Math.min(
-      count - done,
-      untilWrap(from, fromPosition + done),
-      untilWrap(to, toPosition + done),
-    );
+    const sourceAt = placeOf(from, fromPosition + done);
+    const targetAt = placeOf(to, toPosition + done);
+    const run = commonRun(from, fromPosition + done, to, toPosition + done, count - done);
     for (let i = 0; i < run; i++) {
       const value = source[sourceAt + i];
       target[targetAt + i] = value;
@@ -212,7 +235,7 @@ export function copyHashed(
   return hash;
 }
 
-/** Copy `count` words between windows; either may wrap. Words that are being written meanwhile may be torn. */
+/** Copy `count` words between windows, either of which may wrap. Words that are being written meanwhile may be torn. */
 export function copyWords(
   from: Window,
   fromPosition: number,
@@ -220,24 +243,16 @@ export function copyWords(
   toPosition: number,
   count: number,
 ): void {
-  const source = from.words;
-  const target = to.words;
   for (let done = 0; done < count; ) {
-    const sourceAt = from.at + ((fromPosition + done) & from.mask);
-    const targetAt = to.at + ((toPosition + done) & to.mask);
-    const run = Math.min(
-      count - done,
-      untilWrap(from, fromPosition + done),
-      untilWrap(to, toPosition + done),
-    );
-    if (run > LOOP_WORDS_MAX && source === target)
-      target.copyWithin(targetAt, sourceAt, sourceAt + run);
-    else for (let i = 0; i < run; i++) target[targetAt + i] = source[sourceAt + i];
+    const sourceAt = placeOf(from, fromPosition + done);
+    const targetAt = placeOf(to, toPosition + done);
+    const run = commonRun(from, fromPosition + done, to, toPosition + done, count - done);
+    copyPart(from.words, sourceAt, to.words, targetAt, run);
     done += run;
   }
 }
 
-/** Words that do not wrap, from one array to another. */
+/** Copy words that do not wrap. */
 export function copyPart(
   from: Int32Array,
   fromAt: number,
@@ -245,13 +260,9 @@ export function copyPart(
   toAt: number,
   count: number,
 ): void {
-  if (count > LOOP_WORDS_MAX) to.set(from.subarray(fromAt, fromAt + count), toAt);
-  else for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i];
-}
-
-function untilWrap(window: Window, position: number): number {
-  const { mask } = window;
-  return mask === UNWRAPPED ? NEVER_WRAPS : mask + 1 - (position & mask);
+  if (count <= LOOP_WORDS_MAX) for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i];
+  else if (from === to) to.copyWithin(toAt, fromAt, fromAt + count);
+  else to.set(from.subarray(fromAt, fromAt + count), toAt);
 }
 
 /**
@@ -269,17 +280,32 @@ export function postRange(
   tagBefore: number,
   tag: number,
 ): void {
-  const count = (end - start) | 0;
+  const { words, at } = ring;
+  const count = distance(end, start);
   if (count === 0) return;
-  const { words, at, mask } = ring;
-  const place = start & mask;
-  const untilWrap = mask + 1 - place;
-  if (count <= untilWrap) {
-    memory.write(peer, to + place, words, at + place, count, guard, tag);
-    return;
-  }
-  memory.write(peer, to + place, words, at + place, untilWrap, guard, tagBefore);
-  memory.write(peer, to, words, at, count - untilWrap, guard, tag);
+  const from = placeOf(ring, start);
+  const first = Math.min(count, untilWrap(ring, start));
+  memory.write(peer, to + from - at, words, from, first, guard, first < count ? tagBefore : tag);
+  if (first < count) memory.write(peer, to, words, at, count - first, guard, tag);
+}
+
+/** Post a read of what a peer's ring at `from` holds between two positions, to the same places of `ring`. */
+export function readRange(
+  memory: Memory,
+  peer: ProcessId,
+  from: number,
+  ring: Window,
+  start: number,
+  end: number,
+  tag: number,
+): void {
+  const { words, at } = ring;
+  const count = distance(end, start);
+  if (count === 0) return;
+  const to = placeOf(ring, start);
+  const first = Math.min(count, untilWrap(ring, start));
+  memory.read(peer, from + to - at, first, words, to, tag);
+  if (first < count) memory.read(peer, from, count - first, words, at, tag);
 }
 
 /** The full number whose low 32 bits are `low` and which lies nearest to `near`. */

@@ -4,7 +4,7 @@
  */
 
 import {
-  copyPart,
+  copyWords,
   extend,
   FRAME_WORDS,
   framedWords,
@@ -12,6 +12,7 @@ import {
   numberAt,
   slotAt,
   type Window,
+  word,
 } from '../../memory/record.js';
 import { InvariantError } from '../assert.js';
 import type { Application, Delivery } from '../edges.js';
@@ -122,13 +123,10 @@ export class Delivering {
   /** Copy what is probably the next `count` entries, one at least; returns how many words that is. */
   private copyOut(log: LogRing, count: number): number {
     const { stretch, entryWordsMax } = this;
-    const { words: from, at, mask } = log;
-    const place = at + (this.member.nextPosition & mask);
-    const first = Math.min(from[place], entryWordsMax);
+    const { nextPosition } = this.member;
+    const first = Math.min(word(log, nextPosition), entryWordsMax);
     const words = Math.max(first, Math.min(count * this.lastWords, stretch.words.length));
-    const untilWrap = Math.min(words, at + mask + 1 - place);
-    copyPart(from, place, stretch.words, 0, untilWrap);
-    copyPart(from, at, stretch.words, untilWrap, words - untilWrap);
+    copyWords(log, nextPosition, stretch, 0, words);
     return words;
   }
 

@@ -12,6 +12,7 @@
  * it was told the end; and it is told of a new start before anything ahead of that is overwritten.
  */
 import { type Memory, OPEN, type ProcessId } from '../../memory/contract.js';
+import { commonRun, type Places, placeOf } from '../../memory/record.js';
 import { assert } from '../assert.js';
 import { FEED_START } from '../layout.js';
 import { NO_BALLOT } from '../leadership/ballot.js';
@@ -34,7 +35,7 @@ export class Feed {
   /** Where at a child member our feed lies: its start, its end, and the ring. */
   private readonly startAt: number;
   private readonly endAt: number;
-  private readonly ringAt: number;
+  private readonly ring: Places;
   private readonly capacity: number;
   private readonly tag: number;
   private readonly startWriter = new SlotWriter(FEED_START.words);
@@ -78,8 +79,8 @@ export class Feed {
     this.firstMember = layout.replicaProcess(this.child, 0);
     this.startAt = layout.feedStart(member.index);
     this.endAt = layout.feedEnd(member.index);
-    this.ringAt = layout.feedRing(member.index);
     this.capacity = layout.feedWords;
+    this.ring = { at: layout.feedRing(member.index), mask: this.capacity - 1 };
     this.tag = failureTagOf(KIND.feed, place);
     this.endPosition = origin | 0;
     this.sentPosition = this.endPosition;
@@ -292,14 +293,14 @@ export class Feed {
 
   /** Copy from the log to the feed of a child member; either may wrap. */
   private write(other: number, logPosition: number, position: number, count: number): void {
-    const { memory, ringAt, capacity, tag } = this;
-    const { words, at, mask } = this.replication.ring;
+    const { memory, ring, tag } = this;
+    const log = this.replication.ring;
     const peer = this.firstMember + other;
     for (let done = 0; done < count; ) {
-      const from = (logPosition + done) & mask;
-      const to = (position + done) & (capacity - 1);
-      const run = Math.min(count - done, mask + 1 - from, capacity - to);
-      memory.write(peer, ringAt + to, words, at + from, run, OPEN, tag);
+      const from = placeOf(log, logPosition + done);
+      const to = placeOf(ring, position + done);
+      const run = commonRun(log, logPosition + done, ring, position + done, count - done);
+      memory.write(peer, to, log.words, from, run, OPEN, tag);
       done += run;
     }
   }

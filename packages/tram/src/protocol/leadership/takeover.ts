@@ -17,7 +17,7 @@
  * Whenever this member promises somebody else, the attempt is over (H8).
  */
 
-import { copyWords, distance, extend, numberAt } from '../../memory/record.js';
+import { copyWords, distance, extend, numberAt, readRange } from '../../memory/record.js';
 import { assert } from '../assert.js';
 import { type Extent, isFurther, LogRing, spareRing } from '../data-path/log.js';
 import type { Replication } from '../data-path/replication.js';
@@ -290,13 +290,9 @@ export class Takeover {
     const { memory, layout } = this.member.edges;
     const peer = this.member.processOf(from);
     const tag = tagOf(KIND.adopt, this.adoptAttempt);
-    const count = distance(log.endPosition, log.basePosition);
-    const start = log.basePosition & this.adopted.mask;
-    const untilWrap = Math.min(count, layout.logWords - start);
+    const { basePosition, endPosition } = log;
     const ring = layout.logRing(log.writer, log.ring);
-    const { words, at } = this.adopted;
-    if (untilWrap > 0) memory.read(peer, ring + start, untilWrap, words, at + start, tag);
-    if (untilWrap < count) memory.read(peer, ring, count - untilWrap, words, at, tag);
+    readRange(memory, peer, ring, this.adopted, basePosition, endPosition, tag);
     const control = layout.logControl(log.writer, log.ring);
     memory.read(peer, control + LOG_CONTROL.base, 1, this.adoptedBase, 0, tag);
     const { buffer } = this.adoptedRow;
