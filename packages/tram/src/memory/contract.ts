@@ -18,7 +18,7 @@
  *    prefix in the order of posting may have landed; of those refused or not completed, more may
  *    still land. After a loss, whatever is posted to that peer is lost as well until its poster has
  *    polled the completions of all that was lost: it never writes on over a gap that it does not know.
- *    (Whoever posts with tag 0 and without a guard does not want to know: of that nothing need be told.)
+ *    (Unguarded writes with NO_TAG are fire-and-forget: backends need not report their completion.)
  * 4. *Permission.* A write posted with a `guard` other than `OPEN` is `ok` only if, after its last
  *    word landed, the peer still permitted exactly that guard. `permit(guard)` grants to one and
  *    revokes from all others in one step: once it has returned, no write with another guard can
@@ -45,6 +45,17 @@ export const OPEN = 0;
 
 /** The permission of a process that must not be written to by any leader: above every ballot. */
 export const RETIRED = 0x7fffffff;
+
+/** The tag of a write whose success nobody waits for. */
+export const NO_TAG = 0;
+
+/** A bit of a tag: the poster wants to know if the write fails, and need not be told if it succeeds. */
+export const FAILURES_ONLY = 1 << 30;
+
+/** Must a write with this tag be reported if it is `ok`? */
+export function reportsSuccess(tag: number): boolean {
+  return tag !== NO_TAG && (tag & FAILURES_ONLY) === 0;
+}
 
 export type Outcome = 'ok' | 'refused' | 'lost';
 
@@ -92,7 +103,7 @@ export interface Memory {
   /**
    * Post a read of `count` words of `peer`'s region at `at`; they are in `into[intoAt …]` once it completes.
    *
-   * @param tag  above 0: a read is always told of
+   * @param tag  one for which `reportsSuccess` holds
    */
   read(
     peer: ProcessId,
@@ -107,8 +118,8 @@ export interface Memory {
   hurry(peer: ProcessId): void;
 
   /**
-   * True if `completion` now holds the next finished operation. Writes with a tag of 0 or below that are
-   * `ok` need not be among them, nor those with tag 0 and without a guard, whatever became of them.
+   * True if `completion` now holds the next finished operation. Writes that are `ok` and for which `reportsSuccess`
+   * does not hold need not be among them, nor writes with NO_TAG and without a guard, whatever became of them.
    */
   poll(): boolean;
 

@@ -12,7 +12,14 @@
  * last and whoever reads from left to right meets whole ones.
  */
 import { type Arena, type ArenaMap, HOST, HOST_STATE, hostStateOf, PROCESS } from './arena.js';
-import { type Completion, type Memory, OPEN, type ProcessId, RETIRED } from './contract.js';
+import {
+  type Completion,
+  type Memory,
+  OPEN,
+  type ProcessId,
+  RETIRED,
+  reportsSuccess,
+} from './contract.js';
 import { HEAD_WORDS } from './record.js';
 
 /** A loop for a few words, the engine's own copy for many: it is free in its order, so the head stays for last. */
@@ -21,8 +28,6 @@ const LOOP_WORDS_MAX = 24;
 const PAIRS_WORDS_MAX = 120;
 /** Do processors show each other stores in their order, and load in it? Others have to be told. */
 const KEEPS_ORDER = process.arch === 'x64' || process.arch === 'ia32';
-/** With a tag up to this, success is not worth telling. */
-const FAILURES_ONLY = 0;
 
 export class SharedMemory implements Memory {
   readonly own: Int32Array;
@@ -127,7 +132,7 @@ export class SharedMemory implements Memory {
       // What is stored later must not be seen earlier.
       Atomics.load(this.words, at);
     }
-    if (guard !== OPEN || tag > FAILURES_ONLY) this.posted.add(peer, tag, guard);
+    if (guard !== OPEN || reportsSuccess(tag)) this.posted.add(peer, tag, guard);
   }
 
   /** @param at  even */
@@ -269,7 +274,7 @@ class Posted {
     while (this.first < this.checked) {
       const place = this.first++;
       const isOk = this.oks[place] === 1;
-      if (isOk && this.tags[place]! <= FAILURES_ONLY) continue;
+      if (isOk && !reportsSuccess(this.tags[place]!)) continue;
       into.tag = this.tags[place]!;
       into.guard = this.guards[place]!;
       into.peer = this.peers[place]!;

@@ -13,7 +13,7 @@
  * is so slow that they fill up is cut off.
  */
 import { type ArenaMap, PROCESS } from '../arena.js';
-import { OPEN, type Outcome, type ProcessId } from '../contract.js';
+import { NO_TAG, OPEN, type Outcome, type ProcessId, reportsSuccess } from '../contract.js';
 import { type Connection, QUIET, TELL } from '../fabric/connection.js';
 import type { Extents } from '../fabric/extents.js';
 import type { Registration, RemoteRegion } from '../fabric/registration.js';
@@ -83,9 +83,9 @@ const KIND = { write: 0, read: 1, confirm: 2 } as const;
 const NOBODY = -1;
 const HOSTS_OWN = 1;
 
-/** Of what is posted without a guard and with tag 0 nobody wants to know what becomes of it. */
+/** Is the outcome reported? Unguarded writes with NO_TAG are fire-and-forget. */
 export function isTold(guard: number, tag: number): boolean {
-  return guard !== OPEN || tag !== 0;
+  return guard !== OPEN || tag !== NO_TAG;
 }
 
 /** Where a read goes to when it is done. */
@@ -182,7 +182,7 @@ export class Link {
   ): void {
     const local = this.outSpace.take(count);
     if (isTold(guard, tag)) this.addPost(process, peer, guard, tag);
-    if (tag > 0) this.isAsked = true;
+    if (reportsSuccess(tag)) this.isAsked = true;
     if (local < 0) {
       this.keeper.onUseless(this, TOO_MUCH_OUT);
       return;
@@ -522,7 +522,7 @@ export class Link {
     const tag = posts.get(post, POST.tag);
     const memory = this.recipients[posts.get(post, POST.process)];
     // Success is not worth telling to who did not ask for it.
-    if (outcome !== 'ok' || tag > 0) {
+    if (outcome !== 'ok' || reportsSuccess(tag)) {
       memory?.tell(posts.get(post, POST.peer), tag, posts.get(post, POST.guard), outcome);
     }
     posts.shift();
