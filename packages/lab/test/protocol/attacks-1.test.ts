@@ -128,7 +128,7 @@ test('what an earlier life delivered does not count for dropping entries', () =>
 
   world.pause(B);
   world.resume(A);
-  stage.until(() => A.replica['replication'].lifeOf(B.member) === B.incarnation);
+  stage.until(() => A.replica['replication'].incarnationOf(B.member) === B.incarnation);
   world.pause(A);
   stage.runFor(30); // All of that step lands.
 

@@ -14,7 +14,7 @@ import { follows, Stage } from '../sim/stage.js';
 
 /** Where a record's number stands, and how many admissions a completion's tag can tell apart. */
 const NUMBER = 2;
-const ADMISSIONS = 64;
+const INSTALLATIONS = 64;
 
 type Link = ReturnType<Stage['world']['fabric']['link']>;
 type Operation = Link['operations'][number];
@@ -113,7 +113,7 @@ test('a member that refused is not installed again by an older answer of the sam
     stage.release(Z, X);
     stage.until(() => follows(X, Z));
     stage.send(0, [0], 'y'); // So that Y writes to X.
-    stage.until(() => Y.replica['replication'].lifeOf(X.member) === 0);
+    stage.until(() => Y.replica['replication'].incarnationOf(X.member) === 0);
     letArrive(stage, answers, second);
     stage.hopeFor(() => ring.marker === 0, 1000);
     linkOf(stage, Y, X).stoppedGuard = key; // The rest does not land.
@@ -201,7 +201,7 @@ test('a candidate does not wait for one that is dead and one that it has lost to
   stage.runFor(60);
   for (const host of [B, C, D]) stage.release(host, Y);
   stage.until(() => takeoverOf(Y).phase === 'install');
-  expect(Y.replica['replication'].present()).toBe(4);
+  expect(Y.replica['replication'].countPresent()).toBe(4);
 
   stage.crashUnheard(C);
   world.fabric.breakLink(Y.process, B.process);
@@ -477,12 +477,12 @@ test('completions of a much earlier admission do not count', () => {
   const other = stage.group(0).find((host) => host !== leader)!.member;
   const replication = leader.replica['replication'];
   const copy = replication['copies'][other]!;
-  const { admission, guard: key } = copy;
-  for (let i = 0; i < ADMISSIONS; i++) {
+  const { installation, guard: key } = copy;
+  for (let i = 0; i < INSTALLATIONS; i++) {
     replication.abandon();
-    replication.admit(other, 1, 100 + i, noExtent(0));
+    replication.install(other, 1, 100 + i, noExtent(0));
   }
-  expect(copy.admission % ADMISSIONS).toBe(admission % ADMISSIONS);
-  replication.onWritten(other, KIND.marker, admission % ADMISSIONS, key, true);
+  expect(copy.installation % INSTALLATIONS).toBe(installation % INSTALLATIONS);
+  replication.onWritten(other, KIND.marker, installation % INSTALLATIONS, key, true);
   expect(copy.phase).toBe('installing');
 });

@@ -92,7 +92,7 @@ export class Requests {
         log: {
           ballot: slot.body(GRANT.logBallot),
           writer: slot.body(GRANT.logWriter),
-          ring: slot.body(GRANT.logRing),
+          ringIndex: slot.body(GRANT.logRing),
           basePosition: slot.body(GRANT.basePosition),
           endPosition: slot.body(GRANT.endPosition),
           endIndex: slot.wide(GRANT.endIndex),
@@ -174,7 +174,7 @@ export class Grants {
     body[GRANT.key] = member.key;
     body[GRANT.logBallot] = log.ballot;
     body[GRANT.logWriter] = log.writer;
-    body[GRANT.logRing] = log.ring;
+    body[GRANT.logRing] = log.ringIndex;
     body[GRANT.basePosition] = log.basePosition;
     body[GRANT.endPosition] = log.endPosition;
     writeWide(body, GRANT.endIndex, log.endIndex);

@@ -149,12 +149,12 @@ export class Takeover {
     if (this.phase === 'catchUp') this.catchUp(nowUs);
     if (this.phase !== 'install') return false;
     if (this.memberLost && this.cannotSucceed()) this.refused(this.ballot);
-    return this.phase === 'install' && this.replication.standing() >= member.quorum;
+    return this.phase === 'install' && this.replication.countInstalled() >= member.quorum;
   }
 
   /** Too few members are left to install at, or one that follows us can't be reached any more. */
   private cannotSucceed(): boolean {
-    return this.replication.present() < this.member.quorum || this.needsNewBallot();
+    return this.replication.countPresent() < this.member.quorum || this.needsNewBallot();
   }
 
   private collectAnswers(): void {
@@ -275,7 +275,7 @@ export class Takeover {
   }
 
   private adoptOwn(sealed: Extent): void {
-    const ring = this.member.log.ring(sealed.writer, sealed.ring);
+    const ring = this.member.log.ring(sealed.writer, sealed.ringIndex);
     const count = distance(sealed.endPosition, sealed.basePosition);
     copyWords(ring, sealed.basePosition, this.adopted, sealed.basePosition, count);
     this.member.edges.memory.readFence();
@@ -291,9 +291,9 @@ export class Takeover {
     const peer = this.member.processOf(from);
     const tag = tagOf(KIND.adopt, this.adoptAttempt);
     const { basePosition, endPosition } = log;
-    const ring = layout.logRing(log.writer, log.ring);
+    const ring = layout.logRing(log.writer, log.ringIndex);
     readRange(memory, peer, ring, this.adopted, basePosition, endPosition, tag);
-    const control = layout.logControl(log.writer, log.ring);
+    const control = layout.logControl(log.writer, log.ringIndex);
     memory.read(peer, control + LOG_CONTROL.base, 1, this.adoptedBase, 0, tag);
     const { buffer } = this.adoptedRow;
     const last = tagOf(KIND.adoptLast, this.adoptAttempt);
@@ -382,7 +382,7 @@ export class Takeover {
   /** Write our log into the ring that `other` named as spare. */
   private bringUp(other: number): void {
     const { incarnation, key, log } = this.grantOf(other);
-    this.replication.admit(other, incarnation, key, log);
+    this.replication.install(other, incarnation, key, log);
   }
 
   /**
