@@ -138,7 +138,7 @@ export class Snapshots {
     const peer = member.processOf(other);
     const bodyWords = CHUNK.data + count;
     chunkWriter.post(memory, peer, to, bodyWords, member.incarnation, ++this.chunksSent);
-    member.mailTo(other);
+    member.notify(other);
   }
 
   /** Start fetching, or go on: call while a snapshot is needed. */
@@ -216,7 +216,7 @@ export class Snapshots {
       member.incarnation,
       ++this.requests,
     );
-    member.mailTo(this.source);
+    member.notify(this.source);
   }
 
   private accept(slot: SlotReader): void {
