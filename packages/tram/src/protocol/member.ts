@@ -86,7 +86,8 @@ export class Member {
     this.incarnation = identity.incarnation;
     this.kept = new Kept(memory.own, layout.kept);
     this.past = this.pastOf(identity.past);
-    this.regionIncarnation = this.past === 'kept' ? this.kept.life : identity.incarnation;
+    this.regionIncarnation =
+      this.past === 'kept' ? this.kept.regionIncarnation : identity.incarnation;
     this.normal = this.past !== 'lost';
     this.layout = layout;
     this.replicas = layout.sizes.replicas;

@@ -1,13 +1,13 @@
 /**
- * The overlay tree (paper §4): which group is above which. Fixed for the life of a cluster and known
- * to every client and replica.
+ * The overlay tree (paper §4): which group is above which. It is fixed for the lifetime of a cluster and known to every
+ * client and replica.
  *
  * Sets of groups are two 32-bit masks, low and high: 64 groups at most.
  */
 
 export const GROUPS_MAX = 64;
 
-/** A tree that is none. The message says which group is at fault and why. */
+/** The given parents do not form a tree. The message says which group is at fault, and why. */
 export class OverlayError extends Error {
   readonly code = 'TRAM_INVALID_TREE';
   override readonly name = 'OverlayError';
@@ -133,7 +133,7 @@ export const SHAPES = {
   /** `[-1,0,1,1,2,2,3,3]`: a root above a binary tree. */
   base: (groups: number) =>
     Array.from({ length: groups }, (_, group) => (group === 0 ? -1 : group >> 1)),
-  /** Everybody directly below the root; with three groups the paper's "simple" tree. */
+  /** All other groups directly below the root; with three groups the paper's "simple" tree. */
   breadth,
   /** A chain. */
   depth: (groups: number) => Array.from({ length: groups }, (_, group) => group - 1),
