@@ -6,15 +6,14 @@
  *   │ words  │ epoch │ number │ check  │ body …        │ tail  │
  *   └────────┴───────┴────────┴────────┴───────────────┴───────┘
  *
- * Both ends carry (epoch, number): the head in two words, the tail folded into one. `check` covers
- * everything but itself and the tail, and the ring's salt. So half a record, in whatever order its words
- * land, one left over from the ring's last lap or from an earlier leadership, and a payload that looks
- * like a record are nothing. A record that is framed but may still be landing is copied first and checked then.
+ * Both ends carry (epoch, number): the head in two words, the tail folded into one. `check` covers everything but itself
+ * and the tail, and also the ring's salt. So none of these is taken for a record: half a record, in whatever order its
+ * words land; one left over from the ring's last lap or from an earlier leadership; a payload that looks like a record. A
+ * reader that finds both ends while the rest may still be landing copies the record first and checks the copy.
  *
- * A window is where one writer puts its records in another process's region. A *ring* window wraps:
- * positions only grow (modulo 2³²) and `position & mask` is the place, so a record may continue at
- * the ring's start and no padding is ever needed. A *slot* window holds one record at a fixed place
- * (its mask is all ones), overwritten by the next.
+ * A window is where one writer puts its records in another process's region. A *ring* wraps: positions only grow (modulo
+ * 2³²) and `position & mask` is the place, so a record may continue at the ring's start and no padding is needed. A
+ * *slot* holds one record at a fixed place (its mask is all ones), overwritten by the next.
  */
 
 import type { Memory, ProcessId } from './contract.js';
@@ -29,7 +28,7 @@ const CHECK = 3;
 /** A slot's mask: every position is its own place. */
 const UNWRAPPED = -1;
 const NEVER_WRAPS = 0x7fffffff;
-/** A loop for a few words; for many the engine's own copy, which needs no view if it stays in one array. */
+/** A loop copies a few words fastest; the engine's own copy many. */
 const LOOP_WORDS_MAX = 64;
 
 /** Where positions lie in an array: from `at` on, wrapped by `mask` (the ring's size less one, or `UNWRAPPED`). */
@@ -41,11 +40,11 @@ export interface Places {
 /** Where records live. */
 export interface Window extends Places {
   readonly words: Int32Array;
-  /** Part of every check, so that nobody who does not know it can make a payload that passes for a record. */
+  /** Part of every check, so that a payload passes for a record only if its author knows the salt. */
   readonly salt: number;
 }
 
-/** A slot holds no left-over payload where a head is looked for, and so needs no salt. */
+/** A slot needs no salt: no payload ever lies where a head is looked for. */
 export function slotAt(words: Int32Array, at: number): Window {
   return { words, at, mask: UNWRAPPED, salt: 0 };
 }
@@ -110,7 +109,7 @@ function checkOf(hash: number, salt: number, words: number, epoch: number, numbe
   return mix(mix(mix(mix(hash, salt), words), epoch), number);
 }
 
-/** Frame the body that already stands at `position + HEAD_WORDS`: head, check and, last, the tail. */
+/** Frame the body that lies at `position + HEAD_WORDS`: head, check and, last, the tail. Returns the record's words. */
 export function seal(
   window: Window,
   position: number,
@@ -141,7 +140,7 @@ export function sealHashed(
   return words;
 }
 
-/** Say what will be sealed here: the head without the check. */
+/** Write the head without the check: it names the record that will be sealed here. */
 export function name(
   window: Window,
   position: number,
@@ -169,7 +168,7 @@ export function wordsOf(
   return isChecked(window, position, words, epoch, number, hash) ? words : 0;
 }
 
-/** Words of the record (epoch, number) at `position` if both its ends stand there, whatever is between them. */
+/** Words of the record (epoch, number) at `position` if both its ends are there, whatever is between them; else 0. */
 export function framedWords(
   window: Window,
   position: number,
@@ -187,8 +186,8 @@ export function framedWords(
 }
 
 /**
- * Was what was found between the ends of the record (epoch, number), with this hash, its body? The ends may
- * be those of another by now, so they are not looked at again.
+ * Does a body with this hash, found between the ends of the record (epoch, number), agree with its check? The ends are
+ * not looked at again: they may belong to another record by now.
  */
 export function isChecked(
   window: Window,
