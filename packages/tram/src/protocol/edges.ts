@@ -19,7 +19,7 @@ export interface Delivery {
   readonly payload: Uint8Array;
 }
 
-/** The replicated service. It must be deterministic: the same deliveries give the same replies, failures and snapshots. */
+/** The replicated service. Deterministic: the same deliveries give the same replies, failures and snapshots. */
 export interface Application {
   /** If it throws, the message still counts as delivered, and its client is told that it failed. */
   deliver(message: Delivery): Uint8Array | undefined;

@@ -37,7 +37,7 @@
  * single words, so they can't tear. Notifications lie side by side, so that a look at a few cache lines tells where
  * there is something new. Each control area and each slot starts a cache line of its own.
  *
- * Invariant: each word of a region has one writer for ever.
+ * Invariant: each word of a region only ever has one writer.
  */
 import { FRAME_WORDS } from '../memory/record.js';
 import { align, LINE_WORDS, wordsFor } from '../memory/words.js';
@@ -212,8 +212,8 @@ export class Layout {
 
   readonly row: number;
   readonly kept: number;
-  private readonly mails: number;
-  private readonly bells: number;
+  private readonly memberNotifications: number;
+  private readonly clientNotifications: number;
   readonly replicaRegionWords: number;
   readonly clientRegionWords: number;
 
@@ -262,8 +262,8 @@ export class Layout {
     const region = new Cursor();
     this.row = region.take(slot(ROW.words));
     this.kept = region.take(align(KEPT.words));
-    this.mails = region.take(align(sizes.replicas));
-    this.bells = region.take(align(sizes.clients));
+    this.memberNotifications = region.take(align(sizes.replicas));
+    this.clientNotifications = region.take(align(sizes.clients));
     this.members = region.take(sizes.replicas * this.memberStride);
     this.inboxes = region.take(sizes.clients * this.inboxStride);
     this.feeds = region.take(sizes.replicas * this.feedStride);
@@ -277,12 +277,12 @@ export class Layout {
 
   /** Changes whenever `member` has written one of its slots: requests, grants, snapshots. */
   mail(member: number): number {
-    return this.mails + member;
+    return this.memberNotifications + member;
   }
 
   /** Changes whenever `client` has written into its inbox. */
   bell(client: number): number {
-    return this.bells + client;
+    return this.clientNotifications + client;
   }
 
   leadRequest(member: number): number {

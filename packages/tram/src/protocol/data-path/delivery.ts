@@ -30,7 +30,7 @@ import type { Reply } from './replies.js';
 /** How much of the log is copied out at a time, unless one entry is larger. */
 const STRETCH_WORDS = 2048;
 
-/** The message of one entry of the stretch, as the application sees it. One object for all, since this path must not allocate. */
+/** The message of one entry of the stretch, as the application sees it. One for all: this path must not allocate. */
 class CopiedMessage implements Delivery {
   private readonly bytes: Uint8Array;
   /** Where the message starts in `words`. */

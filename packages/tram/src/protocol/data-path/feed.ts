@@ -10,7 +10,8 @@
  *
  * Invariants: every entry between the feed's start and its end, as a child member knows them, was posted to it before
  * the end was. A new start is posted before anything ahead of it is overwritten.
- * baseIndex ≤ oldestIndex ≤ logIndex ≤ decided. oldestPosition ≤ sentPosition ≤ endPosition ≤ oldestPosition + capacity.
+ * baseIndex ≤ oldestIndex ≤ logIndex ≤ decided.
+ * oldestPosition ≤ sentPosition ≤ endPosition ≤ oldestPosition + capacity.
  */
 import { type Memory, OPEN, type ProcessId } from '../../memory/contract.js';
 import { commonRun, type Places, placeOf } from '../../memory/record.js';
@@ -64,7 +65,7 @@ export class Feed {
   private seenNews = UNKNOWN;
   /** Does an entry wait for room? */
   isFull = false;
-  /** The child has decided every entry below this index of our log that goes there, as far as we know. Never goes back. */
+  /** The child has decided every entry that goes there below this index of our log, as far as we know. Never goes back. */
   decidedByChild: number;
 
   constructor(
@@ -210,7 +211,7 @@ export class Feed {
     return seen && this.incarnations[other] === incarnation;
   }
 
-  /** Write everything to child members that came back with empty memory or have had nothing yet. True if there are any. */
+  /** Write everything to child members that have come back, or have had nothing yet. True if there are any. */
   private writeToReturned(): boolean {
     if (this.endPosition === this.oldestPosition) return false;
     let hasReturned = false;

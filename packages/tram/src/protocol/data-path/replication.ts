@@ -19,6 +19,7 @@ import {
   sealHashed,
   word,
 } from '../../memory/record.js';
+import { assert } from '../assert.js';
 import { LOG_CONTROL } from '../layout.js';
 import type { Member } from '../member.js';
 import { reachedBy } from '../quorum.js';
@@ -121,6 +122,7 @@ export class Replication {
       this.endPosition = (this.endPosition + words) | 0;
       this.endIndex++;
     }
+    assert(this.endPosition === adopted.endPosition, 'the adopted log is taken over whole');
     ring.base = adopted.basePosition;
     ring.decided = this.decided | 0;
     ring.key = this.member.key;
@@ -130,6 +132,7 @@ export class Replication {
   /** Install our log at a member that granted it, in a ring that spares its current log (H22). */
   install(other: number, incarnation: number, key: number, log: Extent): void {
     const { index, layout } = this.member;
+    assert(other !== index, 'our own log needs no copy');
     const copy = this.copies[other];
     const ringIndex = spareRing(log, index);
     copy.phase = 'installing';
@@ -268,7 +271,7 @@ export class Replication {
     return true;
   }
 
-  /** Entries below this index are at a quorum under our ballot: they are decided, for ever. */
+  /** Entries below this index are at a quorum under our ballot: they are decided, and stay so. */
   heldByQuorum(): number {
     const { held, copies } = this;
     for (let other = 0; other < copies.length; other++) {
@@ -298,6 +301,7 @@ export class Replication {
 
   /** Drop the entries before `index`, which lies at `position`. The base moves before anything is overwritten. */
   truncate(index: number, position: number): void {
+    assert(index < this.decided, 'a log keeps its last decided entry');
     this.baseIndex = index;
     this.ring.base = position;
     for (const copy of this.copies) {

@@ -1,7 +1,7 @@
 /**
- * Suspicion: who is alive, who is heard, whom to trust as leader, and who may campaign. It stands for the paper's
- * leader oracle (§2.1), which only has to be right in the end. So nothing here is needed for safety: only progress
- * depends on it. Everything is derived from the rows that rows.ts has read.
+ * Suspicion: who is alive, who is heard, whom to trust as leader, and who may campaign. It implements the paper's
+ * leader oracle (§2.1), which only has to be right in the end. So safety does not depend on anything here, only progress
+ * does. Everything is derived from the rows that rows.ts has read.
  *
  * The rules:
  *

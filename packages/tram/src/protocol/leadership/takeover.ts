@@ -5,7 +5,7 @@
  *        ▲                             │                       │
  *        └──── a granter changed ──────┴───── the source changed
  *
- * - *acquireGrants*: promise ourselves first, then ask everybody (H7).
+ * - *acquireGrants*: promise ourselves first, then ask every other member (H7).
  * - *recheck*: after the last grant, read every granter's incarnation and promise again. A grant of an incarnation that
  *   has ended is worth nothing (H24).
  * - *adopt*: copy the whole log with the highest marker and, among equals, the greatest end; never a mix of entries from
@@ -37,7 +37,7 @@ export type Phase = 'idle' | 'acquireGrants' | 'recheck' | 'adopt' | 'catchUp' |
 interface Grant {
   /** The granter's incarnation. */
   incarnation: number;
-  /** What the granter's memory permits, as long as it promises nobody else. */
+  /** What the granter's memory permits, as long as it promises no other candidate. */
   key: number;
   /** The granter's log when it granted. */
   log: Extent;
@@ -116,7 +116,7 @@ export class Takeover {
   /** Go on as far as possible. True when this member leads. */
   step(nowUs: number): boolean {
     const { member } = this;
-    // What a member has promised and what it proposes are two things: it promised somebody else (H8).
+    // What a member has promised and what it proposes are two things: it promised another candidate (H8).
     if (member.promised !== this.ballot) {
       this.phase = 'idle';
       member.edges.observer.transition('preempted');
