@@ -40,7 +40,7 @@ attack(
 
     world.pause(B);
     world.resume(A);
-    stage.until(() => A.replica.replication.lifeOf(B.member) === B.incarnation);
+    stage.until(() => A.replica.replication.incarnationOf(B.member) === B.incarnation);
     world.pause(A);
     stage.runFor(30); // All of that step lands.
 

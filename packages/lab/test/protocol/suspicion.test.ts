@@ -138,12 +138,12 @@ describe('a member that is cut off from its leader', () => {
       const { stage, A, B, C } = cluster(Stage, 3);
       for (let i = 0; i < 4; i++) {
         stage.hold(C, A);
-        stage.until(() => !C.replica.rows.isLive(A.member), 40 * SUSPECT_AFTER_US);
+        stage.until(() => !C.replica.suspicion.isLive(A.member), 40 * SUSPECT_AFTER_US);
         stage.release(C, A);
-        stage.until(() => C.replica.rows.isLive(A.member), 40 * SUSPECT_AFTER_US);
+        stage.until(() => C.replica.suspicion.isLive(A.member), 40 * SUSPECT_AFTER_US);
         stage.runFor(300);
       }
-      expect(C.replica.rows.peer(A.member).patienceUs).toBeGreaterThan(10 * SUSPECT_AFTER_US);
+      expect(C.replica.suspicion.patienceUs(A.member)).toBeGreaterThan(10 * SUSPECT_AFTER_US);
       stage.crashUnheard(A);
       stage.until(() => B.replica.role === 'leader', 2 * SUSPECT_AFTER_US);
     },

@@ -10,8 +10,8 @@ import type { ReplicaHost } from '../../src/sim/world.js';
 import { attack, DIVERGED, STUCK } from './attack.js';
 
 /** How many admissions a completion's tag can tell apart, at most. */
-const ADMISSIONS = 64;
-const FIRST_ADMISSION = 1;
+const INSTALLATIONS = 64;
+const FIRST_INSTALLATION = 1;
 
 /** Of what is held back on a link, this answer, the mail that tells of it, and all before it arrive now. */
 function letArrive(stage: Stage, link: Link, answer: Link['operations'][number]): void {
@@ -289,7 +289,7 @@ attack(
       stage.release(Z, X);
       stage.until(() => follows(X, Z));
       stage.send(0, [0], 'y'); // So that Y writes to X.
-      stage.until(() => Y.replica.replication.lifeOf(X.member) === 0);
+      stage.until(() => Y.replica.replication.incarnationOf(X.member) === 0);
       letArrive(stage, answers, second);
       stage.hopeFor(() => ring.marker === 0, 1000);
       stage.linkOf(Y, X).stoppedGuard = key; // The rest does not land.
@@ -313,7 +313,7 @@ attack(
  * 3. They must not count: the member does not hold the log of this time.
  */
 attack(
-  'completions of a much earlier admission do not count',
+  'completions of a much earlier installation do not count',
   { 'old-completions-count': /expected 2 to be 1/ },
   ({ Stage }) => {
     const stage = new Stage('replicas=3 clients=2 rings=4096');
@@ -321,17 +321,17 @@ attack(
     const other = stage.group(0).find((host) => host !== leader)!.member;
     const replication = leader.replica.replication;
     const { key } = stage.world.members(0)[other]!.replica.member;
-    for (let i = 0; i < ADMISSIONS; i++) {
+    for (let i = 0; i < INSTALLATIONS; i++) {
       replication.abandon();
-      replication.admit(other, 1, 100 + i, noExtent(0));
+      replication.install(other, 1, 100 + i, noExtent(0));
     }
     const written = (key: number) =>
-      replication.onWritten(other, KIND.marker, FIRST_ADMISSION, key, true);
-    const before = replication.standing();
+      replication.onWritten(other, KIND.marker, FIRST_INSTALLATION, key, true);
+    const before = replication.countInstalled();
     written(key);
-    expect(replication.standing()).toBe(before);
-    written(100 + ADMISSIONS - 1);
-    expect(replication.standing()).toBe(before + 1);
+    expect(replication.countInstalled()).toBe(before);
+    written(100 + INSTALLATIONS - 1);
+    expect(replication.countInstalled()).toBe(before + 1);
   },
 );
 
@@ -383,7 +383,7 @@ attack(
     stage.runFor(60);
     for (const host of [B, C, D]) stage.release(host, Y);
     stage.until(() => Y.replica.takeover.phase === 'install');
-    expect(Y.replica.replication.present()).toBe(4);
+    expect(Y.replica.replication.countPresent()).toBe(4);
 
     stage.crashUnheard(C);
     world.fabric.breakLink(Y.process, B.process);

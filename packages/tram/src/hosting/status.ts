@@ -11,7 +11,7 @@ import {
 } from '../memory/arena.js';
 import type { ArenaFile } from '../memory/processes/arena-file.js';
 import { describeBallot, NO_BALLOT } from '../protocol/leadership/ballot.js';
-import { Peer, ROW_RECORD_WORDS } from '../protocol/leadership/rows.js';
+import { Peer, ROW_RECORD_WORDS } from '../protocol/leadership/row.js';
 import type { ClusterContext } from './cluster-context.js';
 import { Histogram } from './histogram.js';
 import { ROLES } from './replica-agent.js';
@@ -197,10 +197,10 @@ function readRow(context: ClusterContext, process: number): Peer | undefined {
   const own = context.region(process);
   // Never written; with `memory: 'machines'`, not in this arena.
   if (own[layout.row] === 0) return undefined;
-  const row = new Peer(process, layout.sizes.origin, 0, 0);
+  const row = new Peer(process, layout.sizes.origin);
   for (let attempt = 0; attempt < ROW_ATTEMPTS; attempt++) {
     row.buffer.words.set(own.subarray(layout.row, layout.row + ROW_RECORD_WORDS));
-    if (row.accept(0)) return row;
+    if (row.accept()) return row;
   }
   return undefined;
 }

@@ -16,7 +16,7 @@
  *    or `lost` (the connection broke). Of writes that are not `ok`, or have not completed, any prefix in the order
  *    of posting may have landed; of those refused or not completed, more may still land. After a loss, all posts to
  *    that peer are lost until the participant has polled the completions of everything that was lost. So it never
- *    writes on over a gap that it does not know. Unguarded writes with tag 0 are fire-and-forget: backends need not
+ *    writes on over a gap that it does not know. Unguarded writes with `NO_TAG` are fire-and-forget: backends need not
  *    report their completion.
  * 4. *Permission.* A write posted with a `guard` other than `OPEN` is `ok` only if, after its last word landed, the
  *    peer still permitted exactly that guard. `permit(guard)` grants to one writer and revokes from all others in one
@@ -42,6 +42,17 @@ export const OPEN = 0;
 
 /** The permission of a participant to which no leader may write: no key has this value. */
 export const RETIRED = 0x7fffffff;
+
+/** The tag of a write whose success nobody waits for. */
+export const NO_TAG = 0;
+
+/** A bit of a tag: the poster wants to know if the write fails, and need not be told if it succeeds. */
+export const FAILURES_ONLY = 1 << 30;
+
+/** Must a write with this tag be reported if it is `ok`? */
+export function reportsSuccess(tag: number): boolean {
+  return tag !== NO_TAG && (tag & FAILURES_ONLY) === 0;
+}
 
 export type Outcome = 'ok' | 'refused' | 'lost';
 
@@ -89,7 +100,7 @@ export interface Memory {
   /**
    * Posts a read of `count` words of `peer`'s region at `at`. They are in `into[intoAt …]` once it completes.
    *
-   * @param tag  above 0: the completion of a read is always reported
+   * @param tag  one for which `reportsSuccess` holds
    */
   read(
     peer: ProcessId,
@@ -104,8 +115,8 @@ export interface Memory {
   hurry(peer: ProcessId): void;
 
   /**
-   * Returns true if `completion` now holds the next completion. Writes with a tag of 0 or below report failures only;
-   * unguarded writes with tag 0 report nothing.
+   * Returns true if `completion` now holds the next completion. Successful writes are left out unless `reportsSuccess`
+   * holds for their tag; unguarded writes with `NO_TAG` are always left out.
    */
   poll(): boolean;
 

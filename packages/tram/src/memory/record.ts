@@ -6,15 +6,14 @@
  *   │ words  │ epoch │ number │ check  │ body …        │ tail  │
  *   └────────┴───────┴────────┴────────┴───────────────┴───────┘
  *
- * Both ends carry (epoch, number): the head in two words, the tail folded into one. `check` covers
- * everything but itself and the tail, and the ring's salt. So half a record, in whatever order its words
- * land, one left over from the ring's last lap or from an earlier leadership, and a payload that looks
- * like a record are nothing. A record that is framed but may still be landing is copied first and checked then.
+ * Both ends carry (epoch, number): the head in two words, the tail folded into one. `check` covers everything but itself
+ * and the tail, and also the ring's salt. So none of these is taken for a record: half a record, in whatever order its
+ * words land; one left over from the ring's last lap or from an earlier leadership; a payload that looks like a record. A
+ * reader that finds both ends while the rest may still be landing copies the record first and checks the copy.
  *
- * A window is where one writer puts its records in another process's region. A *ring* window wraps:
- * positions only grow (modulo 2³²) and `position & mask` is the place, so a record may continue at
- * the ring's start and no padding is ever needed. A *slot* window holds one record at a fixed place
- * (its mask is all ones), overwritten by the next.
+ * A window is where one writer puts its records in another process's region. A *ring* wraps: positions only grow (modulo
+ * 2³²) and `position & mask` is the place, so a record may continue at the ring's start and no padding is needed. A
+ * *slot* holds one record at a fixed place (its mask is all ones), overwritten by the next.
  */
 
 import type { Memory, ProcessId } from './contract.js';
@@ -29,19 +28,23 @@ const CHECK = 3;
 /** A slot's mask: every position is its own place. */
 const UNWRAPPED = -1;
 const NEVER_WRAPS = 0x7fffffff;
-/** A loop for a few words; for many the engine's own copy, which needs no view if it stays in one array. */
+/** A loop copies a few words fastest; the engine's own copy many. */
 const LOOP_WORDS_MAX = 64;
 
-/** Where records live: words `[at …]` of an array, wrapped by `mask` (its ring size less one). */
-export interface Window {
-  readonly words: Int32Array;
+/** Where positions lie in an array: from `at` on, wrapped by `mask` (the ring's size less one, or `UNWRAPPED`). */
+export interface Places {
   readonly at: number;
   readonly mask: number;
-  /** Part of every check, so that nobody who does not know it can make a payload that passes for a record. */
+}
+
+/** Where records live. */
+export interface Window extends Places {
+  readonly words: Int32Array;
+  /** Part of every check, so that a payload passes for a record only if its author knows the salt. */
   readonly salt: number;
 }
 
-/** A slot holds no left-over payload where a head is looked for, and so needs no salt. */
+/** A slot needs no salt: no payload ever lies where a head is looked for. */
 export function slotAt(words: Int32Array, at: number): Window {
   return { words, at, mask: UNWRAPPED, salt: 0 };
 }
@@ -52,7 +55,27 @@ export function ringAt(words: Int32Array, at: number, ringWords: number, salt: n
 }
 
 export function word(window: Window, position: number): number {
-  return window.words[window.at + (position & window.mask)]!;
+  return window.words[window.at + (position & window.mask)];
+}
+
+export function placeOf({ at, mask }: Places, position: number): number {
+  return at + (position & mask);
+}
+
+/** How many words lie side by side from `position` on, until the ring wraps. Nothing else works that out. */
+function untilWrap({ mask }: Places, position: number): number {
+  return mask === UNWRAPPED ? NEVER_WRAPS : mask + 1 - (position & mask);
+}
+
+/** How many words, of `count`, lie side by side in both from these positions on. */
+export function commonRun(
+  from: Places,
+  fromPosition: number,
+  to: Places,
+  toPosition: number,
+  count: number,
+): number {
+  return Math.min(count, untilWrap(from, fromPosition), untilWrap(to, toPosition));
 }
 
 /** Every bit of a word reaches all others after a few steps, and one step undoes no other. */
@@ -68,13 +91,16 @@ export function tailOf(epoch: number, number: number): number {
   return Math.imul(epoch, 0x85ebca6b) ^ number;
 }
 
-/** Go on with `hash` over `count` words from `position` on. */
+/** Continue `hash` over `count` words from `position` on. */
 export function hashWords(window: Window, position: number, count: number, hash: number): number {
-  const { words: memory, at, mask } = window;
-  const start = at + (position & mask);
-  const untilWrap = mask === UNWRAPPED ? count : Math.min(count, at + mask + 1 - start);
-  for (let i = 0; i < untilWrap; i++) hash = mix(hash, memory[start + i]!);
-  for (let i = 0; i < count - untilWrap; i++) hash = mix(hash, memory[at + i]!);
+  const { words, at } = window;
+  const first = Math.min(count, untilWrap(window, position));
+  hash = hashPart(words, placeOf(window, position), first, hash);
+  return first === count ? hash : hashPart(words, at, count - first, hash);
+}
+
+function hashPart(words: Int32Array, at: number, count: number, hash: number): number {
+  for (let i = 0; i < count; i++) hash = mix(hash, words[at + i]);
   return hash;
 }
 
@@ -83,7 +109,7 @@ function checkOf(hash: number, salt: number, words: number, epoch: number, numbe
   return mix(mix(mix(mix(hash, salt), words), epoch), number);
 }
 
-/** Frame the body that already stands at `position + HEAD_WORDS`: head, check and, last, the tail. */
+/** Frame the body that lies at `position + HEAD_WORDS`: head, check and, last, the tail. Returns the record's words. */
 export function seal(
   window: Window,
   position: number,
@@ -114,7 +140,7 @@ export function sealHashed(
   return words;
 }
 
-/** Say what will be sealed here: the head without the check. */
+/** Write the head without the check: it names the record that will be sealed here. */
 export function name(
   window: Window,
   position: number,
@@ -142,7 +168,7 @@ export function wordsOf(
   return isChecked(window, position, words, epoch, number, hash) ? words : 0;
 }
 
-/** Words of the record (epoch, number) at `position` if both its ends stand there, whatever is between them. */
+/** Words of the record (epoch, number) at `position` if both its ends are there, whatever is between them; else 0. */
 export function framedWords(
   window: Window,
   position: number,
@@ -153,15 +179,15 @@ export function framedWords(
   const { words: memory, at, mask } = window;
   if (memory[at + ((position + NUMBER) & mask)] !== (number | 0)) return 0;
   if (memory[at + ((position + EPOCH) & mask)] !== epoch) return 0;
-  const words = memory[at + (position & mask)]!;
+  const words = memory[at + (position & mask)];
   if (words < FRAME_WORDS || words > wordsMax) return 0;
   const tail = memory[at + ((position + words - 1) & mask)];
   return tail === tailOf(epoch, number | 0) ? words : 0;
 }
 
 /**
- * Was what was found between the ends of the record (epoch, number), with this hash, its body? The ends may
- * be those of another by now, so they are not looked at again.
+ * Does a body with this hash, found between the ends of the record (epoch, number), agree with its check? The ends are
+ * not looked at again: they may belong to another record by now.
  */
 export function isChecked(
   window: Window,
@@ -183,7 +209,7 @@ export function numberAt(window: Window, position: number): number {
   return word(window, position + NUMBER);
 }
 
-/** Copy `count` words between windows, either of which may wrap; returns the hash of what was copied. */
+/** Copy `count` words between windows, either of which may wrap. Returns the hash of what was copied. */
 export function copyHashed(
   from: Window,
   fromPosition: number,
@@ -195,15 +221,11 @@ export function copyHashed(
   const target = to.words;
   let hash = NO_WORDS;
   for (let done = 0; done < count; ) {
-    const sourceAt = from.at + ((fromPosition + done) & from.mask);
-    const targetAt = to.at + ((toPosition + done) & to.mask);
-    const run = Math.min(
-      count - done,
-      untilWrap(from, fromPosition + done),
-      untilWrap(to, toPosition + done),
-    );
+    const sourceAt = placeOf(from, fromPosition + done);
+    const targetAt = placeOf(to, toPosition + done);
+    const run = commonRun(from, fromPosition + done, to, toPosition + done, count - done);
     for (let i = 0; i < run; i++) {
-      const value = source[sourceAt + i]!;
+      const value = source[sourceAt + i];
       target[targetAt + i] = value;
       hash = mix(hash, value);
     }
@@ -212,7 +234,7 @@ export function copyHashed(
   return hash;
 }
 
-/** Copy `count` words between windows; either may wrap. Words that are being written meanwhile may be torn. */
+/** Copy `count` words between windows, either of which may wrap. Words that are being written meanwhile may be torn. */
 export function copyWords(
   from: Window,
   fromPosition: number,
@@ -220,24 +242,16 @@ export function copyWords(
   toPosition: number,
   count: number,
 ): void {
-  const source = from.words;
-  const target = to.words;
   for (let done = 0; done < count; ) {
-    const sourceAt = from.at + ((fromPosition + done) & from.mask);
-    const targetAt = to.at + ((toPosition + done) & to.mask);
-    const run = Math.min(
-      count - done,
-      untilWrap(from, fromPosition + done),
-      untilWrap(to, toPosition + done),
-    );
-    if (run > LOOP_WORDS_MAX && source === target)
-      target.copyWithin(targetAt, sourceAt, sourceAt + run);
-    else for (let i = 0; i < run; i++) target[targetAt + i] = source[sourceAt + i]!;
+    const sourceAt = placeOf(from, fromPosition + done);
+    const targetAt = placeOf(to, toPosition + done);
+    const run = commonRun(from, fromPosition + done, to, toPosition + done, count - done);
+    copyPart(from.words, sourceAt, to.words, targetAt, run);
     done += run;
   }
 }
 
-/** Words that do not wrap, from one array to another. */
+/** Copy words that do not wrap. */
 export function copyPart(
   from: Int32Array,
   fromAt: number,
@@ -245,13 +259,9 @@ export function copyPart(
   toAt: number,
   count: number,
 ): void {
-  if (count > LOOP_WORDS_MAX) to.set(from.subarray(fromAt, fromAt + count), toAt);
-  else for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i]!;
-}
-
-function untilWrap(window: Window, position: number): number {
-  const { mask } = window;
-  return mask === UNWRAPPED ? NEVER_WRAPS : mask + 1 - (position & mask);
+  if (count <= LOOP_WORDS_MAX) for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i];
+  else if (from === to) to.copyWithin(toAt, fromAt, fromAt + count);
+  else to.set(from.subarray(fromAt, fromAt + count), toAt);
 }
 
 /**
@@ -269,17 +279,32 @@ export function postRange(
   tagBefore: number,
   tag: number,
 ): void {
-  const count = (end - start) | 0;
+  const { words, at } = ring;
+  const count = distance(end, start);
   if (count === 0) return;
-  const { words, at, mask } = ring;
-  const place = start & mask;
-  const untilWrap = mask + 1 - place;
-  if (count <= untilWrap) {
-    memory.write(peer, to + place, words, at + place, count, guard, tag);
-    return;
-  }
-  memory.write(peer, to + place, words, at + place, untilWrap, guard, tagBefore);
-  memory.write(peer, to, words, at, count - untilWrap, guard, tag);
+  const from = placeOf(ring, start);
+  const first = Math.min(count, untilWrap(ring, start));
+  memory.write(peer, to + from - at, words, from, first, guard, first < count ? tagBefore : tag);
+  if (first < count) memory.write(peer, to, words, at, count - first, guard, tag);
+}
+
+/** Post a read of what a peer's ring at `from` holds between two positions, to the same places of `ring`. */
+export function readRange(
+  memory: Memory,
+  peer: ProcessId,
+  from: number,
+  ring: Window,
+  start: number,
+  end: number,
+  tag: number,
+): void {
+  const { words, at } = ring;
+  const count = distance(end, start);
+  if (count === 0) return;
+  const to = placeOf(ring, start);
+  const first = Math.min(count, untilWrap(ring, start));
+  memory.read(peer, from + to - at, first, words, to, tag);
+  if (first < count) memory.read(peer, from, count - first, words, at, tag);
 }
 
 /** The full number whose low 32 bits are `low` and which lies nearest to `near`. */
@@ -299,10 +324,10 @@ export function packBytes(bytes: Uint8Array, to: Window, position: number): void
   for (let i = 0; i < whole; i++) {
     const b = i * 4;
     words[at + ((position + i) & mask)] =
-      bytes[b]! | (bytes[b + 1]! << 8) | (bytes[b + 2]! << 16) | (bytes[b + 3]! << 24);
+      bytes[b] | (bytes[b + 1] << 8) | (bytes[b + 2] << 16) | (bytes[b + 3] << 24);
   }
   if (bytes.length % 4 === 0) return;
   let last = 0;
-  for (let b = whole * 4; b < bytes.length; b++) last |= bytes[b]! << ((b & 3) * 8);
+  for (let b = whole * 4; b < bytes.length; b++) last |= bytes[b] << ((b & 3) * 8);
   words[at + ((position + whole) & mask)] = last;
 }

@@ -11,7 +11,14 @@
  * that reads from left to right finds whole records.
  */
 import { type Arena, type ArenaMap, HOST, HOST_STATE, hostStateOf, PROCESS } from './arena.js';
-import { type Completion, type Memory, OPEN, type ProcessId, RETIRED } from './contract.js';
+import {
+  type Completion,
+  type Memory,
+  OPEN,
+  type ProcessId,
+  RETIRED,
+  reportsSuccess,
+} from './contract.js';
 import { HEAD_WORDS } from './record.js';
 
 /** Few words are copied by a loop, many by the engine, which may copy in any order: the head is stored last. */
@@ -20,8 +27,6 @@ const LOOP_WORDS_MAX = 24;
 const PAIRS_WORDS_MAX = 120;
 /** Does the processor keep stores in order, and loads in order? Others need fences. */
 const KEEPS_ORDER = process.arch === 'x64' || process.arch === 'ia32';
-/** For tags up to this, only failures are reported. */
-const FAILURES_ONLY = 0;
 
 export class SharedMemory implements Memory {
   readonly own: Int32Array;
@@ -126,7 +131,7 @@ export class SharedMemory implements Memory {
       // Later stores must not become visible before this one.
       Atomics.load(this.words, at);
     }
-    if (guard !== OPEN || tag > FAILURES_ONLY) this.posted.add(peer, tag, guard);
+    if (guard !== OPEN || reportsSuccess(tag)) this.posted.add(peer, tag, guard);
   }
 
   /** @param at  even */
@@ -268,7 +273,7 @@ class Posted {
     while (this.first < this.checked) {
       const place = this.first++;
       const isOk = this.oks[place] === 1;
-      if (isOk && this.tags[place] <= FAILURES_ONLY) continue;
+      if (isOk && !reportsSuccess(this.tags[place])) continue;
       into.tag = this.tags[place];
       into.guard = this.guards[place];
       into.peer = this.peers[place];

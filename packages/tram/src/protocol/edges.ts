@@ -1,6 +1,6 @@
 /**
- * Everything a replica or a client gets from outside. Nothing in `protocol/` reaches past these: no
- * clock, no I/O, no randomness. That is why the same code runs in the simulator and in production.
+ * Everything that a replica or a client gets from outside. Nothing in `protocol/` reaches past these: there is no clock,
+ * no I/O and no randomness. That is why the same code runs in the simulator and in production.
  */
 import type { Memory } from '../memory/contract.js';
 import type { Layout } from './layout.js';
@@ -21,13 +21,13 @@ export interface Delivery {
 
 /** The replicated service. Deterministic: the same deliveries give the same replies, failures and snapshots. */
 export interface Application {
-  /** If it throws, the message counts as delivered all the same, and its client is told that it failed. */
+  /** If it throws, the message still counts as delivered, and its client is told that it failed. */
   deliver(message: Delivery): Uint8Array | undefined;
   snapshot(): Uint8Array;
   restore(snapshot: Uint8Array): void;
 }
 
-/** Steps of the protocol worth counting. The simulator demands that every one of them is taken. */
+/** Steps of the protocol that are counted. The simulator demands that every one of them is taken. */
 export const TRANSITIONS = [
   'stood',
   'granted',
@@ -68,13 +68,13 @@ export const TRANSITIONS = [
 
 export type Transition = (typeof TRANSITIONS)[number];
 
-/** Told what happens; must not act on it. */
+/** Is told what happens. It must not act on it. */
 export interface Observer {
   transition(what: Transition): void;
   led(ballot: number): void;
   /** This group ordered a message that is not addressed to it. */
   relayed(session: number, entry: number, number: number): void;
-  /** The state now is that after the group's first `count` deliveries. */
+  /** The state is now the one after the group's first `count` deliveries. */
   restored(fromMember: number, count: number): void;
   /** The service threw this instead of delivering a message. */
   failed(error: unknown): void;
@@ -90,9 +90,9 @@ export const NO_OBSERVER: Observer = {
 
 /** All in microseconds of the injected clock. */
 export interface Timing {
-  /** How often a replica shows that it is alive, and looks whether others are. */
+  /** The time between two heartbeats of a replica, and between two reads of another's. */
   readonly heartbeatUs: number;
-  /** How long a replica that has nothing to do may rest from one step to the next. */
+  /** How long a replica that has nothing to do may rest between two steps. */
   readonly restUs: number;
   readonly suspectAfterUs: number;
   /** How long to wait for an answer before asking again. */
@@ -102,7 +102,7 @@ export interface Timing {
   readonly resendAfterUs: number;
 }
 
-/** How much one step of a leader takes on, so that no source waits long for its turn. */
+/** How many entries one step of a leader takes, so that no source waits long for its turn. */
 export interface Pace {
   readonly batchEntries: number;
   /** At most so many of them from the parent, and from one client at a time. */

@@ -4,7 +4,7 @@
  *   a replica's region                              written by
  *   ┌──────────────────────────────────────────┐
  *   │ row                                      │    itself; all others read it
- *   │ kept                                     │    itself, for its next life
+ *   │ kept                                     │    itself, for its next incarnation
  *   │ per member j of its group:  mail         │    j, after it wrote one of the slots below
  *   │ per client c:  bell                      │    c, after it wrote into its inbox
  *   ├──────────────────────────────────────────┤
@@ -33,14 +33,16 @@
  *   │ per replica r:  reply slots              │    r
  *   └──────────────────────────────────────────┘
  *
- * Control words (kept, marker, base, decided, key, session, nudge, end) and bells (mail, bell, doorbell) are
- * single words, so they can't tear. Bells lie side by side, so that a look at a few lines tells where there is
- * something new. Each control area and each slot starts a cache line of its own.
+ * Control words (kept, marker, base, decided, key, session, nudge, end) and notifications (mail, bell, doorbell) are
+ * single words, so they can't tear. Notifications lie side by side, so that a look at a few cache lines tells where
+ * there is something new. Each control area and each slot starts a cache line of its own.
+ *
+ * Invariant: each word of a region only ever has one writer.
  */
 import { FRAME_WORDS } from '../memory/record.js';
 import { align, LINE_WORDS, wordsFor } from '../memory/words.js';
 
-/** What a cluster is made of; everything else here follows from it. */
+/** The sizes of a cluster; everything else here follows from them. */
 export interface Sizes {
   readonly groups: number;
   /** Members of each group: 2f + 1. */
@@ -87,12 +89,12 @@ export const ORIGIN = {
   number: 1,
   /** Where in the client's inbox its next message starts; of the parent's index, the upper half. */
   nextPosition: 2,
-  /** Of the message: whoever forwards it need not read all of it again. */
+  /** Of the message: a child that takes the entry need not hash the message again. */
   hash: 3,
   words: 4,
 } as const;
 
-/** Where in a log entry of so many words, frame included, its origin stands. */
+/** Where in a log entry of so many words, frame included, its origin lies. */
 export function originIn(entryWords: number): number {
   return entryWords - 1 - ORIGIN.words;
 }
@@ -109,7 +111,7 @@ export const ROW = {
   delivered: 5,
   fromParent: 7,
   holdAt: 9,
-  /** The ballot that it has promised, if it hears from the one who pursues it. */
+  /** The ballot that it has promised, if it hears from the member that pursues it. */
   hears: 11,
   words: 12,
 } as const;
@@ -121,8 +123,15 @@ export const ROW_STATE = {
   alone: 3,
 } as const;
 
-/** What a replica keeps for a life after this one: see protocol/kept.ts. */
-export const KEPT = { life: 0, member: 1, promised: 2, keys: 3, era: 4, words: 5 } as const;
+/** What a replica keeps for its next incarnation: see leadership/kept.ts. */
+export const KEPT = {
+  regionIncarnation: 0,
+  member: 1,
+  promised: 2,
+  keys: 3,
+  era: 4,
+  words: 5,
+} as const;
 
 export const REQUEST = { ballot: 0, incarnation: 1, words: 2 } as const;
 
@@ -146,7 +155,7 @@ export const GRANT = {
 
 export const SNAPSHOT_REQUEST = { nonce: 0, chunk: 1, words: 2 } as const;
 
-/** A chunk names the request it answers, so that nothing of an earlier life is mistaken for it. */
+/** A chunk names the request it answers, so that an answer to an earlier incarnation is not mistaken for it. */
 export const CHUNK = {
   fetcherIncarnation: 0,
   nonce: 1,
@@ -163,8 +172,8 @@ export const TOO_LARGE = -1;
 export const FAILED = -2;
 
 /**
- * Where a reader of a feed that knows nothing may begin: the index in the parent's log, and the position in the
- * feed. It is meant for one life of the reader: what an earlier one was given may be gone.
+ * Where a reader of a feed may begin: the index in the parent's log, and the position in the feed. It is meant for one
+ * incarnation of the reader: the entries that were written for an earlier one may be gone.
  */
 export const FEED_START = { epoch: 0, incarnation: 1, index: 2, position: 4, words: 5 } as const;
 
@@ -181,7 +190,7 @@ function ringWords(bytes: number, atLeast: number): number {
   return words;
 }
 
-/** Hands out consecutive places. */
+/** Assigns consecutive places. */
 class Cursor {
   at = 0;
   take(words: number): number {
@@ -203,8 +212,8 @@ export class Layout {
 
   readonly row: number;
   readonly kept: number;
-  private readonly mails: number;
-  private readonly bells: number;
+  private readonly memberNotifications: number;
+  private readonly clientNotifications: number;
   readonly replicaRegionWords: number;
   readonly clientRegionWords: number;
 
@@ -253,8 +262,8 @@ export class Layout {
     const region = new Cursor();
     this.row = region.take(slot(ROW.words));
     this.kept = region.take(align(KEPT.words));
-    this.mails = region.take(align(sizes.replicas));
-    this.bells = region.take(align(sizes.clients));
+    this.memberNotifications = region.take(align(sizes.replicas));
+    this.clientNotifications = region.take(align(sizes.clients));
     this.members = region.take(sizes.replicas * this.memberStride);
     this.inboxes = region.take(sizes.clients * this.inboxStride);
     this.feeds = region.take(sizes.replicas * this.feedStride);
@@ -268,12 +277,12 @@ export class Layout {
 
   /** Changes whenever `member` has written one of its slots: requests, grants, snapshots. */
   mail(member: number): number {
-    return this.mails + member;
+    return this.memberNotifications + member;
   }
 
   /** Changes whenever `client` has written into its inbox. */
   bell(client: number): number {
-    return this.bells + client;
+    return this.clientNotifications + client;
   }
 
   leadRequest(member: number): number {
@@ -292,17 +301,18 @@ export class Layout {
     return this.members + member * this.memberStride + this.offsets.snapshotChunk;
   }
 
-  logControl(writer: number, ring: number): number {
-    return this.members + writer * this.memberStride + this.offsets.log + ring * this.logStride;
+  logControl(writer: number, ringIndex: number): number {
+    const logs = this.members + writer * this.memberStride + this.offsets.log;
+    return logs + ringIndex * this.logStride;
   }
 
-  /** Of a group's log: an entry of another group's, copied to the same place, is none of this one's. */
+  /** The salt of a group's log: an entry of another group's log, copied to the same place, fails its check here. */
   logSalt(group: number): number {
     return this.sizes.salt ^ (group + 1);
   }
 
-  logRing(writer: number, ring: number): number {
-    return this.logControl(writer, ring) + align(LOG_CONTROL.words);
+  logRing(writer: number, ringIndex: number): number {
+    return this.logControl(writer, ringIndex) + align(LOG_CONTROL.words);
   }
 
   inboxControl(client: number): number {
@@ -317,7 +327,7 @@ export class Layout {
     return this.feeds + parentMember * this.feedStride;
   }
 
-  /** One word: up to here the feed is written. */
+  /** One word: the position up to which the feed is written. */
   feedEnd(parentMember: number): number {
     return this.feedStart(parentMember) + slot(FEED_START.words);
   }

@@ -1,9 +1,9 @@
 /**
- * What all parts of one replica share: who it is, what it has promised, and how far it has delivered.
+ * What all parts of one replica share: its identity, what it has promised, and how far it has delivered.
  *
- * Invariants: `promised` never goes back, not even from life to life while the region lasts; the memory
- * permits the key that was made for it, or nobody. A member that has lost its region permits nobody
- * (RETIRED) until it has learnt what to promise. `nextToDeliver` never goes back.
+ * Invariants: `promised` never goes back, not even across incarnations while the region lasts. The memory permits the
+ * key that was made for that promise, or no write at all. A member that has lost its region permits no write (RETIRED)
+ * until it has learnt what to promise. `nextToDeliver` never goes back.
  */
 import { OPEN, RETIRED } from '../memory/contract.js';
 import { assert } from './assert.js';
@@ -18,20 +18,20 @@ import { keyOf } from './leadership/key.js';
 import { KIND } from './tags.js';
 
 /**
- * What is left of earlier lives: nothing, as there was none; nothing, as their region is gone and what was
- * promised must be learnt from others; or the region, with promises and logs.
+ * What is left of earlier incarnations. `none`: there was none. `lost`: the region is gone, and what was promised must be
+ * learnt from others. `kept`: the region, with promises and logs.
  */
 export type Past = 'none' | 'lost' | 'kept';
 
 export interface Identity {
   readonly group: number;
   readonly member: number;
-  /** Higher than in any earlier life of this member. */
+  /** Higher than any earlier incarnation of this member. */
   readonly incarnation: number;
   readonly past: Past;
 }
 
-/** No life's: incarnations start at 1. */
+/** No incarnation: they start at 1. */
 const NOBODY = 0;
 
 export class Member {
@@ -48,22 +48,22 @@ export class Member {
   readonly log: Log;
   readonly replies: Replies;
 
-  /** The highest ballot this member has promised to follow. */
+  /** The highest ballot this member has promised to follow. Never goes back. */
   promised = NO_BALLOT;
-  /** The incarnation of the candidate it was promised to, in this life. */
+  /** The incarnation of the candidate it was promised to; NOBODY if an earlier incarnation of ours promised it. */
   promisedIncarnation = NOBODY;
-  /** What this member's memory permits since then. */
+  /** The key that this member's memory permits since then. */
   key = OPEN;
   private readonly kept: Kept;
-  /** The life in which the region was last empty. */
-  private readonly life: number;
-  /** False while a member that lost its region does not yet know what it had promised. */
+  /** The incarnation in which the region was last empty. regionIncarnation ≤ incarnation. */
+  private readonly regionIncarnation: number;
+  /** False while a member that lost its region recovers. */
   normal: boolean;
 
-  /** Paper's STD, and where in the log that entry stands. */
+  /** The next index to deliver (paper's STD), and where in the log that entry lies. Never goes back. */
   nextToDeliver: number;
   nextPosition: number;
-  /** Counters over the delivered entries. */
+  /** Counters over the delivered entries, those below `nextToDeliver`. */
   readonly delivered: Counters;
   /** How many messages this group has delivered to the application. */
   deliveries = 0;
@@ -71,9 +71,10 @@ export class Member {
   holdAt = 0;
   /** The furthest that any member of the group is known to have delivered. */
   horizon: number;
-  private mailsSent: number;
-  private readonly mails: Int32Array;
-  private readonly mailsSeen: Int32Array;
+  private notificationsSent: number;
+  /** Per member, its notifications to us, in our own region, and the last ones we took. */
+  private readonly notifications: Int32Array;
+  private readonly seenNotifications: Int32Array;
 
   constructor(
     identity: Identity,
@@ -85,79 +86,80 @@ export class Member {
     this.incarnation = identity.incarnation;
     this.kept = new Kept(memory.own, layout.kept);
     this.past = this.pastOf(identity.past);
-    this.life = this.past === 'kept' ? this.kept.life : identity.incarnation;
+    this.regionIncarnation =
+      this.past === 'kept' ? this.kept.regionIncarnation : identity.incarnation;
     this.normal = this.past !== 'lost';
     this.layout = layout;
     this.replicas = layout.sizes.replicas;
     this.quorum = (this.replicas >> 1) + 1;
     this.children = overlay.children(this.group);
-    this.log = new Log(memory, layout, this.group, this.life);
+    this.log = new Log(memory, layout, this.group, this.regionIncarnation);
     this.nextToDeliver = layout.sizes.origin;
     this.nextPosition = layout.sizes.origin | 0;
     this.horizon = Math.max(layout.sizes.origin, this.kept.near);
-    // Every life counts from elsewhere, so that its first mail is a change.
-    this.mailsSent = identity.incarnation << 16;
-    this.mails = memory.own.subarray(layout.mail(0), layout.mail(this.replicas));
-    this.mailsSeen = new Int32Array(this.replicas);
+    // Each incarnation counts from another number, so that its first notification is a change.
+    this.notificationsSent = identity.incarnation << 16;
+    this.notifications = memory.own.subarray(layout.mail(0), layout.mail(this.replicas));
+    this.seenNotifications = new Int32Array(this.replicas);
     this.delivered = this.newCounters();
     this.replies = new Replies(this);
     if (this.past === 'kept') this.resume();
     else this.startAfresh();
   }
 
-  /** What there is to resume with. Where nobody was ever permitted anything there was no promise. */
+  /** What there is to resume with. If no write was ever permitted, there was no promise. */
   private pastOf(claimed: Past): Past {
     const { memory } = this.edges;
     if (claimed !== 'kept') return claimed;
     const permitted = memory.permitted();
     if (permitted === OPEN && !this.kept.isMember) return 'none';
-    // A life that was killed while it recovered, or while its region was being emptied, was no member (H31).
+    // One that was killed while it recovered, or while its region was being emptied, was no member (H31).
     return this.kept.isMember && permitted !== RETIRED ? 'kept' : 'lost';
   }
 
-  /** Begin with an empty region, or one in which nothing counts any more. */
+  /** Begin with an empty region, or with one whose contents no longer count. */
   private startAfresh(): void {
     if (this.past === 'lost') this.edges.memory.permit(RETIRED);
-    this.kept.begin(this.life);
+    this.kept.begin(this.regionIncarnation);
     if (this.past === 'none') this.kept.becomeMember();
   }
 
   /**
-   * Go on with promise and logs as they are, under a key that nobody knows: whoever leads must ask again,
-   * and with a higher ballot, since no log is installed twice under one.
+   * Go on with the promise and the logs as they are, under a key that no other member knows: the leader must ask again,
+   * and with a higher ballot, since no log is installed twice under one ballot.
    */
   private resume(): void {
-    // What an earlier life promised still binds this one (H29).
+    // What an earlier incarnation promised still binds this one (H29).
     this.promised = this.kept.promised;
     this.key = this.nextKey();
     this.edges.memory.permit(this.key);
   }
 
-  /** It has learnt what it had promised, and has whatever it helped to decide: a member like any other. */
+  /** It has learnt what to promise, and has every entry that it helped to decide: it is a member like any other. */
   recovered(): void {
     this.normal = true;
     this.kept.becomeMember();
   }
 
-  /** A slot was written at another member of the group: let it know. */
-  mailTo(member: number): void {
+  /** Notify another member of the group that we have written one of its slots. */
+  notify(member: number): void {
     const { memory, layout } = this.edges;
     const peer = this.processOf(member);
-    memory.writeWord(peer, layout.mail(this.index), ++this.mailsSent, OPEN, KIND.none);
+    memory.writeWord(peer, layout.mail(this.index), ++this.notificationsSent, OPEN, KIND.none);
     memory.wake(peer, true);
   }
 
-  /** Has any member written a slot since this was asked last? */
-  takeMail(): boolean {
-    const { mails, mailsSeen } = this;
-    let hasMail = false;
-    for (let member = 0; member < mailsSeen.length; member++) {
-      if (mails[member] === mailsSeen[member]) continue;
-      mailsSeen[member] = mails[member]!;
-      hasMail = true;
+  /** Take all notifications. True if any member has written a slot since they were taken last. */
+  takeNotifications(): boolean {
+    const { notifications, seenNotifications } = this;
+    let isNotified = false;
+    for (let member = 0; member < seenNotifications.length; member++) {
+      if (notifications[member] === seenNotifications[member]) continue;
+      seenNotifications[member] = notifications[member];
+      isNotified = true;
     }
-    if (hasMail) this.edges.memory.readFence();
-    return hasMail;
+    if (isNotified) this.edges.memory.readFence();
+    return isNotified;
   }
 
   newCounters(): Counters {
@@ -168,9 +170,9 @@ export class Member {
     return this.layout.replicaProcess(this.group, member);
   }
 
-  /** Give the log to `ballot`'s owner and to nobody else. */
+  /** Permit `ballot`'s owner, and no other member, to write the log. */
   promise(ballot: number, incarnation: number): void {
-    assert(ballot > this.promised, 'a promise is never given to a lower ballot');
+    assert(ballot > this.promised, 'a member promises only higher ballots than before');
     this.promised = ballot;
     this.promisedIncarnation = incarnation;
     this.key = this.nextKey();
@@ -178,9 +180,9 @@ export class Member {
     this.edges.memory.permit(this.key);
   }
 
-  /** One that was never made before in this region, not even by a life that ended just then. */
+  /** A key that was never made before in this region, not even by an incarnation that ended while making it. */
   private nextKey(): number {
-    return keyOf(this.life, this.kept.keys++);
+    return keyOf(this.regionIncarnation, this.kept.keys++);
   }
 
   get promisedMember(): number {
@@ -188,19 +190,19 @@ export class Member {
   }
 
   /**
-   * This member's log and how far it reaches: what stands in its memory after the promise, whether or not
-   * this member has noticed it yet (H23).
+   * This member's log and how far it reaches: everything that lies in its memory after the promise, whether or not this
+   * member has noticed it yet (H23).
    */
   sealLog(): Extent {
     return this.log.extentOf(this.log.current(), this.near);
   }
 
-  /** An index not far from those in the log. */
+  /** An index within 2³¹ of those in the log. */
   get near(): number {
     return Math.max(this.horizon, this.nextToDeliver);
   }
 
-  /** Keep what a later life could not find out by itself. */
+  /** Keep, for a later incarnation, roughly which indices are in the log: a log has only their low words. */
   keepNear(): void {
     this.kept.near = this.near;
   }

@@ -1,13 +1,13 @@
 /**
- * The overlay tree (paper §4): which group is above which. Fixed for the life of a cluster and known
- * to every client and replica.
+ * The overlay tree (paper §4): which group is above which. It is fixed for the lifetime of a cluster and known to every
+ * client and replica.
  *
  * Sets of groups are two 32-bit masks, low and high: 64 groups at most.
  */
 
 export const GROUPS_MAX = 64;
 
-/** A tree that is none. The message says which group is at fault and why. */
+/** The given parents do not form a tree. The message says which group is at fault, and why. */
 export class OverlayError extends Error {
   readonly code = 'TRAM_INVALID_TREE';
   override readonly name = 'OverlayError';
@@ -40,40 +40,40 @@ export class Overlay {
     this.reachLow = new Int32Array(this.groups);
     this.reachHigh = new Int32Array(this.groups);
     for (let group = 0; group < this.groups; group++) {
-      const parent = parents[group]!;
-      if (parent >= 0) this.childrenOf[parent]!.push(group);
-      for (let above = group; above >= 0; above = parents[above]!) {
-        this.reachLow[above]! |= lowMask(group);
-        this.reachHigh[above]! |= highMask(group);
+      const parent = parents[group];
+      if (parent >= 0) this.childrenOf[parent].push(group);
+      for (let above = group; above >= 0; above = parents[above]) {
+        this.reachLow[above] |= lowMask(group);
+        this.reachHigh[above] |= highMask(group);
       }
     }
   }
 
   parent(group: number): number {
-    return this.parents[group]!;
+    return this.parents[group];
   }
 
   children(group: number): readonly number[] {
-    return this.childrenOf[group]!;
+    return this.childrenOf[group];
   }
 
   /** The group and all above it, in the order of their numbers. */
   pathTo(group: number): number[] {
     const path: number[] = [];
-    for (let above = group; above >= 0; above = this.parents[above]!) path.push(above);
+    for (let above = group; above >= 0; above = this.parents[above]) path.push(above);
     return path.sort((one, other) => one - other);
   }
 
   /** Does any destination lie at or below `group`? */
   reaches(group: number, low: number, high: number): boolean {
-    return ((low & this.reachLow[group]!) | (high & this.reachHigh[group]!)) !== 0;
+    return ((low & this.reachLow[group]) | (high & this.reachHigh[group])) !== 0;
   }
 
   /** The lowest common ancestor of a non-empty set of destinations: where the message is ordered first. */
   entryGroup(low: number, high: number): number {
     let group = low !== 0 ? 31 - Math.clz32(low & -low) : 63 - Math.clz32(high & -high);
-    while ((low & ~this.reachLow[group]!) | (high & ~this.reachHigh[group]!)) {
-      group = this.parents[group]!;
+    while ((low & ~this.reachLow[group]) | (high & ~this.reachHigh[group])) {
+      group = this.parents[group];
     }
     return group;
   }
@@ -119,10 +119,10 @@ function validate(parents: readonly number[]): number {
       if (steps === groups) {
         throw new OverlayError(`group ${group} is its own ancestor: follow its parents and see`);
       }
-      above = parents[above]!;
+      above = parents[above];
     }
   });
-  return roots[0]!;
+  return roots[0];
 }
 
 /** The shapes of the paper's evaluation, for any number of groups. */
@@ -133,7 +133,7 @@ export const SHAPES = {
   /** `[-1,0,1,1,2,2,3,3]`: a root above a binary tree. */
   base: (groups: number) =>
     Array.from({ length: groups }, (_, group) => (group === 0 ? -1 : group >> 1)),
-  /** Everybody directly below the root; with three groups the paper's "simple" tree. */
+  /** All other groups directly below the root; with three groups the paper's "simple" tree. */
   breadth,
   /** A chain. */
   depth: (groups: number) => Array.from({ length: groups }, (_, group) => group - 1),

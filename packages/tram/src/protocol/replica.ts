@@ -1,6 +1,9 @@
 /**
- * One replica: leader, follower, candidate or recovering. `doWork(nowUs)` does a bounded amount of
- * work and returns how much it was; it never waits. Whoever runs it calls it again and again.
+ * One replica: leader, follower, candidate or recovering. The host calls `doWork(nowUs)` repeatedly. Each call does a
+ * bounded amount of work, never waits, and returns how much work it did.
+ *
+ * Invariant: a replica leads or campaigns only with the ballot that it has promised itself. When it promises another, it
+ * becomes a follower in the next step.
  */
 import { OPEN, type Outcome } from '../memory/contract.js';
 import { Delivering } from './data-path/delivery.js';
@@ -13,6 +16,7 @@ import { Grants, Requests } from './leadership/grants.js';
 import { Recovery } from './leadership/recovery.js';
 import { Rows } from './leadership/rows.js';
 import { Snapshots } from './leadership/snapshots.js';
+import type { Suspicion } from './leadership/suspicion.js';
 import { Takeover } from './leadership/takeover.js';
 import { type Identity, Member } from './member.js';
 import { KIND, kindOf, numberOf } from './tags.js';
@@ -24,13 +28,16 @@ export class Replica {
   /** Its parts may be looked at from outside; only the replica acts on them. */
   readonly member: Member;
   readonly rows: Rows;
+  readonly suspicion: Suspicion;
   readonly replication: Replication;
   readonly takeover: Takeover;
   readonly leader: Leader;
   private readonly grants: Grants;
   private readonly follower: Follower;
   private readonly snapshots: Snapshots;
-  private readonly recovery: Recovery | undefined;
+  /** Present while the role is `recovering`. */
+  private recovery: Recovery | undefined;
+  /** `rows.news` when this leader looked at the rows last. */
   private seenNews = -1;
 
   constructor(identity: Identity, edges: Edges, application: Application, nowUs: number) {
@@ -39,13 +46,14 @@ export class Replica {
     const delivering = new Delivering(member, application);
     this.member = member;
     this.rows = rows;
+    this.suspicion = rows.suspicion;
     this.grants = new Grants(member, rows);
     this.snapshots = new Snapshots(member, rows, application);
     this.replication = new Replication(member);
     const requests = new Requests(member);
     this.takeover = new Takeover(member, rows, requests, this.replication, this.snapshots);
     this.leader = new Leader(member, rows, this.replication, delivering);
-    this.follower = new Follower(member, rows, delivering, this.snapshots);
+    this.follower = new Follower(member, rows.suspicion, delivering, this.snapshots);
     // A restarted member takes no part before it knows what it had promised (H21).
     const recovers = member.past === 'lost';
     if (recovers)
@@ -53,40 +61,46 @@ export class Replica {
     this.role = recovers ? 'recovering' : 'follower';
     if (member.past === 'kept') {
       edges.observer.transition('resumed');
-      // It does not know yet how others fare.
+      // It does not know yet which members are alive.
       this.follower.backOff(nowUs);
     }
     rows.publish();
   }
 
   doWork(nowUs: number): number {
-    this.rows.wake(nowUs);
+    this.rows.beginStep(nowUs);
     const leads = this.role === 'leader';
     this.rows.read(leads && this.leader.isPressed(), leads);
     let work = this.pollCompletions(nowUs);
-    if (this.role === 'recovering') {
-      this.recovery!.step(nowUs);
-      if (this.member.normal) this.role = 'follower';
+    if (this.recovery !== undefined) {
+      this.recover(this.recovery, nowUs);
     } else {
-      const hasMail = this.member.takeMail();
-      if (hasMail) work += this.grants.answerRequests();
-      work += this.snapshots.serve(nowUs, hasMail);
-      if (this.role === 'leader') work += this.leadOn(nowUs, hasMail);
+      const isNotified = this.member.takeNotifications();
+      if (isNotified) work += this.grants.answerRequests();
+      work += this.snapshots.serve(nowUs, isNotified);
+      if (this.role === 'leader') work += this.leadOn(nowUs, isNotified);
       else if (this.role === 'candidate') work += this.takeOver(nowUs);
       else work += this.follow(nowUs);
     }
-    if (this.rows.publish()) this.wakeWhoWaits();
+    if (this.rows.publish()) this.wakeLeader();
     return work;
   }
 
-  /** A leader whose log is full waits for its members, and one whose feed is full for its child. */
-  private wakeWhoWaits(): void {
+  private recover(recovery: Recovery, nowUs: number): void {
+    recovery.step(nowUs);
+    if (!this.member.normal) return;
+    this.recovery = undefined;
+    this.role = 'follower';
+  }
+
+  /** Our progress may make room: at our leader, if its log is full, or at the parent's leader, if its feed is. */
+  private wakeLeader(): void {
     const { member } = this;
     if (this.role === 'leader') this.leader.wakeParent();
     else member.edges.memory.wake(member.processOf(member.promisedMember), true);
   }
 
-  /** Try to lead, whoever is trusted now: somebody asked for it. */
+  /** Campaign now, whichever member is trusted: by request of the host, or because it is our turn. */
   stand(nowUs: number): void {
     if (this.role === 'recovering') return;
     this.rows.ledBallot = NO_BALLOT;
@@ -96,14 +110,14 @@ export class Replica {
 
   private follow(nowUs: number): number {
     const work = this.follower.followLog(nowUs);
-    if (this.follower.shouldStand(nowUs)) this.stand(nowUs);
+    if (this.follower.shouldCampaign(nowUs)) this.stand(nowUs);
     return work;
   }
 
   private takeOver(nowUs: number): number {
     let work = 0;
     let isLeader = this.takeover.step(nowUs);
-    // Where memory is shared, what a step has posted is done already: go on at once.
+    // Where memory is shared, what a step has posted is complete already: go on at once.
     for (let done = this.pollCompletions(nowUs); done > 0 && !isLeader; ) {
       work += done;
       isLeader = this.takeover.step(nowUs);
@@ -121,7 +135,7 @@ export class Replica {
     return work;
   }
 
-  private leadOn(nowUs: number, hasMail: boolean): number {
+  private leadOn(nowUs: number, isNotified: boolean): number {
     const { observer } = this.member.edges;
     // A member that has promised another candidate leads no longer, and counts nothing any more (H12).
     if (this.member.promised !== this.replication.ballot) {
@@ -131,15 +145,15 @@ export class Replica {
     }
     const hasNews = this.rows.news !== this.seenNews;
     this.seenNews = this.rows.news;
-    if (hasNews) this.leader.lookEverywhere();
-    if ((hasMail || hasNews) && this.mustOutbid()) {
+    if (hasNews) this.leader.pollAllClients();
+    if ((isNotified || hasNews) && this.mustOutbid()) {
       observer.transition('outbid a higher promise');
       this.stand(nowUs);
       return 1;
     }
-    let work = this.takeover.admitLate(nowUs, hasMail);
+    let work = this.takeover.installLate(nowUs, isNotified);
     work += this.leader.order();
-    // Where memory is shared, what was just written has arrived already.
+    // Where memory is shared, the writes have completed already.
     this.pollCompletions(nowUs);
     return work + this.leader.finish();
   }
@@ -152,14 +166,15 @@ export class Replica {
   }
 
   /**
-   * A live member has promised more than our ballot and nobody pursues it, or our connection to a
-   * member broke although it still follows us: only a higher ballot brings it back (H13). Its row tells
-   * the promise, whether we write to it or not (H28).
+   * A live member has promised a higher ballot than ours that no member pursues, or our connection to a member broke
+   * although it still follows us: only a higher ballot of ours brings the member back (H13). Its row tells its promise,
+   * whether we write to it or not (H28).
    */
   private mustOutbid(): boolean {
-    const { rows, replication } = this;
-    const highest = rows.highestPromise();
-    if (highest > replication.ballot) return !rows.isPursued(highest) && !rows.isFollowed(highest);
+    const { suspicion, replication } = this;
+    const highest = suspicion.highestPromise();
+    if (highest > replication.ballot)
+      return !suspicion.isPursued(highest) && !suspicion.isFollowed(highest);
     return this.takeover.needsNewBallot();
   }
 
@@ -172,14 +187,14 @@ export class Replica {
       const value = numberOf(tag);
       const other = peer - this.member.processOf(0);
       const kind = kindOf(tag);
-      // Rows are read all the time: that is no work.
+      // Rows are read all the time. That does not count as work.
       if (kind !== KIND.row) count++;
       switch (kind) {
         case KIND.row:
           this.rows.onRead(value, ok, nowUs);
           break;
         case KIND.none:
-          // Of the rest only what was written into a log matters, and only if it failed.
+          // Of the other writes, only those into a log matter, and only if they failed.
           if (guard === OPEN) break;
           if (!ok && this.replication.onFailed(other, guard)) this.onMemberLost(other, outcome);
           break;

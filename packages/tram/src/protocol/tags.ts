@@ -1,7 +1,12 @@
-/** What a completion was for: a kind, and a number that the kind gives meaning to. */
+/**
+ * Tags: what a completion was for, in one word. A kind, and a number of 27 bits that the kind gives meaning to. Bit 30
+ * is the contract's FAILURES_ONLY.
+ */
+import { FAILURES_ONLY, NO_TAG } from '../memory/contract.js';
+
 export const KIND = {
-  /** Nobody waits for it. Completions of such writes are seen only if they failed. */
-  none: 0,
+  /** Nobody waits for it. Completions of such writes are reported only if they had a guard and failed. */
+  none: NO_TAG,
   /** A row was read; the number is its place in the table of rows. */
   row: 1,
   /** Log entries were written; the numbers of these two are those of `Replication`. */
@@ -17,22 +22,23 @@ export const KIND = {
   adoptLast: 7,
 } as const;
 
-const KIND_BITS = 4;
+const KIND_BITS = 3;
+const KIND_MASK = (1 << KIND_BITS) - 1;
 
-/** One word, not negative. @param value  of 27 bits */
+/** @param value  of 27 bits */
 export function tagOf(kind: number, value: number): number {
   return (value << KIND_BITS) | kind;
 }
 
-/** The same, if only failures matter. */
+/** The tag of a write that is reported only if it fails. */
 export function failureTagOf(kind: number, value: number): number {
-  return ~tagOf(kind, value);
+  return tagOf(kind, value) | FAILURES_ONLY;
 }
 
 export function kindOf(tag: number): number {
-  return (tag < 0 ? ~tag : tag) & ((1 << KIND_BITS) - 1);
+  return tag & KIND_MASK;
 }
 
 export function numberOf(tag: number): number {
-  return (tag < 0 ? ~tag : tag) >> KIND_BITS;
+  return (tag & ~FAILURES_ONLY) >> KIND_BITS;
 }

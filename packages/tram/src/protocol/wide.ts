@@ -2,7 +2,7 @@
 export const WIDE = 4294967296;
 
 export function readWide(words: Int32Array, at: number): number {
-  return words[at + 1]! * WIDE + (words[at]! >>> 0);
+  return words[at + 1] * WIDE + (words[at] >>> 0);
 }
 
 export function writeWide(words: Int32Array, at: number, value: number): void {

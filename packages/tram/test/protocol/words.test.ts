@@ -132,20 +132,30 @@ describe('what is kept for the next life', () => {
     const words = new Int32Array(AT + KEPT.words + 2).fill(-1);
     const kept = new Kept(words, AT);
     kept.begin(7);
-    expect([kept.life, kept.isMember, kept.promised, kept.keys]).toEqual([7, false, 0, 0]);
+    expect([kept.regionIncarnation, kept.isMember, kept.promised, kept.keys]).toEqual([
+      7,
+      false,
+      0,
+      0,
+    ]);
     kept.promised = makeBallot(4, 1);
     kept.keys++;
     kept.keys++;
     kept.becomeMember();
     const next = new Kept(words, AT);
-    expect([next.life, next.isMember, next.promised, next.keys]).toEqual([
+    expect([next.regionIncarnation, next.isMember, next.promised, next.keys]).toEqual([
       7,
       true,
       makeBallot(4, 1),
       2,
     ]);
     next.begin(9);
-    expect([kept.life, kept.isMember, kept.promised, kept.keys]).toEqual([9, false, 0, 0]);
+    expect([kept.regionIncarnation, kept.isMember, kept.promised, kept.keys]).toEqual([
+      9,
+      false,
+      0,
+      0,
+    ]);
     expect([...words.slice(0, AT), ...words.slice(-2)]).toEqual([-1, -1, -1, -1, -1]);
   });
 

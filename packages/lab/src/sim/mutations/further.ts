@@ -12,8 +12,9 @@ import {
   REPLICA,
   REPLICATION,
   REPLIES,
-  ROWS,
+  ROW,
   SNAPSHOTS,
+  SUSPICION,
   TAKEOVER,
   TRUNCATION,
 } from './files.js';
@@ -46,7 +47,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-copy-unchecked': {
     title: 'what was copied from a feed counts although the feed has begun anew meanwhile',
     caughtBy: { script: 'feed-races' },
-    edits: [{ file: LEADER, find: '!parent.stands()', replace: 'false' }],
+    edits: [{ file: LEADER, find: '!parent.isCurrent()', replace: 'false' }],
   },
   'feed-dropped-undecided': {
     title: 'a feed drops what the child has not decided',
@@ -87,39 +88,47 @@ const CAMPAIGNING: Readonly<Record<string, Mutation>> = {
   'campaigns-against-followed': {
     title: 'a member campaigns although enough others say that they hear the leader',
     caughtBy: { script: 'suspicion' },
-    edits: [{ file: ROWS, find: '!hasEnded && this.isFollowed(ballot)', replace: 'false' }],
+    edits: [{ file: SUSPICION, find: '!hasEnded && this.isFollowed(ballot)', replace: 'false' }],
   },
   'campaigns-alone': {
     title: 'a member campaigns although it hears from too few',
     caughtBy: { script: 'suspicion' },
-    edits: [{ file: ROWS, find: 'this.hearsQuorum(true)', replace: 'true' }],
+    edits: [
+      { file: SUSPICION, find: 'this.countHeard(true) >= this.member.quorum', replace: 'true' },
+    ],
   },
   'waits-for-lonely': {
     title: 'members wait for a leader that hears from too few',
     caughtBy: { script: 'suspicion' },
-    edits: [{ file: ROWS, find: '!this.peer(member).isAlone(this.nowUs)', replace: 'true' }],
+    edits: [
+      { file: SUSPICION, find: '!this.monitors[member].isAlone(this.nowUs)', replace: 'true' },
+    ],
   },
   'tells-its-patience': {
     title: 'a member says that it hears the leader while it is merely patient with it',
     caughtBy: { script: 'suspicion' },
-    edits: [{ file: ROWS, find: 'this.peer(owner).isBeating(this.nowUs)', replace: 'true' }],
+    edits: [
+      { file: SUSPICION, find: 'this.monitors[owner].isBeating(this.nowUs)', replace: 'true' },
+    ],
   },
   'first-before-highest': {
     title: 'the first member is trusted, not the owner of the highest promise that is pursued',
     caughtBy: { script: 'lateness' },
-    edits: [{ file: ROWS, find: 'promised > highest && this.isTaken(promised)', replace: 'false' }],
+    edits: [
+      { file: SUSPICION, find: 'promised > highest && this.isTaken(promised)', replace: 'false' },
+    ],
   },
   'forgets-request': {
     title: 'a member that grants a ballot does not know that its owner pursues it',
     caughtBy: { script: 'lateness' },
-    edits: [{ file: ROWS, find: 'peer.promised = Math.max(peer.promised, ballot);', replace: ';' }],
+    edits: [{ file: ROW, find: 'this.promised = Math.max(this.promised, ballot);', replace: ';' }],
   },
   'lateness-excuses-all': {
     title: 'a member that is late with every step never suspects anybody',
     caughtBy: { seed: 5, as: 'liveness' },
     edits: [
       {
-        file: ROWS,
+        file: SUSPICION,
         find: 'nowUs - this.nowUs - this.member.edges.timing.restUs',
         replace: 'nowUs - this.nowUs',
       },
@@ -155,7 +164,11 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
     title: 'a candidate waits for a log whose owner has restarted',
     caughtBy: { script: 'takeover-races' },
     edits: [
-      { file: TAKEOVER, find: "this.phase === 'adopt' && !this.sourceStands()", replace: 'false' },
+      {
+        file: TAKEOVER,
+        find: "this.phase === 'adopt' && !this.sourceIsCurrent()",
+        replace: 'false',
+      },
     ],
   },
   'never-asks-next-life': {
@@ -208,7 +221,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: KEY,
-        find: 'key !== OPEN && key >> LIFE_SHIFT === (life & LIFE_MASK)',
+        find: 'key !== OPEN && key >> INCARNATION_SHIFT === (incarnation & INCARNATION_MASK)',
         replace: 'true',
       },
     ],
@@ -259,7 +272,11 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
     title: 'what an earlier life of a member delivered counts for dropping entries',
     caughtBy: { script: 'left-behind' },
     edits: [
-      { file: TRUNCATION, find: 'replication.lifeOf(other) > peer.incarnation', replace: 'false' },
+      {
+        file: TRUNCATION,
+        find: 'replication.incarnationOf(other) > peer.incarnation',
+        replace: 'false',
+      },
     ],
   },
   'recovers-too-early': {
@@ -288,7 +305,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
   'held-for-dead': {
     title: 'the log is held for a fetcher that has crashed',
     caughtBy: { script: 'left-behind' },
-    edits: [{ file: SNAPSHOTS, find: '!this.rows.isLive(other)', replace: 'false' }],
+    edits: [{ file: SNAPSHOTS, find: '!this.rows.suspicion.isLive(other)', replace: 'false' }],
   },
   'never-left-behind': {
     title: 'a follower does not notice that it was left behind',
@@ -363,7 +380,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   'client-never-resends': {
     title: 'a client writes its messages once',
     caughtBy: { seed: 4, as: 'liveness' },
-    edits: [{ file: CLIENT, find: 'this.resend(entry, outbox);', replace: '' }],
+    edits: [{ file: CLIENT, find: 'this.resend(group, outbox);', replace: '' }],
   },
 };
 

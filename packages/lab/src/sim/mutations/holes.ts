@@ -173,7 +173,9 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H13: {
     title: 'a leader ignores refusals while a quorum remains',
     caughtBy: { seed: 13, as: 'liveness' },
-    edits: [{ file: REPLICA, find: '(hasMail || hasNews) && this.mustOutbid()', replace: 'false' }],
+    edits: [
+      { file: REPLICA, find: '(isNotified || hasNews) && this.mustOutbid()', replace: 'false' },
+    ],
   },
   H15: {
     title: 'the decided index travels only with the next entry',
@@ -299,7 +301,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: LOG,
-        find: 'log.ballot !== NO_BALLOT && log.writer === writer ? 1 - log.ring : 0',
+        find: 'log.ballot !== NO_BALLOT && log.writer === writer ? 1 - log.ringIndex : 0',
         replace: '0',
       },
     ],
@@ -410,8 +412,8 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: REPLICA,
-        find: '(hasMail || hasNews) && this.mustOutbid()',
-        replace: '(hasMail || hasNews) && this.writeWasRefused && this.mustOutbid()',
+        find: '(isNotified || hasNews) && this.mustOutbid()',
+        replace: '(isNotified || hasNews) && this.writeWasRefused && this.mustOutbid()',
       },
       {
         file: REPLICA,

@@ -9,7 +9,7 @@ import { HOST, HOST_STATE, PROCESS, withHostState } from '../../memory/arena.js'
 import { CALLER } from '../../memory/machines/handshake.js';
 import type { Link } from '../../memory/machines/link.js';
 import { epochAt, numberAt, slotAt, wordsOf } from '../../memory/record.js';
-import { ROW_RECORD_WORDS } from '../../protocol/leadership/rows.js';
+import { ROW_RECORD_WORDS } from '../../protocol/leadership/row.js';
 import { nowUs } from '../clock.js';
 import type { ClusterContext } from '../cluster-context.js';
 import { STATISTIC, STATISTICS_WORDS } from '../statistics.js';

@@ -11,11 +11,11 @@
  * - The outcome of every post is reported once, in the order of posting; if the connection ends, as lost.
  */
 import type { ArenaMap } from '../arena.js';
-import { OPEN, type ProcessId } from '../contract.js';
+import { OPEN, type ProcessId, reportsSuccess } from '../contract.js';
 import type { Connection } from '../fabric/connection.js';
 import type { RemoteRegion } from '../fabric/registration.js';
 import type { LinkBuffers } from './buffers.js';
-import { isFireAndForget, type Poster, Posts, reportsSuccess } from './posts.js';
+import { isFireAndForget, type Poster, Posts } from './posts.js';
 import { ReadyFlags } from './ready-flags.js';
 import { type Transfer, Transfers } from './transfers.js';
 

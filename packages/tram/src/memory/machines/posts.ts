@@ -10,7 +10,7 @@
  * Posts before `confirmedIndex` need no further confirmation: one has been added behind them.
  */
 import { type ArenaMap, PROCESS } from '../arena.js';
-import { OPEN, type Outcome, type ProcessId } from '../contract.js';
+import { NO_TAG, OPEN, type Outcome, type ProcessId, reportsSuccess } from '../contract.js';
 import { PooledQueue } from './pooled-queue.js';
 
 /** A participant of this host that posts, and gets the outcomes. */
@@ -18,14 +18,9 @@ export interface Poster {
   onOutcome(peer: ProcessId, tag: number, guard: number, outcome: Outcome): void;
 }
 
-/** Unguarded writes with tag 0 are fire-and-forget: backends need not report their completion. */
+/** Unguarded writes with `NO_TAG` are fire-and-forget: backends need not report their completion. */
 export function isFireAndForget(guard: number, tag: number): boolean {
-  return guard === OPEN && tag === 0;
-}
-
-/** Of operations with a tag of 0 or below only failures are reported. */
-export function reportsSuccess(tag: number): boolean {
-  return tag > 0;
+  return guard === OPEN && tag === NO_TAG;
 }
 
 class Post {

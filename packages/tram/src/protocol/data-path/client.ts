@@ -1,147 +1,67 @@
 /**
- * A client (paper Algorithm 1): it writes its message into every replica of the entry group, the
- * lowest group above all destinations, and waits until each destination group has replied.
+ * A client (paper Algorithm 1): it writes its message into every replica of the entry group, the lowest group above all
+ * destinations, and waits until each destination group has replied. The host calls `doWork` repeatedly.
  *
- * Messages to one entry group are numbered and lie in a ring that looks the same at all its replicas;
- * `mirror` is the client's own copy of it. A call slot names the place where replies to a message
- * appear; it is free again once all destinations have replied, and so is the ring space. On silence
- * the client writes what is unanswered again, same bytes at the same places, and nudges the
- * destinations to reply again. A restarted client takes a new session.
+ * A call slot names the place where replies to a message appear. It is free again once all destinations have replied,
+ * and so is the message's place in the ring (outbox.ts). If no reply comes for a while, the client posts the unanswered
+ * messages again, the same bytes to the same places, and nudges the destinations to reply again. A restarted client
+ * takes a new session.
  *
- * Invariant: nothing is overwritten at a replica before all destinations have acknowledged it.
+ * Invariant: nothing is overwritten at a replica before all destinations have replied.
  */
 import { type Memory, OPEN } from '../../memory/contract.js';
-import {
-  FRAME_WORDS,
-  HEAD_WORDS,
-  packBytes,
-  postRange,
-  ringAt,
-  seal,
-  slotAt,
-  type Window,
-  word,
-  wordsOf,
-} from '../../memory/record.js';
+import { HEAD_WORDS, postRange, slotAt, type Window, word, wordsOf } from '../../memory/record.js';
 import { assert } from '../assert.js';
 import type { Edges } from '../edges.js';
-import { INBOX_CONTROL, MESSAGE, REPLY, TOO_LARGE } from '../layout.js';
+import { INBOX_CONTROL, REPLY, TOO_LARGE } from '../layout.js';
 import { NO_BALLOT } from '../leadership/ballot.js';
-import { Peer, ROW_RECORD_WORDS } from '../leadership/rows.js';
+import { Peer, ROW_RECORD_WORDS } from '../leadership/row.js';
 import { contains } from '../overlay.js';
 import { KIND, kindOf, numberOf, tagOf } from '../tags.js';
+import { type Call, CallQueue, newCall, Outbox } from './outbox.js';
 
-/** A message that was offered and is not yet answered by all its destinations. */
-export interface Call {
-  readonly slot: number;
-  entry: number;
-  /** Of this session and entry group: with the session, the message's name. */
-  number: number;
-  destinationsLow: number;
-  destinationsHigh: number;
-  /** Destinations that have not replied yet. */
-  pendingLow: number;
-  pendingHigh: number;
-  position: number;
-  words: number;
-  isOpen: boolean;
-}
+export type { Call } from './outbox.js';
 
-/** The message was delivered; its reply may have exceeded `replyBytesMax`, or the service failed. */
+export type Offer = 'accepted' | 'backPressured';
+
+/** The message was delivered. Its reply may have exceeded `replyBytesMax`, or the service may have failed. */
 export type ReplyOutcome = 'ok' | 'tooLarge' | 'failed';
 
-/** Told of replies; `reply` is valid during the call only, and empty if the outcome is not `ok`. */
+/** Told of replies. `reply` is valid during the call only, and empty if the outcome is not `ok`. */
 export interface CallListener {
   replied(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome): void;
   answered(call: Call): void;
 }
 
+/** The time between two resends doubles at most so often. */
 const RESEND_DOUBLINGS_MAX = 4;
+/** No member. */
 const UNKNOWN = -1;
 const NO_BYTES = new Uint8Array(0);
 
-export type Offer = 'accepted' | 'backPressured';
-
-/** The client's side of its inboxes at one entry group. */
-class Outbox {
-  readonly mirror: Window;
-  nextNumber: number;
-  oldestPosition: number;
-  endPosition: number;
-  /** Up to here everything was posted; `isOpen` once the session was announced there. */
-  sentPosition: number;
-  isOpen = false;
-  nudges = 0;
-  /** How often its bell was rung. Every session counts from elsewhere, so that its first ring is a change. */
-  rings: number;
-  lastProgressUs = 0;
-  /** Since the last reply: ever more patient, so that replies arrive before they are sent again. */
-  resends = 0;
-  /** Calls in ring order, oldest first; answered ones wait until those before them are. */
-  readonly calls: CallQueue;
-
-  constructor({ memory, layout }: Edges, session: number) {
-    const { origin, salt } = layout.sizes;
-    const { inboxWords } = layout;
-    this.mirror = ringAt(memory.scratch(inboxWords), 0, inboxWords, salt);
-    this.nextNumber = origin;
-    this.oldestPosition = origin | 0;
-    this.endPosition = origin | 0;
-    this.sentPosition = origin | 0;
-    this.rings = session << 16;
-    this.calls = new CallQueue(layout.sizes.callsMax);
-  }
-}
-
-/** First in, first out, allocated once. */
-class CallQueue {
-  private readonly places: (Call | undefined)[];
-  private first = 0;
-  length = 0;
-
-  constructor(capacity: number) {
-    this.places = new Array<Call | undefined>(capacity).fill(undefined);
-  }
-
-  at(i: number): Call {
-    const place = this.first + i;
-    const { places } = this;
-    return places[place < places.length ? place : place - places.length]!;
-  }
-
-  add(call: Call): void {
-    const { places } = this;
-    const place = this.first + this.length++;
-    places[place < places.length ? place : place - places.length] = call;
-  }
-
-  dropFirst(): void {
-    this.places[this.first] = undefined;
-    this.first = this.first + 1 < this.places.length ? this.first + 1 : 0;
-    this.length--;
-  }
-}
-
 export class Client {
-  /** The call that the last accepted offer opened. */
+  /** The call that the last accepted offer opened. A field, because `offer` must not allocate a result. */
   lastCall!: Call;
+  /** How many calls are open. */
   outstanding = 0;
+  /** Per group, the messages whose entry group it is; opened when they are first needed. */
   private readonly outboxes: (Outbox | undefined)[];
-  /** Used in turn: replies to messages that follow one another lie side by side, and are written together. */
+  /** Used in turn, so that replies to consecutive messages lie side by side and are written together. */
   private readonly free: CallQueue;
-  /** Per group, where messages to it may have entered the tree: there, or above. */
-  private readonly entriesAbove: readonly (readonly number[])[];
-  /** The sets of groups that there are. */
+  /** Per group, the entry groups of messages that may be addressed to it: the group itself and those above it. */
+  private readonly entryGroups: readonly (readonly number[])[];
+  /** The set of all groups. */
   private readonly groupsLow: number;
   private readonly groupsHigh: number;
   private readonly memory: Memory;
   private readonly replicas: number;
-  /** Where our inbox and its bell lie at a replica. */
+  /** Where our inbox and its notification word lie at a replica. */
   private readonly inboxRing: number;
-  private readonly bell: number;
-  private readonly doorbells: Int32Array;
-  private readonly seenDoorbells: Int32Array;
-  /** Per group, the member that leads it as far as we know: it alone need be woken. */
+  private readonly notification: number;
+  /** Per replica, its notifications to us, in our own region, and the last ones we took. */
+  private readonly notifications: Int32Array;
+  private readonly seenNotifications: Int32Array;
+  /** Per group, the member that leads it as far as we know, or UNKNOWN: only the leader need be woken. */
   private readonly leaders: Int8Array;
   private readonly members: Peer[] = [];
   private readonly control = new Int32Array(INBOX_CONTROL.words);
@@ -159,30 +79,29 @@ export class Client {
     const { layout, memory } = edges;
     const { callsMax, groups, replicas } = layout.sizes;
     this.outboxes = new Array<Outbox | undefined>(groups).fill(undefined);
-    this.entriesAbove = edges.overlay.parents.map((_, group) => edges.overlay.pathTo(group));
+    this.entryGroups = edges.overlay.parents.map((_, group) => edges.overlay.pathTo(group));
     this.groupsLow = groups >= 32 ? -1 : (1 << groups) - 1;
     this.groupsHigh = groups <= 32 ? 0 : groups === 64 ? -1 : (1 << (groups - 32)) - 1;
     this.memory = memory;
     this.replicas = replicas;
     this.inboxRing = layout.inboxRing(slot);
-    this.bell = layout.bell(slot);
-    this.doorbells = memory.own.subarray(layout.doorbell(0), layout.doorbell(groups * replicas));
-    this.seenDoorbells = new Int32Array(groups * replicas);
+    this.notification = layout.bell(slot);
+    const first = layout.doorbell(0);
+    this.notifications = memory.own.subarray(first, layout.doorbell(groups * replicas));
+    this.seenNotifications = new Int32Array(groups * replicas);
     this.leaders = new Int8Array(groups).fill(UNKNOWN);
     for (let replica = 0; replica < groups * replicas; replica++) {
-      this.members.push(new Peer(replica, layout.sizes.origin, 0, nowUs));
+      this.members.push(new Peer(replica, layout.sizes.origin));
     }
     this.replies = slotAt(memory.own, 0);
     this.replyBytes = new Uint8Array(memory.own.buffer, memory.own.byteOffset);
     this.free = new CallQueue(callsMax);
-    for (let slotNumber = 0; slotNumber < callsMax; slotNumber++) {
-      this.free.add(newCall(slotNumber));
-    }
+    for (let call = 0; call < callsMax; call++) this.free.add(newCall(call));
   }
 
   /**
-   * Take a message for all groups in the set. It is written with the next `doWork` (or `flush`); its
-   * call is `lastCall`. Back pressure means: nothing was taken, try again after some replies.
+   * Take a message for all groups in the set. It is posted by the next `doWork` or `flush`; its call is `lastCall`.
+   * Back pressure means that nothing was taken: try again after some replies.
    */
   offer(destinationsLow: number, destinationsHigh: number, payload: Uint8Array): Offer {
     const { overlay, layout, observer } = this.edges;
@@ -190,138 +109,77 @@ export class Client {
     const outside = (destinationsLow & ~this.groupsLow) | (destinationsHigh & ~this.groupsHigh);
     assert(outside === 0 && (destinationsLow | destinationsHigh) !== 0, 'destinations are groups');
     assert(payload.length <= layout.sizes.payloadBytesMax, 'a payload fits');
-    const entry = overlay.entryGroup(destinationsLow, destinationsHigh);
-    const outbox = this.outbox(entry);
-    const bodyWords = MESSAGE.payload + ((payload.length + 3) >> 2);
-    const used = (outbox.endPosition - outbox.oldestPosition) | 0;
-    if (this.free.length === 0 || used + bodyWords + FRAME_WORDS > layout.inboxWords) {
+    const entryGroup = overlay.entryGroup(destinationsLow, destinationsHigh);
+    const outbox = this.openOutbox(entryGroup);
+    if (this.free.length === 0 || !outbox.hasRoom(payload.length)) {
       observer.transition('client back-pressured');
       return 'backPressured';
     }
-    const call = this.free.at(0);
-    this.free.dropFirst();
-    call.entry = entry;
-    call.number = outbox.nextNumber++;
+    const call = this.free.takeFirst();
+    call.entry = entryGroup;
     call.destinationsLow = call.pendingLow = destinationsLow;
     call.destinationsHigh = call.pendingHigh = destinationsHigh;
-    call.position = outbox.endPosition;
     call.isOpen = true;
-    call.words = this.encode(outbox, call, payload, bodyWords);
-    outbox.endPosition = (outbox.endPosition + call.words) | 0;
-    if (outbox.calls.length === 0) outbox.lastProgressUs = this.nowUs;
-    outbox.calls.add(call);
+    outbox.add(call, payload, this.nowUs);
     this.outstanding++;
     this.lastCall = call;
     return 'accepted';
   }
 
-  private encode(outbox: Outbox, call: Call, payload: Uint8Array, bodyWords: number): number {
-    const { mirror } = outbox;
-    const { words, mask } = mirror;
-    const body = call.position + HEAD_WORDS;
-    words[(body + MESSAGE.client) & mask] = this.slot | (call.slot << 16);
-    words[(body + MESSAGE.session) & mask] = this.session;
-    words[(body + MESSAGE.number) & mask] = call.number | 0;
-    words[(body + MESSAGE.entry) & mask] = call.entry;
-    words[(body + MESSAGE.destinationsLow) & mask] = call.destinationsLow;
-    words[(body + MESSAGE.destinationsHigh) & mask] = call.destinationsHigh;
-    words[(body + MESSAGE.payloadBytes) & mask] = payload.length;
-    packBytes(payload, mirror, body + MESSAGE.payload);
-    return seal(mirror, call.position, bodyWords, this.session, call.number);
+  private openOutbox(group: number): Outbox {
+    let outbox = this.outboxes[group];
+    if (outbox === undefined) {
+      outbox = new Outbox(this.edges, this.slot, this.session);
+      this.outboxes[group] = outbox;
+    }
+    return outbox;
   }
 
   /** Post what was offered, collect replies, resend on silence. Returns how much was done. */
   doWork(nowUs: number): number {
-    const { memory } = this;
     this.nowUs = nowUs;
+    this.pollCompletions();
+    let work = this.flush();
+    work += this.pollReplies();
+    return work + this.resendOverdue();
+  }
+
+  /** Of completions, only reads of rows matter. Whether a write arrived shows in the replies. */
+  private pollCompletions(): void {
+    const { memory } = this;
     while (memory.poll()) {
-      // Nothing depends on whether a write arrived: silence does.
       const { tag, outcome } = memory.completion;
       if (kindOf(tag) === KIND.row && outcome === 'ok') this.learnLeader(numberOf(tag));
     }
-    let work = this.flush();
-    work += this.pollReplies();
-    for (let entry = 0; entry < this.outboxes.length; entry++) {
-      const outbox = this.outboxes[entry];
-      if (outbox === undefined || outbox.calls.length === 0) continue;
-      const patienceUs = this.edges.timing.resendAfterUs * (1 << outbox.resends);
-      if (nowUs - outbox.lastProgressUs < patienceUs) continue;
-      outbox.lastProgressUs = nowUs;
-      outbox.resends = Math.min(outbox.resends + 1, RESEND_DOUBLINGS_MAX);
-      this.resend(entry, outbox);
-      work++;
-    }
-    return work;
   }
 
-  /** Write new messages into every replica of their entry group: one write each, two at a wrap. */
+  private learnLeader(replica: number): void {
+    const { replicas } = this;
+    const peer = this.members[replica];
+    if (!peer.accept() || peer.ledBallot === NO_BALLOT) return;
+    const group = Math.floor(replica / replicas);
+    const known = this.leaders[group];
+    const isLater =
+      known === UNKNOWN || peer.ledBallot > this.members[group * replicas + known].ledBallot;
+    if (isLater) this.leaders[group] = replica % replicas;
+  }
+
+  /** Post new messages to every replica of their entry group: one write each, two where the ring wraps. */
   flush(): number {
     let work = 0;
-    for (let entry = 0; entry < this.outboxes.length; entry++) {
-      const outbox = this.outboxes[entry];
+    for (let group = 0; group < this.outboxes.length; group++) {
+      const outbox = this.outboxes[group];
       if (outbox === undefined || outbox.sentPosition === outbox.endPosition) continue;
-      if (!outbox.isOpen) this.writeControl(entry, outbox);
+      if (!outbox.isOpen) this.writeControl(group, outbox);
       outbox.isOpen = true;
-      this.post(entry, outbox, outbox.sentPosition);
+      this.post(group, outbox, outbox.sentPosition);
       outbox.sentPosition = outbox.endPosition;
       work++;
     }
     return work;
   }
 
-  /** Write the messages from `from` on into every replica of a group, to its leader first. */
-  private post(group: number, outbox: Outbox, from: number): void {
-    const { memory, replicas, inboxRing } = this;
-    const { mirror, endPosition } = outbox;
-    const leader = this.leaderOf(group);
-    for (let i = 0, member = Math.max(0, leader); i < replicas; i++) {
-      const peer = group * replicas + member;
-      postRange(memory, peer, inboxRing, mirror, from, endPosition, OPEN, KIND.none, KIND.none);
-      // Whoever begins to lead looks everywhere, and now and then again: the others need no bell.
-      if (member === leader) this.ring(peer, ++outbox.rings);
-      member = member + 1 < replicas ? member + 1 : 0;
-    }
-    if (leader === UNKNOWN) this.ringAll(group, outbox);
-  }
-
-  /** As far as we know, and unless it is known to have ended. */
-  private leaderOf(group: number): number {
-    const leader = this.leaders[group]!;
-    if (leader === UNKNOWN || !this.memory.hasEnded(group * this.replicas + leader)) return leader;
-    this.leaders[group] = UNKNOWN;
-    return UNKNOWN;
-  }
-
-  /** There is something in our inbox at a replica. */
-  private ring(replica: number, rings: number): void {
-    this.memory.writeWord(replica, this.bell, rings, OPEN, KIND.none);
-    this.memory.wake(replica, true);
-  }
-
-  /** Ring at every replica of a group, and ask who leads. */
-  private ringAll(group: number, outbox: Outbox): void {
-    const { memory, replicas } = this;
-    const rings = ++outbox.rings;
-    for (let member = 0; member < replicas; member++) {
-      const peer = group * replicas + member;
-      this.ring(peer, rings);
-      const { words } = this.members[peer]!.buffer;
-      const { row } = this.edges.layout;
-      memory.read(peer, row, ROW_RECORD_WORDS, words, 0, tagOf(KIND.row, peer));
-    }
-  }
-
-  private learnLeader(replica: number): void {
-    const { replicas } = this.edges.layout.sizes;
-    const peer = this.members[replica]!;
-    if (!peer.accept(this.nowUs) || peer.ledBallot === NO_BALLOT) return;
-    const group = Math.floor(replica / replicas);
-    const known = this.leaders[group]!;
-    const isLater =
-      known === UNKNOWN || peer.ledBallot > this.members[group * replicas + known]!.ledBallot;
-    if (isLater) this.leaders[group] = replica % replicas;
-  }
-
+  /** Announce our session, and how often we have nudged, to every replica of a group. */
   private writeControl(group: number, outbox: Outbox): void {
     const { layout, memory } = this.edges;
     this.control[INBOX_CONTROL.session] = this.session;
@@ -333,75 +191,87 @@ export class Client {
     }
   }
 
-  /** Write everything unanswered again, and nudge the destinations that owe a reply. */
-  private resend(entry: number, outbox: Outbox): void {
-    this.edges.observer.transition('client resent');
-    let low = 0;
-    let high = 0;
-    for (let i = 0; i < outbox.calls.length; i++) {
-      low |= outbox.calls.at(i).pendingLow;
-      high |= outbox.calls.at(i).pendingHigh;
+  /** Post the messages from `start` on to every replica of a group, to its leader first. */
+  private post(group: number, outbox: Outbox, start: number): void {
+    const { memory, replicas, inboxRing } = this;
+    const { mirror, endPosition } = outbox;
+    this.forgetEndedLeader(group);
+    const leader = this.leaders[group];
+    for (let i = 0, member = Math.max(0, leader); i < replicas; i++) {
+      const peer = group * replicas + member;
+      postRange(memory, peer, inboxRing, mirror, start, endPosition, OPEN, KIND.none, KIND.none);
+      // A new leader looks into every inbox, and so does every leader now and then: only the leader is notified.
+      if (member === leader) this.notify(peer, ++outbox.notifications);
+      member = member + 1 < replicas ? member + 1 : 0;
     }
-    this.writeControl(entry, outbox);
-    this.leaders[entry] = UNKNOWN;
-    this.post(entry, outbox, outbox.oldestPosition);
-    for (let group = 0; group < this.outboxes.length; group++) {
-      if (!contains(low, high, group)) continue;
-      const owing = this.outbox(group);
-      owing.nudges++;
-      owing.isOpen = true;
-      this.writeControl(group, owing);
-      this.leaders[group] = UNKNOWN;
-      this.ringAll(group, owing);
-    }
-    this.lookEverywhere();
+    if (leader === UNKNOWN) this.notifyAll(group, outbox);
   }
 
-  /** Look at the replies of every replica whose doorbell has changed. */
+  private forgetEndedLeader(group: number): void {
+    const leader = this.leaders[group];
+    if (leader === UNKNOWN || !this.memory.hasEnded(group * this.replicas + leader)) return;
+    this.leaders[group] = UNKNOWN;
+  }
+
+  private notify(replica: number, notifications: number): void {
+    this.memory.writeWord(replica, this.notification, notifications, OPEN, KIND.none);
+    this.memory.wake(replica, true);
+  }
+
+  /** Notify every replica of a group, and ask who leads it. */
+  private notifyAll(group: number, outbox: Outbox): void {
+    const { memory, replicas } = this;
+    const { row } = this.edges.layout;
+    const notifications = ++outbox.notifications;
+    for (let member = 0; member < replicas; member++) {
+      const peer = group * replicas + member;
+      this.notify(peer, notifications);
+      const { words } = this.members[peer].buffer;
+      memory.read(peer, row, ROW_RECORD_WORDS, words, 0, tagOf(KIND.row, peer));
+    }
+  }
+
+  /** Collect the replies of every replica that has notified us. */
   private pollReplies(): number {
-    const { memory, replicas, doorbells, seenDoorbells } = this;
+    const { memory, replicas, notifications, seenNotifications } = this;
     let work = 0;
-    for (let replica = 0; replica < doorbells.length; replica++) {
-      const rings = doorbells[replica]!;
-      if (rings === seenDoorbells[replica]) continue;
-      seenDoorbells[replica] = rings;
+    for (let replica = 0; replica < notifications.length; replica++) {
+      const notification = notifications[replica];
+      if (notification === seenNotifications[replica]) continue;
+      seenNotifications[replica] = notification;
       memory.readFence();
       this.leaders[Math.floor(replica / replicas)] = replica % replicas;
-      work += this.lookAt(replica);
+      work += this.collectFrom(replica);
     }
     return work;
   }
 
-  /** A doorbell may be lost with its replica; the reply beside it counts all the same. */
-  private lookEverywhere(): void {
-    for (let replica = 0; replica < this.doorbells.length; replica++) this.lookAt(replica);
-  }
-
-  private lookAt(replica: number): number {
+  private collectFrom(replica: number): number {
     const group = Math.floor(replica / this.replicas);
     let found = 0;
-    for (const entry of this.entriesAbove[group]!) {
-      const outbox = this.outboxes[entry];
-      if (outbox !== undefined) found += this.lookFor(outbox, replica, group);
+    for (const entryGroup of this.entryGroups[group]) {
+      const outbox = this.outboxes[entryGroup];
+      if (outbox !== undefined) found += this.collectFor(outbox, replica, group);
     }
     return found;
   }
 
-  /** Messages of one outbox are replied to in their order: after one that is not, none is. */
-  private lookFor(outbox: Outbox, replica: number, group: number): number {
+  /** A group replies to the messages of one outbox in their order: after one without a reply, none has one. */
+  private collectFor(outbox: Outbox, replica: number, group: number): number {
     const { calls } = outbox;
     let found = 0;
     for (let i = 0; i < calls.length; i++) {
       const call = calls.at(i);
       if (!call.isOpen || !contains(call.pendingLow, call.pendingHigh, group)) continue;
-      if (!this.takeReply(call, replica, group)) break;
+      if (!this.takeReply(outbox, call, replica, group)) break;
       found++;
     }
-    this.freeAnswered(outbox);
+    outbox.releaseAnswered(this.free);
     return found;
   }
 
-  private takeReply(call: Call, replica: number, group: number): boolean {
+  /** Take a replica's reply to a call, if it has landed. */
+  private takeReply(outbox: Outbox, call: Call, replica: number, group: number): boolean {
     const { layout } = this.edges;
     const at = layout.reply(replica, call.slot);
     if (wordsOf(this.replies, at, this.session, call.number, layout.replySlotWords) === 0)
@@ -411,7 +281,6 @@ export class Client {
     const bytes = word(this.replies, at + HEAD_WORDS + REPLY.bytes);
     if (group < 32) call.pendingLow &= ~(1 << group);
     else call.pendingHigh &= ~(1 << (group - 32));
-    const outbox = this.outboxes[call.entry]!;
     outbox.lastProgressUs = this.nowUs;
     outbox.resends = 0;
     const outcome = bytes >= 0 ? 'ok' : bytes === TOO_LARGE ? 'tooLarge' : 'failed';
@@ -428,38 +297,49 @@ export class Client {
     this.listener.answered(call);
   }
 
-  /** From the oldest on, answered calls can be used again, and their place in the ring. */
-  private freeAnswered(outbox: Outbox): void {
-    const { calls } = outbox;
-    while (calls.length > 0 && !calls.at(0).isOpen) {
-      const oldest = calls.at(0);
-      calls.dropFirst();
-      outbox.oldestPosition = (outbox.oldestPosition + oldest.words) | 0;
-      this.free.add(oldest);
+  /** Resend where no reply has come for too long, ever more patiently, so that replies can arrive before that. */
+  private resendOverdue(): number {
+    const { nowUs } = this;
+    let work = 0;
+    for (let group = 0; group < this.outboxes.length; group++) {
+      const outbox = this.outboxes[group];
+      if (outbox === undefined || outbox.calls.length === 0) continue;
+      const patienceUs = this.edges.timing.resendAfterUs * (1 << outbox.resends);
+      if (nowUs - outbox.lastProgressUs < patienceUs) continue;
+      outbox.lastProgressUs = nowUs;
+      outbox.resends = Math.min(outbox.resends + 1, RESEND_DOUBLINGS_MAX);
+      this.resend(group, outbox);
+      work++;
     }
+    return work;
   }
 
-  private outbox(group: number): Outbox {
-    let outbox = this.outboxes[group];
-    if (outbox === undefined) {
-      outbox = new Outbox(this.edges, this.session);
-      this.outboxes[group] = outbox;
+  /** Post all unanswered messages again, and nudge the destinations that owe a reply. */
+  private resend(entryGroup: number, outbox: Outbox): void {
+    this.edges.observer.transition('client resent');
+    let low = 0;
+    let high = 0;
+    for (let i = 0; i < outbox.calls.length; i++) {
+      low |= outbox.calls.at(i).pendingLow;
+      high |= outbox.calls.at(i).pendingHigh;
     }
-    return outbox;
+    this.writeControl(entryGroup, outbox);
+    this.leaders[entryGroup] = UNKNOWN;
+    this.post(entryGroup, outbox, outbox.oldestPosition);
+    for (let group = 0; group < this.outboxes.length; group++) {
+      if (contains(low, high, group)) this.nudge(group);
+    }
+    // A notification may be lost with its replica; the reply beside it counts all the same.
+    for (let replica = 0; replica < this.notifications.length; replica++) this.collectFrom(replica);
   }
-}
 
-function newCall(slot: number): Call {
-  return {
-    slot,
-    entry: 0,
-    number: 0,
-    destinationsLow: 0,
-    destinationsHigh: 0,
-    pendingLow: 0,
-    pendingHigh: 0,
-    position: 0,
-    words: 0,
-    isOpen: false,
-  };
+  /** Ask a group to send its replies again. */
+  private nudge(group: number): void {
+    const outbox = this.openOutbox(group);
+    outbox.nudges++;
+    outbox.isOpen = true;
+    this.writeControl(group, outbox);
+    this.leaders[group] = UNKNOWN;
+    this.notifyAll(group, outbox);
+  }
 }

@@ -1,11 +1,11 @@
 /**
- * What has come from each source, as a function of the log alone (paper's slot_in, kept in the log's own
- * terms: holes H5 and H6). What has gone to each child needs no counter: it is named by its index in the log.
+ * What has come from each source, as a function of the log alone (paper's slot_in; holes H5 and H6). What has gone to
+ * each child needs no counter: it is named by its index in the log.
  *
- * A replica keeps one for the entries it has delivered; a leader keeps a second one for all entries
- * it has proposed. Folding the same entries gives the same counters on every member.
+ * A replica keeps one for the entries it has delivered (delivery.ts); a leader keeps a second one for all entries of its
+ * log (leader.ts). Folding the same entries gives the same counters at every member.
  *
- * Invariant: an entry continues its source without repeating, and one from a client without a gap.
+ * Invariant: an entry continues its source without repeating, and an entry from a client also without a gap.
  */
 
 import { extend, HEAD_WORDS, type Window, word } from '../../memory/record.js';
@@ -14,11 +14,11 @@ import { MESSAGE, ORIGIN, originIn, PARENT, type Sizes } from '../layout.js';
 import { WIDE } from '../wide.js';
 
 export class Counters {
-  /** Per client slot: its session, the number of its next message, and where in its inbox that starts. */
+  /** Per client slot: its session (0: none yet), the number of its next message, and where in its inbox that starts. */
   readonly session: Int32Array;
   readonly nextNumber: Float64Array;
   readonly nextPosition: Int32Array;
-  /** All messages that come from below this index of the parent's log have come. */
+  /** Every message from below this index of the parent's log that is meant for us has come. Never goes back. */
   nextFromParent: number;
 
   constructor(sizes: Sizes) {
@@ -35,7 +35,7 @@ export class Counters {
     this.nextFromParent = other.nextFromParent;
   }
 
-  /** A client slot has a new user: its messages start from the beginning. */
+  /** A client slot has a new session: its messages start from the beginning. */
   open(client: number, session: number, origin: number): void {
     this.session[client] = session;
     this.nextNumber[client] = origin;
@@ -57,18 +57,18 @@ export class Counters {
       this.nextFromParent = index + 1;
     } else {
       const session = word(log, message + MESSAGE.session);
-      if (session > this.session[source]!) this.open(source, session, origin);
+      if (session > this.session[source]) this.open(source, session, origin);
       assert(
-        session === this.session[source] && number === (this.nextNumber[source]! | 0),
+        session === this.session[source] && number === (this.nextNumber[source] | 0),
         "an entry from a client continues its session's numbers",
       );
-      this.nextNumber[source] = extend(this.nextNumber[source]!, number) + 1;
+      this.nextNumber[source] = extend(this.nextNumber[source], number) + 1;
       this.nextPosition[source] = word(log, from + ORIGIN.nextPosition);
     }
   }
 }
 
-/** Where the entry at `position` goes. */
+/** The destinations of the entry at `position`, in two masks. */
 export function destinationsLow(log: Window, position: number): number {
   return word(log, position + HEAD_WORDS + MESSAGE.destinationsLow);
 }

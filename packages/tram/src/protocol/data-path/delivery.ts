@@ -1,10 +1,15 @@
 /**
- * Delivering decided entries, in log order, each once (paper steps 2.4 and 2.6). The leader and the
- * followers do exactly the same here; only the leader also sends the replies.
+ * Delivering decided entries, in log order, each once (paper steps 2.4 and 2.6). Leaders, followers and recovering
+ * members all deliver by `Delivering.deliver`; only a leader also sends the replies.
+ *
+ * Entries are copied out of the log before they are delivered, a stretch of them at a time, so that nothing can change
+ * them meanwhile.
+ *
+ * Invariant: `nextToDeliver`, `nextPosition` and the counters of a member advance together, entry by entry.
  */
 
 import {
-  copyPart,
+  copyWords,
   extend,
   FRAME_WORDS,
   framedWords,
@@ -12,6 +17,7 @@ import {
   numberAt,
   slotAt,
   type Window,
+  word,
 } from '../../memory/record.js';
 import { InvariantError } from '../assert.js';
 import type { Application, Delivery } from '../edges.js';
@@ -24,10 +30,10 @@ import type { Reply } from './replies.js';
 /** How much of the log is copied out at a time, unless one entry is larger. */
 const STRETCH_WORDS = 2048;
 
-/** The message of an entry of a private copy, as the application sees it. */
+/** The message of one entry of the stretch, as the application sees it. One for all: this path must not allocate. */
 class CopiedMessage implements Delivery {
   private readonly bytes: Uint8Array;
-  /** Where it starts. */
+  /** Where the message starts in `words`. */
   private at = 0;
 
   constructor(
@@ -43,46 +49,46 @@ class CopiedMessage implements Delivery {
   }
 
   get client(): number {
-    return this.words[this.at + MESSAGE.client]! & 0xffff;
+    return this.words[this.at + MESSAGE.client] & 0xffff;
   }
 
   get call(): number {
-    return this.words[this.at + MESSAGE.client]! >>> 16;
+    return this.words[this.at + MESSAGE.client] >>> 16;
   }
 
   get session(): number {
-    return this.words[this.at + MESSAGE.session]!;
+    return this.words[this.at + MESSAGE.session];
   }
 
   get number(): number {
-    return this.words[this.at + MESSAGE.number]!;
+    return this.words[this.at + MESSAGE.number];
   }
 
   get entry(): number {
-    return this.words[this.at + MESSAGE.entry]!;
+    return this.words[this.at + MESSAGE.entry];
   }
 
   get destinationsLow(): number {
-    return this.words[this.at + MESSAGE.destinationsLow]!;
+    return this.words[this.at + MESSAGE.destinationsLow];
   }
 
   get destinationsHigh(): number {
-    return this.words[this.at + MESSAGE.destinationsHigh]!;
+    return this.words[this.at + MESSAGE.destinationsHigh];
   }
 
   get payload(): Uint8Array {
     const start = (this.at + MESSAGE.payload) * 4;
-    return this.bytes.subarray(start, start + this.words[this.at + MESSAGE.payloadBytes]!);
+    return this.bytes.subarray(start, start + this.words[this.at + MESSAGE.payloadBytes]);
   }
 }
 
 export class Delivering {
-  /** Part of the log, copied out so that nothing can change it while it is delivered. */
+  /** The copied part of the log. */
   private readonly stretch: Window;
   private readonly message: CopiedMessage;
   private readonly entryWordsMax: number;
   private readonly origin: number;
-  /** Words of the last entry: the next ones are probably as long. */
+  /** Words of the entry delivered last: the next ones are probably as long. */
   private lastWords: number;
 
   constructor(
@@ -99,15 +105,15 @@ export class Delivering {
   }
 
   /**
-   * Deliver from `log`, which holds entries of `ballot`, everything below index `decided`. Stops
-   * early at an entry that is not there; returns how many were delivered.
+   * Deliver from `log`, which holds entries of `ballot`, all below index `decided`. Stops early at an entry that is not
+   * there. Returns how many were delivered.
    */
   deliver(log: LogRing, ballot: number, decided: number, leads: boolean): number {
     const { member } = this;
     const first = member.nextToDeliver;
     while (member.nextToDeliver < decided) {
       const words = this.copyOut(log, decided - member.nextToDeliver);
-      // Whoever thinks us dead may drop entries while we copy them. A leader drops them itself.
+      // A leader that suspects us may drop entries while we copy them. Our own log only we ourselves truncate.
       if (!leads && this.mayBeOverwritten(log)) break;
       if (this.deliverCopied(words, ballot, decided, leads) === 0) break;
     }
@@ -119,29 +125,26 @@ export class Delivering {
     return isLeftBehind(this.member, log);
   }
 
-  /** Copy what is probably the next `count` entries, one at least; returns how many words that is. */
+  /** Copy what are probably the next `count` entries, at least one. Returns how many words that is. */
   private copyOut(log: LogRing, count: number): number {
     const { stretch, entryWordsMax } = this;
-    const { words: from, at, mask } = log;
-    const place = at + (this.member.nextPosition & mask);
-    const first = Math.min(from[place]!, entryWordsMax);
+    const { nextPosition } = this.member;
+    const first = Math.min(word(log, nextPosition), entryWordsMax);
     const words = Math.max(first, Math.min(count * this.lastWords, stretch.words.length));
-    const untilWrap = Math.min(words, at + mask + 1 - place);
-    copyPart(from, place, stretch.words, 0, untilWrap);
-    copyPart(from, at, stretch.words, untilWrap, words - untilWrap);
+    copyWords(log, nextPosition, stretch, 0, words);
     return words;
   }
 
-  /** Deliver those entries of the stretch that were copied entirely. */
+  /** Deliver those entries of the stretch that were copied entirely. Returns their words. */
   private deliverCopied(words: number, ballot: number, decided: number, leads: boolean): number {
     const { member, stretch, entryWordsMax, origin } = this;
     const { delivered } = member;
     let index = member.nextToDeliver;
     let at = 0;
     while (index < decided && at + FRAME_WORDS <= words) {
-      const here = stretch.words[at]!;
+      const here = stretch.words[at];
       if (here > words - at) break;
-      // It was decided after it was written, so there can't be half of it: its ends tell whether it is the one.
+      // An entry is decided after it is written, so it is whole. Its ends tell whether it is the right one.
       if (framedWords(stretch, at, ballot, index, entryWordsMax) === 0) break;
       this.message.show(at);
       delivered.note(stretch, at, origin);
@@ -167,7 +170,7 @@ export class Delivering {
     if (isKept && sendsReplies) member.replies.send(client, call);
   }
 
-  /** A service fails at every member or at none: to carry on is to agree. */
+  /** A service fails at every member or at none, so all members agree that the reply is a failure, and go on. */
   private serve(): Reply {
     try {
       return this.application.deliver(this.message);
@@ -182,24 +185,24 @@ export class Delivering {
 }
 
 /**
- * Has the leader dropped entries that this member has not delivered? The entry at the base tells; where
- * there is none yet, nothing was dropped. (Positions wrap and can't tell.)
+ * Has the leader dropped entries that this member has not delivered? The index of the entry at the base tells. If there
+ * is no entry yet, none was dropped. (Positions can't tell, since they wrap.)
  */
 export function isLeftBehind(member: Member, log: LogRing): boolean {
   for (;;) {
     const { base } = log;
     const first = extend(member.near, numberAt(log, base));
     const isBehind = first > member.nextToDeliver && log.entryWords(base, log.marker, first) > 0;
-    // The base may move on, and its entry be overwritten, while we look.
+    // The base may have moved on, and its entry may have been overwritten, while we looked.
     member.edges.memory.readFence();
     if (log.base === base) return isBehind;
   }
 }
 
-/** How far a follower may deliver: what the leader says is decided. */
+/** How far a follower may deliver: the decided index that the leader has published. */
 export function decidedIndex(member: Member, log: LogRing): number {
   const { decided } = log;
-  // The entries, which are not hashed any more, were written before marker and index.
+  // Entries are delivered without a look at their checks: they were written before this index and the marker.
   member.edges.memory.readFence();
   return extend(member.nextToDeliver, decided);
 }

@@ -1,17 +1,20 @@
 /**
- * Forwarding to one child group (paper steps 2.5 and 5.3): those entries of the log that go there or further down,
- * in their order, and only decided ones. A record of the feed is the entry itself, byte for byte, so what is
- * forwarded is copied straight from the log, as many entries at a time as lie side by side.
+ * Forwarding to one child group (paper steps 2.5 and 5.3): the decided entries of the log whose destinations lie in or
+ * below the child, in log order. The leader calls `start` when it begins to lead and `forward` in every round.
  *
- * The leader keeps in every child member's memory all entries from the child's decided index on. That
- * index, the maximum over the child's members, alone governs what may be overwritten: what a child
- * has merely seen can be lost with its leader (H26). The log keeps these entries too, so a member that has
- * lost its memory is given them again from there.
+ * A record of the feed is the entry itself, byte for byte, so it is copied straight from the log, together with those
+ * that lie side by side with it. The leader keeps in every child member's memory all entries from the child's decided
+ * index on. That index, the maximum over the child's members, alone governs what may be overwritten: what a child has
+ * merely seen can be lost with its leader (H26). The log keeps these entries too, so a child member that has lost its
+ * memory is given them again from there.
  *
- * Invariant: whatever lies between the feed's start and its end, as a member was told, was posted to it before
- * it was told the end; and it is told of a new start before anything ahead of that is overwritten.
+ * Invariants: every entry between the feed's start and its end, as a child member knows them, was posted to it before
+ * the end was. A new start is posted before anything ahead of it is overwritten.
+ * baseIndex ≤ oldestIndex ≤ logIndex ≤ decided.
+ * oldestPosition ≤ sentPosition ≤ endPosition ≤ oldestPosition + capacity.
  */
 import { type Memory, OPEN, type ProcessId } from '../../memory/contract.js';
+import { commonRun, type Places, placeOf } from '../../memory/record.js';
 import { assert } from '../assert.js';
 import { FEED_START } from '../layout.js';
 import { NO_BALLOT } from '../leadership/ballot.js';
@@ -24,6 +27,7 @@ import { writeWide } from '../wide.js';
 import { destinationsHigh, destinationsLow } from './counters.js';
 import type { Replication } from './replication.js';
 
+/** No incarnation, and no count of news. */
 const UNKNOWN = -1;
 
 export class Feed {
@@ -31,36 +35,37 @@ export class Feed {
   private readonly memory: Memory;
   private readonly overlay: Overlay;
   private readonly firstMember: ProcessId;
-  /** Where at a child member our feed lies: its start, its end, and the ring. */
+  /** Where our feed lies at a child member: its start, its end, and the ring. */
   private readonly startAt: number;
   private readonly endAt: number;
-  private readonly ringAt: number;
+  private readonly ring: Places;
   private readonly capacity: number;
   private readonly tag: number;
   private readonly startWriter = new SlotWriter(FEED_START.words);
   private startWrites = 0;
   private ballot = 0;
 
-  /** The next log entry to look at. */
+  /** The next log entry to look at: all before it are in the feed, or do not go there. */
   private logIndex = 0;
   private logPosition = 0;
-  /** The first entry that is kept: its index, and where it stands in the log and in the feed. */
+  /** The first entry that is kept: its index, and where it lies in the log and in the feed. */
   private oldestIndex = 0;
   private oldestLogPosition = 0;
   private oldestPosition = 0;
+  /** Has the start moved since it was posted last? */
   private oldestHasMoved = false;
   private endPosition: number;
-  /** What comes before is written; what follows stands in the log from `unsentLogPosition` on. */
+  /** Entries before it are posted. Those after it are one piece of the log, from `unsentLogPosition` on. */
   private sentPosition: number;
   private unsentLogPosition = 0;
-  /** Which life of each child member has everything from the oldest record on. */
+  /** The incarnation of each child member that has been posted everything from the oldest entry on, or UNKNOWN. */
   private readonly incarnations: Int32Array;
 
-  /** The rows as of which everything was forwarded. */
+  /** `rows.news` when everything had been forwarded. */
   private seenNews = UNKNOWN;
-  /** Is there something to forward for which there is no room? */
+  /** Does an entry wait for room? */
   isFull = false;
-  /** Below this index of our log the child has decided all that goes there, as far as we know. Never goes back. */
+  /** The child has decided every entry that goes there below this index of our log, as far as we know. Never goes back. */
   decidedByChild: number;
 
   constructor(
@@ -74,12 +79,12 @@ export class Feed {
     const { origin } = layout.sizes;
     this.memory = member.edges.memory;
     this.overlay = member.edges.overlay;
-    this.child = member.children[place]!;
+    this.child = member.children[place];
     this.firstMember = layout.replicaProcess(this.child, 0);
     this.startAt = layout.feedStart(member.index);
     this.endAt = layout.feedEnd(member.index);
-    this.ringAt = layout.feedRing(member.index);
     this.capacity = layout.feedWords;
+    this.ring = { at: layout.feedRing(member.index), mask: this.capacity - 1 };
     this.tag = failureTagOf(KIND.feed, place);
     this.endPosition = origin | 0;
     this.sentPosition = this.endPosition;
@@ -87,7 +92,7 @@ export class Feed {
     this.decidedByChild = origin;
   }
 
-  /** A leader begins, from this entry on. */
+  /** Begin under a new ballot, with this entry of the log. */
   start(ballot: number, index: number, position: number): void {
     this.ballot = ballot;
     this.logIndex = index;
@@ -100,7 +105,7 @@ export class Feed {
     this.seenNews = UNKNOWN;
   }
 
-  /** Forward decided entries as far as there is room. Returns how many went. */
+  /** Forward decided entries as far as there is room. Returns how many were forwarded. */
   forward(): number {
     const { replication } = this;
     if (this.logIndex === replication.decided && this.seenNews === this.rows.news) return 0;
@@ -132,12 +137,12 @@ export class Feed {
     return count;
   }
 
-  /** Does this entry of the log go to the child, which has not decided it? */
+  /** Does this entry of the log go to the child, and has the child not decided it? */
   isOwed(index: number, position: number): boolean {
     return index >= this.decidedByChild && this.reaches(position);
   }
 
-  /** Does the entry at `position` of the log go to the child or through it? */
+  /** Do destinations of the entry at `position` of the log lie in or below the child? */
   private reaches(position: number): boolean {
     const { ring } = this.replication;
     const low = destinationsLow(ring, position);
@@ -151,7 +156,7 @@ export class Feed {
     }
   }
 
-  /** The entry at hand was decided below long ago, and so was all that comes before it. */
+  /** The child has decided the entry at hand, and so everything before it. */
   private skip(words: number): void {
     this.flush();
     this.dropBelow(this.logIndex);
@@ -175,7 +180,7 @@ export class Feed {
     return ((this.endPosition - this.oldestPosition) | 0) + words <= this.capacity;
   }
 
-  /** Keep nothing below this index: whatever goes to the child has been decided there. */
+  /** Keep no entry below this index: the child has decided those that go there. */
   dropBelow(index: number): void {
     const limit = Math.min(index, this.logIndex);
     while (this.oldestIndex < limit) {
@@ -188,7 +193,7 @@ export class Feed {
     }
   }
 
-  /** Write what is new, one piece of the log, to every child member that has all that comes before it. */
+  /** Write what is new, one piece of the log, to every child member that has everything before it. */
   private flush(): void {
     const words = (this.endPosition - this.sentPosition) | 0;
     if (words === 0) return;
@@ -206,7 +211,7 @@ export class Feed {
     return seen && this.incarnations[other] === incarnation;
   }
 
-  /** Write everything to those who came back with empty memory, or have had nothing yet. True if there are any. */
+  /** Write everything to child members that have come back, or have had nothing yet. True if there are any. */
   private writeToReturned(): boolean {
     if (this.endPosition === this.oldestPosition) return false;
     let hasReturned = false;
@@ -218,7 +223,7 @@ export class Feed {
         this.member.edges.observer.transition('feed written again');
       }
       this.incarnations[other] = incarnation;
-      // Whatever it was told before counts no more before anything of it changes.
+      // What it was told before must not count any more when the first word changes.
       this.writeStart(other, NO_BALLOT);
       this.writeEnd(other, this.oldestPosition);
       this.writeStart(other);
@@ -242,14 +247,14 @@ export class Feed {
     }
   }
 
-  /** Tell those who have all of it where the feed ends now. */
+  /** Tell the child members that have all of it where the feed ends now. */
   private tellEnd(): void {
     for (let other = 0; other < this.member.replicas; other++) {
       if (this.isCurrent(other)) this.writeEnd(other, this.endPosition);
     }
   }
 
-  /** Only a leader has anything to do with it: whoever led when we looked last, or by now another. */
+  /** Wake the child's leader as we know it: nobody else reads the feed. If it has ended, wake all members. */
   private wakeChild(): void {
     const { rows, place } = this;
     const { replicas } = this.member;
@@ -265,8 +270,8 @@ export class Feed {
   }
 
   /**
-   * A write to this child member was lost: write all of it again, once its row has been read anew. Completions
-   * come in order, so by then we have heard of all that was lost, and no more is.
+   * A write to this child member was lost: write everything again once its row has been read anew. Completions come in
+   * order, so by then every lost write has been reported.
    */
   onWriteFailed(process: ProcessId): void {
     const other = process - this.firstMember;
@@ -277,7 +282,7 @@ export class Feed {
   private writeStart(other: number, epoch: number = this.ballot): void {
     const { body } = this.startWriter;
     body[FEED_START.epoch] = epoch;
-    body[FEED_START.incarnation] = this.incarnations[other]!;
+    body[FEED_START.incarnation] = this.incarnations[other];
     writeWide(body, FEED_START.index, this.oldestIndex);
     body[FEED_START.position] = this.oldestPosition;
     const { memory, startAt, tag, member } = this;
@@ -290,16 +295,16 @@ export class Feed {
     this.memory.writeWord(this.firstMember + other, this.endAt, position, OPEN, this.tag);
   }
 
-  /** Copy from the log to the feed of a child member; either may wrap. */
+  /** Copy from the log to the feed at a child member; either may wrap. */
   private write(other: number, logPosition: number, position: number, count: number): void {
-    const { memory, ringAt, capacity, tag } = this;
-    const { words, at, mask } = this.replication.ring;
+    const { memory, ring, tag } = this;
+    const log = this.replication.ring;
     const peer = this.firstMember + other;
     for (let done = 0; done < count; ) {
-      const from = (logPosition + done) & mask;
-      const to = (position + done) & (capacity - 1);
-      const run = Math.min(count - done, mask + 1 - from, capacity - to);
-      memory.write(peer, ringAt + to, words, at + from, run, OPEN, tag);
+      const from = placeOf(log, logPosition + done);
+      const to = placeOf(ring, position + done);
+      const run = commonRun(log, logPosition + done, ring, position + done, count - done);
+      memory.write(peer, to, log.words, from, run, OPEN, tag);
       done += run;
     }
   }

@@ -1,7 +1,9 @@
 /**
- * Where a leader finds new messages (paper step 2.2): one window per client, and one per member of
- * the parent group. What has been taken already is known from the log alone, so the next leader goes
- * on exactly where this one stopped.
+ * Where a leader finds new messages (paper step 2.2): one window for each client, and one for each member of the
+ * parent group. Called by leader.ts, in every round.
+ *
+ * Which messages have been taken follows from the log alone (counters.ts), so the next leader continues exactly where
+ * this one stopped. What an inbox remembers itself are hints, and a place from which it can search again.
  */
 
 import {
@@ -22,11 +24,11 @@ import type { Counters } from './counters.js';
 export class ClientInbox {
   readonly window: Window;
   private readonly control: number;
-  private readonly bell: number;
-  private seenBell = 0;
+  private readonly notification: number;
+  private seenNotification = 0;
   private seenNudge = 0;
-  /** May there be something in it? */
-  isWaiting = true;
+  /** False only if the client has not notified us since we found the inbox empty. */
+  mayHaveMessages = true;
 
   constructor(
     private readonly member: Member,
@@ -34,47 +36,51 @@ export class ClientInbox {
   ) {
     const { layout, memory } = member.edges;
     this.control = layout.inboxControl(client);
-    this.bell = layout.bell(client);
+    this.notification = layout.bell(client);
     const { salt } = layout.sizes;
     this.window = ringAt(memory.own, layout.inboxRing(client), layout.inboxWords, salt);
   }
 
   get session(): number {
-    return this.window.words[this.control + INBOX_CONTROL.session]!;
+    return this.window.words[this.control + INBOX_CONTROL.session];
   }
 
-  /** True if the client rang since we looked last, or something was left then. */
-  hasRung(): boolean {
-    const bell = this.window.words[this.bell]!;
-    if (bell !== this.seenBell) {
-      this.seenBell = bell;
-      this.isWaiting = true;
+  /** Take the client's notification, if there is a new one. True if the inbox may have messages. */
+  takeNotification(): boolean {
+    const notification = this.window.words[this.notification];
+    if (notification !== this.seenNotification) {
+      this.seenNotification = notification;
+      this.mayHaveMessages = true;
       this.member.edges.memory.readFence();
     }
-    return this.isWaiting;
+    return this.mayHaveMessages;
   }
 
-  /** Words of the client's next message if it is there, else 0. A newer session starts afresh. */
-  next(proposed: Counters): number {
+  /** If a newer session has taken over the client slot, its messages are counted from the beginning. */
+  openNewSession(proposed: Counters): void {
+    const { session, client, member } = this;
+    if (session <= proposed.session[client]) return;
+    if (proposed.session[client] !== 0) member.edges.observer.transition('session replaced');
+    proposed.open(client, session, member.layout.sizes.origin);
+  }
+
+  /** Words of the client's next message if both its ends have landed, else 0. */
+  nextWords(proposed: Counters): number {
     const { session, client, member } = this;
     if (session === 0) return 0;
-    if (session > proposed.session[client]!) {
-      if (proposed.session[client] !== 0) member.edges.observer.transition('session replaced');
-      proposed.open(client, session, member.layout.sizes.origin);
-    }
     // Only a record with both its ends is a message, and only if its check agrees once it was copied (H19).
     return framedWords(
       this.window,
-      proposed.nextPosition[client]!,
-      proposed.session[client]!,
-      proposed.nextNumber[client]!,
+      proposed.nextPosition[client],
+      proposed.session[client],
+      proposed.nextNumber[client],
       member.layout.inboxRecordWordsMax,
     );
   }
 
-  /** True once whenever the client says that it has waited too long for replies. */
-  isNudged(): boolean {
-    const nudge = this.window.words[this.control + INBOX_CONTROL.nudge]!;
+  /** Take the client's nudge: true once each time the client has waited too long for replies. */
+  takeNudge(): boolean {
+    const nudge = this.window.words[this.control + INBOX_CONTROL.nudge];
     if (nudge === this.seenNudge) return false;
     this.seenNudge = nudge;
     return true;
@@ -82,19 +88,23 @@ export class ClientInbox {
 }
 
 /**
- * What one member of the parent group has forwarded while it led. Each has a feed of its own, so that the late write of
- * a deposed leader changes no other feed (H14). All up to the end that we were told was posted before, so it need not
- * be checked; but what we have not taken may be dropped and overwritten when others have.
+ * The entries that one member of the parent group has forwarded while it led. Each member has a feed of its own, so the
+ * late write of a deposed leader changes no other feed (H14).
+ *
+ * All entries before the announced end were posted before the end was, so they need no check. But entries that we have
+ * not taken may be dropped and overwritten once another member has: after a copy, `isCurrent` must hold.
  */
 class FeedReader {
   readonly window: Window;
   private readonly start: SlotReader;
   private readonly end: number;
+  /** The ballot under which the entries were forwarded; NO_BALLOT until we know a start that is meant for us. */
   private epoch = NO_BALLOT;
+  /** The next entry to look at. It lies at or after the feed's start, unless the start has moved meanwhile. */
   position: number;
-  /** Where it ends, as we were told when we looked last. */
+  /** The end of the feed when we looked last. */
   private endPosition: number;
-  /** An index not far from those in the feed. */
+  /** An index within 2³¹ of those in the feed, to which `extend` completes their low words. */
   private near = 0;
 
   constructor(
@@ -111,68 +121,29 @@ class FeedReader {
     this.endPosition = this.position;
   }
 
-  /** Words of the first entry from this index of the parent's log on, if this feed has it, else 0. */
-  find(next: number): number {
+  /** Go to the first entry from index `next` of the parent's log on. Returns its words, or 0 if the feed lacks it. */
+  seek(next: number): number {
     const { observer, memory } = this.member.edges;
     if (this.start.poll()) {
       this.restart();
-      // An end that was told before this start is none of its.
+      // An end that was written before this start does not belong to it.
       memory.readFence();
     }
     if (this.epoch === NO_BALLOT) return 0;
-    this.endPosition = this.window.words[this.end]!;
+    this.endPosition = this.window.words[this.end];
     memory.readFence();
     for (;;) {
       const words = this.wordsAt(this.position);
       if (words === 0) return 0;
       if (this.indexOf(numberAt(this.window, this.position)) >= next) return words;
       // Decided already, or taken from another member's feed.
-      if (!this.stands()) return 0;
+      if (!this.isCurrent()) return 0;
       observer.transition('stale feed skipped');
       this.advance(words);
     }
   }
 
-  /** Words of the entries from the one that was found on: so many entries and words at most. */
-  stretch(entriesMax: number, wordsMax: number): number {
-    let words = 0;
-    for (let count = 0; count < entriesMax; count++) {
-      const next = this.wordsAt((this.position + words) | 0);
-      if (next === 0 || words + next > wordsMax) break;
-      words += next;
-    }
-    return words;
-  }
-
-  private wordsAt(position: number): number {
-    if (distance(this.endPosition, position) <= 0) return 0;
-    const { window, epoch, member } = this;
-    const { entryWordsMax } = member.layout;
-    return framedWords(window, position, epoch, numberAt(window, position), entryWordsMax);
-  }
-
-  /** The index in the parent's log of an entry with this number. */
-  indexOf(number: number): number {
-    return extend(this.near, number);
-  }
-
-  /** Is what was read just now what the feed holds? Its writer tells where it begins before it overwrites anything. */
-  stands(): boolean {
-    this.member.edges.memory.readFence();
-    return this.start.isUnchanged();
-  }
-
-  /** Begin again from the oldest record: what was taken under an earlier ballot may have been lost. */
-  rewind(): void {
-    this.epoch = NO_BALLOT;
-    this.start.forget();
-  }
-
-  advance(words: number): void {
-    this.position = (this.position + words) | 0;
-  }
-
-  /** The writer names a new start: begin there unless we are past it. */
+  /** The writer announces a new start: continue there unless we are past it. */
   private restart(): void {
     const { start } = this;
     const isOurs = start.body(FEED_START.incarnation) === this.member.incarnation;
@@ -183,10 +154,53 @@ class FeedReader {
     this.epoch = epoch;
     this.position = position;
   }
+
+  private wordsAt(position: number): number {
+    if (distance(this.endPosition, position) <= 0) return 0;
+    const { window, epoch, member } = this;
+    const { entryWordsMax } = member.layout;
+    return framedWords(window, position, epoch, numberAt(window, position), entryWordsMax);
+  }
+
+  /** Words of the run of entries from `position` on, of at most so many entries and words. */
+  runWords(entriesMax: number, wordsMax: number): number {
+    let words = 0;
+    for (let count = 0; count < entriesMax; count++) {
+      const next = this.wordsAt((this.position + words) | 0);
+      if (next === 0 || words + next > wordsMax) break;
+      words += next;
+    }
+    return words;
+  }
+
+  /** The index in the parent's log of an entry with this number. */
+  indexOf(number: number): number {
+    return extend(this.near, number);
+  }
+
+  /** Is what was read just now still in the feed? The writer announces a new start before it overwrites anything. */
+  isCurrent(): boolean {
+    this.member.edges.memory.readFence();
+    return this.start.isUnchanged();
+  }
+
+  advance(words: number): void {
+    this.position = (this.position + words) | 0;
+  }
+
+  /** Read again from the feed's start: what was taken under an earlier ballot may have been lost. */
+  rewind(): void {
+    this.epoch = NO_BALLOT;
+    this.start.forget();
+  }
 }
 
-/** All that the parent's members have forwarded. */
+/**
+ * The feeds of all members of the parent group, read as one. `seek` finds the feed that has the next entry; `window`
+ * and `position` then say where the entry lies. (They are two getters because this path must not allocate.)
+ */
 export class ParentInbox {
+  /** Empty in the root group. */
   private readonly feeds: FeedReader[] = [];
   private current = 0;
 
@@ -196,23 +210,49 @@ export class ParentInbox {
       this.feeds.push(new FeedReader(member, other));
   }
 
-  rewind(): void {
-    for (const feed of this.feeds) feed.rewind();
-  }
-
-  /** Words of the first entry from this index on, from whichever feed has it; `window` and `position` say where. */
-  find(index: number): number {
+  /** Go to the first entry from this index on, in whichever feed has it. Returns its words, or 0 if none has. */
+  seek(index: number): number {
     for (let turn = 0; turn < this.feeds.length; turn++) {
-      const words = this.feeds[this.current]!.find(index);
+      const words = this.feeds[this.current].seek(index);
       if (words > 0) return words;
-      this.current = (this.current + 1) % this.feeds.length;
+      this.switchFeed();
     }
     return 0;
   }
 
-  /** Words of the entries from that one on: so many entries and words at most. */
-  stretch(entriesMax: number, wordsMax: number): number {
-    return this.feeds[this.current]!.stretch(entriesMax, wordsMax);
+  /**
+   * Look at another feed first, next time. The entry just copied was no longer current, and may never be again if the
+   * feed's writer has died.
+   */
+  switchFeed(): void {
+    this.current = (this.current + 1) % this.feeds.length;
+  }
+
+  get window(): Window {
+    return this.feeds[this.current].window;
+  }
+
+  get position(): number {
+    return this.feeds[this.current].position;
+  }
+
+  /** Words of the run of entries from `position` on, of at most so many entries and words. */
+  runWords(entriesMax: number, wordsMax: number): number {
+    return this.feeds[this.current].runWords(entriesMax, wordsMax);
+  }
+
+  /** The index in the parent's log of an entry with this number. */
+  indexOf(number: number): number {
+    return this.feeds[this.current].indexOf(number);
+  }
+
+  /** Is what was copied still in the feed? */
+  isCurrent(): boolean {
+    return this.feeds[this.current].isCurrent();
+  }
+
+  advance(words: number): void {
+    this.feeds[this.current].advance(words);
   }
 
   /** The member of the parent group whose feed we read. */
@@ -220,30 +260,7 @@ export class ParentInbox {
     return this.current;
   }
 
-  get window(): Window {
-    return this.feeds[this.current]!.window;
-  }
-
-  get position(): number {
-    return this.feeds[this.current]!.position;
-  }
-
-  /** The index in the parent's log of an entry with this number. */
-  indexOf(number: number): number {
-    return this.feeds[this.current]!.indexOf(number);
-  }
-
-  /** Is what was copied what it was? */
-  stands(): boolean {
-    return this.feeds[this.current]!.stands();
-  }
-
-  taken(words: number): void {
-    this.feeds[this.current]!.advance(words);
-  }
-
-  /** It was not what it seemed, and may never be if its writer has died: look first at another feed next time. */
-  turnAway(): void {
-    this.current = (this.current + 1) % this.feeds.length;
+  rewind(): void {
+    for (const feed of this.feeds) feed.rewind();
   }
 }

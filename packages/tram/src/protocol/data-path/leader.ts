@@ -1,11 +1,10 @@
 /**
- * The data path of a group's leader, top to bottom as in the paper's Algorithm 2: find messages in
- * the inboxes (2.2), order them by writing them into every member's log (2.3), deliver what a quorum
- * holds (2.4), and write it into the memory of the children on its way (2.5).
+ * The data path of a group's leader, in the order in which it runs (paper Algorithm 2). `lead` starts it. Then every
+ * round finds messages in the inboxes (2.2) and writes them into every member's log (2.3): `order`. Once writes have
+ * completed, it decides what a quorum holds, forwards it to the children (2.5), delivers it and replies (2.4): `finish`.
  *
- * Called by the replica's `doWork` while it leads. Every step does a bounded amount of work and none
- * waits. How a member comes to lead is told in takeover.ts; what happens first when it does, in `lead`
- * at the end.
+ * The replica's `doWork` calls `order` and `finish` once a round while it leads. Each round does a bounded amount of
+ * work and never waits. takeover.ts explains how a member becomes leader.
  *
  * Invariants: delivered ≤ decided ≤ end. Only decided entries are delivered or forwarded.
  */
@@ -37,11 +36,14 @@ export class Leader {
   private readonly parent: ParentInbox;
   private readonly clients: ClientInbox[] = [];
   readonly feeds: Feed[] = [];
-  /** Counters over all entries in the log, decided or not. */
+  /** Counters over all entries of the log, decided or not. Never behind `member.delivered`. */
   private readonly proposed: Counters;
   private readonly truncation: Truncation;
+  /** The client that the next round looks at first. */
   private turn = 0;
+  /** Do the clients come before the parent in the next round? */
   private clientsFirst = false;
+  /** Did an entry find no room in the log in this round? */
   private logIsFull = false;
 
   constructor(
@@ -60,16 +62,41 @@ export class Leader {
     this.truncation = new Truncation(member, rows, replication, this.feeds);
   }
 
-  /** Is there no room, so that it matters how far members and children are? */
-  isPressed(): boolean {
-    if (this.replication.isPressed) return true;
-    for (const feed of this.feeds) if (feed.isFull) return true;
-    return false;
+  /**
+   * Begin to lead (Algorithm 5). A quorum has installed our log, so every adopted entry is decided, and every counter
+   * follows from the log. The next `finish` delivers from the first entry that this member has not delivered (H1).
+   */
+  lead(): void {
+    const { member, replication } = this;
+    const { ballot, baseIndex, ring } = replication;
+    this.recoverCounters();
+    // From the log's base, whatever this member has delivered: the child says what it has (H4).
+    for (const feed of this.feeds) feed.start(ballot, baseIndex, ring.base);
+    this.parent.rewind();
+    // All kept replies are sent below, so earlier nudges are answered by that.
+    for (const inbox of this.clients) inbox.takeNudge();
+    this.pollAllClients();
+    replication.decided = replication.endIndex;
+    for (const { client } of this.clients) member.replies.sendAgain(client);
   }
 
-  /** Look into every inbox once: not every client knows whose bell to ring. */
-  lookEverywhere(): void {
-    for (const inbox of this.clients) inbox.isWaiting = true;
+  /**
+   * Fold the log, entry by entry, into the counters of the delivered part. What was taken from a source under
+   * an earlier ballot and is not in the log was never taken (H5, H6).
+   */
+  private recoverCounters(): void {
+    const { member, replication, proposed } = this;
+    proposed.copyFrom(member.delivered);
+    let position = member.nextPosition;
+    for (let index = member.nextToDeliver; index < replication.endIndex; index++) {
+      proposed.note(replication.ring, position, member.layout.sizes.origin);
+      position = (position + replication.wordsAt(position)) | 0;
+    }
+  }
+
+  /** In the next round, look into every client's inbox: a client may not know which member to notify. */
+  pollAllClients(): void {
+    for (const inbox of this.clients) inbox.mayHaveMessages = true;
   }
 
   /** The first half of a round: find messages and write them into the logs. Returns how much was done. */
@@ -78,22 +105,9 @@ export class Leader {
     return work + this.replicate();
   }
 
-  /** The second half: what follows from the writes that have completed. */
-  finish(): number {
-    const wasIdle = this.replication.decided === this.replication.endIndex;
-    let work = this.decide();
-    // Others wait for what goes down the tree and back to clients, and nobody for the rest.
-    work += this.forward();
-    work += this.deliver();
-    this.acknowledge();
-    work += this.publish(wasIdle);
-    this.truncation.run();
-    return work;
-  }
-
   /**
    * Find messages to order (2.2): parent first, then the clients in turn, starting with another client each
-   * time (H18); whoever met a full log is first the next time.
+   * time (H18). A client that meets a full log is the first one in the next round.
    */
   private pollInboxes(): number {
     const { pace, observer } = this.member.edges;
@@ -105,11 +119,11 @@ export class Leader {
     const clients = this.clients.length;
     for (let i = 0; i < clients && room > 0; i++) {
       const client = (this.turn + i) % clients;
-      const inbox = this.clients[client]!;
-      if (!inbox.hasRung()) continue;
+      const inbox = this.clients[client];
+      if (!inbox.takeNotification()) continue;
       room -= this.takeFromClient(inbox);
       if (this.logIsFull) {
-        // The clients had their turn before the parent: now it is the parent's again.
+        // While the log is full, the parent and the clients come first in turn.
         this.clientsFirst = !parentWaits;
         this.turn = client;
         observer.transition('log full');
@@ -124,7 +138,7 @@ export class Leader {
     const { parentEntries } = this.member.edges.pace;
     let taken = 0;
     while (taken < parentEntries) {
-      const count = this.takeStretch(parentEntries - taken);
+      const count = this.takeRun(parentEntries - taken);
       if (count === 0) break;
       taken += count;
     }
@@ -132,30 +146,35 @@ export class Leader {
   }
 
   /**
-   * Entries of the parent's log that lie side by side: copied at once, then each framed as one of ours. Until then
-   * they are none of ours, wherever we stop: their checks are salted for the parent's log.
+   * Take a run of entries of the parent's log that lie side by side: copy all of them at once, then frame each as an
+   * entry of this group. Until then they are no entries of ours, wherever we stop: their checks are salted for the
+   * parent's log.
    */
-  private takeStretch(entriesMax: number): number {
+  private takeRun(entriesMax: number): number {
     const { parent, replication } = this;
     const { endIndex, endPosition, ring } = replication;
-    const first = parent.find(this.proposed.nextFromParent);
-    if (first === 0 || !this.hasRoom(first)) return 0;
-    const words = parent.stretch(entriesMax, replication.roomWords);
-    copyWords(parent.window, parent.position, ring, endPosition, words);
-    if (!parent.stands()) {
-      parent.turnAway();
+    const first = parent.seek(this.proposed.nextFromParent);
+    if (first === 0) return 0;
+    if (!this.hasRoom(first)) {
+      this.logIsFull = true;
       return 0;
     }
-    parent.taken(words);
+    const words = parent.runWords(entriesMax, replication.roomWords);
+    copyWords(parent.window, parent.position, ring, endPosition, words);
+    if (!parent.isCurrent()) {
+      parent.switchFeed();
+      return 0;
+    }
+    parent.advance(words);
     while (distance(replication.endPosition, endPosition) < words) this.makeOurs();
     assert(
       distance(replication.endPosition, endPosition) === words,
-      'what is taken from the parent is whole entries',
+      'a run taken from the parent consists of whole entries',
     );
     return replication.endIndex - endIndex;
   }
 
-  /** The entry of the parent's log that stands behind our log's end is our next one. */
+  /** Frame the entry of the parent's log that was copied behind our log's end as our next entry. */
   private makeOurs(): void {
     const { parent, replication } = this;
     const { ring, endPosition } = replication;
@@ -172,34 +191,36 @@ export class Leader {
     const { client, window } = inbox;
     let taken = 0;
     while (taken < pace.clientEntries) {
-      const words = inbox.next(proposed);
+      inbox.openNewSession(proposed);
+      const words = inbox.nextWords(proposed);
       if (words === 0) {
-        inbox.isWaiting = false;
+        inbox.mayHaveMessages = false;
         break;
       }
       const messageWords = words - FRAME_WORDS;
-      if (!this.hasRoom(words + ORIGIN.words)) break;
-      const position = proposed.nextPosition[client]!;
-      const number = proposed.nextNumber[client]!;
+      if (!this.hasRoom(words + ORIGIN.words)) {
+        this.logIsFull = true;
+        break;
+      }
+      const position = proposed.nextPosition[client];
+      const number = proposed.nextNumber[client];
       const message = position + HEAD_WORDS;
       const { ring, nextBody } = replication;
       const hash = copyHashed(window, message, ring, nextBody, messageWords);
       // Still landing, or just being overwritten? What was copied must be what its writer sealed (H19).
-      if (!isChecked(window, position, words, proposed.session[client]!, number, hash)) break;
+      if (!isChecked(window, position, words, proposed.session[client], number, hash)) break;
       this.append(messageWords, hash, client, number, (position + words) | 0);
       taken++;
     }
-    if (inbox.isNudged()) member.replies.sendAgain(client, inbox.session);
+    if (inbox.takeNudge()) member.replies.sendAgain(client, inbox.session);
     return taken;
   }
 
   private hasRoom(entryWords: number): boolean {
-    if (entryWords <= this.replication.roomWords) return true;
-    this.logIsFull = true;
-    return false;
+    return entryWords <= this.replication.roomWords;
   }
 
-  /** The message, with this hash, that was copied behind the log's end is its next entry. */
+  /** Make the message that was copied behind the log's end, and has this hash, the log's next entry. */
   private append(
     messageWords: number,
     hash: number,
@@ -220,12 +241,25 @@ export class Leader {
     this.proposed.note(ring, endPosition, this.member.layout.sizes.origin);
   }
 
-  /** Write the new entries into every member's log (2.3): one write each, nobody is waited for. */
+  /** Write the new entries into every member's log (2.3): one write for each member, without waiting for any. */
   private replicate(): number {
     return this.replication.sendAll();
   }
 
-  /** What f+1 members hold under our ballot is decided. */
+  /** The second half: what follows from the writes that have completed. Returns how much was done. */
+  finish(): number {
+    const wasIdle = this.replication.decided === this.replication.endIndex;
+    let work = this.decide();
+    // Children and clients wait for what is forwarded and replied; nobody waits for the rest.
+    work += this.forward();
+    work += this.deliver();
+    this.acknowledge();
+    work += this.publish(wasIdle);
+    this.truncation.run();
+    return work;
+  }
+
+  /** Entries that f+1 members hold under our ballot are decided. */
   private decide(): number {
     const { replication } = this;
     if (replication.decided === replication.endIndex) return 0;
@@ -236,13 +270,11 @@ export class Leader {
     return advanced;
   }
 
-  /** Tell the members how far the log is decided, even if no entry follows (H15). */
-  private publish(wasIdle: boolean): number {
-    const { replication } = this;
-    const { observer } = this.member.edges;
-    const told = replication.publishDecided();
-    if (told > 0 && wasIdle) observer.transition('decided index published idle');
-    return told;
+  /** Write decided messages into the memory of each child whose reach meets their destinations (2.5). */
+  private forward(): number {
+    let count = 0;
+    for (const feed of this.feeds) count += feed.forward();
+    return count;
   }
 
   /** Deliver what is decided, if this group is a destination, and reply (2.4). */
@@ -256,56 +288,33 @@ export class Leader {
     );
     assert(
       member.nextToDeliver === replication.decided,
-      'a leader delivers everything that is decided, and nothing else',
+      'a leader delivers every decided entry, and no other',
     );
     return count;
   }
 
-  /** Write decided messages into the memory of each child whose reach meets their destinations (2.5). */
-  private forward(): number {
-    let count = 0;
-    for (const feed of this.feeds) count += feed.forward();
-    return count;
-  }
-
-  /** The replies were written as they came; tell the clients where to look. */
+  /** Notify the clients whose replies `deliver` has written. */
   private acknowledge(): void {
-    this.member.replies.ringDoorbells();
+    this.member.replies.notifyClients();
   }
 
-  /**
-   * Begin to lead (Algorithm 5): the marker stands at a quorum, so all that was adopted is decided, and
-   * every counter follows from the log. All of it is delivered, from the first entry on that this member has
-   * not delivered yet (H1).
-   */
-  lead(): void {
-    const { member, replication } = this;
-    const { ballot, baseIndex, ring } = replication;
-    this.recoverCounters();
-    // From the log's base, whatever this member has delivered: the child says what it has (H4).
-    for (const feed of this.feeds) feed.start(ballot, baseIndex, ring.base);
-    this.parent.rewind();
-    for (const inbox of this.clients) inbox.isNudged();
-    this.lookEverywhere();
-    replication.decided = replication.endIndex;
-    for (const { client } of this.clients) member.replies.sendAgain(client);
+  /** Tell the members how far the log is decided, even if no entry follows (H15). */
+  private publish(wasIdle: boolean): number {
+    const { replication } = this;
+    const { observer } = this.member.edges;
+    const told = replication.publishDecided();
+    if (told > 0 && wasIdle) observer.transition('decided index published idle');
+    return told;
   }
 
-  /**
-   * Fold the log, entry by entry, into the counters of the delivered part. What was taken from a source under
-   * an earlier ballot and is not in the log was never taken (H5, H6).
-   */
-  private recoverCounters(): void {
-    const { member, replication, proposed } = this;
-    proposed.copyFrom(member.delivered);
-    let position = member.nextPosition;
-    for (let index = member.nextToDeliver; index < replication.endIndex; index++) {
-      proposed.note(replication.ring, position, member.layout.sizes.origin);
-      position = (position + replication.wordsAt(position)) | 0;
-    }
+  /** Is the log filling up, or a feed full, so that the progress of members and children matters? */
+  isPressed(): boolean {
+    if (this.replication.isPressed) return true;
+    for (const feed of this.feeds) if (feed.isFull) return true;
+    return false;
   }
 
-  /** Whoever feeds us may be waiting for room. */
+  /** Wake the member of the parent group whose feed we read: it may wait for room there. */
   wakeParent(): void {
     const { group, edges } = this.member;
     const parent = edges.overlay.parent(group);
@@ -314,6 +323,6 @@ export class Leader {
   }
 
   onFeedWriteFailed(place: number, process: number): void {
-    this.feeds[place]!.onWriteFailed(process);
+    this.feeds[place].onWriteFailed(process);
   }
 }

@@ -1,14 +1,14 @@
 /**
- * A group's replicated log, as it lies in one member's region: two rings for each member that may
- * ever lead. The ring with the highest marker is *the* log of this member; all others are spare.
+ * A group's replicated log, as it lies in one member's region: two rings for each member that may ever lead. The ring
+ * with the highest marker is the log of this member; all others are spare. Leaders write it (replication.ts), followers
+ * deliver from it (delivery.ts), and a member seals it when it grants it (`extentOf`).
  *
- * An entry has the same index and the same ring position in every log that contains it, whoever
- * leads, so a reader keeps its place across leader changes.
+ * An entry has the same index and the same ring position in every log that contains it, whichever member leads, so a
+ * reader keeps its place across leader changes.
  *
- * Invariants: only writes of the permitted ballot's owner count here. All entries of a ring carry its
- * marker's ballot. A marker meant for an earlier life of this member, whose memory was lost, is none. Once
- * it has one, a log never drops its last decided entry; that is why one word, `base`, is enough to find
- * its start.
+ * Invariants: only writes of the permitted ballot's owner count here. All entries of a ring carry its marker's ballot. A
+ * marker that was meant for an earlier incarnation of this member, whose memory was lost, does not count. A log that has
+ * had an entry never drops its last decided one; that is why one word, `base`, is enough to find its start.
  */
 import type { Memory } from '../../memory/contract.js';
 import { extend, numberAt, type Window, wordsOf } from '../../memory/record.js';
@@ -28,27 +28,28 @@ export class LogRing implements Window {
     layout: Layout,
     group: number,
     readonly writer: number,
-    readonly ring: number,
+    /** Which of the writer's two rings. */
+    readonly ringIndex: number,
   ) {
-    this.control = layout.logControl(writer, ring);
-    this.at = layout.logRing(writer, ring);
+    this.control = layout.logControl(writer, ringIndex);
+    this.at = layout.logRing(writer, ringIndex);
     this.mask = layout.logWords - 1;
     this.salt = layout.logSalt(group);
     this.entryWordsMax = layout.entryWordsMax;
   }
 
-  /** The ballot under which this ring became a member's log; 0 while it is being written. */
+  /** The ballot under which this ring became its member's log; 0 while the log is being installed. */
   get marker(): number {
-    return this.words[this.control + LOG_CONTROL.marker]!;
+    return this.words[this.control + LOG_CONTROL.marker];
   }
 
   set marker(ballot: number) {
     this.words[this.control + LOG_CONTROL.marker] = ballot;
   }
 
-  /** The key under which it was written: a log meant for an earlier life of its member is none. */
+  /** The key under which it was written. It tells for which incarnation of its member the log was meant. */
   get key(): number {
-    return this.words[this.control + LOG_CONTROL.key]!;
+    return this.words[this.control + LOG_CONTROL.key];
   }
 
   set key(key: number) {
@@ -57,7 +58,7 @@ export class LogRing implements Window {
 
   /** Position of the oldest entry. */
   get base(): number {
-    return this.words[this.control + LOG_CONTROL.base]!;
+    return this.words[this.control + LOG_CONTROL.base];
   }
 
   set base(position: number) {
@@ -66,26 +67,31 @@ export class LogRing implements Window {
 
   /** Low word of the index of the first undecided entry. */
   get decided(): number {
-    return this.words[this.control + LOG_CONTROL.decided]!;
+    return this.words[this.control + LOG_CONTROL.decided];
   }
 
   set decided(index: number) {
     this.words[this.control + LOG_CONTROL.decided] = index;
   }
 
-  /** Words of entry `index` if it stands whole at `position` under `ballot`, else 0. */
+  /** Words of entry `index` if it lies whole at `position` under `ballot`, else 0. */
   entryWords(position: number, ballot: number, index: number): number {
     return wordsOf(this, position, ballot, index, this.entryWordsMax);
   }
 }
 
-/** The extent of a log at the moment its member promised it to a candidate. */
+/** The extent of a log at the moment when its member promised it to a candidate. */
 export interface Extent {
+  /** The log's marker; NO_BALLOT if the member has no log. */
   ballot: number;
+  /** The ring that holds it. */
   writer: number;
-  ring: number;
+  ringIndex: number;
+  /** The log lies whole from here … */
   basePosition: number;
+  /** … to here. Equal to `basePosition` if it has no entry. */
   endPosition: number;
+  /** The index after that of its last entry. */
   endIndex: number;
 }
 
@@ -93,7 +99,7 @@ export function noExtent(origin: number): Extent {
   return {
     ballot: NO_BALLOT,
     writer: 0,
-    ring: 0,
+    ringIndex: 0,
     basePosition: origin | 0,
     endPosition: origin | 0,
     endIndex: origin,
@@ -105,9 +111,9 @@ export function isFurther(a: Extent, b: Extent): boolean {
   return a.ballot > b.ballot || (a.ballot === b.ballot && a.endIndex > b.endIndex);
 }
 
-/** The ring that `writer` may overwrite at a member: not the one that holds the member's log (H22). */
+/** Index of the ring that `writer` may overwrite at a member: not the one that holds the member's log (H22). */
 export function spareRing(log: Extent, writer: number): number {
-  return log.ballot !== NO_BALLOT && log.writer === writer ? 1 - log.ring : 0;
+  return log.ballot !== NO_BALLOT && log.writer === writer ? 1 - log.ringIndex : 0;
 }
 
 export class Log {
@@ -117,49 +123,49 @@ export class Log {
     private readonly memory: Memory,
     private readonly layout: Layout,
     group: number,
-    /** The life in which the region was last empty. */
-    private readonly life: number,
+    /** The incarnation in which the region was last empty. */
+    private readonly regionIncarnation: number,
   ) {
     this.rings = [];
     for (let writer = 0; writer < layout.sizes.replicas; writer++) {
-      for (let ring = 0; ring < RINGS_PER_WRITER; ring++) {
-        this.rings.push(new LogRing(memory.own, layout, group, writer, ring));
+      for (let ringIndex = 0; ringIndex < RINGS_PER_WRITER; ringIndex++) {
+        this.rings.push(new LogRing(memory.own, layout, group, writer, ringIndex));
       }
     }
   }
 
-  ring(writer: number, ring: number): LogRing {
-    return this.rings[writer * RINGS_PER_WRITER + ring]!;
+  ring(writer: number, ringIndex: number): LogRing {
+    return this.rings[writer * RINGS_PER_WRITER + ringIndex];
   }
 
-  /** The ring that holds `writer`'s log under `ballot`, once its marker stands. */
+  /** The ring that holds `writer`'s log under `ballot`, once it is installed. */
   under(ballot: number, writer: number): LogRing | undefined {
     if (ballot === NO_BALLOT) return undefined;
-    for (let ring = 0; ring < RINGS_PER_WRITER; ring++) {
-      const candidate = this.ring(writer, ring);
+    for (let ringIndex = 0; ringIndex < RINGS_PER_WRITER; ringIndex++) {
+      const candidate = this.ring(writer, ringIndex);
       if (candidate.marker !== ballot) continue;
-      if (isOfLife(candidate.key, this.life)) return candidate;
+      if (isOfLife(candidate.key, this.regionIncarnation)) return candidate;
     }
     return undefined;
   }
 
-  /** This member's log, found in memory: whatever succeeded before the last promise is in it. */
+  /** This member's log, as memory shows it: every write that succeeded before the last promise is in it. */
   current(): LogRing | undefined {
     let current: LogRing | undefined;
     for (const ring of this.rings) {
-      if (!isOfLife(ring.key, this.life)) continue;
+      if (!isOfLife(ring.key, this.regionIncarnation)) continue;
       if (ring.marker > (current?.marker ?? NO_BALLOT)) current = ring;
     }
     return current;
   }
 
-  /** From `ring`'s base to the end of what stands whole; `near` is any index close to it. */
+  /** From `ring`'s base to the end of the last whole entry. @param near  an index within 2³¹ of those in the log */
   extentOf(ring: LogRing | undefined, near: number): Extent {
     if (ring === undefined) return noExtent(this.layout.sizes.origin);
     for (;;) {
       const { base } = ring;
       const extent = this.walk(ring, base, near);
-      // A deposed leader's late write may drop and overwrite entries under our eyes.
+      // A deposed leader's late write may drop and overwrite entries while we walk.
       this.memory.readFence();
       if (ring.base === base) return extent;
     }
@@ -169,7 +175,7 @@ export class Log {
     const extent = noExtent(this.layout.sizes.origin);
     extent.ballot = ring.marker;
     extent.writer = ring.writer;
-    extent.ring = ring.ring;
+    extent.ringIndex = ring.ringIndex;
     extent.basePosition = base;
     extent.endPosition = base;
     // Only a log that was never written to has no entry at its base; it starts at the origin.

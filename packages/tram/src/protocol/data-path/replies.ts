@@ -1,9 +1,12 @@
 /**
- * Replies: kept by every member, sent by the leader, sent again by the next one.
+ * Replies: kept by every member, sent by the leader, and sent again by the next leader or on a client's nudge. Called
+ * by delivery.ts and leader.ts.
  *
- * A client names a call slot with each message and reuses it only after all destinations replied, so
- * the last reply of every (client, call slot) is all that can ever be asked for again. It is kept as
- * the very record that is written into the client's memory. A leader never waits for a client.
+ * A client names a call slot with each message and reuses it only after all destinations have replied. So only the last
+ * reply of each (client, call slot) can ever be asked for again. It is kept as the very record that is written into the
+ * client's memory. A leader never waits for a client.
+ *
+ * Invariant: the kept reply of a slot is never of an older session than the one before it.
  */
 import { type Memory, OPEN, type ProcessId } from '../../memory/contract.js';
 import {
@@ -26,19 +29,22 @@ import { KIND } from '../tags.js';
 export type Reply = Uint8Array | undefined | typeof FAILED;
 
 export class Replies {
+  /** The last reply of each (client, call slot), each in a slot of `slotWords`. */
   private readonly kept: Window;
   private readonly memory: Memory;
   private readonly firstClient: ProcessId;
-  /** Where our replies and our doorbell lie at a client. */
+  /** Where our replies and our notification word lie at a client. */
   private readonly firstReply: number;
-  private readonly doorbell: number;
+  private readonly notification: number;
   private readonly callsMax: number;
   private readonly slotWords: number;
   private readonly replyBytesMax: number;
-  /** How many times each client's doorbell was rung, and who was written to since. */
-  private readonly rings: Int32Array;
+  /** How often each client was notified. */
+  private readonly notifications: Int32Array;
+  /** The clients that were written to and not notified since: as flags, and as a list of `writtenCount`. */
   private readonly isWritten: Uint8Array;
-  private readonly written: number[] = [];
+  private readonly written: Int32Array;
+  private writtenCount = 0;
 
   constructor(private readonly member: Member) {
     const { layout } = member;
@@ -47,26 +53,27 @@ export class Replies {
     this.memory = memory;
     this.firstClient = layout.clientProcess(0);
     this.firstReply = layout.reply(memory.self, 0);
-    this.doorbell = layout.doorbell(memory.self);
+    this.notification = layout.doorbell(memory.self);
     this.callsMax = sizes.callsMax;
     this.slotWords = replySlotWords;
     this.replyBytesMax = sizes.replyBytesMax;
     const words = new Int32Array(sizes.clients * sizes.callsMax * replySlotWords);
     this.kept = slotAt(words, 0);
-    // Every life counts from elsewhere, so that its first ring is a change.
-    this.rings = new Int32Array(sizes.clients).fill(member.incarnation << 16);
+    // Each incarnation counts from another number, so that its first notification is a change.
+    this.notifications = new Int32Array(sizes.clients).fill(member.incarnation << 16);
     this.isWritten = new Uint8Array(sizes.clients);
+    this.written = new Int32Array(sizes.clients);
   }
 
   /**
-   * Keep a reply, or the fact that there is none to send; false if the client's slot has a new user by now,
-   * whose replies come first. (Messages of the one who left may still be on their way down the tree.)
+   * Keep a reply, or the fact that there is none to send. False if the client slot has a newer session by now, whose
+   * replies take precedence. (Messages of the older session may still be on their way down the tree.)
    */
   keep(
     client: number,
     call: number,
     session: number,
-    entry: number,
+    entryGroup: number,
     number: number,
     reply: Reply,
   ): boolean {
@@ -75,7 +82,7 @@ export class Replies {
     const at = this.slot(client, call);
     if (epochAt(this.kept, at) > session) return false;
     const body = at + HEAD_WORDS;
-    this.kept.words[body + REPLY.entry] = entry;
+    this.kept.words[body + REPLY.entry] = entryGroup;
     this.kept.words[body + REPLY.bytes] = size;
     if (bytes > 0) packBytes(reply as Uint8Array, this.kept, body + REPLY.payload);
     name(this.kept, at, REPLY.payload + ((bytes + 3) >> 2), session, number);
@@ -91,20 +98,20 @@ export class Replies {
   /** Write the kept reply into the client's memory. */
   send(client: number, call: number): void {
     const at = this.slot(client, call);
-    const bodyWords = this.kept.words[at]! - FRAME_WORDS;
-    // Most members keep replies that they never send: a record is finished only here.
+    const bodyWords = this.kept.words[at] - FRAME_WORDS;
+    // Most members never send the replies that they keep, so a record is sealed only here.
     const words = seal(this.kept, at, bodyWords, epochAt(this.kept, at), numberAt(this.kept, at));
     const to = this.firstReply + call * this.slotWords;
     const peer = this.firstClient + client;
-    // All of its last line: the next reply may begin behind it, and then one write is enough for both.
+    // The whole of its last cache line: if the next reply begins right after it, one write can carry both.
     this.memory.write(peer, to, this.kept.words, at, align(words), OPEN, KIND.none);
     if (this.isWritten[client] === 0) {
       this.isWritten[client] = 1;
-      this.written.push(client);
+      this.written[this.writtenCount++] = client;
     }
   }
 
-  /** Send all that is kept for a session (or, with no session given, for whoever it is). */
+  /** Send all replies that are kept for a client's session, or for any session if none is given. */
   sendAgain(client: number, session?: number): void {
     let sent = false;
     for (let call = 0; call < this.callsMax; call++) {
@@ -117,14 +124,14 @@ export class Replies {
     if (sent) this.member.edges.observer.transition('replies sent again');
   }
 
-  /** Tell the clients that were written to where to look. */
-  ringDoorbells(): void {
+  /** Notify the clients that replies were written to since the last call. */
+  notifyClients(): void {
     const { memory, written } = this;
-    while (written.length > 0) {
-      const client = written.pop()!;
+    while (this.writtenCount > 0) {
+      const client = written[--this.writtenCount];
       const peer = this.firstClient + client;
       this.isWritten[client] = 0;
-      memory.writeWord(peer, this.doorbell, ++this.rings[client]!, OPEN, KIND.none);
+      memory.writeWord(peer, this.notification, ++this.notifications[client], OPEN, KIND.none);
       memory.wake(peer, true);
     }
   }

@@ -1,10 +1,10 @@
 /**
- * Dropping entries from the start of the leader's log, when it is half full: those that every live
- * member has delivered, that f+1 members have whatever the detector says (H25), and that every child
- * concerned has decided. Called once in each round of the leader.
+ * Dropping entries from the start of the leader's log once it is more than half full: entries that every live member
+ * has delivered, that f+1 members have delivered in any case (H25), and that every child concerned has decided. The
+ * leader calls `run` once in each round.
  *
- * Invariant: the last decided entry stays. Every log that can be adopted has it, so once a log has had
- * an entry, none is ever empty again.
+ * Invariant: the last decided entry stays. Every log that can be adopted has it, so a group's log that has had an entry
+ * is never empty again.
  */
 
 import type { Rows } from '../leadership/rows.js';
@@ -14,6 +14,7 @@ import type { Feed } from './feed.js';
 import type { Replication } from './replication.js';
 
 export class Truncation {
+  /** Per member, the index below which it has delivered everything. Allocated once. */
   private readonly deliveredBy: Float64Array;
 
   constructor(
@@ -43,7 +44,7 @@ export class Truncation {
     this.member.edges.observer.transition('log truncated');
   }
 
-  /** Does any child wait for this entry? */
+  /** Does any child still need this entry? */
   private isOwed(index: number, position: number): boolean {
     for (const feed of this.feeds) if (feed.isOwed(index, position)) return true;
     return false;
@@ -60,16 +61,16 @@ export class Truncation {
         continue;
       }
       const peer = rows.peer(other);
-      // What an earlier life delivered is forgotten.
-      const isOldNews = replication.lifeOf(other) > peer.incarnation;
+      // The row is of an earlier incarnation, and what that one delivered is forgotten.
+      const isOldNews = replication.incarnationOf(other) > peer.incarnation;
       deliveredBy[other] = isOldNews ? member.layout.sizes.origin : peer.delivered;
-      if (!rows.isLive(other)) continue;
-      // Whoever is left behind already needs a snapshot, not the log.
-      const needs = keptFrom(baseIndex, deliveredBy[other]!, peer.holdAt);
+      if (!rows.suspicion.isLive(other)) continue;
+      // A member that is left behind already needs a snapshot, not the log.
+      const needs = keptFrom(baseIndex, deliveredBy[other], peer.holdAt);
       if (needs >= baseIndex) liveMinimum = Math.min(liveMinimum, needs);
     }
     const deliveredByQuorum = reachedBy(deliveredBy, member.quorum);
-    // Whoever seems alive: f+1 members must have delivered what is dropped (H25).
+    // However many seem alive, f+1 members must have delivered what is dropped (H25).
     return Math.min(liveMinimum, deliveredByQuorum);
   }
 }

@@ -1,10 +1,10 @@
 /**
- * Ballots: who may lead, and since when. One positive word, so that a marker can't tear. The round
- * stands above the member: whoever comes later wins, whatever its number (the paper's ⟨process,
- * counter⟩ lets low processes starve).
+ * Ballots: (round, member), which order the attempts to lead. A ballot is one positive word, so that a marker can't tear.
+ * The round is above the member: a later attempt wins, whichever member makes it. (With the paper's ⟨process, counter⟩,
+ * processes with low numbers can starve.)
  *
- * A ballot is not reused by a member's next life: a granter remembers which incarnation it promised
- * and refuses the same ballot to another.
+ * Two incarnations of a member do not share a ballot: a granter remembers which incarnation it promised, and refuses the
+ * same ballot to another.
  */
 import { RETIRED } from '../../memory/contract.js';
 import { assert } from '../assert.js';

@@ -1,33 +1,35 @@
 /**
- * Following: deliver what the leader says is decided (paper step 2.6), notice being left behind, and
- * stand for leader when this member is the one to trust (step 2.1).
+ * Following: deliver what the leader has published as decided (paper step 2.6), notice being left behind, and campaign
+ * when this member is the one to trust (step 2.1). The replica calls `followLog` and `shouldCampaign` in every step
+ * while it follows, and `backOff` after a failed attempt.
  *
  * Invariant: only entries of the ballot this member has promised are consumed, contiguously from its
  * own next index (H2).
  */
 import { type Delivering, decidedIndex, isLeftBehind } from '../data-path/delivery.js';
 import type { Member } from '../member.js';
-import type { Rows } from './rows.js';
 import type { Snapshots } from './snapshots.js';
+import type { Suspicion } from './suspicion.js';
 
 const BACK_OFF_DOUBLINGS_MAX = 4;
 
 export class Follower {
-  private standNotBeforeUs = 0;
+  private campaignNotBeforeUs = 0;
   private failedAttempts = 0;
   private isBehind = false;
 
   constructor(
     private readonly member: Member,
-    private readonly rows: Rows,
+    private readonly suspicion: Suspicion,
     private readonly delivering: Delivering,
     private readonly snapshots: Snapshots,
   ) {}
 
+  /** Deliver what is decided, or fetch a snapshot if the log no longer holds it. Returns how many were delivered. */
   followLog(nowUs: number): number {
     const { member } = this;
     const { observer } = member.edges;
-    // Only the log of the ballot it promised, and of that only what the leader says is decided (H2).
+    // Only the log of the ballot it promised, and of that only what the leader has published as decided (H2).
     const log = member.log.under(member.promised, member.promisedMember);
     if (log === undefined) return 0;
     if (log.writer !== member.index) this.failedAttempts = 0;
@@ -43,15 +45,15 @@ export class Follower {
     return count;
   }
 
-  /** Should this member try to lead now? */
-  shouldStand(nowUs: number): boolean {
-    return nowUs >= this.standNotBeforeUs && this.rows.trusted() === this.member.index;
+  /** Should this member campaign now? */
+  shouldCampaign(nowUs: number): boolean {
+    return nowUs >= this.campaignNotBeforeUs && this.suspicion.trusted() === this.member.index;
   }
 
-  /** An attempt failed: let others try first, each for a different and bounded time. */
+  /** An attempt failed: let others try first. Each member waits for a different and bounded time. */
   backOff(nowUs: number): void {
     const { backOffUs } = this.member.edges.timing;
     const doublings = Math.min(this.failedAttempts++, BACK_OFF_DOUBLINGS_MAX);
-    this.standNotBeforeUs = nowUs + backOffUs * ((1 << doublings) + this.member.index);
+    this.campaignNotBeforeUs = nowUs + backOffUs * ((1 << doublings) + this.member.index);
   }
 }

@@ -1,6 +1,9 @@
 /**
- * Asking for the log and giving it (paper §5.4, Algorithm 3 and step 2.7): the two ends of
- * `leadRequest` and `leadGrant`.
+ * Asking for the log and granting it (paper §5.4, Algorithm 3 and step 2.7): the two ends of the slots `leadRequest` and
+ * `leadGrant`. Takeover asks; the replica answers when it is notified, and recovery grants by itself.
+ *
+ * Invariants: a member grants only the ballot that it has promised, after it has published the promise and sealed its
+ * log. It grants one ballot to one incarnation of its owner only.
  */
 
 import { type Extent, noExtent } from '../data-path/log.js';
@@ -11,23 +14,25 @@ import { NO_BALLOT } from './ballot.js';
 import type { Rows } from './rows.js';
 import { SlotReader, SlotWriter } from './slots.js';
 
-/** A member's answer to a request. */
+/** A member's answer to our request. */
 export interface Answer {
   member: number;
   granted: boolean;
-  /** What the member has promised, if it refused. */
+  /** What the member has promised: our ballot if it granted; if it refused, at least our ballot. */
   promised: number;
+  /** The member's incarnation. */
   incarnation: number;
   /** What the member's memory permits, if it granted. */
   key: number;
+  /** The member's log as it was sealed, if it granted. */
   log: Extent;
 }
 
 const ASK_DOUBLINGS_MAX = 4;
 
-/** The candidate's end. It goes on asking whoever has not granted, also while it leads. */
+/** The candidate's end. It keeps asking members that have not granted, also while it leads. */
 export class Requests {
-  ballot = NO_BALLOT;
+  private ballot = NO_BALLOT;
   private readonly slots: SlotReader[] = [];
   private readonly writer = new SlotWriter(REQUEST.words);
   private requests = 0;
@@ -48,8 +53,8 @@ export class Requests {
   }
 
   /**
-   * Ask every member that has not granted, now and then again, since a request can be lost (H9): ever more
-   * rarely, so that answers have the time to arrive before the next ones overwrite them.
+   * Ask every member that has not granted, and ask again later, since a request can be lost (H9). The intervals double,
+   * so that answers have the time to arrive before the next ones overwrite them.
    */
   ask(nowUs: number, hasGranted: (member: number) => boolean): void {
     const { edges } = this.member;
@@ -72,14 +77,14 @@ export class Requests {
         this.member.incarnation,
         this.requests,
       );
-      this.member.mailTo(other);
+      this.member.notify(other);
     }
   }
 
-  /** The next answer to the current request, or undefined: one to our own ballot, whatever we have promised since (H8). */
-  nextAnswer(): Answer | undefined {
+  /** Take the next answer to our own ballot, whatever we have promised since (H8); undefined if there is none. */
+  takeAnswer(): Answer | undefined {
     for (let other = 0; other < this.slots.length; other++) {
-      const slot = this.slots[other]!;
+      const slot = this.slots[other];
       if (!slot.poll()) continue;
       if (slot.body(GRANT.ballot) !== this.ballot) continue;
       if (slot.body(GRANT.candidateIncarnation) !== this.member.incarnation) continue;
@@ -92,7 +97,7 @@ export class Requests {
         log: {
           ballot: slot.body(GRANT.logBallot),
           writer: slot.body(GRANT.logWriter),
-          ring: slot.body(GRANT.logRing),
+          ringIndex: slot.body(GRANT.logRing),
           basePosition: slot.body(GRANT.basePosition),
           endPosition: slot.body(GRANT.endPosition),
           endIndex: slot.wide(GRANT.endIndex),
@@ -124,7 +129,7 @@ export class Grants {
     const { observer } = this.member.edges;
     let answered = 0;
     for (let candidate = 0; candidate < this.slots.length; candidate++) {
-      const slot = this.slots[candidate]!;
+      const slot = this.slots[candidate];
       // The request stays where it is; its reader remembers having seen it (H9, H10).
       if (candidate === this.member.index || !slot.poll()) continue;
       answered++;
@@ -132,8 +137,8 @@ export class Grants {
       const incarnation = slot.body(REQUEST.incarnation);
       if (ballot > this.member.promised) {
         this.member.promise(ballot, incarnation);
-        this.rows.heardRequest(candidate, ballot, incarnation);
-        // Everybody can read the promise before the candidate hears of it.
+        this.rows.peer(candidate).noteRequest(ballot, incarnation);
+        // All members can read the promise before the candidate is granted it.
         this.rows.publish();
         this.grant(candidate, ballot, incarnation, this.member.sealLog());
         observer.transition('granted');
@@ -141,7 +146,7 @@ export class Grants {
         ballot === this.member.promised &&
         incarnation === this.member.promisedIncarnation
       ) {
-        // Only the life that made a promise tells it again, and only to the life that it was made to (H30).
+        // Only the incarnation that made a promise repeats it, and only to the incarnation that it was made to (H30).
         this.grant(candidate, ballot, incarnation, this.member.sealLog());
         observer.transition('answered again');
       } else {
@@ -152,7 +157,7 @@ export class Grants {
     return answered;
   }
 
-  /** Tell the owner of `ballot` that this member's log is its to write. */
+  /** Tell the owner of `ballot` that it alone may write this member's log. */
   grant(candidate: number, ballot: number, incarnation: number, log: Extent): void {
     this.answer(candidate, ballot, incarnation, true, log);
   }
@@ -174,7 +179,7 @@ export class Grants {
     body[GRANT.key] = member.key;
     body[GRANT.logBallot] = log.ballot;
     body[GRANT.logWriter] = log.writer;
-    body[GRANT.logRing] = log.ring;
+    body[GRANT.logRing] = log.ringIndex;
     body[GRANT.basePosition] = log.basePosition;
     body[GRANT.endPosition] = log.endPosition;
     writeWide(body, GRANT.endIndex, log.endIndex);
@@ -188,6 +193,6 @@ export class Grants {
       member.incarnation,
       ++this.answers,
     );
-    member.mailTo(candidate);
+    member.notify(candidate);
   }
 }

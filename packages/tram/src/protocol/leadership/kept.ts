@@ -1,11 +1,12 @@
 /**
- * What a member keeps in its own region for its next life: single words, which can't tear, each stored
- * before anything is done that follows from it. A process that dies leaves them as they are; if the
- * region outlives it, the next life resumes with what it had promised and with the logs written for it.
+ * What a member keeps in its own region for its next incarnation, used by member.ts. If the region outlives the process,
+ * the next incarnation resumes with what was promised and with the logs written for it.
+ *
+ * Invariant: each value is a single word, which can't tear, and is stored before anything that follows from it is done.
  */
 import { KEPT } from '../layout.js';
 
-/** Indices are known to within so much: near enough to tell a whole one by its low word. */
+/** Indices are kept in units of this: near enough to complete an index of which only the low word is known. */
 const ERA = 2 ** 30;
 
 export class Kept {
@@ -14,12 +15,12 @@ export class Kept {
     private readonly at: number,
   ) {}
 
-  /** The life whose promises and logs count here: the one in which the region was last empty. */
-  get life(): number {
-    return this.words[this.at + KEPT.life]!;
+  /** The incarnation in which the region was last empty: promises and logs since then count. */
+  get regionIncarnation(): number {
+    return this.words[this.at + KEPT.regionIncarnation];
   }
 
-  /** Was it a member in that life? Not while it recovers: then its promise and its log tell too little. */
+  /** Has it been a member since then? Not while it recovers: its promise and its log do not tell enough yet. */
   get isMember(): boolean {
     return this.words[this.at + KEPT.member] === 1;
   }
@@ -29,34 +30,34 @@ export class Kept {
   }
 
   get promised(): number {
-    return this.words[this.at + KEPT.promised]!;
+    return this.words[this.at + KEPT.promised];
   }
 
   set promised(ballot: number) {
     this.words[this.at + KEPT.promised] = ballot;
   }
 
-  /** How many keys were made in that life. */
+  /** How many keys were made since then. */
   get keys(): number {
-    return this.words[this.at + KEPT.keys]!;
+    return this.words[this.at + KEPT.keys];
   }
 
   set keys(count: number) {
     this.words[this.at + KEPT.keys] = count;
   }
 
-  /** An index not far from those in the log. */
+  /** An index within 2³¹ of those in the log. */
   get near(): number {
-    return this.words[this.at + KEPT.era]! * ERA;
+    return this.words[this.at + KEPT.era] * ERA;
   }
 
   set near(index: number) {
     this.words[this.at + KEPT.era] = Math.floor(index / ERA);
   }
 
-  /** A new life begins with nothing. */
+  /** The region is empty: begin with nothing. */
   begin(incarnation: number): void {
     this.words.fill(0, this.at, this.at + KEPT.words);
-    this.words[this.at + KEPT.life] = incarnation;
+    this.words[this.at + KEPT.regionIncarnation] = incarnation;
   }
 }

@@ -1,21 +1,22 @@
 /**
- * Keys: what a member's memory permits. A member makes a fresh one with every promise and tells it in
- * its grant, so that nothing written under an earlier promise, or for an earlier life of the member,
- * ever counts. One word: a life (modulo 2¹⁴) above a count of keys (modulo 2¹⁶ - 1, from 1 on). A life
- * that resumes makes further keys of the life in which its region was last empty.
+ * Keys: what a member's memory permits. A member makes a fresh key with every promise and sends it in its grant, so that
+ * nothing that is written under an earlier promise, or for an earlier incarnation of the member, ever counts.
+ *
+ * A key is one word: an incarnation (modulo 2¹⁴) above a count of keys (modulo 2¹⁶ - 1, from 1 on). The incarnation is
+ * the one in which the member's region was last empty, also if a later one resumes with that region.
  */
 
 import { OPEN } from '../../memory/contract.js';
 
-const LIFE_SHIFT = 16;
-const LIFE_MASK = 0x3fff;
+const INCARNATION_SHIFT = 16;
+const INCARNATION_MASK = 0x3fff;
 const KEYS = 0xffff;
 
-export function keyOf(life: number, count: number): number {
-  return ((life & LIFE_MASK) << LIFE_SHIFT) | ((count % KEYS) + 1);
+export function keyOf(incarnation: number, count: number): number {
+  return ((incarnation & INCARNATION_MASK) << INCARNATION_SHIFT) | ((count % KEYS) + 1);
 }
 
-/** No life made the key in memory that was never written to. */
-export function isOfLife(key: number, life: number): boolean {
-  return key !== OPEN && key >> LIFE_SHIFT === (life & LIFE_MASK);
+/** Was the key made in this incarnation? OPEN, which memory holds that was never written, is of none. */
+export function isOfLife(key: number, incarnation: number): boolean {
+  return key !== OPEN && key >> INCARNATION_SHIFT === (incarnation & INCARNATION_MASK);
 }

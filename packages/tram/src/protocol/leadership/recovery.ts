@@ -1,14 +1,14 @@
 /**
- * Coming back with empty memory (not in the paper). A restarted member has forgotten what it promised, so until
- * it has learnt that from others it is RETIRED: it permits no leader, grants nothing, counts nowhere.
+ * Coming back with empty memory (not in the paper). A restarted member has forgotten what it promised. Until it has
+ * learnt that from others it is RETIRED: it permits no leader, grants nothing, and counts in no quorum. The replica calls
+ * `step` in every step until the member is normal.
  *
- * It reads the rows of the others, all after its restart, until f+1 of them follow a log of the very
- * ballot they have promised, and the owner of the highest of these ballots is among them and leads.
- * Anything decided with the help of its earlier life is then in that leader's log: whoever decided it
- * had f further members, at least one of which was read. It promises that ballot, tells the leader,
- * and is a member again once the leader's marker stands here and all that was decided then is delivered,
- * by a snapshot if the log starts later: before, it has lost what it once delivered, and others must not
- * count on it.
+ * The member reads the rows of the others, all after its restart, until f+1 of them follow a log of the very ballot that
+ * they have promised, and the owner of the highest of these ballots is among them and leads. Every entry that was decided
+ * with the help of its earlier incarnation is then in that leader's log: f further members held the entry, and at least
+ * one of them was read. The member promises that ballot and grants its empty log to the leader. It is a member again once
+ * the leader's log is installed and it has delivered all that was decided by then, by a snapshot if the log starts
+ * later. Before that it lacks entries that it once delivered, and others must not count on it.
  */
 
 import { type Delivering, decidedIndex, isLeftBehind } from '../data-path/delivery.js';
@@ -20,6 +20,7 @@ import type { Rows } from './rows.js';
 import type { Snapshots } from './snapshots.js';
 
 export class Recovery {
+  /** When the leader was granted our log last. */
   private grantedUs = Number.NEGATIVE_INFINITY;
 
   constructor(
@@ -32,7 +33,7 @@ export class Recovery {
     member.edges.observer.transition('recovering');
   }
 
-  /** Go on recovering; when it is done, `member.normal` is true. */
+  /** Go on recovering. Once it is done, `member.normal` is true. */
   step(nowUs: number): void {
     const { member } = this;
     const { observer, timing } = member.edges;
@@ -63,7 +64,7 @@ export class Recovery {
       return;
     }
     this.snapshots.abandon();
-    // Whatever the earlier life had delivered was decided, and so is below this: others counted on it.
+    // Every entry that the earlier incarnation delivered was decided, and so is below this. Others counted on it.
     const decided = decidedIndex(member, log);
     this.delivering.deliver(log, log.marker, decided, false);
     if (member.nextToDeliver < decided) return;

@@ -1,6 +1,6 @@
 /**
- * Slots: single records at fixed places, each overwritten by the next. Never cleared by the reader,
- * who remembers what it saw last instead (H9, H10).
+ * Slots: single records at fixed places, each overwritten by the next. A slot has one writer. Its reader never clears it,
+ * but remembers what it saw last (H9, H10). Requests, grants, chunks of snapshots and the starts of feeds are slots.
  */
 import { type Memory, OPEN } from '../../memory/contract.js';
 import {
@@ -20,9 +20,10 @@ import { readWide } from '../wide.js';
 
 export class SlotReader {
   private readonly slot: Window;
-  /** The record as it was when it was polled: what stands in the slot may change at any time. */
+  /** The record as it was when it was polled: the slot may change at any time. */
   readonly copy: Int32Array;
   private readonly copied: Window;
+  /** Epoch and number of the record in `copy`; both 0 if there is none. */
   private seenEpoch = 0;
   private seenNumber = 0;
 
@@ -32,7 +33,7 @@ export class SlotReader {
     this.copied = slotAt(this.copy, 0);
   }
 
-  /** True once for every record that stands here whole. */
+  /** Take the record, if it is whole and was not taken before. True if `copy` now holds it. */
   poll(): boolean {
     const { slot, copied, copy } = this;
     const epoch = epochAt(slot, 0);
@@ -47,12 +48,12 @@ export class SlotReader {
     return true;
   }
 
-  /** Does the record that was polled last still stand here, with nothing of another? */
+  /** Does the slot still hold the record that was polled last, with nothing of another? */
   isUnchanged(): boolean {
     return epochAt(this.slot, 0) === this.seenEpoch && numberAt(this.slot, 0) === this.seenNumber;
   }
 
-  /** Take the record that stands here as not seen. */
+  /** Treat the record in the slot as not seen. */
   forget(): void {
     this.seenEpoch = 0;
     this.seenNumber = 0;
@@ -63,7 +64,7 @@ export class SlotReader {
   }
 
   body(field: number): number {
-    return this.copy[HEAD_WORDS + field]!;
+    return this.copy[HEAD_WORDS + field];
   }
 
   wide(field: number): number {

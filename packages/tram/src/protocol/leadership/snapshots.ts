@@ -1,26 +1,36 @@
 /**
- * Fetching and serving snapshots: for a member that was left behind, or restarted.
+ * Fetching and serving snapshots, for a member that was left behind or has restarted. The replica calls `serve` in every
+ * step; followers, candidates and recovering members call `fetch` while they need a snapshot.
  *
- * A pull protocol with one chunk under way: the fetcher names a nonce and a chunk, any other member
- * answers with that chunk, and asking again is harmless. A snapshot holds the application's state,
- * the counters and the kept replies after a prefix of the log. It is taken at whatever the server has
- * delivered; the group does not stop for it.
+ * It is a pull protocol with one chunk under way: the fetcher names a nonce and a chunk, the server answers with that
+ * chunk, and asking again is harmless. The server, any other live member, takes the snapshot (snapshot.ts) at whatever
+ * it has delivered, and the group does not stop for it. Until the fetcher has restored it, the server publishes where it
+ * needs the log held (`holdAt`).
+ *
+ * Invariant: all chunks that are put together are of one snapshot, from one incarnation of one server.
  */
 
 import { HEAD_WORDS } from '../../memory/record.js';
-import { assert } from '../assert.js';
 import type { Application } from '../edges.js';
 import { CHUNK, SNAPSHOT_REQUEST } from '../layout.js';
 import type { Member } from '../member.js';
-import { readWide, writeWide } from '../wide.js';
+import { writeWide } from '../wide.js';
 import type { Rows } from './rows.js';
 import { SlotReader, SlotWriter } from './slots.js';
+import { restoreSnapshot, takeSnapshot } from './snapshot.js';
 
+/** A fetcher's patience doubles at most so often. */
+const RETRIES_MAX = 5;
+
+/** A snapshot that a member is fetching from us. */
 interface Served {
+  /** The request it answers: the fetcher's nonce and incarnation. */
   nonce: number;
   incarnation: number;
+  /** What we had delivered when we took it. index ≤ nextToDeliver. */
   index: number;
   words: Int32Array;
+  /** When the fetcher asked last. */
   askedUs: number;
 }
 
@@ -29,20 +39,26 @@ export class Snapshots {
   private readonly chunkSlots: SlotReader[] = [];
   private readonly requestWriter = new SlotWriter(SNAPSHOT_REQUEST.words);
   private readonly chunkWriter: SlotWriter;
+
+  /** Per member, what it is fetching from us. */
   private readonly served: (Served | undefined)[] = [];
   private chunksSent = 0;
   private isServing = false;
 
+  private fetching = false;
+  /** The member that we fetch from, or fetched from last; -1 if there is none to fetch from. */
+  private source = -1;
+  /** Names the fetch under way. */
   private nonce = 0;
   private requests = 0;
-  private source = -1;
-  private fetching = false;
+  /** The next chunk: those before it are in `received`. */
   private wanted = 0;
   private received: Int32Array | undefined;
   private receivedIndex = 0;
   private sourceIncarnation = 0;
   private askedUs = 0;
   private progressUs = 0;
+  /** How often we have changed the source since the last snapshot. At most RETRIES_MAX. */
   private retries = 0;
 
   constructor(
@@ -62,68 +78,45 @@ export class Snapshots {
     }
   }
 
-  /** Answer those who ask, and hold the log for them. */
-  serve(nowUs: number, hasMail: boolean): number {
-    const work = hasMail ? this.answerRequests(nowUs) : 0;
-    if (work > 0 || this.isServing) this.member.holdAt = this.oldestServed(nowUs);
+  /** Answer the members that ask, and have the log held for them. Returns how many asked. */
+  serve(nowUs: number, isNotified: boolean): number {
+    const work = isNotified ? this.answerRequests(nowUs) : 0;
+    if (work > 0 || this.isServing) {
+      this.releaseServed(nowUs);
+      this.member.holdAt = this.oldestServed();
+    }
     return work;
   }
 
   private answerRequests(nowUs: number): number {
     let work = 0;
     for (let other = 0; other < this.requestSlots.length; other++) {
-      const slot = this.requestSlots[other]!;
+      const slot = this.requestSlots[other];
       if (other === this.member.index || !slot.poll()) continue;
       const nonce = slot.body(SNAPSHOT_REQUEST.nonce);
-      const served = this.served[other];
+      let served = this.served[other];
       if (served?.nonce !== nonce || served.incarnation !== slot.epoch) {
-        this.served[other] = {
+        served = {
           nonce,
           incarnation: slot.epoch,
           index: this.member.nextToDeliver,
-          words: this.take(),
+          words: takeSnapshot(this.member, this.application),
           askedUs: nowUs,
         };
+        this.served[other] = served;
         this.member.edges.observer.transition('snapshot served');
       }
-      this.served[other]!.askedUs = nowUs;
-      this.sendChunk(other, slot.body(SNAPSHOT_REQUEST.chunk));
+      served.askedUs = nowUs;
+      this.sendChunk(other, served, slot.body(SNAPSHOT_REQUEST.chunk));
       work++;
     }
     return work;
   }
 
-  /**
-   * The oldest snapshot that somebody is still fetching, or 0; others are let go. The leader keeps the
-   * log from there; it has not dropped it yet, unless it thinks us dead, because we had delivered no
-   * more when we took it.
-   */
-  private oldestServed(nowUs: number): number {
-    // Longer than any fetcher waits before it asks again.
-    const patienceUs = this.member.edges.timing.suspectAfterUs * (2 << RETRIES_MAX);
-    let oldest = 0;
-    this.isServing = false;
-    for (let other = 0; other < this.served.length; other++) {
-      const served = this.served[other];
-      if (served === undefined) continue;
-      this.isServing = true;
-      const { incarnation, delivered } = this.rows.peer(other);
-      const isDone = incarnation === served.incarnation && delivered >= served.index;
-      if (isDone || nowUs - served.askedUs > patienceUs) {
-        this.served[other] = undefined;
-        continue;
-      }
-      // The group does not stand still for one that has crashed.
-      if (!this.rows.isLive(other)) continue;
-      oldest = oldest === 0 ? served.index : Math.min(oldest, served.index);
-    }
-    return oldest;
-  }
-
-  private sendChunk(other: number, chunk: number): void {
+  private sendChunk(other: number, served: Served, chunk: number): void {
     const { member, chunkWriter } = this;
     const { memory, layout } = member.edges;
-    const { words, nonce, index, incarnation } = this.served[other]!;
+    const { words, nonce, index, incarnation } = served;
     const start = chunk * layout.chunkWords;
     const count = Math.min(layout.chunkWords, words.length - start);
     if (count <= 0) return;
@@ -137,12 +130,42 @@ export class Snapshots {
     const peer = member.processOf(other);
     const bodyWords = CHUNK.data + count;
     chunkWriter.post(memory, peer, to, bodyWords, member.incarnation, ++this.chunksSent);
-    member.mailTo(other);
+    member.notify(other);
   }
 
-  /** Start fetching, or go on: call while a snapshot is needed. */
+  /** Release the snapshots that are restored, or that their fetchers no longer ask for. */
+  private releaseServed(nowUs: number): void {
+    // Longer than any fetcher waits before it asks again.
+    const patienceUs = this.member.edges.timing.suspectAfterUs * (2 << RETRIES_MAX);
+    this.isServing = false;
+    for (let other = 0; other < this.served.length; other++) {
+      const served = this.served[other];
+      if (served === undefined) continue;
+      this.isServing = true;
+      const { incarnation, delivered } = this.rows.peer(other);
+      const isDone = incarnation === served.incarnation && delivered >= served.index;
+      if (isDone || nowUs - served.askedUs > patienceUs) this.served[other] = undefined;
+    }
+  }
+
+  /**
+   * The index of the oldest snapshot that a live member is fetching, or 0. The leader keeps the log from there. Unless it
+   * suspects us, it has not dropped that yet, because we had delivered no more when we took the snapshot.
+   */
+  private oldestServed(): number {
+    let oldest = 0;
+    for (let other = 0; other < this.served.length; other++) {
+      const served = this.served[other];
+      // The group does not stop for a fetcher that has crashed.
+      if (served === undefined || !this.rows.suspicion.isLive(other)) continue;
+      oldest = oldest === 0 ? served.index : Math.min(oldest, served.index);
+    }
+    return oldest;
+  }
+
+  /** Start fetching, or go on. Call it in every step in which a snapshot is needed. */
   fetch(nowUs: number): void {
-    // Ever more patient: a chunk that is asked for too often is overwritten before it has arrived.
+    // The patience doubles: a chunk that is asked for too often is overwritten before it has arrived.
     const patienceUs = this.member.edges.timing.suspectAfterUs * (1 << this.retries);
     if (!this.fetching) {
       this.choose(nowUs);
@@ -153,26 +176,27 @@ export class Snapshots {
       this.ask(nowUs);
     }
     if (this.source === -1) return;
-    const slot = this.chunkSlots[this.source]!;
+    const slot = this.chunkSlots[this.source];
     if (!slot.poll() || !this.isWanted(slot)) return;
     this.progressUs = nowUs;
     this.accept(slot);
     if (this.fetching) this.ask(nowUs);
   }
 
-  /** No longer needed. */
+  /** A snapshot is no longer needed. */
   abandon(): void {
     this.fetching = false;
     this.received = undefined;
   }
 
-  /** Pick the next live member to fetch from. */
+  /** Start again with the next live member as the source. */
   private choose(nowUs: number): void {
     this.abandon();
     const { member, rows } = this;
     for (let turn = 1; turn <= member.replicas; turn++) {
       const other = (Math.max(this.source, 0) + turn) % member.replicas;
-      if (other === member.index || !rows.isLive(other) || !rows.peer(other).normal) continue;
+      if (other === member.index) continue;
+      if (!rows.suspicion.isLive(other) || !rows.peer(other).normal) continue;
       this.source = other;
       this.fetching = true;
       this.nonce++;
@@ -184,6 +208,19 @@ export class Snapshots {
     this.source = -1;
   }
 
+  private ask(nowUs: number): void {
+    const { member, requestWriter } = this;
+    const { memory, layout } = member.edges;
+    const { words } = SNAPSHOT_REQUEST;
+    this.askedUs = nowUs;
+    requestWriter.body[SNAPSHOT_REQUEST.nonce] = this.nonce;
+    requestWriter.body[SNAPSHOT_REQUEST.chunk] = this.wanted;
+    const to = layout.snapshotRequest(member.index);
+    const peer = member.processOf(this.source);
+    requestWriter.post(memory, peer, to, words, member.incarnation, ++this.requests);
+    member.notify(this.source);
+  }
+
   private isWanted(slot: SlotReader): boolean {
     return (
       slot.body(CHUNK.fetcherIncarnation) === this.member.incarnation &&
@@ -193,28 +230,9 @@ export class Snapshots {
     );
   }
 
-  /** All chunks must be of one snapshot: a server that restarts, or has given us up, takes another. */
+  /** All chunks must be of one snapshot: a server that restarts, or has released ours, takes another. */
   private isOfSame(slot: SlotReader): boolean {
     return slot.epoch === this.sourceIncarnation && slot.wide(CHUNK.index) === this.receivedIndex;
-  }
-
-  private ask(nowUs: number): void {
-    const { member, requestWriter } = this;
-    const { memory, layout } = member.edges;
-    this.askedUs = nowUs;
-    requestWriter.body[SNAPSHOT_REQUEST.nonce] = this.nonce;
-    requestWriter.body[SNAPSHOT_REQUEST.chunk] = this.wanted;
-    const to = layout.snapshotRequest(member.index);
-    const peer = member.processOf(this.source);
-    requestWriter.post(
-      memory,
-      peer,
-      to,
-      SNAPSHOT_REQUEST.words,
-      member.incarnation,
-      ++this.requests,
-    );
-    member.mailTo(this.source);
   }
 
   private accept(slot: SlotReader): void {
@@ -234,67 +252,14 @@ export class Snapshots {
     const words = this.received;
     this.abandon();
     this.retries = 0;
-    if (this.receivedIndex > this.member.nextToDeliver) this.restore(words, this.source);
+    if (this.receivedIndex > this.member.nextToDeliver) this.restore(words);
   }
 
-  private take(): Int32Array {
+  private restore(words: Int32Array): void {
     const { member } = this;
-    const { delivered, replies } = member;
-    const state = this.application.snapshot();
-    const clients = delivered.session.length;
-    const appWords = (state.length + 3) >> 2;
-    const fixed = FIXED.words + clients * CLIENT.words;
-    const words = new Int32Array(fixed + replies.words.length + appWords);
-    writeWide(words, FIXED.nextToDeliver, member.nextToDeliver);
-    words[FIXED.nextPosition] = member.nextPosition;
-    writeWide(words, FIXED.deliveries, member.deliveries);
-    writeWide(words, FIXED.nextFromParent, delivered.nextFromParent);
-    words[FIXED.stateBytes] = state.length;
-    let at: number = FIXED.words;
-    for (let client = 0; client < clients; client++, at += CLIENT.words) {
-      words[at + CLIENT.session] = delivered.session[client]!;
-      words[at + CLIENT.nextPosition] = delivered.nextPosition[client]!;
-      writeWide(words, at + CLIENT.nextNumber, delivered.nextNumber[client]!);
-    }
-    words.set(replies.words, at);
-    at += replies.words.length;
-    new Uint8Array(words.buffer, at * 4, state.length).set(state);
-    return words;
-  }
-
-  private restore(words: Int32Array, from: number): void {
-    const { member } = this;
-    const { delivered, replies } = member;
-    const nextToDeliver = readWide(words, FIXED.nextToDeliver);
-    assert(nextToDeliver > member.nextToDeliver, 'delivery never goes back');
-    member.nextToDeliver = nextToDeliver;
-    member.nextPosition = words[FIXED.nextPosition]!;
-    member.deliveries = readWide(words, FIXED.deliveries);
-    delivered.nextFromParent = readWide(words, FIXED.nextFromParent);
-    let at: number = FIXED.words;
-    for (let client = 0; client < delivered.session.length; client++, at += CLIENT.words) {
-      delivered.session[client] = words[at + CLIENT.session]!;
-      delivered.nextPosition[client] = words[at + CLIENT.nextPosition]!;
-      delivered.nextNumber[client] = readWide(words, at + CLIENT.nextNumber);
-    }
-    replies.load(words.subarray(at, at + replies.words.length));
-    at += replies.words.length;
-    this.application.restore(new Uint8Array(words.buffer, at * 4, words[FIXED.stateBytes]));
-    member.edges.observer.restored(from, member.deliveries);
-    member.edges.observer.transition('snapshot restored');
+    const { observer } = member.edges;
+    restoreSnapshot(words, member, this.application);
+    observer.restored(this.source, member.deliveries);
+    observer.transition('snapshot restored');
   }
 }
-
-/** A snapshot's words: these, the clients' counters, the kept replies, the application's bytes. */
-const FIXED = {
-  nextToDeliver: 0,
-  nextPosition: 2,
-  deliveries: 3,
-  nextFromParent: 5,
-  stateBytes: 7,
-  words: 8,
-} as const;
-
-const RETRIES_MAX = 5;
-
-const CLIENT = { session: 0, nextPosition: 1, nextNumber: 2, words: 4 } as const;

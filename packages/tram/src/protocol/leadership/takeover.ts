@@ -5,43 +5,50 @@
  *        ▲                             │                       │
  *        └──── a granter changed ──────┴───── the source changed
  *
- * - *acquireGrants*: promise ourselves first, then ask everybody (H7).
- * - *recheck*: after the last grant, read every granter's incarnation and promise again; a grant of
- *   a life that has ended is worth nothing (H24).
- * - *adopt*: the whole log with the highest marker and, among equals, the greatest end; never a mix of
- *   entries from several (H20). After copying, its member must still promise us.
+ * - *acquireGrants*: promise ourselves first, then ask every other member (H7).
+ * - *recheck*: after the last grant, read every granter's incarnation and promise again. A grant of an incarnation that
+ *   has ended is worth nothing (H24).
+ * - *adopt*: copy the whole log with the highest marker and, among equals, the greatest end; never a mix of entries from
+ *   several (H20). After copying, its member must still promise us.
  * - *catchUp*: if the adopted log starts after what we have delivered, fetch a snapshot first.
- * - *install*: write the whole log under our ballot to everyone who granted. We lead once our marker
- *   stands at f+1, and then everything adopted is decided.
+ * - *install*: write the whole log under our ballot to every member that granted. We lead once it is installed at f+1
+ *   members, and then everything adopted is decided.
  *
- * Whenever this member promises somebody else, the attempt is over (H8).
+ * As soon as this member promises another candidate, the attempt is over (H8).
+ *
+ * The replica calls `begin` to campaign, `step` while it is a candidate, and `installLate` while it leads.
  */
 
-import { copyWords, distance, extend, numberAt } from '../../memory/record.js';
 import { assert } from '../assert.js';
-import { type Extent, isFurther, LogRing, spareRing } from '../data-path/log.js';
+import { type Extent, isFurther, spareRing } from '../data-path/log.js';
 import type { Replication } from '../data-path/replication.js';
-import { LOG_CONTROL } from '../layout.js';
 import type { Member } from '../member.js';
 import { KIND, tagOf } from '../tags.js';
+import { Adoption } from './adoption.js';
 import { makeBallot, NO_BALLOT, roundOf } from './ballot.js';
 import type { Answer, Requests } from './grants.js';
-import { Peer, type Rows } from './rows.js';
+import { Peer } from './row.js';
+import type { Rows } from './rows.js';
 import type { Snapshots } from './snapshots.js';
 
 export type Phase = 'idle' | 'acquireGrants' | 'recheck' | 'adopt' | 'catchUp' | 'install';
 
+/** A member's grant of its log, for our current ballot. At most one for each incarnation of the member. */
 interface Grant {
+  /** The granter's incarnation. */
   incarnation: number;
+  /** What the granter's memory permits, as long as it promises no other candidate. */
   key: number;
+  /** The granter's log when it granted. */
   log: Extent;
+  /** Have the granter's incarnation and promise been read again, unchanged, after the last grant? */
   confirmed: boolean;
   /**
-   * How we lost the member again, after writing to it. Whatever it answers later in this life, it is
-   * not written to again under this ballot: our log there may be its current one by now.
+   * How we lost the member, after writing to it. Whatever it answers later in this incarnation, it is not written to
+   * again under this ballot: our log may be its current one by now.
    */
   lost: 'refused' | 'broken' | undefined;
-  /** The member's heartbeat as known then. */
+  /** The member's heartbeat as known when we lost it. */
   lostAtHeartbeat: number;
 }
 
@@ -51,26 +58,26 @@ function newGrant(incarnation: number, key: number, log: Extent, confirmed: bool
 
 export class Takeover {
   phase: Phase = 'idle';
+  /** Ours. Equal to `member.promised` as long as the attempt may succeed, or we lead. */
   ballot = NO_BALLOT;
-  /** Highest ballot heard of, so that the next attempt is above it. */
+  /** The highest ballot heard of in refusals, so that the next attempt is above it. */
   private highestSeen = NO_BALLOT;
 
+  /** Per member; our own is there from `begin` on. */
   private readonly grants: (Grant | undefined)[];
   private readonly recheckPeers: Peer[];
+  /** Completions of earlier rounds do not count. */
   private recheckRound = 0;
   private recheckedUs = 0;
 
-  private memberLost = false;
-  /** A member promised this very ballot to an earlier life of ours. */
+  private hasLostMember = false;
+  /** Has a member promised this very ballot to an earlier incarnation of ours? */
   private ballotIsTaken = false;
 
-  private adoptAttempt = 0;
+  private readonly adoption: Adoption;
+  /** The member whose log is adopted, and its grant. */
   private adoptFrom = -1;
-  /** The grant that names the log being read. */
   private source!: Grant;
-  private readonly adopted: LogRing;
-  private readonly adoptedBase = new Int32Array(1);
-  private readonly adoptedRow: Peer;
 
   constructor(
     private readonly member: Member,
@@ -79,30 +86,19 @@ export class Takeover {
     private readonly replication: Replication,
     private readonly snapshots: Snapshots,
   ) {
-    const { layout } = member;
+    const { origin } = member.layout.sizes;
     this.grants = new Array<Grant | undefined>(member.replicas).fill(undefined);
-    this.recheckPeers = this.grants.map((_, other) => this.newPeer(other));
-    this.adoptedRow = this.newPeer(member.index);
-    // A private copy of another member's ring: same shape, other memory.
-    this.adopted = new LogRing(
-      new Int32Array(layout.logRing(0, 0) + layout.logWords),
-      layout,
-      member.group,
-      0,
-      0,
-    );
-  }
-
-  private newPeer(other: number): Peer {
-    return new Peer(this.member.processOf(other), this.member.layout.sizes.origin, 0, 0);
+    this.recheckPeers = this.grants.map((_, other) => new Peer(member.processOf(other), origin));
+    this.adoption = new Adoption(member);
   }
 
   /** Start an attempt with a ballot above all that this member knows of. */
   begin(nowUs: number): void {
     const { member } = this;
     const { observer } = member.edges;
-    const above = Math.max(member.promised, this.highestSeen, this.rows.highestPromise());
-    // The round comes first: a later attempt outbids all earlier ones, whoever made them (H17).
+    const highestPromise = this.rows.suspicion.highestPromise();
+    const above = Math.max(member.promised, this.highestSeen, highestPromise);
+    // The round comes first: a later attempt outbids all earlier ones, whichever member made them (H17).
     this.ballot = makeBallot(roundOf(above) + 1, member.index);
     member.promise(this.ballot, member.incarnation);
     this.rows.publish();
@@ -110,31 +106,17 @@ export class Takeover {
     this.grants[member.index] = newGrant(member.incarnation, member.key, member.sealLog(), true);
     this.requests.start(this.ballot);
     this.replication.abandon();
-    this.memberLost = false;
+    this.hasLostMember = false;
     this.ballotIsTaken = false;
     this.phase = 'acquireGrants';
     observer.transition('stood');
     this.step(nowUs);
   }
 
-  /** A member has promised somebody else, or our writes fail: this ballot will not do. */
-  private refused(promised: number): void {
-    this.highestSeen = Math.max(this.highestSeen, promised);
-    this.phase = 'idle';
-    this.member.edges.observer.transition('attempt refused');
-  }
-
-  /** Need this member not be asked (again)? */
-  private readonly hasGranted = (other: number): boolean => {
-    const grant = this.grants[other];
-    if (grant === undefined || grant.lost === 'refused') return false;
-    return this.rows.peer(other).incarnation <= grant.incarnation;
-  };
-
   /** Go on as far as possible. True when this member leads. */
   step(nowUs: number): boolean {
     const { member } = this;
-    // What a member has promised and what it proposes are two things: it promised somebody else (H8).
+    // What a member has promised and what it proposes are two things: it promised another candidate (H8).
     if (member.promised !== this.ballot) {
       this.phase = 'idle';
       member.edges.observer.transition('preempted');
@@ -144,28 +126,37 @@ export class Takeover {
     this.collectAnswers();
     if (this.phase === 'acquireGrants') this.acquireGrants(nowUs);
     if (this.phase === 'recheck') this.recheck(nowUs);
-    if (this.phase === 'adopt' && !this.sourceStands()) this.adoptionFailed();
+    if (this.phase === 'adopt' && !this.sourceIsCurrent()) this.adoptionFailed();
     if (this.phase === 'catchUp') this.catchUp(nowUs);
     if (this.phase !== 'install') return false;
-    if (this.memberLost && this.cannotSucceed()) this.refused(this.ballot);
-    return this.phase === 'install' && this.replication.standing() >= member.quorum;
+    if (this.hasLostMember && this.cannotSucceed()) this.fail(this.ballot);
+    return this.phase === 'install' && this.replication.countInstalled() >= member.quorum;
   }
 
-  /** Too few members are left to install at, or one that follows us can't be reached any more. */
-  private cannotSucceed(): boolean {
-    return this.replication.present() < this.member.quorum || this.needsNewBallot();
-  }
+  /** Need this member not be asked (again)? */
+  private readonly hasGranted = (other: number): boolean => {
+    const grant = this.grants[other];
+    if (grant === undefined || grant.lost === 'refused') return false;
+    return this.rows.peer(other).incarnation <= grant.incarnation;
+  };
 
   private collectAnswers(): void {
     for (;;) {
-      const answer = this.requests.nextAnswer();
+      const answer = this.requests.takeAnswer();
       if (answer === undefined) return;
       if (!answer.granted) {
-        this.refused(answer.promised);
+        this.fail(answer.promised);
       } else {
         this.onGrant(answer);
       }
     }
+  }
+
+  /** A member has promised another candidate, or our writes fail: this ballot can't succeed. */
+  private fail(promised: number): void {
+    this.highestSeen = Math.max(this.highestSeen, promised);
+    this.phase = 'idle';
+    this.member.edges.observer.transition('attempt refused');
   }
 
   private onGrant(answer: Answer): void {
@@ -174,11 +165,24 @@ export class Takeover {
     if (known !== undefined && known.incarnation === incarnation) return;
     this.grants[member] = newGrant(incarnation, key, log, false);
     if (this.phase === 'install') {
-      this.bringUp(member);
+      this.install(member);
     } else if (this.phase === 'recheck') {
       // Every re-check must come after the last grant.
       this.phase = 'acquireGrants';
     }
+  }
+
+  private acquireGrants(nowUs: number): void {
+    if (this.countGrants(false) < this.member.quorum) return;
+    this.phase = 'recheck';
+    this.recheckRound++;
+    for (let other = 0; other < this.grants.length; other++) {
+      const grant = this.grants[other];
+      if (other === this.member.index || grant === undefined) continue;
+      // It counts only if its granter's incarnation and promise are the same after the last grant (H24).
+      grant.confirmed = false;
+    }
+    this.postRecheck(nowUs);
   }
 
   private countGrants(confirmedOnly: boolean): number {
@@ -192,26 +196,13 @@ export class Takeover {
     return count;
   }
 
-  private acquireGrants(nowUs: number): void {
-    if (this.countGrants(false) < this.member.quorum) return;
-    this.phase = 'recheck';
-    this.recheckRound++;
-    for (let other = 0; other < this.grants.length; other++) {
-      const grant = this.grants[other];
-      if (other === this.member.index || grant === undefined) continue;
-      // It counts only if its granter's life and promise are the same after the last grant (H24).
-      grant.confirmed = false;
-    }
-    this.postRecheck(nowUs);
-  }
-
   private postRecheck(nowUs: number): void {
     const { memory, layout } = this.member.edges;
     this.recheckedUs = nowUs;
     for (let other = 0; other < this.grants.length; other++) {
       const grant = this.grants[other];
       if (other === this.member.index || grant === undefined || grant.confirmed) continue;
-      const { buffer, process } = this.recheckPeers[other]!;
+      const { buffer, process } = this.recheckPeers[other];
       const tag = tagOf(KIND.recheck, this.recheckRound);
       memory.read(process, layout.row, buffer.words.length, buffer.words, 0, tag);
     }
@@ -220,8 +211,8 @@ export class Takeover {
   onRechecked(other: number, round: number, ok: boolean): void {
     const grant = this.grants[other];
     if (this.phase !== 'recheck' || round !== this.recheckRound || grant === undefined) return;
-    const peer = this.recheckPeers[other]!;
-    if (ok && peer.accept(0)) {
+    const peer = this.recheckPeers[other];
+    if (ok && peer.accept()) {
       if (peer.incarnation === grant.incarnation && peer.promised === this.ballot) {
         grant.confirmed = true;
         return;
@@ -243,124 +234,69 @@ export class Takeover {
   }
 
   /**
-   * Choose the log to go on with, and copy it if it lies elsewhere. A newer ballot wins; among equals, the
-   * log that reaches further (H20).
+   * Choose the log to go on with, and copy it. A newer ballot wins; among equals, the log that reaches further
+   * (H20).
    */
   private adopt(): void {
-    const { member } = this;
+    const { member, adoption } = this;
     let from = member.index;
     for (let other = 0; other < this.grants.length; other++) {
       const grant = this.grants[other];
-      if (grant?.confirmed && isFurther(grant.log, this.grants[from]!.log)) from = other;
+      if (grant?.confirmed && isFurther(grant.log, this.grantOf(from).log)) from = other;
     }
     this.phase = 'adopt';
     this.adoptFrom = from;
-    this.adoptAttempt++;
-    this.source = this.grants[from]!;
-    if (from === member.index) this.adoptOwn(this.source.log);
-    else this.readLog(from, this.source.log);
+    this.source = this.grantOf(from);
+    if (from !== member.index) {
+      adoption.read(from, this.source.log);
+      return;
+    }
+    this.startReplication(adoption.copyOwn(this.source.log));
+    member.edges.observer.transition('adopted own log');
   }
 
-  /** Is the member whose log we are reading alive, in the life that granted it? */
-  private sourceStands(): boolean {
+  private grantOf(other: number): Grant {
+    const grant = this.grants[other];
+    assert(grant !== undefined, 'a log is read from and written to members that have granted it');
+    return grant;
+  }
+
+  /** Is the member whose log we are reading live, and in the incarnation that granted it? */
+  private sourceIsCurrent(): boolean {
     const { incarnation } = this.rows.peer(this.adoptFrom);
-    return this.rows.isLive(this.adoptFrom) && incarnation <= this.source.incarnation;
-  }
-
-  private adoptOwn(sealed: Extent): void {
-    const ring = this.member.log.ring(sealed.writer, sealed.ring);
-    const count = distance(sealed.endPosition, sealed.basePosition);
-    copyWords(ring, sealed.basePosition, this.adopted, sealed.basePosition, count);
-    this.member.edges.memory.readFence();
-    const log = this.trimmed(sealed, ring.base);
-    assert(log !== undefined, 'what was sealed still stands, or was dropped from its start');
-    this.startReplication(log);
-    this.member.edges.observer.transition('adopted own log');
-  }
-
-  /** Read a peer's entries, then its base, then its row: in this order, so that the row is the newest. */
-  private readLog(from: number, log: Extent): void {
-    const { memory, layout } = this.member.edges;
-    const peer = this.member.processOf(from);
-    const tag = tagOf(KIND.adopt, this.adoptAttempt);
-    const count = distance(log.endPosition, log.basePosition);
-    const start = log.basePosition & this.adopted.mask;
-    const untilWrap = Math.min(count, layout.logWords - start);
-    const ring = layout.logRing(log.writer, log.ring);
-    const { words, at } = this.adopted;
-    if (untilWrap > 0) memory.read(peer, ring + start, untilWrap, words, at + start, tag);
-    if (untilWrap < count) memory.read(peer, ring, count - untilWrap, words, at, tag);
-    const control = layout.logControl(log.writer, log.ring);
-    memory.read(peer, control + LOG_CONTROL.base, 1, this.adoptedBase, 0, tag);
-    const { buffer } = this.adoptedRow;
-    const last = tagOf(KIND.adoptLast, this.adoptAttempt);
-    memory.read(peer, layout.row, buffer.words.length, buffer.words, 0, last);
+    const isLive = this.rows.suspicion.isLive(this.adoptFrom);
+    return isLive && incarnation <= this.source.incarnation;
   }
 
   onAdoptRead(attempt: number, ok: boolean, last: boolean): void {
-    if (this.phase !== 'adopt' || attempt !== this.adoptAttempt) return;
-    const { incarnation, log: sealed } = this.source;
+    const { adoption, source } = this;
+    if (this.phase !== 'adopt' || !adoption.isCurrent(attempt)) return;
     if (ok && !last) return;
-    this.adoptedRow.incarnation = 0;
-    if (
-      ok &&
-      this.adoptedRow.accept(0) &&
-      this.adoptedRow.incarnation === incarnation &&
-      this.adoptedRow.promised === this.ballot
-    ) {
-      const log = this.trimmed(sealed, this.adoptedBase[0]!);
-      if (log !== undefined) {
-        this.startReplication(log);
-        this.member.edges.observer.transition('adopted a peer log');
-        return;
-      }
+    const log = ok ? adoption.finish(source.log, source.incarnation, this.ballot) : undefined;
+    if (log === undefined) {
+      this.adoptionFailed();
+      return;
     }
-    this.adoptionFailed();
-  }
-
-  /**
-   * The copy of a sealed log from its base as it was after copying: a deposed leader's late writes may
-   * have dropped entries since the seal. It could only drop what f+1 members have delivered and all
-   * children have decided, so starting later is right.
-   */
-  private trimmed(sealed: Extent, basePosition: number): Extent | undefined {
-    const log = { ...sealed };
-    if (log.basePosition === log.endPosition) return log;
-    if (distance(basePosition, log.basePosition) > 0) {
-      log.basePosition = basePosition;
-      this.member.edges.observer.transition('adopted log started later');
-    }
-    let index = extend(log.endIndex, numberAt(this.adopted, log.basePosition));
-    let position = log.basePosition;
-    while (index < log.endIndex) {
-      const words = this.adopted.entryWords(position, log.ballot, index);
-      if (words === 0) return undefined;
-      position = (position + words) | 0;
-      index++;
-    }
-    return position === log.endPosition ? log : undefined;
+    this.startReplication(log);
+    this.member.edges.observer.transition('adopted a peer log');
   }
 
   private adoptionFailed(): void {
     this.grants[this.adoptFrom] = undefined;
-    this.adoptAttempt++;
+    this.adoption.abandon();
     this.phase = 'acquireGrants';
     this.member.edges.observer.transition('adoption failed');
   }
 
   private startReplication(log: Extent): void {
-    const { member, replication } = this;
-    const sealed = this.grants[member.index]!.log;
+    const { member, replication, adoption } = this;
+    const sealed = this.grantOf(member.index).log;
     const ring = member.log.ring(member.index, spareRing(sealed, member.index));
-    const isEmpty = log.basePosition === log.endPosition;
-    const baseIndex = isEmpty
-      ? log.endIndex
-      : extend(log.endIndex, numberAt(this.adopted, log.basePosition));
     assert(
       log.endIndex >= member.nextToDeliver,
       'the adopted log contains everything that this member has delivered',
     );
-    replication.start(this.ballot, ring, this.adopted, log, baseIndex);
+    replication.start(this.ballot, ring, adoption.copy, log, adoption.baseIndexOf(log));
     this.phase = 'catchUp';
   }
 
@@ -372,30 +308,24 @@ export class Takeover {
     this.snapshots.abandon();
     this.phase = 'install';
     for (let other = 0; other < this.grants.length; other++) {
-      if (other !== this.member.index && this.grants[other] !== undefined) this.bringUp(other);
+      if (other !== this.member.index && this.grants[other] !== undefined) this.install(other);
     }
   }
 
   /** Write our log into the ring that `other` named as spare. */
-  private bringUp(other: number): void {
-    const { incarnation, key, log } = this.grants[other]!;
-    this.replication.admit(other, incarnation, key, log);
+  private install(other: number): void {
+    const { incarnation, key, log } = this.grantOf(other);
+    this.replication.install(other, incarnation, key, log);
+  }
+
+  /** Too few members are left to install at, or one that follows us can't be reached any more. */
+  private cannotSucceed(): boolean {
+    return this.replication.countPresent() < this.member.quorum || this.needsNewBallot();
   }
 
   /**
-   * A log write to this member failed. If it was refused, the member has promised somebody else, or has
-   * restarted and may grant again in its new life; if the connection broke, it may well still follow us.
-   */
-  onMemberLost(other: number, isRefused: boolean): void {
-    this.memberLost = true;
-    const grant = this.grants[other]!;
-    grant.lost = isRefused ? 'refused' : 'broken';
-    grant.lostAtHeartbeat = this.rows.peer(other).heartbeat;
-  }
-
-  /**
-   * Is there a member that still follows us although we lost touch with it, or one that can't follow
-   * this ballot? A log is never installed twice in one life under one ballot.
+   * Is there a member that still follows us although we lost touch with it, or one that can't follow this ballot? A log
+   * is never installed twice in one incarnation under one ballot.
    */
   needsNewBallot(): boolean {
     if (this.ballotIsTaken) return true;
@@ -409,13 +339,24 @@ export class Takeover {
     return false;
   }
 
-  /** While leading: members that grant late get the log as well (H3). Returns how many. */
-  admitLate(nowUs: number, hasMail: boolean): number {
-    let admitted = 0;
+  /**
+   * A log write to this member failed. If it was refused, the member has promised another candidate, or has restarted
+   * and may grant again in its new incarnation. If the connection broke, the member may well still follow us.
+   */
+  onMemberLost(other: number, isRefused: boolean): void {
+    this.hasLostMember = true;
+    const grant = this.grantOf(other);
+    grant.lost = isRefused ? 'refused' : 'broken';
+    grant.lostAtHeartbeat = this.rows.peer(other).heartbeat;
+  }
+
+  /** While leading: install the log at members that grant late (H3). Returns at how many. */
+  installLate(nowUs: number, isNotified: boolean): number {
+    let installed = 0;
     this.requests.ask(nowUs, this.hasGranted);
-    while (hasMail) {
-      const answer = this.requests.nextAnswer();
-      if (answer === undefined) return admitted;
+    while (isNotified) {
+      const answer = this.requests.takeAnswer();
+      if (answer === undefined) return installed;
       if (!answer.granted) {
         this.highestSeen = Math.max(this.highestSeen, answer.promised);
         if (answer.promised === this.ballot) this.ballotIsTaken = true;
@@ -425,10 +366,10 @@ export class Takeover {
       if (known !== undefined && known.incarnation === answer.incarnation) continue;
       const { member, incarnation, key, log } = answer;
       this.grants[member] = newGrant(incarnation, key, log, true);
-      this.bringUp(answer.member);
+      this.install(member);
       this.member.edges.observer.transition('late member brought up');
-      admitted++;
+      installed++;
     }
-    return admitted;
+    return installed;
   }
 }

@@ -1,0 +1,144 @@
+/**
+ * A row: what a replica tells all others, as one record in its own region. Its owner publishes it (`OwnRow`), others
+ * read it with a posted read and decode it (`Peer`). rows.ts decides when.
+ *
+ * A row is a record, so a torn one is not accepted. Its epoch is the owner's incarnation, its number counts
+ * publications.
+ *
+ * Invariants, for one peer: the incarnation never goes back, and within one incarnation the promise never does.
+ */
+
+import {
+  epochAt,
+  FRAME_WORDS,
+  HEAD_WORDS,
+  numberAt,
+  seal,
+  slotAt,
+  type Window,
+  wordsOf,
+} from '../../memory/record.js';
+import { ROW, ROW_STATE } from '../layout.js';
+import { readWide, writeWide } from '../wide.js';
+import { NO_BALLOT } from './ballot.js';
+
+export const ROW_RECORD_WORDS = ROW.words + FRAME_WORDS;
+
+/** Another replica, as its row showed it when it was read last. */
+export class Peer {
+  /** False until its row has been read once in this incarnation of ours. */
+  seen = false;
+  /** Never goes back. */
+  incarnation = 0;
+  /** Within one incarnation it changes once per heartbeat interval. */
+  heartbeat = 0;
+  /** How many different heartbeats, of any incarnation, have been read. */
+  beats = 0;
+  /** False while it recovers. */
+  normal = true;
+  /** Does it say that it hears from too few members to lead them? */
+  isAlone = false;
+  /** Never goes back within one incarnation. */
+  promised = NO_BALLOT;
+  /** `promised` if the log of that ballot is installed, else NO_BALLOT. */
+  logBallot = NO_BALLOT;
+  /** The ballot it leads, or NO_BALLOT. ledBallot ≤ promised. */
+  ledBallot = NO_BALLOT;
+  /** It has delivered all entries below this index. */
+  delivered: number;
+  /** It has decided all that its group is sent from below this index of the parent's log. */
+  fromParent: number;
+  /** It needs the log from this index on to serve a snapshot; 0 if it serves none. */
+  holdAt = 0;
+  /** `promised` if it hears from that ballot's owner, else NO_BALLOT. */
+  hears = NO_BALLOT;
+
+  /** Is a read of its row under way, and when was the last one posted? */
+  reading = false;
+  readPostedUs = Number.NEGATIVE_INFINITY;
+  /** Where reads of its row go to. */
+  readonly buffer: Window;
+
+  constructor(
+    readonly process: number,
+    origin: number,
+  ) {
+    this.delivered = origin;
+    this.fromParent = origin;
+    this.buffer = slotAt(new Int32Array(ROW_RECORD_WORDS), 0);
+  }
+
+  /** Decode the row that was read into `buffer`. False if it was torn, or of an earlier incarnation. */
+  accept(): boolean {
+    const { words } = this.buffer;
+    const incarnation = epochAt(this.buffer, 0);
+    if (wordsOf(this.buffer, 0, incarnation, numberAt(this.buffer, 0), ROW_RECORD_WORDS) === 0) {
+      return false;
+    }
+    if (incarnation < this.incarnation) return false;
+    const isSameIncarnation = incarnation === this.incarnation;
+    const heartbeat = words[HEAD_WORDS + ROW.heartbeat];
+    if (!isSameIncarnation || heartbeat !== this.heartbeat) this.beats++;
+    this.seen = true;
+    this.incarnation = incarnation;
+    this.heartbeat = heartbeat;
+    const state = words[HEAD_WORDS + ROW.state];
+    this.normal = state !== ROW_STATE.recovering;
+    this.isAlone = state === ROW_STATE.alone;
+    const promised = words[HEAD_WORDS + ROW.promised];
+    // A lower promise of the same incarnation was read before we heard of the higher one.
+    this.promised = isSameIncarnation ? Math.max(this.promised, promised) : promised;
+    this.logBallot = words[HEAD_WORDS + ROW.logBallot];
+    this.ledBallot = words[HEAD_WORDS + ROW.ledBallot];
+    this.delivered = readWide(words, HEAD_WORDS + ROW.delivered);
+    this.fromParent = readWide(words, HEAD_WORDS + ROW.fromParent);
+    this.holdAt = readWide(words, HEAD_WORDS + ROW.holdAt);
+    this.hears = words[HEAD_WORDS + ROW.hears];
+    return true;
+  }
+
+  /** Its request shows that it has promised itself this ballot, whatever its row said when it was read last. */
+  noteRequest(ballot: number, incarnation: number): void {
+    if (incarnation >= this.incarnation) this.promised = Math.max(this.promised, ballot);
+  }
+}
+
+/** Our own row. Fields are set one by one; `publish` makes all of them visible in one record. */
+export class OwnRow {
+  private readonly window: Window;
+  private readonly fields = new Int32Array(ROW.words);
+  private publications = 0;
+  /** Do the fields differ from what is published? */
+  hasChanged = true;
+
+  constructor(
+    own: Int32Array,
+    at: number,
+    private readonly incarnation: number,
+  ) {
+    this.window = slotAt(own, at);
+  }
+
+  get(field: number): number {
+    return this.fields[field];
+  }
+
+  set(field: number, value: number): void {
+    if (this.fields[field] === value) return;
+    this.fields[field] = value;
+    this.hasChanged = true;
+  }
+
+  setWide(field: number, value: number): void {
+    if (readWide(this.fields, field) === value) return;
+    writeWide(this.fields, field, value);
+    this.hasChanged = true;
+  }
+
+  publish(): void {
+    const { window } = this;
+    this.hasChanged = false;
+    window.words.set(this.fields, window.at + HEAD_WORDS);
+    seal(window, 0, ROW.words, this.incarnation, ++this.publications);
+  }
+}

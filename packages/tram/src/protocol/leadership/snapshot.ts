@@ -1,0 +1,66 @@
+/**
+ * A snapshot: the state of a member after a prefix of the log, as words. It holds how far the member has delivered, its
+ * counters, the replies it keeps, and the application's own snapshot. snapshots.ts takes it at one member, transfers it
+ * and restores it at another.
+ *
+ * Invariant: delivery never goes back, so only a snapshot of a longer prefix is restored.
+ */
+import { wordsFor } from '../../memory/words.js';
+import { assert } from '../assert.js';
+import type { Application } from '../edges.js';
+import type { Member } from '../member.js';
+import { readWide, writeWide } from '../wide.js';
+
+/** A snapshot's words: these, the counters of each client, the kept replies, the application's bytes. */
+const FIXED = {
+  nextToDeliver: 0,
+  nextPosition: 2,
+  deliveries: 3,
+  nextFromParent: 5,
+  stateBytes: 7,
+  words: 8,
+} as const;
+
+const CLIENT = { session: 0, nextPosition: 1, nextNumber: 2, words: 4 } as const;
+
+export function takeSnapshot(member: Member, application: Application): Int32Array {
+  const { delivered, replies } = member;
+  const state = application.snapshot();
+  const clients = delivered.session.length;
+  const fixed = FIXED.words + clients * CLIENT.words;
+  const words = new Int32Array(fixed + replies.words.length + wordsFor(state.length));
+  writeWide(words, FIXED.nextToDeliver, member.nextToDeliver);
+  words[FIXED.nextPosition] = member.nextPosition;
+  writeWide(words, FIXED.deliveries, member.deliveries);
+  writeWide(words, FIXED.nextFromParent, delivered.nextFromParent);
+  words[FIXED.stateBytes] = state.length;
+  let at: number = FIXED.words;
+  for (let client = 0; client < clients; client++, at += CLIENT.words) {
+    words[at + CLIENT.session] = delivered.session[client];
+    words[at + CLIENT.nextPosition] = delivered.nextPosition[client];
+    writeWide(words, at + CLIENT.nextNumber, delivered.nextNumber[client]);
+  }
+  words.set(replies.words, at);
+  at += replies.words.length;
+  new Uint8Array(words.buffer, at * 4, state.length).set(state);
+  return words;
+}
+
+export function restoreSnapshot(words: Int32Array, member: Member, application: Application): void {
+  const { delivered, replies } = member;
+  const nextToDeliver = readWide(words, FIXED.nextToDeliver);
+  assert(nextToDeliver > member.nextToDeliver, 'delivery never goes back');
+  member.nextToDeliver = nextToDeliver;
+  member.nextPosition = words[FIXED.nextPosition];
+  member.deliveries = readWide(words, FIXED.deliveries);
+  delivered.nextFromParent = readWide(words, FIXED.nextFromParent);
+  let at: number = FIXED.words;
+  for (let client = 0; client < delivered.session.length; client++, at += CLIENT.words) {
+    delivered.session[client] = words[at + CLIENT.session];
+    delivered.nextPosition[client] = words[at + CLIENT.nextPosition];
+    delivered.nextNumber[client] = readWide(words, at + CLIENT.nextNumber);
+  }
+  replies.load(words.subarray(at, at + replies.words.length));
+  at += replies.words.length;
+  application.restore(new Uint8Array(words.buffer, at * 4, words[FIXED.stateBytes]));
+}
