@@ -11,7 +11,7 @@ import { readClusterFile } from 'tram-multicast/internal/hosting/machines/cluste
 import { makeSecret } from 'tram-multicast/internal/hosting/machines/secret.js';
 import { pause } from 'tram-multicast/internal/hosting/oversight.js';
 import { TraceFile } from 'tram-multicast/internal/hosting/trace.js';
-import { PROCESS } from 'tram-multicast/internal/memory/arena.js';
+import { PARTICIPANT } from 'tram-multicast/internal/memory/arena.js';
 import { arenaPath } from 'tram-multicast/internal/memory/processes/arena-file.js';
 import { CheckError, CLIENT_STDIO, until } from './clients.mjs';
 import { hasEnded, MachinesStatus } from './machines-status.mjs';
@@ -184,10 +184,10 @@ export class MachinesCluster {
   /** Asks a replica to lead its group. @param {number} group @param {number} member */
   lead(group, member) {
     const { layout, map } = this.context;
-    const participant = layout.replicaProcess(group, member);
+    const participant = layout.replicaParticipant(group, member);
     const words = this.observed.wordsOf(map.hostOf(participant));
     if (words === undefined) return;
-    Atomics.add(words, map.process(participant) + PROCESS.standRequests, 1);
+    Atomics.add(words, map.participant(participant) + PARTICIPANT.campaignRequests, 1);
   }
 
   // --- clients -------------------------------------------------------------------------------

@@ -6,10 +6,15 @@
  */
 import { ROLES } from 'tram-multicast/internal/hosting/replica-agent.js';
 import { STATISTIC } from 'tram-multicast/internal/hosting/statistics.js';
-import { HOST, HOST_STATE, hostStateOf, PROCESS } from 'tram-multicast/internal/memory/arena.js';
+import {
+  HOST,
+  HOST_STATE,
+  hostStateOf,
+  PARTICIPANT,
+} from 'tram-multicast/internal/memory/arena.js';
 import { openArenaFile } from 'tram-multicast/internal/memory/processes/arena-file.js';
 import { describeBallot, NO_BALLOT } from 'tram-multicast/internal/protocol/leadership/ballot.js';
-import { Peer, ROW_RECORD_WORDS } from 'tram-multicast/internal/protocol/leadership/rows.js';
+import { Peer, ROW_RECORD_WORDS } from 'tram-multicast/internal/protocol/leadership/row.js';
 
 /** A row that is being written is complete a moment later. */
 const ROW_ATTEMPTS = 100;
@@ -73,7 +78,7 @@ export class MachinesStatus {
   readGroup(group, hosts) {
     const { replicas: count } = this.context.config.sizes;
     const members = Array.from({ length: count }, (_, member) => {
-      const participant = this.context.layout.replicaProcess(group, member);
+      const participant = this.context.layout.replicaParticipant(group, member);
       const host = this.context.map.hostOf(participant);
       return this.readMember(participant, host, hosts[host].state);
     });
@@ -90,7 +95,7 @@ export class MachinesStatus {
     const { map } = context;
     const words = this.wordsOf(host);
     const row = words === undefined ? undefined : this.readRow(words, participant);
-    const incarnation = words?.[map.process(participant) + PROCESS.incarnation] ?? 0;
+    const incarnation = words?.[map.participant(participant) + PARTICIPANT.incarnation] ?? 0;
     const statistics = map.statisticsOf(participant);
     // A row of an earlier incarnation says nothing about this one.
     const hasPublished = row?.incarnation === incarnation;
@@ -113,10 +118,10 @@ export class MachinesStatus {
   readRow(words, participant) {
     const { layout, map } = this.context;
     const at = map.region(participant) + layout.row;
-    const row = new Peer(participant, layout.sizes.origin, 0, 0);
+    const row = new Peer(participant, layout.sizes.firstIndex);
     for (let attempt = 0; attempt < ROW_ATTEMPTS; attempt++) {
       row.buffer.words.set(words.subarray(at, at + ROW_RECORD_WORDS));
-      if (row.accept(0)) return row;
+      if (row.accept()) return row;
     }
     return undefined;
   }

@@ -16,7 +16,7 @@ import { groupsOf, messageId } from './hosting/service.js';
 import { type ClientSlot, takeSlot } from './hosting/slot.js';
 import { latencyOf, STATISTIC } from './hosting/statistics.js';
 import { TraceFile } from './hosting/trace.js';
-import { ARENA, ARENA_STATE, PROCESS } from './memory/arena.js';
+import { ARENA, ARENA_STATE, PARTICIPANT } from './memory/arena.js';
 import {
   type Call,
   type CallListener,
@@ -118,15 +118,15 @@ export class Client implements AsyncDisposable {
     const { reachLow, reachHigh, root } = context.overlay;
     this.groupsLow = reachLow[root];
     this.groupsHigh = reachHigh[root];
-    this.sessionAt = context.map.process(slot.process) + PROCESS.session;
-    const edges = context.edges(context.memory(slot.process), NO_OBSERVER);
+    this.sessionAt = context.map.participant(slot.participant) + PARTICIPANT.session;
+    const edges = context.edges(context.memory(slot.participant), NO_OBSERVER);
     const calls: CallListener = {
       replied: (call, group, reply, outcome) => this.onReply(call, group, reply, outcome),
       answered: (call) => this.onAnswered(call),
     };
     this.client = new ProtocolClient(edges, slot.slot, session, calls, nowUs());
-    this.latency = latencyOf(words, context.map, slot.process);
-    this.answeredAt = context.map.statisticsOf(slot.process) + STATISTIC.messages;
+    this.latency = latencyOf(words, context.map, slot.participant);
+    this.answeredAt = context.map.statisticsOf(slot.participant) + STATISTIC.messages;
     this.requests = new Array<Request | undefined>(callsMax).fill(undefined);
     this.offeredUs = new Float64Array(callsMax);
     this.tickets = new Float64Array(callsMax);
@@ -348,10 +348,10 @@ export class Client implements AsyncDisposable {
   private noteAccepted(call: Call): void {
     this.offeredUs[call.slot] = nowUs();
     if (this.trace === undefined) return;
-    const { entry, number, destinationsLow, destinationsHigh } = call;
-    const id = messageId(this.client.session, entry, number);
+    const { entryGroup, number, destinationsLow, destinationsHigh } = call;
+    const id = messageId(this.client.session, entryGroup, number);
     const destinations = groupsOf(destinationsLow, destinationsHigh);
-    this.trace.add({ event: 'multicast', id, client: this.name, destinations, entry });
+    this.trace.add({ event: 'multicast', id, client: this.name, destinations, entryGroup });
   }
 
   // --- in the event loop ---------------------------------------------------------------------

@@ -32,7 +32,14 @@ import {
 } from './hosting/starters.js';
 import { type ClusterStatus, statusOf } from './hosting/status.js';
 import { type Delivered, Tail } from './hosting/tail.js';
-import { ARENA, ARENA_STATE, HOST, HOST_STATE, PROCESS, withHostState } from './memory/arena.js';
+import {
+  ARENA,
+  ARENA_STATE,
+  HOST,
+  HOST_STATE,
+  PARTICIPANT,
+  withHostState,
+} from './memory/arena.js';
 import {
   type ArenaFile,
   arenaPath,
@@ -349,16 +356,16 @@ export function requestLead(context: ClusterContext, group: number, member: numb
   if (!Number.isInteger(member) || member < 0 || member >= replicas) {
     throw new TramError('TRAM_UNKNOWN_REPLICA', `there is no replica g${group}/${member}`);
   }
-  const process = layout.replicaProcess(group, member);
-  const at = map.process(process) + PROCESS.standRequests;
+  const participant = layout.replicaParticipant(group, member);
+  const at = map.participant(participant) + PARTICIPANT.campaignRequests;
   const requests = Atomics.add(arena.words, at, 1) + 1;
   if (network === undefined) {
-    context.memory(process).wake(process, true);
+    context.memory(participant).wake(participant, true);
     return;
   }
-  const link = network.linkOf[process];
+  const link = network.linkOf[participant];
   link?.writeWords(at, Int32Array.of(requests));
-  link?.wake(process, true);
+  link?.wake(participant, true);
   network.flush(nowUs());
 }
 

@@ -157,7 +157,7 @@ export function formatPlan(plan: Plan, mutations: readonly string[]): string {
     `of up to ${count(sizes.payloadBytesMax, 'byte')}, ` +
     `${plan.singleGroupPercent} % of them to one group only\n${mutated}` +
     `rings of ${describeRings(sizes)} bytes, up to ${count(sizes.callsMax, 'unanswered call')} a client, ` +
-    `counts start at ${sizes.origin}\n` +
+    `counts start at ${sizes.firstIndex}\n` +
     `a write takes ${weather.delayUs} to ${weather.delayUs + weather.jitterUs} µs, ` +
     `${weather.tornPercent} % land in pieces, ${weather.lateCompletionPercent} % complete late; ` +
     `suspicion after ${timing.suspectAfterUs} µs\n` +

@@ -31,7 +31,7 @@ export class Fairness {
 
   sent(sent: Sent, decided: number): void {
     if (!this.isJudged) return;
-    const key = `${sent.client}@${sent.entry}`;
+    const key = `${sent.client}@${sent.entryGroup}`;
     const entry = this.waiting.get(key) ?? { sent: [], sinceIndex: decided };
     if (entry.sent.length === 0) entry.sinceIndex = decided;
     entry.sent.push(sent);
@@ -40,12 +40,12 @@ export class Fairness {
 
   ordered(sent: Sent, decided: number): void {
     if (!this.isJudged) return;
-    const entry = this.waiting.get(`${sent.client}@${sent.entry}`)!;
+    const entry = this.waiting.get(`${sent.client}@${sent.entryGroup}`)!;
     const bypassed = decided - 1 - entry.sinceIndex;
     if (bypassed > this.bound) {
       throw new SimulationFailure(
         'fairness',
-        `${sent.id} had to wait for ${bypassed} other messages at group ${sent.entry}; at most ${this.bound} are fair`,
+        `${sent.id} had to wait for ${bypassed} other messages at group ${sent.entryGroup}; at most ${this.bound} are fair`,
       );
     }
     entry.sent.shift();

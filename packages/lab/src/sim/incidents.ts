@@ -83,10 +83,10 @@ export class Incidents {
         else this.pause(incident, host);
         break;
       case 'suspicion':
-        this.stand(incident, [incident.isAmbush ? this.stagger(incident, host) : host]);
+        this.campaign(incident, [incident.isAmbush ? this.stagger(incident, host) : host]);
         break;
       case 'rivals':
-        this.stand(incident, this.rivals(host));
+        this.campaign(incident, this.rivals(host));
         break;
       case 'slow-link':
         this.slowLink(incident, host);
@@ -114,7 +114,7 @@ export class Incidents {
     this.world.tally.fault(fault);
   }
 
-  /** Do something to a process in the middle of its step: after so many more posts. */
+  /** Do something to a participant in the middle of its step: after so many more posts. */
   private hit(host: Host, afterPosts: number, act: () => void): void {
     host.memory.stallAfter(afterPosts);
     host.afterStep = act;
@@ -154,8 +154,8 @@ export class Incidents {
       this.end(plain, host);
       return;
     }
-    fabric.slowDown(leader.process, third!.process, 4000);
-    this.afterUs(600, () => fabric.slowDown(leader.process, third!.process, 0));
+    fabric.slowDown(leader.participant, third!.participant, 4000);
+    this.afterUs(600, () => fabric.slowDown(leader.participant, third!.participant, 0));
     this.afterUs(300, () => this.end({ ...plain, durationUs: 20 }, host));
     const pause = { ...plain, kind: 'pause', hitsLeader: true, durationUs: 9000 } as const;
     if (random.percent(50) || !this.allows('kill')) {
@@ -187,9 +187,11 @@ export class Incidents {
       return;
     }
     const peers = this.world.members(host.group).filter((peer) => peer !== host);
-    for (const { process } of peers) this.world.fabric.slowDown(host.process, process, 5000);
+    for (const { participant } of peers)
+      this.world.fabric.slowDown(host.participant, participant, 5000);
     this.afterUs(this.world.random.pick([100, 1000, 2500]), () => {
-      for (const { process } of peers) this.world.fabric.slowDown(host.process, process, 0);
+      for (const { participant } of peers)
+        this.world.fabric.slowDown(host.participant, participant, 0);
       this.pause(incident, host);
     });
   }
@@ -225,17 +227,17 @@ export class Incidents {
     const successor = this.world.leaderOf(host.group);
     if (successor === undefined || successor === host) return;
     this.end({ ...incident, kind: 'restart', afterPosts: 0 }, successor);
-    this.stand({ ...incident, kind: 'suspicion' }, [host]);
+    this.campaign({ ...incident, kind: 'suspicion' }, [host]);
   }
 
-  private stand(incident: PlannedIncident, hosts: ReplicaHost[]): void {
+  private campaign(incident: PlannedIncident, hosts: ReplicaHost[]): void {
     const able = [...new Set(hosts)].filter((host) => host.state === 'up');
     if (able.length === 0) return;
     this.count(incident.kind);
     if (this.world.random.percent(30)) this.slander(incident, able[0]!);
     for (const host of able) {
       this.afterUs(0, () => {
-        if (host.state === 'up') this.world.stand(host);
+        if (host.state === 'up') this.world.campaign(host);
       });
     }
   }
@@ -243,7 +245,7 @@ export class Incidents {
   /**
    * A candidate whose requests reach the members one after the other, the leader last; its first
    * granter restarts at once, and the leader, which goes on deciding meanwhile, pauses once enough
-   * others have granted: two ballots with one member's two lives (H24).
+   * others have granted: two ballots with one member's two incarnations (H24).
    */
   private stagger(incident: PlannedIncident, host: ReplicaHost): ReplicaHost {
     const { random } = this.world;
@@ -256,15 +258,17 @@ export class Incidents {
     // What is posted first holds up all that follows on its link.
     [...others, leader].forEach((peer, i) => {
       const slownessUs = i === 0 ? 0 : peer === leader ? 6000 : 1500 + 20 * i + random.below(20);
-      this.world.fabric.slowDown(candidate.process, peer.process, slownessUs);
-      this.afterUs(60, () => this.world.fabric.slowDown(candidate.process, peer.process, 0));
+      this.world.fabric.slowDown(candidate.participant, peer.participant, slownessUs);
+      this.afterUs(60, () =>
+        this.world.fabric.slowDown(candidate.participant, peer.participant, 0),
+      );
     });
-    // Once it has granted, the first one is out of reach: its next life must not grant as well.
+    // Once it has granted, the first one is out of reach: its next incarnation must not grant as well.
     this.afterUs(61, () => {
-      this.world.fabric.slowDown(candidate.process, others[0]!.process, 4000);
+      this.world.fabric.slowDown(candidate.participant, others[0]!.participant, 4000);
     });
     this.afterUs(2000, () => {
-      this.world.fabric.slowDown(candidate.process, others[0]!.process, 0);
+      this.world.fabric.slowDown(candidate.participant, others[0]!.participant, 0);
     });
     const granted = { ...incident, on: 'granted' as const, durationUs: 20, isAmbush: false };
     this.armed.push({ ...granted, kind: 'restart', hitsLeader: false, graceUs: 12 });
@@ -275,13 +279,13 @@ export class Incidents {
     return candidate;
   }
 
-  /** Even the platform is wrong, for a while, about some member that lives. */
+  /** Even the platform is wrong, for a while, about some member that incarnations. */
   private slander({ durationUs }: PlannedIncident, host: ReplicaHost): void {
     const { fabric, random } = this.world;
-    const { process } = random.pick(this.world.members(host.group));
-    fabric.tellEnded(process, true);
+    const { participant } = random.pick(this.world.members(host.group));
+    fabric.tellEnded(participant, true);
     this.afterUs(durationUs, () => {
-      if (this.world.replicas[process]!.state !== 'down') fabric.tellEnded(process, false);
+      if (this.world.replicas[participant]!.state !== 'down') fabric.tellEnded(participant, false);
     });
   }
 
@@ -297,8 +301,8 @@ export class Incidents {
   }
 
   private slowDown(a: Host, b: Host, slownessUs: number): void {
-    this.world.fabric.slowDown(a.process, b.process, slownessUs);
-    this.world.fabric.slowDown(b.process, a.process, slownessUs);
+    this.world.fabric.slowDown(a.participant, b.participant, slownessUs);
+    this.world.fabric.slowDown(b.participant, a.participant, slownessUs);
   }
 
   private breakLink(host: ReplicaHost): void {
@@ -306,8 +310,8 @@ export class Incidents {
     this.count('broken-link');
     for (const peer of this.world.replicas) {
       if (peer === host) continue;
-      if (this.world.random.percent(50)) fabric.breakLink(peer.process, host.process);
-      if (this.world.random.percent(50)) fabric.breakLink(host.process, peer.process);
+      if (this.world.random.percent(50)) fabric.breakLink(peer.participant, host.participant);
+      if (this.world.random.percent(50)) fabric.breakLink(host.participant, peer.participant);
     }
   }
 

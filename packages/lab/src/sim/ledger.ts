@@ -31,7 +31,7 @@ export class SimulationFailure extends Error {
 export class Sent {
   constructor(
     readonly client: string,
-    readonly entry: number,
+    readonly entryGroup: number,
     private readonly ordinal: number,
     readonly destinationsLow: number,
     readonly destinationsHigh: number,
@@ -40,7 +40,7 @@ export class Sent {
 
   /** Put together only when somebody asks: most runs order more messages than they talk about. */
   get id(): string {
-    return `${this.client}:${this.entry}.${this.ordinal}`;
+    return `${this.client}:${this.entryGroup}.${this.ordinal}`;
   }
 }
 
@@ -58,7 +58,7 @@ export class Ledger {
   constructor(
     parents: readonly number[],
     replicas: number,
-    private readonly origin: number,
+    private readonly firstIndex: number,
     keepsTrace: boolean,
     /** Without a history only the immediate comparisons are made: for measuring speed. */
     private readonly keepsHistory: boolean,
@@ -85,12 +85,12 @@ export class Ledger {
     message: Omit<Sent, 'id' | 'client' | 'ordinal'>,
   ): Sent {
     const client = `c${session}`;
-    const ordinal = number - this.origin;
-    const { entry, destinationsLow, destinationsHigh, payload } = message;
-    const sent = new Sent(client, entry, ordinal, destinationsLow, destinationsHigh, payload);
+    const ordinal = number - this.firstIndex;
+    const { entryGroup, destinationsLow, destinationsHigh, payload } = message;
+    const sent = new Sent(client, entryGroup, ordinal, destinationsLow, destinationsHigh, payload);
     this.sent[session] ??= [];
-    this.sent[session]![entry] ??= [];
-    this.sent[session]![entry]![ordinal] = sent;
+    this.sent[session]![entryGroup] ??= [];
+    this.sent[session]![entryGroup]![ordinal] = sent;
     this.messages++;
     if (this.keepsHistory || this.trace) {
       const destinations: number[] = [];
@@ -98,22 +98,28 @@ export class Ledger {
         if (contains(message.destinationsLow, message.destinationsHigh, group))
           destinations.push(group);
       }
-      this.record({ event: 'multicast', id: sent.id, client, destinations, entry: message.entry });
+      this.record({
+        event: 'multicast',
+        id: sent.id,
+        client,
+        destinations,
+        entryGroup: message.entryGroup,
+      });
     }
     return sent;
   }
 
-  find(session: number, entry: number, numberLow: number): Sent | undefined {
-    return this.sent[session]?.[entry]?.[(numberLow - this.origin) | 0];
+  find(session: number, entryGroup: number, numberLow: number): Sent | undefined {
+    return this.sent[session]?.[entryGroup]?.[(numberLow - this.firstIndex) | 0];
   }
 
   /** A replica delivers its `count`-th message. */
   deliver(group: number, member: number, count: number, delivery: Delivery): Sent {
-    const sent = this.find(delivery.session, delivery.entry, delivery.number);
+    const sent = this.find(delivery.session, delivery.entryGroup, delivery.number);
     if (sent === undefined) {
       throw new SimulationFailure(
         'integrity',
-        `${group}/${member} delivered a message that nobody sent: session ${delivery.session}, entry ${delivery.entry}, number ${delivery.number}`,
+        `${group}/${member} delivered a message that nobody sent: session ${delivery.session}, entry ${delivery.entryGroup}, number ${delivery.number}`,
       );
     }
     if (!sameBytes(sent.payload, delivery.payload)) {
@@ -140,7 +146,7 @@ export class Ledger {
   /** A replica holds this message as decided at `index` of its log: no other may ever be there. */
   decided(group: number, member: number, index: number, sent: Sent | undefined): boolean {
     const log = this.logs[group]!;
-    const place = index - this.origin;
+    const place = index - this.firstIndex;
     const known = log[place];
     if (known !== undefined && known !== sent) {
       throw new SimulationFailure(

@@ -1,8 +1,12 @@
 /**
- * The links of the simulated memory: what is on its way from one process to another, and when
+ * The links of the simulated memory: what is on its way from one participant to another, and when
  * something happens on which of them next.
  */
-import { type Completion, OPEN, type ProcessId } from 'tram-multicast/internal/memory/contract.js';
+import {
+  type Completion,
+  OPEN,
+  type ParticipantId,
+} from 'tram-multicast/internal/memory/contract.js';
 
 export interface Operation {
   isRead: boolean;
@@ -39,8 +43,8 @@ export class Link {
   stoppedGuard = OPEN;
 
   constructor(
-    readonly from: ProcessId,
-    readonly to: ProcessId,
+    readonly from: ParticipantId,
+    readonly to: ParticipantId,
   ) {}
 
   /** When something happens here next. */

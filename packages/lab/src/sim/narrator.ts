@@ -17,7 +17,7 @@ import type { ClientHost, Host, ReplicaHost, World } from './world.js';
 
 /** What a replica does when it takes this transition; `ballot` is the highest it has promised. */
 const DEEDS: Partial<Record<Transition, (ballot: string) => string>> = {
-  stood: (ballot) => `stands with ballot ${ballot}`,
+  campaigned: (ballot) => `campaigns with ballot ${ballot}`,
   granted: (ballot) => `grants ballot ${ballot}`,
   refused: (ballot) => `refuses a request: it has promised ${ballot}`,
   preempted: (ballot) => `ends its attempt: it has promised ${ballot}`,
@@ -26,7 +26,7 @@ const DEEDS: Partial<Record<Transition, (ballot: string) => string>> = {
   'adopted own log': () => 'goes on with its own log',
   'adopted a peer log': () => "goes on with another member's log",
   'adoption failed': () => 'drops a grant: its log can no longer be copied',
-  'late member brought up': () => 'brings up a member that granted late',
+  'late member installed': () => 'brings up a member that granted late',
   'write refused': () => 'learns that a log write was refused',
   'write lost': () => 'learns that a log write was lost',
   'outbid a higher promise': () => 'must outbid: a member is bound to another ballot',
@@ -62,14 +62,14 @@ export class Narrator {
     this.world = world;
   }
 
-  /** `process` takes a transition. */
-  onTransition = (process: number, what: Transition): void => {
+  /** `participant` takes a transition. */
+  onTransition = (participant: number, what: Transition): void => {
     const deed = DEEDS[what];
     if (deed === undefined) return;
     this.catchUp();
-    const replica: ReplicaHost['replica'] | undefined = this.world.replicas[process]?.replica;
+    const replica: ReplicaHost['replica'] | undefined = this.world.replicas[participant]?.replica;
     const ballot = describeBallot(replica?.member.promised ?? 0);
-    this.tell(`${this.processName(process)} ${deed(ballot)}`);
+    this.tell(`${this.processName(participant)} ${deed(ballot)}`);
   };
 
   /** `deed` without a time; a `listener` hears it as well. */
@@ -165,21 +165,21 @@ export class Narrator {
     for (let at = basePosition; at !== endPosition; at = (at + word(ring, at)) | 0) {
       const message = at + HEAD_WORDS;
       const session = word(ring, message + MESSAGE.session);
-      const entry = word(ring, message + MESSAGE.entry);
+      const entryGroup = word(ring, message + MESSAGE.entryGroup);
       const number = word(ring, message + MESSAGE.number);
-      texts.push(this.textOfSent(this.world.ledger.find(session, entry, number)));
+      texts.push(this.textOfSent(this.world.ledger.find(session, entryGroup, number)));
     }
     return texts;
   }
 
   name(host: Host): string {
-    return this.processName(host.process);
+    return this.processName(host.participant);
   }
 
-  private processName(process: number): string {
+  private processName(participant: number): string {
     const { replicas } = this.world;
-    if (process >= replicas.length) return `c${process - replicas.length}`;
-    const { group, member } = replicas[process]!;
+    if (participant >= replicas.length) return `c${participant - replicas.length}`;
+    const { group, member } = replicas[participant]!;
     return `${group}/${member}`;
   }
 }

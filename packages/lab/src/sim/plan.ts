@@ -50,7 +50,7 @@ export interface PlannedIncident {
   /** In the middle of a step: after so many more posts. */
   readonly afterPosts: number;
   readonly durationUs: number;
-  /** When a process dies for good, or is to come back with nothing: does its memory live on until then? */
+  /** When a participant dies for good, or is to come back with nothing: does its memory live on until then? */
   readonly leavesMemory: boolean;
   /** A pause or a suspicion that is the first move of something worse: see `Incidents`. */
   readonly isAmbush: boolean;
@@ -63,7 +63,7 @@ export interface Plan {
   readonly timing: Timing;
   readonly pace: Pace;
   readonly weather: Weather;
-  /** A process takes its next step after up to twice this. */
+  /** A participant takes its next step after up to twice this. */
   readonly stepUs: number;
   readonly messages: number;
   readonly isBursty: boolean;
@@ -95,13 +95,13 @@ export interface Options {
 
 /** Transitions at which a fault is most interesting. */
 const TRIGGERS: readonly Transition[] = [
-  'stood',
+  'campaigned',
   'granted',
   'answered again',
   'adopted own log',
   'adopted a peer log',
   'led',
-  'late member brought up',
+  'late member installed',
   'resumed',
   'recovered',
   'recovery found a leader',
@@ -155,7 +155,7 @@ export function drawPlan(seed: number, options: Options): Plan {
       feedBytes: ring(),
       callsMax: random.between(1, 16),
       snapshotChunkBytes: random.pick([64, 256, 4096]),
-      origin: random.pick([0, 0, 2147483648 - 40, 4294967296 - 40]),
+      firstIndex: random.pick([0, 0, 2147483648 - 40, 4294967296 - 40]),
       salt: Math.imul(seed, 0x9e3779b1),
     },
     timing: {

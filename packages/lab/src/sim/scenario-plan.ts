@@ -62,7 +62,7 @@ export function makePlan(given: string): Plan {
       feedBytes: ringBytes,
       callsMax: 16,
       snapshotChunkBytes: 4096,
-      origin: 0,
+      firstIndex: 0,
       salt: 1,
     },
     timing: TIMING,

@@ -61,7 +61,7 @@ function runCommand(scenario: Scenario, command: string, where: string): string[
   }
 }
 
-/** A process that is to be struck in the middle of a step, before a certain write. */
+/** A participant that is to be struck in the middle of a step, before a certain write. */
 interface Strike {
   readonly host: Host;
   readonly verb: 'crash' | 'kill' | 'pause';
@@ -117,7 +117,7 @@ class Scenario {
       /^lose (.+) -> (.+)$/,
       ([, from, to]) => this.onLinks(from!, to!, (a, b) => this.world.fabric.breakLink(a, b)),
     ],
-    ['stand 0/1', /^stand (\S+)$/, ([, who]) => this.stand(this.upHost(who!))],
+    ['campaign 0/1', /^campaign (\S+)$/, ([, who]) => this.campaign(this.upHost(who!))],
     ['state', /^state$/, () => this.describeState()],
     ['delivered', /^delivered$/, () => this.describeDelivered()],
     ['check', /^check$/, () => this.check()],
@@ -266,7 +266,7 @@ class Scenario {
   // --- trouble -------------------------------------------------------------------------------
 
   private arm(verb: Strike['verb'], host: Host, place: string): void {
-    host.memory.stallBeforeWriteTo(this.processes(place));
+    host.memory.stallBeforeWriteTo(this.participants(place));
     this.strikes.push({ host, verb, before: ` before its write to ${place}` });
   }
 
@@ -304,27 +304,27 @@ class Scenario {
     else this.world.startClient(host as ClientHost, 0);
   }
 
-  private stand(host: Host): void {
+  private campaign(host: Host): void {
     if (!('member' in host)) throw new Complaint('only a replica can lead');
-    this.world.stand(host as ReplicaHost);
+    this.world.campaign(host as ReplicaHost);
   }
 
   private onLinks(from: string, to: string, act: (from: number, to: number) => void): void {
-    for (const one of this.processes(from)) {
-      for (const other of this.processes(to)) if (one !== other) act(one, other);
+    for (const one of this.participants(from)) {
+      for (const other of this.participants(to)) if (one !== other) act(one, other);
     }
   }
 
   // --- names ---------------------------------------------------------------------------------
 
   /** `0/1`, `c0`, `group 2`, or several of them. */
-  private processes(places: string): number[] {
+  private participants(places: string): number[] {
     return places.split(/, */).flatMap((place) => {
       const group = /^group (\d+)$/.exec(place);
-      if (group === null) return [this.host(place).process];
+      if (group === null) return [this.host(place).participant];
       const members = this.world.members(Number(group[1]));
       if (members.length === 0) throw new Complaint(`there is no ${place}`);
-      return members.map(({ process }) => process);
+      return members.map(({ participant }) => participant);
     });
   }
 

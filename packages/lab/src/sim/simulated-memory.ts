@@ -1,10 +1,10 @@
 /**
  * A memory in which every write is under control: deterministic, for proof.
  *
- * All processes live in one JavaScript thread. A posted operation travels on a link (one per ordered
- * pair of processes), arrives after a drawn delay, lands whole or in pieces, and completes at once or
+ * All participants live in one JavaScript thread. A posted operation travels on a link (one per ordered
+ * pair of participants), arrives after a drawn delay, lands whole or in pieces, and completes at once or
  * late. What the contract leaves open is drawn: whether a refused write leaves its bytes behind,
- * which part of a dead process's writes still lands, whether writes land in the middle of a permission
+ * which part of a dead participant's writes still lands, whether writes land in the middle of a permission
  * change, or while a region is emptied.
  *
  * Time stands still except in `runNext`. All draws come from the injected `Chance`, so that one seed
@@ -15,7 +15,7 @@ import {
   type Memory,
   OPEN,
   type Outcome,
-  type ProcessId,
+  type ParticipantId,
   RETIRED,
 } from 'tram-multicast/internal/memory/contract.js';
 import { Agenda, type Completed, Link, newOperation, type Operation } from './links.js';
@@ -62,23 +62,23 @@ function copy(from: Int32Array, fromAt: number, to: Int32Array, toAt: number, co
   for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i]!;
 }
 
-/** Thrown in the middle of a step, to end the process there. */
+/** Thrown in the middle of a step, to end the participant there. */
 export class Killed extends Error {}
 
-/** One life of one process, as the memory contract shows it. */
+/** One incarnation of one participant, as the memory contract shows it. */
 export class SimulatedMemory implements Memory {
   readonly completion: Completion = { peer: 0, tag: 0, guard: OPEN, outcome: 'ok' };
   readonly completions: Completed[] = [];
   permission = 0;
-  /** At the first operation that this names the process stalls: it and all later ones wait until `resume`. */
-  private stallsAt: ((to: ProcessId, isRead: boolean) => boolean) | undefined;
-  private readonly stalled: { to: ProcessId; operation: Operation }[] = [];
+  /** At the first operation that this names the participant stalls: it and all later ones wait until `resume`. */
+  private stallsAt: ((to: ParticipantId, isRead: boolean) => boolean) | undefined;
+  private readonly stalled: { to: ParticipantId; operation: Operation }[] = [];
   private diesAt: (() => boolean) | undefined;
   private next = 0;
   private readonly oneWord = new Int32Array(1);
 
   constructor(
-    readonly self: ProcessId,
+    readonly self: ParticipantId,
     readonly own: Int32Array,
     private readonly fabric: SimulatedFabric,
   ) {}
@@ -104,7 +104,7 @@ export class SimulatedMemory implements Memory {
   }
 
   write(
-    peer: ProcessId,
+    peer: ParticipantId,
     to: number,
     source: Int32Array,
     from: number,
@@ -117,13 +117,13 @@ export class SimulatedMemory implements Memory {
     this.post(peer, newOperation(false, to, store.block, at, count, guard, tag));
   }
 
-  writeWord(peer: ProcessId, to: number, value: number, guard: number, tag: number): void {
+  writeWord(peer: ParticipantId, to: number, value: number, guard: number, tag: number): void {
     this.oneWord[0] = value;
     this.write(peer, to, this.oneWord, 0, 1, guard, tag);
   }
 
   read(
-    peer: ProcessId,
+    peer: ParticipantId,
     at: number,
     count: number,
     into: Int32Array,
@@ -133,7 +133,7 @@ export class SimulatedMemory implements Memory {
     this.post(peer, newOperation(true, at, into, intoAt, count, OPEN, tag));
   }
 
-  private post(to: ProcessId, operation: Operation): void {
+  private post(to: ParticipantId, operation: Operation): void {
     this.live();
     const { stallsAt } = this;
     if (stallsAt !== undefined && (this.isStalled || stallsAt(to, operation.isRead))) {
@@ -178,15 +178,15 @@ export class SimulatedMemory implements Memory {
     this.stallsAt = () => left-- <= 0;
   }
 
-  /** Stall in the middle of the step that posts the next write to one of these processes, before that write. */
-  stallBeforeWriteTo(processes: readonly ProcessId[]): void {
-    this.stallsAt = (to, isRead) => !isRead && processes.includes(to);
+  /** Stall in the middle of the step that posts the next write to one of these participants, before that write. */
+  stallBeforeWriteTo(participants: readonly ParticipantId[]): void {
+    this.stallsAt = (to, isRead) => !isRead && participants.includes(to);
   }
 
-  /** Stall in the middle of the step that posts one more write to this process than `count`, before that write. */
-  stallAfterWritesTo(process: ProcessId, count: number): void {
+  /** Stall in the middle of the step that posts one more write to this participant than `count`, before that write. */
+  stallAfterWritesTo(participant: ParticipantId, count: number): void {
     let seen = 0;
-    this.stallsAt = (to, isRead) => to === process && !isRead && seen++ >= count;
+    this.stallsAt = (to, isRead) => to === participant && !isRead && seen++ >= count;
   }
 
   /** Is there something that it would have posted? */
@@ -195,12 +195,12 @@ export class SimulatedMemory implements Memory {
   }
 
   /** What is posted takes as long as it is made to. */
-  hurry(_peer: ProcessId): void {}
+  markUrgent(_peer: ParticipantId): void {}
 
   /** Time is all that wakes anybody here. */
   wake(): void {}
 
-  hasEnded(peer: ProcessId): boolean {
+  hasEnded(peer: ParticipantId): boolean {
     return this.fabric.knowsEnded(peer);
   }
 
@@ -219,64 +219,64 @@ export class SimulatedFabric {
   private readonly links: (Link | undefined)[];
   private readonly agenda = new Agenda();
   /** Processes of which everybody knows that they have ended. */
-  private readonly ended = new Set<ProcessId>();
+  private readonly ended = new Set<ParticipantId>();
   /** Those whose memory nobody reaches until they are back. */
-  private readonly outOfReach = new Set<ProcessId>();
+  private readonly outOfReach = new Set<ParticipantId>();
 
   constructor(
-    private readonly processes: number,
+    private readonly participants: number,
     readonly weather: Weather,
     private readonly chance: Chance,
   ) {
-    this.memories = new Array<SimulatedMemory | undefined>(processes).fill(undefined);
-    this.links = new Array<Link | undefined>(processes * processes).fill(undefined);
+    this.memories = new Array<SimulatedMemory | undefined>(participants).fill(undefined);
+    this.links = new Array<Link | undefined>(participants * participants).fill(undefined);
   }
 
-  /** A process starts, with memory that nobody has written to. Nothing that an earlier life posted lands any more. */
-  start(process: ProcessId, words: number): SimulatedMemory {
-    for (let peer = 0; peer < this.processes; peer++) this.clear(peer, process);
-    return this.begin(process, new Int32Array(words));
+  /** A participant starts, with memory that nobody has written to. Nothing that an earlier incarnation posted lands any more. */
+  start(participant: ParticipantId, words: number): SimulatedMemory {
+    for (let peer = 0; peer < this.participants; peer++) this.clear(peer, participant);
+    return this.begin(participant, new Int32Array(words));
   }
 
-  private begin(process: ProcessId, own: Int32Array): SimulatedMemory {
-    this.ended.delete(process);
-    this.outOfReach.delete(process);
-    for (let peer = 0; peer < this.processes; peer++) this.clear(process, peer);
-    const memory = new SimulatedMemory(process, own, this);
-    this.memories[process] = memory;
+  private begin(participant: ParticipantId, own: Int32Array): SimulatedMemory {
+    this.ended.delete(participant);
+    this.outOfReach.delete(participant);
+    for (let peer = 0; peer < this.participants; peer++) this.clear(participant, peer);
+    const memory = new SimulatedMemory(participant, own, this);
+    this.memories[participant] = memory;
     return memory;
   }
 
-  /** A process dies, and its memory lives on. Of what it had posted some part still lands. */
-  kill(process: ProcessId): void {
-    if (this.chance.below(2) === 0) this.ended.add(process);
-    for (let peer = 0; peer < this.processes; peer++) {
-      const outgoing = this.links[process * this.processes + peer];
+  /** A participant dies, and its memory lives on. Of what it had posted some part still lands. */
+  kill(participant: ParticipantId): void {
+    if (this.chance.below(2) === 0) this.ended.add(participant);
+    for (let peer = 0; peer < this.participants; peer++) {
+      const outgoing = this.links[participant * this.participants + peer];
       if (outgoing !== undefined) this.cutShort(outgoing);
     }
   }
 
   /** The same of one on a host of its own: what is under way to it, or posted before it is back, is lost. */
-  killApart(process: ProcessId): void {
-    this.kill(process);
-    this.outOfReach.add(process);
-    for (let peer = 0; peer < this.processes; peer++) this.breakLink(peer, process);
+  killApart(participant: ParticipantId): void {
+    this.kill(participant);
+    this.outOfReach.add(participant);
+    for (let peer = 0; peer < this.participants; peer++) this.breakLink(peer, participant);
   }
 
   /** It comes back to the memory that it left. */
-  resume(process: ProcessId): SimulatedMemory {
-    const { own, permission } = this.memories[process]!;
-    const memory = this.begin(process, own);
+  resume(participant: ParticipantId): SimulatedMemory {
+    const { own, permission } = this.memories[participant]!;
+    const memory = this.begin(participant, own);
     memory.permission = permission;
     return memory;
   }
 
   /** It comes back and empties that memory, from left to right, while others may still be writing to it. */
-  restart(process: ProcessId): SimulatedMemory {
-    const memory = this.resume(process);
+  restart(participant: ParticipantId): SimulatedMemory {
+    const memory = this.resume(participant);
     memory.permission = RETIRED;
     for (let at = 0; at < memory.own.length; ) {
-      this.landSome(process);
+      this.landSome(participant);
       const end = at + 1 + this.chance.below(memory.own.length - at);
       memory.own.fill(0, at, end);
       at = end;
@@ -284,30 +284,30 @@ export class SimulatedFabric {
     return memory;
   }
 
-  /** A process dies with its memory. Of what it had posted some part still lands. */
-  crash(process: ProcessId): void {
-    this.kill(process);
-    this.memories[process] = undefined;
-    for (let peer = 0; peer < this.processes; peer++) {
-      // Some posters learn that the process is gone, others never hear.
-      if (this.chance.below(2) === 0) this.breakLink(peer, process);
-      else this.clear(peer, process);
+  /** A participant dies with its memory. Of what it had posted some part still lands. */
+  crash(participant: ParticipantId): void {
+    this.kill(participant);
+    this.memories[participant] = undefined;
+    for (let peer = 0; peer < this.participants; peer++) {
+      // Some posters learn that the participant is gone, others never hear.
+      if (this.chance.below(2) === 0) this.breakLink(peer, participant);
+      else this.clear(peer, participant);
     }
   }
 
-  /** Everybody is told that a process has ended, or that it has not, be it true or not. */
-  tellEnded(process: ProcessId, hasEnded: boolean): void {
-    if (hasEnded) this.ended.add(process);
-    else this.ended.delete(process);
+  /** Everybody is told that a participant has ended, or that it has not, be it true or not. */
+  tellEnded(participant: ParticipantId, hasEnded: boolean): void {
+    if (hasEnded) this.ended.add(participant);
+    else this.ended.delete(participant);
   }
 
-  knowsEnded(process: ProcessId): boolean {
-    return this.ended.has(process);
+  knowsEnded(participant: ParticipantId): boolean {
+    return this.ended.has(participant);
   }
 
-  /** All that is under way from one process to another is lost, and its poster is told so. */
-  breakLink(from: ProcessId, to: ProcessId): void {
-    const link = this.links[from * this.processes + to];
+  /** All that is under way from one participant to another is lost, and its poster is told so. */
+  breakLink(from: ParticipantId, to: ParticipantId): void {
+    const link = this.links[from * this.participants + to];
     if (link === undefined) return;
     for (const operation of link.operations.splice(0)) {
       if (operation.landsAtMost === operation.count) this.complete(link, operation, 'lost');
@@ -316,18 +316,18 @@ export class SimulatedFabric {
   }
 
   /** The poster has noticed one of its losses; after the last one it has a new connection. */
-  lossPolled(from: ProcessId, to: ProcessId): void {
+  lossPolled(from: ParticipantId, to: ParticipantId): void {
     const link = this.link(from, to);
     // A restart of the peer has made good for all of them.
     link.losses = Math.max(0, link.losses - 1);
   }
 
-  slowDown(from: ProcessId, to: ProcessId, slownessUs: number): void {
+  slowDown(from: ParticipantId, to: ParticipantId, slownessUs: number): void {
     this.link(from, to).slownessUs = slownessUs;
   }
 
-  /** Nothing from one process arrives at another until `release`. */
-  hold(from: ProcessId, to: ProcessId): void {
+  /** Nothing from one participant arrives at another until `release`. */
+  hold(from: ParticipantId, to: ParticipantId): void {
     const link = this.link(from, to);
     link.slownessUs = Number.POSITIVE_INFINITY;
     for (const operation of link.operations) operation.arrivesUs = Number.POSITIVE_INFINITY;
@@ -335,7 +335,7 @@ export class SimulatedFabric {
   }
 
   /** What was held back arrives now, in order. */
-  release(from: ProcessId, to: ProcessId): void {
+  release(from: ParticipantId, to: ParticipantId): void {
     const link = this.link(from, to);
     const arrivesUs = this.nowUs + this.weather.delayUs;
     link.slownessUs = 0;
@@ -344,9 +344,9 @@ export class SimulatedFabric {
     this.agenda.update(link);
   }
 
-  /** What is under way from one process to another. Whoever changes it calls `reschedule`. */
-  link(from: ProcessId, to: ProcessId): Link {
-    const place = from * this.processes + to;
+  /** What is under way from one participant to another. Whoever changes it calls `reschedule`. */
+  link(from: ParticipantId, to: ParticipantId): Link {
+    const place = from * this.participants + to;
     let link = this.links[place];
     if (link === undefined) {
       link = new Link(from, to);
@@ -360,8 +360,8 @@ export class SimulatedFabric {
     this.agenda.update(link);
   }
 
-  private clear(from: ProcessId, to: ProcessId): void {
-    const link = this.links[from * this.processes + to];
+  private clear(from: ParticipantId, to: ParticipantId): void {
+    const link = this.links[from * this.participants + to];
     if (link === undefined) return;
     link.operations.length = 0;
     link.completions.length = 0;
@@ -384,7 +384,7 @@ export class SimulatedFabric {
     this.agenda.update(link);
   }
 
-  post(from: ProcessId, to: ProcessId, operation: Operation): void {
+  post(from: ParticipantId, to: ParticipantId, operation: Operation): void {
     const target = this.memories[to];
     if (target === undefined) return;
     const { at, count } = operation;
@@ -420,11 +420,11 @@ export class SimulatedFabric {
     this.agenda.update(link);
   }
 
-  /** With some chance, part of what is on its way to `process` lands right now. */
-  landSome(process: ProcessId): void {
+  /** With some chance, part of what is on its way to `participant` lands right now. */
+  landSome(participant: ParticipantId): void {
     if (this.weather.tornPercent === 0) return;
-    for (let from = 0; from < this.processes; from++) {
-      const link = this.links[from * this.processes + process];
+    for (let from = 0; from < this.participants; from++) {
+      const link = this.links[from * this.participants + participant];
       if (link === undefined || link.operations.length === 0 || this.chance.below(4) > 0) continue;
       if (link.slownessUs === Number.POSITIVE_INFINITY) continue;
       this.arrive(link);

@@ -93,30 +93,30 @@ export class Stage {
     };
   }
 
-  stand(host: ReplicaHost): void {
-    this.world.stand(host);
+  campaign(host: ReplicaHost): void {
+    this.world.campaign(host);
   }
 
   /** It stands, and leads in the end. */
   lead(host: ReplicaHost): void {
-    this.stand(host);
+    this.campaign(host);
     this.until(() => host.replica.role === 'leader');
   }
 
   /** `count` writes to `to` go out, then the step stops: the rest of what it posts waits for `resume`. */
   stallAfterWrites(host: Host, to: Host, count: number): void {
-    host.memory.stallAfterWritesTo(to.process, count);
+    host.memory.stallAfterWritesTo(to.participant, count);
   }
 
   hold(from: Host, ...to: Host[]): void {
     for (const peer of to) {
-      this.world.fabric.hold(from.process, peer.process);
+      this.world.fabric.hold(from.participant, peer.participant);
       this.held.add(() => this.release(from, peer));
     }
   }
 
   release(from: Host, ...to: Host[]): void {
-    for (const peer of to) this.world.fabric.release(from.process, peer.process);
+    for (const peer of to) this.world.fabric.release(from.participant, peer.participant);
   }
 
   /** Like `release`, but with so much time after each write that it has been read before the next one. */
@@ -132,7 +132,7 @@ export class Stage {
 
   /** What is under way. */
   linkOf(from: Host, to: Host): Link {
-    return this.world.fabric.link(from.process, to.process);
+    return this.world.fabric.link(from.participant, to.participant);
   }
 
   /** While this runs, refused writes leave their bytes behind, or none of them does. */

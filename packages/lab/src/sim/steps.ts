@@ -1,26 +1,26 @@
-/** When each process takes its next step: one entry a process, soonest first. */
+/** When each participant takes its next step: one entry a participant, soonest first. */
 export class Steps {
   private readonly dueUs: Float64Array;
-  /** A tournament over processes: the root is the soonest. */
+  /** A tournament over participants: the root is the soonest. */
   private readonly winners: Int32Array;
   private readonly leaves: number;
 
-  constructor(processes: number) {
+  constructor(participants: number) {
     this.leaves = 1;
-    while (this.leaves < processes) this.leaves *= 2;
+    while (this.leaves < participants) this.leaves *= 2;
     this.dueUs = new Float64Array(this.leaves).fill(Number.POSITIVE_INFINITY);
     this.winners = new Int32Array(this.leaves * 2);
     for (let i = 0; i < this.leaves; i++) this.winners[this.leaves + i] = i;
     for (let i = this.leaves - 1; i > 0; i--) this.replay(i);
   }
 
-  schedule(process: number, atUs: number): void {
-    this.dueUs[process] = atUs;
-    for (let i = (this.leaves + process) >> 1; i > 0; i >>= 1) this.replay(i);
+  schedule(participant: number, atUs: number): void {
+    this.dueUs[participant] = atUs;
+    for (let i = (this.leaves + participant) >> 1; i > 0; i >>= 1) this.replay(i);
   }
 
-  cancel(process: number): void {
-    this.schedule(process, Number.POSITIVE_INFINITY);
+  cancel(participant: number): void {
+    this.schedule(participant, Number.POSITIVE_INFINITY);
   }
 
   nextUs(): number {
@@ -28,9 +28,9 @@ export class Steps {
   }
 
   takeNext(): number {
-    const process = this.winners[1]!;
-    this.cancel(process);
-    return process;
+    const participant = this.winners[1]!;
+    this.cancel(participant);
+    return participant;
   }
 
   private replay(i: number): void {

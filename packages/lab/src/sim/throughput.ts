@@ -25,7 +25,7 @@ const PLAN: Plan = {
     feedBytes: RING_BYTES,
     callsMax: 256,
     snapshotChunkBytes: 4096,
-    origin: 0,
+    firstIndex: 0,
     salt: 1,
   },
   timing: {

@@ -74,8 +74,8 @@ export class Workload implements CallListener {
   /** Send this message; undefined if the client can take no more for now. */
   multicast(client: Client, low: number, high: number, payload: Uint8Array): Sent | undefined {
     if (client.offer(low, high, payload) === 'backPressured') return undefined;
-    const { entry, number, slot } = client.lastCall;
-    const message = { entry, destinationsLow: low, destinationsHigh: high, payload };
+    const { entryGroup, number, slot } = client.lastCall;
+    const message = { entryGroup, destinationsLow: low, destinationsHigh: high, payload };
     const sent = this.ledger.multicast(this.session, number, message);
     this.outstanding.set(slot, sent);
     this.onSent(sent);

@@ -26,9 +26,9 @@ import { Workload } from './workload.js';
 
 type State = 'up' | 'paused' | 'down';
 
-/** One process: what all of them have in common. */
+/** One participant: what all of them have in common. */
 export interface Host {
-  readonly process: number;
+  readonly participant: number;
   state: State;
   memory: SimulatedMemory;
   /** It is down, and its memory lives on. */
@@ -43,7 +43,7 @@ export interface ReplicaHost extends Host {
   replica: Replica;
   service: Service;
   incarnation: number;
-  /** How far a life that was killed had delivered. */
+  /** How far a incarnation that was killed had delivered. */
   hadDelivered: number;
 }
 
@@ -59,7 +59,7 @@ export interface Settings {
   /** Clients send as fast as they can. */
   readonly saturates?: boolean;
   /** Told of every transition in the middle of the step that takes it; must not act on it. */
-  readonly onTransition?: (process: number, what: Transition) => void;
+  readonly onTransition?: (participant: number, what: Transition) => void;
 }
 
 /** How often each fault struck and each transition was taken. */
@@ -99,14 +99,14 @@ export class World {
     this.random = new Random(plan.seed * 2 + 1);
     this.layout = new Layout(sizes);
     this.overlay = new Overlay(plan.parents);
-    const processes = sizes.groups * sizes.replicas + sizes.clients;
-    this.fabric = new SimulatedFabric(processes, weather, this.random);
-    this.steps = new Steps(processes);
+    const participants = sizes.groups * sizes.replicas + sizes.clients;
+    this.fabric = new SimulatedFabric(participants, weather, this.random);
+    this.steps = new Steps(participants);
     this.fairness = new Fairness(plan, settings.keepsHistory !== false);
     this.ledger = new Ledger(
       plan.parents,
       sizes.replicas,
-      sizes.origin,
+      sizes.firstIndex,
       settings.keepsTrace === true,
       settings.keepsHistory !== false,
     );
@@ -150,12 +150,12 @@ export class World {
     return host.state === 'down' || host.workload.remaining === 0;
   }
 
-  // --- processes -----------------------------------------------------------------------------
+  // --- participants -----------------------------------------------------------------------------
 
   private addReplica(group: number, member: number): void {
-    const process = this.layout.replicaProcess(group, member);
+    const participant = this.layout.replicaParticipant(group, member);
     const host = {
-      process,
+      participant,
       group,
       member,
       state: 'down',
@@ -165,27 +165,27 @@ export class World {
       afterStep: undefined,
     };
     this.replicas.push(host as unknown as ReplicaHost);
-    this.startReplica(this.replicas[process]!);
+    this.startReplica(this.replicas[participant]!);
   }
 
   /** A replica starts, or comes back with empty memory. */
   startReplica(host: ReplicaHost): void {
     host.memory = this.emptyMemory(host, this.layout.replicaRegionWords);
-    this.beginLife(host, host.incarnation > 0 ? 'lost' : 'none');
+    this.beginIncarnation(host, host.incarnation > 0 ? 'lost' : 'none');
   }
 
   /** A replica comes back to the memory that it left when it was killed. */
   resumeReplica(host: ReplicaHost): void {
-    host.memory = this.fabric.resume(host.process);
-    this.beginLife(host, 'kept');
+    host.memory = this.fabric.resume(host.participant);
+    this.beginIncarnation(host, 'kept');
   }
 
-  private emptyMemory({ process, leftMemory }: Host, words: number): SimulatedMemory {
-    return leftMemory ? this.fabric.restart(process) : this.fabric.start(process, words);
+  private emptyMemory({ participant, leftMemory }: Host, words: number): SimulatedMemory {
+    return leftMemory ? this.fabric.restart(participant) : this.fabric.start(participant, words);
   }
 
-  private beginLife(host: ReplicaHost, past: Past): void {
-    const { group, member, process } = host;
+  private beginIncarnation(host: ReplicaHost, past: Past): void {
+    const { group, member, participant } = host;
     host.incarnation++;
     host.state = 'up';
     host.leftMemory = false;
@@ -197,32 +197,37 @@ export class World {
     }
     const { serviceFailsEvery } = this.plan;
     host.service = new Service(this.ledger, group, member, serviceFailsEvery, (delivery) => {
-      this.noteDecided(host, delivery.session, delivery.entry, delivery.number);
+      this.noteDecided(host, delivery.session, delivery.entryGroup, delivery.number);
       this.lastDeliveryUs = this.nowUs;
     });
     const identity = { group, member, incarnation: host.incarnation, past };
     host.replica = new Replica(
       identity,
-      this.edges(host.memory, this.observe(process, host)),
+      this.edges(host.memory, this.observe(participant, host)),
       host.service,
       this.nowUs,
     );
-    this.steps.schedule(process, this.nowUs + this.drawStep());
+    this.steps.schedule(participant, this.nowUs + this.drawStep());
   }
 
   /** True if this replica is the first of its group to hold the message as decided. */
-  private noteDecided(host: ReplicaHost, session: number, entry: number, number: number): boolean {
+  private noteDecided(
+    host: ReplicaHost,
+    session: number,
+    entryGroup: number,
+    number: number,
+  ): boolean {
     const { group, member } = host;
-    const sent = this.ledger.find(session, entry, number);
+    const sent = this.ledger.find(session, entryGroup, number);
     const isNew = this.ledger.decided(group, member, host.replica.member.nextToDeliver, sent);
-    if (isNew && sent && entry === group)
+    if (isNew && sent && entryGroup === group)
       this.fairness.ordered(sent, this.ledger.decidedCount(group));
     return isNew;
   }
 
   private addClient(slot: number): void {
-    const process = this.layout.clientProcess(slot);
-    const host = { process, slot, state: 'down', leftMemory: false, afterStep: undefined };
+    const participant = this.layout.clientParticipant(slot);
+    const host = { participant, slot, state: 'down', leftMemory: false, afterStep: undefined };
     this.clients.push(host as unknown as ClientHost);
     const { clients } = this.plan.sizes;
     const share =
@@ -242,12 +247,12 @@ export class World {
       this.layout,
       session,
       messages,
-      (sent) => this.fairness.sent(sent, this.ledger.decidedCount(sent.entry)),
+      (sent) => this.fairness.sent(sent, this.ledger.decidedCount(sent.entryGroup)),
     );
-    const observer = this.observe(host.process, undefined);
+    const observer = this.observe(host.participant, undefined);
     const edges = this.edges(host.memory, observer);
     host.client = new Client(edges, host.slot, session, host.workload, this.nowUs);
-    this.steps.schedule(host.process, this.nowUs + this.drawStep());
+    this.steps.schedule(host.participant, this.nowUs + this.drawStep());
   }
 
   private edges(memory: SimulatedMemory, observer: Observer): Edges {
@@ -256,12 +261,12 @@ export class World {
     return { memory, layout, overlay, timing, pace, observer };
   }
 
-  private observe(process: number, host: ReplicaHost | undefined): Observer {
+  private observe(participant: number, host: ReplicaHost | undefined): Observer {
     const replica = host && `${host.group}/${host.member}`;
     return {
       transition: (what) => {
         this.tally.transition(what);
-        this.settings.onTransition?.(process, what);
+        this.settings.onTransition?.(participant, what);
         if (host) this.incidents.onTransition(host, what);
       },
       led: (ballot) => {
@@ -273,9 +278,9 @@ export class World {
           ballot: describeBallot(ballot),
         });
       },
-      relayed: (session, entry, number) => {
-        const sent = this.ledger.find(session, entry, number);
-        if (this.noteDecided(host!, session, entry, number) && sent) {
+      relayed: (session, entryGroup, number) => {
+        const sent = this.ledger.find(session, entryGroup, number);
+        if (this.noteDecided(host!, session, entryGroup, number) && sent) {
           this.ledger.record({ event: 'touch', id: sent.id, group: host!.group });
         }
       },
@@ -291,14 +296,14 @@ export class World {
 
   /** It dies, and its memory with it. */
   crash(host: Host): void {
-    this.fabric.crash(host.process);
+    this.fabric.crash(host.participant);
     host.leftMemory = false;
     this.end(host);
   }
 
   /** It dies, and its memory lives on. */
   kill(host: Host): void {
-    this.fabric.kill(host.process);
+    this.fabric.kill(host.participant);
     host.leftMemory = true;
     this.end(host);
   }
@@ -306,7 +311,7 @@ export class World {
   private end(host: Host): void {
     host.state = 'down';
     host.afterStep = undefined;
-    this.steps.cancel(host.process);
+    this.steps.cancel(host.participant);
     if ('member' in host) {
       const { group, member, replica } = host as ReplicaHost;
       const { nextToDeliver } = replica.member;
@@ -323,14 +328,14 @@ export class World {
 
   pause(host: Host): void {
     host.state = 'paused';
-    this.steps.cancel(host.process);
+    this.steps.cancel(host.participant);
   }
 
   resume(host: Host): void {
     if (host.state !== 'paused') return;
     host.state = 'up';
     host.memory.resume();
-    this.steps.schedule(host.process, this.nowUs + this.drawStep());
+    this.steps.schedule(host.participant, this.nowUs + this.drawStep());
   }
 
   /** Down, or back and without what it once had: what counts against f. */
@@ -352,7 +357,7 @@ export class World {
 
   // --- time ----------------------------------------------------------------------------------
 
-  /** How long a process rests until its next step. */
+  /** How long a participant rests until its next step. */
   drawStep(): number {
     return 1 + this.random.below(this.plan.stepUs * 2);
   }
@@ -370,7 +375,7 @@ export class World {
     }
   }
 
-  /** Let the next thing happen: in memory, to the plan, or a process's step. */
+  /** Let the next thing happen: in memory, to the plan, or a participant's step. */
   advance(): void {
     const stepUs = this.steps.nextUs();
     const memoryUs = this.fabric.nextUs();
@@ -386,22 +391,22 @@ export class World {
     }
   }
 
-  private step(process: number): void {
-    const replica = this.replicas[process];
-    const host: Host = replica ?? this.clients[process - this.replicas.length]!;
+  private step(participant: number): void {
+    const replica = this.replicas[participant];
+    const host: Host = replica ?? this.clients[participant - this.replicas.length]!;
     this.act(host, () => {
       const work = replica?.replica.doWork(this.nowUs) ?? this.stepClient(host as ClientHost);
       const idleFactor = work > 0 ? 1 : IDLE_FACTOR;
-      this.steps.schedule(process, this.nowUs + this.drawStep() * idleFactor);
+      this.steps.schedule(participant, this.nowUs + this.drawStep() * idleFactor);
     });
   }
 
   /** A replica tries to lead, whoever leads now. */
-  stand(host: ReplicaHost): void {
-    this.act(host, () => host.replica.stand(this.nowUs));
+  campaign(host: ReplicaHost): void {
+    this.act(host, () => host.replica.campaign(this.nowUs));
   }
 
-  /** Let a process do something. It may be struck in the middle. */
+  /** Let a participant do something. It may be struck in the middle. */
   private act(host: Host, deed: () => void): void {
     try {
       deed();
@@ -437,7 +442,7 @@ export class World {
   }
 
   private isLevel(group: number): boolean {
-    const decided = this.ledger.decidedCount(group) + this.plan.sizes.origin;
+    const decided = this.ledger.decidedCount(group) + this.plan.sizes.firstIndex;
     return this.members(group).every(
       (host) =>
         host.state === 'down' ||

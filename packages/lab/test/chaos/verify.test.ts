@@ -29,7 +29,7 @@ describe('checks of a history', () => {
     id,
     client: 'c1',
     destinations,
-    entry: 0,
+    entryGroup: 0,
   });
   const delivered = (id: string, replica: string): TraceEvent => ({
     event: 'deliver',

@@ -49,7 +49,7 @@ const threads: Backend = {
   open: async (number) => new ThreadsStage(number + 1),
 };
 
-const processes: Backend = {
+const participants: Backend = {
   name: 'processes',
   isSimulated: false,
   isShared: true,
@@ -78,4 +78,6 @@ const machines: Backend = {
 
 /** Processes and machines need Linux. */
 export const backends: Backend[] =
-  process.platform === 'linux' ? [simulated, threads, processes, machines] : [simulated, threads];
+  process.platform === 'linux'
+    ? [simulated, threads, participants, machines]
+    : [simulated, threads];

@@ -9,13 +9,13 @@ import {
   ArenaMap,
   HOST,
   HOST_STATE,
-  nextHostLife,
-  PROCESS,
+  nextHostStart,
+  PARTICIPANT,
   withHostState,
 } from 'tram-multicast/internal/memory/arena.js';
 import { openArenaFile } from 'tram-multicast/internal/memory/processes/arena-file.js';
 import { native } from 'tram-multicast/internal/memory/processes/native.js';
-import { beginLife, SharedMemory } from 'tram-multicast/internal/memory/shared.js';
+import { beginIncarnation, SharedMemory } from 'tram-multicast/internal/memory/shared.js';
 import { threadsArena } from 'tram-multicast/internal/memory/threads.js';
 import { Layout } from 'tram-multicast/internal/protocol/layout.js';
 import { DONE, newPlayer, newPuppet } from './play.mjs';
@@ -39,8 +39,8 @@ function openArena() {
 const line = map.host(map.hostOf(id));
 if (mode !== 'threads') arena.lockHost(map.hostOf(id), words[line + HOST.pid]);
 Atomics.store(words, line + HOST.pid, process.pid);
-Atomics.store(words, line + HOST.state, nextHostLife(words[line + HOST.state]));
-const incarnation = beginLife(arena, map, id, resumes);
+Atomics.store(words, line + HOST.state, nextHostStart(words[line + HOST.state]));
+const incarnation = beginIncarnation(arena, map, id, resumes);
 Atomics.store(
   words,
   line + HOST.state,
@@ -50,7 +50,7 @@ Atomics.store(
 const wire = mode === 'machines' ? openWire(settings, map, arena) : NO_WIRE;
 const memory = wire.network?.memory(id) ?? new SharedMemory(id, arena, map);
 const puppet = newPuppet(memory);
-const permissionAt = (peer) => map.process(peer) + PROCESS.permission;
+const permissionAt = (peer) => map.participant(peer) + PARTICIPANT.permission;
 const wordsWith = (peer) => (arenas[map.hostOf(peer)] ?? arena).words;
 const context = {
   permissionOf: (peer) => Atomics.load(wordsWith(peer), permissionAt(peer)),

@@ -45,7 +45,7 @@ export function sleeper(memory, { wakers, rounds, sleepUs = NEVER_US }, { arena,
       return work;
     },
   };
-  const others = map.processesOf(host).slice(1);
+  const others = map.participantsOf(host).slice(1);
   const agents = [agent, ...others.map(() => ({ doWork: () => 0 }))];
   const ready = map.readyOf(host);
   const counted = {

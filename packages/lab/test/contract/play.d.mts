@@ -1,6 +1,6 @@
 /** The types of play.mjs, for the suite. */
 import type { Arena, ArenaMap } from 'tram-multicast/internal/memory/arena.js';
-import type { Completion, Memory, ProcessId } from 'tram-multicast/internal/memory/contract.js';
+import type { Completion, Memory, ParticipantId } from 'tram-multicast/internal/memory/contract.js';
 
 export const DONE: number;
 
@@ -11,8 +11,8 @@ export interface Player {
 }
 
 export interface Context {
-  permissionOf(peer: ProcessId): number;
-  permissionPlainly?(peer: ProcessId): number;
+  permissionOf(peer: ParticipantId): number;
+  permissionPlainly?(peer: ParticipantId): number;
   arena?: Arena;
   map?: ArenaMap;
 }
@@ -22,17 +22,17 @@ export function newPlayer(name: string, memory: Memory, options: object, context
 export interface Puppet {
   permit(guard: number): void;
   permitted(): number;
-  write(peer: ProcessId, to: number, values: number[], guard: number, tag: number): void;
-  writeMany(peer: ProcessId, to: number, count: number): void;
+  write(peer: ParticipantId, to: number, values: number[], guard: number, tag: number): void;
+  writeMany(peer: ParticipantId, to: number, count: number): void;
   writeAndForget(
-    peer: ProcessId,
+    peer: ParticipantId,
     to: number,
     values: number[],
     from: number,
     count: number,
     tag: number,
   ): void;
-  read(peer: ProcessId, at: number, count: number, tag: number): void;
+  read(peer: ParticipantId, at: number, count: number, tag: number): void;
   /** The result of the last read. */
   fetched(): number[];
   completions(): Completion[];
@@ -43,8 +43,8 @@ export interface Puppet {
   /** New scratch, filled with sevens. */
   scratch(words: number): number[];
   freshScratch(words: number): number[];
-  wake(peer: ProcessId, urgent: boolean): void;
-  hasEnded(peer: ProcessId): boolean;
+  wake(peer: ParticipantId, urgent: boolean): void;
+  hasEnded(peer: ParticipantId): boolean;
 }
 
 export function newPuppet(memory: Memory): Puppet;

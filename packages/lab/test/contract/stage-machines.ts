@@ -3,7 +3,7 @@
  * the loopback. The suite also maps the arenas, for checks.
  */
 import { createServer, type Server } from 'node:net';
-import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
+import type { ParticipantId } from 'tram-multicast/internal/memory/contract.js';
 import type { SocketAddress } from 'tram-multicast/internal/memory/fabric/socket-address.js';
 import {
   type ArenaFile,
@@ -29,7 +29,7 @@ export class MachinesStage extends RealStage {
   private static count = 0;
   private readonly arenas: readonly ArenaFile[];
   /** The latest incarnation of each participant. */
-  private readonly present = new Map<ProcessId, RealActor>();
+  private readonly present = new Map<ParticipantId, RealActor>();
 
   private constructor(
     seed: number,
@@ -52,16 +52,16 @@ export class MachinesStage extends RealStage {
     return new MachinesStage(seed, addresses, patienceUs);
   }
 
-  override async begin(process: ProcessId, resumes = false): Promise<Actor> {
-    const actor = this.start(process, resumes);
-    this.present.set(process, actor);
+  override async begin(participant: ParticipantId, resumes = false): Promise<Actor> {
+    const actor = this.start(participant, resumes);
+    this.present.set(participant, actor);
     return actor.begun();
   }
 
-  protected call(id: ProcessId, resumes: boolean): Line {
+  protected call(id: ParticipantId, resumes: boolean): Line {
     // An actor begins once it is connected to all running ones.
     const meets = [...this.present.keys()].filter(
-      (process) => process !== id && this.isThere(process),
+      (participant) => participant !== id && this.isThere(participant),
     );
     const line = forkCounterpart({
       mode: 'machines',
@@ -71,15 +71,15 @@ export class MachinesStage extends RealStage {
       shape: SHAPE,
       id,
       resumes,
-      meets: meets.map((process) => this.map.hostOf(process)),
+      meets: meets.map((participant) => this.map.hostOf(participant)),
     });
     // While an actor is paused, waiting for it is cut short.
     const send = (message: object) => line.send({ ...message, isHeldUp: this.isAnyPaused });
     return { ...line, send };
   }
 
-  private isThere(process: ProcessId): boolean {
-    const actor = this.present.get(process);
+  private isThere(participant: ParticipantId): boolean {
+    const actor = this.present.get(participant);
     return actor !== undefined && actor.ended === undefined && !actor.isPaused;
   }
 
@@ -87,9 +87,9 @@ export class MachinesStage extends RealStage {
     return this.actors.some(({ isPaused, ended }) => isPaused && ended === undefined);
   }
 
-  word(process: ProcessId, at: number): number {
-    const { words } = this.arenas[this.map.hostOf(process)];
-    return Atomics.load(words, this.map.region(process) + at);
+  word(participant: ParticipantId, at: number): number {
+    const { words } = this.arenas[this.map.hostOf(participant)];
+    return Atomics.load(words, this.map.region(participant) + at);
   }
 
   override async close(): Promise<void> {

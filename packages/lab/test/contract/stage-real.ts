@@ -9,7 +9,7 @@ import {
   ARENA_VERSION,
   ArenaMap,
 } from 'tram-multicast/internal/memory/arena.js';
-import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
+import type { ParticipantId } from 'tram-multicast/internal/memory/contract.js';
 import { Layout, type Sizes } from 'tram-multicast/internal/protocol/layout.js';
 import { Random } from '../../src/sim/random.js';
 import type { Puppet } from './play.mjs';
@@ -30,7 +30,7 @@ export const SIZES: Sizes = {
   feedBytes: 256 * 1024,
   callsMax: 4,
   snapshotChunkBytes: 1024,
-  origin: 0,
+  firstIndex: 0,
   salt: 0,
 };
 /** Every participant has scratch here; in TRAM only clients have. */
@@ -162,15 +162,15 @@ export abstract class RealStage implements Stage {
     this.random = new Random(seed);
   }
 
-  protected abstract call(process: ProcessId, resumes: boolean): Line;
-  abstract word(process: ProcessId, at: number): number;
+  protected abstract call(participant: ParticipantId, resumes: boolean): Line;
+  abstract word(participant: ParticipantId, at: number): number;
 
-  async begin(process: ProcessId, resumes = false): Promise<Actor> {
-    return this.start(process, resumes).begun();
+  async begin(participant: ParticipantId, resumes = false): Promise<Actor> {
+    return this.start(participant, resumes).begun();
   }
 
-  protected start(process: ProcessId, resumes: boolean): RealActor {
-    const actor = new RealActor(this.call(process, resumes));
+  protected start(participant: ParticipantId, resumes: boolean): RealActor {
+    const actor = new RealActor(this.call(participant, resumes));
     this.actors.push(actor);
     return actor;
   }
@@ -182,8 +182,8 @@ export abstract class RealStage implements Stage {
     while (performance.now() < until);
   }
 
-  async until(process: ProcessId, at: number, value: number): Promise<void> {
-    while (this.word(process, at) < value) await turn();
+  async until(participant: ParticipantId, at: number, value: number): Promise<void> {
+    while (this.word(participant, at) < value) await turn();
   }
 
   async close(): Promise<void> {

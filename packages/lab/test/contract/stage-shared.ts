@@ -6,7 +6,7 @@ import {
   HOST_STATE,
   withHostState,
 } from 'tram-multicast/internal/memory/arena.js';
-import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
+import type { ParticipantId } from 'tram-multicast/internal/memory/contract.js';
 import {
   type ArenaFile,
   arenaPath,
@@ -27,12 +27,12 @@ import {
 abstract class OneArenaStage extends RealStage implements SharedStage {
   abstract readonly arena: Arena;
 
-  word(process: ProcessId, at: number): number {
-    return Atomics.load(this.arena.words, this.map.region(process) + at);
+  word(participant: ParticipantId, at: number): number {
+    return Atomics.load(this.arena.words, this.map.region(participant) + at);
   }
 
-  noteEnd(process: ProcessId): void {
-    const at = this.map.host(this.map.hostOf(process)) + HOST.state;
+  noteEnd(participant: ParticipantId): void {
+    const at = this.map.host(this.map.hostOf(participant)) + HOST.state;
     const state = Atomics.load(this.arena.words, at);
     Atomics.store(this.arena.words, at, withHostState(state, HOST_STATE.ended));
   }
@@ -48,8 +48,14 @@ export class ThreadsStage extends OneArenaStage {
     this.arena = threadsArena(this.buffer);
   }
 
-  protected call(process: ProcessId, resumes: boolean): Line {
-    const workerData = { mode: 'threads', buffer: this.buffer, shape: SHAPE, id: process, resumes };
+  protected call(participant: ParticipantId, resumes: boolean): Line {
+    const workerData = {
+      mode: 'threads',
+      buffer: this.buffer,
+      shape: SHAPE,
+      id: participant,
+      resumes,
+    };
     const worker = new Worker(COUNTERPART, { workerData });
     let why = 'the thread was terminated';
     worker.on('error', (error) => {
@@ -79,15 +85,15 @@ export class ProcessesStage extends OneArenaStage {
     writeArenaHeader(this.arena.words);
   }
 
-  protected call(id: ProcessId, resumes: boolean): Line {
+  protected call(id: ParticipantId, resumes: boolean): Line {
     const { path } = this.arena;
     return forkCounterpart({ mode: 'processes', path, shape: SHAPE, id, resumes });
   }
 
-  override noteEnd(process: ProcessId): void {
-    const host = this.map.hostOf(process);
+  override noteEnd(participant: ParticipantId): void {
+    const host = this.map.hostOf(participant);
     if (this.arena.isHostLocked(host)) throw new Error(`host ${host} still holds its lock`);
-    super.noteEnd(process);
+    super.noteEnd(participant);
   }
 
   override async close(): Promise<void> {

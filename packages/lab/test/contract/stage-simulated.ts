@@ -1,5 +1,5 @@
 /** A stage in one thread: a seed decides which player steps next and when writes land. */
-import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
+import type { ParticipantId } from 'tram-multicast/internal/memory/contract.js';
 import { Random } from '../../src/sim/random.js';
 import {
   SimulatedFabric,
@@ -24,8 +24,8 @@ export class SimulatedStage implements Stage {
   private readonly fabric: SimulatedFabric;
   private readonly memories: SimulatedMemory[] = [];
   private readonly incarnations: number[] = new Array(PROCESSES).fill(0);
-  private readonly playing = new Map<ProcessId, SimulatedPlaying>();
-  private readonly paused = new Set<ProcessId>();
+  private readonly playing = new Map<ParticipantId, SimulatedPlaying>();
+  private readonly paused = new Set<ParticipantId>();
 
   /** @param isOnMachines  each participant is on a machine of its own, and out of reach while it is down */
   constructor(
@@ -40,37 +40,37 @@ export class SimulatedStage implements Stage {
       lateCompletionPercent: this.random.pick([0, 30]),
     };
     this.fabric = new SimulatedFabric(PROCESSES, weather, this.random);
-    for (let process = 0; process < PROCESSES; process++) {
-      this.memories.push(this.fabric.start(process, SIMULATED_WORDS));
+    for (let participant = 0; participant < PROCESSES; participant++) {
+      this.memories.push(this.fabric.start(participant, SIMULATED_WORDS));
     }
   }
 
-  private beginIncarnation(process: ProcessId, resumes: boolean): SimulatedMemory {
-    if (++this.incarnations[process] === 1) return this.memories[process];
-    const memory = resumes ? this.fabric.resume(process) : this.fabric.restart(process);
-    this.memories[process] = memory;
+  private beginIncarnation(participant: ParticipantId, resumes: boolean): SimulatedMemory {
+    if (++this.incarnations[participant] === 1) return this.memories[participant];
+    const memory = resumes ? this.fabric.resume(participant) : this.fabric.restart(participant);
+    this.memories[participant] = memory;
     return memory;
   }
 
-  async begin(process: ProcessId, resumes = false): Promise<Actor> {
-    const memory = this.beginIncarnation(process, resumes);
+  async begin(participant: ParticipantId, resumes = false): Promise<Actor> {
+    const memory = this.beginIncarnation(participant, resumes);
     return {
-      incarnation: this.incarnations[process],
+      incarnation: this.incarnations[participant],
       puppet: this.puppetOf(memory),
       play: (name, options) => this.play(memory, name, options),
       kill: async () => {
-        this.playing.delete(process);
-        if (this.isOnMachines) this.fabric.killApart(process);
-        else this.fabric.kill(process);
+        this.playing.delete(participant);
+        if (this.isOnMachines) this.fabric.killApart(participant);
+        else this.fabric.kill(participant);
       },
       pause: async () => {
         memory.stallAfter(this.random.below(3));
-        this.paused.add(process);
+        this.paused.add(participant);
         // Run until the pause takes effect.
         this.run(STEPS_AT_A_TIME);
       },
       goOn: () => {
-        this.paused.delete(process);
+        this.paused.delete(participant);
         memory.resume();
       },
     };
@@ -95,7 +95,7 @@ export class SimulatedStage implements Stage {
   }
 
   private play(memory: SimulatedMemory, name: string, options: object): Playing {
-    const permissionOf = (peer: ProcessId) => this.memories[peer].permitted();
+    const permissionOf = (peer: ParticipantId) => this.memories[peer].permitted();
     const player = newPlayer(name, memory, options, { permissionOf });
     const playing: SimulatedPlaying = { player, isDone: false };
     this.playing.set(memory.self, playing);
@@ -114,34 +114,34 @@ export class SimulatedStage implements Stage {
   /** Random steps: a player steps, or a write lands. */
   private run(steps: number): void {
     for (let i = 0; i < steps; i++) {
-      const ready = [...this.playing.keys()].filter((process) => !this.isStopped(process));
+      const ready = [...this.playing.keys()].filter((participant) => !this.isStopped(participant));
       const drawn = this.random.below(ready.length + 1);
       if (drawn < ready.length) this.step(ready[drawn]);
       else if (this.fabric.nextUs() < Number.POSITIVE_INFINITY) this.fabric.runNext();
     }
   }
 
-  private isStopped(process: ProcessId): boolean {
-    return this.paused.has(process) && this.memories[process].isStalled;
+  private isStopped(participant: ParticipantId): boolean {
+    return this.paused.has(participant) && this.memories[participant].isStalled;
   }
 
-  private step(process: ProcessId): void {
-    const playing = this.playing.get(process)!;
+  private step(participant: ParticipantId): void {
+    const playing = this.playing.get(participant)!;
     if (playing.player.step() !== DONE) return;
     playing.isDone = true;
-    this.playing.delete(process);
+    this.playing.delete(participant);
   }
 
   async aWhile(): Promise<void> {
     this.run(this.random.below(2000));
   }
 
-  async until(process: ProcessId, at: number, value: number): Promise<void> {
-    while (this.word(process, at) < value) this.run(1);
+  async until(participant: ParticipantId, at: number, value: number): Promise<void> {
+    while (this.word(participant, at) < value) this.run(1);
   }
 
-  word(process: ProcessId, at: number): number {
-    return this.memories[process].own[at];
+  word(participant: ParticipantId, at: number): number {
+    return this.memories[participant].own[at];
   }
 
   async close(): Promise<void> {}

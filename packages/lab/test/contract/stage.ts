@@ -1,6 +1,6 @@
 /** A memory under test, as the suite sees it: a stage on which several participants act. */
 import type { Arena, ArenaMap } from 'tram-multicast/internal/memory/arena.js';
-import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
+import type { ParticipantId } from 'tram-multicast/internal/memory/contract.js';
 import type { Random } from '../../src/sim/random.js';
 import type { Puppet } from './play.mjs';
 
@@ -30,13 +30,13 @@ export interface Actor {
 export interface Stage {
   readonly random: Random;
   /** Begins an incarnation of a participant. @param resumes  with its region as it is */
-  begin(process: ProcessId, resumes?: boolean): Promise<Actor>;
+  begin(participant: ParticipantId, resumes?: boolean): Promise<Actor>;
   /** Lets the players run for a random time. */
   aWhile(): Promise<void>;
   /** Lets the players run until a word of a participant's region has at least this value. */
-  until(process: ProcessId, at: number, value: number): Promise<void>;
+  until(participant: ParticipantId, at: number, value: number): Promise<void>;
   /** A word of a participant's region, whether it runs or not. */
-  word(process: ProcessId, at: number): number;
+  word(participant: ParticipantId, at: number): number;
   close(): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export interface SharedStage extends Stage {
   readonly arena: Arena;
   readonly map: ArenaMap;
   /** Marks a participant as ended, as hosts do (`hosting/host-process.ts`). */
-  noteEnd(process: ProcessId): void;
+  noteEnd(participant: ParticipantId): void;
 }
 
 export function isShared(stage: Stage): stage is SharedStage {

@@ -27,7 +27,7 @@ describe('a message that would overwrite other memory fails an assertion', () =>
       expect(client.lastCall).toBeUndefined();
       for (let number = 0; number < 3; number++) {
         expect(stage.send(0, [1, 2], 'x'.repeat(number * 16))).toBeDefined();
-        expect(client.lastCall).toMatchObject({ entry: 0, number });
+        expect(client.lastCall).toMatchObject({ entryGroup: 0, number });
       }
       stage.settle();
       expect(stage.world.ledger.orders.map((order) => order.length)).toEqual([0, 3, 3]);
@@ -40,7 +40,7 @@ test('each entry group has its own numbers', () => {
   const { client } = stage.world.clients[0];
   const calls = [[1], [2], [1, 2], [1], [2], [0]].map((groups) => {
     stage.send(0, groups, '');
-    return [client.lastCall.entry, client.lastCall.number];
+    return [client.lastCall.entryGroup, client.lastCall.number];
   });
   expect(calls).toEqual([
     [1, 0],
@@ -58,7 +58,7 @@ test('all of 64 groups can be named', () => {
   const { client } = stage.world.clients[0];
   for (let group = 0; group < GROUPS_MAX; group++) {
     expect(client.offer(lowMask(group), highMask(group), NOTHING)).toBe('accepted');
-    expect(client.lastCall.entry).toBe(group);
+    expect(client.lastCall.entryGroup).toBe(group);
   }
 });
 

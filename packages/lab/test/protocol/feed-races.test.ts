@@ -32,13 +32,13 @@ attack(
   { 'feed-old-start-stays': /with another payload/ },
   ({ Stage }) => {
     // 1. A forwards m. Half of it lands at C, then the connection breaks.
-    // 2. A leads again, in the same life, before it has written m again. Its feed begins anew, behind m.
+    // 2. A leads again, in the same incarnation, before it has written m again. Its feed begins anew, behind m.
     // 3. It tells C so, word by word.
     //    Harm: C knows the new end and the old start, and takes half of m for a message.
     const { stage, world, A, C } = parentAndChild(Stage);
     const link = forwardHalf(stage, A, C);
-    stage.stand(A);
-    world.fabric.breakLink(A.process, C.process);
+    stage.campaign(A);
+    world.fabric.breakLink(A.participant, C.participant);
     stage.until(() => A.replica.role === 'leader');
     stage.release(A, C);
     const start = world.layout.feedStart(A.member);
@@ -53,7 +53,7 @@ attack(
 
 for (const posts of [1, 2, 3]) {
   attack(
-    `nor if its writer has a new life, after 2³¹ words, and stops after ${posts} posts`,
+    `nor if its writer has a new incarnation, after 2³¹ words, and stops after ${posts} posts`,
     {},
     ({ Stage }) => {
       // As before, but A is killed in the middle of m and resumes: its feed starts again from the origin.
@@ -193,10 +193,10 @@ attack(
     stage.until(() => oldest() !== undefined);
     const { at, data, dataAt, count } = oldest()!;
     M.memory.own.set(data.subarray(dataAt, dataAt + (count >> 1)), at);
-    world.fabric.breakLink(P.process, M.process);
+    world.fabric.breakLink(P.participant, M.participant);
 
     world.crash(L);
-    stage.stand(M);
+    stage.campaign(M);
     stage.settle();
     expect(world.ledger.orders[1]).toHaveLength(5);
   },

@@ -70,25 +70,29 @@ for (const [reading, isTime] of [
   );
 }
 
-attack('whoever slept does not hold the silence against a leader that lives', {}, ({ Stage }) => {
-  // 1. All followers sleep for long, with no read of the leader's row under way.
-  // 2. They wake, and the last heartbeat that they know of is old. Harm: they depose the leader.
-  const stage = new Stage('replicas=3 clients=1');
-  const { world } = stage;
-  const [A, ...others] = stage.group(0);
-  const stood = world.tally.transitions.get('stood');
-  for (const host of others) {
-    const row = host.replica.rows.peer(A.member);
-    stage.until(() => !row.reading);
-    world.pause(host);
-  }
-  stage.runFor(100_000);
-  for (const host of others) world.resume(host);
-  stage.runFor(5000);
-  expect(world.leaderOf(0)).toBe(A);
-  expect(world.tally.transitions.get('stood')).toBe(stood);
-  stage.settle();
-});
+attack(
+  'whoever slept does not hold the silence against a leader that incarnations',
+  {},
+  ({ Stage }) => {
+    // 1. All followers sleep for long, with no read of the leader's row under way.
+    // 2. They wake, and the last heartbeat that they know of is old. Harm: they depose the leader.
+    const stage = new Stage('replicas=3 clients=1');
+    const { world } = stage;
+    const [A, ...others] = stage.group(0);
+    const stood = world.tally.transitions.get('campaigned');
+    for (const host of others) {
+      const row = host.replica.rows.peer(A.member);
+      stage.until(() => !row.reading);
+      world.pause(host);
+    }
+    stage.runFor(100_000);
+    for (const host of others) world.resume(host);
+    stage.runFor(5000);
+    expect(world.leaderOf(0)).toBe(A);
+    expect(world.tally.transitions.get('campaigned')).toBe(stood);
+    stage.settle();
+  },
+);
 
 attack(
   'whoever grants a ballot does not stand against it',
@@ -102,11 +106,11 @@ attack(
     });
     const { world } = stage;
     const [, S] = stage.group(0);
-    const stood = world.tally.transitions.get('stood')!;
-    stage.stand(S);
+    const stood = world.tally.transitions.get('campaigned')!;
+    stage.campaign(S);
     stage.runFor(300);
     expect(world.leaderOf(0)).toBe(S);
-    expect(world.tally.transitions.get('stood')).toBe(stood + 1);
+    expect(world.tally.transitions.get('campaigned')).toBe(stood + 1);
     stage.settle();
   },
 );

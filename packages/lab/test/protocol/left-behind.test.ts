@@ -11,14 +11,14 @@ import { attack, STUCK } from './attack.js';
 const NUMBER = 2;
 
 attack(
-  'what an earlier life delivered does not count for dropping entries',
-  { 'old-life-delivered': STUCK },
+  'what an earlier incarnation delivered does not count for dropping entries',
+  { 'old-incarnation-delivered': STUCK },
   ({ Stage }) => {
     // 1. A leads. C sleeps from the beginning; A and B deliver seven messages. A falls asleep.
     // 2. Three more messages fill the log over the mark where A would like to drop entries.
     // 3. B restarts with empty memory and joins A, which has yet to read its new row.
     // 4. A wakes and, in one step, installs its log at B and drops what "f+1 have delivered":
-    //    itself and B's earlier life.
+    //    itself and B's earlier incarnation.
     // 5. A dies for good. B and C have delivered nothing.
     //    Harm: the messages that were dropped are nowhere any more, and nobody can go on.
     const stage = new Stage('replicas=3 clients=1 rings=1024', { timing: { backOffUs: 400 } });
@@ -51,13 +51,13 @@ attack(
 );
 
 attack(
-  'a restarted member counts only when it has delivered what its earlier life had',
+  'a restarted member counts only when it has delivered what its earlier incarnation had',
   { 'recovers-too-early': STUCK },
   ({ Stage }) => {
     // 1. A leads. D and E sleep from the beginning; A, B and C deliver six messages.
     // 2. B restarts with empty memory and joins A. As soon as it is a member again, it falls asleep.
     //    Harm, first half: it has delivered nothing then.
-    // 3. C leads with A and D, which wakes for its grant alone. C has read of B only what the earlier life
+    // 3. C leads with A and D, which wakes for its grant alone. C has read of B only what the earlier incarnation
     //    delivered, and in eight more messages it drops the first ones: A, C and "B" have them.
     // 4. A and C die for good. B, D and E have delivered nothing.
     //    Harm: what was dropped is nowhere any more, and nobody can go on.
@@ -81,7 +81,7 @@ attack(
     world.pause(B);
 
     stage.hold(C, E);
-    stage.stand(C);
+    stage.campaign(C);
     stage.runFor(10);
     world.resume(D);
     stage.until(() => follows(D, C));
@@ -99,7 +99,7 @@ attack(
     world.crash(C);
     stage.runFor(20);
     world.resume(D);
-    stage.stand(D);
+    stage.campaign(D);
     stage.runFor(20);
     world.resume(B);
     world.resume(E);
@@ -109,7 +109,7 @@ attack(
 );
 
 attack(
-  'a snapshot is put together from one life of its server',
+  'a snapshot is put together from one incarnation of its server',
   { 'mixed-snapshot': /expected 62 to be 60/ },
   ({ Stage }) => {
     // 1. F sleeps while 60 messages pass, so that it is left behind. It wakes and asks S for a snapshot.
@@ -229,7 +229,7 @@ attack('a member that is more than 2^31 words behind notices it', {}, ({ Stage }
   //    ahead of the log's base.
   //    Harm: it waits for entries that never come, and says that its log ends at a negative index.
   // 3. B has to lead.
-  const stage = new Stage('replicas=3 clients=1 rings=1024', { sizes: { origin: 0x90000000 } });
+  const stage = new Stage('replicas=3 clients=1 rings=1024', { sizes: { firstIndex: 0x90000000 } });
   const { world } = stage;
   const [A, , B] = stage.group(0);
   for (let i = 0; i < 60; i++) {
@@ -239,15 +239,15 @@ attack('a member that is more than 2^31 words behind notices it', {}, ({ Stage }
   world.crash(B);
   stage.runFor(50);
 
-  const sizes = world.layout.sizes as { origin: number };
-  const { origin } = sizes;
-  sizes.origin = 0;
+  const sizes = world.layout.sizes as { firstIndex: number };
+  const { firstIndex } = sizes;
+  sizes.firstIndex = 0;
   stage.restart(B);
   stage.until(() => B.replica.member.normal);
   stage.until(() => B.replica.member.nextToDeliver === A.replica.member.nextToDeliver);
-  expect(B.replica.member.sealLog().endIndex).toBe(origin + 60);
+  expect(B.replica.member.sealLog().endIndex).toBe(firstIndex + 60);
   stage.lead(B);
-  sizes.origin = origin;
+  sizes.firstIndex = firstIndex;
 
   stage.send(0, [0], 'n');
   stage.settle();

@@ -11,7 +11,7 @@ describe('a member that resumes', () => {
   attack('keeps its promise', { H29: DIVERGED }, ({ Stage }) => {
     // 1. L leads and falls asleep. M leads with C's help, and the two of them decide m.
     // 2. M is killed and resumes.
-    // 3. L wakes and has heard of nothing. It sees that M has a new life, and asks it again.
+    // 3. L wakes and has heard of nothing. It sees that M has a new incarnation, and asks it again.
     //    Harm: M grants, and L and M decide x where m was delivered.
     const stage = new Stage('replicas=3 clients=2', {
       timing: { suspectAfterUs: 3000, backOffUs: 3000 },
@@ -117,7 +117,7 @@ describe('a member that resumes', () => {
       stage.hold(L, C);
       stage.hold(C, L);
       const { key } = M.replica.member;
-      stage.stand(C);
+      stage.campaign(C);
       const ballot = C.replica.member.promised;
       M.memory.dieAfter(0, () => follows(M, C));
       const killOncePromised = () => {
@@ -166,12 +166,12 @@ describe('a member that resumes', () => {
   );
 
   attack(
-    'and the leader drops entries that only its earlier life had delivered, but not for its sake',
+    'and the leader drops entries that only its earlier incarnation had delivered, but not for its sake',
     {},
     ({ Stage }) => {
       // 1. A, B and C deliver messages. B is killed and resumes; it has delivered nothing.
       // 2. A sees B's new row. C sleeps. The log is filling up, and A would like to drop entries.
-      //    Harm: A drops what "f+1 have delivered", itself and B's earlier life, and dies.
+      //    Harm: A drops what "f+1 have delivered", itself and B's earlier incarnation, and dies.
       const stage = new Stage('replicas=3 clients=1 rings=1024', { timing: { backOffUs: 400 } });
       const { world } = stage;
       const [A, B, C] = stage.group(0);
@@ -197,7 +197,7 @@ describe('a member that resumes', () => {
 
   attack(
     'rings otherwise than before, so that its first reply is noticed',
-    { 'same-bell': STUCK },
+    { 'same-notification': STUCK },
     ({ Stage }) => {
       // 1. A leads and has rung twice at the client, which saw it. A is killed and resumes.
       // 2. The client sends m and falls asleep. A leads again and rings because of the old replies, then

@@ -59,14 +59,14 @@ for (const fate of ['deposed', 'killed', 'killed half-way'] as const) {
       world.crash(E);
       if (fate === 'deposed') {
         world.pause(C);
-        stage.stand(D);
+        stage.campaign(D);
         stage.runFor(200);
         world.resume(C);
       } else {
         stage.kill(C);
         stage.runFor(500);
         stage.resume(C);
-        stage.stand(D);
+        stage.campaign(D);
       }
       stage.runFor(30_000);
       stage.restart(E);

@@ -26,9 +26,9 @@ function cut(stage: Stage, one: ReplicaHost, other: ReplicaHost): void {
 /** How often somebody tries to lead in so many suspicion times. */
 function attempts(stage: Stage, times: number): number {
   const { transitions } = stage.world.tally;
-  const before = transitions.get('stood') ?? 0;
+  const before = transitions.get('campaigned') ?? 0;
   stage.runFor(times * SUSPECT_AFTER_US);
-  return (transitions.get('stood') ?? 0) - before;
+  return (transitions.get('campaigned') ?? 0) - before;
 }
 
 const orderedIn = (stage: Stage): number => stage.world.ledger.orders[0]!.length;
@@ -90,7 +90,7 @@ describe('a member that is cut off from its leader', () => {
   );
 
   test.each<[string, (stage: Stage, A: ReplicaHost, B: ReplicaHost, C: ReplicaHost) => void]>([
-    ['it was asked to lead', (stage, _, B) => stage.stand(B)],
+    ['it was asked to lead', (stage, _, B) => stage.campaign(B)],
     [
       'the others paused for a while',
       (stage, _, __, C) => {
@@ -103,7 +103,7 @@ describe('a member that is cut off from its leader', () => {
       'both believe that the other has ended',
       (_, A, B) => {
         for (const [one, other] of [[A, B] as const, [B, A] as const]) {
-          one.memory.hasEnded = (process) => process === other.process;
+          one.memory.hasEnded = (participant) => participant === other.participant;
         }
       },
     ],
@@ -263,7 +263,7 @@ function disturb(
       break;
     case 5:
     case 6:
-      if (state === 'up') stage.stand(host);
+      if (state === 'up') stage.campaign(host);
       break;
     default:
       cutAtRandom(random.below(60));

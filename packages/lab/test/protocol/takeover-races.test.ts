@@ -16,9 +16,10 @@ const FIRST_INSTALLATION = 1;
 /** Of what is held back on a link, this answer, the mail that tells of it, and all before it arrive now. */
 function letArrive(stage: Stage, link: Link, answer: Link['operations'][number]): void {
   const { fabric, nowUs } = stage.world;
-  const mail = link.operations.indexOf(answer) + 1;
-  expect(link.operations[mail]).toMatchObject({ isRead: false, count: 1 });
-  for (const operation of link.operations.slice(0, mail + 1)) operation.arrivesUs = nowUs;
+  const memberNotification = link.operations.indexOf(answer) + 1;
+  expect(link.operations[memberNotification]).toMatchObject({ isRead: false, count: 1 });
+  for (const operation of link.operations.slice(0, memberNotification + 1))
+    operation.arrivesUs = nowUs;
   link.lastArrivalUs = nowUs;
   fabric.reschedule(link);
 }
@@ -31,7 +32,7 @@ function stallBeforeMarker(stage: Stage, from: ReplicaHost, to: ReplicaHost): vo
   const write = memory.write.bind(memory);
   memory.write = (peer, at, source, start, count, guard, tag) => {
     // Not the one that says that there is no log yet.
-    if (peer === to.process && count === 1 && markers.includes(at) && source[start] !== 0) {
+    if (peer === to.participant && count === 1 && markers.includes(at) && source[start] !== 0) {
       memory.write = write;
       memory.stallAfter(0);
     }
@@ -39,107 +40,115 @@ function stallBeforeMarker(stage: Stage, from: ReplicaHost, to: ReplicaHost): vo
   };
 }
 
-attack('a member is installed for each of its lives, never twice in one', {}, ({ Stage }) => {
-  // 1. Y leads with C; B sleeps, wakes and grants. The grant reaches Y, which sleeps.
-  // 2. B restarts, learns of Y's ballot and promises it, but its own grant is held back.
-  // 3. Y wakes and installs its log at B by the grant of B's first life.
-  //    Harm, first half: B takes that for its log, is a member again, and with Y decides m.
-  // 4. The grant of B's second life arrives. Y installs the log again: it resets the ring,
-  //    and before it has written the entries it falls asleep.
-  // 5. C, which has never heard of m, leads with B's help and orders x.
-  //    Harm: x stands where m was delivered.
-  const stage = new Stage('replicas=3 clients=2 rings=4096');
-  const { world } = stage;
-  const [Y, C, B] = stage.group(0);
-  stage.send(0, [0], 'a');
-  stage.runFor(500);
-  stage.stand(Y); // So that B's current log is in Y's second ring, and the spare one is known.
-  stage.runFor(500);
+attack(
+  'a member is installed for each of its incarnations, never twice in one',
+  {},
+  ({ Stage }) => {
+    // 1. Y leads with C; B sleeps, wakes and grants. The grant reaches Y, which sleeps.
+    // 2. B restarts, learns of Y's ballot and promises it, but its own grant is held back.
+    // 3. Y wakes and installs its log at B by the grant of B's first incarnation.
+    //    Harm, first half: B takes that for its log, is a member again, and with Y decides m.
+    // 4. The grant of B's second incarnation arrives. Y installs the log again: it resets the ring,
+    //    and before it has written the entries it falls asleep.
+    // 5. C, which has never heard of m, leads with B's help and orders x.
+    //    Harm: x stands where m was delivered.
+    const stage = new Stage('replicas=3 clients=2 rings=4096');
+    const { world } = stage;
+    const [Y, C, B] = stage.group(0);
+    stage.send(0, [0], 'a');
+    stage.runFor(500);
+    stage.campaign(Y); // So that B's current log is in Y's second ring, and the spare one is known.
+    stage.runFor(500);
 
-  world.pause(B);
-  stage.lead(Y);
-  world.pause(Y);
-  world.resume(B);
-  stage.until(() => follows(B, Y));
-  stage.runFor(30);
+    world.pause(B);
+    stage.lead(Y);
+    world.pause(Y);
+    world.resume(B);
+    stage.until(() => follows(B, Y));
+    stage.runFor(30);
 
-  world.crash(B);
-  stage.runFor(20);
-  stage.restart(B);
-  stage.until(() => follows(B, Y));
-  stage.hold(B, Y);
-  stage.hold(Y, C);
+    world.crash(B);
+    stage.runFor(20);
+    stage.restart(B);
+    stage.until(() => follows(B, Y));
+    stage.hold(B, Y);
+    stage.hold(Y, C);
 
-  world.resume(Y);
-  stage.hopeFor(() => B.replica.member.normal);
-  stage.hold(world.clients[1], C);
-  stage.send(1, [0], 'm');
-  stage.hopeFor(() => Y.replica.member.deliveries === 2);
-  stage.runFor(100);
+    world.resume(Y);
+    stage.hopeFor(() => B.replica.member.normal);
+    stage.hold(world.clients[1], C);
+    stage.send(1, [0], 'm');
+    stage.hopeFor(() => Y.replica.member.deliveries === 2);
+    stage.runFor(100);
 
-  stage.stallAfterWrites(Y, B, 1);
-  stage.releaseOneByOne(B, Y, 60); // The first one says that B's log is empty, as it was.
-  stage.until(() => Y.memory.isStalled);
-  world.pause(Y);
-  stage.runFor(20);
+    stage.stallAfterWrites(Y, B, 1);
+    stage.releaseOneByOne(B, Y, 60); // The first one says that B's log is empty, as it was.
+    stage.until(() => Y.memory.isStalled);
+    world.pause(Y);
+    stage.runFor(20);
 
-  stage.send(0, [0], 'x');
-  stage.runFor(6000);
-  stage.settle();
-});
+    stage.send(0, [0], 'x');
+    stage.runFor(6000);
+    stage.settle();
+  },
+);
 
-attack('a marker that was meant for one life does not stand in the next', {}, ({ Stage }) => {
-  // 1. Y leads with C. B grants late; Y resets a ring at B and writes the entries, and falls
-  //    asleep before it posts the marker.
-  // 2. B restarts with empty memory, learns of Y's ballot and promises it; its grant is held back.
-  // 3. Y wakes and posts the marker.
-  //    Harm, first half: B has an empty log under Y's ballot and takes it for the whole.
-  // 4. Y and B decide m; C hears nothing of it. Y falls asleep.
-  // 5. C leads with B's help and orders x. Harm: x stands where m was delivered.
-  const stage = new Stage('replicas=3 clients=2 rings=4096');
-  const { world } = stage;
-  const [Y, C, B] = stage.group(0);
-  stage.send(0, [0], 'a');
-  stage.runFor(500);
+attack(
+  'a marker that was meant for one incarnation does not stand in the next',
+  {},
+  ({ Stage }) => {
+    // 1. Y leads with C. B grants late; Y resets a ring at B and writes the entries, and falls
+    //    asleep before it posts the marker.
+    // 2. B restarts with empty memory, learns of Y's ballot and promises it; its grant is held back.
+    // 3. Y wakes and posts the marker.
+    //    Harm, first half: B has an empty log under Y's ballot and takes it for the whole.
+    // 4. Y and B decide m; C hears nothing of it. Y falls asleep.
+    // 5. C leads with B's help and orders x. Harm: x stands where m was delivered.
+    const stage = new Stage('replicas=3 clients=2 rings=4096');
+    const { world } = stage;
+    const [Y, C, B] = stage.group(0);
+    stage.send(0, [0], 'a');
+    stage.runFor(500);
 
-  world.pause(B);
-  stage.lead(Y);
-  world.pause(Y);
-  world.resume(B);
-  stage.until(() => follows(B, Y));
-  stage.runFor(30);
-  world.resume(Y);
-  stallBeforeMarker(stage, Y, B);
-  stage.until(() => Y.memory.isStalled);
-  world.pause(Y);
-  stage.runFor(20);
+    world.pause(B);
+    stage.lead(Y);
+    world.pause(Y);
+    world.resume(B);
+    stage.until(() => follows(B, Y));
+    stage.runFor(30);
+    world.resume(Y);
+    stallBeforeMarker(stage, Y, B);
+    stage.until(() => Y.memory.isStalled);
+    world.pause(Y);
+    stage.runFor(20);
 
-  world.crash(B);
-  stage.restart(B);
-  stage.until(() => follows(B, Y));
-  stage.hold(B, Y);
-  stage.hold(Y, C);
-  stage.hold(world.clients[1], C);
+    world.crash(B);
+    stage.restart(B);
+    stage.until(() => follows(B, Y));
+    stage.hold(B, Y);
+    stage.hold(Y, C);
+    stage.hold(world.clients[1], C);
 
-  world.resume(Y);
-  stage.hopeFor(() => B.replica.member.normal);
-  stage.send(1, [0], 'm');
-  stage.hopeFor(() => Y.replica.member.deliveries === 2);
-  world.pause(Y);
+    world.resume(Y);
+    stage.hopeFor(() => B.replica.member.normal);
+    stage.send(1, [0], 'm');
+    stage.hopeFor(() => Y.replica.member.deliveries === 2);
+    world.pause(Y);
 
-  stage.send(0, [0], 'x');
-  stage.runFor(6000);
-  stage.settle();
-});
+    stage.send(0, [0], 'x');
+    stage.runFor(6000);
+    stage.settle();
+  },
+);
 
-for (const lives of [1, 8, 16]) {
+for (const incarnations of [1, 8, 16]) {
   attack(
-    `a marker that was meant for one life does not stand ${lives} lives later`,
+    `a marker that was meant for one incarnation does not stand ${incarnations} incarnations later`,
     {},
     ({ Stage }) => {
       // 1. Y leads with C. B grants late; Y resets a ring at B and writes the entries, and falls
       //    asleep before it posts the marker.
-      // 2. B dies and restarts so often that the lowest bits of its life are as before. It promises Y's
+      // 2. B dies and restarts so often that the lowest bits of its incarnation are as before. It promises Y's
       //    ballot; its grant is held back.
       // 3. Y wakes and posts the marker.
       //    Harm, first half: B has an empty log under Y's ballot and takes it for the whole.
@@ -163,7 +172,7 @@ for (const lives of [1, 8, 16]) {
       world.pause(Y);
       stage.runFor(20);
 
-      for (let i = 0; i < lives; i++) {
+      for (let i = 0; i < incarnations; i++) {
         world.crash(B);
         stage.restart(B);
         stage.runFor(3);
@@ -187,58 +196,62 @@ for (const lives of [1, 8, 16]) {
   );
 }
 
-for (const [life, catches] of [
-  [1000, { 'marker-of-any-life': DIVERGED }],
+for (const [incarnation, catches] of [
+  [1000, { 'marker-of-any-incarnation': DIVERGED }],
   [16_384, { 'unkeyed-marker': DIVERGED }],
 ] as const) {
-  attack(`a marker without a log is none in the life of number ${life}`, catches, ({ Stage }) => {
-    // 1. Y leads. It decides m with B; C hears nothing of that.
-    // 2. B restarts and grants; Y resets a ring at B and writes the entries, and falls asleep before it posts
-    //    the marker.
-    // 3. B restarts again: all memory is zero, and so are the bits of its life that a key tells.
-    // 4. Y wakes and posts the marker. It is refused, but lands.
-    //    Harm, first half: B takes the ring that nobody wrote to for a log of this life, and is a member.
-    // 5. Y falls asleep. C leads with B's help and orders x. Harm: x stands where m was delivered.
-    const stage = new Stage('replicas=3 clients=2 rings=4096');
-    const { world } = stage;
-    const [Y, C, B] = stage.group(0);
-    stage.send(0, [0], 'a');
-    stage.runFor(500);
-    stage.lead(Y);
-    stage.runFor(500);
-    stage.hold(Y, C);
-    stage.hold(world.clients[1], C);
-    stage.send(1, [0], 'm');
-    stage.until(() => Y.replica.member.deliveries === 2);
-    stage.runFor(30);
+  attack(
+    `a marker without a log is none in the incarnation of number ${incarnation}`,
+    catches,
+    ({ Stage }) => {
+      // 1. Y leads. It decides m with B; C hears nothing of that.
+      // 2. B restarts and grants; Y resets a ring at B and writes the entries, and falls asleep before it posts
+      //    the marker.
+      // 3. B restarts again: all memory is zero, and so are the bits of its incarnation that a key tells.
+      // 4. Y wakes and posts the marker. It is refused, but lands.
+      //    Harm, first half: B takes the ring that nobody wrote to for a log of this incarnation, and is a member.
+      // 5. Y falls asleep. C leads with B's help and orders x. Harm: x stands where m was delivered.
+      const stage = new Stage('replicas=3 clients=2 rings=4096');
+      const { world } = stage;
+      const [Y, C, B] = stage.group(0);
+      stage.send(0, [0], 'a');
+      stage.runFor(500);
+      stage.lead(Y);
+      stage.runFor(500);
+      stage.hold(Y, C);
+      stage.hold(world.clients[1], C);
+      stage.send(1, [0], 'm');
+      stage.until(() => Y.replica.member.deliveries === 2);
+      stage.runFor(30);
 
-    world.crash(B);
-    stage.runFor(20);
-    stallBeforeMarker(stage, Y, B);
-    stage.restart(B);
-    stage.until(() => Y.memory.isStalled);
-    world.pause(Y);
-    stage.runFor(20);
+      world.crash(B);
+      stage.runFor(20);
+      stallBeforeMarker(stage, Y, B);
+      stage.restart(B);
+      stage.until(() => Y.memory.isStalled);
+      world.pause(Y);
+      stage.runFor(20);
 
-    world.crash(B);
-    B.incarnation = life - 1;
-    stage.restart(B);
-    stage.until(() => follows(B, Y));
-    stage.hold(B, Y);
-    stage.withRefusedWrites('landing', () => {
-      world.resume(Y);
-      stage.hopeFor(() => B.replica.member.normal);
-    });
-    world.pause(Y);
-    stage.send(0, [0], 'x');
-    stage.runFor(6000);
-    stage.settle();
-    expect(world.ledger.orders[0]).toHaveLength(3);
-  });
+      world.crash(B);
+      B.incarnation = incarnation - 1;
+      stage.restart(B);
+      stage.until(() => follows(B, Y));
+      stage.hold(B, Y);
+      stage.withRefusedWrites('landing', () => {
+        world.resume(Y);
+        stage.hopeFor(() => B.replica.member.normal);
+      });
+      world.pause(Y);
+      stage.send(0, [0], 'x');
+      stage.runFor(6000);
+      stage.settle();
+      expect(world.ledger.orders[0]).toHaveLength(3);
+    },
+  );
 }
 
 attack(
-  'a member that refused is not installed again by an older answer of the same life',
+  'a member that refused is not installed again by an older answer of the same incarnation',
   { 'installs-twice': DIVERGED },
   ({ Stage }) => {
     // 1. Y leads. X has answered its request twice, and both answers are under way.
@@ -279,7 +292,7 @@ attack(
     stage.hold(Z, X, Y);
     stage.hold(X, Z);
     stage.runFor(50);
-    stage.stand(Z);
+    stage.campaign(Z);
     stage.withRefusedWrites('stopped', () => {
       stage.release(Y, Z);
       stage.until(() => Y.replica.rows.peer(Z.member).promised === Z.replica.member.promised);
@@ -353,7 +366,7 @@ attack(
     stage.runFor(50);
 
     world.pause(A);
-    stage.stand(Y);
+    stage.campaign(Y);
     // It reads the log of B, the only one who has granted.
     stage.until(() => takeover.phase === 'adopt');
 
@@ -370,7 +383,7 @@ attack(
     // 1. A dies. Y stands, and has the grants of B, C and D at once: it installs its log at all three.
     // 2. C dies, and Y never hears of it. The connection to B breaks.
     // 3. Y needs one more than D. Harm: it waits for C, which is dead, and never writes to B again, as it has
-    //    written to this life of B under this ballot; B follows Y and waits for it.
+    //    written to this incarnation of B under this ballot; B follows Y and waits for it.
     const stage = new Stage('replicas=5 clients=1 rings=4096');
     const { world } = stage;
     const [A, Y, B, C, D] = stage.group(0);
@@ -379,14 +392,14 @@ attack(
 
     world.crash(A);
     for (const host of [B, C, D]) stage.hold(host, Y);
-    stage.stand(Y);
+    stage.campaign(Y);
     stage.runFor(60);
     for (const host of [B, C, D]) stage.release(host, Y);
     stage.until(() => Y.replica.takeover.phase === 'install');
     expect(Y.replica.replication.countPresent()).toBe(4);
 
     stage.crashUnheard(C);
-    world.fabric.breakLink(Y.process, B.process);
+    world.fabric.breakLink(Y.participant, B.participant);
     stage.send(0, [0], 'x');
     stage.settle();
     expect(world.ledger.orders[0]).toHaveLength(2);
@@ -394,8 +407,8 @@ attack(
 );
 
 attack(
-  'a member is asked again when the life that granted has ended',
-  { 'never-asks-next-life': STUCK },
+  'a member is asked again when the incarnation that granted has ended',
+  { 'never-asks-next-incarnation': STUCK },
   ({ Stage }) => {
     // 1. A leads. Y stands, and at first only B hears of it: it grants.
     // 2. B dies, comes back, and is a member again under A: it knows nothing of Y.
@@ -411,7 +424,7 @@ attack(
     stage.runFor(500);
 
     stage.hold(Y, A, C, D);
-    stage.stand(Y);
+    stage.campaign(Y);
     stage.until(() => follows(B, Y));
     stage.runFor(30); // Y has read the grant.
     world.crash(B);
@@ -425,7 +438,7 @@ attack(
     stage.release(Y, A, C, D);
     stage.until(() => Y.replica.takeover.phase === 'install' || Y.replica.role === 'leader');
     stage.runFor(10);
-    world.fabric.breakLink(Y.process, B.process);
+    world.fabric.breakLink(Y.participant, B.participant);
     stage.release(Y, B);
     stage.release(A, B);
     stage.runFor(3000);
@@ -439,13 +452,13 @@ attack(
 );
 
 attack(
-  'a ballot that a member promised to an earlier life is outbid',
+  'a ballot that a member promised to an earlier incarnation is outbid',
   { 'taken-ballot-kept': STUCK },
   ({ Stage }) => {
     // 1. S leads. A stands; its request reaches R alone, which promises A's ballot.
     // 2. A dies and forgets. It comes back, joins S, and stands again: with the same ballot, because
     //    nobody it can hear has seen that one. S, T and U grant; A leads. R is cut off meanwhile.
-    // 3. R hears of A, but it promised this ballot to another life and refuses it.
+    // 3. R hears of A, but it promised this ballot to another incarnation and refuses it.
     //    Harm: R is alive, follows nobody and keeps the log from being dropped, until it is full.
     const stage = new Stage('replicas=5 clients=1 rings=1024', { timing: { backOffUs: 400 } });
     const { world } = stage;
@@ -455,7 +468,7 @@ attack(
 
     stage.hold(A, S, T, U);
     stage.hold(S, R);
-    stage.stand(A);
+    stage.campaign(A);
     stage.until(() => follows(R, A));
     const ballot = A.replica.member.promised;
 

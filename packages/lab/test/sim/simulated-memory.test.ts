@@ -28,9 +28,9 @@ interface Done {
   outcome: Outcome;
 }
 
-function newFabric(weather: Weather, seed: number, processes = 3) {
-  const fabric = new SimulatedFabric(processes, { ...weather }, new Random(seed));
-  const memories = Array.from({ length: processes }, (_, p) => fabric.start(p, REGION_WORDS));
+function newFabric(weather: Weather, seed: number, participants = 3) {
+  const fabric = new SimulatedFabric(participants, { ...weather }, new Random(seed));
+  const memories = Array.from({ length: participants }, (_, p) => fabric.start(p, REGION_WORDS));
   return { fabric, memories };
 }
 
@@ -271,7 +271,7 @@ describe('permission', () => {
 });
 
 describe('restart', () => {
-  test('nothing that an earlier life posted lands after it is back', () => {
+  test('nothing that an earlier incarnation posted lands after it is back', () => {
     let landedBetween = 0;
     fc.assert(
       fc.property(weathers, seeds, fc.nat(10), fc.nat(10), (weather, seed, before, between) => {
@@ -355,7 +355,7 @@ describe('memory that outlives its process', () => {
     );
   });
 
-  test('is there for the next life, and so is its permission; nothing of the earlier one lands any more', () => {
+  test('is there for the next incarnation, and so is its permission; nothing of the earlier one lands any more', () => {
     let landed = 0;
     fc.assert(
       fc.property(weathers, seeds, fc.nat(6), (weather, seed, between) => {

@@ -22,7 +22,7 @@ export interface MulticastEvent {
   readonly client: string;
   readonly destinations: readonly number[];
   /** The entry group: the group at which the message enters the tree. */
-  readonly entry?: number;
+  readonly entryGroup?: number;
 }
 
 /** A replica delivers a message: it passes it to its service. */

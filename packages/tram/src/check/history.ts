@@ -165,7 +165,7 @@ export class History {
         this.addDeliver(event.id, event.group, event.replica);
         break;
       case 'multicast':
-        this.addMulticast(event.id, event.client, event.destinations, event.entry);
+        this.addMulticast(event.id, event.client, event.destinations, event.entryGroup);
         break;
       case 'touch':
         this.addTouch(event.id, event.group);
@@ -212,7 +212,7 @@ export class History {
     id: string,
     client: string,
     destinations: readonly number[],
-    entry: number | undefined,
+    entryGroup: number | undefined,
   ): void {
     if (destinations.length === 0) throw this.malformed(`message ${quote(id)} has no destination`);
     const message = this.message(id);
@@ -229,7 +229,7 @@ export class History {
     this.firstDestination.set(message, first);
     this.destinationCount.set(message, destinations.length);
     this.clientOfMessage.set(message, this.client(client));
-    if (entry !== undefined) this.entryGroupOfMessage.set(message, this.group(entry));
+    if (entryGroup !== undefined) this.entryGroupOfMessage.set(message, this.group(entryGroup));
     this.multicasts.push(message);
     this.counts.messages++;
   }

@@ -88,7 +88,7 @@ const SHAPES = {
     id: isString,
     client: isString,
     destinations: isListOf(isCount),
-    entry: isOptional(isCount),
+    entryGroup: isOptional(isCount),
   },
   deliver: { id: isString, group: isCount, replica: isString },
   touch: { id: isString, group: isCount },

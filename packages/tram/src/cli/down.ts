@@ -236,9 +236,9 @@ async function endHere(flags: DownFlags & { readonly config: string }): Promise<
 
 async function endHost(local: LocalHost, force: boolean): Promise<Ended> {
   const { pause } = await import('../hosting/oversight.js');
-  const { processOf } = await import('./local-host.js');
+  const { participantOf } = await import('./local-host.js');
   const { arena, host, title, name } = local;
-  const running = await processOf(local);
+  const running = await participantOf(local);
   let wasKilled = force && running !== undefined;
   if (running !== undefined) {
     send(running.pid, force ? 'SIGKILL' : 'SIGTERM');

@@ -66,9 +66,9 @@ export function registerKill(program: Command): void {
 }
 
 async function kill(target: ReplicaHost, { signal, json }: KillFlags): Promise<number> {
-  const { processOf, replicasOf } = await import('./local-host.js');
+  const { participantOf, replicasOf } = await import('./local-host.js');
   const { host, title, machine } = target;
-  const running = await processOf(target);
+  const running = await participantOf(target);
   if (running === undefined) throw notRunning(target);
   const { pid } = running;
   const { replicas, led } = replicasOf(target);

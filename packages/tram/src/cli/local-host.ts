@@ -60,7 +60,7 @@ export async function withHostOf<Result>(
       { ...which, name: location.name },
       ({ context, path, arena, name, config }) => {
         const { group, member } = parseReplica(replica, context);
-        const host = context.map.hostOf(context.layout.replicaProcess(group, member));
+        const host = context.map.hostOf(context.layout.replicaParticipant(group, member));
         const local = { name, config, host, title: String(host), path, arena, context };
         return use({ ...local, replica: `g${group}/${member}` });
       },
@@ -69,7 +69,7 @@ export async function withHostOf<Result>(
   const file = await readClusterFile(location.config);
   const { config, credentials } = file;
   const { group, member } = parseReplica(replica, file);
-  const participant = new Layout(config.sizes).replicaProcess(group, member);
+  const participant = new Layout(config.sizes).replicaParticipant(group, member);
   const host = ClusterContext.mapOnMachines(config, credentials.digest).hostOf(participant);
   const local = openHere(file, which, host);
   const name = `g${group}/${member}`;
@@ -164,7 +164,7 @@ export async function reopened(which: LocalHost): Promise<LocalHost | undefined>
 }
 
 /** The process that runs the host, or `undefined` if none does. @throws TRAM_UNAVAILABLE if it can't be signalled */
-export async function processOf(local: LocalHost): Promise<HostProcess | undefined> {
+export async function participantOf(local: LocalHost): Promise<HostProcess | undefined> {
   const { host, arena, path, context, machine, title } = local;
   if (machine === undefined) return hostProcesses(path).find((one) => one.host === host);
   const deadlineMs = Date.now() + SIGN_MS;
@@ -190,7 +190,7 @@ export function replicasOf({ context, host, machine }: LocalHost): {
   readonly replicas: string[];
   readonly led: string[];
 } {
-  const replicas = context.map.processesOf(host).map((replica) => context.nameOf(replica));
+  const replicas = context.map.participantsOf(host).map((replica) => context.nameOf(replica));
   const { groups } = statusOf(context);
   const led =
     machine === undefined

@@ -102,7 +102,7 @@ async function restart(target: ReplicaHost, flags: RestartFlags): Promise<number
 }
 
 async function requireEnded(target: ReplicaHost): Promise<void> {
-  const { processOf } = await import('./local-host.js');
+  const { participantOf } = await import('./local-host.js');
   const { statusOf } = await import('../hosting/status.js');
   const { name, arena, context, host, title, replica } = target;
   if (statusOf(context).state === 'closing') {
@@ -110,7 +110,7 @@ async function requireEnded(target: ReplicaHost): Promise<void> {
       hint: `Wait until it is down, then start it with \`${commandFor(target, 'up')}\`.`,
     });
   }
-  const running = await processOf(target);
+  const running = await participantOf(target);
   if (running === undefined && !arena.isHostLocked(host)) return;
   const who = running === undefined ? '' : `, as process ${running.pid}`;
   const how = running?.isStopped ? 'stopped (SIGSTOP), but has not ended' : 'running';

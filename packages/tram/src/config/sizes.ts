@@ -23,7 +23,7 @@ export function resolveSizes(options: ClusterOptions, salt: number): Sizes {
     replyBytesMax: options.replyBytesMax ?? OPTIONS.replyBytesMax.default,
     callsMax: options.callsMax ?? OPTIONS.callsMax.default,
     snapshotChunkBytes: SNAPSHOT_CHUNK_BYTES,
-    origin: 0,
+    firstIndex: 0,
     salt: salt | 0,
   };
   // With zero bytes, the layout makes each ring just large enough for the largest message.

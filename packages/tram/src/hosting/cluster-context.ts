@@ -5,7 +5,7 @@
 import type { ClusterConfig } from '../config/config.js';
 import { TramError } from '../errors.js';
 import { ARENA, ARENA_MAGIC, ARENA_VERSION, type Arena, ArenaMap } from '../memory/arena.js';
-import type { ProcessId } from '../memory/contract.js';
+import type { ParticipantId } from '../memory/contract.js';
 import type { Network } from '../memory/machines/network.js';
 import { SharedMemory } from '../memory/shared.js';
 import { type Edges, type Observer, PACE } from '../protocol/edges.js';
@@ -68,15 +68,15 @@ export class ClusterContext {
     return new ClusterContext(config, arena, arena.words[ARENA.descriptionBytes]!);
   }
 
-  memory(process: ProcessId): SharedMemory {
+  memory(participant: ParticipantId): SharedMemory {
     const { arena, map, network } = this;
-    return network?.memory(process) ?? new SharedMemory(process, arena, map);
+    return network?.memory(participant) ?? new SharedMemory(participant, arena, map);
   }
 
   /** The region of a participant, for reading. */
-  region(process: ProcessId): Int32Array {
-    const start = this.map.region(process);
-    return this.arena.words.subarray(start, start + this.map.regionWords(process));
+  region(participant: ParticipantId): Int32Array {
+    const start = this.map.region(participant);
+    return this.arena.words.subarray(start, start + this.map.regionWords(participant));
   }
 
   edges(memory: SharedMemory, observer: Observer): Edges {
@@ -86,9 +86,9 @@ export class ClusterContext {
   }
 
   /** `g2/0` */
-  nameOf(process: ProcessId): string {
+  nameOf(participant: ParticipantId): string {
     const { replicas } = this.config.sizes;
-    return `g${Math.floor(process / replicas)}/${process % replicas}`;
+    return `g${Math.floor(participant / replicas)}/${participant % replicas}`;
   }
 }
 

@@ -47,7 +47,7 @@ async function live(arena: ArenaFile): Promise<void> {
   if (!isLogged && context.config.name === undefined) endWithStarter(context, arena);
   // A stopped predecessor must not continue beside us. Its lock ends with its process.
   arena.lockHost(host, Atomics.load(arena.words, context.map.host(host) + HOST.pid));
-  const names = context.map.processesOf(host).map((replica) => context.nameOf(replica));
+  const names = context.map.participantsOf(host).map((replica) => context.nameOf(replica));
   log(
     `process ${process.pid} starts ${names.join(', ')}${flags.includes('--fresh') ? ' afresh' : ''}`,
   );

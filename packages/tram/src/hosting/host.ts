@@ -8,11 +8,11 @@ import {
   ARENA_STATE,
   HOST,
   HOST_STATE,
-  nextHostLife,
+  nextHostStart,
   withHostState,
 } from '../memory/arena.js';
-import type { ProcessId } from '../memory/contract.js';
-import { beginLife } from '../memory/shared.js';
+import type { ParticipantId } from '../memory/contract.js';
+import { beginIncarnation } from '../memory/shared.js';
 import type { Application, Observer } from '../protocol/edges.js';
 import { describeBallot } from '../protocol/leadership/ballot.js';
 import type { Identity } from '../protocol/member.js';
@@ -97,9 +97,9 @@ export class Host {
     inlineGenerously();
     warmUp(REHEARSAL_MS, () => performance.now());
     Atomics.store(words, line + HOST.pid, process.pid);
-    Atomics.store(words, line + HOST.state, nextHostLife(Atomics.load(words, line + HOST.state)));
+    Atomics.store(words, line + HOST.state, nextHostStart(Atomics.load(words, line + HOST.state)));
     const agents: Agent[] = [];
-    for (const replica of context.map.processesOf(settings.host)) {
+    for (const replica of context.map.participantsOf(settings.host)) {
       agents.push(await this.startReplica(replica));
     }
     const { map, arena } = context;
@@ -119,14 +119,20 @@ export class Host {
     Atomics.store(words, line + HOST.state, withHostState(words[line + HOST.state]!, state));
   }
 
-  private async startReplica(process: ProcessId): Promise<ReplicaAgent> {
+  private async startReplica(participant: ParticipantId): Promise<ReplicaAgent> {
     const { context, settings } = this;
     const { sizes, service } = context.config;
-    const group = Math.floor(process / sizes.replicas);
-    const member = process % sizes.replicas;
+    const group = Math.floor(participant / sizes.replicas);
+    const member = participant % sizes.replicas;
     const { onMachines, resumes } = settings;
     const { arena, map } = context;
-    const incarnation = beginLife(arena, map, process, resumes, onMachines?.leastIncarnation);
+    const incarnation = beginIncarnation(
+      arena,
+      map,
+      participant,
+      resumes,
+      onMachines?.leastIncarnation,
+    );
     const past = onMachines?.past ?? (incarnation === 1 ? 'none' : resumes ? 'kept' : 'lost');
     const identity: Identity = { group, member, incarnation, past };
     let application =
@@ -135,8 +141,8 @@ export class Host {
         : await loadService(service, { group, member }, incarnation);
     const trace = this.openTrace(identity);
     if (trace !== undefined) application = traced(application, trace, `${group}/${member}`);
-    const observer = this.observe(process, identity, trace);
-    return new ReplicaAgent(context, process, identity, application, observer, nowUs());
+    const observer = this.observe(participant, identity, trace);
+    return new ReplicaAgent(context, participant, identity, application, observer, nowUs());
   }
 
   private openTrace({ group, member, past }: Identity): TraceFile | undefined {
@@ -153,11 +159,15 @@ export class Host {
     return trace;
   }
 
-  private observe(process: ProcessId, identity: Identity, trace: TraceFile | undefined): Observer {
+  private observe(
+    participant: ParticipantId,
+    identity: Identity,
+    trace: TraceFile | undefined,
+  ): Observer {
     const { words, settings } = this;
     const { group, member } = identity;
     const replica = `${group}/${member}`;
-    const statistics = this.context.map.statisticsOf(process);
+    const statistics = this.context.map.statisticsOf(participant);
     return {
       transition: () => undefined,
       led: (ballot) => {
@@ -165,8 +175,8 @@ export class Host {
         trace?.add({ event: 'leader', group, replica, ballot: describeBallot(ballot) });
         settings.report({ what: 'leader', group, member, ballot: describeBallot(ballot) });
       },
-      relayed: (session, entry, number) =>
-        trace?.add({ event: 'touch', id: messageId(session, entry, number), group }),
+      relayed: (session, entryGroup, number) =>
+        trace?.add({ event: 'touch', id: messageId(session, entryGroup, number), group }),
       restored: (from, count) =>
         trace?.add({ event: 'restore', replica, from: `${group}/${from}`, count }),
       failed: (error) => {
@@ -197,8 +207,8 @@ export class Host {
 function traced(application: Application, trace: TraceFile, replica: string): Application {
   return {
     deliver: (delivery) => {
-      const { session, entry, number, group } = delivery;
-      trace.add({ event: 'deliver', id: messageId(session, entry, number), group, replica });
+      const { session, entryGroup, number, group } = delivery;
+      trace.add({ event: 'deliver', id: messageId(session, entryGroup, number), group, replica });
       return application.deliver(delivery);
     },
     snapshot: () => application.snapshot(),

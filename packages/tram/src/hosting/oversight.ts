@@ -19,7 +19,7 @@ import type { TraceEvent } from '../check/events.js';
 import type { ClusterConfig } from '../config/config.js';
 import { ConfigError } from '../config/mistakes.js';
 import { TramError } from '../errors.js';
-import { ARENA, ARENA_STATE, HOST, PROCESS } from '../memory/arena.js';
+import { ARENA, ARENA_STATE, HOST, PARTICIPANT } from '../memory/arena.js';
 import type { ClusterContext } from './cluster-context.js';
 import { type ClusterStatus, type GroupStatus, statusOf } from './status.js';
 import { TraceFile } from './trace.js';
@@ -210,7 +210,7 @@ export function endTrace(
 function crashedSessions({ arena, map, layout }: ClusterContext): number[] {
   const sessions: number[] = [];
   for (let slot = 0; slot < layout.sizes.clients; slot++) {
-    const at = map.process(layout.clientProcess(slot)) + PROCESS.session;
+    const at = map.participant(layout.clientParticipant(slot)) + PARTICIPANT.session;
     sessions.push(Atomics.load(arena.words, at));
   }
   return sessions.filter((session) => session !== 0);

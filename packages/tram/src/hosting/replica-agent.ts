@@ -1,6 +1,6 @@
 /** A replica as an agent of its host: the protocol's replica, requests that it lead, and its statistics. */
-import { PROCESS } from '../memory/arena.js';
-import type { ProcessId } from '../memory/contract.js';
+import { PARTICIPANT } from '../memory/arena.js';
+import type { ParticipantId } from '../memory/contract.js';
 import type { Application, Observer } from '../protocol/edges.js';
 import type { Identity } from '../protocol/member.js';
 import { Replica, type Role } from '../protocol/replica.js';
@@ -14,32 +14,32 @@ export const ROLES: readonly Role[] = ['recovering', 'follower', 'candidate', 'l
 export class ReplicaAgent implements Agent {
   readonly replica: Replica;
   private readonly words: Int32Array;
-  private readonly standRequests: number;
+  private readonly campaignRequests: number;
   private readonly statistics: number;
   private seenStandRequests: number;
   private seenRole: Role | undefined;
 
   constructor(
     context: ClusterContext,
-    process: ProcessId,
+    participant: ParticipantId,
     identity: Identity,
     application: Application,
     observer: Observer,
     nowUs: number,
   ) {
     this.words = context.arena.words;
-    this.standRequests = context.map.process(process) + PROCESS.standRequests;
-    this.statistics = context.map.statisticsOf(process);
-    this.seenStandRequests = Atomics.load(this.words, this.standRequests);
-    const edges = context.edges(context.memory(process), observer);
+    this.campaignRequests = context.map.participant(participant) + PARTICIPANT.campaignRequests;
+    this.statistics = context.map.statisticsOf(participant);
+    this.seenStandRequests = Atomics.load(this.words, this.campaignRequests);
+    const edges = context.edges(context.memory(participant), observer);
     this.replica = new Replica(identity, edges, application, nowUs);
   }
 
   doWork(nowUs: number): number {
-    const requests = this.words[this.standRequests]!;
+    const requests = this.words[this.campaignRequests]!;
     if (requests !== this.seenStandRequests) {
       this.seenStandRequests = requests;
-      this.replica.stand(nowUs);
+      this.replica.campaign(nowUs);
     }
     const work = this.replica.doWork(nowUs);
     const { role } = this.replica;

@@ -34,8 +34,8 @@ export interface Service {
 }
 
 /** `c12:3.456`: the client's session, the entry group, and the number in that group. */
-export function messageId(session: number, entry: number, number: number): string {
-  return `c${session}:${entry}.${number >>> 0}`;
+export function messageId(session: number, entryGroup: number, number: number): string {
+  return `c${session}:${entryGroup}.${number >>> 0}`;
 }
 
 export function groupsOf(low: number, high: number): number[] {
@@ -57,8 +57,8 @@ class ServiceMessage implements Message {
   }
 
   get id(): string {
-    const { session, entry, number } = this.delivery;
-    return messageId(session, entry, number);
+    const { session, entryGroup, number } = this.delivery;
+    return messageId(session, entryGroup, number);
   }
 }
 

@@ -3,15 +3,15 @@
  * `memory: 'processes'` a lock holds the slot, and the kernel releases it with the client's process.
  */
 import { TramError } from '../errors.js';
-import { ARENA, OWNER, PROCESS } from '../memory/arena.js';
-import type { ProcessId } from '../memory/contract.js';
+import { ARENA, OWNER, PARTICIPANT } from '../memory/arena.js';
+import type { ParticipantId } from '../memory/contract.js';
 import type { ArenaFile } from '../memory/processes/arena-file.js';
-import { beginLife } from '../memory/shared.js';
+import { beginIncarnation } from '../memory/shared.js';
 import type { ClusterContext } from './cluster-context.js';
 
 export interface ClientSlot {
   readonly slot: number;
-  readonly process: ProcessId;
+  readonly participant: ParticipantId;
   /** Higher than the session of every earlier holder of the slot. */
   readonly session: number;
   release(): void;
@@ -21,12 +21,12 @@ export function takeSlot(context: ClusterContext): ClientSlot {
   const { arena, map, layout } = context;
   const { clients } = layout.sizes;
   for (let slot = 0; slot < clients; slot++) {
-    const process = layout.clientProcess(slot);
-    const release = 'lockHost' in arena ? lock(context, slot) : claim(context, process);
+    const participant = layout.clientParticipant(slot);
+    const release = 'lockHost' in arena ? lock(context, slot) : claim(context, participant);
     if (release === undefined) continue;
-    beginLife(arena, map, process, false);
+    beginIncarnation(arena, map, participant, false);
     const session = Atomics.add(arena.words, ARENA.sessions, 1) + 1;
-    return { slot, process, session, release };
+    return { slot, participant, session, release };
   }
   throw new TramError('TRAM_NO_CLIENT_SLOT', `all ${clients} client slots are taken`, {
     hint: 'Close a client that is not needed, or start the cluster with a larger `clients`.',
@@ -44,8 +44,11 @@ function lock({ arena, map }: ClusterContext, slot: number): (() => void) | unde
   }
 }
 
-function claim({ arena, map }: ClusterContext, process: ProcessId): (() => void) | undefined {
-  const owner = map.process(process) + PROCESS.owner;
+function claim(
+  { arena, map }: ClusterContext,
+  participant: ParticipantId,
+): (() => void) | undefined {
+  const owner = map.participant(participant) + PARTICIPANT.owner;
   const before = Atomics.compareExchange(arena.words, owner, OWNER.nobody, OWNER.present);
   if (before !== OWNER.nobody) return undefined;
   return () => {

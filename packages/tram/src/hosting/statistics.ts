@@ -3,7 +3,7 @@
  * while the cluster runs.
  */
 import type { ArenaMap } from '../memory/arena.js';
-import type { ProcessId } from '../memory/contract.js';
+import type { ParticipantId } from '../memory/contract.js';
 import { Histogram } from './histogram.js';
 
 /** Before the histogram. Counts are modulo 2³². */
@@ -19,6 +19,6 @@ export const STATISTIC = {
 /** From a client's offer until the last destination has replied. */
 export const STATISTICS_WORDS: number = STATISTIC.words + Histogram.words;
 
-export function latencyOf(words: Int32Array, map: ArenaMap, process: ProcessId): Histogram {
-  return new Histogram(words, map.statisticsOf(process) + STATISTIC.words);
+export function latencyOf(words: Int32Array, map: ArenaMap, participant: ParticipantId): Histogram {
+  return new Histogram(words, map.statisticsOf(participant) + STATISTIC.words);
 }

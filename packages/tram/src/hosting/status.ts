@@ -7,7 +7,7 @@ import {
   HOST_STATE,
   hostStateOf,
   OWNER,
-  PROCESS,
+  PARTICIPANT,
 } from '../memory/arena.js';
 import type { ArenaFile } from '../memory/processes/arena-file.js';
 import { describeBallot, NO_BALLOT } from '../protocol/leadership/ballot.js';
@@ -102,7 +102,7 @@ function hostStatus(context: ClusterContext, host: number): HostStatus {
 export function totalLatency({ arena, map, layout }: ClusterContext): Histogram {
   const total = Histogram.empty();
   for (let slot = 0; slot < layout.sizes.clients; slot++) {
-    total.add(latencyOf(arena.words, map, layout.clientProcess(slot)));
+    total.add(latencyOf(arena.words, map, layout.clientParticipant(slot)));
   }
   return total;
 }
@@ -112,10 +112,10 @@ function groupStatus(context: ClusterContext, group: number, parent: number): Gr
   const rows: (Peer | undefined)[] = [];
   const replicas: ReplicaStatus[] = [];
   for (let member = 0; member < layout.sizes.replicas; member++) {
-    const process = layout.replicaProcess(group, member);
-    const row = readRow(context, process);
+    const participant = layout.replicaParticipant(group, member);
+    const row = readRow(context, participant);
     rows.push(row);
-    replicas.push(replicaStatus(context, process, group, member, row));
+    replicas.push(replicaStatus(context, participant, group, member, row));
   }
   const leader = leaderAmong(replicas, rows);
   const ballot = leader === undefined ? undefined : describeBallot(rows[leader]!.ledBallot);
@@ -142,20 +142,20 @@ function leaderAmong(
 
 function replicaStatus(
   context: ClusterContext,
-  process: number,
+  participant: number,
   group: number,
   member: number,
   row: Peer | undefined,
 ): ReplicaStatus {
   const { words } = context.arena;
   const { map } = context;
-  const statistics = map.statisticsOf(process);
-  const host = map.hostOf(process);
-  const incarnation = words[map.process(process) + PROCESS.incarnation]!;
+  const statistics = map.statisticsOf(participant);
+  const host = map.hostOf(participant);
+  const incarnation = words[map.participant(participant) + PARTICIPANT.incarnation]!;
   // Words of an earlier incarnation say nothing about this one.
   const isNormal = row?.incarnation === incarnation && row.normal;
   return {
-    name: context.nameOf(process),
+    name: context.nameOf(participant),
     group,
     member,
     host,
@@ -173,7 +173,7 @@ function replicaStatus(
 function connectedClients({ arena, map, layout }: ClusterContext): number {
   let connected = 0;
   for (let slot = 0; slot < layout.sizes.clients; slot++) {
-    const owner = arena.words[map.process(layout.clientProcess(slot)) + PROCESS.owner]!;
+    const owner = arena.words[map.participant(layout.clientParticipant(slot)) + PARTICIPANT.owner]!;
     if (isLocked(arena, map.hosts + slot) ?? owner === OWNER.present) connected++;
   }
   return connected;
@@ -192,12 +192,12 @@ function hostState({ arena, map }: ClusterContext, host: number): 'up' | 'starti
 }
 
 /** A replica's published row; undefined if every read was torn. */
-function readRow(context: ClusterContext, process: number): Peer | undefined {
+function readRow(context: ClusterContext, participant: number): Peer | undefined {
   const { layout } = context;
-  const own = context.region(process);
+  const own = context.region(participant);
   // Never written; with `memory: 'machines'`, not in this arena.
   if (own[layout.row] === 0) return undefined;
-  const row = new Peer(process, layout.sizes.origin);
+  const row = new Peer(participant, layout.sizes.firstIndex);
   for (let attempt = 0; attempt < ROW_ATTEMPTS; attempt++) {
     row.buffer.words.set(own.subarray(layout.row, layout.row + ROW_RECORD_WORDS));
     if (row.accept()) return row;

@@ -45,14 +45,14 @@ export class Tail {
     private readonly group: number,
   ) {
     const { layout } = context;
-    const { replicas, origin } = layout.sizes;
+    const { replicas, firstIndex } = layout.sizes;
     for (let member = 0; member < replicas; member++) {
-      const own = context.region(layout.replicaProcess(group, member));
+      const own = context.region(layout.replicaParticipant(group, member));
       this.rings.push(...ringsOf(own, layout, group));
     }
     this.entry = slotAt(new Int32Array(layout.entryWordsMax), 0);
-    this.index = origin;
-    this.position = origin | 0;
+    this.index = firstIndex;
+    this.position = firstIndex | 0;
     this.goToEnd();
   }
 
@@ -97,7 +97,7 @@ export class Tail {
       index: this.index,
       id: messageId(
         words[HEAD_WORDS + MESSAGE.session]!,
-        words[HEAD_WORDS + MESSAGE.entry]!,
+        words[HEAD_WORDS + MESSAGE.entryGroup]!,
         words[HEAD_WORDS + MESSAGE.number]!,
       ),
       destinations: groupsOf(low, high),

@@ -3,8 +3,8 @@
  * the compiled code remains. Without the warm-up the first leader change would run interpreted code.
  */
 import { resolveConfig } from '../config/config.js';
-import { ARENA, PROCESS } from '../memory/arena.js';
-import { beginLife } from '../memory/shared.js';
+import { ARENA, PARTICIPANT } from '../memory/arena.js';
+import { beginIncarnation } from '../memory/shared.js';
 import { threadsArena } from '../memory/threads.js';
 import { Client } from '../protocol/data-path/client.js';
 import { NO_OBSERVER } from '../protocol/edges.js';
@@ -25,15 +25,21 @@ export function warmUp(durationMs: number, clock: () => number): void {
   const arena = threadsArena(new SharedArrayBuffer(ClusterContext.wordsOf(config) * 4));
   const context = ClusterContext.create(config, arena);
   const replicas = context.map.replicas;
-  const agents = Array.from({ length: replicas }, (_, process) => newAgent(context, process));
+  const agents = Array.from({ length: replicas }, (_, participant) =>
+    newAgent(context, participant),
+  );
   const client = newClient(context);
   const payload = new Uint8Array(64);
   const untilMs = clock() + durationMs;
   for (let turn = 1; clock() < untilMs; turn++) {
     const nowUs = turn * TURN_US;
     if (turn % TURNS_PER_CHANGE === 0) {
-      const process = Math.floor(turn / TURNS_PER_CHANGE) % replicas;
-      Atomics.add(arena.words, context.map.process(process) + PROCESS.standRequests, 1);
+      const participant = Math.floor(turn / TURNS_PER_CHANGE) % replicas;
+      Atomics.add(
+        arena.words,
+        context.map.participant(participant) + PARTICIPANT.campaignRequests,
+        1,
+      );
     }
     while (client.outstanding < MESSAGES_UNDER_WAY) {
       if (client.offer(turn % 2 === 0 ? 3 : 2, 0, payload) !== 'accepted') break;
@@ -43,19 +49,19 @@ export function warmUp(durationMs: number, clock: () => number): void {
   }
 }
 
-function newAgent(context: ClusterContext, process: number): ReplicaAgent {
+function newAgent(context: ClusterContext, participant: number): ReplicaAgent {
   const { replicas } = context.config.sizes;
-  const incarnation = beginLife(context.arena, context.map, process, false);
-  const group = Math.floor(process / replicas);
-  const identity = { group, member: process % replicas, incarnation, past: 'none' as const };
-  return new ReplicaAgent(context, process, identity, NO_SERVICE, NO_OBSERVER, 0);
+  const incarnation = beginIncarnation(context.arena, context.map, participant, false);
+  const group = Math.floor(participant / replicas);
+  const identity = { group, member: participant % replicas, incarnation, past: 'none' as const };
+  return new ReplicaAgent(context, participant, identity, NO_SERVICE, NO_OBSERVER, 0);
 }
 
 function newClient(context: ClusterContext): Client {
-  const process = context.layout.clientProcess(0);
-  beginLife(context.arena, context.map, process, false);
+  const participant = context.layout.clientParticipant(0);
+  beginIncarnation(context.arena, context.map, participant, false);
   const session = Atomics.add(context.arena.words, ARENA.sessions, 1) + 1;
-  const edges = context.edges(context.memory(process), NO_OBSERVER);
+  const edges = context.edges(context.memory(participant), NO_OBSERVER);
   const listener = { replied: () => undefined, answered: () => undefined };
   return new Client(edges, 0, session, listener, 0);
 }

@@ -8,12 +8,12 @@
  *   ├──────────────────────────────────────────────┤
  *   │ board                                        │
  *   │   per host: parked, pid, state               │   a line each
- *   │   per host: ready flags, two per process     │   set by those that write to it
- *   │   per process: permission, incarnation, …    │   a line each
- *   │   per process: statistics                    │
+ *   │   per host: ready flags, two per participant │   set by those that write to it
+ *   │   per participant: permission, incarnation … │   a line each
+ *   │   per participant: statistics                │
  *   ├──────────────────────────────────────────────┤
- *   │ per process: its region (layout.ts)          │
- *   │ per process: scratch, its own                │
+ *   │ per participant: its region (layout.ts)      │
+ *   │ per participant: scratch, its own            │
  *   └──────────────────────────────────────────────┘
  *
  * A *participant* is a replica or a client. A *host* runs participants: a worker thread, a process, or the one process
@@ -21,7 +21,7 @@
  * with fewer hosts, the last one runs all remaining members. A placement can override this. Every client is a host of
  * its own.
  */
-import type { ProcessId } from './contract.js';
+import type { ParticipantId } from './contract.js';
 import { align } from './words.js';
 
 /** How a host parks and is woken. */
@@ -76,7 +76,7 @@ export function hostStateOf(word: number): number {
 }
 
 /** The state word of a host's next start. */
-export function nextHostLife(word: number): number {
+export function nextHostStart(word: number): number {
   return (((word >> 2) + 1) << 2) | HOST_STATE.starting;
 }
 
@@ -84,13 +84,13 @@ export function withHostState(word: number, state: number): number {
   return (word & ~3) | state;
 }
 
-export const PROCESS = {
+export const PARTICIPANT = {
   permission: 0,
   incarnation: 1,
   /** Of a client slot: one of `OWNER`. With `memory: 'processes'` the locks tell instead. */
   owner: 2,
   /** Counts the requests that this replica campaign. */
-  standRequests: 3,
+  campaignRequests: 3,
   /** Of a client slot: the session of the client that uses it, or ended with messages unanswered; otherwise 0. */
   session: 4,
   words: 16,
@@ -110,19 +110,19 @@ export interface Regions {
   readonly clientRegionWords: number;
   /** The offset of the row, whose first word is cleared first. */
   readonly row: number;
-  scratchWords(process: ProcessId): number;
+  scratchWords(participant: ParticipantId): number;
 }
 
 /** The offsets of everything in the arena of a cluster. */
 export class ArenaMap {
-  readonly processes: number;
+  readonly participants: number;
   readonly replicas: number;
   readonly words: number;
-  private readonly processesByHost: ProcessId[][];
+  private readonly participantsByHost: ParticipantId[][];
   private readonly hostLines: number;
   private readonly readyFlags: number;
   private readonly readyStride: number;
-  private readonly processLines: number;
+  private readonly participantLines: number;
   private readonly statistics: number;
   private readonly replicaRegions: number;
   private readonly clientRegions: number;
@@ -141,12 +141,12 @@ export class ArenaMap {
   ) {
     const { groups, replicas, clients } = layout.sizes;
     this.replicas = groups * replicas;
-    this.processes = this.replicas + clients;
-    this.processesByHost = Array.from({ length: hosts + clients }, () => []);
-    for (let process = 0; process < this.processes; process++) {
-      this.processesByHost[this.hostOf(process)].push(process);
+    this.participants = this.replicas + clients;
+    this.participantsByHost = Array.from({ length: hosts + clients }, () => []);
+    for (let participant = 0; participant < this.participants; participant++) {
+      this.participantsByHost[this.hostOf(participant)].push(participant);
     }
-    this.readyStride = align(Math.max(...this.processesByHost.map(({ length }) => length)));
+    this.readyStride = align(Math.max(...this.participantsByHost.map(({ length }) => length)));
     let at = align(ARENA.description + Math.ceil(descriptionBytes / 4));
     const take = (count: number): number => {
       const start = at;
@@ -155,48 +155,51 @@ export class ArenaMap {
     };
     this.hostLines = take((hosts + clients) * HOST.words);
     this.readyFlags = take((hosts + clients) * 2 * this.readyStride);
-    this.processLines = take(this.processes * PROCESS.words);
-    this.statistics = take(this.processes * align(statisticsWords));
+    this.participantLines = take(this.participants * PARTICIPANT.words);
+    this.statistics = take(this.participants * align(statisticsWords));
     this.replicaRegions = take(this.replicas * layout.replicaRegionWords);
     this.clientRegions = take(clients * align(layout.clientRegionWords));
-    this.scratches = Array.from({ length: this.processes }, (_, process) =>
-      take(layout.scratchWords(process)),
+    this.scratches = Array.from({ length: this.participants }, (_, participant) =>
+      take(layout.scratchWords(participant)),
     );
     this.words = at;
   }
 
-  scratch(process: ProcessId): number {
-    return this.scratches[process];
+  scratch(participant: ParticipantId): number {
+    return this.scratches[participant];
   }
 
-  scratchEnd(process: ProcessId): number {
-    return this.scratches[process + 1] ?? this.words;
+  scratchEnd(participant: ParticipantId): number {
+    return this.scratches[participant + 1] ?? this.words;
   }
 
-  hostOf(process: ProcessId): number {
-    if (process >= this.replicas) return this.hosts + process - this.replicas;
-    if (this.placement !== undefined) return this.placement[process];
+  hostOf(participant: ParticipantId): number {
+    if (participant >= this.replicas) return this.hosts + participant - this.replicas;
+    if (this.placement !== undefined) return this.placement[participant];
     const { replicas } = this.layout.sizes;
-    const member = process % replicas;
+    const member = participant % replicas;
     // The first members, which lead at the start, are on one host, so a message passes few hosts.
     if (this.hosts < replicas) return Math.min(member, this.hosts - 1);
-    const group = Math.floor(process / replicas);
+    const group = Math.floor(participant / replicas);
     return member + replicas * (group % (this.hosts / replicas));
   }
 
   /** The parts of its own arena that a host on a machine uses: all but the regions and scratch words of others. */
   partsOf(host: number): { readonly from: number; readonly words: number }[] {
     const board = { from: 0, words: this.replicaRegions };
-    const own = this.processesOf(host).flatMap((process) => [
-      { from: this.region(process), words: this.regionWords(process) },
-      { from: this.scratch(process), words: this.scratchEnd(process) - this.scratch(process) },
+    const own = this.participantsOf(host).flatMap((participant) => [
+      { from: this.region(participant), words: this.regionWords(participant) },
+      {
+        from: this.scratch(participant),
+        words: this.scratchEnd(participant) - this.scratch(participant),
+      },
     ]);
     return [board, ...own].filter(({ words }) => words > 0);
   }
 
   /** The replicas that a host runs, in the order of their ready flags. */
-  processesOf(host: number): readonly ProcessId[] {
-    return this.processesByHost[host];
+  participantsOf(host: number): readonly ParticipantId[] {
+    return this.participantsByHost[host];
   }
 
   host(host: number): number {
@@ -213,36 +216,36 @@ export class ArenaMap {
     return this.readyOf(host) + this.readyStride;
   }
 
-  ready(process: ProcessId): number {
-    return this.readyOf(this.hostOf(process)) + this.placeAtHost(process);
+  ready(participant: ParticipantId): number {
+    return this.readyOf(this.hostOf(participant)) + this.placeAtHost(participant);
   }
 
-  readyLater(process: ProcessId): number {
-    return this.readyLaterOf(this.hostOf(process)) + this.placeAtHost(process);
+  readyLater(participant: ParticipantId): number {
+    return this.readyLaterOf(this.hostOf(participant)) + this.placeAtHost(participant);
   }
 
-  private placeAtHost(process: ProcessId): number {
-    return this.processesByHost[this.hostOf(process)].indexOf(process);
+  private placeAtHost(participant: ParticipantId): number {
+    return this.participantsByHost[this.hostOf(participant)].indexOf(participant);
   }
 
-  process(process: ProcessId): number {
-    return this.processLines + process * PROCESS.words;
+  participant(participant: ParticipantId): number {
+    return this.participantLines + participant * PARTICIPANT.words;
   }
 
-  statisticsOf(process: ProcessId): number {
-    return this.statistics + process * align(this.statisticsWords);
+  statisticsOf(participant: ParticipantId): number {
+    return this.statistics + participant * align(this.statisticsWords);
   }
 
-  region(process: ProcessId): number {
-    if (process < this.replicas) {
-      return this.replicaRegions + process * this.layout.replicaRegionWords;
+  region(participant: ParticipantId): number {
+    if (participant < this.replicas) {
+      return this.replicaRegions + participant * this.layout.replicaRegionWords;
     }
-    const client = process - this.replicas;
+    const client = participant - this.replicas;
     return this.clientRegions + client * align(this.layout.clientRegionWords);
   }
 
-  regionWords(process: ProcessId): number {
+  regionWords(participant: ParticipantId): number {
     const { replicaRegionWords, clientRegionWords } = this.layout;
-    return process < this.replicas ? replicaRegionWords : clientRegionWords;
+    return participant < this.replicas ? replicaRegionWords : clientRegionWords;
   }
 }

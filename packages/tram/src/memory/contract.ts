@@ -32,10 +32,10 @@
  * that resumes finds none of them. A write of an earlier incarnation may be in flight for longer than its host is
  * down: it lands at a peer before anything of the next incarnation, or never.
  *
- * Three operations are hints and may be late, wrong or missing: `hurry`, `wake` and `hasEnded`. No safety property
+ * Three operations are hints and may be late, wrong or missing: `markUrgent`, `wake` and `hasEnded`. No safety property
  * depends on them.
  */
-export type ProcessId = number;
+export type ParticipantId = number;
 
 /** The guard of a write that needs no permission. */
 export const OPEN = 0;
@@ -58,7 +58,7 @@ export type Outcome = 'ok' | 'refused' | 'lost';
 
 /** One finished operation. The object is reused: it is valid until the next `poll`. */
 export interface Completion {
-  peer: ProcessId;
+  peer: ParticipantId;
   /** As given to `write` or `read`: tells the poster what this was. */
   tag: number;
   guard: number;
@@ -66,7 +66,7 @@ export interface Completion {
 }
 
 export interface Memory {
-  readonly self: ProcessId;
+  readonly self: ParticipantId;
 
   /** This participant's region. Words written by peers appear in it at any time. */
   readonly own: Int32Array;
@@ -85,7 +85,7 @@ export interface Memory {
 
   /** Posts `count` words, `source[from …]`, to `peer`'s region at `to`. The source is copied. */
   write(
-    peer: ProcessId,
+    peer: ParticipantId,
     to: number,
     source: Int32Array,
     from: number,
@@ -95,7 +95,7 @@ export interface Memory {
   ): void;
 
   /** Posts a single word. */
-  writeWord(peer: ProcessId, to: number, value: number, guard: number, tag: number): void;
+  writeWord(peer: ParticipantId, to: number, value: number, guard: number, tag: number): void;
 
   /**
    * Posts a read of `count` words of `peer`'s region at `at`. They are in `into[intoAt …]` once it completes.
@@ -103,7 +103,7 @@ export interface Memory {
    * @param tag  one for which `reportsSuccess` holds
    */
   read(
-    peer: ProcessId,
+    peer: ParticipantId,
     at: number,
     count: number,
     into: Int32Array,
@@ -112,7 +112,7 @@ export interface Memory {
   ): void;
 
   /** Marks the posts to `peer` as urgent. Other posts may be batched for a moment. */
-  hurry(peer: ProcessId): void;
+  markUrgent(peer: ParticipantId): void;
 
   /**
    * Returns true if `completion` now holds the next completion. Successful writes are left out unless `reportsSuccess`
@@ -126,8 +126,8 @@ export interface Memory {
    * Tells `peer` that its memory has changed. If that is `urgent`, a parked host is woken; otherwise the peer looks
    * when its host wakes up by itself.
    */
-  wake(peer: ProcessId, urgent: boolean): void;
+  wake(peer: ParticipantId, urgent: boolean): void;
 
   /** Does the platform know that `peer` has ended and not restarted? */
-  hasEnded(peer: ProcessId): boolean;
+  hasEnded(peer: ParticipantId): boolean;
 }

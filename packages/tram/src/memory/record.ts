@@ -11,12 +11,12 @@
  * words land; one left over from the ring's last lap or from an earlier leadership; a payload that looks like a record. A
  * reader that finds both ends while the rest may still be landing copies the record first and checks the copy.
  *
- * A window is where one writer puts its records in another process's region. A *ring* wraps: positions only grow (modulo
+ * A window is where one writer puts its records in another participant's region. A *ring* wraps: positions only grow (modulo
  * 2³²) and `position & mask` is the place, so a record may continue at the ring's start and no padding is needed. A
  * *slot* holds one record at a fixed place (its mask is all ones), overwritten by the next.
  */
 
-import type { Memory, ProcessId } from './contract.js';
+import type { Memory, ParticipantId } from './contract.js';
 
 export const HEAD_WORDS = 4;
 export const FRAME_WORDS = HEAD_WORDS + 1;
@@ -270,7 +270,7 @@ export function copyPart(
  */
 export function postRange(
   memory: Memory,
-  peer: ProcessId,
+  peer: ParticipantId,
   to: number,
   ring: Window,
   start: number,
@@ -291,7 +291,7 @@ export function postRange(
 /** Post a read of what a peer's ring at `from` holds between two positions, to the same places of `ring`. */
 export function readRange(
   memory: Memory,
-  peer: ProcessId,
+  peer: ParticipantId,
   from: number,
   ring: Window,
   start: number,

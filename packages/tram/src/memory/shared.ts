@@ -10,12 +10,12 @@
  * Words are stored from right to left. The head of a record, or of a batch of records, is stored last, so a reader
  * that reads from left to right finds whole records.
  */
-import { type Arena, type ArenaMap, HOST, HOST_STATE, hostStateOf, PROCESS } from './arena.js';
+import { type Arena, type ArenaMap, HOST, HOST_STATE, hostStateOf, PARTICIPANT } from './arena.js';
 import {
   type Completion,
   type Memory,
   OPEN,
-  type ProcessId,
+  type ParticipantId,
   RETIRED,
   reportsSuccess,
 } from './contract.js';
@@ -50,20 +50,20 @@ export class SharedMemory implements Memory {
   private scratchAt: number;
 
   constructor(
-    readonly self: ProcessId,
+    readonly self: ParticipantId,
     private readonly arena: Arena,
     private readonly map: ArenaMap,
   ) {
     this.words = arena.words;
     this.scratchAt = map.scratch(self);
-    const each = (value: (process: ProcessId) => number): Int32Array =>
-      Int32Array.from({ length: map.processes }, (_, process) => value(process));
-    this.regions = each((process) => map.region(process));
-    this.regionWords = each((process) => map.regionWords(process));
-    this.permissions = each((process) => map.process(process) + PROCESS.permission);
-    this.readyFlags = each((process) => map.ready(process));
-    this.readyLaterFlags = each((process) => map.readyLater(process));
-    this.hostLines = each((process) => map.host(map.hostOf(process)));
+    const each = (value: (participant: ParticipantId) => number): Int32Array =>
+      Int32Array.from({ length: map.participants }, (_, participant) => value(participant));
+    this.regions = each((participant) => map.region(participant));
+    this.regionWords = each((participant) => map.regionWords(participant));
+    this.permissions = each((participant) => map.participant(participant) + PARTICIPANT.permission);
+    this.readyFlags = each((participant) => map.ready(participant));
+    this.readyLaterFlags = each((participant) => map.readyLater(participant));
+    this.hostLines = each((participant) => map.host(map.hostOf(participant)));
     const start = this.regions[self];
     this.own = this.words.subarray(start, start + this.regionWords[self]);
     this.pairs = new BigInt64Array(this.words.buffer, this.words.byteOffset, map.words >> 1);
@@ -97,7 +97,7 @@ export class SharedMemory implements Memory {
   }
 
   write(
-    peer: ProcessId,
+    peer: ParticipantId,
     to: number,
     source: Int32Array,
     from: number,
@@ -117,13 +117,19 @@ export class SharedMemory implements Memory {
     this.publish(peer, at, source[from], guard, tag);
   }
 
-  writeWord(peer: ProcessId, to: number, value: number, guard: number, tag: number): void {
+  writeWord(peer: ParticipantId, to: number, value: number, guard: number, tag: number): void {
     this.check(peer, to, 1);
     this.publish(peer, this.regions[peer] + to, value, guard, tag);
   }
 
   /** Stores the last word of a write. A reader that sees it sees all earlier words. */
-  private publish(peer: ProcessId, at: number, value: number, guard: number, tag: number): void {
+  private publish(
+    peer: ParticipantId,
+    at: number,
+    value: number,
+    guard: number,
+    tag: number,
+  ): void {
     if (KEEPS_ORDER) {
       this.words[at] = value;
     } else {
@@ -152,7 +158,7 @@ export class SharedMemory implements Memory {
   }
 
   read(
-    peer: ProcessId,
+    peer: ParticipantId,
     at: number,
     count: number,
     into: Int32Array,
@@ -183,7 +189,7 @@ export class SharedMemory implements Memory {
     Atomics.load(this.barrier, 0);
   }
 
-  protected check(peer: ProcessId, at: number, count: number): void {
+  protected check(peer: ParticipantId, at: number, count: number): void {
     if (at < 0 || count <= 0 || at + count > this.regionWords[peer]) {
       throw new RangeError(`words ${at} to ${at + count} are not in the region of process ${peer}`);
     }
@@ -200,9 +206,9 @@ export class SharedMemory implements Memory {
     return posted.next(this.completion);
   }
 
-  hurry(_peer: ProcessId): void {}
+  markUrgent(_peer: ParticipantId): void {}
 
-  wake(peer: ProcessId, urgent: boolean): void {
+  wake(peer: ParticipantId, urgent: boolean): void {
     const { words } = this;
     if (!urgent) {
       words[this.readyLaterFlags[peer]] = 1;
@@ -216,7 +222,7 @@ export class SharedMemory implements Memory {
     }
   }
 
-  hasEnded(peer: ProcessId): boolean {
+  hasEnded(peer: ParticipantId): boolean {
     return hostStateOf(this.words[this.hostLines[peer] + HOST.state]) === HOST_STATE.ended;
   }
 }
@@ -251,7 +257,7 @@ class Posted {
     return this.checked < this.end;
   }
 
-  add(peer: ProcessId, tag: number, guard: number): void {
+  add(peer: ParticipantId, tag: number, guard: number): void {
     if (this.end === this.tags.length) this.grow();
     const place = this.end++;
     this.tags[place] = tag;
@@ -308,24 +314,24 @@ class Posted {
  * Begins an incarnation of a participant and returns its number. Unless it resumes with its region as it is, nobody may
  * write to the region before it is empty. The caller makes sure that the earlier incarnation has ended.
  */
-export function beginLife(
+export function beginIncarnation(
   arena: Arena,
   map: ArenaMap,
-  process: ProcessId,
+  participant: ParticipantId,
   resumes: boolean,
   /** For a participant whose earlier incarnations may have left no trace: higher than theirs. */
   leastIncarnation = 1,
 ): number {
   const { words } = arena;
-  const line = map.process(process);
-  const hasRunBefore = Atomics.load(words, line + PROCESS.incarnation) > 0;
+  const line = map.participant(participant);
+  const hasRunBefore = Atomics.load(words, line + PARTICIPANT.incarnation) > 0;
   if (!resumes && hasRunBefore) {
-    Atomics.store(words, line + PROCESS.permission, RETIRED);
-    const start = map.region(process);
+    Atomics.store(words, line + PARTICIPANT.permission, RETIRED);
+    const start = map.region(participant);
     // The row is cleared first: a reader that finds it whole has read the rest of the region as it was.
     Atomics.store(words, start + map.layout.row, 0);
-    words.fill(0, start, start + map.regionWords(process));
+    words.fill(0, start, start + map.regionWords(participant));
   }
-  const next = words[line + PROCESS.incarnation] + 1;
-  return Atomics.store(words, line + PROCESS.incarnation, Math.max(next, leastIncarnation));
+  const next = words[line + PARTICIPANT.incarnation] + 1;
+  return Atomics.store(words, line + PARTICIPANT.incarnation, Math.max(next, leastIncarnation));
 }

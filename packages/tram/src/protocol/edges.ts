@@ -13,7 +13,7 @@ export interface Delivery {
   readonly session: number;
   /** Consecutive for one session and entry group. */
   readonly number: number;
-  readonly entry: number;
+  readonly entryGroup: number;
   readonly destinationsLow: number;
   readonly destinationsHigh: number;
   readonly payload: Uint8Array;
@@ -29,7 +29,7 @@ export interface Application {
 
 /** Steps of the protocol that are counted. The simulator demands that every one of them is taken. */
 export const TRANSITIONS = [
-  'stood',
+  'campaigned',
   'granted',
   'refused',
   'answered again',
@@ -41,7 +41,7 @@ export const TRANSITIONS = [
   'adoption failed',
   'adopted log started later',
   'led',
-  'late member brought up',
+  'late member installed',
   'write refused',
   'write lost',
   'outbid a higher promise',
@@ -73,7 +73,7 @@ export interface Observer {
   transition(what: Transition): void;
   led(ballot: number): void;
   /** This group ordered a message that is not addressed to it. */
-  relayed(session: number, entry: number, number: number): void;
+  relayed(session: number, entryGroup: number, number: number): void;
   /** The state is now the one after the group's first `count` deliveries. */
   restored(fromMember: number, count: number): void;
   /** The service threw this instead of delivering a message. */

@@ -5,8 +5,8 @@
  *   ┌──────────────────────────────────────────┐
  *   │ row                                      │    itself; all others read it
  *   │ kept                                     │    itself, for its next incarnation
- *   │ per member j of its group:  mail         │    j, after it wrote one of the slots below
- *   │ per client c:  bell                      │    c, after it wrote into its inbox
+ *   │ per member j of its group: notification  │    j, after it wrote one of the slots below
+ *   │ per client c:  notification              │    c, after it wrote into its inbox
  *   ├──────────────────────────────────────────┤
  *   │ per member j of its group:               │
  *   │   leadRequest[j]      slot               │    j, when it wants to lead
@@ -29,11 +29,11 @@
  *
  *   a client's region
  *   ┌──────────────────────────────────────────┐
- *   │ per replica r:  doorbell                 │    r, after it wrote replies
+ *   │ per replica r:  notification             │    r, after it wrote replies
  *   │ per replica r:  reply slots              │    r
  *   └──────────────────────────────────────────┘
  *
- * Control words (kept, marker, base, decided, key, session, nudge, end) and notifications (mail, bell, doorbell) are
+ * Control words (kept, marker, base, decided, key, session, nudge, end) and notifications are
  * single words, so they can't tear. Notifications lie side by side, so that a look at a few cache lines tells where
  * there is something new. Each control area and each slot starts a cache line of its own.
  *
@@ -62,8 +62,8 @@ export interface Sizes {
    * Where every count starts (log index, message number, ring position). Zero, except in tests that
    * carry the counts across 2³¹ and 2³².
    */
-  readonly origin: number;
-  /** A word that only the cluster's own processes know: see `Window`. */
+  readonly firstIndex: number;
+  /** A word that only the cluster's own participants know: see `Window`. */
   readonly salt: number;
 }
 
@@ -74,7 +74,7 @@ export const MESSAGE = {
   session: 1,
   /** Consecutive for one session and entry group. */
   number: 2,
-  entry: 3,
+  entryGroup: 3,
   destinationsLow: 4,
   destinationsHigh: 5,
   payloadBytes: 6,
@@ -82,9 +82,9 @@ export const MESSAGE = {
 } as const;
 
 /** What follows the message in the body of a log entry: where it came from. */
-export const ORIGIN = {
+export const SOURCE = {
   /** A client slot, or `PARENT`. */
-  source: 0,
+  id: 0,
   /** The client's number, or its index in the parent's log. */
   number: 1,
   /** Where in the client's inbox its next message starts; of the parent's index, the upper half. */
@@ -94,9 +94,9 @@ export const ORIGIN = {
   words: 4,
 } as const;
 
-/** Where in a log entry of so many words, frame included, its origin lies. */
-export function originIn(entryWords: number): number {
-  return entryWords - 1 - ORIGIN.words;
+/** Where in a log entry of so many words, frame included, its source lies. */
+export function sourceIn(entryWords: number): number {
+  return entryWords - 1 - SOURCE.words;
 }
 
 export const PARENT = -1;
@@ -165,7 +165,7 @@ export const CHUNK = {
   data: 6,
 } as const;
 
-export const REPLY = { entry: 0, bytes: 1, payload: 2 } as const;
+export const REPLY = { entryGroup: 0, bytes: 1, payload: 2 } as const;
 
 /** In place of a reply's size: it exceeds `replyBytesMax` and was not sent, or the service failed. */
 export const TOO_LARGE = -1;
@@ -238,7 +238,7 @@ export class Layout {
   constructor(readonly sizes: Sizes) {
     this.messageWordsMax = MESSAGE.payload + wordsFor(sizes.payloadBytesMax);
     this.inboxRecordWordsMax = FRAME_WORDS + this.messageWordsMax;
-    this.entryWordsMax = FRAME_WORDS + this.messageWordsMax + ORIGIN.words;
+    this.entryWordsMax = FRAME_WORDS + this.messageWordsMax + SOURCE.words;
     // The log never drops its last decided entry, so it must hold that one and the next.
     this.logWords = ringWords(sizes.logBytes, 2 * this.entryWordsMax);
     this.inboxWords = ringWords(sizes.inboxBytes, this.inboxRecordWordsMax);
@@ -276,12 +276,12 @@ export class Layout {
   }
 
   /** Changes whenever `member` has written one of its slots: requests, grants, snapshots. */
-  mail(member: number): number {
+  memberNotification(member: number): number {
     return this.memberNotifications + member;
   }
 
   /** Changes whenever `client` has written into its inbox. */
-  bell(client: number): number {
+  clientNotification(client: number): number {
     return this.clientNotifications + client;
   }
 
@@ -337,7 +337,7 @@ export class Layout {
   }
 
   /** In a client's region: changes whenever `replica` has written replies. */
-  doorbell(replica: number): number {
+  replyNotification(replica: number): number {
     return replica;
   }
 
@@ -346,17 +346,17 @@ export class Layout {
   }
 
   /** Processes are numbered: the replicas of group 0, of group 1, …, then the clients. */
-  replicaProcess(group: number, member: number): number {
+  replicaParticipant(group: number, member: number): number {
     return group * this.sizes.replicas + member;
   }
 
-  clientProcess(client: number): number {
+  clientParticipant(client: number): number {
     return this.sizes.groups * this.sizes.replicas + client;
   }
 
   /** A client keeps a copy of what it wrote to each group. */
-  scratchWords(process: number): number {
+  scratchWords(participant: number): number {
     const { groups, replicas } = this.sizes;
-    return process >= groups * replicas ? groups * this.inboxWords : 0;
+    return participant >= groups * replicas ? groups * this.inboxWords : 0;
   }
 }

@@ -94,12 +94,15 @@ export class Member {
     this.quorum = (this.replicas >> 1) + 1;
     this.children = overlay.children(this.group);
     this.log = new Log(memory, layout, this.group, this.regionIncarnation);
-    this.nextToDeliver = layout.sizes.origin;
-    this.nextPosition = layout.sizes.origin | 0;
-    this.horizon = Math.max(layout.sizes.origin, this.kept.near);
+    this.nextToDeliver = layout.sizes.firstIndex;
+    this.nextPosition = layout.sizes.firstIndex | 0;
+    this.horizon = Math.max(layout.sizes.firstIndex, this.kept.near);
     // Each incarnation counts from another number, so that its first notification is a change.
     this.notificationsSent = identity.incarnation << 16;
-    this.notifications = memory.own.subarray(layout.mail(0), layout.mail(this.replicas));
+    this.notifications = memory.own.subarray(
+      layout.memberNotification(0),
+      layout.memberNotification(this.replicas),
+    );
     this.seenNotifications = new Int32Array(this.replicas);
     this.delivered = this.newCounters();
     this.replies = new Replies(this);
@@ -144,8 +147,14 @@ export class Member {
   /** Notify another member of the group that we have written one of its slots. */
   notify(member: number): void {
     const { memory, layout } = this.edges;
-    const peer = this.processOf(member);
-    memory.writeWord(peer, layout.mail(this.index), ++this.notificationsSent, OPEN, KIND.none);
+    const peer = this.participantOf(member);
+    memory.writeWord(
+      peer,
+      layout.memberNotification(this.index),
+      ++this.notificationsSent,
+      OPEN,
+      KIND.none,
+    );
     memory.wake(peer, true);
   }
 
@@ -166,8 +175,8 @@ export class Member {
     return new Counters(this.layout.sizes);
   }
 
-  processOf(member: number): number {
-    return this.layout.replicaProcess(this.group, member);
+  participantOf(member: number): number {
+    return this.layout.replicaParticipant(this.group, member);
   }
 
   /** Permit `ballot`'s owner, and no other member, to write the log. */

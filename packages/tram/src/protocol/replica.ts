@@ -97,11 +97,11 @@ export class Replica {
   private wakeLeader(): void {
     const { member } = this;
     if (this.role === 'leader') this.leader.wakeParent();
-    else member.edges.memory.wake(member.processOf(member.promisedMember), true);
+    else member.edges.memory.wake(member.participantOf(member.promisedMember), true);
   }
 
   /** Campaign now, whichever member is trusted: by request of the host, or because it is our turn. */
-  stand(nowUs: number): void {
+  campaign(nowUs: number): void {
     if (this.role === 'recovering') return;
     this.rows.ledBallot = NO_BALLOT;
     this.role = 'candidate';
@@ -110,7 +110,7 @@ export class Replica {
 
   private follow(nowUs: number): number {
     const work = this.follower.followLog(nowUs);
-    if (this.follower.shouldCampaign(nowUs)) this.stand(nowUs);
+    if (this.follower.shouldCampaign(nowUs)) this.campaign(nowUs);
     return work;
   }
 
@@ -148,7 +148,7 @@ export class Replica {
     if (hasNews) this.leader.pollAllClients();
     if ((isNotified || hasNews) && this.mustOutbid()) {
       observer.transition('outbid a higher promise');
-      this.stand(nowUs);
+      this.campaign(nowUs);
       return 1;
     }
     let work = this.takeover.installLate(nowUs, isNotified);
@@ -185,7 +185,7 @@ export class Replica {
       const { peer, tag, guard, outcome } = memory.completion;
       const ok = outcome === 'ok';
       const value = numberOf(tag);
-      const other = peer - this.member.processOf(0);
+      const other = peer - this.member.participantOf(0);
       const kind = kindOf(tag);
       // Rows are read all the time. That does not count as work.
       if (kind !== KIND.row) count++;

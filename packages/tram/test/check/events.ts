@@ -27,14 +27,14 @@ export function multicast(
   id: string,
   destinations: number[],
   client = 'c1',
-  entry?: number,
+  entryGroup?: number,
 ): TraceEvent {
   return {
     event: 'multicast',
     id,
     client,
     destinations,
-    ...(entry !== undefined && { entry }),
+    ...(entryGroup !== undefined && { entryGroup }),
   };
 }
 

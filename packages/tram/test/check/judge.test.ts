@@ -355,11 +355,11 @@ describe('FIFO per client and entry group', () => {
   });
 
   test('the entry group is the lowest common ancestor, unless it is recorded', () => {
-    const run = (entry?: number) =>
+    const run = (entryGroup?: number) =>
       judgeEvents(
         tree([-1, 0, 1, 1], 1, 1, 1, 1),
         multicast('a', [2, 3]),
-        multicast('b', [1, 2], 'c1', entry),
+        multicast('b', [1, 2], 'c1', entryGroup),
         deliver('2/0', 'b', 'a'),
         deliver('3/0', 'a'),
         deliver('1/0', 'b'),

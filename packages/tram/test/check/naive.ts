@@ -10,7 +10,7 @@ interface Message {
   id: string;
   client: string;
   destinations: number[];
-  entry: number | undefined;
+  entryGroup: number | undefined;
 }
 
 interface Stretch {
@@ -96,7 +96,7 @@ function collect(events: readonly TraceEvent[]): Facts {
           id: event.id,
           client: event.client,
           destinations: [...event.destinations],
-          entry: event.entry,
+          entryGroup: event.entryGroup,
         });
         break;
       case 'deliver':
@@ -276,8 +276,8 @@ function genuinenessHolds(facts: Facts): boolean {
   });
 }
 
-function entryOf(facts: Facts, { entry, destinations }: Message): number | undefined {
-  if (entry !== undefined) return entry;
+function entryOf(facts: Facts, { entryGroup, destinations }: Message): number | undefined {
+  if (entryGroup !== undefined) return entryGroup;
   if (destinations.length === 1) return destinations[0];
   const { parents } = facts;
   if (parents === undefined) return undefined;
@@ -291,10 +291,10 @@ function fifoHolds(facts: Facts, sequences: readonly Sequence[]): boolean {
   const all = [...facts.messages.values()];
   return sequences.every(({ messages, stretch, placed }) =>
     all.every((sample) => {
-      const entry = entryOf(facts, sample);
-      if (entry === undefined || !placed) return true;
+      const entryGroup = entryOf(facts, sample);
+      if (entryGroup === undefined || !placed) return true;
       const stream = all
-        .filter((m) => m.client === sample.client && entryOf(facts, m) === entry)
+        .filter((m) => m.client === sample.client && entryOf(facts, m) === entryGroup)
         .filter((m) => m.destinations.includes(stretch.group))
         .map((m) => m.id);
       const delivered = messages.filter((id) => stream.includes(id));

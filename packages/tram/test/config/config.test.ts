@@ -37,7 +37,7 @@ test('only groups must be given', () => {
       inboxBytes: 32_768,
       feedBytes: 65_536,
       snapshotChunkBytes: 16_384,
-      origin: 0,
+      firstIndex: 0,
       salt: SALT,
     },
     timing: {

@@ -104,7 +104,7 @@ describe('members', () => {
     const config = resolveAnything({ ...GOOD, members, clients: 1, logBytes: 4096 });
     const buffer = new SharedArrayBuffer(ClusterContext.wordsOf(config) * 4);
     const { map } = ClusterContext.create(config, threadsArena(buffer));
-    expect([0, 1, 2].map((host) => map.processesOf(host))).toEqual([
+    expect([0, 1, 2].map((host) => map.participantsOf(host))).toEqual([
       [2, 5],
       [1, 3],
       [0, 4],

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ArenaMap, HOST, PROCESS } from '../../src/memory/arena.js';
+import { ArenaMap, HOST, PARTICIPANT } from '../../src/memory/arena.js';
 import { Layout } from '../../src/protocol/layout.js';
 
 const STATISTICS_WORDS = 5;
@@ -21,14 +21,14 @@ function mapOf(
     inboxBytes: 0,
     feedBytes: 0,
     snapshotChunkBytes: 64,
-    origin: 0,
+    firstIndex: 0,
     salt: 1,
   });
   return new ArenaMap(layout, hosts, 100, STATISTICS_WORDS, placement);
 }
 
 function hostsOf(map: ArenaMap): number[] {
-  return Array.from({ length: map.processes }, (_, process) => map.hostOf(process));
+  return Array.from({ length: map.participants }, (_, participant) => map.hostOf(participant));
 }
 
 describe('without a placement', () => {
@@ -53,7 +53,7 @@ describe('with a placement', () => {
 
   test('replicas are where it says, and every client is a host of its own', () => {
     expect(hostsOf(map)).toEqual([3, 0, 1, 2, 3, 0, 4, 5]);
-    expect([0, 1, 2, 3, 4, 5].map((host) => map.processesOf(host))).toEqual([
+    expect([0, 1, 2, 3, 4, 5].map((host) => map.participantsOf(host))).toEqual([
       [1, 5],
       [2],
       [3],
@@ -96,14 +96,14 @@ test('nothing lies where something else does', () => {
       for (let host = 0; host < hosts + shape.clients; host++) {
         places.push([map.host(host), HOST.words]);
       }
-      for (let process = 0; process < map.processes; process++) {
+      for (let participant = 0; participant < map.participants; participant++) {
         places.push(
-          [map.ready(process), 1],
-          [map.readyLater(process), 1],
-          [map.process(process), PROCESS.words],
-          [map.statisticsOf(process), STATISTICS_WORDS],
-          [map.region(process), map.regionWords(process)],
-          [map.scratch(process), map.scratchEnd(process) - map.scratch(process)],
+          [map.ready(participant), 1],
+          [map.readyLater(participant), 1],
+          [map.participant(participant), PARTICIPANT.words],
+          [map.statisticsOf(participant), STATISTICS_WORDS],
+          [map.region(participant), map.regionWords(participant)],
+          [map.scratch(participant), map.scratchEnd(participant) - map.scratch(participant)],
         );
       }
       places.sort(([one], [other]) => one - other);

@@ -2,14 +2,15 @@ import { expect, test } from 'vitest';
 import { resolveConfig } from '../../src/config/config.js';
 import { ClusterContext } from '../../src/hosting/cluster-context.js';
 import { OPEN } from '../../src/memory/contract.js';
-import { beginLife } from '../../src/memory/shared.js';
+import { beginIncarnation } from '../../src/memory/shared.js';
 import { threadsArena } from '../../src/memory/threads.js';
 
 function twoProcesses() {
   const config = resolveConfig({ groups: 1, replicas: 3 }, 1);
   const buffer = new SharedArrayBuffer(ClusterContext.wordsOf(config) * 4);
   const context = ClusterContext.create(config, threadsArena(buffer));
-  for (const process of [0, 1]) beginLife(context.arena, context.map, process, false);
+  for (const participant of [0, 1])
+    beginIncarnation(context.arena, context.map, participant, false);
   return [context.memory(0), context.memory(1)] as const;
 }
 

@@ -11,13 +11,13 @@ import {
   Layout,
   LOG_CONTROL,
   MESSAGE,
-  ORIGIN,
   REPLY,
   REQUEST,
   RINGS_PER_WRITER,
   ROW,
   type Sizes,
   SNAPSHOT_REQUEST,
+  SOURCE,
 } from '../../src/protocol/layout.js';
 
 interface Area {
@@ -42,14 +42,14 @@ const sizes: fc.Arbitrary<Sizes> = fc.record({
   feedBytes: bytes,
   callsMax: fc.integer({ min: 1, max: 20 }),
   snapshotChunkBytes: fc.integer({ min: 4, max: 5000 }),
-  origin: fc.constantFrom(0, 2 ** 31 - 40, 2 ** 32 - 40),
+  firstIndex: fc.constantFrom(0, 2 ** 31 - 40, 2 ** 32 - 40),
   salt: fc.integer(),
 });
 
 const wordsFor = (count: number) => Math.ceil(count / 4);
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i);
 
-const bell = (name: string, at: number) => ({ name, at, words: 1, isBell: true });
+const clientNotification = (name: string, at: number) => ({ name, at, words: 1, isBell: true });
 
 /** Every area of a replica's region, with as many words as may ever be written there. */
 function replicaAreas(layout: Layout): Area[] {
@@ -63,8 +63,8 @@ function replicaAreas(layout: Layout): Area[] {
   return [
     slot('row', layout.row, ROW.words),
     { name: 'kept', at: layout.kept, words: KEPT.words },
-    ...upTo(replicas).map((j) => bell(`mail[${j}]`, layout.mail(j))),
-    ...upTo(clients).map((c) => bell(`bell[${c}]`, layout.bell(c))),
+    ...upTo(replicas).map((j) => clientNotification(`mail[${j}]`, layout.memberNotification(j))),
+    ...upTo(clients).map((c) => clientNotification(`bell[${c}]`, layout.clientNotification(c))),
     ...upTo(replicas).flatMap((j) => [
       slot(`leadRequest[${j}]`, layout.leadRequest(j), REQUEST.words),
       slot(`leadGrant[${j}]`, layout.leadGrant(j), GRANT.words),
@@ -93,7 +93,7 @@ function clientAreas(layout: Layout): Area[] {
   const { groups, replicas, callsMax, replyBytesMax } = layout.sizes;
   const replyWords = REPLY.payload + wordsFor(replyBytesMax) + FRAME_WORDS;
   return upTo(groups * replicas).flatMap((replica) => [
-    bell(`doorbell[${replica}]`, layout.doorbell(replica)),
+    clientNotification(`doorbell[${replica}]`, layout.replyNotification(replica)),
     ...upTo(callsMax).map((call) => ({
       name: `reply[${replica}][${call}]`,
       at: layout.reply(replica, call),
@@ -141,7 +141,7 @@ test('rings wrap by a mask, are as large as asked for, and hold the largest reco
       expect(inboxWords).toBeGreaterThanOrEqual(message);
       expect(feedWords).toBeGreaterThanOrEqual(message);
       // The last entry stays, so that one and the next.
-      expect(logWords).toBeGreaterThanOrEqual(2 * (message + ORIGIN.words));
+      expect(logWords).toBeGreaterThanOrEqual(2 * (message + SOURCE.words));
     }),
   );
 });
@@ -150,13 +150,13 @@ test('processes are numbered without gaps: replicas by group, then clients', () 
   fc.assert(
     fc.property(sizes, (drawn) => {
       const layout = new Layout(drawn);
-      const processes = [
+      const participants = [
         ...upTo(drawn.groups).flatMap((group) =>
-          upTo(drawn.replicas).map((member) => layout.replicaProcess(group, member)),
+          upTo(drawn.replicas).map((member) => layout.replicaParticipant(group, member)),
         ),
-        ...upTo(drawn.clients).map((client) => layout.clientProcess(client)),
+        ...upTo(drawn.clients).map((client) => layout.clientParticipant(client)),
       ];
-      expect(processes).toEqual(upTo(processes.length));
+      expect(participants).toEqual(upTo(participants.length));
     }),
   );
 });

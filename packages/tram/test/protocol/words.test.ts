@@ -12,7 +12,7 @@ import {
   roundOf,
 } from '../../src/protocol/leadership/ballot.js';
 import { Kept } from '../../src/protocol/leadership/kept.js';
-import { isOfLife, keyOf } from '../../src/protocol/leadership/key.js';
+import { isOfIncarnation, keyOf } from '../../src/protocol/leadership/key.js';
 import { reachedBy } from '../../src/protocol/quorum.js';
 import { readWide, writeWide } from '../../src/protocol/wide.js';
 
@@ -109,10 +109,10 @@ describe('keys', () => {
     fc.assert(
       fc.property(incarnations, promises, incarnations, (incarnation, promise, other) => {
         const key = keyOf(incarnation, promise);
-        expect(isOfLife(key, incarnation)).toBe(true);
-        expect(isOfLife(key, other)).toBe(other % LIVES === incarnation % LIVES);
+        expect(isOfIncarnation(key, incarnation)).toBe(true);
+        expect(isOfIncarnation(key, other)).toBe(other % LIVES === incarnation % LIVES);
         for (let bit = 1; bit < LIVES; bit *= 2) {
-          expect(isOfLife(key, incarnation + bit)).toBe(false);
+          expect(isOfIncarnation(key, incarnation + bit)).toBe(false);
         }
       }),
     );
@@ -120,7 +120,7 @@ describe('keys', () => {
 
   test('memory that was never written to has a key of no life', () => {
     for (let incarnation = 0; incarnation <= 2 * LIVES; incarnation++) {
-      expect(isOfLife(0, incarnation)).toBe(false);
+      expect(isOfIncarnation(0, incarnation)).toBe(false);
     }
   });
 });

@@ -190,7 +190,7 @@ export class Acks {
     const { ends, sent, news } = this;
     for (let i = 0; i < news.count; i++) {
       const group = news.at(i);
-      const leader = layout.leaderProcess(group);
+      const leader = layout.leaderParticipant(group);
       const from = sent[group] * ACK.words;
       const end = ends[group] * ACK.words;
       const to = layout.acks(memory.self);

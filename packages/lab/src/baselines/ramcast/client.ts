@@ -136,7 +136,7 @@ export class Client {
     const outbox = this.outboxes[group];
     let used = 0;
     for (let member = 0; member < layout.sizes.replicas; member++) {
-      const freed = memory.own[layout.freed(layout.replicaProcess(group, member))];
+      const freed = memory.own[layout.freed(layout.replicaParticipant(group, member))];
       used = Math.max(used, (outbox.end - freed) | 0);
     }
     outbox.freed = (outbox.end - used) | 0;
@@ -191,7 +191,7 @@ export class Client {
     const outbox = this.outboxes[group];
     const { mirror, sent, end } = outbox;
     const to = layout.inbox(this.client);
-    const leader = layout.leaderProcess(group);
+    const leader = layout.leaderParticipant(group);
     for (let peer = leader + layout.sizes.replicas - 1; peer >= leader; peer--) {
       postRange(memory, peer, to, mirror, sent, end, OPEN, NO_TAG, NO_TAG);
     }
@@ -206,7 +206,7 @@ export class Client {
     const { layout, memory } = this.edges;
     this.word[0] = this.outboxes[group].written;
     const to = layout.written(this.client);
-    const leader = layout.leaderProcess(group);
+    const leader = layout.leaderParticipant(group);
     for (let peer = leader + 1; peer < leader + layout.sizes.replicas; peer++) {
       memory.write(peer, to, this.word, 0, 1, OPEN, NO_TAG);
     }

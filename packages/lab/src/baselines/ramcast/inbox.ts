@@ -117,7 +117,7 @@ export class Inbox {
     if (((position - told[0]) | 0) * 4 <= mask) return;
     told[0] = position;
     const { memory, layout } = this.edges;
-    const peer = layout.clientProcess(this.client);
+    const peer = layout.clientParticipant(this.client);
     memory.write(peer, layout.freed(memory.self), told, 0, 1, OPEN, 0);
     memory.wake(peer, true);
   }

@@ -27,7 +27,7 @@
  * adjacent, so that polling touches few cache lines. Each ring and each reply slot starts a cache line.
  */
 import type { Regions } from 'tram-multicast/internal/memory/arena.js';
-import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
+import type { ParticipantId } from 'tram-multicast/internal/memory/contract.js';
 import { FRAME_WORDS } from 'tram-multicast/internal/memory/record.js';
 import { align, wordsFor } from 'tram-multicast/internal/memory/words.js';
 
@@ -169,11 +169,11 @@ export class RamcastLayout implements Regions {
     return this.writtens + client;
   }
 
-  read(replica: ProcessId): number {
+  read(replica: ParticipantId): number {
     return this.reads + replica;
   }
 
-  acked(replica: ProcessId): number {
+  acked(replica: ParticipantId): number {
     return this.ackeds + replica;
   }
 
@@ -189,7 +189,7 @@ export class RamcastLayout implements Regions {
     return this.streams + group * this.streamStride;
   }
 
-  acks(replica: ProcessId): number {
+  acks(replica: ParticipantId): number {
     return this.ackRings + replica * this.ackStride;
   }
 
@@ -201,7 +201,7 @@ export class RamcastLayout implements Regions {
     return this.replieds + group;
   }
 
-  freed(replica: ProcessId): number {
+  freed(replica: ParticipantId): number {
     return this.freeds + replica;
   }
 
@@ -210,23 +210,23 @@ export class RamcastLayout implements Regions {
   }
 
   /** Participants are numbered: the replicas of group 0, of group 1, …, then the clients. */
-  replicaProcess(group: number, member: number): ProcessId {
+  replicaParticipant(group: number, member: number): ParticipantId {
     return group * this.sizes.replicas + member;
   }
 
-  leaderProcess(group: number): ProcessId {
-    return this.replicaProcess(group, LEADER);
+  leaderParticipant(group: number): ParticipantId {
+    return this.replicaParticipant(group, LEADER);
   }
 
-  clientProcess(client: number): ProcessId {
+  clientParticipant(client: number): ParticipantId {
     return this.replicas + client;
   }
 
   /** Clients, leaders and replicas that acknowledge keep a mirror of each ring that they write. */
-  scratchWords(process: ProcessId): number {
+  scratchWords(participant: ParticipantId): number {
     const { groups, replicas, acknowledges } = this.sizes;
-    if (process >= this.replicas) return groups * this.inboxWords;
+    if (participant >= this.replicas) return groups * this.inboxWords;
     const ackWords = acknowledges ? groups * this.ackWords : 0;
-    return ackWords + (process % replicas === LEADER ? groups * this.streamWords : 0);
+    return ackWords + (participant % replicas === LEADER ? groups * this.streamWords : 0);
   }
 }

@@ -17,7 +17,7 @@
  *
  * Invariant: a timestamp is not overwritten before all replicas of the group have taken it.
  */
-import { OPEN, type ProcessId } from 'tram-multicast/internal/memory/contract.js';
+import { OPEN, type ParticipantId } from 'tram-multicast/internal/memory/contract.js';
 import { postRange, ringAt, type Window } from 'tram-multicast/internal/memory/record.js';
 import { contains } from 'tram-multicast/internal/protocol/overlay.js';
 import { assert, type Edges, Todo } from './edges.js';
@@ -40,12 +40,12 @@ class Stream {
   confirmed: number;
   /** By replica: the last flush that it holds. */
   readonly held: Float64Array;
-  readonly followers: readonly ProcessId[];
+  readonly followers: readonly ParticipantId[];
 
   constructor(
     readonly mirror: Window,
-    readonly peers: readonly ProcessId[],
-    leader: ProcessId,
+    readonly peers: readonly ParticipantId[],
+    leader: ParticipantId,
     readonly guard: number,
     firstIndex: number,
   ) {
@@ -110,12 +110,16 @@ export class Proposals {
     this.untold = new Todo(groups);
     for (let i = 0; i < FLUSHES; i++) this.flushes.push(new Flush(groups));
     for (let other = 0; other < groups; other++) {
-      const members = Array.from({ length: replicas }, (_, i) => layout.replicaProcess(other, i));
+      const members = Array.from({ length: replicas }, (_, i) =>
+        layout.replicaParticipant(other, i),
+      );
       const peers = members.filter((peer) => peer !== memory.self);
       const at = other * layout.streamWords;
       const mirror = ringAt(this.mirrors, at, layout.streamWords, 0);
       const guard = other === group ? LEADERS_KEY : OPEN;
-      this.streams.push(new Stream(mirror, peers, layout.leaderProcess(other), guard, firstIndex));
+      this.streams.push(
+        new Stream(mirror, peers, layout.leaderParticipant(other), guard, firstIndex),
+      );
     }
   }
 
@@ -210,7 +214,7 @@ export class Proposals {
   }
 
   /** A write has completed. */
-  onWritten(peer: ProcessId, tag: number, ok: boolean): void {
+  onWritten(peer: ParticipantId, tag: number, ok: boolean): void {
     assert(ok, 'every write succeeds without failures');
     this.inFlight--;
     const last = this.nextFlush - 1;
@@ -269,7 +273,7 @@ export class Proposals {
       this.wakeAll(group);
     } else this.untold.add(group);
     if (group === this.group) return;
-    const leader = layout.leaderProcess(group);
+    const leader = layout.leaderParticipant(group);
     this.word[0] = confirmed;
     memory.write(leader, layout.told(this.group) + TOLD.confirmed, this.word, 0, 1, OPEN, NO_TAG);
     memory.wake(leader, true);

@@ -44,7 +44,7 @@ export class Replies {
     const bodyWords = REPLY.payload + (bytes > 0 ? (bytes + 3) >> 2 : 0);
     const words = seal(record, 0, bodyWords, REPLY_EPOCH, sequence);
     const to = layout.reply(this.group, slot - client * this.callsMax);
-    memory.write(layout.clientProcess(client), to, record.words, 0, words, OPEN, 0);
+    memory.write(layout.clientParticipant(client), to, record.words, 0, words, OPEN, 0);
     this.counts[client] = (this.counts[client] + 1) | 0;
     this.written.add(client);
   }
@@ -54,7 +54,7 @@ export class Replies {
     const { memory, layout } = this.edges;
     for (let i = 0; i < this.written.count; i++) {
       const client = this.written.at(i);
-      const peer = layout.clientProcess(client);
+      const peer = layout.clientParticipant(client);
       memory.write(peer, layout.replied(this.group), this.counts, client, 1, OPEN, 0);
       memory.wake(peer, true);
     }

@@ -86,7 +86,7 @@ export class Stamps implements Stamped {
     if (((read[group] - told[group]) | 0) * STAMP.words * 4 <= mask) return;
     told[group] = read[group];
     const { memory, layout } = this.edges;
-    const leader = layout.leaderProcess(group);
+    const leader = layout.leaderParticipant(group);
     memory.write(leader, layout.read(memory.self), told, group, 1, OPEN, 0);
     memory.wake(leader, true);
   }

@@ -46,7 +46,7 @@ export class Load implements Agent {
   }
 
   get process(): number {
-    return this.seat.process;
+    return this.seat.participant;
   }
 
   get outstanding(): number {

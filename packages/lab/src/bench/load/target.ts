@@ -9,7 +9,7 @@ import { type ClientSlot, takeSlot } from 'tram-multicast/internal/hosting/slot.
 import { latencyOf } from 'tram-multicast/internal/hosting/statistics.js';
 import { totalLatency } from 'tram-multicast/internal/hosting/status.js';
 import { type Arena, type ArenaMap, HOST } from 'tram-multicast/internal/memory/arena.js';
-import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
+import type { ParticipantId } from 'tram-multicast/internal/memory/contract.js';
 import { Client } from 'tram-multicast/internal/protocol/data-path/client.js';
 import { NO_OBSERVER } from 'tram-multicast/internal/protocol/edges.js';
 
@@ -31,7 +31,7 @@ export interface LoadListener {
 
 export interface Seat {
   readonly client: LoadClient;
-  readonly process: ProcessId;
+  readonly participant: ParticipantId;
   /** Where latencies are recorded. */
   readonly latency: Histogram;
   release(): void;
@@ -69,11 +69,11 @@ export function tramTarget(context: ClusterContext): LoadTarget {
 
 /** A client of TRAM in a slot that was taken for it. */
 export function seatOf(context: ClusterContext, taken: ClientSlot, listener: LoadListener): Seat {
-  const { slot, process, session, release } = taken;
-  const edges = context.edges(context.memory(process), NO_OBSERVER);
+  const { slot, participant, session, release } = taken;
+  const edges = context.edges(context.memory(participant), NO_OBSERVER);
   const client = new Client(edges, slot, session, listener, nowUs());
-  const latency = latencyOf(context.arena.words, context.map, process);
-  return { client, process, latency, release };
+  const latency = latencyOf(context.arena.words, context.map, participant);
+  return { client, participant, latency, release };
 }
 
 /** The pids of the hosts, as they have written them into the arena. */

@@ -10,8 +10,8 @@ import type { ClusterFile } from 'tram-multicast/internal/hosting/machines/clust
 import { attachRemotely } from 'tram-multicast/internal/hosting/machines/remote-attachment.js';
 import { ROLES } from 'tram-multicast/internal/hosting/replica-agent.js';
 import { STATISTIC } from 'tram-multicast/internal/hosting/statistics.js';
-import { PROCESS } from 'tram-multicast/internal/memory/arena.js';
-import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
+import { PARTICIPANT } from 'tram-multicast/internal/memory/arena.js';
+import type { ParticipantId } from 'tram-multicast/internal/memory/contract.js';
 import { CALLER } from 'tram-multicast/internal/memory/machines/handshake.js';
 import type { Network } from 'tram-multicast/internal/memory/machines/network.js';
 import { clockMs } from '../load/changes.js';
@@ -53,10 +53,11 @@ export class Observer {
     const { groups, replicas } = this.context.layout.sizes;
     const members = Array.from({ length: replicas }, (_, member) => member);
     await this.connect();
-    for (let process = 0; process < groups * replicas; process++) this.look(process);
+    for (let participant = 0; participant < groups * replicas; participant++)
+      this.look(participant);
     await this.settle();
     return Array.from({ length: groups }, (_, group) =>
-      members.find((member) => this.noted(this.processOf(group, member), 'role') === LEADER),
+      members.find((member) => this.noted(this.participantOf(group, member), 'role') === LEADER),
     );
   }
 
@@ -66,57 +67,57 @@ export class Observer {
     const { replicas } = layout.sizes;
     const leader = (await this.leaders())[group] ?? 0;
     const next = Array.from({ length: replicas - 1 }, (_, i) =>
-      this.processOf(group, (leader + 1 + i) % replicas),
-    ).find((process) => this.network.isConnected(map.hostOf(process)));
+      this.participantOf(group, (leader + 1 + i) % replicas),
+    ).find((participant) => this.network.isConnected(map.hostOf(participant)));
     if (next === undefined) {
       throw new TramError('TRAM_UNREACHABLE', `no other member of group ${group} can be reached`);
     }
     return this.lead(next);
   }
 
-  private async lead(process: ProcessId): Promise<Span> {
-    const timesLed = this.noted(process, 'timesLed');
+  private async lead(participant: ParticipantId): Promise<Span> {
+    const timesLed = this.noted(participant, 'timesLed');
     const fromMs = clockMs();
     let askedMs = Number.NEGATIVE_INFINITY;
     for (;;) {
       if (clockMs() - askedMs > ASK_AGAIN_MS) {
         askedMs = clockMs();
-        this.ask(process);
+        this.ask(participant);
       }
-      this.look(process);
+      this.look(participant);
       await this.settle();
       const untilMs = clockMs();
-      if (this.noted(process, 'timesLed') !== timesLed) return { fromMs, untilMs };
+      if (this.noted(participant, 'timesLed') !== timesLed) return { fromMs, untilMs };
       if (untilMs - fromMs > LEAD_MS) {
-        const name = this.context.nameOf(process);
+        const name = this.context.nameOf(participant);
         throw new TramError('TRAM_TIMEOUT', `${name} does not lead after ${LEAD_MS} ms`);
       }
     }
   }
 
-  private ask(process: ProcessId): void {
+  private ask(participant: ParticipantId): void {
     const { map } = this.context;
-    const at = map.process(process) + PROCESS.standRequests;
-    const link = this.network.linkOf[process]!;
+    const at = map.participant(participant) + PARTICIPANT.campaignRequests;
+    const link = this.network.linkOf[participant]!;
     link.writeWords(at, Int32Array.of(this.words[at] + 1));
-    link.wake(process, true);
+    link.wake(participant, true);
   }
 
   /** Starts to copy the statistics of a replica; they are complete after `settle`. */
-  private look(process: ProcessId): void {
+  private look(participant: ParticipantId): void {
     const { map } = this.context;
-    const link = this.network.linkOf[process]!;
+    const link = this.network.linkOf[participant]!;
     const copy = (at: number, count: number): void => link.readWords(at, this.words, at, count);
-    copy(map.process(process), PROCESS.words);
-    copy(map.statisticsOf(process), STATISTIC.words);
+    copy(map.participant(participant), PARTICIPANT.words);
+    copy(map.statisticsOf(participant), STATISTIC.words);
   }
 
-  private noted(process: ProcessId, what: 'role' | 'timesLed'): number {
-    return this.words[this.context.map.statisticsOf(process) + STATISTIC[what]];
+  private noted(participant: ParticipantId, what: 'role' | 'timesLed'): number {
+    return this.words[this.context.map.statisticsOf(participant) + STATISTIC[what]];
   }
 
-  private processOf(group: number, member: number): ProcessId {
-    return this.context.layout.replicaProcess(group, member);
+  private participantOf(group: number, member: number): ParticipantId {
+    return this.context.layout.replicaParticipant(group, member);
   }
 
   private async settle(): Promise<void> {

@@ -37,7 +37,7 @@ export async function machinesTarget(
     latency: () => {
       const total = Histogram.empty();
       for (const { context, slot } of joined) {
-        total.add(latencyOf(context.arena.words, context.map, slot.process));
+        total.add(latencyOf(context.arena.words, context.map, slot.participant));
       }
       return total;
     },

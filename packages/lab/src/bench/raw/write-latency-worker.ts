@@ -30,7 +30,7 @@ class Writer {
     private readonly job: WriteJob,
   ) {
     const { layout } = context;
-    this.memory = context.memory(layout.clientProcess(0));
+    this.memory = context.memory(layout.clientParticipant(0));
     this.words = Math.ceil(job.recordBytes / 4);
     this.record = this.memory.scratch(this.words);
   }
@@ -90,7 +90,7 @@ function write(context: ClusterContext, job: WriteJob): WriteLatency {
 
 /** Acknowledges records until every target has seen the end. */
 function acknowledge(context: ClusterContext, { targets }: WriteJob): void {
-  const writer = context.layout.clientProcess(0);
+  const writer = context.layout.clientParticipant(0);
   const memories = Array.from({ length: targets }, (_, target) => context.memory(target));
   const seen = new Int32Array(targets);
   const word = new Int32Array(1);

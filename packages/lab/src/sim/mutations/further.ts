@@ -171,8 +171,8 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
       },
     ],
   },
-  'never-asks-next-life': {
-    title: 'a member is not asked again when the life that granted has ended',
+  'never-asks-next-incarnation': {
+    title: 'a member is not asked again when the incarnation that granted has ended',
     caughtBy: { script: 'takeover-races' },
     edits: [
       {
@@ -183,7 +183,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
     ],
   },
   'taken-ballot-kept': {
-    title: 'a leader keeps a ballot that a member promised to its earlier life',
+    title: 'a leader keeps a ballot that a member promised to its earlier incarnation',
     caughtBy: { seed: 13, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'this.ballotIsTaken = true;', replace: ';' }],
   },
@@ -199,7 +199,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
     ],
   },
   'installs-twice': {
-    title: 'a log is installed twice in one life of a member under one ballot',
+    title: 'a log is installed twice in one incarnation of a member under one ballot',
     caughtBy: { seed: 5, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'known.incarnation === answer.incarnation', replace: 'false' }],
   },
@@ -215,8 +215,8 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
       },
     ],
   },
-  'marker-of-any-life': {
-    title: 'a marker counts in a ring that was not written for this life of its member',
+  'marker-of-any-incarnation': {
+    title: 'a marker counts in a ring that was not written for this incarnation of its member',
     caughtBy: { script: 'takeover-races' },
     edits: [
       {
@@ -227,7 +227,8 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
     ],
   },
   'unkeyed-marker': {
-    title: 'a marker counts in a ring without a key, if the bits of the life happen to be zero',
+    title:
+      'a marker counts in a ring without a key, if the bits of the incarnation happen to be zero',
     caughtBy: { script: 'takeover-races' },
     edits: [{ file: KEY, find: 'key !== OPEN && ', replace: '' }],
   },
@@ -268,8 +269,8 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
       },
     ],
   },
-  'old-life-delivered': {
-    title: 'what an earlier life of a member delivered counts for dropping entries',
+  'old-incarnation-delivered': {
+    title: 'what an earlier incarnation of a member delivered counts for dropping entries',
     caughtBy: { script: 'left-behind' },
     edits: [
       {
@@ -280,7 +281,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
     ],
   },
   'recovers-too-early': {
-    title: 'a restarted member counts before it has delivered what its earlier life had',
+    title: 'a restarted member counts before it has delivered what its earlier incarnation had',
     caughtBy: { script: 'left-behind' },
     edits: [
       {
@@ -292,7 +293,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
     ],
   },
   'mixed-snapshot': {
-    title: 'a snapshot is put together from two lives of its server',
+    title: 'a snapshot is put together from two incarnations of its server',
     caughtBy: { script: 'left-behind' },
     edits: [
       {
@@ -345,8 +346,8 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
       { file: LEADER, find: 'member.replies.sendAgain(client);', replace: ';' },
     ],
   },
-  'same-bell': {
-    title: 'a member that returns counts its doorbells from the start',
+  'same-notification': {
+    title: 'a member that returns counts its notifications from the start',
     caughtBy: { script: 'resume' },
     edits: [{ file: REPLIES, find: '.fill(member.incarnation << 16)', replace: '' }],
   },
@@ -372,7 +373,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: CLIENT,
-        find: 'word(this.replies, at + HEAD_WORDS + REPLY.entry) !== call.entry',
+        find: 'word(this.replies, at + HEAD_WORDS + REPLY.entryGroup) !== call.entryGroup',
         replace: 'false',
       },
     ],

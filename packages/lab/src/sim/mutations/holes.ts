@@ -40,7 +40,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
         find: 'replication.decided = replication.endIndex;',
         replace: `replication.decided = replication.endIndex;
           if (member.nextToDeliver < replication.decided) {
-            member.delivered.note(ring, member.nextPosition, member.layout.sizes.origin);
+            member.delivered.note(ring, member.nextPosition, member.layout.sizes.firstIndex);
             member.nextPosition = (member.nextPosition + replication.wordsAt(member.nextPosition)) | 0;
             member.nextToDeliver++;
           }`,
@@ -115,7 +115,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
         replace: `const logged = new Set();
           for (let position = ring.base, words; position !== replication.endPosition; position = (position + words) | 0) {
             words = word(ring, position);
-            logged.add(word(ring, position + originIn(words) + ORIGIN.source));
+            logged.add(word(ring, position + sourceIn(words) + SOURCE.id));
           }${keepOldPlaceUnless('logged.has(client)')}`,
       },
     ],
@@ -334,7 +334,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     ],
   },
   H24: {
-    title: 'grants count as they come, even from a life that has ended',
+    title: 'grants count as they come, even from a incarnation that has ended',
     caughtBy: {
       seed: 22,
       as: 'divergence',

@@ -75,7 +75,7 @@ export class RamcastWorld {
     const { sizes, messages } = this.plan;
     this.remaining = messages;
     this.layout = new RamcastLayout(sizes);
-    const processes = sizes.groups * sizes.replicas + sizes.clients;
+    const participants = sizes.groups * sizes.replicas + sizes.clients;
     const isTorn = this.random.percent(70);
     const weather = {
       delayUs: this.random.between(1, 5),
@@ -83,14 +83,14 @@ export class RamcastWorld {
       tornPercent: isTorn ? this.random.pick([10, 50, 90]) : 0,
       lateCompletionPercent: isTorn ? this.random.pick([0, 5, 30]) : 0,
     };
-    this.fabric = new SimulatedFabric(processes, weather, this.random);
-    this.steps = new Steps(processes);
+    this.fabric = new SimulatedFabric(participants, weather, this.random);
+    this.steps = new Steps(participants);
     this.expected = new Array<number>(sizes.groups).fill(0);
     this.recordGroups();
     for (let group = 0; group < sizes.groups; group++) {
       for (let member = 0; member < sizes.replicas; member++) {
-        const process = this.layout.replicaProcess(group, member);
-        const edges = this.edges(process, this.layout.replicaRegionWords);
+        const participant = this.layout.replicaParticipant(group, member);
+        const edges = this.edges(participant, this.layout.replicaRegionWords);
         const deliver = (message: Delivery) => this.delivered(group, member, message);
         this.replicas.push(
           newReplica(edges, group, member, { deliver }, parts?.(edges, group, member)),
@@ -99,11 +99,11 @@ export class RamcastWorld {
     }
     for (let client = 0; client < sizes.clients; client++)
       this.clients.push(this.newClient(client));
-    for (let process = 0; process < processes; process++) this.schedule(process);
+    for (let participant = 0; participant < participants; participant++) this.schedule(participant);
   }
 
-  private edges(process: number, words: number): Edges {
-    return { memory: this.fabric.start(process, words), layout: this.layout, pace: PACE };
+  private edges(participant: number, words: number): Edges {
+    return { memory: this.fabric.start(participant, words), layout: this.layout, pace: PACE };
   }
 
   private recordGroups(): void {
@@ -116,7 +116,7 @@ export class RamcastWorld {
   }
 
   private newClient(client: number): Client {
-    const edges = this.edges(this.layout.clientProcess(client), this.layout.clientRegionWords);
+    const edges = this.edges(this.layout.clientParticipant(client), this.layout.clientRegionWords);
     return new Client(edges, client, {
       replied: (call, group, reply) => {
         const isSent = this.plan.sizes.replyBytesMax >= 8;
@@ -130,11 +130,11 @@ export class RamcastWorld {
     });
   }
 
-  private schedule(process: number): void {
+  private schedule(participant: number): void {
     const { stepUs, followerFactor, sizes } = this.plan;
-    const isFollower = process < this.replicas.length && process % sizes.replicas > 0;
+    const isFollower = participant < this.replicas.length && participant % sizes.replicas > 0;
     const mostUs = 2 * stepUs * (isFollower ? followerFactor : 1);
-    this.steps.schedule(process, this.fabric.nowUs + 1 + this.random.below(mostUs));
+    this.steps.schedule(participant, this.fabric.nowUs + 1 + this.random.below(mostUs));
   }
 
   /** Runs until all messages are answered and delivered at all replicas. */
@@ -152,17 +152,17 @@ export class RamcastWorld {
     return judge(this.history);
   }
 
-  private step(process: number): void {
-    const replica = this.replicas[process];
+  private step(participant: number): void {
+    const replica = this.replicas[participant];
     if (replica !== undefined) replica.doWork();
     else {
-      const client = this.clients[process - this.replicas.length];
+      const client = this.clients[participant - this.replicas.length];
       const burst = this.random.between(0, 8);
       for (let i = 0; i < burst && this.remaining > 0 && this.multicast(client); i++)
         this.remaining--;
       client.doWork();
     }
-    this.schedule(process);
+    this.schedule(participant);
   }
 
   private multicast(client: Client): boolean {
@@ -203,8 +203,8 @@ export class RamcastWorld {
 
   private isDone(): boolean {
     if (this.remaining > 0 || this.clients.some((client) => client.outstanding > 0)) return false;
-    return this.replicas.every((replica, process) => {
-      const group = Math.floor(process / this.plan.sizes.replicas);
+    return this.replicas.every((replica, participant) => {
+      const group = Math.floor(participant / this.plan.sizes.replicas);
       return ((replica.delivered - this.plan.sizes.firstIndex - this.expected[group]) | 0) === 0;
     });
   }

@@ -27,7 +27,7 @@ export function bufferWordsOf(
   other: number,
 ): BufferWords {
   const { groups, callsMax } = layout.sizes;
-  const flags = align(Math.max(map.processesOf(other).length, 1));
+  const flags = align(Math.max(map.participantsOf(other).length, 1));
   const { logWords, feedWords, inboxWords, replySlotWords, entryWordsMax } = layout;
   const isBetweenHosts = self < map.hosts && other < map.hosts;
   if (isBetweenHosts) {

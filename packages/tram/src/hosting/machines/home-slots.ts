@@ -3,7 +3,7 @@
  * its slot. A client that loses the connection to its home keeps the slot and reconnects with it. So a slot is free at
  * once when its client has closed, and otherwise only after the time in which the client may reconnect.
  */
-import { type ArenaMap, OWNER, PROCESS } from '../../memory/arena.js';
+import { type ArenaMap, OWNER, PARTICIPANT } from '../../memory/arena.js';
 import type { SlotKeeper } from '../../memory/machines/network-options.js';
 import type { Identity } from '../../protocol/member.js';
 
@@ -85,7 +85,7 @@ export class HomeSlots implements SlotKeeper {
 
   /** A client that closes writes `OWNER.nobody` there. */
   private owner(slot: number): number {
-    return this.map.process(this.map.replicas + slot) + PROCESS.owner;
+    return this.map.participant(this.map.replicas + slot) + PARTICIPANT.owner;
   }
 
   /** Different hosts never hand out the same session. */

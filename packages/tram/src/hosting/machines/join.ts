@@ -7,10 +7,10 @@
  */
 import type { MachinesConfig } from '../../config/config.js';
 import { TramError } from '../../errors.js';
-import { OWNER, PROCESS } from '../../memory/arena.js';
+import { OWNER, PARTICIPANT } from '../../memory/arena.js';
 import { CALLER, REFUSAL } from '../../memory/machines/handshake.js';
 import type { Link } from '../../memory/machines/link.js';
-import { beginLife } from '../../memory/shared.js';
+import { beginIncarnation } from '../../memory/shared.js';
 import { nowUs } from '../clock.js';
 import type { ClusterContext } from '../cluster-context.js';
 import type { ClientSlot } from '../slot.js';
@@ -49,11 +49,11 @@ export async function join(
   try {
     await untilConnected(attachment, timeoutMs);
     const { slot, session } = network.slot!;
-    const process = context.layout.clientProcess(slot);
-    beginLife(context.arena, context.map, process, false, session);
-    const stay = new Stay(attachment, slot, process);
+    const participant = context.layout.clientParticipant(slot);
+    beginIncarnation(context.arena, context.map, participant, false, session);
+    const stay = new Stay(attachment, slot, participant);
     await stay.begin();
-    return { context, slot: { slot, process, session, release: () => stay.end() } };
+    return { context, slot: { slot, participant, session, release: () => stay.end() } };
   } catch (error) {
     attachment.close();
     throw error;
@@ -69,7 +69,7 @@ class Stay {
   constructor(
     private readonly attachment: RemoteAttachment,
     slot: number,
-    private readonly process: number,
+    private readonly participant: number,
   ) {
     const { context, network } = attachment;
     this.home = network.links[homeOf(slot, context.map.hosts)]!;
@@ -80,8 +80,8 @@ class Stay {
     const { context, network } = this.attachment;
     const { map, arena, config } = context;
     const { words } = arena;
-    const session = map.process(this.process) + PROCESS.session;
-    const statistics = map.statisticsOf(this.process);
+    const session = map.participant(this.participant) + PARTICIPANT.session;
+    const statistics = map.statisticsOf(this.participant);
     this.home.readWords(session, words, session, 1);
     this.home.readWords(statistics, words, statistics, STATISTICS_WORDS);
     const untilUs = nowUs() + HOME_US;
@@ -102,8 +102,8 @@ class Stay {
 
   private tell(): void {
     const { map, arena } = this.attachment.context;
-    const session = map.process(this.process) + PROCESS.session;
-    const statistics = map.statisticsOf(this.process);
+    const session = map.participant(this.participant) + PARTICIPANT.session;
+    const statistics = map.statisticsOf(this.participant);
     const copy = (at: number, count: number): void =>
       this.home.writeWords(at, arena.words.subarray(at, at + count));
     copy(session, 1);
@@ -116,7 +116,7 @@ class Stay {
     const { context, network, close } = this.attachment;
     clearInterval(this.timer);
     this.tell();
-    const owner = context.map.process(this.process) + PROCESS.owner;
+    const owner = context.map.participant(this.participant) + PARTICIPANT.owner;
     this.home.writeWords(owner, Int32Array.of(OWNER.nobody));
     const untilUs = nowUs() + HOME_US;
     do turn(network);

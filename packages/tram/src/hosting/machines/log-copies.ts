@@ -22,7 +22,7 @@ export interface Source {
 
 /** The log of one member. */
 interface Original {
-  readonly process: number;
+  readonly participant: number;
   readonly writer: number;
   readonly ring: number;
   /** Its control words, as last read. */
@@ -81,15 +81,15 @@ export class LogCopies {
     const { layout, map, network } = this.context;
     const originals: Original[] = [];
     for (let member = 0; member < layout.sizes.replicas; member++) {
-      const process = layout.replicaProcess(group, member);
-      const link = network!.linkOf[process]!;
+      const participant = layout.replicaParticipant(group, member);
+      const link = network!.linkOf[participant]!;
       if (!link.isOpen) continue;
       for (let writer = 0; writer < layout.sizes.replicas; writer++) {
         for (let ring = 0; ring < RINGS_PER_WRITER; ring++) {
           const control = new Int32Array(LOG_CONTROL.words);
-          const at = map.region(process) + layout.logControl(writer, ring);
+          const at = map.region(participant) + layout.logControl(writer, ring);
           await this.source.read(link, at, control, 0, LOG_CONTROL.words);
-          originals.push({ process, writer, ring, control });
+          originals.push({ participant, writer, ring, control });
         }
       }
     }
@@ -112,11 +112,11 @@ export class LogCopies {
   /** Starts a copy at the log's oldest entry, if it has one. */
   private async begin(group: number, original: Original): Promise<Copy | undefined> {
     const { layout } = this.context;
-    const { process, writer, ring: number, control } = original;
+    const { participant, writer, ring: number, control } = original;
     const [marker, base, decided] = control;
-    const origin = layout.sizes.origin | 0;
-    if (base === origin && decided === origin) return undefined;
-    const ring = new LogRing(this.context.region(process), layout, group, writer, number);
+    const firstIndex = layout.sizes.firstIndex | 0;
+    if (base === firstIndex && decided === firstIndex) return undefined;
+    const ring = new LogRing(this.context.region(participant), layout, group, writer, number);
     const copy = { original, ring, marker: marker!, index: 0, position: base! };
     await this.read(copy, FEW_WORDS);
     copy.index = numberAt(ring, base!);
@@ -167,8 +167,8 @@ export class LogCopies {
   /** Reads the words behind the end of a copy: this many, or at least one entry. */
   private async read({ original, ring, position }: Copy, count: number): Promise<void> {
     const { layout, map, network, arena } = this.context;
-    const link = network!.linkOf[original.process]!;
-    const start = map.region(original.process) + ring.at;
+    const link = network!.linkOf[original.participant]!;
+    const start = map.region(original.participant) + ring.at;
     const place = position & ring.mask;
     const words = Math.min(Math.max(count, layout.entryWordsMax), layout.logWords);
     const untilWrap = Math.min(words, layout.logWords - place);
@@ -180,9 +180,12 @@ export class LogCopies {
   }
 }
 
-function isOf({ process, writer, ring, control }: Original, { original, marker }: Copy): boolean {
+function isOf(
+  { participant, writer, ring, control }: Original,
+  { original, marker }: Copy,
+): boolean {
   return (
-    process === original.process &&
+    participant === original.participant &&
     writer === original.writer &&
     ring === original.ring &&
     control[LOG_CONTROL.marker] === marker

@@ -21,7 +21,7 @@ import {
   type ArenaMap,
   HOST,
   HOST_STATE,
-  PROCESS,
+  PARTICIPANT,
   withHostState,
 } from '../../memory/arena.js';
 import { RETIRED } from '../../memory/contract.js';
@@ -206,8 +206,8 @@ export class Machine {
     const { words } = this.file;
     // If it ends before its replicas start, their next incarnations must know that this was not the first.
     if (past === 'lost') {
-      for (const replica of map.processesOf(this.host)) {
-        Atomics.store(words, map.process(replica) + PROCESS.permission, RETIRED);
+      for (const replica of map.participantsOf(this.host)) {
+        Atomics.store(words, map.participant(replica) + PARTICIPANT.permission, RETIRED);
       }
     }
     // Recorded here first: if it ends before the others know, its memory contains no promise.
@@ -221,8 +221,8 @@ export class Machine {
     const { config, map } = this.context;
     const { replicas } = config.sizes;
     const names = map
-      .processesOf(this.host)
-      .map((process) => traceName(Math.floor(process / replicas), process % replicas));
+      .participantsOf(this.host)
+      .map((participant) => traceName(Math.floor(participant / replicas), participant % replicas));
     joinTrace(config, directory, past === 'none' ? names : []);
   }
 

@@ -5,7 +5,7 @@
  * Copies are refreshed in the background. A copy may be torn if its owner writes at the same time: single words never
  * are, a row is accepted only if it is whole, and of logs only whole entries are shown (`log-copies.ts`).
  */
-import { HOST, HOST_STATE, PROCESS, withHostState } from '../../memory/arena.js';
+import { HOST, HOST_STATE, PARTICIPANT, withHostState } from '../../memory/arena.js';
 import { CALLER } from '../../memory/machines/handshake.js';
 import type { Link } from '../../memory/machines/link.js';
 import { epochAt, numberAt, slotAt, wordsOf } from '../../memory/record.js';
@@ -135,29 +135,29 @@ export class Mirror {
   private async readBoard(host: number, link: Link): Promise<void> {
     const { map, layout } = this.context;
     await this.copy(link, map.host(host), HOST.greeting);
-    for (const process of map.processesOf(host)) {
-      await this.copy(link, map.process(process), PROCESS.words);
-      await this.copy(link, map.statisticsOf(process), STATISTIC.words);
-      const row = map.region(process) + layout.row;
-      await this.read(link, row, this.rows, process * ROW_RECORD_WORDS, ROW_RECORD_WORDS);
+    for (const participant of map.participantsOf(host)) {
+      await this.copy(link, map.participant(participant), PARTICIPANT.words);
+      await this.copy(link, map.statisticsOf(participant), STATISTIC.words);
+      const row = map.region(participant) + layout.row;
+      await this.read(link, row, this.rows, participant * ROW_RECORD_WORDS, ROW_RECORD_WORDS);
     }
     for (let slot = 0; slot < layout.sizes.clients; slot++) {
       if (homeOf(slot, map.hosts) !== host) continue;
-      const process = layout.clientProcess(slot);
-      await this.copy(link, map.process(process), PROCESS.words);
-      await this.copy(link, map.statisticsOf(process), STATISTIC.words);
+      const participant = layout.clientParticipant(slot);
+      await this.copy(link, map.participant(participant), PARTICIPANT.words);
+      await this.copy(link, map.statisticsOf(participant), STATISTIC.words);
     }
   }
 
   private takeRows(): void {
     const { map, layout, arena } = this.context;
-    for (let process = 0; process < map.replicas; process++) {
-      const at = process * ROW_RECORD_WORDS;
+    for (let participant = 0; participant < map.replicas; participant++) {
+      const at = participant * ROW_RECORD_WORDS;
       const row = slotAt(this.rows, at);
       const words = wordsOf(row, 0, epochAt(row, 0), numberAt(row, 0), ROW_RECORD_WORDS);
       // A torn row is ignored: the previous copy stays.
       if (words === 0) continue;
-      arena.words.set(this.rows.subarray(at, at + words), map.region(process) + layout.row);
+      arena.words.set(this.rows.subarray(at, at + words), map.region(participant) + layout.row);
     }
   }
 
@@ -166,7 +166,7 @@ export class Mirror {
     const { map, layout, arena } = this.context;
     const { copiedAnswers } = this;
     for (let slot = 0; slot < copiedAnswers.length; slot++) {
-      const statistics = map.statisticsOf(layout.clientProcess(slot));
+      const statistics = map.statisticsOf(layout.clientParticipant(slot));
       const answers = arena.words[statistics + STATISTIC.messages]!;
       if (answers === copiedAnswers[slot]) continue;
       copiedAnswers[slot] = answers;

@@ -36,7 +36,7 @@ export class LinkTable {
       isSelf(host) ? undefined : new Link(host, map, owner),
     );
     this.byParticipant = Array.from(
-      { length: map.processes },
+      { length: map.participants },
       (_, participant) => this.byHost[map.hostOf(participant)],
     );
   }

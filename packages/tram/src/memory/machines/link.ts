@@ -11,7 +11,7 @@
  * - The outcome of every post is reported once, in the order of posting; if the connection ends, as lost.
  */
 import type { ArenaMap } from '../arena.js';
-import { OPEN, type ProcessId, reportsSuccess } from '../contract.js';
+import { OPEN, type ParticipantId, reportsSuccess } from '../contract.js';
 import type { Connection } from '../fabric/connection.js';
 import type { RemoteRegion } from '../fabric/registration.js';
 import type { LinkBuffers } from './buffers.js';
@@ -96,7 +96,7 @@ export class Link {
   /** @param poster  undefined: the host itself  @param at  in the arena of the other host */
   write(
     poster: Poster | undefined,
-    peer: ProcessId,
+    peer: ParticipantId,
     at: number,
     source: Int32Array,
     from: number,
@@ -119,7 +119,7 @@ export class Link {
   /** @param at  in the arena of the other host */
   read(
     poster: Poster | undefined,
-    peer: ProcessId,
+    peer: ParticipantId,
     at: number,
     count: number,
     into: Int32Array,
@@ -163,7 +163,7 @@ export class Link {
   }
 
   /** Set a ready flag of `peer`, behind everything that was posted. */
-  wake(peer: ProcessId, urgent: boolean): void {
+  wake(peer: ParticipantId, urgent: boolean): void {
     if (!this.isOpen) return;
     this.schedule();
     this.flags.add(peer, urgent);

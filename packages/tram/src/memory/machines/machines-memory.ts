@@ -3,7 +3,7 @@
  * to all others go over the link to their host.
  */
 import type { Arena, ArenaMap } from '../arena.js';
-import { type Completion, OPEN, type Outcome, type ProcessId } from '../contract.js';
+import { type Completion, OPEN, type Outcome, type ParticipantId } from '../contract.js';
 import { SharedMemory } from '../shared.js';
 import type { Link } from './link.js';
 import { PooledQueue } from './pooled-queue.js';
@@ -18,7 +18,7 @@ export class MachinesMemory extends SharedMemory implements Poster {
   private readonly word = new Int32Array(1);
 
   constructor(
-    self: ProcessId,
+    self: ParticipantId,
     arena: Arena,
     map: ArenaMap,
     /** By participant: the link to its host, undefined for our own host. */
@@ -29,7 +29,7 @@ export class MachinesMemory extends SharedMemory implements Poster {
   }
 
   override write(
-    peer: ProcessId,
+    peer: ParticipantId,
     to: number,
     source: Int32Array,
     from: number,
@@ -50,7 +50,13 @@ export class MachinesMemory extends SharedMemory implements Poster {
     }
   }
 
-  override writeWord(peer: ProcessId, to: number, value: number, guard: number, tag: number): void {
+  override writeWord(
+    peer: ParticipantId,
+    to: number,
+    value: number,
+    guard: number,
+    tag: number,
+  ): void {
     if (this.links[peer] === undefined) {
       super.writeWord(peer, to, value, guard, tag);
       return;
@@ -60,7 +66,7 @@ export class MachinesMemory extends SharedMemory implements Poster {
   }
 
   override read(
-    peer: ProcessId,
+    peer: ParticipantId,
     at: number,
     count: number,
     into: Int32Array,
@@ -80,11 +86,11 @@ export class MachinesMemory extends SharedMemory implements Poster {
     }
   }
 
-  override hurry(peer: ProcessId): void {
+  override markUrgent(peer: ParticipantId): void {
     this.links[peer]?.markUrgent();
   }
 
-  override wake(peer: ProcessId, urgent: boolean): void {
+  override wake(peer: ParticipantId, urgent: boolean): void {
     const link = this.links[peer];
     if (link === undefined) super.wake(peer, urgent);
     else link.wake(peer, urgent);
@@ -105,7 +111,7 @@ export class MachinesMemory extends SharedMemory implements Poster {
   }
 
   /** A link reports what became of a post. */
-  onOutcome(peer: ProcessId, tag: number, guard: number, outcome: Outcome): void {
+  onOutcome(peer: ParticipantId, tag: number, guard: number, outcome: Outcome): void {
     const completion = this.completions.add();
     completion.peer = peer;
     completion.tag = tag;
@@ -120,7 +126,7 @@ export class MachinesMemory extends SharedMemory implements Poster {
   }
 
   /** @param peer  on another host */
-  private hostOf(peer: ProcessId): number {
+  private hostOf(peer: ParticipantId): number {
     return this.links[peer]!.host;
   }
 }

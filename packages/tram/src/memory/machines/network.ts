@@ -7,7 +7,7 @@
  * - After a connection has ended, dialing begins anew, with new keys.
  */
 import { HOST } from '../arena.js';
-import type { ProcessId } from '../contract.js';
+import type { ParticipantId } from '../contract.js';
 import type { Connection } from '../fabric/connection.js';
 import { Fabric } from '../fabric/fabric.js';
 import type { FabricHandler } from '../fabric/handler.js';
@@ -58,7 +58,7 @@ export class Network implements FabricHandler, LinkOwner {
   }
 
   /** The memory of a participant of this host. */
-  memory(participant: ProcessId): MachinesMemory {
+  memory(participant: ParticipantId): MachinesMemory {
     const { arena, map } = this.options;
     return new MachinesMemory(participant, arena, map, this.linkOf);
   }

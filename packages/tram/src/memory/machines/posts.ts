@@ -9,13 +9,13 @@
  *
  * Posts before `confirmedIndex` need no further confirmation: one has been added behind them.
  */
-import { type ArenaMap, PROCESS } from '../arena.js';
-import { NO_TAG, OPEN, type Outcome, type ProcessId, reportsSuccess } from '../contract.js';
+import { type ArenaMap, PARTICIPANT } from '../arena.js';
+import { NO_TAG, OPEN, type Outcome, type ParticipantId, reportsSuccess } from '../contract.js';
 import { PooledQueue } from './pooled-queue.js';
 
 /** A participant of this host that posts, and gets the outcomes. */
 export interface Poster {
-  onOutcome(peer: ProcessId, tag: number, guard: number, outcome: Outcome): void;
+  onOutcome(peer: ParticipantId, tag: number, guard: number, outcome: Outcome): void;
 }
 
 /** Unguarded writes with `NO_TAG` are fire-and-forget: backends need not report their completion. */
@@ -26,7 +26,7 @@ export function isFireAndForget(guard: number, tag: number): boolean {
 class Post {
   /** Undefined: the host itself, to which no outcome is reported. */
   poster: Poster | undefined = undefined;
-  peer: ProcessId = 0;
+  peer: ParticipantId = 0;
   tag = 0;
   guard = OPEN;
   /** Undefined until the operation has completed. */
@@ -60,7 +60,7 @@ export class Posts {
     return this.confirmedIndex < this.queue.endIndex;
   }
 
-  add(poster: Poster | undefined, peer: ProcessId, guard: number, tag: number): void {
+  add(poster: Poster | undefined, peer: ParticipantId, guard: number, tag: number): void {
     const post = this.queue.add();
     post.poster = poster;
     post.peer = peer;
@@ -115,8 +115,8 @@ export class Posts {
     this.queue.at(index).outcome = 'ok';
   }
 
-  private permissionAt(peer: ProcessId): number {
-    return this.map.process(peer) + PROCESS.permission;
+  private permissionAt(peer: ParticipantId): number {
+    return this.map.participant(peer) + PARTICIPANT.permission;
   }
 
   // --- reporting -------------------------------------------------------------------------------

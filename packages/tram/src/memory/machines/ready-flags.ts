@@ -5,7 +5,7 @@
  * Flags are hints, so each kind is written as one range: flags that lie between two others are set as well.
  */
 import type { ArenaMap } from '../arena.js';
-import type { ProcessId } from '../contract.js';
+import type { ParticipantId } from '../contract.js';
 import type { Transfers } from './transfers.js';
 
 export class ReadyFlags {
@@ -18,7 +18,7 @@ export class ReadyFlags {
     return this.urgent.isEmpty && this.later.isEmpty;
   }
 
-  add(peer: ProcessId, urgent: boolean): void {
+  add(peer: ParticipantId, urgent: boolean): void {
     if (urgent) this.urgent.add(this.map.ready(peer));
     else this.later.add(this.map.readyLater(peer));
   }

@@ -85,13 +85,13 @@ export class Client {
     this.memory = memory;
     this.replicas = replicas;
     this.inboxRing = layout.inboxRing(slot);
-    this.notification = layout.bell(slot);
-    const first = layout.doorbell(0);
-    this.notifications = memory.own.subarray(first, layout.doorbell(groups * replicas));
+    this.notification = layout.clientNotification(slot);
+    const first = layout.replyNotification(0);
+    this.notifications = memory.own.subarray(first, layout.replyNotification(groups * replicas));
     this.seenNotifications = new Int32Array(groups * replicas);
     this.leaders = new Int8Array(groups).fill(UNKNOWN);
     for (let replica = 0; replica < groups * replicas; replica++) {
-      this.members.push(new Peer(replica, layout.sizes.origin));
+      this.members.push(new Peer(replica, layout.sizes.firstIndex));
     }
     this.replies = slotAt(memory.own, 0);
     this.replyBytes = new Uint8Array(memory.own.buffer, memory.own.byteOffset);
@@ -116,7 +116,7 @@ export class Client {
       return 'backPressured';
     }
     const call = this.free.takeFirst();
-    call.entry = entryGroup;
+    call.entryGroup = entryGroup;
     call.destinationsLow = call.pendingLow = destinationsLow;
     call.destinationsHigh = call.pendingHigh = destinationsHigh;
     call.isOpen = true;
@@ -186,7 +186,7 @@ export class Client {
     this.control[INBOX_CONTROL.nudge] = outbox.nudges;
     const to = layout.inboxControl(this.slot);
     for (let member = 0; member < layout.sizes.replicas; member++) {
-      const peer = layout.replicaProcess(group, member);
+      const peer = layout.replicaParticipant(group, member);
       memory.write(peer, to, this.control, 0, INBOX_CONTROL.words, OPEN, KIND.none);
     }
   }
@@ -276,7 +276,7 @@ export class Client {
     const at = layout.reply(replica, call.slot);
     if (wordsOf(this.replies, at, this.session, call.number, layout.replySlotWords) === 0)
       return false;
-    if (word(this.replies, at + HEAD_WORDS + REPLY.entry) !== call.entry) return false;
+    if (word(this.replies, at + HEAD_WORDS + REPLY.entryGroup) !== call.entryGroup) return false;
     const start = (at + HEAD_WORDS + REPLY.payload) * 4;
     const bytes = word(this.replies, at + HEAD_WORDS + REPLY.bytes);
     if (group < 32) call.pendingLow &= ~(1 << group);

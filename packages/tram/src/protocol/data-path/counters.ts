@@ -10,7 +10,7 @@
 
 import { extend, HEAD_WORDS, type Window, word } from '../../memory/record.js';
 import { assert } from '../assert.js';
-import { MESSAGE, ORIGIN, originIn, PARENT, type Sizes } from '../layout.js';
+import { MESSAGE, PARENT, type Sizes, SOURCE, sourceIn } from '../layout.js';
 import { WIDE } from '../wide.js';
 
 export class Counters {
@@ -25,7 +25,7 @@ export class Counters {
     this.session = new Int32Array(sizes.clients);
     this.nextNumber = new Float64Array(sizes.clients);
     this.nextPosition = new Int32Array(sizes.clients);
-    this.nextFromParent = sizes.origin;
+    this.nextFromParent = sizes.firstIndex;
   }
 
   copyFrom(other: Counters): void {
@@ -36,20 +36,20 @@ export class Counters {
   }
 
   /** A client slot has a new session: its messages start from the beginning. */
-  open(client: number, session: number, origin: number): void {
+  open(client: number, session: number, firstIndex: number): void {
     this.session[client] = session;
-    this.nextNumber[client] = origin;
-    this.nextPosition[client] = origin | 0;
+    this.nextNumber[client] = firstIndex;
+    this.nextPosition[client] = firstIndex | 0;
   }
 
   /** Fold in the log entry whose record starts at `position`. */
-  note(log: Window, position: number, origin: number): void {
+  note(log: Window, position: number, firstIndex: number): void {
     const message = position + HEAD_WORDS;
-    const from = position + originIn(word(log, position));
-    const source = word(log, from + ORIGIN.source);
-    const number = word(log, from + ORIGIN.number);
+    const from = position + sourceIn(word(log, position));
+    const source = word(log, from + SOURCE.id);
+    const number = word(log, from + SOURCE.number);
     if (source === PARENT) {
-      const index = word(log, from + ORIGIN.nextPosition) * WIDE + (number >>> 0);
+      const index = word(log, from + SOURCE.nextPosition) * WIDE + (number >>> 0);
       assert(
         index >= this.nextFromParent,
         'an entry from the parent follows what was decided from the parent',
@@ -57,13 +57,13 @@ export class Counters {
       this.nextFromParent = index + 1;
     } else {
       const session = word(log, message + MESSAGE.session);
-      if (session > this.session[source]) this.open(source, session, origin);
+      if (session > this.session[source]) this.open(source, session, firstIndex);
       assert(
         session === this.session[source] && number === (this.nextNumber[source] | 0),
         "an entry from a client continues its session's numbers",
       );
       this.nextNumber[source] = extend(this.nextNumber[source], number) + 1;
-      this.nextPosition[source] = word(log, from + ORIGIN.nextPosition);
+      this.nextPosition[source] = word(log, from + SOURCE.nextPosition);
     }
   }
 }

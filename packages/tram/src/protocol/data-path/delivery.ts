@@ -64,8 +64,8 @@ class CopiedMessage implements Delivery {
     return this.words[this.at + MESSAGE.number];
   }
 
-  get entry(): number {
-    return this.words[this.at + MESSAGE.entry];
+  get entryGroup(): number {
+    return this.words[this.at + MESSAGE.entryGroup];
   }
 
   get destinationsLow(): number {
@@ -87,7 +87,7 @@ export class Delivering {
   private readonly stretch: Window;
   private readonly message: CopiedMessage;
   private readonly entryWordsMax: number;
-  private readonly origin: number;
+  private readonly firstIndex: number;
   /** Words of the entry delivered last: the next ones are probably as long. */
   private lastWords: number;
 
@@ -96,7 +96,7 @@ export class Delivering {
     private readonly application: Application,
   ) {
     const { entryWordsMax, logWords, sizes } = member.layout;
-    this.origin = sizes.origin;
+    this.firstIndex = sizes.firstIndex;
     const words = Math.min(logWords, Math.max(STRETCH_WORDS, entryWordsMax));
     this.stretch = slotAt(new Int32Array(words), 0);
     this.message = new CopiedMessage(member.group, this.stretch.words);
@@ -137,7 +137,7 @@ export class Delivering {
 
   /** Deliver those entries of the stretch that were copied entirely. Returns their words. */
   private deliverCopied(words: number, ballot: number, decided: number, leads: boolean): number {
-    const { member, stretch, entryWordsMax, origin } = this;
+    const { member, stretch, entryWordsMax, firstIndex } = this;
     const { delivered } = member;
     let index = member.nextToDeliver;
     let at = 0;
@@ -147,7 +147,7 @@ export class Delivering {
       // An entry is decided after it is written, so it is whole. Its ends tell whether it is the right one.
       if (framedWords(stretch, at, ballot, index, entryWordsMax) === 0) break;
       this.message.show(at);
-      delivered.note(stretch, at, origin);
+      delivered.note(stretch, at, firstIndex);
       this.apply(leads);
       member.nextToDeliver = ++index;
       member.nextPosition = (member.nextPosition + here) | 0;
@@ -159,14 +159,14 @@ export class Delivering {
 
   private apply(sendsReplies: boolean): void {
     const { member, message } = this;
-    const { client, call, session, entry, number } = message;
+    const { client, call, session, entryGroup, number } = message;
     if (!contains(message.destinationsLow, message.destinationsHigh, message.group)) {
-      member.edges.observer.relayed(session, entry, number);
+      member.edges.observer.relayed(session, entryGroup, number);
       return;
     }
     const reply = this.serve();
     member.deliveries++;
-    const isKept = member.replies.keep(client, call, session, entry, number, reply);
+    const isKept = member.replies.keep(client, call, session, entryGroup, number, reply);
     if (isKept && sendsReplies) member.replies.send(client, call);
   }
 

@@ -13,7 +13,7 @@
  * baseIndex ≤ oldestIndex ≤ logIndex ≤ decided.
  * oldestPosition ≤ sentPosition ≤ endPosition ≤ oldestPosition + capacity.
  */
-import { type Memory, OPEN, type ProcessId } from '../../memory/contract.js';
+import { type Memory, OPEN, type ParticipantId } from '../../memory/contract.js';
 import { commonRun, type Places, placeOf } from '../../memory/record.js';
 import { assert } from '../assert.js';
 import { FEED_START } from '../layout.js';
@@ -34,7 +34,7 @@ export class Feed {
   private readonly child: number;
   private readonly memory: Memory;
   private readonly overlay: Overlay;
-  private readonly firstMember: ProcessId;
+  private readonly firstMember: ParticipantId;
   /** Where our feed lies at a child member: its start, its end, and the ring. */
   private readonly startAt: number;
   private readonly endAt: number;
@@ -76,20 +76,20 @@ export class Feed {
     private readonly place: number,
   ) {
     const { layout } = member;
-    const { origin } = layout.sizes;
+    const { firstIndex } = layout.sizes;
     this.memory = member.edges.memory;
     this.overlay = member.edges.overlay;
     this.child = member.children[place];
-    this.firstMember = layout.replicaProcess(this.child, 0);
+    this.firstMember = layout.replicaParticipant(this.child, 0);
     this.startAt = layout.feedStart(member.index);
     this.endAt = layout.feedEnd(member.index);
     this.capacity = layout.feedWords;
     this.ring = { at: layout.feedRing(member.index), mask: this.capacity - 1 };
     this.tag = failureTagOf(KIND.feed, place);
-    this.endPosition = origin | 0;
+    this.endPosition = firstIndex | 0;
     this.sentPosition = this.endPosition;
     this.incarnations = new Int32Array(member.replicas);
-    this.decidedByChild = origin;
+    this.decidedByChild = firstIndex;
   }
 
   /** Begin under a new ballot, with this entry of the log. */
@@ -273,8 +273,8 @@ export class Feed {
    * A write to this child member was lost: write everything again once its row has been read anew. Completions come in
    * order, so by then every lost write has been reported.
    */
-  onWriteFailed(process: ProcessId): void {
-    const other = process - this.firstMember;
+  onWriteFailed(participant: ParticipantId): void {
+    const other = participant - this.firstMember;
     this.incarnations[other] = UNKNOWN;
     this.rows.childPeer(this.place, other).seen = false;
   }

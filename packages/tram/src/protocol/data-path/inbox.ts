@@ -36,7 +36,7 @@ export class ClientInbox {
   ) {
     const { layout, memory } = member.edges;
     this.control = layout.inboxControl(client);
-    this.notification = layout.bell(client);
+    this.notification = layout.clientNotification(client);
     const { salt } = layout.sizes;
     this.window = ringAt(memory.own, layout.inboxRing(client), layout.inboxWords, salt);
   }
@@ -61,7 +61,7 @@ export class ClientInbox {
     const { session, client, member } = this;
     if (session <= proposed.session[client]) return;
     if (proposed.session[client] !== 0) member.edges.observer.transition('session replaced');
-    proposed.open(client, session, member.layout.sizes.origin);
+    proposed.open(client, session, member.layout.sizes.firstIndex);
   }
 
   /** Words of the client's next message if both its ends have landed, else 0. */
@@ -112,12 +112,12 @@ class FeedReader {
     parentMember: number,
   ) {
     const { layout, memory, overlay } = member.edges;
-    const { origin } = layout.sizes;
+    const { firstIndex } = layout.sizes;
     const salt = layout.logSalt(overlay.parent(member.group));
     this.window = ringAt(memory.own, layout.feedRing(parentMember), layout.feedWords, salt);
     this.start = new SlotReader(memory.own, layout.feedStart(parentMember), FEED_START.words);
     this.end = layout.feedEnd(parentMember);
-    this.position = origin | 0;
+    this.position = firstIndex | 0;
     this.endPosition = this.position;
   }
 

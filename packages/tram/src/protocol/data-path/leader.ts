@@ -21,7 +21,7 @@ import {
   word,
 } from '../../memory/record.js';
 import { assert } from '../assert.js';
-import { ORIGIN, originIn, PARENT } from '../layout.js';
+import { PARENT, SOURCE, sourceIn } from '../layout.js';
 import type { Rows } from '../leadership/rows.js';
 import type { Member } from '../member.js';
 import { WIDE } from '../wide.js';
@@ -89,7 +89,7 @@ export class Leader {
     proposed.copyFrom(member.delivered);
     let position = member.nextPosition;
     for (let index = member.nextToDeliver; index < replication.endIndex; index++) {
-      proposed.note(replication.ring, position, member.layout.sizes.origin);
+      proposed.note(replication.ring, position, member.layout.sizes.firstIndex);
       position = (position + replication.wordsAt(position)) | 0;
     }
   }
@@ -180,8 +180,8 @@ export class Leader {
     const { ring, endPosition } = replication;
     const words = word(ring, endPosition);
     const index = parent.indexOf(numberAt(ring, endPosition));
-    const hash = word(ring, endPosition + originIn(words) + ORIGIN.hash);
-    const messageWords = words - FRAME_WORDS - ORIGIN.words;
+    const hash = word(ring, endPosition + sourceIn(words) + SOURCE.hash);
+    const messageWords = words - FRAME_WORDS - SOURCE.words;
     this.append(messageWords, hash, PARENT, index, Math.floor(index / WIDE));
   }
 
@@ -198,7 +198,7 @@ export class Leader {
         break;
       }
       const messageWords = words - FRAME_WORDS;
-      if (!this.hasRoom(words + ORIGIN.words)) {
+      if (!this.hasRoom(words + SOURCE.words)) {
         this.logIsFull = true;
         break;
       }
@@ -230,15 +230,15 @@ export class Leader {
   ): void {
     const { replication } = this;
     const { ring, nextBody, endPosition } = replication;
-    const origin = nextBody + messageWords;
+    const firstIndex = nextBody + messageWords;
     const { words, at, mask } = ring;
-    words[at + ((origin + ORIGIN.source) & mask)] = source;
-    words[at + ((origin + ORIGIN.number) & mask)] = number | 0;
-    words[at + ((origin + ORIGIN.nextPosition) & mask)] = nextPosition;
-    words[at + ((origin + ORIGIN.hash) & mask)] = hash;
-    const bodyHash = hashWords(ring, origin, ORIGIN.words, hash);
-    replication.append(messageWords + ORIGIN.words, bodyHash);
-    this.proposed.note(ring, endPosition, this.member.layout.sizes.origin);
+    words[at + ((firstIndex + SOURCE.id) & mask)] = source;
+    words[at + ((firstIndex + SOURCE.number) & mask)] = number | 0;
+    words[at + ((firstIndex + SOURCE.nextPosition) & mask)] = nextPosition;
+    words[at + ((firstIndex + SOURCE.hash) & mask)] = hash;
+    const bodyHash = hashWords(ring, firstIndex, SOURCE.words, hash);
+    replication.append(messageWords + SOURCE.words, bodyHash);
+    this.proposed.note(ring, endPosition, this.member.layout.sizes.firstIndex);
   }
 
   /** Write the new entries into every member's log (2.3): one write for each member, without waiting for any. */
@@ -319,10 +319,10 @@ export class Leader {
     const { group, edges } = this.member;
     const parent = edges.overlay.parent(group);
     if (parent < 0) return;
-    edges.memory.wake(edges.layout.replicaProcess(parent, this.parent.writer), true);
+    edges.memory.wake(edges.layout.replicaParticipant(parent, this.parent.writer), true);
   }
 
-  onFeedWriteFailed(place: number, process: number): void {
-    this.feeds[place].onWriteFailed(process);
+  onFeedWriteFailed(place: number, participant: number): void {
+    this.feeds[place].onWriteFailed(participant);
   }
 }

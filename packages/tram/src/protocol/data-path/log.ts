@@ -14,7 +14,7 @@ import type { Memory } from '../../memory/contract.js';
 import { extend, numberAt, type Window, wordsOf } from '../../memory/record.js';
 import { type Layout, LOG_CONTROL, RINGS_PER_WRITER } from '../layout.js';
 import { NO_BALLOT } from '../leadership/ballot.js';
-import { isOfLife } from '../leadership/key.js';
+import { isOfIncarnation } from '../leadership/key.js';
 
 export class LogRing implements Window {
   readonly at: number;
@@ -95,14 +95,14 @@ export interface Extent {
   endIndex: number;
 }
 
-export function noExtent(origin: number): Extent {
+export function noExtent(firstIndex: number): Extent {
   return {
     ballot: NO_BALLOT,
     writer: 0,
     ringIndex: 0,
-    basePosition: origin | 0,
-    endPosition: origin | 0,
-    endIndex: origin,
+    basePosition: firstIndex | 0,
+    endPosition: firstIndex | 0,
+    endIndex: firstIndex,
   };
 }
 
@@ -144,7 +144,7 @@ export class Log {
     for (let ringIndex = 0; ringIndex < RINGS_PER_WRITER; ringIndex++) {
       const candidate = this.ring(writer, ringIndex);
       if (candidate.marker !== ballot) continue;
-      if (isOfLife(candidate.key, this.regionIncarnation)) return candidate;
+      if (isOfIncarnation(candidate.key, this.regionIncarnation)) return candidate;
     }
     return undefined;
   }
@@ -153,7 +153,7 @@ export class Log {
   current(): LogRing | undefined {
     let current: LogRing | undefined;
     for (const ring of this.rings) {
-      if (!isOfLife(ring.key, this.regionIncarnation)) continue;
+      if (!isOfIncarnation(ring.key, this.regionIncarnation)) continue;
       if (ring.marker > (current?.marker ?? NO_BALLOT)) current = ring;
     }
     return current;
@@ -161,7 +161,7 @@ export class Log {
 
   /** From `ring`'s base to the end of the last whole entry. @param near  an index within 2³¹ of those in the log */
   extentOf(ring: LogRing | undefined, near: number): Extent {
-    if (ring === undefined) return noExtent(this.layout.sizes.origin);
+    if (ring === undefined) return noExtent(this.layout.sizes.firstIndex);
     for (;;) {
       const { base } = ring;
       const extent = this.walk(ring, base, near);
@@ -172,7 +172,7 @@ export class Log {
   }
 
   private walk(ring: LogRing, base: number, near: number): Extent {
-    const extent = noExtent(this.layout.sizes.origin);
+    const extent = noExtent(this.layout.sizes.firstIndex);
     extent.ballot = ring.marker;
     extent.writer = ring.writer;
     extent.ringIndex = ring.ringIndex;

@@ -26,7 +26,7 @@ export interface Call {
   /** The call slot: where replies to the message appear. */
   readonly slot: number;
   /** The entry group. */
-  entry: number;
+  entryGroup: number;
   /** Consecutive for one session and entry group: with these two, the message's name. */
   number: number;
   destinationsLow: number;
@@ -43,7 +43,7 @@ export interface Call {
 export function newCall(slot: number): Call {
   return {
     slot,
-    entry: 0,
+    entryGroup: 0,
     number: 0,
     destinationsLow: 0,
     destinationsHigh: 0,
@@ -111,13 +111,13 @@ export class Outbox {
     private readonly client: number,
     private readonly session: number,
   ) {
-    const { origin, salt, callsMax } = layout.sizes;
+    const { firstIndex, salt, callsMax } = layout.sizes;
     const { inboxWords } = layout;
     this.mirror = ringAt(memory.scratch(inboxWords), 0, inboxWords, salt);
-    this.nextNumber = origin;
-    this.oldestPosition = origin | 0;
-    this.endPosition = origin | 0;
-    this.sentPosition = origin | 0;
+    this.nextNumber = firstIndex;
+    this.oldestPosition = firstIndex | 0;
+    this.endPosition = firstIndex | 0;
+    this.sentPosition = firstIndex | 0;
     this.notifications = session << 16;
     this.calls = new CallQueue(callsMax);
   }
@@ -145,7 +145,7 @@ export class Outbox {
     words[(body + MESSAGE.client) & mask] = this.client | (call.slot << 16);
     words[(body + MESSAGE.session) & mask] = session;
     words[(body + MESSAGE.number) & mask] = call.number | 0;
-    words[(body + MESSAGE.entry) & mask] = call.entry;
+    words[(body + MESSAGE.entryGroup) & mask] = call.entryGroup;
     words[(body + MESSAGE.destinationsLow) & mask] = call.destinationsLow;
     words[(body + MESSAGE.destinationsHigh) & mask] = call.destinationsHigh;
     words[(body + MESSAGE.payloadBytes) & mask] = payload.length;

@@ -9,7 +9,7 @@
  * Invariants: an entry counts at a member only after our marker succeeded there. Everything is posted at once, without
  * waiting for any member (H16). decided ≤ end.
  */
-import { type Memory, OPEN, type ProcessId } from '../../memory/contract.js';
+import { type Memory, OPEN, type ParticipantId } from '../../memory/contract.js';
 import {
   copyWords,
   FRAME_WORDS,
@@ -31,7 +31,7 @@ type Phase = 'absent' | 'installing' | 'installed';
 
 /** One member's copy of our log. Our own place is unused, and stays absent. */
 interface Copy {
-  readonly process: ProcessId;
+  readonly participant: ParticipantId;
   phase: Phase;
   /** Counts the installations at this member, so that completions of an earlier one do not count for this one. */
   installation: number;
@@ -95,7 +95,7 @@ export class Replication {
     this.ring = member.log.ring(member.index, 0);
     this.ringWords = member.layout.logWords;
     this.held = new Float64Array(member.replicas);
-    for (let i = 0; i < member.replicas; i++) this.copies.push(newCopy(member.processOf(i)));
+    for (let i = 0; i < member.replicas; i++) this.copies.push(newCopy(member.participantOf(i)));
   }
 
   /** A new attempt begins: completions of what was written before no longer count. */
@@ -155,22 +155,22 @@ export class Replication {
     control[LOG_CONTROL.key] = key;
     const { base, words } = LOG_CONTROL;
     const to = copy.controlAt + base;
-    this.memory.write(copy.process, to, control, base, words - base, copy.guard, KIND.none);
+    this.memory.write(copy.participant, to, control, base, words - base, copy.guard, KIND.none);
     this.send(copy);
     this.writeControl(copy, LOG_CONTROL.marker, this.ballot, copyTag(KIND.marker, copy, 0));
-    this.memory.wake(copy.process, true);
+    this.memory.wake(copy.participant, true);
   }
 
   private writeControl(copy: Copy, field: number, value: number, tag: number = KIND.none): void {
-    this.memory.writeWord(copy.process, copy.controlAt + field, value, copy.guard, tag);
+    this.memory.writeWord(copy.participant, copy.controlAt + field, value, copy.guard, tag);
   }
 
   /** Post the entries that a member does not have yet: one write for all of them, two where the ring wraps. */
   private send(copy: Copy): void {
     const { memory, ring, endPosition, endIndex } = this;
-    const { process, ringAt, sentPosition, guard } = copy;
+    const { participant, ringAt, sentPosition, guard } = copy;
     const tag = copyTag(KIND.entries, copy, endIndex);
-    postRange(memory, process, ringAt, ring, sentPosition, endPosition, guard, KIND.none, tag);
+    postRange(memory, participant, ringAt, ring, sentPosition, endPosition, guard, KIND.none, tag);
     copy.sentIndex = endIndex;
     copy.sentPosition = endPosition;
   }
@@ -229,7 +229,7 @@ export class Replication {
       this.send(copy);
       work++;
     }
-    if (work > 0) this.hurryQuorum();
+    if (work > 0) this.markQuorumUrgent();
     return work;
   }
 
@@ -237,7 +237,7 @@ export class Replication {
    * We wait for a quorum, so the writes to a quorum are urgent: to those that hold most, which have been the fastest.
    * Now and then the writes to all are urgent, since others may have become faster.
    */
-  private hurryQuorum(): void {
+  private markQuorumUrgent(): void {
     const { copies, member, memory } = this;
     const held = this.heldByQuorum();
     const isTrial = ++this.rounds % ROUNDS_PER_TRIAL === 0;
@@ -245,7 +245,7 @@ export class Replication {
     for (const copy of copies) {
       if (missing === 0) return;
       if (copy.phase !== 'installed' || (copy.heldIndex < held && !isTrial)) continue;
-      memory.hurry(copy.process);
+      memory.markUrgent(copy.participant);
       missing--;
     }
   }
@@ -293,7 +293,7 @@ export class Replication {
       copy.toldDecided = decided;
       this.writeControl(copy, LOG_CONTROL.decided, decided | 0);
       // No client waits for a follower; the leader does when the log fills up.
-      memory.wake(copy.process, this.isPressed);
+      memory.wake(copy.participant, this.isPressed);
       told++;
     }
     return told;
@@ -316,9 +316,9 @@ export class Replication {
   }
 }
 
-function newCopy(process: ProcessId): Copy {
+function newCopy(participant: ParticipantId): Copy {
   return {
-    process,
+    participant,
     phase: 'absent',
     installation: 0,
     incarnation: 0,

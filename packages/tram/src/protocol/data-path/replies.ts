@@ -8,7 +8,7 @@
  *
  * Invariant: the kept reply of a slot is never of an older session than the one before it.
  */
-import { type Memory, OPEN, type ProcessId } from '../../memory/contract.js';
+import { type Memory, OPEN, type ParticipantId } from '../../memory/contract.js';
 import {
   epochAt,
   FRAME_WORDS,
@@ -32,7 +32,7 @@ export class Replies {
   /** The last reply of each (client, call slot), each in a slot of `slotWords`. */
   private readonly kept: Window;
   private readonly memory: Memory;
-  private readonly firstClient: ProcessId;
+  private readonly firstClient: ParticipantId;
   /** Where our replies and our notification word lie at a client. */
   private readonly firstReply: number;
   private readonly notification: number;
@@ -51,9 +51,9 @@ export class Replies {
     const { sizes, replySlotWords } = layout;
     const { memory } = member.edges;
     this.memory = memory;
-    this.firstClient = layout.clientProcess(0);
+    this.firstClient = layout.clientParticipant(0);
     this.firstReply = layout.reply(memory.self, 0);
-    this.notification = layout.doorbell(memory.self);
+    this.notification = layout.replyNotification(memory.self);
     this.callsMax = sizes.callsMax;
     this.slotWords = replySlotWords;
     this.replyBytesMax = sizes.replyBytesMax;
@@ -82,7 +82,7 @@ export class Replies {
     const at = this.slot(client, call);
     if (epochAt(this.kept, at) > session) return false;
     const body = at + HEAD_WORDS;
-    this.kept.words[body + REPLY.entry] = entryGroup;
+    this.kept.words[body + REPLY.entryGroup] = entryGroup;
     this.kept.words[body + REPLY.bytes] = size;
     if (bytes > 0) packBytes(reply as Uint8Array, this.kept, body + REPLY.payload);
     name(this.kept, at, REPLY.payload + ((bytes + 3) >> 2), session, number);

@@ -63,7 +63,7 @@ export class Truncation {
       const peer = rows.peer(other);
       // The row is of an earlier incarnation, and what that one delivered is forgotten.
       const isOldNews = replication.incarnationOf(other) > peer.incarnation;
-      deliveredBy[other] = isOldNews ? member.layout.sizes.origin : peer.delivered;
+      deliveredBy[other] = isOldNews ? member.layout.sizes.firstIndex : peer.delivered;
       if (!rows.suspicion.isLive(other)) continue;
       // A member that is left behind already needs a snapshot, not the log.
       const needs = keptFrom(baseIndex, deliveredBy[other], peer.holdAt);

@@ -27,7 +27,7 @@ export class Adoption {
     const { layout } = member;
     const words = new Int32Array(layout.logRing(0, 0) + layout.logWords);
     this.copy = new LogRing(words, layout, member.group, 0, 0);
-    this.row = new Peer(member.processOf(member.index), layout.sizes.origin);
+    this.row = new Peer(member.participantOf(member.index), layout.sizes.firstIndex);
   }
 
   /** Copy our own log. Returns its extent. */
@@ -45,7 +45,7 @@ export class Adoption {
   /** Post reads of another member's log. */
   read(from: number, sealed: Extent): void {
     const { memory, layout } = this.member.edges;
-    const peer = this.member.processOf(from);
+    const peer = this.member.participantOf(from);
     const tag = tagOf(KIND.adopt, ++this.attempt);
     const { basePosition, endPosition } = sealed;
     const ring = layout.logRing(sealed.writer, sealed.ringIndex);

@@ -68,7 +68,7 @@ export class Requests {
     const to = edges.layout.leadRequest(this.member.index);
     for (let other = 0; other < this.member.replicas; other++) {
       if (other === this.member.index || hasGranted(other)) continue;
-      const peer = this.member.processOf(other);
+      const peer = this.member.participantOf(other);
       this.writer.post(
         edges.memory,
         peer,
@@ -187,7 +187,7 @@ export class Grants {
     const to = layout.leadGrant(member.index);
     writer.post(
       memory,
-      member.processOf(candidate),
+      member.participantOf(candidate),
       to,
       GRANT.words,
       member.incarnation,

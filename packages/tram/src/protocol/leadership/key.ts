@@ -17,6 +17,6 @@ export function keyOf(incarnation: number, count: number): number {
 }
 
 /** Was the key made in this incarnation? OPEN, which memory holds that was never written, is of none. */
-export function isOfLife(key: number, incarnation: number): boolean {
+export function isOfIncarnation(key: number, incarnation: number): boolean {
   return key !== OPEN && key >> INCARNATION_SHIFT === (incarnation & INCARNATION_MASK);
 }

@@ -54,7 +54,7 @@ export class Recovery {
     }
     this.grantedUs = nowUs;
     this.rows.publish();
-    this.grants.grant(leader, ballot, incarnation, noExtent(member.layout.sizes.origin));
+    this.grants.grant(leader, ballot, incarnation, noExtent(member.layout.sizes.firstIndex));
   }
 
   private catchUp(nowUs: number, log: LogRing): void {

@@ -60,11 +60,11 @@ export class Peer {
   readonly buffer: Window;
 
   constructor(
-    readonly process: number,
-    origin: number,
+    readonly participant: number,
+    firstIndex: number,
   ) {
-    this.delivered = origin;
-    this.fromParent = origin;
+    this.delivered = firstIndex;
+    this.fromParent = firstIndex;
     this.buffer = slotAt(new Int32Array(ROW_RECORD_WORDS), 0);
   }
 

@@ -52,7 +52,7 @@ export class Rows {
     this.newsworthyWords = Math.min(layout.logWords, layout.feedWords) / NEWSWORTHY_SHARE;
     for (const group of [member.group, ...member.children]) {
       for (let other = 0; other < member.replicas; other++) {
-        this.peers.push(new Peer(layout.replicaProcess(group, other), layout.sizes.origin));
+        this.peers.push(new Peer(layout.replicaParticipant(group, other), layout.sizes.firstIndex));
       }
     }
     this.suspicion = new Suspicion(member, this.peers.slice(0, member.replicas), nowUs);
@@ -92,7 +92,7 @@ export class Rows {
       peer.reading = true;
       peer.readPostedUs = nowUs;
       const tag = tagOf(KIND.row, place);
-      memory.read(peer.process, layout.row, ROW_RECORD_WORDS, peer.buffer.words, 0, tag);
+      memory.read(peer.participant, layout.row, ROW_RECORD_WORDS, peer.buffer.words, 0, tag);
     }
   }
 

@@ -127,7 +127,7 @@ export class Snapshots {
     writeWide(chunkWriter.body, CHUNK.index, index);
     chunkWriter.body.set(words.subarray(start, start + count), CHUNK.data);
     const to = layout.snapshotChunk(member.index);
-    const peer = member.processOf(other);
+    const peer = member.participantOf(other);
     const bodyWords = CHUNK.data + count;
     chunkWriter.post(memory, peer, to, bodyWords, member.incarnation, ++this.chunksSent);
     member.notify(other);
@@ -216,7 +216,7 @@ export class Snapshots {
     requestWriter.body[SNAPSHOT_REQUEST.nonce] = this.nonce;
     requestWriter.body[SNAPSHOT_REQUEST.chunk] = this.wanted;
     const to = layout.snapshotRequest(member.index);
-    const peer = member.processOf(this.source);
+    const peer = member.participantOf(this.source);
     requestWriter.post(memory, peer, to, words, member.incarnation, ++this.requests);
     member.notify(this.source);
   }

@@ -121,7 +121,8 @@ export class Suspicion {
     if (member === this.member.index) return true;
     const { memory } = this.member.edges;
     return (
-      this.monitors[member].isLive(this.nowUs) && !memory.hasEnded(this.member.processOf(member))
+      this.monitors[member].isLive(this.nowUs) &&
+      !memory.hasEnded(this.member.participantOf(member))
     );
   }
 
@@ -215,7 +216,7 @@ export class Suspicion {
     if (this.isPursued(ballot)) return true;
     const { member } = this;
     // If the platform knows that its owner has ended, do not wait until others suspect it.
-    const hasEnded = member.edges.memory.hasEnded(member.processOf(memberOf(ballot)));
+    const hasEnded = member.edges.memory.hasEnded(member.participantOf(memberOf(ballot)));
     return !hasEnded && this.isFollowed(ballot);
   }
 }

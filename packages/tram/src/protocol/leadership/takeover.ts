@@ -86,9 +86,11 @@ export class Takeover {
     private readonly replication: Replication,
     private readonly snapshots: Snapshots,
   ) {
-    const { origin } = member.layout.sizes;
+    const { firstIndex } = member.layout.sizes;
     this.grants = new Array<Grant | undefined>(member.replicas).fill(undefined);
-    this.recheckPeers = this.grants.map((_, other) => new Peer(member.processOf(other), origin));
+    this.recheckPeers = this.grants.map(
+      (_, other) => new Peer(member.participantOf(other), firstIndex),
+    );
     this.adoption = new Adoption(member);
   }
 
@@ -109,7 +111,7 @@ export class Takeover {
     this.hasLostMember = false;
     this.ballotIsTaken = false;
     this.phase = 'acquireGrants';
-    observer.transition('stood');
+    observer.transition('campaigned');
     this.step(nowUs);
   }
 
@@ -202,9 +204,9 @@ export class Takeover {
     for (let other = 0; other < this.grants.length; other++) {
       const grant = this.grants[other];
       if (other === this.member.index || grant === undefined || grant.confirmed) continue;
-      const { buffer, process } = this.recheckPeers[other];
+      const { buffer, participant } = this.recheckPeers[other];
       const tag = tagOf(KIND.recheck, this.recheckRound);
-      memory.read(process, layout.row, buffer.words.length, buffer.words, 0, tag);
+      memory.read(participant, layout.row, buffer.words.length, buffer.words, 0, tag);
     }
   }
 
@@ -367,7 +369,7 @@ export class Takeover {
       const { member, incarnation, key, log } = answer;
       this.grants[member] = newGrant(incarnation, key, log, true);
       this.install(member);
-      this.member.edges.observer.transition('late member brought up');
+      this.member.edges.observer.transition('late member installed');
       installed++;
     }
     return installed;

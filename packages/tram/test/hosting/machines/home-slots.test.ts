@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { resolveConfig } from '../../../src/config/config.js';
 import { HomeSlots, homeOf } from '../../../src/hosting/machines/home-slots.js';
-import { ArenaMap, OWNER, PROCESS } from '../../../src/memory/arena.js';
+import { ArenaMap, OWNER, PARTICIPANT } from '../../../src/memory/arena.js';
 import { Layout } from '../../../src/protocol/layout.js';
 
 const HOSTS = 3;
@@ -23,7 +23,7 @@ function restart(past: 'kept' | 'lost'): void {
   slots.open(past);
 }
 
-const ownerOf = (slot: number): number => map.process(map.replicas + slot) + PROCESS.owner;
+const ownerOf = (slot: number): number => map.participant(map.replicas + slot) + PARTICIPANT.owner;
 const takeAll = (): (number | undefined)[] => [slots.take()?.slot, slots.take()?.slot];
 
 /** As a client does, before it ends its connection. */

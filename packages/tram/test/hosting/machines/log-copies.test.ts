@@ -8,7 +8,7 @@ import type { Network } from '../../../src/memory/machines/network.js';
 import { distance, HEAD_WORDS, packBytes, seal } from '../../../src/memory/record.js';
 import { threadsArena } from '../../../src/memory/threads.js';
 import { LogRing } from '../../../src/protocol/data-path/log.js';
-import { MESSAGE, ORIGIN } from '../../../src/protocol/layout.js';
+import { MESSAGE, SOURCE } from '../../../src/protocol/layout.js';
 
 const GROUP = 1;
 const ENTRY = 0;
@@ -31,7 +31,7 @@ class Original {
     readonly ballot: number,
   ) {
     const { layout } = context;
-    const own = context.region(layout.replicaProcess(GROUP, member));
+    const own = context.region(layout.replicaParticipant(GROUP, member));
     this.ring = new LogRing(own, layout, GROUP, member, 0);
     this.ring.marker = ballot;
   }
@@ -52,7 +52,7 @@ class Original {
   write(text: string): void {
     const { ring } = this;
     const payload = new TextEncoder().encode(text);
-    const bodyWords = MESSAGE.payload + ((payload.length + 3) >> 2) + ORIGIN.words;
+    const bodyWords = MESSAGE.payload + ((payload.length + 3) >> 2) + SOURCE.words;
     const words = bodyWords + HEAD_WORDS + 1;
     this.entries.push(this.position);
     this.makeRoom(words);
@@ -62,7 +62,7 @@ class Original {
     };
     put(MESSAGE.session, 1);
     put(MESSAGE.number, this.index);
-    put(MESSAGE.entry, ENTRY);
+    put(MESSAGE.entryGroup, ENTRY);
     put(MESSAGE.destinationsLow, 1 << GROUP);
     put(MESSAGE.destinationsHigh, 0);
     put(MESSAGE.payloadBytes, payload.length);
@@ -114,7 +114,7 @@ function newContext(): ClusterContext {
   return ClusterContext.onMachines(config, new Uint8Array(32), (map) => ({
     arena: threadsArena(new SharedArrayBuffer(map.words * 4)),
     network: {
-      linkOf: Array.from({ length: map.processes }, () => ({ isOpen: true })),
+      linkOf: Array.from({ length: map.participants }, () => ({ isOpen: true })),
     } as unknown as Network,
   }));
 }

@@ -1,7 +1,7 @@
 /** A link over a fake connection that pushes back, delivers late and breaks as the test says. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ArenaMap, PROCESS } from '../../../src/memory/arena.js';
+import { ArenaMap, PARTICIPANT } from '../../../src/memory/arena.js';
 import { OPEN, type Outcome } from '../../../src/memory/contract.js';
 import type { Connection } from '../../../src/memory/fabric/connection.js';
 import type { Extents } from '../../../src/memory/fabric/extents.js';
@@ -127,7 +127,7 @@ class Wire {
   }
 
   permit(guard: number): void {
-    this.remote[map.process(PEER) + PROCESS.permission] = guard;
+    this.remote[map.participant(PEER) + PARTICIPANT.permission] = guard;
   }
 
   post(at: number, values: number[], guard: number, tag: number): void {
@@ -430,7 +430,7 @@ interface Expected {
 function runScript(script: readonly Step[]): void {
   const wire = new Wire();
   const expected: Expected[] = [];
-  const permission = () => wire.remote[map.process(PEER) + PROCESS.permission];
+  const permission = () => wire.remote[map.participant(PEER) + PARTICIPANT.permission];
   let number = 0;
   let isBreaking = false;
   wire.onReport = ({ tag, outcome }) => {

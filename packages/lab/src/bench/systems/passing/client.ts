@@ -18,7 +18,7 @@ serveOrders({
   connect: async ({ job, groups }: { job: PassingJob; groups: Directory }): Promise<void> => {
     const { sizes, records } = job;
     const network = new TcpNetwork(sizes.groups, sizes.clients);
-    const note = records ? (...entry: number[]) => void record.push(...entry) : undefined;
+    const note = records ? (...entryGroup: number[]) => void record.push(...entryGroup) : undefined;
     load = new PassingLoad(protocolOf(job), sizes, network, note);
     network.attach(load);
     pids = [...groups.pids, process.pid];

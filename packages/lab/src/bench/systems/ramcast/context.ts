@@ -8,7 +8,7 @@ import {
 } from 'tram-multicast/internal/hosting/cluster-context.js';
 import { STATISTICS_WORDS } from 'tram-multicast/internal/hosting/statistics.js';
 import { ARENA, type Arena, ArenaMap } from 'tram-multicast/internal/memory/arena.js';
-import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
+import type { ParticipantId } from 'tram-multicast/internal/memory/contract.js';
 import { SharedMemory } from 'tram-multicast/internal/memory/shared.js';
 import { type Edges, PACE } from '../../../baselines/ramcast/edges.js';
 import { RamcastLayout, type RamcastSizes } from '../../../baselines/ramcast/layout.js';
@@ -50,8 +50,8 @@ export class RamcastContext {
     return new RamcastContext(config, arena, arena.words[ARENA.descriptionBytes]);
   }
 
-  edges(process: ProcessId): Edges {
-    const memory = new SharedMemory(process, this.arena, this.map);
+  edges(participant: ParticipantId): Edges {
+    const memory = new SharedMemory(participant, this.arena, this.map);
     return { memory, layout: this.layout, pace: PACE };
   }
 }

@@ -11,8 +11,8 @@ import { openArena } from 'tram-multicast/internal/hosting/open-arena.js';
 import { pacingOf } from 'tram-multicast/internal/hosting/pacing.js';
 import { TraceFile } from 'tram-multicast/internal/hosting/trace.js';
 import { ARENA, ARENA_STATE, HOST } from 'tram-multicast/internal/memory/arena.js';
-import type { ProcessId } from 'tram-multicast/internal/memory/contract.js';
-import { beginLife } from 'tram-multicast/internal/memory/shared.js';
+import type { ParticipantId } from 'tram-multicast/internal/memory/contract.js';
+import { beginIncarnation } from 'tram-multicast/internal/memory/shared.js';
 import type { Application, Delivery } from '../../../baselines/ramcast/edges.js';
 import { newReplica, type Replica } from '../../../baselines/ramcast/replica.js';
 import { messageName, RamcastContext } from './context.js';
@@ -32,14 +32,14 @@ class Host {
   ) {
     const { arena, map } = context;
     Atomics.store(arena.words, map.host(host) + HOST.pid, process.pid);
-    this.replicas = map.processesOf(host).map((replica) => this.startReplica(replica));
+    this.replicas = map.participantsOf(host).map((replica) => this.startReplica(replica));
   }
 
-  private startReplica(replica: ProcessId): Replica {
+  private startReplica(replica: ParticipantId): Replica {
     const { arena, map, config } = this.context;
     const group = Math.floor(replica / config.sizes.replicas);
     const member = replica % config.sizes.replicas;
-    beginLife(arena, map, replica, false);
+    beginIncarnation(arena, map, replica, false);
     const application = this.application(group, member);
     return newReplica(this.context.edges(replica), group, member, application);
   }

@@ -5,8 +5,8 @@ import { pacingOf } from 'tram-multicast/internal/hosting/pacing.js';
 import { groupsOf } from 'tram-multicast/internal/hosting/service.js';
 import { latencyOf } from 'tram-multicast/internal/hosting/statistics.js';
 import { TraceFile } from 'tram-multicast/internal/hosting/trace.js';
-import { type Arena, PROCESS } from 'tram-multicast/internal/memory/arena.js';
-import { beginLife } from 'tram-multicast/internal/memory/shared.js';
+import { type Arena, PARTICIPANT } from 'tram-multicast/internal/memory/arena.js';
+import { beginIncarnation } from 'tram-multicast/internal/memory/shared.js';
 import { Client } from '../../../baselines/ramcast/client.js';
 import { type LoadClient, type LoadTarget, pidsIn } from '../../load/target.js';
 import { messageName, RamcastContext } from './context.js';
@@ -22,25 +22,25 @@ export function ramcastTarget(arena: Arena): LoadTarget {
     pids: pidsIn(arena, map),
     takeSeat: (listener) => {
       const slot = takeSlot(context);
-      const process = layout.clientProcess(slot);
+      const participant = layout.clientParticipant(slot);
       // The client continues where the last one in this slot has stopped.
-      beginLife(arena, map, process, true);
-      const client = new Client(context.edges(process), slot, listener);
+      beginIncarnation(arena, map, participant, true);
+      const client = new Client(context.edges(participant), slot, listener);
       const trace = openTrace(config.trace, slot);
       return {
         client: trace === undefined ? client : traced(client, trace),
-        process,
-        latency: latencyOf(arena.words, map, process),
+        participant,
+        latency: latencyOf(arena.words, map, participant),
         release: () => {
           trace?.close();
-          Atomics.store(arena.words, map.process(process) + PROCESS.owner, 0);
+          Atomics.store(arena.words, map.participant(participant) + PARTICIPANT.owner, 0);
         },
       };
     },
     latency: () => {
       const total = Histogram.empty();
       for (let slot = 0; slot < config.sizes.clients; slot++) {
-        total.add(latencyOf(arena.words, map, layout.clientProcess(slot)));
+        total.add(latencyOf(arena.words, map, layout.clientParticipant(slot)));
       }
       return total;
     },
@@ -50,7 +50,7 @@ export function ramcastTarget(arena: Arena): LoadTarget {
 
 function takeSlot({ arena, map, layout, config }: RamcastContext): number {
   for (let slot = 0; slot < config.sizes.clients; slot++) {
-    const owner = map.process(layout.clientProcess(slot)) + PROCESS.owner;
+    const owner = map.participant(layout.clientParticipant(slot)) + PARTICIPANT.owner;
     if (Atomics.compareExchange(arena.words, owner, 0, 1) === 0) return slot;
   }
   throw new RangeError(`all ${config.sizes.clients} client slots are taken`);
