@@ -89,7 +89,7 @@ describe('docs/api.md', () => {
   });
 
   test.each(['Cluster', 'Client'])('it has all that is public of %s', (name) => {
-    const [, body] = read(`packages/tram/dist/${name.toLowerCase()}.d.ts`).split(
+    const [, body] = read(`packages/tram/dist/types/${name.toLowerCase()}.d.ts`).split(
       `export declare class ${name} `,
     );
     const members = [...body!.matchAll(/^ {4}(static |readonly |get )?(\w+)[(:]/gm)];

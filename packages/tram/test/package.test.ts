@@ -216,7 +216,6 @@ describe('without any other package', () => {
   test.each([
     ['commander', [], ['--help']],
     ['commander', [], ['check', 'trace.jsonl']],
-    ['yaml', ['commander'], ['up', '--config', 'cluster.yaml']],
     ['pino', ['commander'], ['host', 'alpha']],
   ])(
     'a command says in one line that %s is missing, and how to install it',
@@ -230,6 +229,16 @@ describe('without any other package', () => {
       );
     },
   );
+
+  test('a command that reads a configuration file says that yaml is missing, and how to install it', () => {
+    const project = bare.copyWith('without-yaml', 'commander');
+    project.write('cluster.yaml', 'groups: 1\n');
+    const { status, stdout, stderr } = project.tram('up', '--config', 'cluster.yaml');
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect(stderr).toContain('yaml');
+    expect(stderr).toContain('npm install yaml');
+    expect(stderr).not.toContain('    at ');
+  });
 });
 
 describe('with its optional dependencies', () => {

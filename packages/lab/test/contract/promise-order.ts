@@ -1,11 +1,14 @@
 /** Promises 1 and 2: order, whole words, completions; and writes outside of a region are refused. */
 
-import { OPEN } from 'tram-multicast/internal/memory/contract.js';
+import { FAILURES_ONLY, OPEN } from 'tram-multicast/internal/memory/contract.js';
 import { describe, expect, test } from 'vitest';
 import type { Backend } from './backends.js';
 import { PLACE } from './play-common.mjs';
 import { begin, OWNER, onShared, onStages, outcomes, THIRD, tell } from './scenes.js';
 import type { Actor } from './stage.js';
+
+/** All bits below that of `FAILURES_ONLY`. */
+const LARGEST_TAG = FAILURES_ONLY - 1;
 
 export function promiseOrder(backend: Backend): void {
   const { rounds } = backend;
@@ -91,15 +94,26 @@ export function promiseOrder(backend: Backend): void {
       await onStages(backend, async (stage) => {
         const [owner, writer] = await begin(stage);
         await writer.puppet.writeMany(OWNER, 10, 1000);
-        await writer.puppet.write(OWNER, 11, [1], OPEN, 0x7fffffff);
+        await writer.puppet.write(OWNER, 11, [1], OPEN, LARGEST_TAG);
         const completions = await writer.puppet.completions();
         const tags = Array.from({ length: 1000 }, (_, i) => i + 1);
-        expect(completions.map(({ tag }) => tag)).toEqual([...tags, 0x7fffffff]);
+        expect(completions.map(({ tag }) => tag)).toEqual([...tags, LARGEST_TAG]);
         expect(completions.every(({ peer, outcome }) => peer === OWNER && outcome === 'ok')).toBe(
           true,
         );
         expect(await owner.puppet.own(10, 2)).toEqual([1000, 1]);
         expect(await writer.puppet.completions()).toEqual([]);
+      });
+    });
+
+    test('of a write that reports only failures, success is not reported', async () => {
+      await onStages(backend, async (stage) => {
+        const [owner, writer] = await begin(stage);
+        await writer.puppet.write(OWNER, 10, [1], OPEN, FAILURES_ONLY | 1);
+        await writer.puppet.write(OWNER, 11, [2], OPEN, 2);
+        const completions = await writer.puppet.completions();
+        expect(completions.map(({ tag }) => tag)).toEqual([2]);
+        expect(await owner.puppet.own(10, 2)).toEqual([1, 2]);
       });
     });
 

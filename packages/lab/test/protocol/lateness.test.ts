@@ -96,7 +96,10 @@ attack(
 
 attack(
   'whoever grants a ballot does not stand against it',
-  { 'forgets-request': /to be \{ participant: 1/, 'first-before-highest': /to be \{ process: 1/ },
+  {
+    'forgets-request': /to be \{ participant: 1/,
+    'first-before-highest': /to be \{ participant: 1/,
+  },
   ({ Stage }) => {
     // 1. A leads. S stands; A grants and steps down.
     // 2. The row of S that A has read last is older than S's request: in it, S pursues nothing.

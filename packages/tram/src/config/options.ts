@@ -118,7 +118,7 @@ const RING_BYTES = integer(64, 2 ** 30);
 const DURATION_MS = number(1, 60_000);
 const LARGEST_MESSAGES = '8 of the largest messages';
 
-/** In the order in which docs/api.md describes them. */
+/** @internal In the order in which docs/api.md describes them. */
 export const OPTIONS = {
   groups: { kind: integer(1, GROUPS_MAX), required: 'always' },
   replicas: {

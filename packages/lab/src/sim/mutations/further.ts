@@ -333,8 +333,8 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
       },
       {
         file: COUNTERS,
-        find: 'this.nextNumber[client] = origin;',
-        replace: 'if (isFirst) this.nextNumber[client] = origin;',
+        find: 'this.nextNumber[client] = firstIndex;',
+        replace: 'if (isFirst) this.nextNumber[client] = firstIndex;',
       },
     ],
   },

@@ -20,6 +20,7 @@ import { contains } from '../overlay.js';
 import { KIND, kindOf, numberOf, tagOf } from '../tags.js';
 import { type Call, CallQueue, newCall, Outbox } from './outbox.js';
 
+/** @internal */
 export type { Call } from './outbox.js';
 
 export type Offer = 'accepted' | 'backPressured';
@@ -27,7 +28,7 @@ export type Offer = 'accepted' | 'backPressured';
 /** The message was delivered. Its reply may have exceeded `replyBytesMax`, or the service may have failed. */
 export type ReplyOutcome = 'ok' | 'tooLarge' | 'failed';
 
-/** Told of replies. `reply` is valid during the call only, and empty if the outcome is not `ok`. */
+/** @internal Told of replies. `reply` is valid during the call only, and empty if the outcome is not `ok`. */
 export interface CallListener {
   replied(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome): void;
   answered(call: Call): void;
@@ -39,6 +40,7 @@ const RESEND_DOUBLINGS_MAX = 4;
 const UNKNOWN = -1;
 const NO_BYTES = new Uint8Array(0);
 
+/** @internal */
 export class Client {
   /** The call that the last accepted offer opened. A field, because `offer` must not allocate a result. */
   lastCall!: Call;

@@ -452,12 +452,12 @@ describe('three hosts', () => {
     expect(await send('with beta')).toMatchObject({ code: 0 });
   });
 
-  test('say rateLimited that they refuse strangers, and then how many there were', async () => {
+  test('log at most once a second that they refuse peers, and how many lines were suppressed', async () => {
     const beta = hosts.get('beta')!;
     const lines = (): string[] =>
       beta.log.map(({ msg }) => msg).filter((msg) => msg.includes('was refused'));
     const told = (): number =>
-      lines().reduce((sum, line) => sum + 1 + Number(/and (\d+) more/.exec(line)?.[1] ?? 0), 0);
+      lines().reduce((sum, line) => sum + 1 + Number(/\((\d+) similar/.exec(line)?.[1] ?? 0), 0);
     let sent = 0;
     const refuse = async (count: number): Promise<void> => {
       await refuseStrangers(count);
