@@ -274,6 +274,8 @@ export class Client implements AsyncDisposable {
   private isValidSet(groups: Iterable<number> | Destinations): groups is Destinations {
     if (!isSet(groups)) return false;
     const { low, high } = groups;
+    // Two words: bits beyond them would be lost.
+    if ((low | 0) !== low || (high | 0) !== high) return false;
     return ((low & ~this.groupsLow) | (high & ~this.groupsHigh)) === 0 && (low | high) !== 0;
   }
 

@@ -318,6 +318,12 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
         'TRAM_INVALID_DESTINATIONS',
       ],
       ['one above 31', { low: 1, high: 1 }, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
+      [
+        'bits beyond its words',
+        { low: 2 ** 32, high: 0 },
+        new Uint8Array(1),
+        'TRAM_INVALID_DESTINATIONS',
+      ],
       ['a set of words', { low: 'a', high: 'b' }, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
       ['a set of bigints', { low: 1n, high: 0n }, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],
       ['no set', {}, new Uint8Array(1), 'TRAM_INVALID_DESTINATIONS'],

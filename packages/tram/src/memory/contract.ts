@@ -115,8 +115,8 @@ export interface Memory {
   markUrgent(peer: ParticipantId): void;
 
   /**
-   * Returns true if `completion` now holds the next completion. Successful writes are left out unless `reportsSuccess`
-   * holds for their tag; unguarded writes with `NO_TAG` are always left out.
+   * Returns true if `completion` now holds the next completion. Successful writes may be left out unless
+   * `reportsSuccess` holds for their tag, and unguarded writes with `NO_TAG` may be left out in any case.
    */
   poll(): boolean;
 

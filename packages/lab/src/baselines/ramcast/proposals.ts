@@ -32,7 +32,7 @@ const FLUSHES = 16;
 /** Fire-and-forget. */
 const NO_TAG = 0;
 /** The tag of a completion is the number of its flush, modulo this. */
-const TAGS = 1 << 30;
+const TAGS = 1 << 29;
 
 /** The stream to one group. */
 class Stream {

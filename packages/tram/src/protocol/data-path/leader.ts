@@ -230,13 +230,13 @@ export class Leader {
   ): void {
     const { replication } = this;
     const { ring, nextBody, endPosition } = replication;
-    const firstIndex = nextBody + messageWords;
+    const sourceAt = nextBody + messageWords;
     const { words, at, mask } = ring;
-    words[at + ((firstIndex + SOURCE.id) & mask)] = source;
-    words[at + ((firstIndex + SOURCE.number) & mask)] = number | 0;
-    words[at + ((firstIndex + SOURCE.nextPosition) & mask)] = nextPosition;
-    words[at + ((firstIndex + SOURCE.hash) & mask)] = hash;
-    const bodyHash = hashWords(ring, firstIndex, SOURCE.words, hash);
+    words[at + ((sourceAt + SOURCE.id) & mask)] = source;
+    words[at + ((sourceAt + SOURCE.number) & mask)] = number | 0;
+    words[at + ((sourceAt + SOURCE.nextPosition) & mask)] = nextPosition;
+    words[at + ((sourceAt + SOURCE.hash) & mask)] = hash;
+    const bodyHash = hashWords(ring, sourceAt, SOURCE.words, hash);
     replication.append(messageWords + SOURCE.words, bodyHash);
     this.proposed.note(ring, endPosition, this.member.layout.sizes.firstIndex);
   }
