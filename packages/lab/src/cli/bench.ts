@@ -170,10 +170,10 @@ function formatOrder(result: OrderResult): string {
     ],
     ['bare ping-pong, p50', micros(pingPong.roundTripNsP50), ''],
   ];
-  const width = Math.max(...rows.map(([label]) => label!.length));
+  const width = Math.max(...rows.map(([label]) => label.length));
   const lines = rows.map(
     ([label, value, note]) =>
-      `  ${label!.padEnd(width)}  ${paint('bold', value!)}  ${paint('dim', note!)}`,
+      `  ${label.padEnd(width)}  ${paint('bold', value)}  ${paint('dim', note)}`,
   );
   const title =
     `${options.memory}: ${groups} group${groups === 1 ? '' : 's'} of ${replicas} on ${options.hosts ?? 'the default number of'} hosts, ${tree} tree, ` +
@@ -192,8 +192,7 @@ function formatFailover({ options, causes }: FailoverResult): string {
       ...[report.meanMs, report.deviationMs, report.minMs, report.maxMs].map((ms) => ms.toFixed(2)),
     ]);
     const table = [head, ...body].map(
-      ([first, ...cells]) =>
-        `${first!.padEnd(6)}${cells.map((cell) => cell.padStart(11)).join('')}`,
+      ([first, ...cells]) => `${first.padEnd(6)}${cells.map((cell) => cell.padStart(11)).join('')}`,
     );
     return `${paint('bold', name)} (ms; the median without changes is ${usualMsP50.toFixed(2)})\n${table.join('\n')}`;
   });

@@ -38,7 +38,7 @@ export class Incidents {
   runNext(): void {
     const { nowUs } = this.world;
     for (let i = 0; i < this.later.length; i++) {
-      if (this.later[i]!.atUs > nowUs) continue;
+      if (this.later[i].atUs > nowUs) continue;
       const [{ act }] = this.later.splice(i, 1) as [Later];
       act();
       return;
@@ -65,7 +65,7 @@ export class Incidents {
 
   private target(incident: PlannedIncident): ReplicaHost {
     const leader = incident.hitsLeader ? this.world.leaderOf(incident.group) : undefined;
-    return leader ?? this.world.members(incident.group)[incident.member]!;
+    return leader ?? this.world.members(incident.group)[incident.member];
   }
 
   private strike(incident: PlannedIncident, host: ReplicaHost): void {
@@ -103,7 +103,7 @@ export class Incidents {
   private rivals(host: ReplicaHost): ReplicaHost[] {
     const members = this.world.members(host.group);
     const first = members.indexOf(host);
-    return [0, 1, 2].map((i) => members[(first + i) % members.length]!);
+    return [0, 1, 2].map((i) => members[(first + i) % members.length]);
   }
 
   private allows(fault: Fault): boolean {
@@ -234,7 +234,7 @@ export class Incidents {
     const able = [...new Set(hosts)].filter((host) => host.state === 'up');
     if (able.length === 0) return;
     this.count(incident.kind);
-    if (this.world.random.percent(30)) this.slander(incident, able[0]!);
+    if (this.world.random.percent(30)) this.slander(incident, able[0]);
     for (const host of able) {
       this.afterUs(0, () => {
         if (host.state === 'up') this.world.campaign(host);
@@ -265,10 +265,10 @@ export class Incidents {
     });
     // Once it has granted, the first one is out of reach: its next incarnation must not grant as well.
     this.afterUs(61, () => {
-      this.world.fabric.slowDown(candidate.participant, others[0]!.participant, 4000);
+      this.world.fabric.slowDown(candidate.participant, others[0].participant, 4000);
     });
     this.afterUs(2000, () => {
-      this.world.fabric.slowDown(candidate.participant, others[0]!.participant, 0);
+      this.world.fabric.slowDown(candidate.participant, others[0].participant, 0);
     });
     const granted = { ...incident, on: 'granted' as const, durationUs: 20, isAmbush: false };
     this.armed.push({ ...granted, kind: 'restart', hitsLeader: false, graceUs: 12 });
@@ -285,7 +285,7 @@ export class Incidents {
     const { participant } = random.pick(this.world.members(host.group));
     fabric.tellEnded(participant, true);
     this.afterUs(durationUs, () => {
-      if (this.world.replicas[participant]!.state !== 'down') fabric.tellEnded(participant, false);
+      if (this.world.replicas[participant].state !== 'down') fabric.tellEnded(participant, false);
     });
   }
 

@@ -89,8 +89,8 @@ export class Ledger {
     const { entryGroup, destinationsLow, destinationsHigh, payload } = message;
     const sent = new Sent(client, entryGroup, ordinal, destinationsLow, destinationsHigh, payload);
     this.sent[session] ??= [];
-    this.sent[session]![entryGroup] ??= [];
-    this.sent[session]![entryGroup]![ordinal] = sent;
+    this.sent[session][entryGroup] ??= [];
+    this.sent[session][entryGroup][ordinal] = sent;
     this.messages++;
     if (this.keepsHistory || this.trace) {
       const destinations: number[] = [];
@@ -128,7 +128,7 @@ export class Ledger {
         `${group}/${member} delivered ${sent.id} with another payload`,
       );
     }
-    const order = this.orders[group]!;
+    const order = this.orders[group];
     if (count === order.length) order.push(sent);
     else if (order[count] !== sent) {
       throw new SimulationFailure(
@@ -145,7 +145,7 @@ export class Ledger {
 
   /** A replica holds this message as decided at `index` of its log: no other may ever be there. */
   decided(group: number, member: number, index: number, sent: Sent | undefined): boolean {
-    const log = this.logs[group]!;
+    const log = this.logs[group];
     const place = index - this.firstIndex;
     const known = log[place];
     if (known !== undefined && known !== sent) {
@@ -160,7 +160,7 @@ export class Ledger {
 
   /** Entries that the group has decided so far. */
   decidedCount(group: number): number {
-    return this.logs[group]!.length;
+    return this.logs[group].length;
   }
 }
 

@@ -50,8 +50,8 @@ export class Link {
   /** When something happens here next. */
   dueUs(): number {
     let due = Number.POSITIVE_INFINITY;
-    if (this.operations.length > 0) due = this.operations[0]!.arrivesUs;
-    if (this.completions.length > 0) due = Math.min(due, this.completions[0]!.availableUs);
+    if (this.operations.length > 0) due = this.operations[0].arrivesUs;
+    if (this.completions.length > 0) due = Math.min(due, this.completions[0].availableUs);
     return due;
   }
 }
@@ -93,7 +93,7 @@ export class Agenda {
   private rise(link: Link): void {
     const { heap } = this;
     while (link.place > 0) {
-      const above = heap[(link.place - 1) >> 1]!;
+      const above = heap[(link.place - 1) >> 1];
       if (above.nextUs <= link.nextUs) return;
       this.swap(above, link);
     }
@@ -104,7 +104,7 @@ export class Agenda {
     for (;;) {
       const left = link.place * 2 + 1;
       if (left >= heap.length) return;
-      let least = heap[left]!;
+      let least = heap[left];
       const right = heap[left + 1];
       if (right !== undefined && right.nextUs < least.nextUs) least = right;
       if (link.nextUs <= least.nextUs) return;

@@ -97,7 +97,7 @@ export class Narrator {
   catchUp(): void {
     const trace = this.world.ledger.trace!;
     while (this.eventsTold < trace.length) {
-      const deed = this.deedOf(trace[this.eventsTold++]!);
+      const deed = this.deedOf(trace[this.eventsTold++]);
       if (deed !== undefined) this.tell(deed);
     }
     const answered = this.calls.filter(
@@ -179,7 +179,7 @@ export class Narrator {
   private processName(participant: number): string {
     const { replicas } = this.world;
     if (participant >= replicas.length) return `c${participant - replicas.length}`;
-    const { group, member } = replicas[participant]!;
+    const { group, member } = replicas[participant];
     return `${group}/${member}`;
   }
 }

@@ -98,7 +98,7 @@ class PassingWorld {
     this.left--;
     const { low, high, destinations } = this.drawDestinations();
     const payloadBytes = this.random.between(0, PAYLOAD_BYTES_MAX);
-    const sender = this.clients[client]!;
+    const sender = this.clients[client];
     const payload = new Int32Array(PAYLOAD_BYTES_MAX / 4).fill(sender.lastNumber + 1);
     if (!sender.multicast(low, high, payload, payloadBytes)) throw new Error('there is no slot');
     const id = idOf(client, sender.lastNumber);
@@ -113,7 +113,7 @@ class PassingWorld {
     const left = Array.from({ length: groups }, (_, group) => group);
     const destinations = Array.from(
       { length: count },
-      () => left.splice(this.random.below(left.length), 1)[0]!,
+      () => left.splice(this.random.below(left.length), 1)[0],
     );
     const low = destinations.reduce((mask, group) => mask | lowMask(group), 0);
     const high = destinations.reduce((mask, group) => mask | highMask(group), 0);
@@ -127,7 +127,7 @@ class PassingWorld {
       this.history.add({ event: 'touch', id, group: to });
       this.outsiders++;
     }
-    this.participants[to]!.receive(from, message);
+    this.participants[to].receive(from, message);
   }
 
   private deliver(group: number, message: Message): void {

@@ -187,7 +187,7 @@ export function drawPlan(seed: number, options: Options): Plan {
 function drawTree(random: Random, groups: number): number[] {
   const shapes = [SHAPES.base, SHAPES.breadth, SHAPES.depth];
   const choice = random.below(shapes.length + 1);
-  if (choice < shapes.length) return shapes[choice]!(groups);
+  if (choice < shapes.length) return shapes[choice](groups);
   const parents = Array.from({ length: groups }, (_, group) =>
     group === 0 ? -1 : random.below(group),
   );

@@ -37,6 +37,6 @@ export class Random {
   }
 
   pick<T>(values: readonly T[]): T {
-    return values[this.below(values.length)]!;
+    return values[this.below(values.length)];
   }
 }

@@ -31,7 +31,7 @@ export function runScenario(file: string, text: string): string {
   const output: string[] = [];
   const lines = text.replace(/\n+$/, '').split('\n');
   for (let i = 0; i < lines.length; i++) {
-    const line = lines[i]!;
+    const line = lines[i];
     output.push(line);
     if (line.trim() === '' || line.startsWith('#')) continue;
     if (line === SEPARATOR)
@@ -81,43 +81,43 @@ class Scenario {
     [
       'cluster groups=2 tree=-1,0 replicas=3 clients=1',
       /^cluster(.*)$/,
-      ([, given]) => this.build(given!),
+      ([, given]) => this.build(given),
     ],
-    ['weather torn=100 late=50 jitter=5', /^weather (.+)$/, ([, given]) => this.setWeather(given!)],
+    ['weather torn=100 late=50 jitter=5', /^weather (.+)$/, ([, given]) => this.setWeather(given)],
     [
       'multicast c0 to 0,1 "text"',
       /^multicast (c\d+) to ([\d,]+)((?: "[^"]*")+)$/,
-      ([, client, to, texts]) => this.multicast(client!, to!, texts!),
+      ([, client, to, texts]) => this.multicast(client, to, texts),
     ],
     ['run 500us', /^run (\d+)us$/, ([, us]) => this.runFor(Number(us))],
     ['run until quiet', /^run until quiet$/, () => this.runUntilQuiet()],
-    ['run until 0/1 leads', /^run until (.+)$/, ([, deed]) => this.runUntilTold(deed!)],
-    ['crash 0/0', /^crash (\S+)$/, ([, who]) => this.end('crash', this.host(who!))],
-    ['kill 0/0', /^kill (\S+)$/, ([, who]) => this.end('kill', this.host(who!))],
-    ['pause 0/0', /^pause (\S+)$/, ([, who]) => this.pause(this.upHost(who!))],
+    ['run until 0/1 leads', /^run until (.+)$/, ([, deed]) => this.runUntilTold(deed)],
+    ['crash 0/0', /^crash (\S+)$/, ([, who]) => this.end('crash', this.host(who))],
+    ['kill 0/0', /^kill (\S+)$/, ([, who]) => this.end('kill', this.host(who))],
+    ['pause 0/0', /^pause (\S+)$/, ([, who]) => this.pause(this.upHost(who))],
     [
       'pause 0/0 before a write to 0/2',
       /^(crash|kill|pause) (\S+) before a write to (.+)$/,
-      ([, verb, who, place]) => this.arm(verb as Strike['verb'], this.upHost(who!), place!),
+      ([, verb, who, place]) => this.arm(verb as Strike['verb'], this.upHost(who), place),
     ],
-    ['resume 0/0', /^resume (\S+)$/, ([, who]) => this.resume(this.host(who!))],
-    ['restart 0/0', /^restart (\S+)$/, ([, who]) => this.restart(this.host(who!))],
+    ['resume 0/0', /^resume (\S+)$/, ([, who]) => this.resume(this.host(who))],
+    ['restart 0/0', /^restart (\S+)$/, ([, who]) => this.restart(this.host(who))],
     [
       'hold 0/0 -> 0/1, 0/2',
       /^hold (.+) -> (.+)$/,
-      ([, from, to]) => this.onLinks(from!, to!, (a, b) => this.world.fabric.hold(a, b)),
+      ([, from, to]) => this.onLinks(from, to, (a, b) => this.world.fabric.hold(a, b)),
     ],
     [
       'release 0/0 -> 0/1, 0/2',
       /^release (.+) -> (.+)$/,
-      ([, from, to]) => this.onLinks(from!, to!, (a, b) => this.world.fabric.release(a, b)),
+      ([, from, to]) => this.onLinks(from, to, (a, b) => this.world.fabric.release(a, b)),
     ],
     [
       'lose 0/0 -> c0',
       /^lose (.+) -> (.+)$/,
-      ([, from, to]) => this.onLinks(from!, to!, (a, b) => this.world.fabric.breakLink(a, b)),
+      ([, from, to]) => this.onLinks(from, to, (a, b) => this.world.fabric.breakLink(a, b)),
     ],
-    ['campaign 0/1', /^campaign (\S+)$/, ([, who]) => this.campaign(this.upHost(who!))],
+    ['campaign 0/1', /^campaign (\S+)$/, ([, who]) => this.campaign(this.upHost(who))],
     ['state', /^state$/, () => this.describeState()],
     ['delivered', /^delivered$/, () => this.describeDelivered()],
     ['check', /^check$/, () => this.check()],
@@ -361,7 +361,7 @@ class Scenario {
   private describeDelivered(): void {
     for (const host of this.world.replicas) {
       const { deliveries } = host.replica.member;
-      const order = this.world.ledger.orders[host.group]!.slice(0, deliveries);
+      const order = this.world.ledger.orders[host.group].slice(0, deliveries);
       const texts = order.map((sent) => this.narrator.textOfSent(sent)).join(', ') || 'nothing';
       const down = host.state === 'down' ? ' (down)' : '';
       this.narrator.print(`${this.narrator.name(host)}: ${texts}${down}`);

@@ -29,14 +29,14 @@ export class Service implements Application {
   ) {}
 
   get count(): number {
-    return this.state[0]!;
+    return this.state[0];
   }
 
   deliver(message: Delivery): Uint8Array {
     this.ledger.deliver(this.group, this.member, this.count, message);
     this.onDeliver(message);
-    const hash = this.state[1]! ^ Math.imul(message.session, 0x9e3779b1) ^ message.number;
-    this.state[0]!++;
+    const hash = this.state[1] ^ Math.imul(message.session, 0x9e3779b1) ^ message.number;
+    this.state[0]++;
     this.state[1] = Math.imul(hash, 0x85ebca6b) ^ (hash >>> 13);
     if (failsOn(this.failsEvery, message.session, message.number)) throw new ServiceFailure();
     return this.reply;

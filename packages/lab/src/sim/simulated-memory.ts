@@ -59,7 +59,7 @@ function copy(from: Int32Array, fromAt: number, to: Int32Array, toAt: number, co
     to.set(from.subarray(fromAt, fromAt + count), toAt);
     return;
   }
-  for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i]!;
+  for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i];
 }
 
 /** Thrown in the middle of a step, to end the participant there. */
@@ -151,7 +151,7 @@ export class SimulatedMemory implements Memory {
       }
       return false;
     }
-    const { peer, tag, guard, outcome } = this.completions[this.next++]!;
+    const { peer, tag, guard, outcome } = this.completions[this.next++];
     if (outcome === 'lost') this.fabric.lossPolled(this.self, peer);
     const { completion } = this;
     completion.peer = peer;
@@ -414,8 +414,7 @@ export class SimulatedFabric {
   runNext(): void {
     const link = this.agenda.first!;
     this.nowUs = link.nextUs;
-    if (link.operations.length > 0 && link.operations[0]!.arrivesUs <= this.nowUs)
-      this.arrive(link);
+    if (link.operations.length > 0 && link.operations[0].arrivesUs <= this.nowUs) this.arrive(link);
     this.handOver(link);
     this.agenda.update(link);
   }
@@ -433,7 +432,7 @@ export class SimulatedFabric {
   }
 
   private arrive(link: Link): void {
-    const operation = link.operations[0]!;
+    const operation = link.operations[0];
     const remaining = operation.landsAtMost - operation.landed;
     const isTorn = remaining > 1 && this.chance.below(100) < this.weather.tornPercent;
     if (isTorn && operation.landed === 0) operation.isBackward = this.chance.below(2) === 0;
@@ -485,7 +484,7 @@ export class SimulatedFabric {
 
   private handOver(link: Link): void {
     const poster = this.memories[link.from];
-    while (link.completions.length > 0 && link.completions[0]!.availableUs <= this.nowUs) {
+    while (link.completions.length > 0 && link.completions[0].availableUs <= this.nowUs) {
       const completion = link.completions.shift()!;
       poster?.completions.push(completion);
     }

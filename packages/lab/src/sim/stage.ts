@@ -69,7 +69,7 @@ export class Stage {
 
   /** Undefined if the client is back-pressured. */
   send(client: number, groups: readonly number[], text: string): Sent | undefined {
-    const host = this.world.clients[client]!;
+    const host = this.world.clients[client];
     let low = 0;
     let high = 0;
     for (const group of groups) {
@@ -81,7 +81,7 @@ export class Stage {
 
   /** From now on, until the returned function is called, this client sends all that it can. */
   flood(client: number, groups: readonly number[], text: string): () => void {
-    const { workload } = this.world.clients[client]!;
+    const { workload } = this.world.clients[client];
     const send = workload.send;
     workload.send = () => {
       while (this.send(client, groups, text) !== undefined) {

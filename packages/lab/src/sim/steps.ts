@@ -24,18 +24,18 @@ export class Steps {
   }
 
   nextUs(): number {
-    return this.dueUs[this.winners[1]!]!;
+    return this.dueUs[this.winners[1]];
   }
 
   takeNext(): number {
-    const participant = this.winners[1]!;
+    const participant = this.winners[1];
     this.cancel(participant);
     return participant;
   }
 
   private replay(i: number): void {
-    const left = this.winners[i * 2]!;
-    const right = this.winners[i * 2 + 1]!;
-    this.winners[i] = this.dueUs[right]! < this.dueUs[left]! ? right : left;
+    const left = this.winners[i * 2];
+    const right = this.winners[i * 2 + 1];
+    this.winners[i] = this.dueUs[right] < this.dueUs[left] ? right : left;
   }
 }

@@ -107,7 +107,7 @@ export class Workload implements CallListener {
     }
     if (outcome !== 'ok') return;
     const count = new DataView(reply.buffer, reply.byteOffset).getInt32(0, true);
-    const delivered = this.ledger.orders[group]![count - 1];
+    const delivered = this.ledger.orders[group][count - 1];
     if (delivered !== sent) {
       throw new SimulationFailure(
         'reply',

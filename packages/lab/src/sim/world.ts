@@ -165,7 +165,7 @@ export class World {
       afterStep: undefined,
     };
     this.replicas.push(host as unknown as ReplicaHost);
-    this.startReplica(this.replicas[participant]!);
+    this.startReplica(this.replicas[participant]);
   }
 
   /** A replica starts, or comes back with empty memory. */
@@ -232,7 +232,7 @@ export class World {
     const { clients } = this.plan.sizes;
     const share =
       Math.floor(this.plan.messages / clients) + (slot < this.plan.messages % clients ? 1 : 0);
-    this.startClient(this.clients[slot]!, share);
+    this.startClient(this.clients[slot], share);
   }
 
   startClient(host: ClientHost, messages: number): void {
@@ -393,7 +393,7 @@ export class World {
 
   private step(participant: number): void {
     const replica = this.replicas[participant];
-    const host: Host = replica ?? this.clients[participant - this.replicas.length]!;
+    const host: Host = replica ?? this.clients[participant - this.replicas.length];
     this.act(host, () => {
       const work = replica?.replica.doWork(this.nowUs) ?? this.stepClient(host as ClientHost);
       const idleFactor = work > 0 ? 1 : IDLE_FACTOR;

@@ -22,7 +22,7 @@ function forwardHalf(stage: Stage, A: ReplicaHost, C: ReplicaHost) {
   )!;
   for (let i = 0; i < count; i++) {
     if (i >= TORN_WORDS.from && i < TORN_WORDS.to) continue;
-    C.memory.own[at + i] = data[dataAt + i]!;
+    C.memory.own[at + i] = data[dataAt + i];
   }
   return link;
 }
@@ -63,7 +63,7 @@ for (const posts of [1, 2, 3]) {
         const [feed] = leader.replica.leader.feeds;
         Object.assign(feed, { endPosition: far, sentPosition: far, oldestPosition: far });
       });
-      const end = C.memory.own[world.layout.feedEnd(A.member)]!;
+      const end = C.memory.own[world.layout.feedEnd(A.member)];
       expect(end - far).toBeGreaterThan(0);
       forwardHalf(stage, A, C);
       stage.kill(A);
@@ -98,7 +98,7 @@ attack(
     const { own } = C.memory;
     const { member } = C.replica;
     const number = world.layout.feedStart(A.member) + 2;
-    const before = own[number]!;
+    const before = own[number];
     const taken = C.replica.replication.endIndex;
     let fences = 0;
     C.memory.readFence = () => {

@@ -214,7 +214,7 @@ attack(
       base: {
         get: () => {
           if (reads++ > 0) return third;
-          log.words[log.at + ((second + NUMBER) & log.mask)]! ^= 1;
+          log.words[log.at + ((second + NUMBER) & log.mask)] ^= 1;
           return second;
         },
       },

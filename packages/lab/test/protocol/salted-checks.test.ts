@@ -21,7 +21,7 @@ for (const fate of ['deposed', 'killed', 'killed half-way'] as const) {
       stage.runFor(400);
       const { own } = C.memory;
       const number = world.layout.feedStart(A.member) + 2;
-      const before = own[number]!;
+      const before = own[number];
       const leader = C.replica.leader;
       let isStruck = false;
       if (fate === 'killed half-way') {

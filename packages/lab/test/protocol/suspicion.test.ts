@@ -31,7 +31,7 @@ function attempts(stage: Stage, times: number): number {
   return (transitions.get('campaigned') ?? 0) - before;
 }
 
-const orderedIn = (stage: Stage): number => stage.world.ledger.orders[0]!.length;
+const orderedIn = (stage: Stage): number => stage.world.ledger.orders[0].length;
 
 describe('a member that is cut off from its leader', () => {
   attack(
@@ -164,21 +164,21 @@ test.each([
     const isCut = Array.from({ length: count }, () => new Array<boolean>(count).fill(false));
     for (let i = 0; i < count; i++) {
       for (let j = 0; j < i; j++) {
-        isCut[i]![j] = random.below(100) < chance;
-        isCut[j]![i] = ways === 'both ways' ? isCut[i]![j]! : random.below(100) < chance;
+        isCut[i][j] = random.below(100) < chance;
+        isCut[j][i] = ways === 'both ways' ? isCut[i][j] : random.below(100) < chance;
       }
     }
     const dead = random.below(3) === 0 ? random.below(count) : -1;
     if (!hasConnectedQuorum(isCut, (member) => member !== dead)) continue;
     runs++;
     const { stage, members } = cluster(Stage, count);
-    stage.lead(members[random.below(count)]!);
+    stage.lead(members[random.below(count)]);
     stage.runFor(random.below(500));
     for (let i = 0; i < count; i++) {
-      for (let j = 0; j < count; j++) if (isCut[i]![j]) stage.hold(members[i]!, members[j]!);
+      for (let j = 0; j < count; j++) if (isCut[i][j]) stage.hold(members[i], members[j]);
     }
     stage.runFor(random.below(2 * SUSPECT_AFTER_US));
-    if (dead >= 0) stage.crashUnheard(members[dead]!);
+    if (dead >= 0) stage.crashUnheard(members[dead]);
     for (let messages = 1; messages <= 3; messages++) {
       stage.send(0, [0], 'm');
       stage.until(() => orderedIn(stage) === messages, 5 * SUSPECT_AFTER_US);
@@ -197,14 +197,14 @@ test.each([3, 5])('nor does it matter what the %d members went through before', 
     const cutAtRandom = (chance: number): void => {
       for (let i = 0; i < count; i++) {
         for (let j = 0; j < i; j++) {
-          const [one, other] = [members[i]!, members[j]!];
+          const [one, other] = [members[i], members[j]];
           const shallBeCut = random.below(100) < chance;
-          if (shallBeCut && !isCut[i]![j]) cut(stage, one, other);
-          if (!shallBeCut && isCut[i]![j]) {
+          if (shallBeCut && !isCut[i][j]) cut(stage, one, other);
+          if (!shallBeCut && isCut[i][j]) {
             stage.release(one, other);
             stage.release(other, one);
           }
-          isCut[i]![j] = isCut[j]![i] = shallBeCut;
+          isCut[i][j] = isCut[j][i] = shallBeCut;
         }
       }
     };
@@ -218,7 +218,7 @@ test.each([3, 5])('nor does it matter what the %d members went through before', 
     }
     cutAtRandom(20 + random.below(25));
     const isAble = ({ state, replica }: ReplicaHost) => state === 'up' && replica.member.normal;
-    if (!hasConnectedQuorum(isCut, (member) => isAble(members[member]!))) continue;
+    if (!hasConnectedQuorum(isCut, (member) => isAble(members[member]))) continue;
     runs++;
     for (let i = 0; i < 3; i++) {
       const before = orderedIn(stage);
@@ -237,7 +237,7 @@ function disturb(
   random: Random,
   cutAtRandom: (chance: number) => void,
 ): void {
-  const host = members[random.below(members.length)]!;
+  const host = members[random.below(members.length)];
   const { state } = host;
   const isNormal = state === 'up' && host.replica.member.normal;
   const hasForgotten = (other: ReplicaHost): boolean =>
@@ -280,7 +280,7 @@ function hasConnectedQuorum(
   for (let set = 0; set < 1 << count; set++) {
     const chosen = able.filter((member) => ((set >> member) & 1) === 1);
     if (chosen.length < (count >> 1) + 1) continue;
-    if (chosen.every((i) => chosen.every((j) => !isCut[i]![j]))) return true;
+    if (chosen.every((i) => chosen.every((j) => !isCut[i][j]))) return true;
   }
   return false;
 }

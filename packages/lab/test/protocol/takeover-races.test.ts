@@ -333,7 +333,7 @@ attack(
     const leader = stage.leaderOf(0);
     const other = stage.group(0).find((host) => host !== leader)!.member;
     const replication = leader.replica.replication;
-    const { key } = stage.world.members(0)[other]!.replica.member;
+    const { key } = stage.world.members(0)[other].replica.member;
     for (let i = 0; i < INSTALLATIONS; i++) {
       replication.abandon();
       replication.install(other, 1, 100 + i, noExtent(0));

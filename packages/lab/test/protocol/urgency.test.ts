@@ -9,10 +9,10 @@ test('a leader hurries a quorum, and not who has fallen back', () => {
   expect(A.replica.role).toBe('leader');
   const markUrgent = vi.spyOn(A.memory, 'markUrgent');
   const sendOne = (): number[] => {
-    const decided = world.ledger.orders[0]!.length + 1;
+    const decided = world.ledger.orders[0].length + 1;
     markUrgent.mockClear();
     stage.send(0, [0], 'm');
-    stage.until(() => world.ledger.orders[0]!.length === decided);
+    stage.until(() => world.ledger.orders[0].length === decided);
     return markUrgent.mock.calls.map(([peer]) => peer);
   };
   expect(sendOne()).toEqual([B.participant]);

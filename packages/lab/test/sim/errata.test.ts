@@ -22,7 +22,7 @@ test('it lists every hole, and those without a mutation are the ones that the de
 test.each(rows.filter(([, name]) => HOLES[name!]))(
   '| %s%s',
   (_, name, title, __, ___, seed, shownAs) => {
-    const { title: expected, caughtBy } = HOLES[name!]!;
+    const { title: expected, caughtBy } = HOLES[name!];
     expect(title).toBe(expected);
     expect({ seed: Number(seed), as: shownAs }).toEqual(
       'seed' in caughtBy ? { seed: caughtBy.seed, as: caughtBy.as } : undefined,

@@ -188,7 +188,7 @@ function bind(koffi: Koffi, futex: number): Native {
     isLockedElsewhere: (descriptor, byte) => {
       const errno = lockCall(descriptor, GET_LOCK, WRITE_LOCK, byte);
       if (errno !== 0) throw systemError("Can't ask for a lock of the arena", errno);
-      return (words[BLOCK.lock]! & 0xffff) !== UNLOCKED;
+      return (words[BLOCK.lock] & 0xffff) !== UNLOCKED;
     },
 
     futexWait: (address, expected, timeoutUs) => {
