@@ -390,7 +390,9 @@ export class SimulatedFabric {
     if (target === undefined) return;
     const { at, count } = operation;
     if (at < 0 || count <= 0 || at + count > target.own.length) {
-      throw new RangeError(`words ${at} to ${at + count} are not in the region of participant ${to}`);
+      throw new RangeError(
+        `words ${at} to ${at + count} are not in the region of participant ${to}`,
+      );
     }
     const link = this.link(from, to);
     if (link.losses > 0 || this.outOfReach.has(to)) {

@@ -561,7 +561,12 @@ describe('three hosts', () => {
     await fails(1, /open to others than its owner/, ...host, file);
     chmodSync(secret, 0o600);
     await Promise.all([
-      fails(1, new RegExp(`listen at 127.0.0.1:${ports[0]}: another process does`), ...host, file),
+      fails(
+        1,
+        new RegExp(`listen at 127.0.0.1:${ports[0]}: another process uses that address`),
+        ...host,
+        file,
+      ),
       fails(1, /alpha \(127[^)]*\): it has another secret; beta/, 'status', '--config', file),
       fails(1, /it has another secret/, 'send', '--config', file, '--to', '0', '--text', 'x'),
       expect(Client.connect(file)).rejects.toMatchObject({ code: 'TRAM_UNREACHABLE' }),
