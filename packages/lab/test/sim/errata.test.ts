@@ -1,4 +1,4 @@
-/** The tables in docs/paper-errata.md say of every hole and mutation what the code says. */
+/** The tables in docs/paper-errata.md agree with the code on every hole and mutation. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { FURTHER } from '../../src/sim/mutations/further.js';
