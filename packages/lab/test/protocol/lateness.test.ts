@@ -82,7 +82,7 @@ attack(
     const stage = new Stage('replicas=3 clients=1');
     const { world } = stage;
     const [A, ...others] = stage.group(0);
-    const stood = world.tally.transitions.get('campaigned');
+    const campaigned = world.tally.transitions.get('campaigned');
     for (const host of others) {
       const row = host.replica.rows.peer(A.member);
       stage.until(() => !row.reading);
@@ -92,14 +92,17 @@ attack(
     for (const host of others) world.resume(host);
     stage.runFor(5000);
     expect(world.leaderOf(0)).toBe(A);
-    expect(world.tally.transitions.get('campaigned')).toBe(stood);
+    expect(world.tally.transitions.get('campaigned')).toBe(campaigned);
     stage.settle();
   },
 );
 
 attack(
   'a member that grants a ballot does not campaign against it',
-  { 'forgets-request': /to be \{ participant: 1/, 'first-before-highest': /to be \{ participant: 1/ },
+  {
+    'forgets-request': /to be \{ participant: 1/,
+    'first-before-highest': /to be \{ participant: 1/,
+  },
   ({ Stage }) => {
     // 1. A leads. S campaigns; A grants and steps down.
     // 2. A has last read a row of S that is older than S's request: it shows no campaign.
@@ -109,11 +112,11 @@ attack(
     });
     const { world } = stage;
     const [, S] = stage.group(0);
-    const stood = world.tally.transitions.get('campaigned')!;
+    const campaigned = world.tally.transitions.get('campaigned')!;
     stage.campaign(S);
     stage.runFor(300);
     expect(world.leaderOf(0)).toBe(S);
-    expect(world.tally.transitions.get('campaigned')).toBe(stood + 1);
+    expect(world.tally.transitions.get('campaigned')).toBe(campaigned + 1);
     stage.settle();
   },
 );

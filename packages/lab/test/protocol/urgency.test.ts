@@ -25,7 +25,5 @@ test('a leader marks the writes to a quorum as urgent, and not those to a member
   expect(sendOne()).toEqual([B.participant]);
   // From time to time A tries both: C may have become faster.
   const rounds = Array.from({ length: 64 }, sendOne);
-  expect(rounds.filter((urgent) => urgent.length === 2)).toEqual([
-    [B.participant, C.participant],
-  ]);
+  expect(rounds.filter((urgent) => urgent.length === 2)).toEqual([[B.participant, C.participant]]);
 });

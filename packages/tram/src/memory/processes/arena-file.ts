@@ -346,10 +346,7 @@ function unfinished(path: string): TramError {
 
 function hostRunning(path: string, host: number, pid: number): TramError {
   const suffix = pid === 0 ? '' : `, as process ${pid}`;
-  return new TramError(
-    'TRAM_HOST_RUNNING',
-    `Host ${host} of ${path} is already running${suffix}.`,
-  );
+  return new TramError('TRAM_HOST_RUNNING', `Host ${host} of ${path} is already running${suffix}.`);
 }
 
 function noSpace(directory: string, bytes: number): TramError {
