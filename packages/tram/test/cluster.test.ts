@@ -98,7 +98,7 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     }
 
     async function send(text: string, groups = [0]): Promise<string | undefined> {
-      return decode((await client.multicast(groups, encode(text))).get(groups[0]!));
+      return decode((await client.multicast(groups, encode(text))).get(groups[0]));
     }
 
     test('every destination replies, and nobody else', async () => {
@@ -357,7 +357,7 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
       const error = await errorOf(cluster.connect());
       expect([error.code, error.retry]).toEqual(['TRAM_NO_CLIENT_SLOT', 'safe']);
       expect(cluster.status().clients).toEqual({ connected: 4, most: 4 });
-      await others[0]!.close();
+      await others[0].close();
       const again = await connect();
       const replies = await again.multicast([0], encode('a slot again'));
       expect(decode(replies.get(0))).toMatch(/:a slot again$/);
@@ -406,14 +406,14 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
       expect(status.groups.map(({ parent }) => parent)).toEqual([-1, 0, 1]);
       expect(status.answered).toBe(before.answered + 1);
       expect(status.latencyNsP50).toBeGreaterThan(0);
-      const { leader, replicas } = status.groups[1]!;
+      const { leader, replicas } = status.groups[1];
       expect(replicas[leader!]).toMatchObject({ group: 1, state: 'up', role: 'leader' });
       expect(replicas.map(({ host }) => host)).toEqual([0, 1, 2]);
     });
 
     test('lead moves the lead', async () => {
       const leaders = listenTo('tram:leader');
-      const next = (cluster.status().groups[2]!.leader! + 1) % 3;
+      const next = (cluster.status().groups[2].leader! + 1) % 3;
       await leadOf(cluster, 2, next);
       expect(await send('under another leader', [2])).toMatch(/:under another leader$/);
       await until(() => leaders.length > 0);
@@ -467,7 +467,7 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
   });
 
   async function leadOf(cluster: Cluster, group: number, member: number): Promise<void> {
-    while (cluster.status().groups[group]!.leader !== member) {
+    while (cluster.status().groups[group].leader !== member) {
       cluster.lead(group, member);
       await pause(20);
     }
@@ -479,7 +479,7 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     const texts = Array.from({ length: 300 }, (_, n) => `${n}`);
     const calls = texts.map((text) => client.multicast([0, 1, 2], encode(text)));
     await calls[10];
-    await cluster.crash(cluster.status().groups[0]!.leader!);
+    await cluster.crash(cluster.status().groups[0].leader!);
     await Promise.all(calls);
     for (const group of [0, 1, 2]) {
       const counter = decode((await client.multicast([group], encode('x'))).get(group));
@@ -548,7 +548,7 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     const cluster = await start({ groups: 1 });
     const client = await cluster.connect();
     // More than half of the replicas, the leader among them: nobody can go on.
-    const { leader } = cluster.status().groups[0]!;
+    const { leader } = cluster.status().groups[0];
     await Promise.all([cluster.crash(leader!), cluster.crash((leader! + 1) % 3)]);
     const call = codeOf(client.multicast([0], encode('in vain')));
     const closed = cluster.close();

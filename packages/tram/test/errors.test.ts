@@ -85,7 +85,7 @@ describe('the example', () => {
     expect(await multicastOnce(client, [1], { item: 'tea' })).toBe('answer');
     expect(client.payloads).toHaveLength(3);
     expect(new Set(client.payloads).size).toBe(1);
-    expect(JSON.parse(client.payloads[0]!)).toEqual({ id: expect.any(String), item: 'tea' });
+    expect(JSON.parse(client.payloads[0])).toEqual({ id: expect.any(String), item: 'tea' });
   });
 
   test.each(['TRAM_SERVICE_FAILED', 'TRAM_CLOSED', 'TRAM_PAYLOAD_TOO_LARGE'] as const)(

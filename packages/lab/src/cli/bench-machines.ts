@@ -20,7 +20,7 @@ interface, and ends them when it is done, fails or is interrupted. It measures e
   - an acknowledged write of 64 B through libfabric between two processes, without TRAM
   - a ping-pong of 64 B between two processes through Node's sockets
   - TRAM, one message at a time: the latency until all destinations have replied
-  - TRAM at saturation: 16, 32 … 512 messages under way, until the throughput no longer grows
+  - TRAM at saturation: 16, 32 … 512 messages in flight, until the throughput no longer grows
 
 Then it requests leader changes while messages go to all groups. It measures how long a change takes and the longest
 time without an answer for the client.

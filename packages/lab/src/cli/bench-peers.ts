@@ -25,7 +25,7 @@ messages from one client process. A message counts when it is acknowledged after
   etcd   one key per shard; a put, or a transaction of eight
   tram   processes, eight groups of three; always measured
 
-Throughput is the best of 1, 8, 64, 512 … messages under way. Latency is that of one message at a time. TRAM/it is the
+Throughput is the best of 1, 8, 64, 512 … messages in flight. Latency is that of one message at a time. TRAM/it is the
 throughput of TRAM divided by that of the system; it/TRAM is its median latency divided by that of TRAM.
 
 The systems give different guarantees: the column "across shards" says what each does with a message to several shards.

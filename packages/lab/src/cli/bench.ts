@@ -35,7 +35,7 @@ interface FailoverFlags {
 
 const ORDER_HELP = `
 A message counts when all its destination groups have delivered it and the client has their replies. Throughput is
-measured with all clients keeping --outstanding messages under way, latency with one client that sends one message at
+measured with all clients keeping --outstanding messages in flight, latency with one client that sends one message at
 a time. The same run also measures a bare ring of records of the same size, one message per publish, and a bare
 ping-pong of one word between two cores. The figures of a busy machine mean little: compare the ratios, and run it
 twice.
@@ -49,7 +49,7 @@ Examples:
 const FAILOVER_HELP = `
 The last experiment of the paper: all clients send to all groups, and the leaders of all groups change at once. First
 the changes are requested, then the process that runs the leaders is killed. The table shows the delays of the messages
-that were under way during a change.
+that were in flight during a change.
 
 Example:
   $ tram-lab bench failover --changes 3
@@ -74,7 +74,7 @@ export function registerBench(program: Command): void {
     .option('--hosts <n>', 'threads or processes that run the replicas', integer(1, 448))
     .option('--destinations <n>', 'groups that each message goes to', integer(1, 64), 1)
     .option('--clients <n>', 'clients, all in one thread or process', integer(1, 1000), 1)
-    .option('--outstanding <n>', 'messages that each client keeps under way', integer(1, 4096), 256)
+    .option('--outstanding <n>', 'messages that each client keeps in flight', integer(1, 4096), 256)
     .option('--payload <bytes>', 'size of a message', integer(0, 65536), 64)
     .option('--seconds <s>', 'duration of the measurement', anyNumber, 3)
     .option('--json', 'print one JSON object')
@@ -88,7 +88,7 @@ export function registerBench(program: Command): void {
     .option('--groups <n>', 'replica groups', integer(1, 64), 8)
     .option('--replicas <n>', 'replicas of each group', integer(3, 7), 3)
     .option('--tree <shape>', 'base, breadth, depth, or parents such as -1,0,0', 'breadth')
-    .option('--clients <n>', 'clients, each with one message under way', integer(1, 1000), 100)
+    .option('--clients <n>', 'clients, each with one message in flight', integer(1, 1000), 100)
     .option('--payload <bytes>', 'size of a message', integer(0, 1024), 64)
     .option('--changes <n>', 'leader changes of each kind', integer(1, 100), 3)
     .option('--json', 'print one JSON object')
@@ -170,14 +170,14 @@ function formatOrder(result: OrderResult): string {
     ],
     ['bare ping-pong, p50', micros(pingPong.roundTripNsP50), ''],
   ];
-  const width = Math.max(...rows.map(([label]) => label!.length));
+  const width = Math.max(...rows.map(([label]) => label.length));
   const lines = rows.map(
     ([label, value, note]) =>
-      `  ${label!.padEnd(width)}  ${paint('bold', value!)}  ${paint('dim', note!)}`,
+      `  ${label.padEnd(width)}  ${paint('bold', value)}  ${paint('dim', note)}`,
   );
   const title =
     `${options.memory}: ${groups} group${groups === 1 ? '' : 's'} of ${replicas} on ${options.hosts ?? 'the default number of'} hosts, ${tree} tree, ` +
-    `${payloadBytes} B to ${destinations}, ${clients} × ${outstanding} under way`;
+    `${payloadBytes} B to ${destinations}, ${clients} × ${outstanding} in flight`;
   return `${title}\n${lines.map((line) => line.trimEnd()).join('\n')}\n${paint('dim', `${machine.model}, Node ${machine.node}`)}\n`;
 }
 
@@ -192,8 +192,7 @@ function formatFailover({ options, causes }: FailoverResult): string {
       ...[report.meanMs, report.deviationMs, report.minMs, report.maxMs].map((ms) => ms.toFixed(2)),
     ]);
     const table = [head, ...body].map(
-      ([first, ...cells]) =>
-        `${first!.padEnd(6)}${cells.map((cell) => cell.padStart(11)).join('')}`,
+      ([first, ...cells]) => `${first.padEnd(6)}${cells.map((cell) => cell.padStart(11)).join('')}`,
     );
     return `${paint('bold', name)} (ms; the median without changes is ${usualMsP50.toFixed(2)})\n${table.join('\n')}`;
   });

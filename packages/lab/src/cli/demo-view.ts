@@ -27,7 +27,7 @@ export function demoView(clock: () => number): DemoView {
 }
 
 const NEWS_LINES = 6;
-/** The eight groups, the news, and what stands around them. */
+/** The eight groups, the news, a heading and a few empty lines. */
 const SCREEN_LINES = 8 + NEWS_LINES + 4;
 const BAR_COLUMNS = 15;
 const SCREEN_COLUMNS = 79;

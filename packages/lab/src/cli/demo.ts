@@ -38,7 +38,7 @@ TRAM arranges the groups in a tree. A message enters at the lowest common
 ancestor of its destinations, is ordered there, and goes down the tree.
 `;
 
-/** The way of one message, by group. */
+/** What each group does for one message. */
 const PATH: Readonly<Record<number, string>> = {
   1: 'a message for g4 and g7 enters here and is ordered',
   2: 'relays it to g4, in that order',
@@ -49,7 +49,7 @@ const PATH: Readonly<Record<number, string>> = {
 
 const CONCLUSION = `
 All destinations delivered every message, in one order. That includes the
-messages that were under way when their leader crashed: the next leader found
+messages that were in flight when their leader crashed: the next leader found
 them in the memory of a majority. Only their clients waited a moment longer.
 
 Where to go next:
@@ -310,7 +310,7 @@ interface Figures {
   readonly crash: {
     readonly host: number;
     readonly takeovers: readonly { readonly group: number; readonly afterMs: number | null }[];
-    /** The longest latency of a message that was under way at the crash or sent soon after. */
+    /** The longest latency of a message that was in flight at the crash or sent soon after. */
     readonly feltMs: number;
   };
   readonly recoveredMs: number | null;

@@ -156,7 +156,7 @@ export function planOptions(flags: SimFlags, command: Command): Options {
 
 /** The options of runs that show a mutation. */
 function optionsOf(name: string): Options {
-  const { caughtBy } = MUTATIONS[name]!;
+  const { caughtBy } = MUTATIONS[name];
   return 'seed' in caughtBy ? (caughtBy.options ?? {}) : {};
 }
 

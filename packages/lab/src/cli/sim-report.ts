@@ -1,4 +1,4 @@
-/** The report of `tram-lab sim`, as text and as JSON. */
+/** Formats the report of `tram-lab sim` as text and as JSON. Called by `sim.ts`. */
 
 import { count, paint } from 'tram-multicast/internal/cli/colors.js';
 import { TRANSITIONS } from 'tram-multicast/internal/protocol/edges.js';
@@ -173,5 +173,5 @@ function describeRings({ logBytes, inboxBytes, feedBytes }: Plan['sizes']): stri
 export function formatTallies({ faults, transitions }: SeedOutcome): string {
   const list = (counts: ReadonlyMap<string, number>): string =>
     [...counts].map(([name, hits]) => `${name} ${hits}`).join(', ') || 'none';
-  return `faults that struck: ${list(faults)}\ntransitions: ${list(transitions)}\n`;
+  return `faults: ${list(faults)}\ntransitions: ${list(transitions)}\n`;
 }

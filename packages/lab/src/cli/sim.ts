@@ -36,7 +36,7 @@ const FAULT_TITLES: Readonly<Record<Fault, string>> = {
   suspicion: 'a replica suspects a leader that works',
   rivals: 'up to three members campaign at the same time',
   'slow-link': 'writes between two participants are slow',
-  'broken-link': 'connections of a replica break, and writes under way are lost',
+  'broken-link': 'connections of a replica break, and writes in flight are lost',
   'client-crash': 'a client stops between two writes, and another one takes its place',
   'torn-writes': 'writes land word by word, completions come late',
   'tiny-rings': 'rings hold only a few messages',
@@ -57,8 +57,8 @@ Faults:
 ${list(FAULTS.map((fault) => [fault, FAULT_TITLES[fault]]))}
 
 Mutations (small changes of the protocol's source, each an error that the simulator or a scripted attack notices;
-H1 to H31 are the holes of docs/paper-errata.md). One that only certain runs can show also sets the options of
-such runs, where you don't:
+H1 to H31 are the holes of docs/paper-errata.md). A mutation that only certain runs show also sets the options of
+such runs, unless you set them:
 ${list(Object.entries(MUTATIONS).map(([name, { title }]) => [name, title]))}
 
 Examples:

@@ -1,9 +1,9 @@
 /**
- * No source may be starved by the others (H18): from the moment a client's message is the next of
- * its client at its entry group, only so many other entries may be ordered before it.
+ * Checks that no client is starved (H18). Once a message is the oldest unordered one of its client at its entry group,
+ * only a bounded number of other entries may be ordered before it. Called by `world.ts`.
  *
- * Only judged in runs without incidents: a leader change, a lost write or a paused client delay a
- * message for reasons that have nothing to do with turns.
+ * It applies only to runs without incidents: a leader change, a lost write or a paused client delay messages for other
+ * reasons.
  */
 import { type Sent, SimulationFailure } from './ledger.js';
 import type { Plan } from './plan.js';
@@ -11,18 +11,18 @@ import type { Plan } from './plan.js';
 export class Fairness {
   private readonly bound: number;
   private readonly isJudged: boolean;
-  /** By client and entry group: when its oldest unordered message became the next one. */
+  /** By client and entry group: the unordered messages, and how much was decided when the oldest became the next. */
   private readonly waiting = new Map<string, { sent: Sent[]; sinceIndex: number }>();
 
   constructor(plan: Plan, isJudged: boolean) {
     const { clients } = plan.sizes;
     const { clientEntries, parentEntries } = plan.pace;
     this.isJudged = isJudged && plan.incidents.length === 0;
-    // A round serves everybody; a message may just have missed one, and some travel time is allowed for.
+    // A round serves every source. A message may have just missed one, and needs time to arrive.
     this.bound = 4 * (clients * clientEntries + parentEntries);
   }
 
-  /** A leader change in `group`: whoever waits begins to wait anew. */
+  /** The leader of `group` has changed: messages that wait there are not judged. */
   disturbed(group: number): void {
     for (const [key, entry] of this.waiting) {
       if (key.endsWith(`@${group}`)) entry.sinceIndex = Number.POSITIVE_INFINITY;

@@ -1,6 +1,7 @@
 /**
- * A message-passing network in virtual time, for the systems in `baselines/`: FIFO on each link, any
- * delay, no loss. What is sent becomes bytes, is cut anywhere, and arrives in pieces, as from a socket.
+ * A message-passing network in virtual time, for the systems in `baselines/`. Links are FIFO, delays are arbitrary, and
+ * nothing is lost. A message is encoded, split at any byte, and arrives in pieces, as from a socket. Called by
+ * `passing.ts`.
  */
 import { FrameReader } from '../baselines/passing/frame-reader.js';
 import { encode, frameWords } from '../baselines/passing/frames.js';
@@ -8,7 +9,7 @@ import type { Message } from '../baselines/passing/message.js';
 import type { Network } from '../baselines/passing/network.js';
 import type { Random } from './random.js';
 
-/** Is told of every message that arrives. */
+/** Called for every message that arrives. */
 export type Arrival = (from: number, to: number, message: Message) => void;
 
 interface Piece {
@@ -19,7 +20,7 @@ interface Piece {
 interface Link {
   readonly reader: FrameReader;
   readonly delayUsMax: number;
-  readonly underWay: Piece[];
+  readonly inFlight: Piece[];
   lastAtUs: number;
 }
 
@@ -31,31 +32,31 @@ export class FifoNetwork {
   private readonly links = new Map<number, Link>();
   private nowUs = 0;
 
-  /** @param addresses  of all who take part: from 0 on */
+  /** @param addresses  the number of participants; their addresses count from 0 */
   constructor(
     private readonly addresses: number,
     private readonly random: Random,
     private readonly arrival: Arrival,
   ) {}
 
-  /** The network as one of them sees it. */
+  /** The network as the participant at this address uses it. */
   from(address: number): Network {
     return { send: (to, message) => this.send(this.link(address, to), message) };
   }
 
-  /** Let the next piece arrive. @returns false if nothing is under way */
+  /** Let the next piece arrive. @returns false if nothing is in flight */
   step(): boolean {
     let next: Link | undefined;
     let nextAtUs = Number.POSITIVE_INFINITY;
     for (const link of this.links.values()) {
-      const first = link.underWay[0];
+      const first = link.inFlight[0];
       if (first === undefined || first.atUs >= nextAtUs) continue;
       next = link;
       nextAtUs = first.atUs;
     }
     if (next === undefined) return false;
     this.nowUs = nextAtUs;
-    next.reader.push(next.underWay.shift()!.bytes);
+    next.reader.push(next.inFlight.shift()!.bytes);
     return true;
   }
 
@@ -67,7 +68,7 @@ export class FifoNetwork {
     for (const piece of [bytes.subarray(0, cut), bytes.subarray(cut)]) {
       const atUs = this.nowUs + this.random.between(1, link.delayUsMax);
       link.lastAtUs = Math.max(link.lastAtUs, atUs);
-      link.underWay.push({ bytes: piece, atUs: link.lastAtUs });
+      link.inFlight.push({ bytes: piece, atUs: link.lastAtUs });
     }
   }
 
@@ -79,7 +80,7 @@ export class FifoNetwork {
     const link: Link = {
       reader: new FrameReader((message) => this.arrival(from, to, message)),
       delayUsMax: isSlow ? SLOW_DELAY_US_MAX : DELAY_US_MAX,
-      underWay: [],
+      inFlight: [],
       lastAtUs: 0,
     };
     this.links.set(key, link);

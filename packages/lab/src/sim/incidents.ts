@@ -1,7 +1,8 @@
 /**
- * Makes the plan's faults happen: at their time, or in the middle of the step in which a chosen
- * transition is taken. Never more than f members of a group are down or recovering at a time, because
- * beyond that nobody promises anything.
+ * Injects the faults of a plan, at their times or in the middle of the step that takes a chosen transition. Called by
+ * `world.ts`.
+ *
+ * Invariant: at most f members of a group are down or recovering at a time. The protocol promises nothing beyond that.
  */
 import type { Transition } from 'tram-multicast/internal/protocol/edges.js';
 import type { Fault, PlannedIncident } from './plan.js';
@@ -17,7 +18,7 @@ export class Incidents {
   private readonly armed: PlannedIncident[] = [];
   private readonly later: Later[] = [];
   private readonly f: number;
-  /** Leaders that sleep until somebody else has led for a short while. */
+  /** Paused leaders that continue shortly after a successor leads. */
   private readonly sleepers = new Set<{ incident: PlannedIncident; host: ReplicaHost }>();
 
   constructor(private readonly world: World) {
@@ -38,7 +39,7 @@ export class Incidents {
   runNext(): void {
     const { nowUs } = this.world;
     for (let i = 0; i < this.later.length; i++) {
-      if (this.later[i]!.atUs > nowUs) continue;
+      if (this.later[i].atUs > nowUs) continue;
       const [{ act }] = this.later.splice(i, 1) as [Later];
       act();
       return;
@@ -48,7 +49,7 @@ export class Incidents {
     else this.strike(incident, this.target(incident));
   }
 
-  /** A replica takes a transition, in the middle of its step: an armed incident may strike it now. */
+  /** A replica takes a transition in the middle of its step. An armed incident may happen now. */
   onTransition(host: ReplicaHost, transition: Transition): void {
     if (transition === 'led') this.onSuccession(host);
     const place = this.armed.findIndex(
@@ -65,7 +66,7 @@ export class Incidents {
 
   private target(incident: PlannedIncident): ReplicaHost {
     const leader = incident.hitsLeader ? this.world.leaderOf(incident.group) : undefined;
-    return leader ?? this.world.members(incident.group)[incident.member]!;
+    return leader ?? this.world.members(incident.group)[incident.member];
   }
 
   private strike(incident: PlannedIncident, host: ReplicaHost): void {
@@ -103,7 +104,7 @@ export class Incidents {
   private rivals(host: ReplicaHost): ReplicaHost[] {
     const members = this.world.members(host.group);
     const first = members.indexOf(host);
-    return [0, 1, 2].map((i) => members[(first + i) % members.length]!);
+    return [0, 1, 2].map((i) => members[(first + i) % members.length]);
   }
 
   private allows(fault: Fault): boolean {
@@ -114,13 +115,13 @@ export class Incidents {
     this.world.tally.fault(fault);
   }
 
-  /** Do something to a participant in the middle of its step: after so many more posts. */
+  /** Interrupt a step of a participant after so many more posts, and apply the fault at its end. */
   private hit(host: Host, afterPosts: number, act: () => void): void {
     host.memory.stallAfter(afterPosts);
     host.afterStep = act;
   }
 
-  /** It dies in the middle of its step, and perhaps comes back later. */
+  /** A replica crashes or is killed in the middle of its step, and may restart later. */
   private end(incident: PlannedIncident, host: ReplicaHost): void {
     const { world } = this;
     const { kind, durationUs } = incident;
@@ -142,8 +143,8 @@ export class Incidents {
   }
 
   /**
-   * A member restarts that helped to decide what a third one has not got yet. Then the leader pauses (H21),
-   * or the member is killed as soon as it has found the leader, which pauses when it is back (H31).
+   * A member helps to decide entries that a third member does not have yet, and restarts. Then either the leader pauses
+   * (H21), or the member is killed as soon as it has found the leader, and the leader pauses once it has resumed (H31).
    */
   private relapse(incident: PlannedIncident, host: ReplicaHost): void {
     const { fabric, random } = this.world;
@@ -162,7 +163,7 @@ export class Incidents {
       this.afterUs(350, () => this.pause(pause, leader));
       return;
     }
-    // After its promise, before its grant.
+    // Kill it after its promise and before its grant.
     const kill = {
       ...plain,
       kind: 'kill',
@@ -174,13 +175,13 @@ export class Incidents {
     this.armed.push({ ...pause, on: 'resumed', graceUs: 2 });
   }
 
-  /** Are enough others left? */
+  /** Does the group keep enough members without this one? */
   private mayEnd(host: ReplicaHost): boolean {
     const others = this.world.members(host.group).filter((member) => member !== host);
     return others.filter((member) => this.world.isUnavailable(member)).length < this.f;
   }
 
-  /** What it writes last takes long, so that it falls asleep with much that nobody else has (H20). */
+  /** A leader pauses after its writes were slow for a while, so that its log has entries that no other log has (H20). */
   private fallAsleep(incident: PlannedIncident, host: ReplicaHost): void {
     if (host.replica.role !== 'leader' || !this.allows('slow-link')) {
       this.pause(incident, host);
@@ -207,7 +208,7 @@ export class Incidents {
     });
   }
 
-  /** A successor leads: whoever it replaced may wake up soon. */
+  /** A successor leads: the paused leaders that it replaces continue soon. */
   private onSuccession(leader: ReplicaHost): void {
     for (const sleeper of this.sleepers) {
       if (sleeper.host.group !== leader.group || sleeper.host === leader) continue;
@@ -219,7 +220,7 @@ export class Incidents {
     }
   }
 
-  /** It resumes; in an ambush, its successor is struck at that very moment and it stands itself. */
+  /** A paused replica continues. In an ambush, its successor restarts at that moment, and it campaigns itself. */
   private wake(incident: PlannedIncident, host: ReplicaHost): void {
     if (host.state !== 'paused') return;
     this.world.resume(host);
@@ -234,7 +235,7 @@ export class Incidents {
     const able = [...new Set(hosts)].filter((host) => host.state === 'up');
     if (able.length === 0) return;
     this.count(incident.kind);
-    if (this.world.random.percent(30)) this.slander(incident, able[0]!);
+    if (this.world.random.percent(30)) this.reportEnded(incident, able[0]);
     for (const host of able) {
       this.afterUs(0, () => {
         if (host.state === 'up') this.world.campaign(host);
@@ -243,19 +244,19 @@ export class Incidents {
   }
 
   /**
-   * A candidate whose requests reach the members one after the other, the leader last; its first
-   * granter restarts at once, and the leader, which goes on deciding meanwhile, pauses once enough
-   * others have granted: two ballots with one member's two incarnations (H24).
+   * The requests of a candidate reach the members one after the other, the leader last. Its first granter restarts at
+   * once. The leader continues to decide, and pauses once enough members have granted. So two incarnations of one member
+   * support two ballots (H24).
    */
   private stagger(incident: PlannedIncident, host: ReplicaHost): ReplicaHost {
     const { random } = this.world;
     const leader = this.world.leaderOf(host.group);
-    // With three members the first granter can't recover before the candidate leads.
+    // With three members the first granter cannot recover before the candidate leads.
     if (leader === undefined || this.f < 2 || !this.allows('restart')) return host;
     const followers = this.world.members(host.group).filter((peer) => peer !== leader);
     const candidate = leader === host ? followers.shift()! : host;
     const others = followers.filter((peer) => peer !== candidate);
-    // What is posted first holds up all that follows on its link.
+    // A link is FIFO: the first post delays all later ones.
     [...others, leader].forEach((peer, i) => {
       const slownessUs = i === 0 ? 0 : peer === leader ? 6000 : 1500 + 20 * i + random.below(20);
       this.world.fabric.slowDown(candidate.participant, peer.participant, slownessUs);
@@ -263,12 +264,12 @@ export class Incidents {
         this.world.fabric.slowDown(candidate.participant, peer.participant, 0),
       );
     });
-    // Once it has granted, the first one is out of reach: its next incarnation must not grant as well.
+    // After its grant, the first granter is out of reach: its next incarnation must not grant as well.
     this.afterUs(61, () => {
-      this.world.fabric.slowDown(candidate.participant, others[0]!.participant, 4000);
+      this.world.fabric.slowDown(candidate.participant, others[0].participant, 4000);
     });
     this.afterUs(2000, () => {
-      this.world.fabric.slowDown(candidate.participant, others[0]!.participant, 0);
+      this.world.fabric.slowDown(candidate.participant, others[0].participant, 0);
     });
     const granted = { ...incident, on: 'granted' as const, durationUs: 20, isAmbush: false };
     this.armed.push({ ...granted, kind: 'restart', hitsLeader: false, graceUs: 12 });
@@ -279,13 +280,13 @@ export class Incidents {
     return candidate;
   }
 
-  /** Even the platform is wrong, for a while, about some member that incarnations. */
-  private slander({ durationUs }: PlannedIncident, host: ReplicaHost): void {
+  /** For a while, the platform wrongly reports that a running member has ended. */
+  private reportEnded({ durationUs }: PlannedIncident, host: ReplicaHost): void {
     const { fabric, random } = this.world;
     const { participant } = random.pick(this.world.members(host.group));
     fabric.tellEnded(participant, true);
     this.afterUs(durationUs, () => {
-      if (this.world.replicas[participant]!.state !== 'down') fabric.tellEnded(participant, false);
+      if (this.world.replicas[participant].state !== 'down') fabric.tellEnded(participant, false);
     });
   }
 
@@ -324,7 +325,7 @@ export class Incidents {
       const { remaining } = host.workload;
       if (incident.leavesMemory) this.world.kill(host);
       else this.world.crash(host);
-      // Somebody else comes and takes the slot.
+      // A new client takes the slot.
       if (random.percent(70)) {
         this.afterUs(incident.durationUs, () => this.world.startClient(host, remaining));
       }
@@ -335,7 +336,7 @@ export class Incidents {
     this.later.push({ atUs: this.world.nowUs + delayUs, act });
   }
 
-  /** End all trouble. Who is down may stay down, as long as a quorum is up. */
+  /** End all faults. Members that are down for good stay down: a quorum of each group is up. */
   heal(): void {
     const { world } = this;
     const { weather } = world.fabric;

@@ -1,7 +1,7 @@
 /**
- * What the simulator knows and no replica does: every message sent, and every group's order so far.
- * It compares each delivery with them at once, so that a failure is reported where it happens, and
- * keeps the history that the checker judges at the end.
+ * The simulator's own record of every message sent and of every group's order. It checks each delivery against them at
+ * once, so that a failure is reported at the event that causes it. It also keeps the history that the judge checks at
+ * the end. Called by the world, its services and its workloads.
  */
 
 import type { TraceEvent } from 'tram-multicast/internal/check/events.js';
@@ -9,7 +9,7 @@ import { History } from 'tram-multicast/internal/check/history.js';
 import type { Delivery } from 'tram-multicast/internal/protocol/edges.js';
 import { contains } from 'tram-multicast/internal/protocol/overlay.js';
 
-/** Something that must not happen, in words. */
+/** A check of the simulator has failed. */
 export class SimulationFailure extends Error {
   override readonly name = 'SimulationFailure';
   constructor(
@@ -38,7 +38,7 @@ export class Sent {
     readonly payload: Uint8Array,
   ) {}
 
-  /** Put together only when somebody asks: most runs order more messages than they talk about. */
+  /** Built on demand: most runs need the ids of few messages. */
   get id(): string {
     return `${this.client}:${this.entryGroup}.${this.ordinal}`;
   }
@@ -51,8 +51,9 @@ export class Ledger {
   deliveries = 0;
   /** By session, entry group and number. */
   private readonly sent: (Sent | undefined)[][][] = [];
-  /** By group: the messages it has delivered, in order; and everything its log has held, by index. */
+  /** By group: the messages that it has delivered, in order. */
   readonly orders: Sent[][];
+  /** By group and index: the messages that it has decided. */
   private readonly logs: (Sent | undefined)[][];
 
   constructor(
@@ -60,7 +61,7 @@ export class Ledger {
     replicas: number,
     private readonly firstIndex: number,
     keepsTrace: boolean,
-    /** Without a history only the immediate comparisons are made: for measuring speed. */
+    /** Without a history only the checks of each delivery are made. Measurements of throughput use that. */
     private readonly keepsHistory: boolean,
   ) {
     this.orders = parents.map(() => []);
@@ -78,7 +79,7 @@ export class Ledger {
     this.trace?.push(event);
   }
 
-  /** A client's message was taken. */
+  /** Record a message that a client has accepted. */
   multicast(
     session: number,
     number: number,
@@ -89,8 +90,8 @@ export class Ledger {
     const { entryGroup, destinationsLow, destinationsHigh, payload } = message;
     const sent = new Sent(client, entryGroup, ordinal, destinationsLow, destinationsHigh, payload);
     this.sent[session] ??= [];
-    this.sent[session]![entryGroup] ??= [];
-    this.sent[session]![entryGroup]![ordinal] = sent;
+    this.sent[session][entryGroup] ??= [];
+    this.sent[session][entryGroup][ordinal] = sent;
     this.messages++;
     if (this.keepsHistory || this.trace) {
       const destinations: number[] = [];
@@ -113,13 +114,13 @@ export class Ledger {
     return this.sent[session]?.[entryGroup]?.[(numberLow - this.firstIndex) | 0];
   }
 
-  /** A replica delivers its `count`-th message. */
+  /** Check and record a delivery. @param count  how many messages the replica has delivered before */
   deliver(group: number, member: number, count: number, delivery: Delivery): Sent {
     const sent = this.find(delivery.session, delivery.entryGroup, delivery.number);
     if (sent === undefined) {
       throw new SimulationFailure(
         'integrity',
-        `${group}/${member} delivered a message that nobody sent: session ${delivery.session}, entry ${delivery.entryGroup}, number ${delivery.number}`,
+        `${group}/${member} delivered a message that nobody sent: session ${delivery.session}, entry group ${delivery.entryGroup}, number ${delivery.number}`,
       );
     }
     if (!sameBytes(sent.payload, delivery.payload)) {
@@ -128,7 +129,7 @@ export class Ledger {
         `${group}/${member} delivered ${sent.id} with another payload`,
       );
     }
-    const order = this.orders[group]!;
+    const order = this.orders[group];
     if (count === order.length) order.push(sent);
     else if (order[count] !== sent) {
       throw new SimulationFailure(
@@ -143,9 +144,12 @@ export class Ledger {
     return sent;
   }
 
-  /** A replica holds this message as decided at `index` of its log: no other may ever be there. */
+  /**
+   * A replica holds this message as decided at `index`. No replica of the group may decide another one there.
+   * @returns whether it is the first of its group
+   */
   decided(group: number, member: number, index: number, sent: Sent | undefined): boolean {
-    const log = this.logs[group]!;
+    const log = this.logs[group];
     const place = index - this.firstIndex;
     const known = log[place];
     if (known !== undefined && known !== sent) {
@@ -158,9 +162,9 @@ export class Ledger {
     return known === undefined;
   }
 
-  /** Entries that the group has decided so far. */
+  /** How many entries the group has decided so far. */
   decidedCount(group: number): number {
-    return this.logs[group]!.length;
+    return this.logs[group].length;
   }
 }
 

@@ -1,6 +1,8 @@
 /**
- * The links of the simulated memory: what is on its way from one participant to another, and when
- * something happens on which of them next.
+ * The links of the simulated memory: the operations in flight from one participant to another, and an agenda that finds
+ * the link with the next event. Called by `simulated-memory.ts`.
+ *
+ * Invariant: the operations of a link arrive, and complete, in the order of posting.
  */
 import {
   type Completion,
@@ -17,10 +19,10 @@ export interface Operation {
   guard: number;
   tag: number;
   arrivesUs: number;
-  /** Words that have landed (or been read), from the left or from the right. */
+  /** Words that have landed or have been read so far: the first ones, or the last ones if `isBackward`. */
   landed: number;
   isBackward: boolean;
-  /** Words that will ever land, if its poster died meanwhile; such an operation never completes. */
+  /** Less than `count` if the poster died and only a part of the operation lands. Such an operation never completes. */
   landsAtMost: number;
 }
 
@@ -37,9 +39,9 @@ export class Link {
   place = -1;
   nextUs = 0;
   lastArrivalUs = 0;
-  /** Losses that its poster has not polled yet: until it has, whatever else it posts is lost too. */
+  /** Losses that the poster has not polled yet. Until it has, all that it posts is lost too. */
   losses = 0;
-  /** Nothing written under this guard lands any more. */
+  /** No further write with this guard lands. */
   stoppedGuard = OPEN;
 
   constructor(
@@ -47,16 +49,16 @@ export class Link {
     readonly to: ParticipantId,
   ) {}
 
-  /** When something happens here next. */
+  /** The time of the next event on this link. */
   dueUs(): number {
     let due = Number.POSITIVE_INFINITY;
-    if (this.operations.length > 0) due = this.operations[0]!.arrivesUs;
-    if (this.completions.length > 0) due = Math.min(due, this.completions[0]!.availableUs);
+    if (this.operations.length > 0) due = this.operations[0].arrivesUs;
+    if (this.completions.length > 0) due = Math.min(due, this.completions[0].availableUs);
     return due;
   }
 }
 
-/** Links by when something happens on them next: a binary heap that knows each link's place. */
+/** Links by the time of their next event: a binary heap. Each link knows its place in it. */
 export class Agenda {
   private readonly heap: Link[] = [];
 
@@ -93,7 +95,7 @@ export class Agenda {
   private rise(link: Link): void {
     const { heap } = this;
     while (link.place > 0) {
-      const above = heap[(link.place - 1) >> 1]!;
+      const above = heap[(link.place - 1) >> 1];
       if (above.nextUs <= link.nextUs) return;
       this.swap(above, link);
     }
@@ -104,7 +106,7 @@ export class Agenda {
     for (;;) {
       const left = link.place * 2 + 1;
       if (left >= heap.length) return;
-      let least = heap[left]!;
+      let least = heap[left];
       const right = heap[left + 1];
       if (right !== undefined && right.nextUs < least.nextUs) least = right;
       if (link.nextUs <= least.nextUs) return;

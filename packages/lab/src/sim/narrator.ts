@@ -1,9 +1,9 @@
 /**
- * Tells what happens in a simulated world, one line each, in words that a reader of the paper knows.
- * The scenario interpreter calls it after every event of the world.
+ * Describes the events of a simulated world, one line for each, in the terms of the paper. The scenario interpreter
+ * calls it after every event of the world.
  *
- * It reads the world's trace, its transitions and the clients' open calls; it never acts on them.
- * What happens all the time, or follows from another line, is not told.
+ * It reads the world's trace, its transitions and the clients' open calls, and never changes the world. It leaves out
+ * events that happen all the time, and those that follow from another line.
  */
 import type { TraceEvent } from 'tram-multicast/internal/check/events.js';
 import { HEAD_WORDS, word } from 'tram-multicast/internal/memory/record.js';
@@ -15,7 +15,7 @@ import { contains, GROUPS_MAX } from 'tram-multicast/internal/protocol/overlay.j
 import type { Sent } from './ledger.js';
 import type { ClientHost, Host, ReplicaHost, World } from './world.js';
 
-/** What a replica does when it takes this transition; `ballot` is the highest it has promised. */
+/** Describes each transition. `ballot` is the highest that the replica has promised. */
 const DEEDS: Partial<Record<Transition, (ballot: string) => string>> = {
   campaigned: (ballot) => `campaigns with ballot ${ballot}`,
   granted: (ballot) => `grants ballot ${ballot}`,
@@ -50,10 +50,10 @@ interface OpenCall {
 }
 
 export class Narrator {
-  /** What was told since the last `take`. */
+  /** Lines since the last `take`. */
   private lines: string[] = [];
   private world!: World;
-  private eventsTold = 0;
+  private eventsDescribed = 0;
   private calls: OpenCall[] = [];
   private readonly textOf = new Map<string, string>();
   private listener: ((deed: string) => void) | undefined;
@@ -62,23 +62,23 @@ export class Narrator {
     this.world = world;
   }
 
-  /** `participant` takes a transition. */
+  /** Describe a transition of `participant`. */
   onTransition = (participant: number, what: Transition): void => {
     const deed = DEEDS[what];
     if (deed === undefined) return;
     this.catchUp();
     const replica: ReplicaHost['replica'] | undefined = this.world.replicas[participant]?.replica;
     const ballot = describeBallot(replica?.member.promised ?? 0);
-    this.tell(`${this.processName(participant)} ${deed(ballot)}`);
+    this.tell(`${this.participantName(participant)} ${deed(ballot)}`);
   };
 
-  /** `deed` without a time; a `listener` hears it as well. */
+  /** Add a line with the current time, and pass it to the listener. @param deed  without the time */
   tell(deed: string): void {
     this.lines.push(`${String(this.world.nowUs).padStart(6)} µs  ${deed}`);
     this.listener?.(deed);
   }
 
-  /** Lines that are no deeds: asked for, not told. */
+  /** Add lines that a command prints, without a time. */
   print(...lines: string[]): void {
     this.lines.push(...lines);
   }
@@ -93,11 +93,11 @@ export class Narrator {
     return lines;
   }
 
-  /** Tell what the trace and the clients have to add. */
+  /** Describe new events of the trace, and calls that have been answered. */
   catchUp(): void {
     const trace = this.world.ledger.trace!;
-    while (this.eventsTold < trace.length) {
-      const deed = this.deedOf(trace[this.eventsTold++]!);
+    while (this.eventsDescribed < trace.length) {
+      const deed = this.deedOf(trace[this.eventsDescribed++]);
       if (deed !== undefined) this.tell(deed);
     }
     const answered = this.calls.filter(
@@ -141,7 +141,7 @@ export class Narrator {
     this.calls = this.calls.filter((call) => call.host !== host);
   }
 
-  /** What clients still wait for. */
+  /** The messages that clients still wait for, one line each. */
   get unanswered(): string[] {
     return this.calls.map(({ host, text }) => `${this.name(host)} still waits for ${text}`);
   }
@@ -150,12 +150,12 @@ export class Narrator {
     return (sent && this.textOf.get(sent.id)) ?? '?';
   }
 
-  /** The same words, with each message by its text rather than by its id. */
+  /** Replace the ids of messages by their texts. */
   inTexts(words: string): string {
     return words.replace(/\bc\d+:\d+\.\d+\b/g, (id) => this.textOf.get(id) ?? id);
   }
 
-  /** What stands whole in a replica's log. */
+  /** The texts of the complete entries in a replica's log. */
   logOf(host: ReplicaHost): string[] {
     const { member } = host.replica;
     const ring = member.log.current();
@@ -173,13 +173,13 @@ export class Narrator {
   }
 
   name(host: Host): string {
-    return this.processName(host.participant);
+    return this.participantName(host.participant);
   }
 
-  private processName(participant: number): string {
+  private participantName(participant: number): string {
     const { replicas } = this.world;
     if (participant >= replicas.length) return `c${participant - replicas.length}`;
-    const { group, member } = replicas[participant]!;
+    const { group, member } = replicas[participant];
     return `${group}/${member}`;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What is left of a run once its world is gone: plain data that can leave a thread, and the sum of
- * many of them. The order in which outcomes are added doesn't matter.
+ * The outcome of a run as plain data, which a worker can send to the pool, and the totals of many runs. The order in
+ * which outcomes are added does not matter.
  */
 import { judge, type Verdict } from 'tram-multicast/internal/check/judge.js';
 import { TRANSITIONS, type Transition } from 'tram-multicast/internal/protocol/edges.js';
@@ -11,7 +11,7 @@ import type { World } from './world.js';
 
 export interface SeedFailure {
   readonly seed: number;
-  /** `error` is an exception that nobody expected, `hang` a run that had to be ended. */
+  /** `error`: an unexpected exception. `hang`: the run took too long and was ended. */
   readonly kind: SimulationFailure['kind'] | 'error' | 'hang';
   readonly message: string;
 }
@@ -24,7 +24,7 @@ export interface SeedOutcome {
   readonly faults: ReadonlyMap<Fault, number>;
   readonly transitions: ReadonlyMap<Transition, number>;
   readonly failure: SeedFailure | undefined;
-  /** Of whoever asked for details. */
+  /** Only if the caller asked for details. */
   readonly details: SeedDetails | undefined;
 }
 
@@ -56,7 +56,7 @@ export function runSeed(seed: number, options: Options, wantsDetails: boolean): 
   }
 }
 
-/** A run of which nothing is known but that it failed. */
+/** The outcome of a run that failed without a result. */
 export function failedOutcome(
   seed: number,
   kind: SeedFailure['kind'],
@@ -95,7 +95,7 @@ export class Totals {
   readonly transitions = new Map<Transition, number>(
     TRANSITIONS.map((transition) => [transition, 0]),
   );
-  /** Those of the lowest seeds, in order. */
+  /** The failures of the lowest seeds, in order. */
   readonly failures: SeedFailure[] = [];
 
   add(outcome: SeedOutcome): void {

@@ -1,7 +1,7 @@
 /**
- * A message-passing system (`baselines/`) in virtual time: draws groups, tree, clients and load from a
- * seed, runs until nothing is under way any more, and returns what happened. Nobody fails here: these
- * systems are compared with, as in the paper, without replication.
+ * Runs a message-passing system (`baselines/`) in virtual time. It draws groups, tree, clients and load from a seed, runs
+ * until nothing is in flight, and returns the history. There are no faults: as in the paper, these systems serve for
+ * comparison and have no replication. Called by the tests of the systems.
  */
 
 import { History } from 'tram-multicast/internal/check/history.js';
@@ -13,21 +13,21 @@ import type { Protocol } from '../baselines/passing/protocol.js';
 import { FifoNetwork } from './fifo-network.js';
 import { Random } from './random.js';
 
-/** The system under test. @param overlay  for those that need one */
+/** Makes the system under test. @param overlay  for systems that need one */
 export type ProtocolMaker = (sizes: Sizes, overlay: Overlay) => Protocol;
 
 export interface PassingRun {
   readonly history: History;
-  /** Messages that some destination did not reply to. */
+  /** How many messages lack the reply of a destination. */
   readonly unanswered: number;
-  /** (message, group) pairs: a group took part that is no destination. */
+  /** How often a message reached a group that is not one of its destinations. */
   readonly outsiders: number;
 }
 
 const MESSAGES = 150;
 const PAYLOAD_BYTES_MAX = 40;
 
-/** @param usesTree  then the history names the tree, and FIFO order can be judged */
+/** @param usesTree  whether the history names the tree, so that FIFO order can be judged */
 export function simulatePassing(
   seed: number,
   protocolOf: ProtocolMaker,
@@ -98,7 +98,7 @@ class PassingWorld {
     this.left--;
     const { low, high, destinations } = this.drawDestinations();
     const payloadBytes = this.random.between(0, PAYLOAD_BYTES_MAX);
-    const sender = this.clients[client]!;
+    const sender = this.clients[client];
     const payload = new Int32Array(PAYLOAD_BYTES_MAX / 4).fill(sender.lastNumber + 1);
     if (!sender.multicast(low, high, payload, payloadBytes)) throw new Error('there is no slot');
     const id = idOf(client, sender.lastNumber);
@@ -113,7 +113,7 @@ class PassingWorld {
     const left = Array.from({ length: groups }, (_, group) => group);
     const destinations = Array.from(
       { length: count },
-      () => left.splice(this.random.below(left.length), 1)[0]!,
+      () => left.splice(this.random.below(left.length), 1)[0],
     );
     const low = destinations.reduce((mask, group) => mask | lowMask(group), 0);
     const high = destinations.reduce((mask, group) => mask | highMask(group), 0);
@@ -127,7 +127,7 @@ class PassingWorld {
       this.history.add({ event: 'touch', id, group: to });
       this.outsiders++;
     }
-    this.participants[to]!.receive(from, message);
+    this.participants[to].receive(from, message);
   }
 
   private deliver(group: number, message: Message): void {
@@ -141,7 +141,7 @@ class PassingWorld {
   }
 }
 
-/** Every group but the first below any that comes before it. */
+/** The parent of each group, except the first, is any group before it. */
 function drawTree(random: Random, groups: number): number[] {
   return Array.from({ length: groups }, (_, group) => (group === 0 ? -1 : random.below(group)));
 }

@@ -1,8 +1,7 @@
 /**
- * What a simulated run is made of: drawn from a seed, and narrowed by what the user asks for.
+ * The plan of a simulated run: drawn from a seed, except for the values that options fix. Called by `simulate.ts`.
  *
- * The plan is data. The same options and seed give the same plan, and the same plan gives the same
- * run, event for event.
+ * A plan is data. The same seed and options give the same plan, and the same plan gives the same run, event for event.
  */
 
 import {
@@ -33,26 +32,26 @@ export const FAULTS = [
 
 export type Fault = (typeof FAULTS)[number];
 
-/** The faults that happen at a moment; the others are the run's weather. */
+/** The faults that happen at one moment. The others last for the whole run. */
 export type Incident = Exclude<Fault, 'torn-writes' | 'tiny-rings' | 'bursts'>;
 
 export interface PlannedIncident {
   readonly kind: Incident;
   readonly group: number;
-  /** Whom it hits: the leader, if there is one, or the member drawn. */
+  /** It hits the leader, if there is one, rather than `member`. */
   readonly hitsLeader: boolean;
   readonly member: number;
-  /** It happens at this time, or when the n-th such transition is taken after it. */
+  /** It happens at this time or, if `on` is given, with the first such transition after it. */
   readonly atUs: number;
   readonly on?: Transition;
-  /** … and so much later, so that what the transition caused has arrived. */
+  /** The time between the transition and the incident, in which the effects of the transition arrive. */
   readonly graceUs?: number;
-  /** In the middle of a step: after so many more posts. */
+  /** It interrupts a step after so many more posts. */
   readonly afterPosts: number;
   readonly durationUs: number;
-  /** When a participant dies for good, or is to come back with nothing: does its memory live on until then? */
+  /** Does the memory stay while the participant is down, even if the participant never uses it again? */
   readonly leavesMemory: boolean;
-  /** A pause or a suspicion that is the first move of something worse: see `Incidents`. */
+  /** The incident starts a sequence of faults that showed an error of the paper: see `Incidents`. */
   readonly isAmbush: boolean;
 }
 
@@ -63,22 +62,22 @@ export interface Plan {
   readonly timing: Timing;
   readonly pace: Pace;
   readonly weather: Weather;
-  /** A participant takes its next step after up to twice this. */
+  /** The average time between two steps of a participant. */
   readonly stepUs: number;
   readonly messages: number;
   readonly isBursty: boolean;
-  /** On average one message is sent so often, by all clients together. */
+  /** The average time between two messages of all clients together. */
   readonly messageEveryUs: number;
-  /** In a hundred: how many messages go to one group only. */
+  /** The share of messages that go to one group only. */
   readonly singleGroupPercent: number;
-  /** One in so many messages makes the service fail; 0 if none does. */
+  /** The service fails on one of so many messages, or on none if this is 0. */
   readonly serviceFailsEvery: number;
-  /** Which faults may happen at all. */
+  /** The faults that may happen. */
   readonly faults: ReadonlySet<Fault>;
   readonly incidents: readonly PlannedIncident[];
 }
 
-/** What can be asked for; everything else is drawn. */
+/** Values that the caller fixes. All others are drawn. */
 export interface Options {
   readonly groups?: number;
   readonly replicas?: number;
@@ -89,7 +88,7 @@ export interface Options {
   readonly ringBytes?: number;
   /** Only these faults; an empty list means none. */
   readonly faults?: readonly Fault[];
-  /** Strike only when one of these is taken. */
+  /** Incidents that follow a transition follow one of these. */
   readonly triggers?: readonly Transition[];
 }
 
@@ -148,7 +147,7 @@ export function drawPlan(seed: number, options: Options): Plan {
       replicas,
       clients,
       payloadBytesMax,
-      // At times too small for the service's replies: those are kept and told of, not sent.
+      // May be too small for the replies of the service. Clients then learn only that the reply is too large.
       replyBytesMax: random.pick([0, 8, 16]),
       logBytes: ring(),
       inboxBytes: ring(),
@@ -187,7 +186,7 @@ export function drawPlan(seed: number, options: Options): Plan {
 function drawTree(random: Random, groups: number): number[] {
   const shapes = [SHAPES.base, SHAPES.breadth, SHAPES.depth];
   const choice = random.below(shapes.length + 1);
-  if (choice < shapes.length) return shapes[choice]!(groups);
+  if (choice < shapes.length) return shapes[choice](groups);
   const parents = Array.from({ length: groups }, (_, group) =>
     group === 0 ? -1 : random.below(group),
   );
@@ -219,7 +218,7 @@ function drawIncidents(
   const incidents: PlannedIncident[] = [];
   if (kinds.length === 0) return incidents;
   const count = random.between(3, 14);
-  // Some runs strike one group again and again: deep trouble in one place finds more than a little everywhere.
+  // In half of the runs most incidents hit one group: many faults in one group find more errors than a few in each.
   const target = random.percent(50) ? random.below(groups) : -1;
   let atUs = 0;
   for (let i = 0; i < count; i++) {

@@ -1,6 +1,7 @@
 /**
- * Runs seeds on threads. Each thread has one seed at a time, so it is always known which seed a
- * thread hangs on or dies of: that seed has failed, and a new thread takes the next.
+ * Runs seeds on worker threads. Called by `tram-lab sim`.
+ *
+ * A thread runs one seed at a time. If it hangs or exits, that seed has failed, and a new thread continues with the next.
  */
 import { setMaxListeners } from 'node:events';
 import { Worker } from 'node:worker_threads';
@@ -12,13 +13,13 @@ export interface Assignment {
   readonly from: number;
   readonly seeds: number;
   readonly options: Options;
-  /** Names of mutations; with none, the protocol runs as it is. */
+  /** The names of mutations. If there are none, the protocol runs unchanged. */
   readonly mutations: readonly string[];
-  /** Threads. */
+  /** The number of threads. */
   readonly jobs: number;
-  /** Should outcomes carry their history? */
+  /** Whether outcomes carry verdict and history. */
   readonly wantsDetails: boolean;
-  /** A seed that takes longer has failed. */
+  /** A seed that takes longer than this has failed. */
   readonly hangAfterMs: number;
   readonly signal: AbortSignal;
   onOutcome(outcome: SeedOutcome): void;
@@ -27,7 +28,7 @@ export interface Assignment {
 export type WorkerData = Pick<Assignment, 'options' | 'wantsDetails'>;
 
 /**
- * Resolves when every seed has its outcome, or after an abort.
+ * Resolves when every seed has an outcome, or after an abort.
  * @throws {MutationError} if the mutations do not fit together
  */
 export function runSeeds(assignment: Assignment): Promise<void> {

@@ -1,4 +1,4 @@
-/** A small, fast generator (sfc32) in 32-bit integer arithmetic: the same on every machine. */
+/** A fast pseudo-random generator (sfc32) in 32-bit integer arithmetic. A seed gives the same numbers on every machine. */
 export class Random {
   private a: number;
   private b: number;
@@ -37,6 +37,6 @@ export class Random {
   }
 
   pick<T>(values: readonly T[]): T {
-    return values[this.below(values.length)]!;
+    return values[this.below(values.length)];
   }
 }

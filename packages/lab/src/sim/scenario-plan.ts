@@ -1,11 +1,9 @@
-/**
- * The cluster of a scenario: a plan in which nothing happens by itself, from the options of a command.
- */
+/** The plan of a scenario or a stage: the cluster that the options describe, without workload and faults. */
 import { PACE } from 'tram-multicast/internal/protocol/edges.js';
 import { parseTree } from 'tram-multicast/internal/protocol/overlay.js';
 import type { Plan } from './plan.js';
 
-/** What is wrong with a command; the caller knows where it stands. */
+/** Describes an error in a command. The caller adds file and line. */
 export class Complaint extends Error {}
 
 const TIMING = {
@@ -25,7 +23,7 @@ export function readOptions(text: string, known: readonly string[]): GivenOption
     if (part === '') continue;
     const [name, value] = part.split('=') as [string, string | undefined];
     if (!known.includes(name) || value === undefined) {
-      throw new Complaint(`"${part}" is no option; known are ${known.join('=, ')}=`);
+      throw new Complaint(`"${part}" is no option; the options are ${known.join('=, ')}=`);
     }
     options.set(name, value);
   }
@@ -39,7 +37,7 @@ export function toNumber(options: GivenOptions, name: string, otherwise: number)
   return Number(value);
 }
 
-/** A plan in which nothing happens by itself. */
+/** @param given  the options of the command `cluster` */
 export function makePlan(given: string): Plan {
   const options = readOptions(given, ['groups', 'tree', 'replicas', 'clients', 'payload', 'rings']);
   const tree = options.get('tree');

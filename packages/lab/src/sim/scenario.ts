@@ -1,10 +1,9 @@
 /**
- * Runs a scenario: a text of commands, each followed by `----` and what it prints. `runScenario`
- * returns the same text with the printed outcome of this run, so that a test compares the two and a
- * rewrite is a diff to review. docs/scenarios.md lists the commands.
+ * Runs a scenario: a text of commands, each followed by `----` and its output. `runScenario` returns the text with the
+ * output of this run. A test compares the two, and an update is a diff to review. docs/scenarios.md lists the commands.
  *
- * Everything is fixed (seed, delays, timing), so that nothing happens by chance, unless the scenario
- * asks for weather. The world is that of the simulator: production code on simulated memory.
+ * Seed, delays and timing are fixed, and no faults are drawn unless the scenario asks for weather. The world is that of
+ * the simulator: production code on simulated memory.
  */
 import { judge } from 'tram-multicast/internal/check/judge.js';
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
@@ -15,13 +14,13 @@ import { Narrator } from './narrator.js';
 import { Complaint, makePlan, readOptions, toNumber } from './scenario-plan.js';
 import { type ClientHost, type Host, type ReplicaHost, World } from './world.js';
 
-/** Something is wrong with the scenario, or its run failed: says where. */
+/** The scenario is wrong, or its run failed. The message starts with file and line. */
 export class ScenarioError extends Error {
   override readonly name = 'ScenarioError';
 }
 
 const SEPARATOR = '----';
-/** Longer than any patience in the plan: if nothing was told for so long, nothing will be. */
+/** Longer than any timeout of the plan: after so long without a line, there will be none. */
 const QUIET_US = 1000;
 const RUN_LIMIT_US = 50_000;
 
@@ -31,7 +30,7 @@ export function runScenario(file: string, text: string): string {
   const output: string[] = [];
   const lines = text.replace(/\n+$/, '').split('\n');
   for (let i = 0; i < lines.length; i++) {
-    const line = lines[i]!;
+    const line = lines[i];
     output.push(line);
     if (line.trim() === '' || line.startsWith('#')) continue;
     if (line === SEPARATOR)
@@ -61,8 +60,8 @@ function runCommand(scenario: Scenario, command: string, where: string): string[
   }
 }
 
-/** A participant that is to be struck in the middle of a step, before a certain write. */
-interface Strike {
+/** A fault that interrupts a step of a participant before a certain write. */
+interface ArmedFault {
   readonly host: Host;
   readonly verb: 'crash' | 'kill' | 'pause';
   readonly before: string;
@@ -73,57 +72,57 @@ type Command = (args: RegExpExecArray) => void;
 class Scenario {
   private readonly narrator = new Narrator();
   private built: World | undefined;
-  private strikes: Strike[] = [];
+  private armed: ArmedFault[] = [];
   private isJudged = false;
 
-  /** Every command: what it looks like, and what it does. */
+  /** Every command: an example, its syntax, and its action. */
   private readonly commands: readonly (readonly [string, RegExp, Command])[] = [
     [
       'cluster groups=2 tree=-1,0 replicas=3 clients=1',
       /^cluster(.*)$/,
-      ([, given]) => this.build(given!),
+      ([, given]) => this.build(given),
     ],
-    ['weather torn=100 late=50 jitter=5', /^weather (.+)$/, ([, given]) => this.setWeather(given!)],
+    ['weather torn=100 late=50 jitter=5', /^weather (.+)$/, ([, given]) => this.setWeather(given)],
     [
       'multicast c0 to 0,1 "text"',
       /^multicast (c\d+) to ([\d,]+)((?: "[^"]*")+)$/,
-      ([, client, to, texts]) => this.multicast(client!, to!, texts!),
+      ([, client, to, texts]) => this.multicast(client, to, texts),
     ],
     ['run 500us', /^run (\d+)us$/, ([, us]) => this.runFor(Number(us))],
     ['run until quiet', /^run until quiet$/, () => this.runUntilQuiet()],
-    ['run until 0/1 leads', /^run until (.+)$/, ([, deed]) => this.runUntilTold(deed!)],
-    ['crash 0/0', /^crash (\S+)$/, ([, who]) => this.end('crash', this.host(who!))],
-    ['kill 0/0', /^kill (\S+)$/, ([, who]) => this.end('kill', this.host(who!))],
-    ['pause 0/0', /^pause (\S+)$/, ([, who]) => this.pause(this.upHost(who!))],
+    ['run until 0/1 leads', /^run until (.+)$/, ([, deed]) => this.runUntilTold(deed)],
+    ['crash 0/0', /^crash (\S+)$/, ([, who]) => this.end('crash', this.host(who))],
+    ['kill 0/0', /^kill (\S+)$/, ([, who]) => this.end('kill', this.host(who))],
+    ['pause 0/0', /^pause (\S+)$/, ([, who]) => this.pause(this.upHost(who))],
     [
       'pause 0/0 before a write to 0/2',
       /^(crash|kill|pause) (\S+) before a write to (.+)$/,
-      ([, verb, who, place]) => this.arm(verb as Strike['verb'], this.upHost(who!), place!),
+      ([, verb, who, place]) => this.arm(verb as ArmedFault['verb'], this.upHost(who), place),
     ],
-    ['resume 0/0', /^resume (\S+)$/, ([, who]) => this.resume(this.host(who!))],
-    ['restart 0/0', /^restart (\S+)$/, ([, who]) => this.restart(this.host(who!))],
+    ['resume 0/0', /^resume (\S+)$/, ([, who]) => this.resume(this.host(who))],
+    ['restart 0/0', /^restart (\S+)$/, ([, who]) => this.restart(this.host(who))],
     [
       'hold 0/0 -> 0/1, 0/2',
       /^hold (.+) -> (.+)$/,
-      ([, from, to]) => this.onLinks(from!, to!, (a, b) => this.world.fabric.hold(a, b)),
+      ([, from, to]) => this.onLinks(from, to, (a, b) => this.world.fabric.hold(a, b)),
     ],
     [
       'release 0/0 -> 0/1, 0/2',
       /^release (.+) -> (.+)$/,
-      ([, from, to]) => this.onLinks(from!, to!, (a, b) => this.world.fabric.release(a, b)),
+      ([, from, to]) => this.onLinks(from, to, (a, b) => this.world.fabric.release(a, b)),
     ],
     [
       'lose 0/0 -> c0',
       /^lose (.+) -> (.+)$/,
-      ([, from, to]) => this.onLinks(from!, to!, (a, b) => this.world.fabric.breakLink(a, b)),
+      ([, from, to]) => this.onLinks(from, to, (a, b) => this.world.fabric.breakLink(a, b)),
     ],
-    ['campaign 0/1', /^campaign (\S+)$/, ([, who]) => this.campaign(this.upHost(who!))],
+    ['campaign 0/1', /^campaign (\S+)$/, ([, who]) => this.campaign(this.upHost(who))],
     ['state', /^state$/, () => this.describeState()],
     ['delivered', /^delivered$/, () => this.describeDelivered()],
     ['check', /^check$/, () => this.check()],
   ];
 
-  /** Run one command; returns what it prints. */
+  /** Run one command. Returns its output. */
   run(line: string): string[] {
     if (this.isJudged) throw new Complaint('nothing may follow a check');
     for (const [, shape, command] of this.commands) {
@@ -133,7 +132,7 @@ class Scenario {
       return this.narrator.take();
     }
     const known = this.commands.map(([example]) => `  ${example}`).join('\n');
-    throw new Complaint(`unknown command: ${line}\nthese are known:\n${known}`);
+    throw new Complaint(`unknown command: ${line}\nthe commands are:\n${known}`);
   }
 
   // --- the cluster ---------------------------------------------------------------------------
@@ -201,15 +200,15 @@ class Scenario {
   private advance(): void {
     const { replicas, clients } = this.world;
     if (![...replicas, ...clients].some((host) => host.state === 'up')) {
-      throw new Complaint('every process is down or paused: nothing can happen');
+      throw new Complaint('every participant is down or paused: nothing can happen');
     }
     this.world.advance();
     this.narrator.catchUp();
-    for (const strike of this.strikes) {
-      if (!strike.host.memory.isStalled) continue;
-      this.strikes = this.strikes.filter((other) => other !== strike);
-      if (strike.verb === 'pause') this.pause(strike.host, strike.before);
-      else this.end(strike.verb, strike.host, strike.before);
+    for (const fault of this.armed) {
+      if (!fault.host.memory.isStalled) continue;
+      this.armed = this.armed.filter((other) => other !== fault);
+      if (fault.verb === 'pause') this.pause(fault.host, fault.before);
+      else this.end(fault.verb, fault.host, fault.before);
     }
   }
 
@@ -218,7 +217,7 @@ class Scenario {
     while (this.world.nowUs < untilUs) this.advance();
   }
 
-  /** Until nothing worth telling has happened for a long time. */
+  /** Run until no line has been added for `QUIET_US`. */
   private runUntilQuiet(): void {
     const startUs = this.world.nowUs;
     let lastUs = startUs;
@@ -235,7 +234,7 @@ class Scenario {
     );
   }
 
-  /** Until a line that starts with these words is told. */
+  /** Run until a line starts with these words. */
   private runUntilTold(words: string): void {
     const limitUs = this.world.nowUs + RUN_LIMIT_US;
     let isTold = false;
@@ -263,16 +262,16 @@ class Scenario {
     throw new Complaint([`${what} within ${RUN_LIMIT_US} µs; the last lines:`, ...told].join('\n'));
   }
 
-  // --- trouble -------------------------------------------------------------------------------
+  // --- faults --------------------------------------------------------------------------------
 
-  private arm(verb: Strike['verb'], host: Host, place: string): void {
+  private arm(verb: ArmedFault['verb'], host: Host, place: string): void {
     host.memory.stallBeforeWriteTo(this.participants(place));
-    this.strikes.push({ host, verb, before: ` before its write to ${place}` });
+    this.armed.push({ host, verb, before: ` before its write to ${place}` });
   }
 
   private end(verb: 'crash' | 'kill', host: Host, before = ''): void {
     if (host.state === 'down') throw new Complaint(`${this.narrator.name(host)} is down already`);
-    this.strikes = this.strikes.filter((strike) => strike.host !== host);
+    this.armed = this.armed.filter((fault) => fault.host !== host);
     this.world[verb](host);
     this.narrator.forget(host);
     const deed = verb === 'crash' ? 'crashes' : 'is killed';
@@ -343,7 +342,7 @@ class Scenario {
     return host;
   }
 
-  // --- looking at it -------------------------------------------------------------------------
+  // --- output --------------------------------------------------------------------------------
 
   private describeState(): void {
     for (const host of this.world.replicas) {
@@ -361,14 +360,14 @@ class Scenario {
   private describeDelivered(): void {
     for (const host of this.world.replicas) {
       const { deliveries } = host.replica.member;
-      const order = this.world.ledger.orders[host.group]!.slice(0, deliveries);
+      const order = this.world.ledger.orders[host.group].slice(0, deliveries);
       const texts = order.map((sent) => this.narrator.textOfSent(sent)).join(', ') || 'nothing';
       const down = host.state === 'down' ? ' (down)' : '';
       this.narrator.print(`${this.narrator.name(host)}: ${texts}${down}`);
     }
   }
 
-  /** Let everything settle, then judge the history. */
+  /** Run until quiet, then judge the history. */
   private check(): void {
     this.runUntilQuiet();
     this.isJudged = true;

@@ -1,4 +1,4 @@
-/** The replicated service that the simulator runs: it counts and hashes what it is given, and fails at times. */
+/** The replicated service that the simulator runs: it counts and hashes its messages, and fails on some of them. */
 import type { Application, Delivery } from 'tram-multicast/internal/protocol/edges.js';
 import type { Ledger } from './ledger.js';
 
@@ -7,16 +7,16 @@ const STATE_WORDS = 2;
 /** Every reply is the state after the delivery. */
 export const REPLY_BYTES = STATE_WORDS * 4;
 
-/** What it throws when it is meant to fail. */
+/** The failure that the plan asks for. */
 export class ServiceFailure extends Error {}
 
-/** Is this a message that the service fails on? Every so many are; 0 for none. */
+/** Does the service fail on this message? It fails on one of `every` messages, or on none if that is 0. */
 export function failsOn(every: number, session: number, number: number): boolean {
   return every > 0 && (session + (number >>> 0)) % every === 0;
 }
 
 export class Service implements Application {
-  /** How many messages were delivered, and a hash over all of them in order. */
+  /** The number of delivered messages, and a hash over all of them in order. */
   private readonly state = new Int32Array(STATE_WORDS);
   private readonly reply = new Uint8Array(this.state.buffer);
 
@@ -29,14 +29,14 @@ export class Service implements Application {
   ) {}
 
   get count(): number {
-    return this.state[0]!;
+    return this.state[0];
   }
 
   deliver(message: Delivery): Uint8Array {
     this.ledger.deliver(this.group, this.member, this.count, message);
     this.onDeliver(message);
-    const hash = this.state[1]! ^ Math.imul(message.session, 0x9e3779b1) ^ message.number;
-    this.state[0]!++;
+    const hash = this.state[1] ^ Math.imul(message.session, 0x9e3779b1) ^ message.number;
+    this.state[0]++;
     this.state[1] = Math.imul(hash, 0x85ebca6b) ^ (hash >>> 13);
     if (failsOn(this.failsEvery, message.session, message.number)) throw new ServiceFailure();
     return this.reply;

@@ -1,4 +1,4 @@
-/** One seed, one run, one result. */
+/** Runs one seed. Called by `outcome.ts`, and by tests that look at the world afterwards. */
 import { SimulationFailure } from './ledger.js';
 import { drawPlan, type Options, type Plan } from './plan.js';
 import { type Settings, World } from './world.js';

@@ -1,14 +1,13 @@
 /**
- * A memory in which every write is under control: deterministic, for proof.
+ * A deterministic implementation of the memory contract, for the simulator.
  *
- * All participants live in one JavaScript thread. A posted operation travels on a link (one per ordered
- * pair of participants), arrives after a drawn delay, lands whole or in pieces, and completes at once or
- * late. What the contract leaves open is drawn: whether a refused write leaves its bytes behind,
- * which part of a dead participant's writes still lands, whether writes land in the middle of a permission
- * change, or while a region is emptied.
+ * All participants run in one JavaScript thread. A posted operation travels on a link (one for each ordered pair of
+ * participants), arrives after a drawn delay, lands whole or torn, and completes at once or late. Where the contract
+ * leaves a choice, it is drawn: whether a refused write leaves its bytes behind, which part of a dead participant's
+ * writes still lands, and whether writes land in the middle of a permission change or while a region is emptied.
  *
- * Time stands still except in `runNext`. All draws come from the injected `Chance`, so that one seed
- * gives one history.
+ * Invariants: time advances only in `runNext`, and where the world sets `nowUs`. All draws come from the injected
+ * `Chance`, so a seed gives one history.
  */
 import {
   type Completion,
@@ -20,27 +19,29 @@ import {
 } from 'tram-multicast/internal/memory/contract.js';
 import { Agenda, type Completed, Link, newOperation, type Operation } from './links.js';
 
-/** Draws; deterministic for a seed. */
+/** A source of draws that is deterministic for a seed. */
 export interface Chance {
   /** An integer from 0 to `bound` - 1. */
   below(bound: number): number;
 }
 
 export interface Weather {
-  /** Every operation takes at least this long to arrive, and at most so much more. */
+  /** The least time until an operation arrives. */
   delayUs: number;
+  /** The most by which that time is exceeded. */
   jitterUs: number;
-  /** In a hundred: how many operations land in pieces, and how many completions come late. */
+  /** The share of operations that are torn: they land in pieces. */
   tornPercent: number;
+  /** The share of completions that come late. */
   lateCompletionPercent: number;
 }
 
-/** Words on their way: copied into large blocks, which are gone once nothing on the way is in them. */
+/** Copies of the words in flight, in large blocks. A block is collected once no operation refers to it. */
 class Store {
   block = new Int32Array(0);
   private used = 0;
 
-  /** Copy into `block`; returns where. */
+  /** Copy words into `block`. @returns their offset */
   copyIn(source: Int32Array, from: number, count: number): number {
     if (this.used + count > this.block.length) {
       this.block = new Int32Array(Math.max(STORE_BLOCK_WORDS, count));
@@ -53,24 +54,24 @@ class Store {
   }
 }
 
-/** A loop for a few words, the engine's own copy for many: measured, the loop wins below this. */
+/** Measured: for up to `LOOP_WORDS_MAX` words, a loop is faster than the built-in copy. */
 function copy(from: Int32Array, fromAt: number, to: Int32Array, toAt: number, count: number): void {
   if (count > LOOP_WORDS_MAX) {
     to.set(from.subarray(fromAt, fromAt + count), toAt);
     return;
   }
-  for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i]!;
+  for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i];
 }
 
-/** Thrown in the middle of a step, to end the participant there. */
+/** Thrown in the middle of a step in order to kill the participant there. */
 export class Killed extends Error {}
 
-/** One incarnation of one participant, as the memory contract shows it. */
+/** The memory of one incarnation of a participant. */
 export class SimulatedMemory implements Memory {
   readonly completion: Completion = { peer: 0, tag: 0, guard: OPEN, outcome: 'ok' };
   readonly completions: Completed[] = [];
   permission = 0;
-  /** At the first operation that this names the participant stalls: it and all later ones wait until `resume`. */
+  /** The participant stalls at the first operation for which this holds: it and all later ones wait until `resume`. */
   private stallsAt: ((to: ParticipantId, isRead: boolean) => boolean) | undefined;
   private readonly stalled: { to: ParticipantId; operation: Operation }[] = [];
   private diesAt: (() => boolean) | undefined;
@@ -83,7 +84,7 @@ export class SimulatedMemory implements Memory {
     private readonly fabric: SimulatedFabric,
   ) {}
 
-  /** One thread reads in its order. */
+  /** There is one thread, so nothing is reordered. */
   readFence(): void {}
 
   scratch(words: number): Int32Array {
@@ -91,11 +92,11 @@ export class SimulatedMemory implements Memory {
   }
 
   permit(guard: number): void {
-    this.live();
+    this.dieIfDue();
     this.fabric.landSome(this.self);
     this.permission = guard;
-    this.live();
-    // A write may land between this and whatever the caller reads next.
+    this.dieIfDue();
+    // A write may land between this and the next read of the caller.
     this.fabric.landSome(this.self);
   }
 
@@ -134,7 +135,7 @@ export class SimulatedMemory implements Memory {
   }
 
   private post(to: ParticipantId, operation: Operation): void {
-    this.live();
+    this.dieIfDue();
     const { stallsAt } = this;
     if (stallsAt !== undefined && (this.isStalled || stallsAt(to, operation.isRead))) {
       this.stalled.push({ to, operation });
@@ -151,7 +152,7 @@ export class SimulatedMemory implements Memory {
       }
       return false;
     }
-    const { peer, tag, guard, outcome } = this.completions[this.next++]!;
+    const { peer, tag, guard, outcome } = this.completions[this.next++];
     if (outcome === 'lost') this.fabric.lossPolled(this.self, peer);
     const { completion } = this;
     completion.peer = peer;
@@ -161,43 +162,43 @@ export class SimulatedMemory implements Memory {
     return true;
   }
 
-  /** Here it may die: between two of the things it does, so that nothing that follows is done. */
-  private live(): void {
+  /** The participant may be killed here: between two posts or changes of permission. */
+  private dieIfDue(): void {
     if (this.diesAt?.()) throw new Killed();
   }
 
-  /** Die in the middle of whatever it does next, after so many more posts and changes of permission, if it may. */
-  dieAfter(deeds: number, mayDie: () => boolean): void {
-    let left = deeds;
+  /** Kill it in its next step, after so many more posts and changes of permission, unless `mayDie` forbids it then. */
+  dieAfter(actions: number, mayDie: () => boolean): void {
+    let left = actions;
     this.diesAt = () => left-- <= 0 && mayDie();
   }
 
-  /** Stall in the middle of whatever it does next: `posts` operations go out, the others wait. */
+  /** Stall in the next step: `posts` more operations are posted, all others wait. */
   stallAfter(posts: number): void {
     let left = posts;
     this.stallsAt = () => left-- <= 0;
   }
 
-  /** Stall in the middle of the step that posts the next write to one of these participants, before that write. */
+  /** Stall before the next write to one of these participants. */
   stallBeforeWriteTo(participants: readonly ParticipantId[]): void {
     this.stallsAt = (to, isRead) => !isRead && participants.includes(to);
   }
 
-  /** Stall in the middle of the step that posts one more write to this participant than `count`, before that write. */
+  /** Stall after `count` more writes to this participant, before the next one. */
   stallAfterWritesTo(participant: ParticipantId, count: number): void {
     let seen = 0;
     this.stallsAt = (to, isRead) => to === participant && !isRead && seen++ >= count;
   }
 
-  /** Is there something that it would have posted? */
+  /** Does an operation wait to be posted? */
   get isStalled(): boolean {
     return this.stalled.length > 0;
   }
 
-  /** What is posted takes as long as it is made to. */
+  /** No effect: delays are drawn. */
   markUrgent(_peer: ParticipantId): void {}
 
-  /** Time is all that wakes anybody here. */
+  /** No effect: the world schedules all steps. */
   wake(): void {}
 
   hasEnded(peer: ParticipantId): boolean {
@@ -218,9 +219,9 @@ export class SimulatedFabric {
   private readonly memories: (SimulatedMemory | undefined)[];
   private readonly links: (Link | undefined)[];
   private readonly agenda = new Agenda();
-  /** Processes of which everybody knows that they have ended. */
+  /** Participants for which `hasEnded` returns true. */
   private readonly ended = new Set<ParticipantId>();
-  /** Those whose memory nobody reaches until they are back. */
+  /** Participants whose memory cannot be reached until they restart. */
   private readonly outOfReach = new Set<ParticipantId>();
 
   constructor(
@@ -232,7 +233,7 @@ export class SimulatedFabric {
     this.links = new Array<Link | undefined>(participants * participants).fill(undefined);
   }
 
-  /** A participant starts, with memory that nobody has written to. Nothing that an earlier incarnation posted lands any more. */
+  /** Start a participant with empty memory. No earlier post of it, or to it, lands any more. */
   start(participant: ParticipantId, words: number): SimulatedMemory {
     for (let peer = 0; peer < this.participants; peer++) this.clear(peer, participant);
     return this.begin(participant, new Int32Array(words));
@@ -247,7 +248,7 @@ export class SimulatedFabric {
     return memory;
   }
 
-  /** A participant dies, and its memory lives on. Of what it had posted some part still lands. */
+  /** Kill a participant. Its memory stays. A part of its posts in flight may still land. */
   kill(participant: ParticipantId): void {
     if (this.chance.below(2) === 0) this.ended.add(participant);
     for (let peer = 0; peer < this.participants; peer++) {
@@ -256,14 +257,14 @@ export class SimulatedFabric {
     }
   }
 
-  /** The same of one on a host of its own: what is under way to it, or posted before it is back, is lost. */
-  killApart(participant: ParticipantId): void {
+  /** Like `kill`, on a machine of its own: posts to it are lost if they are in flight, or posted before it restarts. */
+  killOnOwnMachine(participant: ParticipantId): void {
     this.kill(participant);
     this.outOfReach.add(participant);
     for (let peer = 0; peer < this.participants; peer++) this.breakLink(peer, participant);
   }
 
-  /** It comes back to the memory that it left. */
+  /** Restart a killed participant with the memory that it left. */
   resume(participant: ParticipantId): SimulatedMemory {
     const { own, permission } = this.memories[participant]!;
     const memory = this.begin(participant, own);
@@ -271,7 +272,7 @@ export class SimulatedFabric {
     return memory;
   }
 
-  /** It comes back and empties that memory, from left to right, while others may still be writing to it. */
+  /** Restart a killed participant and empty its memory, from left to right, while writes of others may still land. */
   restart(participant: ParticipantId): SimulatedMemory {
     const memory = this.resume(participant);
     memory.permission = RETIRED;
@@ -284,18 +285,18 @@ export class SimulatedFabric {
     return memory;
   }
 
-  /** A participant dies with its memory. Of what it had posted some part still lands. */
+  /** Crash a participant. Its memory is lost. A part of its posts in flight may still land. */
   crash(participant: ParticipantId): void {
     this.kill(participant);
     this.memories[participant] = undefined;
     for (let peer = 0; peer < this.participants; peer++) {
-      // Some posters learn that the participant is gone, others never hear.
+      // Some posters get completions (lost), others never do.
       if (this.chance.below(2) === 0) this.breakLink(peer, participant);
       else this.clear(peer, participant);
     }
   }
 
-  /** Everybody is told that a participant has ended, or that it has not, be it true or not. */
+  /** Set what `hasEnded` returns for a participant. It may be wrong. */
   tellEnded(participant: ParticipantId, hasEnded: boolean): void {
     if (hasEnded) this.ended.add(participant);
     else this.ended.delete(participant);
@@ -305,7 +306,7 @@ export class SimulatedFabric {
     return this.ended.has(participant);
   }
 
-  /** All that is under way from one participant to another is lost, and its poster is told so. */
+  /** Lose all operations in flight from one participant to another. Their completions say so. */
   breakLink(from: ParticipantId, to: ParticipantId): void {
     const link = this.links[from * this.participants + to];
     if (link === undefined) return;
@@ -315,10 +316,10 @@ export class SimulatedFabric {
     this.agenda.update(link);
   }
 
-  /** The poster has noticed one of its losses; after the last one it has a new connection. */
+  /** The poster has polled one of its losses. After the last one it has a new connection. */
   lossPolled(from: ParticipantId, to: ParticipantId): void {
     const link = this.link(from, to);
-    // A restart of the peer has made good for all of them.
+    // There may be none left: a restart of the peer clears them.
     link.losses = Math.max(0, link.losses - 1);
   }
 
@@ -326,7 +327,7 @@ export class SimulatedFabric {
     this.link(from, to).slownessUs = slownessUs;
   }
 
-  /** Nothing from one participant arrives at another until `release`. */
+  /** Hold back all operations from one participant to another until `release`. */
   hold(from: ParticipantId, to: ParticipantId): void {
     const link = this.link(from, to);
     link.slownessUs = Number.POSITIVE_INFINITY;
@@ -334,7 +335,7 @@ export class SimulatedFabric {
     this.agenda.update(link);
   }
 
-  /** What was held back arrives now, in order. */
+  /** Let the operations that were held back arrive now, in order. */
   release(from: ParticipantId, to: ParticipantId): void {
     const link = this.link(from, to);
     const arrivesUs = this.nowUs + this.weather.delayUs;
@@ -344,7 +345,7 @@ export class SimulatedFabric {
     this.agenda.update(link);
   }
 
-  /** What is under way from one participant to another. Whoever changes it calls `reschedule`. */
+  /** The link from one participant to another. A caller that changes arrival times calls `reschedule`. */
   link(from: ParticipantId, to: ParticipantId): Link {
     const place = from * this.participants + to;
     let link = this.links[place];
@@ -355,7 +356,7 @@ export class SimulatedFabric {
     return link;
   }
 
-  /** The times at which operations of this link arrive have changed. */
+  /** To be called after arrival times of this link have changed. */
   reschedule(link: Link): void {
     this.agenda.update(link);
   }
@@ -389,7 +390,9 @@ export class SimulatedFabric {
     if (target === undefined) return;
     const { at, count } = operation;
     if (at < 0 || count <= 0 || at + count > target.own.length) {
-      throw new RangeError(`words ${at} to ${at + count} are not in the region of process ${to}`);
+      throw new RangeError(
+        `words ${at} to ${at + count} are not in the region of participant ${to}`,
+      );
     }
     const link = this.link(from, to);
     if (link.losses > 0 || this.outOfReach.has(to)) {
@@ -405,22 +408,21 @@ export class SimulatedFabric {
     if (link.operations.length === 1) this.agenda.update(link);
   }
 
-  /** When something happens in memory next. */
+  /** The time of the next event in memory. */
   nextUs(): number {
     return this.agenda.first?.nextUs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Let that happen. */
+  /** Advance to the next event and run it. */
   runNext(): void {
     const link = this.agenda.first!;
     this.nowUs = link.nextUs;
-    if (link.operations.length > 0 && link.operations[0]!.arrivesUs <= this.nowUs)
-      this.arrive(link);
+    if (link.operations.length > 0 && link.operations[0].arrivesUs <= this.nowUs) this.arrive(link);
     this.handOver(link);
     this.agenda.update(link);
   }
 
-  /** With some chance, part of what is on its way to `participant` lands right now. */
+  /** Operations in flight to `participant` may land right now, whole or in part. */
   landSome(participant: ParticipantId): void {
     if (this.weather.tornPercent === 0) return;
     for (let from = 0; from < this.participants; from++) {
@@ -433,7 +435,7 @@ export class SimulatedFabric {
   }
 
   private arrive(link: Link): void {
-    const operation = link.operations[0]!;
+    const operation = link.operations[0];
     const remaining = operation.landsAtMost - operation.landed;
     const isTorn = remaining > 1 && this.chance.below(100) < this.weather.tornPercent;
     if (isTorn && operation.landed === 0) operation.isBackward = this.chance.below(2) === 0;
@@ -461,8 +463,8 @@ export class SimulatedFabric {
       copy(target.own, at + skip, data, dataAt + skip, count);
       return;
     }
-    // Revoked writes may leave their bytes behind, as in shared memory, until one of them is stopped, as by
-    // a network; then all that follow under that guard are.
+    // Refused writes may leave their bytes behind, as in shared memory, until one of them is stopped, as by a network.
+    // Then all later writes with that guard are stopped too.
     if (!isPermitted(operation.guard, target.permission)) {
       if (link.stoppedGuard !== operation.guard && this.chance.below(2) === 0) {
         link.stoppedGuard = operation.guard;
@@ -485,7 +487,7 @@ export class SimulatedFabric {
 
   private handOver(link: Link): void {
     const poster = this.memories[link.from];
-    while (link.completions.length > 0 && link.completions[0]!.availableUs <= this.nowUs) {
+    while (link.completions.length > 0 && link.completions[0].availableUs <= this.nowUs) {
       const completion = link.completions.shift()!;
       poster?.completions.push(completion);
     }

@@ -1,6 +1,6 @@
 /**
- * A cluster for scripted interleavings: nothing happens in it but what the script asks for, and the
- * script decides what arrives when. The world is the simulator's, with all of its checks.
+ * A cluster for scripted interleavings, used by the attacks in `test/protocol`. No fault happens unless the script
+ * causes it, and the script decides which operation arrives when. It is a world of the simulator, with all its checks.
  */
 
 import type { Timing } from 'tram-multicast/internal/protocol/edges.js';
@@ -34,14 +34,14 @@ export class Stage {
     });
   }
 
-  /** The members of a group, once it has a leader and everybody follows it. */
+  /** The members of a group, once it has a leader that all of them follow. */
   group(group: number): ReplicaHost[] {
     this.until(() => this.world.leaderOf(group) !== undefined);
     this.runFor(500);
     return this.world.members(group);
   }
 
-  /** The leader of a group, as soon as there is one. */
+  /** The leader of a group, once there is one. */
   leaderOf(group: number): ReplicaHost {
     this.until(() => this.world.leaderOf(group) !== undefined);
     return this.world.leaderOf(group)!;
@@ -54,22 +54,22 @@ export class Stage {
     while (this.world.nowUs < untilUs) this.world.advance();
   }
 
-  /** Run until this is so. It must come to be, or the script does not show what it is meant to. */
-  until(isSo: () => boolean, limitUs = STEP_LIMIT_US): void {
-    this.world.runUntil(isSo, limitUs);
+  /** Run until the condition holds. It fails if that takes longer than `limitUs`: the script does not fit any more. */
+  until(condition: () => boolean, limitUs = STEP_LIMIT_US): void {
+    this.world.runUntil(condition, limitUs);
   }
 
-  /** Give this the chance to happen. It is what the attack hopes for: a sound protocol forbids it. */
-  hopeFor(isSo: () => boolean, limitUs = 3000): void {
+  /** Run until the condition holds or the time is over. An attack waits for harm with this: a correct protocol does none. */
+  hopeFor(condition: () => boolean, limitUs = 3000): void {
     const untilUs = this.world.nowUs + limitUs;
-    while (!isSo() && this.world.nowUs < untilUs) this.world.advance();
+    while (!condition() && this.world.nowUs < untilUs) this.world.advance();
   }
 
   // --- doing ---------------------------------------------------------------------------------
 
-  /** Undefined if the client is back-pressured. */
+  /** Returns undefined if the client is back-pressured. */
   send(client: number, groups: readonly number[], text: string): Sent | undefined {
-    const host = this.world.clients[client]!;
+    const host = this.world.clients[client];
     let low = 0;
     let high = 0;
     for (const group of groups) {
@@ -79,9 +79,9 @@ export class Stage {
     return host.workload.multicast(host.client, low, high, new TextEncoder().encode(text));
   }
 
-  /** From now on, until the returned function is called, this client sends all that it can. */
+  /** The client sends as much as it can until the returned function is called. */
   flood(client: number, groups: readonly number[], text: string): () => void {
-    const { workload } = this.world.clients[client]!;
+    const { workload } = this.world.clients[client];
     const send = workload.send;
     workload.send = () => {
       while (this.send(client, groups, text) !== undefined) {
@@ -97,13 +97,13 @@ export class Stage {
     this.world.campaign(host);
   }
 
-  /** It stands, and leads in the end. */
+  /** It campaigns, and wins. */
   lead(host: ReplicaHost): void {
     this.campaign(host);
     this.until(() => host.replica.role === 'leader');
   }
 
-  /** `count` writes to `to` go out, then the step stops: the rest of what it posts waits for `resume`. */
+  /** After `count` writes to `to`, the step stalls: all later posts wait until the memory resumes. */
   stallAfterWrites(host: Host, to: Host, count: number): void {
     host.memory.stallAfterWritesTo(to.participant, count);
   }
@@ -119,7 +119,7 @@ export class Stage {
     for (const peer of to) this.world.fabric.release(from.participant, peer.participant);
   }
 
-  /** Like `release`, but with so much time after each write that it has been read before the next one. */
+  /** Like `release`, but with `apartUs` after each write, so that the reader sees it before the next one lands. */
   releaseOneByOne(from: Host, to: Host, apartUs: number): void {
     this.release(from, to);
     const link = this.linkOf(from, to);
@@ -130,12 +130,12 @@ export class Stage {
     this.world.fabric.reschedule(link);
   }
 
-  /** What is under way. */
+  /** The operations in flight. */
   linkOf(from: Host, to: Host): Link {
     return this.world.fabric.link(from.participant, to.participant);
   }
 
-  /** While this runs, refused writes leave their bytes behind, or none of them does. */
+  /** While `run` runs, either all refused writes leave their bytes behind, or none does. */
   withRefusedWrites(fate: 'landing' | 'stopped', run: () => void): void {
     const { random } = this.world;
     const { below } = random;
@@ -144,7 +144,7 @@ export class Stage {
     random.below = below;
   }
 
-  /** It dies with all that it has posted, and whoever has posted to it never hears of it. */
+  /** It crashes, and its posts in flight are dropped. Operations that peers have posted to it never complete. */
   crashUnheard(host: Host): void {
     const { random } = this.world;
     const { below } = random;
@@ -157,7 +157,7 @@ export class Stage {
     this.world.startReplica(host);
   }
 
-  /** It dies with all that it has posted; its memory lives on. */
+  /** It is killed, and its posts in flight are dropped. Its memory stays. */
   kill(host: Host): void {
     const { random } = this.world;
     const { below } = random;
@@ -166,7 +166,7 @@ export class Stage {
     random.below = below;
   }
 
-  /** It comes back to the memory that it left. */
+  /** It restarts with the memory that it left. */
   resume(host: ReplicaHost): void {
     this.world.resumeReplica(host);
   }
@@ -174,8 +174,8 @@ export class Stage {
   // --- the end -------------------------------------------------------------------------------
 
   /**
-   * Let everything arrive and everybody wake up, demand that all messages are answered and all
-   * members that are up are level, and have the whole history judged.
+   * End all faults and let everything arrive. Then all messages must be answered, all running members must have
+   * delivered everything, and the judge checks the whole history.
    */
   settle(): void {
     for (const release of this.held) release();

@@ -1,7 +1,7 @@
-/** When each participant takes its next step: one entry a participant, soonest first. */
+/** Schedules the next step of each participant. Called by `world.ts`. A tie goes to the lower participant. */
 export class Steps {
   private readonly dueUs: Float64Array;
-  /** A tournament over participants: the root is the soonest. */
+  /** A tournament tree over participants. The root, at 1, is the one whose step is due first. */
   private readonly winners: Int32Array;
   private readonly leaves: number;
 
@@ -24,18 +24,18 @@ export class Steps {
   }
 
   nextUs(): number {
-    return this.dueUs[this.winners[1]!]!;
+    return this.dueUs[this.winners[1]];
   }
 
   takeNext(): number {
-    const participant = this.winners[1]!;
+    const participant = this.winners[1];
     this.cancel(participant);
     return participant;
   }
 
   private replay(i: number): void {
-    const left = this.winners[i * 2]!;
-    const right = this.winners[i * 2 + 1]!;
-    this.winners[i] = this.dueUs[right]! < this.dueUs[left]! ? right : left;
+    const left = this.winners[i * 2];
+    const right = this.winners[i * 2 + 1];
+    this.winners[i] = this.dueUs[right] < this.dueUs[left] ? right : left;
   }
 }

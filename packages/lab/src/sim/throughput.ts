@@ -1,4 +1,4 @@
-/** How many messages a second one thread orders when nothing goes wrong. */
+/** Measures how many messages per second one thread orders without faults. Called by `tram-lab sim --throughput`. */
 import { PACE } from 'tram-multicast/internal/protocol/edges.js';
 import { SHAPES } from 'tram-multicast/internal/protocol/overlay.js';
 import type { Plan } from './plan.js';
@@ -6,7 +6,7 @@ import { World } from './world.js';
 
 const WARM_UP_MS = 1000;
 const MEASURED_MS = 3000;
-/** Simulated time between two looks at the clock. */
+/** Simulated time between two readings of the clock. */
 const SLICE_US = 50;
 const GROUPS = 8;
 const RING_BYTES = 1 << 18;

@@ -1,4 +1,4 @@
-/** A thread of the pool: runs the seeds it is sent, one after the other, and sends back outcomes. */
+/** A thread of the pool: runs the seeds that `pool.ts` sends, one at a time, and sends back their outcomes. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { runSeed } from './outcome.js';
 import type { WorkerData } from './pool.js';

@@ -1,4 +1,4 @@
-/** What a simulated client sends, and whether the replies it gets can be true. */
+/** The workload of a simulated client: draws the messages that it sends, and checks the replies. Called by `world.ts`. */
 
 import type {
   Call,
@@ -16,7 +16,7 @@ import { failsOn, REPLY_BYTES } from './service.js';
 export class Workload implements CallListener {
   private readonly outstanding = new Map<number, Sent>();
   private quietUntilUs = 0;
-  /** Messages that this client has still to send. */
+  /** Messages that this client has not sent yet. */
   remaining: number;
 
   constructor(
@@ -35,19 +35,19 @@ export class Workload implements CallListener {
     return this.remaining === 0 && this.outstanding.size === 0;
   }
 
-  /** Send as much as the mood of the moment asks for. */
+  /** Send a batch of drawn size, then nothing for a drawn time. */
   send(client: Client, nowUs: number): void {
     if (this.remaining === 0 || nowUs < this.quietUntilUs) return;
     const { random, plan } = this;
     const size = plan.isBursty ? random.between(1, 24) : random.between(1, 3);
     let sent = 0;
     while (sent < size && this.remaining > 0 && this.sendOne(client)) sent++;
-    // Spread out, on average, over the time in which the plan's incidents happen.
+    // On average, the messages are spread over the time in which the incidents happen.
     const gapUs = plan.messageEveryUs * plan.sizes.clients;
     this.quietUntilUs = nowUs + random.below(2 * Math.max(sent, 1) * gapUs + 1);
   }
 
-  /** Send as much as the client takes. */
+  /** Send until the client pushes back. */
   saturate(client: Client): void {
     while (this.remaining > 0 && this.sendOne(client)) {
       // One more.
@@ -71,7 +71,7 @@ export class Workload implements CallListener {
     return true;
   }
 
-  /** Send this message; undefined if the client can take no more for now. */
+  /** Send a message. Returns undefined if the client is back-pressured. */
   multicast(client: Client, low: number, high: number, payload: Uint8Array): Sent | undefined {
     if (client.offer(low, high, payload) === 'backPressured') return undefined;
     const { entryGroup, number, slot } = client.lastCall;
@@ -82,7 +82,7 @@ export class Workload implements CallListener {
     return sent;
   }
 
-  /** Empty, full, random, and made of small numbers that look like heads and ends of records. */
+  /** Draw a payload: of full length, all zero, random, or of small numbers that look like heads and ends of records. */
   private drawPayload(): Uint8Array {
     const { random } = this;
     const { payloadBytesMax } = this.layout.sizes;
@@ -107,7 +107,7 @@ export class Workload implements CallListener {
     }
     if (outcome !== 'ok') return;
     const count = new DataView(reply.buffer, reply.byteOffset).getInt32(0, true);
-    const delivered = this.ledger.orders[group]![count - 1];
+    const delivered = this.ledger.orders[group][count - 1];
     if (delivered !== sent) {
       throw new SimulationFailure(
         'reply',

@@ -1,9 +1,11 @@
 /**
- * A simulated cluster: replicas and clients as production code, on simulated memory, in one thread
- * and in virtual time.
+ * A simulated cluster: replicas and clients run as production code on simulated memory, in one thread and in virtual
+ * time. `simulate.ts`, scenarios and scripted stages build one.
  *
- * First the workload runs under the plan's faults; then the world heals and demands that everything
- * drains; then the checker judges the history. Any failure is a `SimulationFailure`.
+ * A run has three phases. The workload runs under the plan's faults. Then the faults end, and everything must drain.
+ * Then the judge checks the history. Any failure is a `SimulationFailure`.
+ *
+ * Invariant: the plan determines the run. All draws come from the plan's seed, in one order.
  */
 import { judge } from 'tram-multicast/internal/check/judge.js';
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
@@ -26,14 +28,14 @@ import { Workload } from './workload.js';
 
 type State = 'up' | 'paused' | 'down';
 
-/** One participant: what all of them have in common. */
+/** A participant: what replicas and clients have in common. */
 export interface Host {
   readonly participant: number;
   state: State;
   memory: SimulatedMemory;
-  /** It is down, and its memory lives on. */
+  /** Is it down while its memory is still there? */
   leftMemory: boolean;
-  /** What to do at the end of the step that is under way: it was struck in the middle. */
+  /** A fault that has interrupted the current step; applied when the step returns. */
   afterStep: (() => void) | undefined;
 }
 
@@ -43,7 +45,7 @@ export interface ReplicaHost extends Host {
   replica: Replica;
   service: Service;
   incarnation: number;
-  /** How far a incarnation that was killed had delivered. */
+  /** The highest index that an earlier incarnation had delivered up to. */
   hadDelivered: number;
 }
 
@@ -58,11 +60,11 @@ export interface Settings {
   readonly keepsHistory?: boolean;
   /** Clients send as fast as they can. */
   readonly saturates?: boolean;
-  /** Told of every transition in the middle of the step that takes it; must not act on it. */
+  /** Called for every transition, in the middle of the step that takes it. It must not change the world. */
   readonly onTransition?: (participant: number, what: Transition) => void;
 }
 
-/** How often each fault struck and each transition was taken. */
+/** Counts how often each fault happened and each transition was taken. */
 export class Tally {
   readonly faults = new Map<Fault, number>();
   readonly transitions = new Map<Transition, number>();
@@ -122,7 +124,7 @@ export class World {
     return this.fabric.nowUs;
   }
 
-  /** Run all of it. */
+  /** Run the workload with its faults, drain, and judge. */
   run(): void {
     this.guarded(() => {
       this.runUntil(
@@ -134,7 +136,7 @@ export class World {
     });
   }
 
-  /** Whatever the protocol throws is a failure of the run. */
+  /** Run `body`. Anything that the protocol throws becomes a `SimulationFailure`. */
   guarded(body: () => void): void {
     try {
       body();
@@ -165,16 +167,16 @@ export class World {
       afterStep: undefined,
     };
     this.replicas.push(host as unknown as ReplicaHost);
-    this.startReplica(this.replicas[participant]!);
+    this.startReplica(this.replicas[participant]);
   }
 
-  /** A replica starts, or comes back with empty memory. */
+  /** Start a replica, or restart it with empty memory. */
   startReplica(host: ReplicaHost): void {
     host.memory = this.emptyMemory(host, this.layout.replicaRegionWords);
     this.beginIncarnation(host, host.incarnation > 0 ? 'lost' : 'none');
   }
 
-  /** A replica comes back to the memory that it left when it was killed. */
+  /** Restart a killed replica with the memory that it left: it resumes. */
   resumeReplica(host: ReplicaHost): void {
     host.memory = this.fabric.resume(host.participant);
     this.beginIncarnation(host, 'kept');
@@ -192,7 +194,7 @@ export class World {
     if (past !== 'none') {
       const replica = `${group}/${member}`;
       this.ledger.record({ event: 'restart', replica });
-      // For judges that take a restart for a mere pause: nothing delivered before is its own now.
+      // Judges that treat a restart as a pause need this: the new incarnation has delivered nothing.
       this.ledger.record({ event: 'restore', replica, from: replica, count: 0 });
     }
     const { serviceFailsEvery } = this.plan;
@@ -210,7 +212,7 @@ export class World {
     this.steps.schedule(participant, this.nowUs + this.drawStep());
   }
 
-  /** True if this replica is the first of its group to hold the message as decided. */
+  /** Record that this replica holds the message as decided. Returns true if it is the first of its group. */
   private noteDecided(
     host: ReplicaHost,
     session: number,
@@ -232,7 +234,7 @@ export class World {
     const { clients } = this.plan.sizes;
     const share =
       Math.floor(this.plan.messages / clients) + (slot < this.plan.messages % clients ? 1 : 0);
-    this.startClient(this.clients[slot]!, share);
+    this.startClient(this.clients[slot], share);
   }
 
   startClient(host: ClientHost, messages: number): void {
@@ -294,14 +296,14 @@ export class World {
     };
   }
 
-  /** It dies, and its memory with it. */
+  /** Crash a participant. Its memory is lost. */
   crash(host: Host): void {
     this.fabric.crash(host.participant);
     host.leftMemory = false;
     this.end(host);
   }
 
-  /** It dies, and its memory lives on. */
+  /** Kill a participant. Its memory stays, and others continue to read and write it. */
   kill(host: Host): void {
     this.fabric.kill(host.participant);
     host.leftMemory = true;
@@ -338,7 +340,7 @@ export class World {
     this.steps.schedule(host.participant, this.nowUs + this.drawStep());
   }
 
-  /** Down, or back and without what it once had: what counts against f. */
+  /** Does it count against f? It does while it is down, and until it has recovered what it had delivered. */
   isUnavailable({ state, replica, hadDelivered }: ReplicaHost): boolean {
     const { normal, nextToDeliver } = replica.member;
     return state === 'down' || !normal || nextToDeliver < hadDelivered;
@@ -357,7 +359,7 @@ export class World {
 
   // --- time ----------------------------------------------------------------------------------
 
-  /** How long a participant rests until its next step. */
+  /** Draw the time until a participant's next step. */
   drawStep(): number {
     return 1 + this.random.below(this.plan.stepUs * 2);
   }
@@ -375,7 +377,7 @@ export class World {
     }
   }
 
-  /** Let the next thing happen: in memory, to the plan, or a participant's step. */
+  /** Run the next event: an incident of the plan, an event in memory, or a step of a participant. */
   advance(): void {
     const stepUs = this.steps.nextUs();
     const memoryUs = this.fabric.nextUs();
@@ -393,7 +395,7 @@ export class World {
 
   private step(participant: number): void {
     const replica = this.replicas[participant];
-    const host: Host = replica ?? this.clients[participant - this.replicas.length]!;
+    const host: Host = replica ?? this.clients[participant - this.replicas.length];
     this.act(host, () => {
       const work = replica?.replica.doWork(this.nowUs) ?? this.stepClient(host as ClientHost);
       const idleFactor = work > 0 ? 1 : IDLE_FACTOR;
@@ -401,15 +403,15 @@ export class World {
     });
   }
 
-  /** A replica tries to lead, whoever leads now. */
+  /** A replica campaigns, even if the group has a leader. */
   campaign(host: ReplicaHost): void {
     this.act(host, () => host.replica.campaign(this.nowUs));
   }
 
-  /** Let a participant do something. It may be struck in the middle. */
-  private act(host: Host, deed: () => void): void {
+  /** Let a participant act. A fault may interrupt it, and is applied afterwards. */
+  private act(host: Host, action: () => void): void {
     try {
-      deed();
+      action();
     } catch (error) {
       if (!(error instanceof Killed)) throw error;
     }
@@ -427,10 +429,10 @@ export class World {
 
   // --- the end -------------------------------------------------------------------------------
 
-  /** Everything sent by clients that live must be answered, and all members must be level. */
+  /** Run until every message of a running client is answered and all running members have delivered everything. */
   private drain(): void {
     const quietUs = this.plan.timing.suspectAfterUs * 4 + this.plan.timing.resendAfterUs;
-    // Quiet counts from the healing on: what was held up until then must get its chance.
+    // Quiet time counts from here: operations that faults delayed must have time to arrive.
     this.lastDeliveryUs = this.nowUs;
     this.runUntil(() => {
       if (this.nowUs - this.lastDeliveryUs < quietUs) return false;

@@ -83,7 +83,7 @@ test('options fix what would be drawn', () => {
   expect(status).toBe(0);
   expect(stdout).toContain('g0\n├─ g1\n└─ g2\n');
   expect(stdout).toContain('3 groups of 3 replicas');
-  expect(stdout).toContain('faults that struck: none');
+  expect(stdout).toContain('faults: none');
 });
 
 test('3 on a failure, with the command that replays it', () => {

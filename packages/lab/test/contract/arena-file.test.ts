@@ -179,7 +179,7 @@ describe('too little space is an error at the start, and leaves no file', () => 
         code: 'TRAM_NO_SPACE',
         message: 'The cluster needs 2 MiB of memory in /dev/shm, where 1 MiB are free.',
         hint:
-          'Ask for less: a smaller logBytes, or fewer clients. Or enlarge /dev/shm: ' +
+          'Use a smaller logBytes, or fewer clients. Or enlarge /dev/shm: ' +
           'docker run --shm-size=2m, or mount -o remount,size=2m /dev/shm.',
       },
       left: false,

@@ -60,7 +60,7 @@ export class SimulatedStage implements Stage {
       play: (name, options) => this.play(memory, name, options),
       kill: async () => {
         this.playing.delete(participant);
-        if (this.isOnMachines) this.fabric.killApart(participant);
+        if (this.isOnMachines) this.fabric.killOnOwnMachine(participant);
         else this.fabric.kill(participant);
       },
       pause: async () => {

@@ -1,23 +1,22 @@
 /**
- * Scripted attacks: interleavings that once broke the protocol, or could. Each names members by letters, drives the
- * cluster to the brink, and then gives the harm a chance to happen. The world compares every delivery with what
- * others delivered, so that harm is an error at that moment; `settle` demands that all messages are delivered
- * everywhere once the trouble is over.
+ * Scripted attacks: interleavings that have broken the protocol, or could. Each names members by letters and creates a
+ * state in which an error can do harm. The world compares every delivery with those of other replicas, so harm is an
+ * error at once. `settle` ends all faults and demands that every message is delivered everywhere.
  */
 import { expect, test } from 'vitest';
 import { loadMutant, type Subject } from '../../src/sim/mutations/mutant.js';
 import * as intact from '../../src/sim/mutations/subject.js';
 
-/** How harm shows: two replicas disagree on an order, or something that must happen does not. */
+/** The messages of the two kinds of harm: replicas disagree on an order, or the cluster makes no progress. */
 export const DIVERGED = /where another replica/;
 export const STUCK = /nothing more happens/;
 
-/** The script takes its stage from what it attacks: the protocol as it is, or a mutant. */
+/** The subject is the unchanged protocol or a mutant. The script uses its `Stage`. */
 type Script = (subject: Subject) => void;
 
 /**
- * The script holds.
- * @param catches  mutations with which it fails, and how that shows
+ * The script passes with the unchanged protocol.
+ * @param catches  mutations with which it fails, and the messages of the failures
  */
 export function attack(
   title: string,

@@ -1,4 +1,4 @@
-/** What a client asserts, and when it has to wait. */
+/** The assertions of a client, and its back pressure. */
 
 import { FRAME_WORDS } from 'tram-multicast/internal/memory/record.js';
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
@@ -18,7 +18,7 @@ describe('a message that would overwrite other memory fails an assertion', () =>
     ['the last group of all', 0, 1 << 31, NOTHING, 'destinations are groups'],
     ['a payload of one byte too many', 1, 0, new Uint8Array(33), 'a payload fits'],
   ])(
-    '%s: nothing is taken, and the next message has the first number',
+    '%s: the client does not accept it, and the next message has the first number',
     (_, low, high, payload, sentence) => {
       const stage = new Stage('groups=3 tree=-1,0,0 replicas=1 payload=32');
       const { client } = stage.world.clients[0];
@@ -53,7 +53,7 @@ test('each entry group has its own numbers', () => {
   stage.settle();
 });
 
-test('all of 64 groups can be named', () => {
+test('a message can go to any of 64 groups', () => {
   const stage = new Stage(`groups=${GROUPS_MAX} tree=base replicas=1`, { sizes: { callsMax: 64 } });
   const { client } = stage.world.clients[0];
   for (let group = 0; group < GROUPS_MAX; group++) {
@@ -92,7 +92,7 @@ describe('back pressure', () => {
     stage.group(0);
     stage.group(1);
 
-    // The oldest message waits for group 1, of which nobody runs.
+    // The oldest message waits for group 1, none of whose members runs.
     for (const host of world.members(1)) world.pause(host);
     stage.send(0, [0, 1], payload);
     for (let i = 1; i < fits; i++) expect(stage.send(0, [0], payload)).toBeDefined();
@@ -123,7 +123,7 @@ describe('back pressure', () => {
     expect(stage.world.ledger.orders[0]).toHaveLength(3);
   });
 
-  test('the largest messages go round and round a ring that holds just one', () => {
+  test('the largest messages pass through a ring that holds only one of them', () => {
     const stage = new Stage('replicas=3 rings=0 payload=32');
     for (let i = 0; i < 40; i++) {
       stage.until(() => stage.send(0, [0], 'x'.repeat(32)) !== undefined);

@@ -1,4 +1,4 @@
-/** What a parent forwards, read while it lands, is lost, is written again, or begins anew. */
+/** A child reads a feed of its parent while entries land, are lost or are written again, or the feed starts again. */
 
 import { FRAME_WORDS, HEAD_WORDS } from 'tram-multicast/internal/memory/record.js';
 import { expect } from 'vitest';
@@ -9,7 +9,7 @@ import { parentAndChild } from './parent-and-child.js';
 
 const TORN_WORDS = { from: HEAD_WORDS + 7, to: HEAD_WORDS + 10 };
 
-/** A writes one more into its feed at C; both ends of it land, and not what is between them. */
+/** A writes another message into its feed at C. Both ends of the record land, but some words between them do not. */
 function forwardHalf(stage: Stage, A: ReplicaHost, C: ReplicaHost) {
   const { layout } = stage.world;
   stage.hold(A, C);
@@ -22,18 +22,18 @@ function forwardHalf(stage: Stage, A: ReplicaHost, C: ReplicaHost) {
   )!;
   for (let i = 0; i < count; i++) {
     if (i >= TORN_WORDS.from && i < TORN_WORDS.to) continue;
-    C.memory.own[at + i] = data[dataAt + i]!;
+    C.memory.own[at + i] = data[dataAt + i];
   }
   return link;
 }
 
 attack(
-  'the end of a feed that begins anew does not make half a message of the old one count',
+  'the end of a feed that starts again does not make half a message of the old feed valid',
   { 'feed-old-start-stays': /with another payload/ },
   ({ Stage }) => {
     // 1. A forwards m. Half of it lands at C, then the connection breaks.
-    // 2. A leads again, in the same incarnation, before it has written m again. Its feed begins anew, behind m.
-    // 3. It tells C so, word by word.
+    // 2. A leads again, in the same incarnation, before it has written m again. Its feed starts again, behind m.
+    // 3. It writes the new start and end to C, word by word.
     //    Harm: C knows the new end and the old start, and takes half of m for a message.
     const { stage, world, A, C } = parentAndChild(Stage);
     const link = forwardHalf(stage, A, C);
@@ -53,17 +53,17 @@ attack(
 
 for (const posts of [1, 2, 3]) {
   attack(
-    `nor if its writer has a new incarnation, after 2³¹ words, and stops after ${posts} posts`,
+    `nor does it if the writer has a new incarnation, after 2³¹ words, and stalls after ${posts} posts`,
     {},
     ({ Stage }) => {
-      // As before, but A is killed in the middle of m and resumes: its feed starts again from the origin.
-      // After so many words the origin seems to lie ahead of where C is.
+      // As before, but A is killed in the middle of m and resumes: its feed starts again from the first position.
+      // After so many words, the first position seems to be ahead of C.
       const far = (0x80000000 + 1024) | 0;
       const { stage, world, A, C } = parentAndChild(Stage, (leader) => {
         const [feed] = leader.replica.leader.feeds;
         Object.assign(feed, { endPosition: far, sentPosition: far, oldestPosition: far });
       });
-      const end = C.memory.own[world.layout.feedEnd(A.member)]!;
+      const end = C.memory.own[world.layout.feedEnd(A.member)];
       expect(end - far).toBeGreaterThan(0);
       forwardHalf(stage, A, C);
       stage.kill(A);
@@ -81,14 +81,14 @@ for (const posts of [1, 2, 3]) {
 }
 
 attack(
-  'what is copied from a feed counts only if the feed still begins before it',
+  'a copied entry of a feed is valid only if the feed still starts before it',
   { 'feed-copy-unchecked': /expected 2 to be 1/, 'same-salt': /expected \d to be \d/ },
   ({ Stage }) => {
-    // 1. A forwards m; it lies in C's memory, whole.
-    // 2. C copies it. Before C is done, the news lands that the feed begins elsewhere: what was copied may be
-    //    half of something else. (In the simulator nothing lands within a step, so the script puts it there.)
-    //    Harm: C makes an entry of it. Or it does not, but the copy, an entry of the parent's under the same ballot
-    //    and with the same index as C's next, stands behind the end of C's log, and whoever reads that takes it for one.
+    // 1. A forwards m; it is complete in C's memory.
+    // 2. C copies it. Before C is done, another start of the feed lands: the copy may be half of another message. (In the
+    //    simulator nothing lands within a step, so the script writes it.)
+    //    Harm: C appends the copy to its log. Or C does not, but the copy stays behind the end of C's log. It is an entry
+    //    of the parent with the same ballot and index as C's next entry, and a reader of the log takes it for that.
     const { stage, world, A, C } = parentAndChild(Stage);
     expect(C.replica.replication.ballot).toBe(A.replica.replication.ballot);
     expect(C.replica.replication.endIndex).toBe(A.replica.replication.endIndex);
@@ -98,12 +98,12 @@ attack(
     const { own } = C.memory;
     const { member } = C.replica;
     const number = world.layout.feedStart(A.member) + 2;
-    const before = own[number]!;
+    const before = own[number];
     const taken = C.replica.replication.endIndex;
     let fences = 0;
     C.memory.readFence = () => {
       fences++;
-      // The one before the end is read comes first.
+      // The first fence is the one before the end is read.
       if (fences >= 2) own[number] = before + 1;
     };
     world.resume(C);
@@ -121,13 +121,13 @@ attack(
 );
 
 attack(
-  'half a message in the feed of one who died does not hide the whole one in another',
+  'half a message in the feed of a crashed leader does not hide the complete one in another feed',
   {},
   ({ Stage }) => {
-    // 1. A leads the parent group and forwards m. Of what it writes to C, the child's leader, both ends
-    //    of the record land, and not what is between them. A dies.
+    // 1. A leads the parent group and forwards m to C, the leader of the child. Both ends of the record land, but not
+    //    the words between them. A crashes.
     // 2. B leads the parent group and writes m into its own feed at C.
-    //    Harm: C looks at A's feed first, finds it framed, copies it, finds it torn, and looks there again.
+    //    Harm: C looks into A's feed first, finds a framed record, copies it, finds it torn, and looks there again.
     const stage = new Stage('groups=2 tree=-1,0 replicas=3 clients=1 payload=32', {
       timing: { suspectAfterUs: 2000 },
     });
@@ -161,14 +161,14 @@ attack(
 );
 
 attack(
-  'news of where a feed begins that has landed by half is written again',
+  'a torn write of the start of a feed is repeated',
   { 'feed-loss-ignored': STUCK },
   ({ Stage }) => {
-    // 1. P leads the parent of the group of L, M and N, with feeds that hold few messages. L falls asleep.
-    // 2. The child has decided what the feed held. To make room for a large message, P drops that, and
-    //    tells M where the feed begins now. Half of this has landed when the connection breaks.
-    // 3. L dies; M leads.
-    //    Harm: M does not know where the feed begins, P does not know that, and nothing ever comes.
+    // 1. P leads the parent of the group of L, M and N, with feeds that hold few messages. L pauses.
+    // 2. The child has decided all entries of the feed. To make room for a large message, P drops them and writes the new
+    //    start of the feed to M. Half of this has landed when the connection breaks.
+    // 3. L crashes; M leads.
+    //    Harm: M does not know the start of the feed, P does not know that, and M never gets a message.
     const stage = new Stage('tree=-1,0 replicas=3 clients=1 rings=1024', {
       sizes: { feedBytes: 0, payloadBytesMax: 200 },
       timing: { suspectAfterUs: 20_000 },
@@ -203,12 +203,12 @@ attack(
 );
 
 attack(
-  'clients with much to say do not starve the parent',
+  'clients that send at full speed do not starve the parent',
   { 'parent-starves': STUCK },
   ({ Stage }) => {
     // 1. Five clients fill the child group's small log as fast as they can: it is full in every step.
     // 2. A message to both groups comes down from the parent.
-    //    Harm: whoever met the full log goes first the next time. That is always a client.
+    //    Harm: the source that finds the log full is the first one in the next round. That is always a client.
     const clients = 6;
     const stage = new Stage(`tree=-1,0 clients=${clients} rings=0`);
     const { world } = stage;

@@ -1,4 +1,4 @@
-/** Members that sleep, rest or come late to every step: whom they suspect, and how soon. */
+/** Members that pause, rest, or are late in every step: which members they suspect, and how soon. */
 
 import { expect } from 'vitest';
 import { attack, STUCK } from './attack.js';
@@ -7,8 +7,9 @@ attack(
   'members whose every step is late still notice a dead leader',
   { 'lateness-excuses-all': STUCK },
   ({ Stage }) => {
-    // 1. Every step comes more than a heartbeat after the last one.
-    // 2. The leader dies. Harm: as all silence is put down to one's own lateness, nobody ever suspects.
+    // 1. Every step comes more than a heartbeat after the previous one.
+    // 2. The leader crashes.
+    //    Harm: each member attributes all silence to its own lateness, and none ever suspects the leader.
     const stage = new Stage('replicas=3 clients=1');
     const { world } = stage;
     const [A] = stage.group(0);
@@ -22,11 +23,12 @@ attack(
 );
 
 attack(
-  'members that rest for long between steps notice a dead leader as soon as others would',
+  'members that rest for long between steps notice a dead leader as soon as other members do',
   { 'lateness-excuses-all': STUCK },
   ({ Stage }) => {
-    // 1. There is nothing to do, and every step comes ten heartbeats after the last one, as it may.
-    // 2. The leader dies. Harm: if only one heartbeat of each rest counts as silence, it takes ten times too long.
+    // 1. There is nothing to do, and every step comes ten heartbeats after the previous one, which is allowed.
+    // 2. The leader crashes.
+    //    Harm: only one heartbeat of each rest counts as silence, and suspicion takes ten times too long.
     const stage = new Stage('replicas=3 clients=1', {
       timing: { restUs: 500, suspectAfterUs: 4000 },
     });
@@ -45,12 +47,12 @@ for (const [reading, isTime] of [
   ['a read of its row is', (isReading: boolean) => isReading],
 ] as const) {
   attack(
-    `a leader that dies while all others sleep is missed soon after they wake: ${reading} under way`,
+    `a leader that crashes while all others are paused is suspected soon after they continue: ${reading} in flight`,
     {},
     ({ Stage }) => {
-      // 1. Both followers fall asleep. The leader dies, and they sleep on for a second.
-      // 2. They wake. What they read before they fell asleep counts as a heartbeat of now.
-      //    Harm: if the time they slept is added to that, they trust the dead for another second.
+      // 1. Both followers pause. The leader crashes, and they stay paused for a second.
+      // 2. They continue. The row that they had read before counts as a heartbeat at this moment.
+      //    Harm: the time of the pause is added to that, and they trust the dead leader for another second.
       const stage = new Stage('replicas=3 clients=1');
       const { world } = stage;
       const [A, ...others] = stage.group(0);
@@ -71,15 +73,16 @@ for (const [reading, isTime] of [
 }
 
 attack(
-  'whoever slept does not hold the silence against a leader that incarnations',
+  'a member that was paused does not suspect a live leader because of its own silence',
   {},
   ({ Stage }) => {
-    // 1. All followers sleep for long, with no read of the leader's row under way.
-    // 2. They wake, and the last heartbeat that they know of is old. Harm: they depose the leader.
+    // 1. All followers pause for long, with no read of the leader's row in flight.
+    // 2. They continue, and the last heartbeat that they know of is old.
+    //    Harm: they depose the leader.
     const stage = new Stage('replicas=3 clients=1');
     const { world } = stage;
     const [A, ...others] = stage.group(0);
-    const stood = world.tally.transitions.get('campaigned');
+    const campaigned = world.tally.transitions.get('campaigned');
     for (const host of others) {
       const row = host.replica.rows.peer(A.member);
       stage.until(() => !row.reading);
@@ -89,31 +92,31 @@ attack(
     for (const host of others) world.resume(host);
     stage.runFor(5000);
     expect(world.leaderOf(0)).toBe(A);
-    expect(world.tally.transitions.get('campaigned')).toBe(stood);
+    expect(world.tally.transitions.get('campaigned')).toBe(campaigned);
     stage.settle();
   },
 );
 
 attack(
-  'whoever grants a ballot does not stand against it',
+  'a member that grants a ballot does not campaign against it',
   {
     'forgets-request': /to be \{ participant: 1/,
     'first-before-highest': /to be \{ participant: 1/,
   },
   ({ Stage }) => {
-    // 1. A leads. S stands; A grants and steps down.
-    // 2. The row of S that A has read last is older than S's request: in it, S pursues nothing.
-    //    Harm: A finds nobody who leads, trusts itself as the first, and outbids S at once.
+    // 1. A leads. S campaigns; A grants and steps down.
+    // 2. A has last read a row of S that is older than S's request: it shows no campaign.
+    //    Harm: A finds no leader, trusts itself as the first member, and outbids S at once.
     const stage = new Stage('replicas=5 clients=1 rings=1024', {
       timing: { heartbeatUs: 200, restUs: 200, suspectAfterUs: 2000 },
     });
     const { world } = stage;
     const [, S] = stage.group(0);
-    const stood = world.tally.transitions.get('campaigned')!;
+    const campaigned = world.tally.transitions.get('campaigned')!;
     stage.campaign(S);
     stage.runFor(300);
     expect(world.leaderOf(0)).toBe(S);
-    expect(world.tally.transitions.get('campaigned')).toBe(stood + 1);
+    expect(world.tally.transitions.get('campaigned')).toBe(campaigned + 1);
     stage.settle();
   },
 );

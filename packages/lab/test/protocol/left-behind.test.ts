@@ -1,4 +1,4 @@
-/** Members that have delivered less than others think, and the log that is dropped before they have it. */
+/** Members that have delivered less than others assume, and log entries that are dropped before they have them. */
 
 import { HEAD_WORDS, word } from 'tram-multicast/internal/memory/record.js';
 import { SNAPSHOT_REQUEST } from 'tram-multicast/internal/protocol/layout.js';
@@ -7,20 +7,20 @@ import { follows } from '../../src/sim/stage.js';
 import type { ReplicaHost } from '../../src/sim/world.js';
 import { attack, STUCK } from './attack.js';
 
-/** Where a record's number stands. */
+/** The offset of the number in a record. */
 const NUMBER = 2;
 
 attack(
-  'what an earlier incarnation delivered does not count for dropping entries',
+  'deliveries of an earlier incarnation do not count for dropping entries',
   { 'old-incarnation-delivered': STUCK },
   ({ Stage }) => {
-    // 1. A leads. C sleeps from the beginning; A and B deliver seven messages. A falls asleep.
-    // 2. Three more messages fill the log over the mark where A would like to drop entries.
-    // 3. B restarts with empty memory and joins A, which has yet to read its new row.
-    // 4. A wakes and, in one step, installs its log at B and drops what "f+1 have delivered":
-    //    itself and B's earlier incarnation.
-    // 5. A dies for good. B and C have delivered nothing.
-    //    Harm: the messages that were dropped are nowhere any more, and nobody can go on.
+    // 1. A leads. C is paused from the start; A and B deliver seven messages. A pauses.
+    // 2. Three more messages fill the log beyond the level at which A drops entries.
+    // 3. B restarts with empty memory and joins A, which has not read its new row yet.
+    // 4. A continues and, in one step, installs its log at B and drops entries that "f+1 have delivered", namely A and B's
+    //    earlier incarnation.
+    // 5. A crashes for good. B and C have delivered nothing.
+    //    Harm: no member has the dropped messages, and the group cannot continue.
     const stage = new Stage('replicas=3 clients=1 rings=1024', { timing: { backOffUs: 400 } });
     const { world } = stage;
     const [A, C, B] = stage.group(0);
@@ -42,7 +42,7 @@ attack(
     world.resume(A);
     stage.until(() => A.replica.replication.incarnationOf(B.member) === B.incarnation);
     world.pause(A);
-    stage.runFor(30); // All of that step lands.
+    stage.runFor(30); // All writes of that step land.
 
     world.crash(A);
     stage.settle();
@@ -54,13 +54,13 @@ attack(
   'a restarted member counts only when it has delivered what its earlier incarnation had',
   { 'recovers-too-early': STUCK },
   ({ Stage }) => {
-    // 1. A leads. D and E sleep from the beginning; A, B and C deliver six messages.
-    // 2. B restarts with empty memory and joins A. As soon as it is a member again, it falls asleep.
+    // 1. A leads. D and E are paused from the start; A, B and C deliver six messages.
+    // 2. B restarts with empty memory and joins A. As soon as it is a member again, it pauses.
     //    Harm, first half: it has delivered nothing then.
-    // 3. C leads with A and D, which wakes for its grant alone. C has read of B only what the earlier incarnation
-    //    delivered, and in eight more messages it drops the first ones: A, C and "B" have them.
-    // 4. A and C die for good. B, D and E have delivered nothing.
-    //    Harm: what was dropped is nowhere any more, and nobody can go on.
+    // 3. C leads with A and D, which continues only for its grant. C has read the row of B's earlier incarnation only.
+    //    During eight more messages it drops the first ones: A, C and "B" have delivered them.
+    // 4. A and C crash for good. B, D and E have delivered nothing.
+    //    Harm: no member has the dropped messages, and the group cannot continue.
     const stage = new Stage('replicas=5 clients=1 rings=1024', { timing: { suspectAfterUs: 600 } });
     const { world } = stage;
     const [A, B, C, D, E] = stage.group(0);
@@ -109,14 +109,14 @@ attack(
 );
 
 attack(
-  'a snapshot is put together from one incarnation of its server',
+  'all chunks of a snapshot come from one incarnation of the server',
   { 'mixed-snapshot': /expected 62 to be 60/ },
   ({ Stage }) => {
-    // 1. F sleeps while 60 messages pass, so that it is left behind. It wakes and asks S for a snapshot.
-    // 2. The first chunk lies in F's memory, unread; F sleeps again.
-    // 3. S restarts. Its memory is empty, and so is what it remembers of F's request.
-    // 4. F wakes, takes the first chunk and asks for the second. Two more messages are delivered, and
-    //    S, a member again, answers: with the second chunk of a snapshot that it takes now.
+    // 1. F is paused while 60 messages are delivered, so that it is left behind. It continues and requests a snapshot of S.
+    // 2. The first chunk is in F's memory, unread; F pauses again.
+    // 3. S restarts with empty memory, and has lost F's request.
+    // 4. F continues, takes the first chunk and requests the second. Two more messages are delivered. S, a member again,
+    //    answers with the second chunk of a snapshot that it takes now.
     //    Harm: F has the position of one state and the contents of another.
     const stage = new Stage('replicas=3 clients=1 rings=1024', {
       sizes: { snapshotChunkBytes: 64 },
@@ -155,9 +155,9 @@ attack(
 );
 
 /**
- * 1. M restarts under load and asks S for a snapshot: S holds the log for it.
- * 2. M crashes before it has fetched it.
- * 3. The log must not stay held until S loses patience with a dead member: the group would stand still.
+ * 1. M restarts under load and requests a snapshot of S: S holds the log for it.
+ * 2. M crashes before it has fetched the snapshot.
+ *    Harm: S holds the log until its timeout for M expires, and the group makes no progress.
  */
 attack(
   'a fetcher that crashes does not stop its group',
@@ -173,7 +173,7 @@ attack(
     stage.flood(0, [0], 'x'.repeat(30));
     stage.runFor(6000);
     const { suspectAfterUs } = world.plan.timing;
-    // It is back before anybody suspects it: nobody would hold the log for one that seems dead.
+    // It restarts before any member suspects it: the log is not held for a suspected member.
     world.crash(fetcher);
     stage.runFor(suspectAfterUs / 2);
     stage.restart(fetcher);
@@ -188,9 +188,9 @@ attack(
 );
 
 /**
- * 1. A leader that thinks F dead has dropped what F needs: the base is beyond it.
- * 2. F reads the base; before it looks at the entry there, the base moves on and that entry is overwritten.
- * 3. F must still find that it was left behind.
+ * 1. A leader that suspects F has dropped entries that F needs: the log's base is beyond them.
+ * 2. F reads the base. Before F reads the entry there, the base advances and that entry is overwritten.
+ *    Harm: F does not notice that it was left behind.
  */
 attack(
   'a base that moves while a follower looks does not hide that it was left behind',
@@ -214,7 +214,7 @@ attack(
       base: {
         get: () => {
           if (reads++ > 0) return third;
-          log.words[log.at + ((second + NUMBER) & log.mask)]! ^= 1;
+          log.words[log.at + ((second + NUMBER) & log.mask)] ^= 1;
           return second;
         },
       },
@@ -224,10 +224,9 @@ attack(
 );
 
 attack('a member that is more than 2^31 words behind notices it', {}, ({ Stage }) => {
-  // 1. The group has ordered so much that the log's positions are 9 GiB from where they began.
-  // 2. B restarts with empty memory: it is at the beginning. Modulo 2^32, that looks as if it were
-  //    ahead of the log's base.
-  //    Harm: it waits for entries that never come, and says that its log ends at a negative index.
+  // 1. The group has ordered so much that the log's positions are 9 GiB from the first one.
+  // 2. B restarts with empty memory, at the first position. Modulo 2^32, that seems to be ahead of the log's base.
+  //    Harm: it waits for entries that never arrive, and grants a log that ends at a negative index.
   // 3. B has to lead.
   const stage = new Stage('replicas=3 clients=1 rings=1024', { sizes: { firstIndex: 0x90000000 } });
   const { world } = stage;
@@ -258,10 +257,10 @@ attack(
   'a member that is a few entries, but more than 2^31 words behind notices it',
   {},
   ({ Stage }) => {
-    // 1. The log goes on for 60 entries, all large: its base is 9 GiB from where it began.
-    // 2. B restarts with empty memory. Modulo 2^32 it is ahead of the base, and it is not behind by more
-    //    entries than a log could hold.
-    //    Harm: it waits for entries that never come.
+    // 1. The log has had 60 entries, all large: its base is 9 GiB from the first position.
+    // 2. B restarts with empty memory. Modulo 2^32 it is ahead of the base, and the number of entries that it is behind
+    //    could be in one log.
+    //    Harm: it waits for entries that never arrive.
     const stage = new Stage('replicas=3 clients=1 rings=1024');
     const { world } = stage;
     const [A, , B] = stage.group(0);
@@ -273,7 +272,7 @@ attack(
     world.crash(B);
     stage.runFor(50);
     stage.restart(B);
-    // The entries were small; so B begins that much further back.
+    // The entries of the test are small, so B starts that much further back.
     B.replica.member.nextPosition = 0x70000000;
     stage.settle();
     expect(B.replica.member.nextToDeliver).toBe(60);

@@ -1,4 +1,4 @@
-/** Members that die while their memory lives on, and come back to it. */
+/** Members that are killed, and resume with the memory that they left. */
 
 import { describe, expect } from 'vitest';
 import { follows } from '../../src/sim/stage.js';
@@ -9,9 +9,9 @@ const deliveriesOf = (host: ReplicaHost): number => host.replica.member.deliveri
 
 describe('a member that resumes', () => {
   attack('keeps its promise', { H29: DIVERGED }, ({ Stage }) => {
-    // 1. L leads and falls asleep. M leads with C's help, and the two of them decide m.
+    // 1. L leads and pauses. M leads with the grant of C, and the two of them decide m.
     // 2. M is killed and resumes.
-    // 3. L wakes and has heard of nothing. It sees that M has a new incarnation, and asks it again.
+    // 3. L continues, and knows nothing of that. It sees that M has a new incarnation, and sends its request again.
     //    Harm: M grants, and L and M decide x where m was delivered.
     const stage = new Stage('replicas=3 clients=2', {
       timing: { suspectAfterUs: 3000, backOffUs: 3000 },
@@ -37,12 +37,12 @@ describe('a member that resumes', () => {
   });
 
   attack('is installed once under one ballot', { H30: DIVERGED }, ({ Stage }) => {
-    // 1. L leads; what it writes to C is held back. L and M decide m.
-    // 2. M is killed and resumes. L asks it again.
-    //    Harm, first half: it grants the same ballot, and L installs its log in M's other ring. Both
-    //    rings are M's log by their marker now.
-    // 3. L and M decide n. L dies. C asks M for its log.
-    //    Harm: M finds the older ring, C has never heard of n, and orders x in its place.
+    // 1. L leads; its writes to C are held back. L and M decide m.
+    // 2. M is killed and resumes. L sends its request again.
+    //    Harm, first half: M grants the same ballot, and L installs its log in M's other ring. Now both rings have a
+    //    valid marker.
+    // 3. L and M decide n. L crashes. C requests M's log.
+    //    Harm: M grants the older ring, C has never heard of n, and orders x in its place.
     const stage = new Stage('replicas=3 clients=2', {
       timing: { suspectAfterUs: 3000 },
     });
@@ -68,13 +68,13 @@ describe('a member that resumes', () => {
   });
 
   attack(
-    'has kept nothing if it was killed before it had recovered',
+    'does not count as a member if it was killed before it had recovered',
     { H31: DIVERGED },
     ({ Stage }) => {
-      // 1. L leads; L and M decide m, of which X hears nothing. M loses its memory and comes back; it
-      //    learns of L's ballot, promises it and grants its empty log, but that does not arrive.
-      // 2. M is killed, and resumes. Its promise is in its memory, and so is its log: none.
-      // 3. L falls asleep. X asks M for its log.
+      // 1. L leads; L and M decide m, and X hears nothing of it. M restarts with empty memory, learns of L's ballot,
+      //    promises it and grants its empty log, but the grant does not arrive.
+      // 2. M is killed, and resumes. Its memory has its promise, and an empty log.
+      // 3. L pauses. X requests M's log.
       //    Harm: M grants, X leads without m, and orders x in its place.
       const stage = new Stage('replicas=3 clients=2', { timing: { suspectAfterUs: 1000 } });
       const { world } = stage;
@@ -104,13 +104,13 @@ describe('a member that resumes', () => {
   );
 
   attack(
-    'has promised what it was about to when it was killed, and lost nothing that came in meanwhile',
+    'keeps a promise that it stored just before it was killed, and the writes that landed since',
     { 'permits-before-storing': /expected 8 to be 17/, H29: /expected \+0 to be 17/ },
     ({ Stage }) => {
-      // 1. L leads. C stands; M stores its promise and is killed before it has revoked L's permission.
-      // 2. L and the dead M decide m. Of M's promise nobody knows.
-      // 3. M resumes, and C asks it again.
-      //    Harm: M answers as if it had sealed its log at its promise, or has forgotten either of the two.
+      // 1. L leads. C campaigns; M stores its promise and is killed before it has revoked L's permission.
+      // 2. L and the dead M decide m. No other member knows of M's promise.
+      // 3. M resumes, and C sends its request again.
+      //    Harm: M answers as if it had sealed its log with its promise, or has lost the promise or m.
       const stage = new Stage('replicas=3 clients=1', { timing: { suspectAfterUs: 3000 } });
       const { world } = stage;
       const [L, C, M] = stage.group(0);
@@ -130,7 +130,7 @@ describe('a member that resumes', () => {
 
       stage.send(0, [0], 'm');
       stage.until(() => deliveriesOf(L) === 1);
-      // Else L would outbid C, and M would follow it again.
+      // Otherwise L would outbid C, and M would follow L again.
       stage.hold(L, M);
       stage.hold(M, L);
       stage.resume(M);
@@ -147,8 +147,8 @@ describe('a member that resumes', () => {
     { 'resumes-impatiently': STUCK },
     ({ Stage }) => {
       // 1. C leads and is killed. A leads, in the next round; its request has not reached C.
-      // 2. C resumes. As far as it knows, its own ballot is the highest.
-      //    Harm: it campaigns in that round too, and as its number is higher, it deposes A.
+      // 2. C resumes. Its own ballot is the highest that it knows.
+      //    Harm: it campaigns in the same round as A, and deposes A because its member number is higher.
       const stage = new Stage('replicas=3 clients=1');
       const [A, B, C] = stage.group(0);
       stage.lead(C);
@@ -166,12 +166,12 @@ describe('a member that resumes', () => {
   );
 
   attack(
-    'and the leader drops entries that only its earlier incarnation had delivered, but not for its sake',
+    'does not count for dropping entries by what its earlier incarnation had delivered',
     {},
     ({ Stage }) => {
       // 1. A, B and C deliver messages. B is killed and resumes; it has delivered nothing.
-      // 2. A sees B's new row. C sleeps. The log is filling up, and A would like to drop entries.
-      //    Harm: A drops what "f+1 have delivered", itself and B's earlier incarnation, and dies.
+      // 2. A sees B's new row. C is paused. The log is filling up, so A drops entries if it may.
+      //    Harm: A drops entries that "f+1 have delivered", namely A and B's earlier incarnation, and crashes.
       const stage = new Stage('replicas=3 clients=1 rings=1024', { timing: { backOffUs: 400 } });
       const { world } = stage;
       const [A, B, C] = stage.group(0);
@@ -196,13 +196,13 @@ describe('a member that resumes', () => {
   );
 
   attack(
-    'rings otherwise than before, so that its first reply is noticed',
+    'uses other notifications than before, so that the client notices its first reply',
     { 'same-notification': STUCK },
     ({ Stage }) => {
-      // 1. A leads and has rung twice at the client, which saw it. A is killed and resumes.
-      // 2. The client sends m and falls asleep. A leads again and rings because of the old replies, then
-      //    because of m: twice, if it counts from the start again. The client wakes.
-      //    Harm: the bell looks as it did, and the client waits until it has lost its patience.
+      // 1. A leads and has notified the client twice, which has seen it. A is killed and resumes.
+      // 2. The client sends m and pauses. A leads again and notifies the client of the old replies, then of m: twice, if
+      //    it counts from the start again. The client continues.
+      //    Harm: the notification has its old value, and the client waits until it resends.
       const stage = new Stage('replicas=3 clients=1', {
         timing: { suspectAfterUs: 3000, resendAfterUs: 40_000 },
       });

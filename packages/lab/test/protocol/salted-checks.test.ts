@@ -1,4 +1,4 @@
-/** A record of one log is none of another: its check is salted for the group. */
+/** A record of one group's log is not valid in the log of another: checks are salted for the group. */
 
 import { expect } from 'vitest';
 import { attack } from './attack.js';
@@ -6,14 +6,14 @@ import { parentAndChild } from './parent-and-child.js';
 
 for (const fate of ['deposed', 'killed', 'killed half-way'] as const) {
   attack(
-    `what a leader has copied from its parent and not made its own is nobody's: it is ${fate}`,
+    `an entry that a leader has copied from its parent is not valid before it is framed as its own: it is ${fate}`,
     { 'same-salt': /expected \d to be \d/ },
     ({ Stage }) => {
-      // 1. C, leader of the child, copies three of the parent's entries behind its log's end. Their ballot is C's own,
-      //    and their indices are the next ones of its log.
-      // 2. It goes no further, or makes only the first of them its own.
-      // 3. Its log is read by the next leader: by its grant, or after it has resumed.
-      //    Harm: the entries of the parent's are taken for entries of C's, with the origin that they had at the parent.
+      // 1. C, the leader of the child, copies three entries of the parent behind its log's end. They have C's ballot and
+      //    the next indices of its log.
+      // 2. C stops there, or frames only the first of them as its own.
+      // 3. The next leader reads C's log: from its grant, or after C has resumed.
+      //    Harm: it takes the entries of the parent for entries of C, with the source that they had at the parent.
       const { stage, world, A, C } = parentAndChild(Stage);
       const [, D, E] = stage.group(1);
       world.pause(C);
@@ -21,7 +21,7 @@ for (const fate of ['deposed', 'killed', 'killed half-way'] as const) {
       stage.runFor(400);
       const { own } = C.memory;
       const number = world.layout.feedStart(A.member) + 2;
-      const before = own[number]!;
+      const before = own[number];
       const leader = C.replica.leader;
       let isStruck = false;
       if (fate === 'killed half-way') {
@@ -32,7 +32,7 @@ for (const fate of ['deposed', 'killed', 'killed half-way'] as const) {
           append(words, hash);
           replication.append = append;
           isStruck = true;
-          throw new Error('struck');
+          throw new Error('interrupted');
         };
         leader.order = () => {
           try {

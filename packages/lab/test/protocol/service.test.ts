@@ -1,4 +1,4 @@
-/** A service that fails, fails at every member: the group goes on, and the client is told. */
+/** A service fails at every member alike. The group continues, and the client gets the failure as reply. */
 
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
 import type { ReplyOutcome } from 'tram-multicast/internal/protocol/data-path/client.js';
@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { Stage } from '../../src/sim/stage.js';
 import type { ReplicaHost } from '../../src/sim/world.js';
 
-/** What client 0 is told, as `group outcome`, from now on. */
+/** Collects the replies to client 0 from now on, as `group outcome`. */
 function listen(stage: Stage): string[] {
   const told: string[] = [];
   const { workload } = stage.world.clients[0];
@@ -40,7 +40,7 @@ test('a failure is a reply like any other, at every destination and every member
   expect(world.tally.transitions.get('service failed')).toBe(6);
 });
 
-test('a failure is told apart from a reply that is too large', () => {
+test('a failure is distinct from a reply that is too large', () => {
   const stage = new Stage('replicas=1 clients=1', {
     serviceFailsEvery: 2,
     sizes: { replyBytesMax: 4 },
@@ -52,7 +52,7 @@ test('a failure is told apart from a reply that is too large', () => {
   expect(told).toEqual(['0 tooLarge', '0 failed']);
 });
 
-test('the next leader tells of it again if the first one could not', () => {
+test('the next leader sends the failure again if the reply of the first one did not arrive', () => {
   const stage = new Stage('replicas=3 clients=1', { serviceFailsEvery: 1 });
   const { world } = stage;
   const [A, B] = stage.group(0);
@@ -66,7 +66,7 @@ test('the next leader tells of it again if the first one could not', () => {
   expect(told).toEqual(['0 failed']);
 });
 
-test('a broken invariant is no failure of the service: the replica stops', () => {
+test('a violated invariant is not a failure of the service: the replica stops', () => {
   const stage = new Stage('replicas=3 clients=1');
   const [A] = stage.group(0);
   applicationOf(A).deliver = () => {

@@ -1,4 +1,7 @@
-/** Members that can't reach each other, but others: nobody may wait for one who can't lead, and nobody take turns. */
+/**
+ * Partial partitions: some members cannot reach each other, but can reach others. No member waits for one that cannot
+ * lead, and leadership does not alternate.
+ */
 import { describe, expect, test } from 'vitest';
 import type { Subject } from '../../src/sim/mutations/mutant.js';
 import { Random } from '../../src/sim/random.js';
@@ -23,7 +26,7 @@ function cut(stage: Stage, one: ReplicaHost, other: ReplicaHost): void {
   stage.hold(other, one);
 }
 
-/** How often somebody tries to lead in so many suspicion times. */
+/** How many campaigns there are in so many suspicion times. */
 function attempts(stage: Stage, times: number): number {
   const { transitions } = stage.world.tally;
   const before = transitions.get('campaigned') ?? 0;
@@ -31,7 +34,7 @@ function attempts(stage: Stage, times: number): number {
   return (transitions.get('campaigned') ?? 0) - before;
 }
 
-const orderedIn = (stage: Stage): number => stage.world.ledger.orders[0]!.length;
+const orderedIn = (stage: Stage): number => stage.world.ledger.orders[0].length;
 
 describe('a member that is cut off from its leader', () => {
   attack(
@@ -70,7 +73,7 @@ describe('a member that is cut off from its leader', () => {
   });
 
   attack(
-    'does not campaign while it hears from too few',
+    'does not campaign while it hears from fewer than a quorum',
     { 'campaigns-alone': /expected 1 to be \+0/ },
     ({ Stage }) => {
       const { stage, A, B, C } = cluster(Stage, 3);
@@ -107,7 +110,7 @@ describe('a member that is cut off from its leader', () => {
         }
       },
     ],
-  ])('does not take turns with it, even if %s', (_, disturb) => {
+  ])('does not alternate with it as leader, even if %s', (_, disturb) => {
     const { stage, A, B, C } = cluster(Stage, 3);
     cut(stage, A, B);
     stage.runFor(3 * SUSPECT_AFTER_US);
@@ -120,7 +123,7 @@ describe('a member that is cut off from its leader', () => {
   });
 
   attack(
-    'does not wait for a leader that others hear, but that hears nobody',
+    'does not wait for a leader that others hear, but that hears no other member',
     { 'waits-for-lonely': STUCK },
     ({ Stage }) => {
       const { stage, A, B, C } = cluster(Stage, 3);
@@ -132,7 +135,7 @@ describe('a member that is cut off from its leader', () => {
   );
 
   attack(
-    'does not wait for the patience of others',
+    'does not wait for the longer timeouts of others',
     { 'tells-its-patience': STUCK },
     ({ Stage }) => {
       const { stage, A, B, C } = cluster(Stage, 3);
@@ -156,7 +159,7 @@ test.each([
   [7, 'both ways'],
   [3, 'one way'],
   [5, 'one way'],
-])('of %d members, cut off from each other at random %s, those who can lead do', (count, ways) => {
+])('of %d members, cut off from each other at random %s, one that can lead does', (count, ways) => {
   let runs = 0;
   for (let seed = 1; seed <= 100; seed++) {
     const random = new Random(seed * 7919 + count);
@@ -164,21 +167,21 @@ test.each([
     const isCut = Array.from({ length: count }, () => new Array<boolean>(count).fill(false));
     for (let i = 0; i < count; i++) {
       for (let j = 0; j < i; j++) {
-        isCut[i]![j] = random.below(100) < chance;
-        isCut[j]![i] = ways === 'both ways' ? isCut[i]![j]! : random.below(100) < chance;
+        isCut[i][j] = random.below(100) < chance;
+        isCut[j][i] = ways === 'both ways' ? isCut[i][j] : random.below(100) < chance;
       }
     }
     const dead = random.below(3) === 0 ? random.below(count) : -1;
     if (!hasConnectedQuorum(isCut, (member) => member !== dead)) continue;
     runs++;
     const { stage, members } = cluster(Stage, count);
-    stage.lead(members[random.below(count)]!);
+    stage.lead(members[random.below(count)]);
     stage.runFor(random.below(500));
     for (let i = 0; i < count; i++) {
-      for (let j = 0; j < count; j++) if (isCut[i]![j]) stage.hold(members[i]!, members[j]!);
+      for (let j = 0; j < count; j++) if (isCut[i][j]) stage.hold(members[i], members[j]);
     }
     stage.runFor(random.below(2 * SUSPECT_AFTER_US));
-    if (dead >= 0) stage.crashUnheard(members[dead]!);
+    if (dead >= 0) stage.crashUnheard(members[dead]);
     for (let messages = 1; messages <= 3; messages++) {
       stage.send(0, [0], 'm');
       stage.until(() => orderedIn(stage) === messages, 5 * SUSPECT_AFTER_US);
@@ -188,7 +191,7 @@ test.each([
   expect(runs).toBeGreaterThan(30);
 });
 
-test.each([3, 5])('nor does it matter what the %d members went through before', (count) => {
+test.each([3, 5])('whatever faults %d members had before, one that can lead does', (count) => {
   let runs = 0;
   for (let seed = 1; seed <= 120; seed++) {
     const { stage, members } = cluster(Stage, count);
@@ -197,14 +200,14 @@ test.each([3, 5])('nor does it matter what the %d members went through before', 
     const cutAtRandom = (chance: number): void => {
       for (let i = 0; i < count; i++) {
         for (let j = 0; j < i; j++) {
-          const [one, other] = [members[i]!, members[j]!];
+          const [one, other] = [members[i], members[j]];
           const shallBeCut = random.below(100) < chance;
-          if (shallBeCut && !isCut[i]![j]) cut(stage, one, other);
-          if (!shallBeCut && isCut[i]![j]) {
+          if (shallBeCut && !isCut[i][j]) cut(stage, one, other);
+          if (!shallBeCut && isCut[i][j]) {
             stage.release(one, other);
             stage.release(other, one);
           }
-          isCut[i]![j] = isCut[j]![i] = shallBeCut;
+          isCut[i][j] = isCut[j][i] = shallBeCut;
         }
       }
     };
@@ -218,7 +221,7 @@ test.each([3, 5])('nor does it matter what the %d members went through before', 
     }
     cutAtRandom(20 + random.below(25));
     const isAble = ({ state, replica }: ReplicaHost) => state === 'up' && replica.member.normal;
-    if (!hasConnectedQuorum(isCut, (member) => isAble(members[member]!))) continue;
+    if (!hasConnectedQuorum(isCut, (member) => isAble(members[member]))) continue;
     runs++;
     for (let i = 0; i < 3; i++) {
       const before = orderedIn(stage);
@@ -230,14 +233,14 @@ test.each([3, 5])('nor does it matter what the %d members went through before', 
   expect(runs).toBeGreaterThan(50);
 });
 
-/** Something happens to one of them, or to all. No more lose their memory than may. */
+/** Apply a random fault to one member, or cut links at random. At most f members lose their memory. */
 function disturb(
   stage: Stage,
   members: readonly ReplicaHost[],
   random: Random,
   cutAtRandom: (chance: number) => void,
 ): void {
-  const host = members[random.below(members.length)]!;
+  const host = members[random.below(members.length)];
   const { state } = host;
   const isNormal = state === 'up' && host.replica.member.normal;
   const hasForgotten = (other: ReplicaHost): boolean =>
@@ -270,7 +273,7 @@ function disturb(
   }
 }
 
-/** Are there enough that can follow a leader, and all reach each other? */
+/** Is there a quorum of able members that all reach each other? */
 function hasConnectedQuorum(
   isCut: readonly (readonly boolean[])[],
   isAble: (member: number) => boolean,
@@ -280,7 +283,7 @@ function hasConnectedQuorum(
   for (let set = 0; set < 1 << count; set++) {
     const chosen = able.filter((member) => ((set >> member) & 1) === 1);
     if (chosen.length < (count >> 1) + 1) continue;
-    if (chosen.every((i) => chosen.every((j) => !isCut[i]![j]))) return true;
+    if (chosen.every((i) => chosen.every((j) => !isCut[i][j]))) return true;
   }
   return false;
 }

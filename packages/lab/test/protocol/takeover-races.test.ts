@@ -1,4 +1,4 @@
-/** Members take over from each other while they restart, connections break and answers come late. */
+/** Takeovers while members restart, connections break and answers arrive late. */
 
 import { noExtent } from 'tram-multicast/internal/protocol/data-path/log.js';
 import { LOG_CONTROL } from 'tram-multicast/internal/protocol/layout.js';
@@ -9,11 +9,11 @@ import { follows, type Stage } from '../../src/sim/stage.js';
 import type { ReplicaHost } from '../../src/sim/world.js';
 import { attack, DIVERGED, STUCK } from './attack.js';
 
-/** How many admissions a completion's tag can tell apart, at most. */
+/** The number of installations that the tag of a completion distinguishes. */
 const INSTALLATIONS = 64;
 const FIRST_INSTALLATION = 1;
 
-/** Of what is held back on a link, this answer, the mail that tells of it, and all before it arrive now. */
+/** On a link that is held back, this answer, its notification, and all operations before them arrive now. */
 function letArrive(stage: Stage, link: Link, answer: Link['operations'][number]): void {
   const { fabric, nowUs } = stage.world;
   const memberNotification = link.operations.indexOf(answer) + 1;
@@ -24,14 +24,14 @@ function letArrive(stage: Stage, link: Link, answer: Link['operations'][number])
   fabric.reschedule(link);
 }
 
-/** The next time that `from` brings up `to`, its step stops before the marker. */
+/** The next time that `from` installs its log at `to`, its step stalls before the marker. */
 function stallBeforeMarker(stage: Stage, from: ReplicaHost, to: ReplicaHost): void {
   const { layout } = stage.world;
   const { memory } = from;
   const markers = [0, 1].map((ring) => layout.logControl(from.member, ring) + LOG_CONTROL.marker);
   const write = memory.write.bind(memory);
   memory.write = (peer, at, source, start, count, guard, tag) => {
-    // Not the one that says that there is no log yet.
+    // A marker of 0 only says that there is no log yet.
     if (peer === to.participant && count === 1 && markers.includes(at) && source[start] !== 0) {
       memory.write = write;
       memory.stallAfter(0);
@@ -44,14 +44,14 @@ attack(
   'a member is installed for each of its incarnations, never twice in one',
   {},
   ({ Stage }) => {
-    // 1. Y leads with C; B sleeps, wakes and grants. The grant reaches Y, which sleeps.
+    // 1. Y leads with C; B is paused, continues and grants. The grant reaches Y, which is paused.
     // 2. B restarts, learns of Y's ballot and promises it, but its own grant is held back.
-    // 3. Y wakes and installs its log at B by the grant of B's first incarnation.
-    //    Harm, first half: B takes that for its log, is a member again, and with Y decides m.
-    // 4. The grant of B's second incarnation arrives. Y installs the log again: it resets the ring,
-    //    and before it has written the entries it falls asleep.
-    // 5. C, which has never heard of m, leads with B's help and orders x.
-    //    Harm: x stands where m was delivered.
+    // 3. Y continues and installs its log at B by the grant of B's first incarnation.
+    //    Harm, first half: B takes that for its log, is a member again, and decides m with Y.
+    // 4. The grant of B's second incarnation arrives. Y installs the log again: it resets the ring, and pauses before it
+    //    has written the entries.
+    // 5. C, which has never heard of m, leads with the grant of B and orders x.
+    //    Harm: x is decided where m was delivered.
     const stage = new Stage('replicas=3 clients=2 rings=4096');
     const { world } = stage;
     const [Y, C, B] = stage.group(0);
@@ -82,7 +82,7 @@ attack(
     stage.runFor(100);
 
     stage.stallAfterWrites(Y, B, 1);
-    stage.releaseOneByOne(B, Y, 60); // The first one says that B's log is empty, as it was.
+    stage.releaseOneByOne(B, Y, 60); // The first one says that B's log is empty.
     stage.until(() => Y.memory.isStalled);
     world.pause(Y);
     stage.runFor(20);
@@ -93,67 +93,63 @@ attack(
   },
 );
 
-attack(
-  'a marker that was meant for one incarnation does not stand in the next',
-  {},
-  ({ Stage }) => {
-    // 1. Y leads with C. B grants late; Y resets a ring at B and writes the entries, and falls
-    //    asleep before it posts the marker.
-    // 2. B restarts with empty memory, learns of Y's ballot and promises it; its grant is held back.
-    // 3. Y wakes and posts the marker.
-    //    Harm, first half: B has an empty log under Y's ballot and takes it for the whole.
-    // 4. Y and B decide m; C hears nothing of it. Y falls asleep.
-    // 5. C leads with B's help and orders x. Harm: x stands where m was delivered.
-    const stage = new Stage('replicas=3 clients=2 rings=4096');
-    const { world } = stage;
-    const [Y, C, B] = stage.group(0);
-    stage.send(0, [0], 'a');
-    stage.runFor(500);
+attack('a marker for one incarnation is not valid in the next', {}, ({ Stage }) => {
+  // 1. Y leads with C. B grants late; Y resets a ring at B, writes the entries, and pauses
+  //    before it posts the marker.
+  // 2. B restarts with empty memory, learns of Y's ballot and promises it; its grant is held back.
+  // 3. Y continues and posts the marker.
+  //    Harm, first half: B has an empty log under Y's ballot and takes it for the complete log.
+  // 4. Y and B decide m; C hears nothing of it. Y pauses.
+  // 5. C leads with the grant of B and orders x. Harm: x is decided where m was delivered.
+  const stage = new Stage('replicas=3 clients=2 rings=4096');
+  const { world } = stage;
+  const [Y, C, B] = stage.group(0);
+  stage.send(0, [0], 'a');
+  stage.runFor(500);
 
-    world.pause(B);
-    stage.lead(Y);
-    world.pause(Y);
-    world.resume(B);
-    stage.until(() => follows(B, Y));
-    stage.runFor(30);
-    world.resume(Y);
-    stallBeforeMarker(stage, Y, B);
-    stage.until(() => Y.memory.isStalled);
-    world.pause(Y);
-    stage.runFor(20);
+  world.pause(B);
+  stage.lead(Y);
+  world.pause(Y);
+  world.resume(B);
+  stage.until(() => follows(B, Y));
+  stage.runFor(30);
+  world.resume(Y);
+  stallBeforeMarker(stage, Y, B);
+  stage.until(() => Y.memory.isStalled);
+  world.pause(Y);
+  stage.runFor(20);
 
-    world.crash(B);
-    stage.restart(B);
-    stage.until(() => follows(B, Y));
-    stage.hold(B, Y);
-    stage.hold(Y, C);
-    stage.hold(world.clients[1], C);
+  world.crash(B);
+  stage.restart(B);
+  stage.until(() => follows(B, Y));
+  stage.hold(B, Y);
+  stage.hold(Y, C);
+  stage.hold(world.clients[1], C);
 
-    world.resume(Y);
-    stage.hopeFor(() => B.replica.member.normal);
-    stage.send(1, [0], 'm');
-    stage.hopeFor(() => Y.replica.member.deliveries === 2);
-    world.pause(Y);
+  world.resume(Y);
+  stage.hopeFor(() => B.replica.member.normal);
+  stage.send(1, [0], 'm');
+  stage.hopeFor(() => Y.replica.member.deliveries === 2);
+  world.pause(Y);
 
-    stage.send(0, [0], 'x');
-    stage.runFor(6000);
-    stage.settle();
-  },
-);
+  stage.send(0, [0], 'x');
+  stage.runFor(6000);
+  stage.settle();
+});
 
 for (const incarnations of [1, 8, 16]) {
   attack(
     `a marker that was meant for one incarnation does not stand ${incarnations} incarnations later`,
     {},
     ({ Stage }) => {
-      // 1. Y leads with C. B grants late; Y resets a ring at B and writes the entries, and falls
-      //    asleep before it posts the marker.
-      // 2. B dies and restarts so often that the lowest bits of its incarnation are as before. It promises Y's
+      // 1. Y leads with C. B grants late; Y resets a ring at B, writes the entries, and pauses
+      //    before it posts the marker.
+      // 2. B crashes and restarts so often that the lowest bits of its incarnation are as before. It promises Y's
       //    ballot; its grant is held back.
-      // 3. Y wakes and posts the marker.
-      //    Harm, first half: B has an empty log under Y's ballot and takes it for the whole.
-      // 4. Y and B decide m; C hears nothing of it. Y falls asleep.
-      // 5. C leads with B's help and orders x. Harm: x stands where m was delivered.
+      // 3. Y continues and posts the marker.
+      //    Harm, first half: B has an empty log under Y's ballot and takes it for the complete log.
+      // 4. Y and B decide m; C hears nothing of it. Y pauses.
+      // 5. C leads with the grant of B and orders x. Harm: x is decided where m was delivered.
       const stage = new Stage('replicas=3 clients=2 rings=4096');
       const { world } = stage;
       const [Y, C, B] = stage.group(0);
@@ -205,12 +201,11 @@ for (const [incarnation, catches] of [
     catches,
     ({ Stage }) => {
       // 1. Y leads. It decides m with B; C hears nothing of that.
-      // 2. B restarts and grants; Y resets a ring at B and writes the entries, and falls asleep before it posts
-      //    the marker.
-      // 3. B restarts again: all memory is zero, and so are the bits of its incarnation that a key tells.
-      // 4. Y wakes and posts the marker. It is refused, but lands.
-      //    Harm, first half: B takes the ring that nobody wrote to for a log of this incarnation, and is a member.
-      // 5. Y falls asleep. C leads with B's help and orders x. Harm: x stands where m was delivered.
+      // 2. B restarts and grants; Y resets a ring at B, writes the entries, and pauses before it posts the marker.
+      // 3. B restarts again: all memory is zero, and so are the bits of its incarnation that a key contains.
+      // 4. Y continues and posts the marker. The write is refused, but lands.
+      //    Harm, first half: B takes the empty ring for a log of this incarnation, and is a member.
+      // 5. Y pauses. C leads with the grant of B and orders x. Harm: x is decided where m was delivered.
       const stage = new Stage('replicas=3 clients=2 rings=4096');
       const { world } = stage;
       const [Y, C, B] = stage.group(0);
@@ -254,14 +249,13 @@ attack(
   'a member that refused is not installed again by an older answer of the same incarnation',
   { 'installs-twice': DIVERGED },
   ({ Stage }) => {
-    // 1. Y leads. X has answered its request twice, and both answers are under way.
-    // 2. The first one arrives. Y installs its log at X, and the two of them decide m; Z has no part in it.
-    // 3. Z stands, and X promises it: what Y writes to X is refused, though its bytes may land.
+    // 1. Y leads. X has answered its request twice, and both answers are in flight.
+    // 2. The first one arrives. Y installs its log at X, and the two of them decide m without Z.
+    // 3. Z campaigns, and X promises its ballot: Y's writes to X are refused, though their bytes may land.
     // 4. The second answer arrives.
-    //    Harm, first half: as Y has forgotten the first one, it resets the ring that is X's log by now,
-    //    and gets no further.
-    // 5. X's grant, in which its log ended after m, is not the truth any more. Z leads and orders x.
-    //    Harm: x stands where m was delivered.
+    //    Harm, first half: Y has forgotten the first answer, resets the ring that is X's log by now, and gets no further.
+    // 5. X's grant says that its log ends after m, which is no longer true. Z leads and orders x.
+    //    Harm: x is decided where m was delivered.
     const stage = new Stage('replicas=3 clients=2 rings=4096', {
       timing: { suspectAfterUs: 20_000 },
     });
@@ -301,7 +295,7 @@ attack(
       const { key } = X.replica.member;
       stage.release(Z, X);
       stage.until(() => follows(X, Z));
-      stage.send(0, [0], 'y'); // So that Y writes to X.
+      stage.send(0, [0], 'y'); // Makes Y write to X.
       stage.until(() => Y.replica.replication.incarnationOf(X.member) === 0);
       letArrive(stage, answers, second);
       stage.hopeFor(() => ring.marker === 0, 1000);
@@ -321,9 +315,9 @@ attack(
 );
 
 /**
- * 1. A leader brings up the same member again and again, 64 times, under one key each.
- * 2. Completions of the first time arrive only now. They carry the same admission modulo 64.
- * 3. They must not count: the member does not hold the log of this time.
+ * 1. A leader installs its log at the same member 64 times, each time with another key.
+ * 2. Only now do completions of the first installation arrive. Their tags are equal modulo 64.
+ *    Harm: they count for the latest installation, whose log the member does not hold.
  */
 attack(
   'completions of a much earlier installation do not count',
@@ -333,7 +327,7 @@ attack(
     const leader = stage.leaderOf(0);
     const other = stage.group(0).find((host) => host !== leader)!.member;
     const replication = leader.replica.replication;
-    const { key } = stage.world.members(0)[other]!.replica.member;
+    const { key } = stage.world.members(0)[other].replica.member;
     for (let i = 0; i < INSTALLATIONS; i++) {
       replication.abandon();
       replication.install(other, 1, 100 + i, noExtent(0));
@@ -352,10 +346,10 @@ attack(
   'a candidate gives up a log whose owner restarted while it was read',
   { 'waits-for-dead-source': STUCK },
   ({ Stage }) => {
-    // 1. A leads. Its writes to Y are held back, so that only A and B have m. A falls asleep.
-    // 2. Y stands, gets B's grant, finds that B's log reaches further and posts reads of it.
-    // 3. B dies and is back at once. Nobody tells Y: its reads never complete, and B's heartbeats go on.
-    //    Harm: Y waits for ever, and as it is alive and pursues the highest ballot, so does everybody.
+    // 1. A leads. Its writes to Y are held back, so that only A and B have m. A pauses.
+    // 2. Y campaigns, gets B's grant, finds that B's log reaches further and posts reads of it.
+    // 3. B crashes and restarts at once. Y does not learn of it: its reads never complete, and B's heartbeats continue.
+    //    Harm: Y waits indefinitely. It is alive and has the highest ballot, so all others wait for it.
     const stage = new Stage('replicas=3 clients=1 rings=4096');
     const { world } = stage;
     const [A, Y, B] = stage.group(0);
@@ -367,7 +361,7 @@ attack(
 
     world.pause(A);
     stage.campaign(Y);
-    // It reads the log of B, the only one who has granted.
+    // It reads the log of B, the only granter.
     stage.until(() => takeover.phase === 'adopt');
 
     stage.crashUnheard(B);
@@ -377,13 +371,14 @@ attack(
 );
 
 attack(
-  'a candidate does not wait for one that is dead and one that it has lost touch with',
+  'a candidate does not wait for a crashed member and one whose connection has broken',
   { 'unreachable-ballot-kept': STUCK },
   ({ Stage }) => {
-    // 1. A dies. Y stands, and has the grants of B, C and D at once: it installs its log at all three.
-    // 2. C dies, and Y never hears of it. The connection to B breaks.
-    // 3. Y needs one more than D. Harm: it waits for C, which is dead, and never writes to B again, as it has
-    //    written to this incarnation of B under this ballot; B follows Y and waits for it.
+    // 1. A crashes. Y campaigns, and gets the grants of B, C and D at once: it installs its log at all three.
+    // 2. C crashes, and Y never learns of it. The connection to B breaks.
+    // 3. Y needs one member besides D.
+    //    Harm: Y waits for C, which is dead. It never writes to B again, because it has installed its log at this
+    //    incarnation of B under this ballot. B follows Y and waits for it.
     const stage = new Stage('replicas=5 clients=1 rings=4096');
     const { world } = stage;
     const [A, Y, B, C, D] = stage.group(0);
@@ -407,14 +402,14 @@ attack(
 );
 
 attack(
-  'a member is asked again when the incarnation that granted has ended',
+  'a candidate sends its request again when the incarnation that granted has ended',
   { 'never-asks-next-incarnation': STUCK },
   ({ Stage }) => {
-    // 1. A leads. Y stands, and at first only B hears of it: it grants.
-    // 2. B dies, comes back, and is a member again under A: it knows nothing of Y.
-    // 3. The others hear of Y and grant; Y leads. What it writes to B is lost with the connection.
-    //    Harm: B is alive and follows nobody. As Y has B's grant, it does not ask again, and as long as B
-    //    has not got the entries, none is dropped: the log fills up, and that is the end.
+    // 1. A leads. Y campaigns, and at first its request reaches only B, which grants.
+    // 2. B crashes, restarts, and is a member again under A: it knows nothing of Y.
+    // 3. The request reaches the others, and they grant; Y leads. Its writes to B are lost with the connection.
+    //    Harm: B is alive and follows no leader. Y has B's grant, so it does not send its request again. No entry is
+    //    dropped before B has it, so the log fills up and the group stops.
     const stage = new Stage('replicas=5 clients=1 rings=1024', {
       timing: { suspectAfterUs: 3000 },
     });
@@ -434,7 +429,7 @@ attack(
     stage.until(() => B.replica.member.normal);
     expect(follows(B, A)).toBe(true);
 
-    stage.hold(A, B); // Or A would stand again, for B's sake.
+    stage.hold(A, B); // Otherwise A would campaign again because of B.
     stage.release(Y, A, C, D);
     stage.until(() => Y.replica.takeover.phase === 'install' || Y.replica.role === 'leader');
     stage.runFor(10);
@@ -455,11 +450,11 @@ attack(
   'a ballot that a member promised to an earlier incarnation is outbid',
   { 'taken-ballot-kept': STUCK },
   ({ Stage }) => {
-    // 1. S leads. A stands; its request reaches R alone, which promises A's ballot.
-    // 2. A dies and forgets. It comes back, joins S, and stands again: with the same ballot, because
-    //    nobody it can hear has seen that one. S, T and U grant; A leads. R is cut off meanwhile.
-    // 3. R hears of A, but it promised this ballot to another incarnation and refuses it.
-    //    Harm: R is alive, follows nobody and keeps the log from being dropped, until it is full.
+    // 1. S leads. A campaigns; its request reaches only R, which promises A's ballot.
+    // 2. A crashes and loses its memory. It restarts, joins S, and campaigns again: with the same ballot, because no
+    //    member that it can hear has seen it. S, T and U grant; A leads. R is cut off meanwhile.
+    // 3. A's request reaches R, but R has promised this ballot to another incarnation and refuses it.
+    //    Harm: R is alive and follows no leader. The leader drops no entries that R lacks, until the log is full.
     const stage = new Stage('replicas=5 clients=1 rings=1024', { timing: { backOffUs: 400 } });
     const { world } = stage;
     const [A, S, R, T, U] = stage.group(0);

@@ -1,8 +1,7 @@
 /**
- * Runs every transcript of this folder and compares what happens with what is written there.
+ * Runs every transcript of this folder and compares the output with the transcript.
  *
- * UPDATE_SCENARIOS=1 writes the outcome into the files instead: read the diff before committing it
- * (docs/scenarios.md).
+ * UPDATE_SCENARIOS=1 writes the output into the files instead: review the diff before you commit it (docs/scenarios.md).
  */
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -29,11 +28,14 @@ test.each(files)('%s', (file) => {
   expect(outcome, HINT).toBe(text);
 });
 
-test.each(files)('%s tells its story and ends with a verdict that holds', (file) => {
-  const text = readFileSync(join(FOLDER, file), 'utf8');
-  expect(text).toMatch(/^# /);
-  expect(text).toMatch(/^check\n----\n(?:.*\n)*holds: .*\n$/m);
-});
+test.each(files)(
+  '%s has the output of its transcript and ends with a verdict that holds',
+  (file) => {
+    const text = readFileSync(join(FOLDER, file), 'utf8');
+    expect(text).toMatch(/^# /);
+    expect(text).toMatch(/^check\n----\n(?:.*\n)*holds: .*\n$/m);
+  },
+);
 
 describe('a mistake in a scenario is an error that names file and line', () => {
   const CLUSTER = 'cluster\n----\nok\n\n';

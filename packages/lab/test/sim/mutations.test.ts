@@ -1,6 +1,6 @@
 /**
- * Every mutation fits the built library, is noticed, and is noticed only because of the mutation. Those that a script
- * notices are tried by that script's own test file.
+ * Every mutation fits the built library, a run detects it, and the same run holds without it. The test files of scripts
+ * try the mutations that a script detects.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { TRANSITIONS } from 'tram-multicast/internal/protocol/edges.js';
@@ -23,7 +23,7 @@ const byScript = all.flatMap(([name, { caughtBy }]) =>
 
 const known = new Map<string, boolean>();
 
-/** Does the protocol as it is hold? Several mutations are shown by the same run. */
+/** Does the unchanged protocol hold? Cached, because one run may detect several mutations. */
 function holds(seed: number, options: Options): boolean {
   const run = JSON.stringify([seed, options]);
   const held = known.get(run) ?? simulate(seed, options).failure === undefined;
@@ -50,7 +50,7 @@ test('mutations that change the same text are refused together', async () => {
   await expect(loadMutant('H13', 'H28')).rejects.toThrow(MutationError);
 });
 
-test('a mutant is a module graph of its own: the protocol beside it stays as it is', async () => {
+test('a mutant is a separate module graph: the protocol itself does not change', async () => {
   const [broken, intact] = await Promise.all([loadMutant('H1', 'H30'), loadMutant()]);
   expect(broken.simulate).not.toBe(intact.simulate);
   expect(broken.simulate(1, {}).failure?.kind).toBe('divergence');

@@ -1,6 +1,6 @@
 /**
- * Seeds under faults: some hundred that differ with each commit, so that the search never stops, and
- * all that have ever found a bug.
+ * Seeds under faults: a few hundred that differ with each commit, so that the search never stops, and all seeds that
+ * have found a bug.
  */
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { REGRESSIONS } from './regressions.js';
 const SEEDS = 300;
 const CHUNK = 50;
 
-/** From the commit under test, so that every commit tries other seeds; without git, always the same ones. */
+/** Derived from the commit, so that every commit tries other seeds. Without git, the seeds are always the same. */
 function firstSeed(): number {
   try {
     const commit = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' });

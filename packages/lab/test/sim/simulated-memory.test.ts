@@ -43,7 +43,7 @@ function takeCompletions(memory: SimulatedMemory): Done[] {
   return done;
 }
 
-/** Until nothing is under way; `look` after every single thing that happens. */
+/** Run until nothing is in flight. Calls `look` after every event. */
 function runAll(fabric: SimulatedFabric, look: () => void = () => {}): void {
   while (fabric.nextUs() < Number.POSITIVE_INFINITY) {
     fabric.runNext();
@@ -54,7 +54,7 @@ function runAll(fabric: SimulatedFabric, look: () => void = () => {}): void {
 const filled = (count: number, value: number) => new Int32Array(count).fill(value);
 
 describe('order', () => {
-  test('what one process posts to one peer takes effect, and completes, in order', () => {
+  test('operations that one participant posts to one peer take effect, and complete, in order', () => {
     const operations = fc.array(
       fc.record({
         peer: fc.constantFrom(1, 2),
@@ -87,7 +87,7 @@ describe('order', () => {
             last[peer] = now;
           }
         });
-        // A read comes after the writes before it, and before the writes after it.
+        // A read takes effect after the writes before it, and before the writes after it.
         for (const { after, into } of reads) expect(into[0]).toBe(after);
         const done = takeCompletions(poster);
         for (const peer of [1, 2]) {
@@ -100,7 +100,7 @@ describe('order', () => {
     );
   });
 
-  test('a slow link keeps its order; other links do not wait for it', () => {
+  test('a slow link keeps its order, and does not delay other links', () => {
     const { fabric, memories } = newFabric(CALM, 1);
     const [poster, slow, fast] = memories;
     fabric.slowDown(0, 1, 1000);
@@ -117,7 +117,7 @@ describe('order', () => {
 });
 
 describe('words', () => {
-  test('the words of a write land once, from the left or from the right, and are seen half-way', () => {
+  test('the words of a write land once, from the left or from the right, and a torn write can be seen', () => {
     const states = new Set<string>();
     fc.assert(
       fc.property(weathers, seeds, fc.integer({ min: 1, max: 20 }), (weather, seed, count) => {
@@ -144,7 +144,7 @@ describe('words', () => {
     expect(states.size).toBeGreaterThan(30);
   });
 
-  test('a read may bring older words beside newer ones, on either side', () => {
+  test('a read may return older words beside newer ones, on either side', () => {
     const seen = new Set<string>();
     for (let seed = 1; seed <= 200; seed++) {
       const { fabric, memories } = newFabric({ ...CALM, tornPercent: 100 }, seed);
@@ -160,7 +160,7 @@ describe('words', () => {
     for (const words of seen) expect(words).toMatch(/^(0+1*|1+0*)$/);
   });
 
-  test('scratch is zero, as large as asked for, and of its owner alone', () => {
+  test('scratch is zero, has the requested size, and is private', () => {
     const { memories } = newFabric(CALM, 1);
     const one = memories[0].scratch(8);
     const other = memories[0].scratch(8);
@@ -179,7 +179,7 @@ describe('words', () => {
     expect([...memories[1].own.slice(0, 3)]).toEqual([2, 3, 0]);
   });
 
-  test('a read brings exactly the words that were asked for', () => {
+  test('a read returns exactly the requested words', () => {
     const { fabric, memories } = newFabric(CALM, 1);
     memories[1].own.set([1, 2, 3, 4, 5]);
     const into = new Int32Array(5);
@@ -190,7 +190,7 @@ describe('words', () => {
 });
 
 describe('permission', () => {
-  test('a write under another guard is refused; an open one needs none', () => {
+  test('a write with another guard is refused; an open write needs no permission', () => {
     const { fabric, memories } = newFabric(CALM, 1);
     const [poster, target] = memories;
     target.permit(8);
@@ -206,7 +206,7 @@ describe('permission', () => {
     ]);
   });
 
-  test('whatever succeeds under an earlier guard could be read when permit returned', () => {
+  test('a write with an earlier guard succeeds only if its words could be read when permit returned', () => {
     const plans = fc.record({
       writes: fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 10 }),
       stepsBefore: fc.nat(15),
@@ -239,7 +239,7 @@ describe('permission', () => {
           const words = sealed.slice(places[tag], places[tag] + writes[tag]);
           expect(words).toEqual(filled(writes[tag], tag + 1));
         }
-        // Once one is refused, so are all that follow.
+        // Once a write is refused, all later ones are refused too.
         const first = done.findIndex(({ outcome }) => outcome === 'refused');
         const rest = first < 0 ? [] : done.slice(first);
         expect(rest.every(({ outcome }) => outcome === 'refused')).toBe(true);
@@ -250,7 +250,7 @@ describe('permission', () => {
     expect(outcomes.refused).toBeGreaterThan(100);
   });
 
-  test('of refused writes a prefix in order of posting may have landed, and at times has', () => {
+  test('a prefix of the refused writes, in order of posting, may have landed, and sometimes has', () => {
     const landedCounts = new Set<number>();
     fc.assert(
       fc.property(seeds, (seed) => {
@@ -271,7 +271,7 @@ describe('permission', () => {
 });
 
 describe('restart', () => {
-  test('nothing that an earlier incarnation posted lands after it is back', () => {
+  test('no post of an earlier incarnation lands after the restart', () => {
     let landedBetween = 0;
     fc.assert(
       fc.property(weathers, seeds, fc.nat(10), fc.nat(10), (weather, seed, before, between) => {
@@ -293,7 +293,7 @@ describe('restart', () => {
         const reborn = fabric.start(0, REGION_WORDS);
         runAll(fabric, () => expect(memories[1].own).toEqual(atRestart));
         expect(takeCompletions(reborn)).toEqual([]);
-        // What did land is a prefix of all that was posted; of the last one, a part.
+        // A prefix of the posts has landed; the last of them may have landed in part.
         const landed = Array.from({ length: 8 }, (_, tag) =>
           atRestart.slice(tag * 4, tag * 4 + 4).reduce((sum, word) => sum + word, 0),
         );
@@ -306,7 +306,7 @@ describe('restart', () => {
     expect(landedBetween).toBeGreaterThan(20);
   });
 
-  test('a process comes back with empty memory, and what was on its way to it is gone', () => {
+  test('a participant restarts with empty memory, and operations in flight to it are gone', () => {
     fc.assert(
       fc.property(weathers, seeds, (weather, seed) => {
         const { fabric, memories } = newFabric(weather, seed);
@@ -325,8 +325,8 @@ describe('restart', () => {
   });
 });
 
-describe('memory that outlives its process', () => {
-  /** Process 1 permits 8 and dies, with a write to it and one of its own under way. */
+describe('memory that outlives its participant', () => {
+  /** Participant 1 permits 8 and is killed, with a write to it and one of its own in flight. */
   function killed(weather: Weather, seed: number) {
     const { fabric, memories } = newFabric(weather, seed);
     memories[1].permit(8);
@@ -337,7 +337,7 @@ describe('memory that outlives its process', () => {
     return { fabric, memories };
   }
 
-  test('goes on being written to, and writes to it succeed', () => {
+  test('can still be written, and writes to it succeed', () => {
     fc.assert(
       fc.property(weathers, seeds, (weather, seed) => {
         const { fabric, memories } = killed(weather, seed);
@@ -355,7 +355,7 @@ describe('memory that outlives its process', () => {
     );
   });
 
-  test('is there for the next incarnation, and so is its permission; nothing of the earlier one lands any more', () => {
+  test('and its permission pass to the next incarnation; no post of the earlier one lands any more', () => {
     let landed = 0;
     fc.assert(
       fc.property(weathers, seeds, fc.nat(6), (weather, seed, between) => {
@@ -379,7 +379,7 @@ describe('memory that outlives its process', () => {
     expect(landed).toBeGreaterThan(20);
   });
 
-  test('is emptied behind a permission for nobody; what is under way may land afterwards', () => {
+  test('is emptied after all permissions are revoked; operations in flight may still land', () => {
     const after = new Set<number>();
     fc.assert(
       fc.property(weathers, seeds, (weather, seed) => {
@@ -398,7 +398,7 @@ describe('memory that outlives its process', () => {
     expect(after).toContain(6);
   });
 
-  test('a process dies exactly where it is told to, if it may', () => {
+  test('a participant is killed exactly at the chosen action, if it may die', () => {
     for (let deeds = 0; deeds <= 4; deeds++) {
       const { fabric, memories } = newFabric(CALM, 1);
       memories[0].dieAfter(deeds, () => true);
@@ -414,7 +414,7 @@ describe('memory that outlives its process', () => {
       if (deeds < 4) expect(live).toThrow(Killed);
       else live();
       runAll(fabric);
-      // Before and after a change of permission are two places.
+      // Before and after a change of permission are two different points.
       const permitted = deeds >= 2 ? 8 : 0;
       expect({ done, permitted: memories[0].permitted() }).toEqual({
         done: [0, 1, 1, 2, 3][deeds],
@@ -430,7 +430,7 @@ describe('memory that outlives its process', () => {
 });
 
 describe('outcome', () => {
-  test('whoever has posted to a process that crashed hears that it is lost, or never anything', () => {
+  test('posts to a crashed participant complete as lost, or never', () => {
     const heard = new Map<string, number>();
     fc.assert(
       fc.property(weathers, seeds, (weather, seed) => {
@@ -450,7 +450,7 @@ describe('outcome', () => {
     expect([...heard.keys()].sort()).toEqual(['', '5 lost, 6 lost']);
   });
 
-  test('a broken link loses what is posted to it until all losses are polled, and nothing else', () => {
+  test('a broken link loses all posts until all losses are polled, and nothing else', () => {
     const { fabric, memories } = newFabric(CALM, 1);
     memories[0].write(1, 0, filled(1, 1), 0, 1, OPEN, 1);
     memories[0].write(2, 0, filled(1, 1), 0, 1, OPEN, 2);
@@ -469,7 +469,7 @@ describe('outcome', () => {
     expect(takeCompletions(memories[0])).toEqual([{ peer: 1, tag: 4, outcome: 'ok' }]);
   });
 
-  test('a completion may come long after the write has landed, but never before', () => {
+  test('a completion may come long after its write has landed, but never before', () => {
     let late = 0;
     fc.assert(
       fc.property(seeds, (seed) => {
@@ -490,8 +490,8 @@ describe('outcome', () => {
   });
 });
 
-describe('what a script may do', () => {
-  test('hold a link back and release it: all arrives, in order', () => {
+describe('a script can', () => {
+  test('hold a link and release it: all operations arrive, in order', () => {
     const { fabric, memories } = newFabric(CALM, 1);
     memories[0].write(1, 0, filled(1, 1), 0, 1, OPEN, 1);
     fabric.hold(0, 1);
@@ -504,7 +504,7 @@ describe('what a script may do', () => {
     expect(takeCompletions(memories[0]).map(({ tag }) => tag)).toEqual([1, 2]);
   });
 
-  test('stall a process after so many posts, until it resumes', () => {
+  test('stall a participant after a number of posts, until it resumes', () => {
     const { fabric, memories } = newFabric(CALM, 1);
     memories[0].stallAfter(2);
     for (let tag = 0; tag < 4; tag++) memories[0].write(1, tag, filled(1, 1), 0, 1, OPEN, tag);
@@ -516,7 +516,7 @@ describe('what a script may do', () => {
     expect([...memories[1].own.slice(0, 4)]).toEqual([1, 1, 1, 1]);
   });
 
-  test('stall it before a write to a certain process: reads and other writes go out', () => {
+  test('stall a participant before a write to a certain peer: reads and other writes are posted', () => {
     const { fabric, memories } = newFabric(CALM, 1);
     memories[0].stallBeforeWriteTo([2]);
     memories[0].read(2, 0, 1, new Int32Array(1), 0, 1);

@@ -141,7 +141,7 @@ const STATE_COLORS = { running: 'green', starting: 'yellow', closing: 'yellow' }
 
 function heading({ cluster, reading: { status } }: View): string {
   const [first] = status.groups;
-  const size = `${count(status.groups.length, 'group')} of ${count(first!.replicas.length, 'replica')}`;
+  const size = `${count(status.groups.length, 'group')} of ${count(first.replicas.length, 'replica')}`;
   const state = paint(STATE_COLORS[status.state], status.state);
   return `${paint('bold', cluster.name)} ${state}: ${size} on ${count(status.hosts.length, 'host')}`;
 }

@@ -65,7 +65,7 @@ export class ClusterContext {
   /** Reads the description from an arena that another participant created. */
   static attach(arena: Arena): ClusterContext {
     const config = readHeader(arena.words) as ClusterConfig;
-    return new ClusterContext(config, arena, arena.words[ARENA.descriptionBytes]!);
+    return new ClusterContext(config, arena, arena.words[ARENA.descriptionBytes]);
   }
 
   memory(participant: ParticipantId): SharedMemory {
@@ -116,7 +116,7 @@ export function writeHeader(words: Int32Array, arenaWords: number, description: 
 export function readHeader(words: Int32Array): unknown {
   checkArena(words, words.length);
   // A copy: TextDecoder does not take shared memory.
-  const description = bytesOf(words, words[ARENA.descriptionBytes]!).slice();
+  const description = bytesOf(words, words[ARENA.descriptionBytes]).slice();
   return JSON.parse(new TextDecoder().decode(description));
 }
 
@@ -131,7 +131,7 @@ export function checkArena(words: Int32Array, fileWords: number): void {
       hint: 'Check the name. If a cluster was there, remove it with `tram down` and start it anew.',
     });
   }
-  const version = words[ARENA.version]!;
+  const version = words[ARENA.version];
   if (version !== ARENA_VERSION) {
     throw new TramError(
       'TRAM_VERSION_MISMATCH',

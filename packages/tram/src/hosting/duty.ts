@@ -127,7 +127,7 @@ export class Duty {
         isDue = true;
       }
       if (!isDue) continue;
-      const done = agents[i]!.doWork(nowUs);
+      const done = agents[i].doWork(nowUs);
       wasBusy[i] = done >= MUCH_WORK ? 1 : 0;
       work += done;
     }

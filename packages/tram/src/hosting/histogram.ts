@@ -58,7 +58,7 @@ export class Histogram {
   record(valueNs: number): void {
     const bucket = bucketOf(valueNs);
     const place = this.at + bucket;
-    const low = (this.memory[place]! + 1) | 0;
+    const low = (this.memory[place] + 1) | 0;
     this.memory[place] = low;
     if ((low & BELOW_HALF) === 0) this.carry(bucket);
   }

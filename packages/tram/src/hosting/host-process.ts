@@ -36,7 +36,7 @@ const logFailure = rateLimited(log);
 if (!isLogged) process.on('SIGINT', () => undefined);
 
 try {
-  await live(openArenaFile(path!));
+  await live(openArenaFile(path));
   process.exit(0);
 } catch (error) {
   fail(error);

@@ -116,7 +116,7 @@ export class Host {
 
   private enter(state: number): void {
     const { words, line } = this;
-    Atomics.store(words, line + HOST.state, withHostState(words[line + HOST.state]!, state));
+    Atomics.store(words, line + HOST.state, withHostState(words[line + HOST.state], state));
   }
 
   private async startReplica(participant: ParticipantId): Promise<ReplicaAgent> {
@@ -171,7 +171,7 @@ export class Host {
     return {
       transition: () => undefined,
       led: (ballot) => {
-        words[statistics + STATISTIC.timesLed]!++;
+        words[statistics + STATISTIC.timesLed]++;
         trace?.add({ event: 'leader', group, replica, ballot: describeBallot(ballot) });
         settings.report({ what: 'leader', group, member, ballot: describeBallot(ballot) });
       },

@@ -36,7 +36,7 @@ export class ReplicaAgent implements Agent {
   }
 
   doWork(nowUs: number): number {
-    const requests = this.words[this.campaignRequests]!;
+    const requests = this.words[this.campaignRequests];
     if (requests !== this.seenStandRequests) {
       this.seenStandRequests = requests;
       this.replica.campaign(nowUs);

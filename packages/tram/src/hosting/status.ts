@@ -91,7 +91,7 @@ export function statusOf(context: ClusterContext): ClusterStatus {
 
 function hostStatus(context: ClusterContext, host: number): HostStatus {
   const { arena, map, config } = context;
-  const pid = arena.words[map.host(host) + HOST.pid]!;
+  const pid = arena.words[map.host(host) + HOST.pid];
   const state = hostState(context, host);
   const machine = config.machines?.[host];
   if (machine === undefined) return { host, pid, state };
@@ -151,7 +151,7 @@ function replicaStatus(
   const { map } = context;
   const statistics = map.statisticsOf(participant);
   const host = map.hostOf(participant);
-  const incarnation = words[map.participant(participant) + PARTICIPANT.incarnation]!;
+  const incarnation = words[map.participant(participant) + PARTICIPANT.incarnation];
   // Words of an earlier incarnation say nothing about this one.
   const isNormal = row?.incarnation === incarnation && row.normal;
   return {
@@ -160,20 +160,20 @@ function replicaStatus(
     member,
     host,
     state: hostState(context, host),
-    role: isNormal ? ROLES[words[statistics + STATISTIC.role]!]! : 'recovering',
+    role: isNormal ? ROLES[words[statistics + STATISTIC.role]] : 'recovering',
     incarnation,
     promised:
       row === undefined || row.promised === NO_BALLOT ? undefined : describeBallot(row.promised),
     delivered: row?.delivered ?? 0,
-    messages: words[statistics + STATISTIC.messages]! >>> 0,
-    timesLed: words[statistics + STATISTIC.timesLed]!,
+    messages: words[statistics + STATISTIC.messages] >>> 0,
+    timesLed: words[statistics + STATISTIC.timesLed],
   };
 }
 
 function connectedClients({ arena, map, layout }: ClusterContext): number {
   let connected = 0;
   for (let slot = 0; slot < layout.sizes.clients; slot++) {
-    const owner = arena.words[map.participant(layout.clientParticipant(slot)) + PARTICIPANT.owner]!;
+    const owner = arena.words[map.participant(layout.clientParticipant(slot)) + PARTICIPANT.owner];
     if (isLocked(arena, map.hosts + slot) ?? owner === OWNER.present) connected++;
   }
   return connected;
@@ -185,7 +185,7 @@ function isLocked(arena: Arena, host: number): boolean | undefined {
 }
 
 function hostState({ arena, map }: ClusterContext, host: number): 'up' | 'starting' | 'down' {
-  const state = hostStateOf(arena.words[map.host(host) + HOST.state]!);
+  const state = hostStateOf(arena.words[map.host(host) + HOST.state]);
   if (isLocked(arena, host) === false) return 'down';
   if (state === HOST_STATE.running) return 'up';
   return state === HOST_STATE.starting ? 'starting' : 'down';

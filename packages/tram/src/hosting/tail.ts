@@ -87,18 +87,18 @@ export class Tail {
 
   private delivered(): Delivered | undefined {
     const { words } = this.entry;
-    const low = words[HEAD_WORDS + MESSAGE.destinationsLow]!;
-    const high = words[HEAD_WORDS + MESSAGE.destinationsHigh]!;
+    const low = words[HEAD_WORDS + MESSAGE.destinationsLow];
+    const high = words[HEAD_WORDS + MESSAGE.destinationsHigh];
     if (!contains(low, high, this.group)) return undefined;
     const start = (HEAD_WORDS + MESSAGE.payload) * 4;
-    const bytes = words[HEAD_WORDS + MESSAGE.payloadBytes]!;
+    const bytes = words[HEAD_WORDS + MESSAGE.payloadBytes];
     return {
       group: this.group,
       index: this.index,
       id: messageId(
-        words[HEAD_WORDS + MESSAGE.session]!,
-        words[HEAD_WORDS + MESSAGE.entryGroup]!,
-        words[HEAD_WORDS + MESSAGE.number]!,
+        words[HEAD_WORDS + MESSAGE.session],
+        words[HEAD_WORDS + MESSAGE.entryGroup],
+        words[HEAD_WORDS + MESSAGE.number],
       ),
       destinations: groupsOf(low, high),
       payload: new Uint8Array(words.buffer.slice(start, start + bytes)),

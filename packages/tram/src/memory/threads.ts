@@ -1,7 +1,7 @@
-/** Threads: the arena is a SharedArrayBuffer. The embedded default; no native code. */
+/** The memory kind `threads`, the default: the arena is a SharedArrayBuffer. It needs no native code. */
 import type { Arena, Parking } from './arena.js';
 
-/** @param buffer  the arena of a cluster, as one thread made it and posted it to the others */
+/** @param buffer  the arena of a cluster: one thread allocates it and posts it to the others */
 export function threadsArena(buffer: SharedArrayBuffer): Arena {
   const words = new Int32Array(buffer);
   const parking: Parking = {

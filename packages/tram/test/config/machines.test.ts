@@ -60,7 +60,7 @@ test('an absolute path of the secret stays; another provider may be asked for', 
 
 test('a status port is on loopback unless an address is given', () => {
   const given = [7412, '10.0.0.2:7412', '0.0.0.0:80'];
-  const hosts = machines(3).map((machine, host) => ({ ...machine, http: given[host]! }));
+  const hosts = machines(3).map((machine, host) => ({ ...machine, http: given[host] }));
   const { machines: resolved } = resolveAnything({ ...GOOD, hosts });
   expect(resolved?.map(({ http }) => http)).toEqual([
     { address: '127.0.0.1', port: 7412 },

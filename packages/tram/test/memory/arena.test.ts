@@ -108,8 +108,8 @@ test('nothing lies where something else does', () => {
       }
       places.sort(([one], [other]) => one - other);
       for (let i = 1; i < places.length; i++) {
-        const [at, words] = places[i - 1]!;
-        expect(at + words).toBeLessThanOrEqual(places[i]![0]);
+        const [at, words] = places[i - 1];
+        expect(at + words).toBeLessThanOrEqual(places[i][0]);
       }
       const [at, words] = places.at(-1)!;
       expect(at + words).toBeLessThanOrEqual(map.words);

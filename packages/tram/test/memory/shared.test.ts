@@ -28,7 +28,7 @@ test('what has been polled leaves no trace, whatever it was', () => {
   const places = writer['posted']['tags'].length;
   for (let round = 0; round < 10 * places; round++) {
     // Each of them is now and then the last one before all is polled.
-    for (let i = 0; i <= round % posts.length; i++) posts[i]!();
+    for (let i = 0; i <= round % posts.length; i++) posts[i]();
     while (writer.poll());
   }
   expect(writer['posted']['tags']).toHaveLength(places);

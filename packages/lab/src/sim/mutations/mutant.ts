@@ -50,7 +50,7 @@ export async function withMutant<Result>(
   names: readonly string[],
   use: (lab: URL) => Promise<Result>,
 ): Promise<Result> {
-  const edits = names.flatMap((name) => MUTATIONS[name]!.edits);
+  const edits = names.flatMap((name) => MUTATIONS[name].edits);
   const mutated = mutatedTexts(edits);
   const folder = mkdtempSync(join(tmpdir(), 'tram-mutant-'));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });

@@ -56,7 +56,7 @@ async function resolved(machine: Machine): Promise<Machine> {
 
 /** The address of this machine on the route to the cluster's first host. */
 export function ownAddress({ machines }: MachinesConfig): Promise<string> {
-  const { address, port } = machines[0]!;
+  const { address, port } = machines[0];
   return new Promise((resolve, reject) => {
     const socket = createSocket('udp4');
     const end = (tell: () => void) => () => {

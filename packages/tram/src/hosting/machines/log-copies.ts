@@ -70,7 +70,7 @@ export class LogCopies {
     await this.source.settle();
     let hasNews = false;
     for (const [place, group] of this.groups.entries()) {
-      const copy = await this.copyOf(group, originals[place]!);
+      const copy = await this.copyOf(group, originals[place]);
       if (copy !== undefined && (await this.goOn(group, copy))) hasNews = true;
     }
     return hasNews;
@@ -106,7 +106,7 @@ export class LogCopies {
     if (before === undefined || best !== same) return this.begin(group, best);
     before.original.control.set(best.control);
     const [, base] = best.control;
-    return distance(base!, before.position) > 0 ? this.begin(group, best) : before;
+    return distance(base, before.position) > 0 ? this.begin(group, best) : before;
   }
 
   /** Starts a copy at the log's oldest entry, if it has one. */
@@ -117,9 +117,9 @@ export class LogCopies {
     const firstIndex = layout.sizes.firstIndex | 0;
     if (base === firstIndex && decided === firstIndex) return undefined;
     const ring = new LogRing(this.context.region(participant), layout, group, writer, number);
-    const copy = { original, ring, marker: marker!, index: 0, position: base! };
+    const copy = { original, ring, marker: marker, index: 0, position: base };
     await this.read(copy, FEW_WORDS);
-    copy.index = numberAt(ring, base!);
+    copy.index = numberAt(ring, base);
     const isWhole = ring.entryWords(copy.position, copy.marker, copy.index) > 0;
     return isWhole ? copy : undefined;
   }
@@ -129,10 +129,10 @@ export class LogCopies {
     const { ring, marker, original } = copy;
     const [, base, decided, key] = original.control;
     const first = copy.index;
-    for (let count = FEW_WORDS; distance(decided!, copy.index) > 0; count *= 2) {
+    for (let count = FEW_WORDS; distance(decided, copy.index) > 0; count *= 2) {
       await this.read(copy, Math.min(count, MANY_WORDS));
       const { index } = copy;
-      this.walk(copy, decided!);
+      this.walk(copy, decided);
       // The entries were dropped meanwhile, or the connection broke: start again next time.
       if (copy.index === index) {
         this.copies.delete(group);
@@ -140,9 +140,9 @@ export class LogCopies {
       }
     }
     this.hide(group);
-    ring.base = base!;
+    ring.base = base;
     ring.decided = copy.index;
-    ring.key = key!;
+    ring.key = key;
     ring.marker = marker;
     this.copies.set(group, copy);
     return copy.index !== first;
@@ -194,9 +194,9 @@ function isOf(
 
 /** Has a higher ballot, or the same ballot and a higher decided index. */
 function knowsMore({ control }: Original, than: Original | undefined): boolean {
-  const marker = control[LOG_CONTROL.marker]!;
+  const marker = control[LOG_CONTROL.marker];
   const otherMarker = than?.control[LOG_CONTROL.marker] ?? NO_BALLOT;
   if (marker !== otherMarker) return marker > otherMarker;
   if (than === undefined) return false;
-  return distance(control[LOG_CONTROL.decided]!, than.control[LOG_CONTROL.decided]!) > 0;
+  return distance(control[LOG_CONTROL.decided], than.control[LOG_CONTROL.decided]) > 0;
 }

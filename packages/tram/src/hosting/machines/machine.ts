@@ -84,13 +84,13 @@ export class Machine {
 
   /** Where it listens. */
   get address(): string {
-    const { address, port } = this.settings.config.machines[this.host]!;
+    const { address, port } = this.settings.config.machines[this.host];
     return `${address}:${port}`;
   }
 
   /** The address of its HTTP endpoints, if it has any. */
   get http(): Endpoint | undefined {
-    return this.settings.config.machines[this.host]!.http;
+    return this.settings.config.machines[this.host].http;
   }
 
   static open(settings: MachineSettings): Machine {
@@ -101,7 +101,7 @@ export class Machine {
       const names = machines.map((machine) => machine.name).join(', ');
       throw new TramError('TRAM_UNKNOWN_REPLICA', `there is no host ${name}: there are ${names}`);
     }
-    const { address, port } = machines[host]!;
+    const { address, port } = machines[host];
     let file!: ArenaFile;
     let slots!: HomeSlots;
     let network!: Network;
@@ -188,7 +188,7 @@ export class Machine {
     const { words } = this.file;
     const line = this.context.map.host(this.host);
     words[line + HOST.pid] = process.pid;
-    words[line + HOST.state] = withHostState(words[line + HOST.state]!, state);
+    words[line + HOST.state] = withHostState(words[line + HOST.state], state);
   }
 
   /** The host's past; undefined if it was stopped before it knew. */
@@ -251,7 +251,7 @@ export class Machine {
     const missing = this.context.network!.missingHosts();
     if (missing.length === 0) return;
     const names = missing.map((host) => {
-      const { name, address, port } = config.machines[host]!;
+      const { name, address, port } = config.machines[host];
       return `${name} (${address}:${port})`;
     });
     log('info', `waits for ${names.join(' and ')}: the first start needs all hosts`);

@@ -167,7 +167,7 @@ export class Mirror {
     const { copiedAnswers } = this;
     for (let slot = 0; slot < copiedAnswers.length; slot++) {
       const statistics = map.statisticsOf(layout.clientParticipant(slot));
-      const answers = arena.words[statistics + STATISTIC.messages]!;
+      const answers = arena.words[statistics + STATISTIC.messages];
       if (answers === copiedAnswers[slot]) continue;
       copiedAnswers[slot] = answers;
       const home = this.attachment.network.links[homeOf(slot, map.hosts)]!;
@@ -212,6 +212,6 @@ export class Mirror {
   private noteEnded(host: number): void {
     const { arena, map } = this.context;
     const at = map.host(host) + HOST.state;
-    arena.words[at] = withHostState(arena.words[at]!, HOST_STATE.ended);
+    arena.words[at] = withHostState(arena.words[at], HOST_STATE.ended);
   }
 }

@@ -98,7 +98,7 @@ export function turn(network: Network): void {
 
 export function unreachable({ network, config }: RemoteAttachment): TramError {
   const complaints = network.missingHosts().map((host) => {
-    const { name, address, port } = config.machines[host]!;
+    const { name, address, port } = config.machines[host];
     return `${name} (${address}:${port}): ${network.complaintOf(host) ?? NO_ANSWER}`;
   });
   return new TramError('TRAM_UNREACHABLE', `can't reach the cluster. ${complaints.join('; ')}`, {

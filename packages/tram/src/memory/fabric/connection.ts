@@ -46,7 +46,7 @@ export class Connection {
   /** Undefined if the provider has no sockets: then `cork` has no effect. */
   socket: Socket | undefined;
 
-  /** Made by `Fabric.connect` and `Request.accept`. @param serial  not 0; not reused while completions may be about */
+  /** Made by `Fabric.connect` and `Request.accept`. @param serial  not 0; not reused while completions with it may arrive */
   constructor(
     private readonly owner: ConnectionOwner,
     private readonly operations: EndpointOperations,
@@ -82,7 +82,7 @@ export class Connection {
     if (this.state === 'open') this.socket?.uncork();
   }
 
-  /** All operations that have not completed are lost. The handler hears nothing more of this connection. */
+  /** All operations that have not completed are lost. The handler is not called for this connection any more. */
   close(): void {
     if (this.state === 'ended') return;
     this.owner.forget(this);

@@ -34,7 +34,9 @@ export function findInformation(library: Libfabric, provider: string, host: stri
     throw new TramError(
       'TRAM_ADDRESS_UNAVAILABLE',
       `libfabric's provider ${provider} offers nothing at ${host}.`,
-      { hint: 'Is that an address of this machine (ip address)? What is there (fi_info -l)?' },
+      {
+        hint: 'Check the addresses of this machine (ip address), and the providers of libfabric (fi_info -l).',
+      },
     );
   }
   library.check(code, `Can't ask libfabric for the provider ${provider}`);

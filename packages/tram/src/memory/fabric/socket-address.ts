@@ -10,7 +10,7 @@ const { sin_family, sin_port, sin_addr } = FIELDS.sockaddr_in;
 
 const { EADDRINUSE, EADDRNOTAVAIL, EACCES } = systemConstants.errno;
 const ADDRESS_ERRORS: Partial<Record<number, string>> = {
-  [EADDRINUSE]: 'another process does',
+  [EADDRINUSE]: 'another process uses that address',
   [EADDRNOTAVAIL]: 'this machine does not have that address',
   [EACCES]: 'only root may use ports below 1024',
 };
@@ -24,7 +24,7 @@ export interface SocketAddress {
 export function putSocketAddress(bytes: Uint8Array, { host, port }: SocketAddress): void {
   checkHost(host);
   if (!Number.isInteger(port) || port < 0 || port > 0xffff) {
-    throw new TramError('TRAM_INVALID_ARGUMENT', `A port is from 0 to 65535, and not ${port}.`);
+    throw new TramError('TRAM_INVALID_ARGUMENT', `Expected a port from 0 to 65535, got ${port}.`);
   }
   bytes[sin_family] = CONSTANTS.AF_INET;
   bytes[sin_family + 1] = 0;
@@ -57,7 +57,10 @@ export function describe({ host, port }: SocketAddress): string {
 
 export function checkHost(host: string): void {
   if (isIPv4(host)) return;
-  throw new TramError('TRAM_INVALID_ARGUMENT', `An address is like 10.0.0.1, and not ${host}.`);
+  throw new TramError(
+    'TRAM_INVALID_ARGUMENT',
+    `Expected an IPv4 address such as 10.0.0.1, got ${host}.`,
+  );
 }
 
 /** @param what  can't be done at the address, for the message */

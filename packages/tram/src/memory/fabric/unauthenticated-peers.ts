@@ -2,8 +2,8 @@
  * Protects the sockets of the provider `tcp` against unauthenticated peers. Called by `listener.ts`.
  *
  * The provider reads a connection request from a blocking socket, as if it arrived whole and at once. A peer that sends
- * the head of a request and nothing more would block this thread for ever, and one that sends nothing would hold a
- * descriptor for ever. libfabric gives no access to accepted sockets, but they inherit options of the listening socket:
+ * the head of a request and nothing more would block this thread indefinitely, and one that sends nothing would
+ * hold a descriptor indefinitely. libfabric gives no access to accepted sockets, but they inherit options of the listening socket:
  *
  * - SO_RCVTIMEO limits the time of a read, to the least there is: a clock tick of the kernel.
  * - TCP_DEFER_ACCEPT delays the accept until the first bytes have arrived, so a silent peer costs no descriptor.
@@ -14,7 +14,7 @@ import { CONSTANTS } from './binary-interface.js';
 import { describe } from './socket-address.js';
 import type { Sockets } from './sockets.js';
 
-/** Silent connections are accepted all the same after this. */
+/** After this time, connections are accepted even if they are silent. */
 const SILENCE_SECONDS = 300;
 const READ_TIMEOUT_US = 1;
 

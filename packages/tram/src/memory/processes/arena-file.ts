@@ -1,13 +1,12 @@
 /**
- * Processes: the arena is a file that every process (and every thread) maps for itself, in /dev/shm
- * unless its user chose another place. The runtime makes, opens and removes it.
+ * The memory kind `processes`: the arena is a file that every process and every thread maps. It is in /dev/shm unless the
+ * user has chosen another directory. Clusters and hosts create, open and remove it.
  *
- * Mapped memory fails with a bus error, which no program survives. So all space is reserved before
- * anything is mapped, and never more is mapped than the file has. What can go wrong is an error then.
+ * An access to mapped memory that has no space behind it is a bus error, which ends the process. So all space is reserved
+ * before the file is mapped, and never more is mapped than the file has. A lack of space is then an exception.
  *
- * A host holds a lock on the file while it runs. The kernel gives the lock back when the process ends,
- * however it ends, and keeps it for one that is merely stopped: others learn of a death at once and
- * can't mistake slowness for it.
+ * A host holds a lock on the file while it runs. The kernel releases the lock when the process ends, however it ends, and
+ * keeps it while the process is only stopped. So others learn of a crash at once, and do not mistake slowness for one.
  */
 import {
   closeSync,
@@ -27,11 +26,11 @@ import { MAPPING_BYTES_MAX, type Mapping, type Native, native, systemError } fro
 
 const SHARED_MEMORY_DIRECTORY = '/dev/shm';
 const MEBIBYTE = 2 ** 20;
-const SMALLER = 'Ask for less: a smaller logBytes, or fewer clients.';
+const SMALLER = 'Use a smaller logBytes, or fewer clients.';
 const PLAIN_NAME = /^[A-Za-z0-9._-]+$/;
 const OWNER_ONLY = 0o600;
 const HEADER_BYTES = ARENA.description * 4;
-/** No descriptor: the number of a closed one may soon be that of another file. */
+/** Replaces a closed descriptor, whose number the system may reuse for another file. */
 const CLOSED = -1;
 const OUT_OF_SPACE: ReadonlySet<number> = new Set([
   systemConstants.errno.ENOSPC,
@@ -45,26 +44,27 @@ const ARENA_BYTES_MAX = Math.min(MAPPING_BYTES_MAX, 0x7fffffff * 4);
 
 export interface ArenaFile extends Arena {
   readonly path: string;
-  /** Of its first byte, in this process. */
+  /** The address of its first byte in this process. */
   readonly address: number;
 
   /**
-   * Become this host. The lock ends with `release`, with `close` and with the process or thread.
-   * @param pidOnBoard  whom to name if the host is running already; 0 if nobody has signed
+   * Lock the host, so that no other process or thread runs it. The lock ends with `release`, with `close`, and with the
+   * process or thread.
+   * @param recordedPid  for the error message if the host is already running; 0 if it is not known
    */
-  lockHost(host: number, pidOnBoard: number): HostLock;
+  lockHost(host: number, recordedPid: number): HostLock;
 
-  /** Is somebody this host now, here or in any process? A stopped (SIGSTOP) process is. */
+  /** Does any process or thread run this host? A process that is only stopped (SIGSTOP) does. */
   isHostLocked(host: number): boolean;
 
   /**
-   * Remove the file, unless its path is by now that of another one: processes that have this arena open keep it.
-   * @param before  called while nobody else can remove it, if this is still the file at its path
+   * Remove the file, unless another file is at its path by now. Processes that have this arena open keep it.
+   * @param before  called before the removal, while no other process can remove the file
    * @returns whether it has removed the file; false also if another process is removing it right now
    */
   removeFile(before?: () => void): boolean;
 
-  /** The file stays. `words` may still be touched, but nobody else sees it. */
+  /** The file stays. `words` can still be accessed, but is no longer shared. */
   close(): void;
 }
 
@@ -73,23 +73,23 @@ export interface HostLock {
   release(): void;
 }
 
-/** Where the arena of a cluster is, given the cluster's name or the path itself. */
+/** The path of a cluster's arena. @param nameOrPath  the name of the cluster, or the path itself */
 export function arenaPath(nameOrPath: string): string {
   return PLAIN_NAME.test(nameOrPath)
     ? join(SHARED_MEMORY_DIRECTORY, `tram-${nameOrPath}`)
     : nameOrPath;
 }
 
-/** So many words of an arena, from one on. */
+/** A range of words of an arena. */
 export interface Part {
   readonly from: number;
   readonly words: number;
 }
 
 /**
- * A new arena, all zero. Others can open it once its header is written, the magic word last.
- * @param words  how many
- * @param parts  those that will be used: the rest takes no space
+ * Create an arena, all zero. Others can open it once the caller has written its header, the magic word last.
+ * @param words  the size
+ * @param parts  the ranges that will be used: the rest takes no space
  */
 export function createArenaFile(
   path: string,
@@ -131,8 +131,8 @@ export function openArenaFile(path: string): ArenaFile {
 }
 
 /**
- * Remove whatever file is at the path, without regard to others: see `ArenaFile.removeFile`. Processes that have it open
- * keep it. Does nothing if there is no such file.
+ * Remove the file at the path without any check (`ArenaFile.removeFile` has them). Processes that have it open keep it.
+ * Does nothing if there is no such file.
  */
 export function removeArenaFile(path: string): void {
   try {
@@ -142,7 +142,7 @@ export function removeArenaFile(path: string): void {
   }
 }
 
-/** Sleeping and waking across processes, on words of a mapped file. */
+/** Sleeps and wakes across processes, on words of a mapped file. */
 function futexParking(system: Native, mapping: Mapping): Parking {
   return {
     wait: (at, expected, timeoutUs) =>
@@ -155,7 +155,7 @@ class MappedArena implements ArenaFile {
   readonly words: Int32Array;
   readonly address: number;
   readonly parking: Parking;
-  /** The kernel does not tell a descriptor of its own locks. */
+  /** The locks of this descriptor, which the kernel does not report to it. */
   private readonly held = new Set<number>();
 
   constructor(
@@ -169,9 +169,9 @@ class MappedArena implements ArenaFile {
     this.parking = futexParking(system, mapping);
   }
 
-  lockHost(host: number, pidOnBoard: number): HostLock {
+  lockHost(host: number, recordedPid: number): HostLock {
     if (this.held.has(host) || !this.system.tryLock(this.lockDescriptor, host)) {
-      throw hostRunning(this.path, host, pidOnBoard);
+      throw hostRunning(this.path, host, recordedPid);
     }
     this.held.add(host);
     return { host, release: () => this.release(host) };
@@ -182,8 +182,8 @@ class MappedArena implements ArenaFile {
   }
 
   /**
-   * Nobody can create a file where there is one, and nobody removes this file without its lock. So what is at the path
-   * when it is compared is there still when it is removed.
+   * No process can create a file at a path that is in use, and none removes this file without the lock. So the file that
+   * is compared is also the one that is removed.
    */
   removeFile(before: () => void = () => undefined): boolean {
     if (!this.system.tryLock(this.lockDescriptor, REMOVAL_LOCK)) return false;
@@ -216,11 +216,11 @@ class MappedArena implements ArenaFile {
   }
 }
 
-/** @param descriptor  the file; to be closed by the caller, the mapping lasts */
+/** @param descriptor  the caller closes it; the mapping lasts */
 function mapArena(system: Native, descriptor: number, path: string, bytes: number): MappedArena {
   const mapping = system.map(descriptor, bytes);
-  // Locks need a descriptor that is not mapped: a mapping keeps its own open, and would keep the locks
-  // of a thread that has ended.
+  // Locks need a descriptor without a mapping: a mapping keeps its file open, and with it the locks of a thread that has
+  // ended.
   return new MappedArena(system, path, mapping, openFile(`/proc/self/fd/${descriptor}`));
 }
 
@@ -232,9 +232,9 @@ function createFile(path: string): number {
     if (codeOf(cause) !== 'EEXIST') throw fileError(`Can't create ${path}`, cause);
     throw new TramError(
       'TRAM_EXISTS',
-      `${path} exists: there is a cluster, or what is left of one.`,
+      `${path} already exists: a cluster uses it, or has left it behind.`,
       {
-        hint: 'Choose another name, or take it down first: tram down.',
+        hint: 'Choose another name, or remove the cluster first: tram down.',
         cause,
       },
     );
@@ -258,7 +258,7 @@ function openFile(path: string): number {
 function reserve(system: Native, descriptor: number, path: string, parts: readonly Part[]): void {
   const directory = dirname(path);
   const bytes = parts.reduce((sum, { words }) => sum + words * 4, 0);
-  // A reservation that can't succeed would take all that is left from others before it fails.
+  // A reservation that cannot succeed would take all free space from others before it fails.
   if (bytes > space(directory).freeBytes) throw noSpace(directory, bytes);
   let errno = 0;
   for (const { from, words } of parts) {
@@ -271,12 +271,12 @@ function reserve(system: Native, descriptor: number, path: string, parts: readon
 
 function space(directory: string): { usedBytes: number; freeBytes: number } {
   const { blocks, bfree, bavail, bsize } = statfsSync(directory);
-  // A file system in memory may have no limit of its own.
+  // A file system in memory may have no limit.
   if (blocks === 0) return { usedBytes: 0, freeBytes: Number.POSITIVE_INFINITY };
   return { usedBytes: (blocks - bfree) * bsize, freeBytes: bavail * bsize };
 }
 
-/** The size of the file, having made sure that it can be an arena and can be mapped. */
+/** The size of the file. @throws if it is not an arena, or too large to map */
 function arenaBytes(descriptor: number, path: string): number {
   const file = fstatSync(descriptor);
   if (!file.isFile()) throw corrupt(path, 'it is not a file');
@@ -293,26 +293,26 @@ function checkMappable(path: string, bytes: number): void {
   const most = Math.floor(ARENA_BYTES_MAX / MEBIBYTE);
   throw new TramError(
     'TRAM_NO_SPACE',
-    `${path} takes ${mebibytes(bytes)}, and this version of Node can share ${most} MiB at most.`,
+    `${path} takes ${mebibytes(bytes)}, and this version of Node can map at most ${most} MiB.`,
     { hint: SMALLER },
   );
 }
 
 /** @param words  the whole file */
 function checkHeader(words: Int32Array, path: string): void {
-  // The magic word is written last, so the rest holds once it is there.
+  // The magic word is written last: once it is there, the header is complete.
   const magic = Atomics.load(words, ARENA.magic);
   if (magic === 0) throw unfinished(path);
-  if (magic !== ARENA_MAGIC) throw corrupt(path, 'it does not start like one');
+  if (magic !== ARENA_MAGIC) throw corrupt(path, 'it does not start with the magic word');
   const version = words[ARENA.version];
   if (version !== ARENA_VERSION) {
     throw new TramError(
       'TRAM_VERSION_MISMATCH',
-      `${path} has memory layout ${version}, and this is a TRAM with layout ${ARENA_VERSION}.`,
+      `${path} has memory layout ${version}, and this version of TRAM has layout ${ARENA_VERSION}.`,
     );
   }
   if (words[ARENA.words] !== words.length) {
-    throw corrupt(path, `it says ${words[ARENA.words]} words and has ${words.length}`);
+    throw corrupt(path, `its header says ${words[ARENA.words]} words, and it has ${words.length}`);
   }
 }
 
@@ -322,9 +322,9 @@ function codeOf(cause: unknown): string | undefined {
 
 /** @param cause  as Node throws it */
 function fileError(what: string, cause: unknown): TramError {
-  const mayNot = codeOf(cause) === 'EACCES';
+  const isDenied = codeOf(cause) === 'EACCES';
   return systemError(what, (cause as NodeJS.ErrnoException).errno ?? 0, {
-    hint: mayNot ? 'A cluster can be used by the user who started it, and by no other.' : undefined,
+    hint: isDenied ? 'Only the user that started a cluster can use it.' : undefined,
     cause,
   });
 }
@@ -334,15 +334,19 @@ function corrupt(path: string, why: string): TramError {
 }
 
 function unfinished(path: string): TramError {
-  return new TramError('TRAM_CORRUPT', `${path} is being made, or was given up half-way.`, {
-    hint: 'Try again in a moment. If it goes on, remove the file and start the cluster afresh.',
-    retry: 'safe',
-  });
+  return new TramError(
+    'TRAM_CORRUPT',
+    `${path} is incomplete: it is being created, or its creator has crashed.`,
+    {
+      hint: 'Try again in a moment. If the error persists, remove the file and start the cluster again.',
+      retry: 'safe',
+    },
+  );
 }
 
 function hostRunning(path: string, host: number, pid: number): TramError {
-  const who = pid === 0 ? '' : `, as process ${pid}`;
-  return new TramError('TRAM_HOST_RUNNING', `Host ${host} of ${path} is already running${who}.`);
+  const suffix = pid === 0 ? '' : `, as process ${pid}`;
+  return new TramError('TRAM_HOST_RUNNING', `Host ${host} of ${path} is already running${suffix}.`);
 }
 
 function noSpace(directory: string, bytes: number): TramError {

@@ -1,9 +1,9 @@
 /**
- * The operating system, as far as Node does not offer it: mapped files, futexes and locks that die with
- * their process. Called by `processes.ts` alone.
+ * Functions of the operating system that Node does not offer: mapped files, futexes, locks that end with their process,
+ * and yielding the processor. Called by `arena-file.ts`; machines only yield.
  *
- * koffi calls libc; it is loaded with the first use. Structures lie in one block outside of the heap: a call
- * allocates nothing and costs koffi 40 to 60 ns, the kernel the rest.
+ * koffi calls libc, and is loaded on first use. Structures are in one block outside of the heap, so a call allocates
+ * nothing. koffi takes 40 to 60 ns of a call.
  */
 import { constants as bufferConstants } from 'node:buffer';
 import { constants as systemConstants } from 'node:os';
@@ -11,49 +11,49 @@ import { getSystemErrorMap } from 'node:util';
 import { TramError, type TramErrorOptions } from '../../errors.js';
 import { type Koffi, loadKoffi } from '../koffi.js';
 
-/** A file in this process's memory. */
+/** A file that is mapped into the memory of this process. */
 export interface Mapping {
   readonly buffer: ArrayBuffer;
-  /** Where the buffer starts. */
+  /** The address of the buffer. */
   readonly address: number;
-  /** Let go of the file. The buffer stays readable and writable, but is nobody else's any more. */
+  /** Release the file. The buffer stays readable and writable, but is no longer shared. */
   unmap(): void;
 }
 
 export interface Native {
-  /** Give a file space for these bytes now, and at least that size. Returns 0, or the number of the error. */
+  /** Reserve space for a range of a file, and extend the file to it. Returns 0 or the error number. */
   reserve(descriptor: number, from: number, bytes: number): number;
-  /** @param bytes  not more than the file has (touching what is beyond ends the process), nor `MAPPING_BYTES_MAX` */
+  /** @param bytes  at most the size of the file (access beyond it ends the process), and at most `MAPPING_BYTES_MAX` */
   map(descriptor: number, bytes: number): Mapping;
 
   /**
-   * Lock one byte of a file, without waiting; false if another descriptor holds it. The lock belongs
-   * to the open descriptor: it ends with it, so at the latest with the process.
+   * Lock one byte of a file without waiting. Returns false if another descriptor holds the lock. The lock belongs to the
+   * open descriptor: it ends when that is closed, at the latest with the process.
    */
   tryLock(descriptor: number, byte: number): boolean;
   unlock(descriptor: number, byte: number): void;
-  /** Does *another* descriptor hold the lock? Here or in any process. */
+  /** Does another descriptor, of this or any other process, hold the lock? */
   isLockedElsewhere(descriptor: number, byte: number): boolean;
 
   /**
-   * Sleep if the word at `address` is `expected`, until woken or until the time is over. May also
-   * return for no reason (a signal).
+   * Sleep if the word at `address` is `expected`, until woken or until the time is over. May return early, for example
+   * after a signal.
    */
   futexWait(address: number, expected: number, timeoutUs: number): void;
-  /** Wake all who sleep on the word at `address`, in whichever process. */
+  /** Wake all threads of all processes that sleep on the word at `address`. */
   futexWake(address: number): void;
 
-  /** Let another thread that is ready run on this core. */
+  /** Let another runnable thread run on this core. */
   yieldProcessor(): void;
 }
 
-/** `SYS_futex`, where we know it. */
+/** `SYS_futex`, by architecture. */
 const FUTEX_CALL: Partial<Record<NodeJS.Architecture, number>> = { x64: 202, arm64: 98 };
-/** Not the private ones: those don't reach other processes. */
+/** Without FUTEX_PRIVATE_FLAG, which would limit them to one process. */
 const FUTEX_WAIT = 0;
 const FUTEX_WAKE = 1;
 const ALL_SLEEPERS = 0x7fffffff;
-/** A sleep without end is one of a month: longer ones need not fit the kernel's clock. */
+/** An endless sleep is one of a month: a longer one might overflow the kernel's clock. */
 const SLEEP_US_MAX = 30 * 86_400e6;
 
 const PROTECTION_READ_WRITE = 1 | 2;
@@ -75,20 +75,20 @@ const UNLOCKED = 2;
 const BLOCK = { seconds: 0, nanoseconds: 2, lock: 4, lockStart: 6, lockLength: 8, lockPid: 10 };
 const BLOCK_WORDS = 12;
 
-/** Node ends the process, without an exception, at the attempt to view more. */
+/** Node ends the process, without an exception, if a view is larger. */
 export const MAPPING_BYTES_MAX = bufferConstants.MAX_LENGTH;
 
 const { EINTR, EAGAIN, EACCES } = systemConstants.errno;
 
 let loaded: Native | undefined;
 
-/** Loads koffi the first time (in each thread). */
+/** Loads koffi with the first call in this thread. */
 export function native(): Native {
   loaded ??= bind(loadKoffi("memory: 'processes'"), futexCall());
   return loaded;
 }
 
-/** The operating system refused `what`. @param errno  positive, or negative as Node has it */
+/** The error of a failed system call. @param errno  positive, or negative as in Node */
 export function systemError(
   what: string,
   errno: number,
@@ -109,8 +109,8 @@ function futexCall(): number {
 }
 
 function bind(koffi: Koffi, futex: number): Native {
-  // Whatever libc Node itself runs on. None of these is called with its variable arguments as such:
-  // on these machines they travel like others, and koffi is faster without.
+  // The libc that Node itself has loaded. Variadic functions are declared with fixed parameters: on these architectures
+  // arguments are passed in the same way, and koffi is faster.
   const libc = koffi.load(null);
   const posixFallocate = libc.func('posix_fallocate', 'int', ['int', 'int64_t', 'int64_t']);
   const mmap = libc.func('mmap', 'intptr_t', [
@@ -132,7 +132,7 @@ function bind(koffi: Koffi, futex: number): Native {
   const timeAddress = Number(block) + BLOCK.seconds * 4;
   const lockAddress = Number(block) + BLOCK.lock * 4;
 
-  // Only once no view is left that could touch the addresses.
+  // Unmap only when no view of the memory is left.
   const unreachable = new FinalizationRegistry(([address, bytes]: readonly [number, number]) =>
     munmap(address, bytes),
   );
@@ -143,7 +143,7 @@ function bind(koffi: Koffi, futex: number): Native {
     return mapped;
   };
 
-  /** @returns 0 or the number of the error; the kernel's answer is in the block */
+  /** @returns 0 or the error number; the kernel writes its answer into the block */
   const lockCall = (descriptor: number, command: number, type: number, byte: number): number => {
     words[BLOCK.lock] = type;
     words[BLOCK.lockStart] = byte;
@@ -154,7 +154,7 @@ function bind(koffi: Koffi, futex: number): Native {
 
   return {
     reserve: (descriptor, from, bytes) => {
-      // An interrupted reservation is undone as a whole.
+      // An interrupted reservation is undone completely.
       for (;;) {
         const errno = posixFallocate(descriptor, from, bytes);
         if (errno !== EINTR) return errno;
@@ -168,7 +168,7 @@ function bind(koffi: Koffi, futex: number): Native {
       return {
         buffer,
         address,
-        // The buffer can't be detached, and whoever still touches it must not crash the process.
+        // The buffer cannot be detached, and a later access must not crash the process.
         unmap: () => mapAt(address, bytes, MAP_PRIVATE_ANONYMOUS_NORESERVE | MAP_FIXED, -1),
       };
     },
@@ -187,8 +187,8 @@ function bind(koffi: Koffi, futex: number): Native {
 
     isLockedElsewhere: (descriptor, byte) => {
       const errno = lockCall(descriptor, GET_LOCK, WRITE_LOCK, byte);
-      if (errno !== 0) throw systemError("Can't ask for a lock of the arena", errno);
-      return (words[BLOCK.lock]! & 0xffff) !== UNLOCKED;
+      if (errno !== 0) throw systemError("Can't query a lock of the arena", errno);
+      return (words[BLOCK.lock] & 0xffff) !== UNLOCKED;
     },
 
     futexWait: (address, expected, timeoutUs) => {

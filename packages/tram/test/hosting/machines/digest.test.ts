@@ -60,7 +60,7 @@ describe('it does not depend on', () => {
 
 describe('it depends on', () => {
   const other = (host: number, change: object): Partial<ClusterOptions> => ({
-    hosts: HOSTS.with(host, { ...HOSTS[host]!, ...change }),
+    hosts: HOSTS.with(host, { ...HOSTS[host], ...change }),
   });
   const names = HOSTS.map(({ name }) => name);
   const changes: Record<string, Partial<ClusterOptions>> = {

@@ -46,7 +46,7 @@ describe('a slot', () => {
     expect(taken.map(({ slot }) => slot)).toEqual(SLOTS);
     expect(taken.map(({ slot }) => homeOf(slot, HOSTS))).toEqual([HOST, HOST]);
     expect(taken.map(({ session }) => session % HOSTS)).toEqual([HOST, HOST]);
-    expect(taken[1]!.session).toBeGreaterThan(taken[0]!.session);
+    expect(taken[1].session).toBeGreaterThan(taken[0].session);
     expect(slots.take()).toBeUndefined();
     expect(words[ownerOf(1)]).toBe(OWNER.present);
   });

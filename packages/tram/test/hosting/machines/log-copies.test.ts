@@ -80,9 +80,9 @@ class Original {
   private makeRoom(words: number): void {
     const size = this.ring.mask + 1;
     const end = this.position + words;
-    if (distance(end, this.entries[0]!) <= size) return;
-    while (distance(end, this.entries[0]!) > size / 2) this.entries.shift();
-    this.ring.base = this.entries[0]!;
+    if (distance(end, this.entries[0]) <= size) return;
+    while (distance(end, this.entries[0]) > size / 2) this.entries.shift();
+    this.ring.base = this.entries[0];
   }
 }
 

@@ -287,7 +287,7 @@ describe('a host', () => {
       'beta unreachable',
       'gamma starting',
     ]);
-    expect(seen[0]!.why).toMatch(/refused/i);
+    expect(seen[0].why).toMatch(/refused/i);
     expect(await get(2, '/healthz')).toEqual({ code: 200, text: 'ok\n' });
     expect(await get(2, '/readyz')).toMatchObject({ code: 503 });
     expect(await gamma.end('SIGTERM')).toBe(0);
@@ -361,13 +361,13 @@ describe('three hosts', () => {
     expect(others).toEqual([first! + 1, first! + 2]);
 
     const { groups } = await look();
-    const next = (groups[1]!.leader! + 1) % NAMES.length;
+    const next = (groups[1].leader! + 1) % NAMES.length;
     expect(await tram('lead', `g1/${next}`, '--config', config)).toMatchObject({
       code: 0,
       stdout: expect.stringContaining(`g1/${next} leads its group under ballot`),
     });
-    expect((await look()).groups[1]!.leader).toBe(next);
-    await hosts.get(NAMES[next]!)!.says(`g1/${next} leads its group`);
+    expect((await look()).groups[1].leader).toBe(next);
+    await hosts.get(NAMES[next])!.says(`g1/${next} leads its group`);
   });
 
   test('tell over HTTP how they are', async () => {
@@ -415,7 +415,7 @@ describe('three hosts', () => {
     await Promise.all(Array.from({ length: CLIENTS }, connectClient));
     expect(new Set(clients.map(({ name }) => name)).size).toBe(CLIENTS);
     await expect(connectClient()).rejects.toMatchObject({ code: 'TRAM_NO_CLIENT_SLOT' });
-    await clients[1]!.close();
+    await clients[1].close();
     const last = await connectClient();
     expect(decode((await last.multicast([0], encode('last'))).get(0))).toContain('last');
     for (const client of clients) await client.close();
@@ -425,7 +425,7 @@ describe('three hosts', () => {
   test('a client goes on without its home, and is known there when it is back', async () => {
     const client = await connectClient();
     // Sessions tell who gave them.
-    const home = NAMES[Number(client.name.slice(1)) % NAMES.length]!;
+    const home = NAMES[Number(client.name.slice(1)) % NAMES.length];
     await hosts.get(home)!.end('SIGKILL');
     const replies = await client.multicast([0, 1, 2], encode('homeless'));
     expect(replies.size).toBe(3);
@@ -496,7 +496,7 @@ describe('three hosts', () => {
       descriptors().filter((number) => number < most).length === most;
     limit(most);
     const strangers = Array.from({ length: 50 }, () => {
-      const stranger = connect(ports[1]!, '127.0.0.1').resume();
+      const stranger = connect(ports[1], '127.0.0.1').resume();
       stranger.on('error', () => undefined).write(HALF_A_REQUEST);
       return stranger;
     });
@@ -561,7 +561,12 @@ describe('three hosts', () => {
     await fails(1, /open to others than its owner/, ...host, file);
     chmodSync(secret, 0o600);
     await Promise.all([
-      fails(1, new RegExp(`listen at 127.0.0.1:${ports[0]}: another process does`), ...host, file),
+      fails(
+        1,
+        new RegExp(`listen at 127.0.0.1:${ports[0]}: another process uses that address`),
+        ...host,
+        file,
+      ),
       fails(1, /alpha \(127[^)]*\): it has another secret; beta/, 'status', '--config', file),
       fails(1, /it has another secret/, 'send', '--config', file, '--to', '0', '--text', 'x'),
       expect(Client.connect(file)).rejects.toMatchObject({ code: 'TRAM_UNREACHABLE' }),
@@ -607,7 +612,7 @@ async function refuseStrangers(count: number): Promise<void> {
   const { heard } = witness;
   try {
     for (let i = 1; i <= count; i++) {
-      fabric.connect('127.0.0.1', ports[1]!, encode('a stranger'));
+      fabric.connect('127.0.0.1', ports[1], encode('a stranger'));
       const deadlineMs = Date.now() + PATIENCE_MS;
       while (heard.length < i && Date.now() < deadlineMs) {
         fabric.wait(1000);
@@ -628,7 +633,7 @@ interface Answer {
 
 /** With the path as it is, which `fetch` would tidy up. */
 async function get(host: number, path: string, method = 'GET'): Promise<Answer> {
-  const sent = request({ host: '127.0.0.1', port: httpPorts[host]!, path, method }).end();
+  const sent = request({ host: '127.0.0.1', port: httpPorts[host], path, method }).end();
   const [response] = await once(sent, 'response');
   const body = textOf(response);
   await once(response, 'end');

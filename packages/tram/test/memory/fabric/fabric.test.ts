@@ -88,7 +88,7 @@ describe('connecting', () => {
       expect(() => elsewhere.connect(LOOPBACK, pair.port, NOTHING)).toThrow(
         expect.objectContaining(unavailable),
       );
-      expect(() => Fabric.open({ address: 'localhost' })).toThrow('An address is like');
+      expect(() => Fabric.open({ address: 'localhost' })).toThrow('Expected an IPv4 address');
       expect(() => Fabric.open({ address: LOOPBACK, provider: 'none' })).toThrow(
         expect.objectContaining(unavailable),
       );

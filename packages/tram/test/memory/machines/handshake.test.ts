@@ -119,6 +119,6 @@ describe('handshake', () => {
 
 function flipped(bytes: Uint8Array, bit: number): Uint8Array {
   const copy = bytes.slice();
-  copy[bit >> 3]! ^= 1 << (bit & 7);
+  copy[bit >> 3] ^= 1 << (bit & 7);
   return copy;
 }

@@ -302,7 +302,7 @@ describe('a link', () => {
       expect(wire.operations).toEqual([]);
       urge();
       expect(wire.flush(100)).toBe(false);
-      expect(wire.operations[0]!.extents[0]).toMatchObject({ remote: wire.at(0), count: 1 });
+      expect(wire.operations[0].extents[0]).toMatchObject({ remote: wire.at(0), count: 1 });
       wire.run();
     }
     expect(wire.flush(100)).toBe(false);
@@ -328,7 +328,7 @@ describe('a link', () => {
     const answers = wire.operations.filter(({ isRead }) => isRead).length;
     expect(answers).toBeGreaterThan(1);
     while (wire.operations.length > 0) {
-      if (wire.operations[0]!.isRead) wire.nowUs += PATIENCE_US - 1;
+      if (wire.operations[0].isRead) wire.nowUs += PATIENCE_US - 1;
       expect(wire.link.silentUs(wire.nowUs)).toBeLessThan(PATIENCE_US);
       wire.step();
     }

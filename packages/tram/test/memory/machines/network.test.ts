@@ -63,7 +63,7 @@ function newHost(number: number, ports: number[], other: Partial<NetworkOptions>
     arena,
     self: { caller: CALLER.host, number },
     address: ADDRESS,
-    port: ports[number]!,
+    port: ports[number],
     hosts: ports.map((port) => ({ host: ADDRESS, port })),
     secret: SECRET,
     digest: DIGEST,
@@ -262,8 +262,8 @@ describe('who comes back', () => {
       await new Promise((resolve) => setImmediate(resolve));
     }
     connect.mockRestore();
-    const gaps = dials.slice(1).map((at, i) => at - dials[i]!);
-    expect(gaps[4]! / gaps[1]!).toBeGreaterThan(4);
+    const gaps = dials.slice(1).map((at, i) => at - dials[i]);
+    expect(gaps[4] / gaps[1]).toBeGreaterThan(4);
     expect(Math.max(...gaps)).toBeLessThan(1_500_000);
     expect(second.said.length).toBe(1);
     const first = newHost(0, [port]);
