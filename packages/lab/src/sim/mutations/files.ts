@@ -1,4 +1,4 @@
-/** Where the protocol's decisions stand, below the library's `dist`. */
+/** The files that mutations edit, below the library's `dist`. */
 export const CLIENT = 'protocol/data-path/client.js';
 export const COUNTERS = 'protocol/data-path/counters.js';
 export const DELIVERY = 'protocol/data-path/delivery.js';

@@ -1,4 +1,4 @@
-/** Further rules of the protocol, each broken: what our own design must not get wrong, besides the holes. */
+/** Mutations that break further rules of the protocol, besides the holes: errors that our design must not contain. */
 import {
   CLIENT,
   COUNTERS,
@@ -23,7 +23,7 @@ import type { Mutation } from './mutation.js';
 /** What goes down the tree. */
 const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-end-first': {
-    title: 'the end of a feed is told before the entries are written',
+    title: 'the end of a feed is published before its entries are written',
     caughtBy: { seed: 1, as: 'liveness' },
     edits: [
       {
@@ -35,22 +35,22 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
     ],
   },
   'feed-old-start-stays': {
-    title: 'a feed that begins anew leaves its old start standing while it is written',
+    title: 'a feed that starts again keeps its old start valid while it is written',
     caughtBy: { script: 'feed-races' },
     edits: [{ file: FEED, find: 'this.writeStart(other, NO_BALLOT);', replace: '' }],
   },
   'feed-old-end-stays': {
-    title: 'a feed that begins anew leaves its old end standing while it is written',
+    title: 'a feed that starts again keeps its old end valid while it is written',
     caughtBy: { seed: 17, as: 'liveness' },
     edits: [{ file: FEED, find: 'this.writeEnd(other, this.oldestPosition);', replace: '' }],
   },
   'feed-copy-unchecked': {
-    title: 'what was copied from a feed counts although the feed has begun anew meanwhile',
+    title: 'entries copied from a feed count although the feed has started again meanwhile',
     caughtBy: { script: 'feed-races' },
     edits: [{ file: LEADER, find: '!parent.isCurrent()', replace: 'false' }],
   },
   'feed-dropped-undecided': {
-    title: 'a feed drops what the child has not decided',
+    title: 'a feed drops entries that the child has not decided',
     caughtBy: { seed: 1, as: 'liveness' },
     edits: [
       {
@@ -61,7 +61,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
     ],
   },
   'feed-loss-ignored': {
-    title: 'what was lost on its way to a feed is not written again',
+    title: 'entries that were lost on their way to a feed are not written again',
     caughtBy: { script: 'feed-races' },
     edits: [{ file: FEED, find: 'this.incarnations[other] = UNKNOWN;', replace: '' }],
   },
@@ -77,7 +77,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
     ],
   },
   'same-salt': {
-    title: 'the checks of all logs have the same salt',
+    title: 'the checksums of all logs have the same salt',
     caughtBy: { script: 'salted-checks' },
     edits: [{ file: LAYOUT, find: 'this.sizes.salt ^ (group + 1)', replace: 'this.sizes.salt' }],
   },
@@ -86,45 +86,45 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
 /** Who suspects whom, and who may campaign. */
 const CAMPAIGNING: Readonly<Record<string, Mutation>> = {
   'campaigns-against-followed': {
-    title: 'a member campaigns although enough others say that they hear the leader',
+    title: 'a member campaigns although enough others report that they hear the leader',
     caughtBy: { script: 'suspicion' },
     edits: [{ file: SUSPICION, find: '!hasEnded && this.isFollowed(ballot)', replace: 'false' }],
   },
   'campaigns-alone': {
-    title: 'a member campaigns although it hears from too few',
+    title: 'a member campaigns although it hears from too few members to lead',
     caughtBy: { script: 'suspicion' },
     edits: [
       { file: SUSPICION, find: 'this.countHeard(true) >= this.member.quorum', replace: 'true' },
     ],
   },
   'waits-for-lonely': {
-    title: 'members wait for a leader that hears from too few',
+    title: 'members wait for a leader that hears from too few members to lead',
     caughtBy: { script: 'suspicion' },
     edits: [
       { file: SUSPICION, find: '!this.monitors[member].isAlone(this.nowUs)', replace: 'true' },
     ],
   },
   'tells-its-patience': {
-    title: 'a member says that it hears the leader while it is merely patient with it',
+    title: 'a member reports that it hears the leader as long as it does not suspect it',
     caughtBy: { script: 'suspicion' },
     edits: [
       { file: SUSPICION, find: 'this.monitors[owner].isBeating(this.nowUs)', replace: 'true' },
     ],
   },
   'first-before-highest': {
-    title: 'the first member is trusted, not the owner of the highest promise that is pursued',
+    title: 'members trust the first member, not the owner of the highest ballot that is pursued',
     caughtBy: { script: 'lateness' },
     edits: [
       { file: SUSPICION, find: 'promised > highest && this.isTaken(promised)', replace: 'false' },
     ],
   },
   'forgets-request': {
-    title: 'a member that grants a ballot does not know that its owner pursues it',
+    title: 'a member that grants a ballot does not remember that its owner pursues it',
     caughtBy: { script: 'lateness' },
     edits: [{ file: ROW, find: 'this.promised = Math.max(this.promised, ballot);', replace: ';' }],
   },
   'lateness-excuses-all': {
-    title: 'a member that is late with every step never suspects anybody',
+    title: 'a member that is late with every step never suspects another member',
     caughtBy: { seed: 5, as: 'liveness' },
     edits: [
       {
@@ -135,7 +135,7 @@ const CAMPAIGNING: Readonly<Record<string, Mutation>> = {
     ],
   },
   'resumes-impatiently': {
-    title: 'a member that resumes campaigns before it has heard of anybody',
+    title: 'a member that resumes campaigns before it has heard from any other member',
     caughtBy: { script: 'resume' },
     edits: [
       {
@@ -172,7 +172,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
     ],
   },
   'never-asks-next-incarnation': {
-    title: 'a member is not asked again when the incarnation that granted has ended',
+    title: 'a candidate does not ask a granter again when the granter has restarted',
     caughtBy: { script: 'takeover-races' },
     edits: [
       {
@@ -183,12 +183,12 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
     ],
   },
   'taken-ballot-kept': {
-    title: 'a leader keeps a ballot that a member promised to its earlier incarnation',
+    title: 'a leader keeps its ballot although a member that had promised it now refuses it',
     caughtBy: { seed: 13, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'this.ballotIsTaken = true;', replace: ';' }],
   },
   'unreachable-ballot-kept': {
-    title: 'a candidate keeps a ballot under which it can not write to a member any more',
+    title: 'a candidate keeps a ballot under which it can no longer write to a member',
     caughtBy: { script: 'takeover-races' },
     edits: [
       {
@@ -199,7 +199,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
     ],
   },
   'installs-twice': {
-    title: 'a log is installed twice in one incarnation of a member under one ballot',
+    title: 'a leader installs its log twice at one incarnation of a member under one ballot',
     caughtBy: { seed: 5, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'known.incarnation === answer.incarnation', replace: 'false' }],
   },
@@ -216,7 +216,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
     ],
   },
   'marker-of-any-incarnation': {
-    title: 'a marker counts in a ring that was not written for this incarnation of its member',
+    title: 'a marker counts although its ring was written for an earlier incarnation of the member',
     caughtBy: { script: 'takeover-races' },
     edits: [
       {
@@ -228,12 +228,12 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'unkeyed-marker': {
     title:
-      'a marker counts in a ring without a key, if the bits of the incarnation happen to be zero',
+      'a marker counts in a ring without a key if the bits of the incarnation happen to be zero',
     caughtBy: { script: 'takeover-races' },
     edits: [{ file: KEY, find: 'key !== OPEN && ', replace: '' }],
   },
   'old-completions-count': {
-    title: 'completions of a much earlier admission count',
+    title: 'completions of a much earlier installation count',
     caughtBy: { script: 'takeover-races' },
     edits: [
       {
@@ -270,7 +270,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
     ],
   },
   'old-incarnation-delivered': {
-    title: 'what an earlier incarnation of a member delivered counts for dropping entries',
+    title: 'a leader drops entries that only an earlier incarnation of a member has delivered',
     caughtBy: { script: 'left-behind' },
     edits: [
       {
@@ -281,7 +281,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
     ],
   },
   'recovers-too-early': {
-    title: 'a restarted member counts before it has delivered what its earlier incarnation had',
+    title: 'a recovering member becomes a full member before it has delivered what is decided',
     caughtBy: { script: 'left-behind' },
     edits: [
       {
@@ -293,7 +293,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
     ],
   },
   'mixed-snapshot': {
-    title: 'a snapshot is put together from two incarnations of its server',
+    title: 'a snapshot is assembled from chunks of two incarnations of its server',
     caughtBy: { script: 'left-behind' },
     edits: [
       {
@@ -304,7 +304,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
     ],
   },
   'held-for-dead': {
-    title: 'the log is held for a fetcher that has crashed',
+    title: 'the log is kept for a member that crashed while it fetched a snapshot',
     caughtBy: { script: 'left-behind' },
     edits: [{ file: SNAPSHOTS, find: '!this.rows.suspicion.isLive(other)', replace: 'false' }],
   },
@@ -314,7 +314,8 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
     edits: [{ file: DELIVERY, find: 'return isBehind;', replace: 'return false;' }],
   },
   'looks-at-base-once': {
-    title: 'a follower looks once whether it was left behind, though the base may move meanwhile',
+    title:
+      'a follower checks only once whether it was left behind, although the base may move meanwhile',
     caughtBy: { script: 'left-behind' },
     edits: [{ file: DELIVERY, find: 'log.base === base', replace: 'true' }],
   },
@@ -323,7 +324,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
 /** Clients, their sessions, and replies. */
 const CLIENTS: Readonly<Record<string, Mutation>> = {
   'session-goes-on': {
-    title: 'a new session goes on with the numbers of the one before',
+    title: 'a new session continues the numbers of the session before it',
     caughtBy: { seed: 20, as: 'liveness' },
     edits: [
       {
@@ -339,7 +340,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
     ],
   },
   'replies-sent-once': {
-    title: 'replies are not sent again: not by a new leader, and not if the client asks',
+    title: 'replies are not sent again, neither by a new leader nor when the client asks',
     caughtBy: { seed: 46, as: 'liveness' },
     edits: [
       { file: LEADER, find: 'member.replies.sendAgain(client, inbox.session);', replace: ';' },
@@ -347,12 +348,12 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
     ],
   },
   'same-notification': {
-    title: 'a member that returns counts its notifications from the start',
+    title: 'a member that returns counts its notifications from zero again',
     caughtBy: { script: 'resume' },
     edits: [{ file: REPLIES, find: '.fill(member.incarnation << 16)', replace: '' }],
   },
   'parent-starves': {
-    title: 'a client that met a full log is first the next time, always before the parent',
+    title: 'a client that met a full log always comes before the parent in the next round',
     caughtBy: { script: 'feed-races' },
     edits: [
       {
@@ -368,7 +369,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
     edits: [{ file: CLIENT, find: '(call.pendingLow | call.pendingHigh) === 0', replace: 'true' }],
   },
   'reply-of-any-entry-group': {
-    title: 'a reply is taken for that to a message with the same number in another entry group',
+    title: 'a client accepts a reply to a message with the same number in another entry group',
     caughtBy: { seed: 2, as: 'reply' },
     edits: [
       {
@@ -379,7 +380,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
     ],
   },
   'client-never-resends': {
-    title: 'a client writes its messages once',
+    title: 'a client writes each message only once',
     caughtBy: { seed: 4, as: 'liveness' },
     edits: [{ file: CLIENT, find: 'this.resend(group, outbox);', replace: '' }],
   },

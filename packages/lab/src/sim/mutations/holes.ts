@@ -32,7 +32,7 @@ const keepOldPlaceUnless = (isKnown: string): string => `
 
 export const HOLES: Readonly<Record<string, Mutation>> = {
   H1: {
-    title: 'a new leader skips the first entry it adopted',
+    title: 'a new leader does not deliver the first entry that it adopted',
     caughtBy: { seed: 1, as: 'divergence' },
     edits: [
       {
@@ -48,7 +48,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     ],
   },
   H2: {
-    title: 'a follower delivers an entry once the next one stands in its log',
+    title: 'a follower delivers an entry once its log has the next one',
     caughtBy: { seed: 1, as: 'liveness' },
     edits: [
       {
@@ -64,7 +64,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     ],
   },
   H3: {
-    title: 'a member that grants late is not brought up',
+    title: 'a leader does not install its log at a member that grants late',
     caughtBy: { seed: 1, as: 'liveness' },
     edits: [
       {
@@ -75,7 +75,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     ],
   },
   H4: {
-    title: 'a new leader forwards only what it had not delivered before',
+    title: 'a new leader forwards only entries that it has not delivered itself',
     caughtBy: { seed: 7, as: 'liveness' },
     edits: [
       {
@@ -86,13 +86,14 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     ],
   },
   H5: {
-    title: 'a new leader finds its place in an inbox by searching it for the last logged message',
+    title:
+      'a new leader finds its place in an inbox by searching there for the last logged message',
     caughtBy: { seed: 38, as: 'liveness' },
     edits: [
       {
         file: LEADER,
         find: 'this.recoverCounters();',
-        // The record before the next one ends where that one starts, so its tail stands just there.
+        // The record before the next one ends where that one starts, so the word before that start is its tail.
         replace: keepOldPlaceUnless(
           'session[client] !== 0 && word(this.clients[client].window, nextPosition[client] - 1) === ' +
             'tailOf(session[client], (nextNumber[client] - 1) | 0)',
@@ -106,7 +107,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     ],
   },
   H6: {
-    title: 'a new leader keeps its old place in an inbox of which the log has no entry',
+    title: 'a new leader keeps its old place in an inbox if the log has no entry from it',
     caughtBy: { seed: 1, as: 'liveness' },
     edits: [
       {
@@ -126,7 +127,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     edits: [{ file: TAKEOVER, find: 'let count = 1;', replace: 'let count = 0;' }],
   },
   H8: {
-    title: 'what a member proposes and what it has promised are one variable',
+    title: 'one variable holds the ballot that a member proposes and the one that it has promised',
     caughtBy: { seed: 3, as: 'liveness' },
     edits: [
       { file: TAKEOVER, find: 'member.promised !== this.ballot', replace: 'false' },
@@ -138,7 +139,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     ],
   },
   H9: {
-    title: 'a request is cleared when it is read, and never made again',
+    title: 'a request is cleared when it is read, and is never sent again',
     caughtBy: { seed: 13, as: 'liveness' },
     edits: [
       {
@@ -155,12 +156,12 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     ],
   },
   H11: {
-    title: 'a grant does not revoke what another was granted before',
+    title: 'a grant does not revoke the permission that an earlier grant gave',
     caughtBy: { seed: 367, as: 'divergence' },
     edits: [{ file: REPLICATION, find: 'copy.guard = key;', replace: 'copy.guard = OPEN;' }],
   },
   H12: {
-    title: 'a leader that has promised somebody else still counts its own copy',
+    title: 'a leader that has promised another candidate still counts its own copy',
     caughtBy: { seed: 1, as: 'liveness' },
     edits: [
       {
@@ -178,7 +179,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     ],
   },
   H15: {
-    title: 'the decided index travels only with the next entry',
+    title: 'the decided index is sent only with the next entry',
     caughtBy: { seed: 1, as: 'liveness' },
     edits: [
       {
@@ -200,7 +201,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     ],
   },
   H17: {
-    title: 'ballots compare the member before the round',
+    title: 'ballots are compared by member first, then by round',
     caughtBy: { seed: 1, as: 'assertion' },
     edits: [
       {
@@ -221,7 +222,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     edits: [{ file: LEADER, find: '(this.turn + i) % clients', replace: 'i' }],
   },
   H19: {
-    title: 'a record counts as soon as its head stands',
+    title: 'a record counts as complete once its head has landed',
     caughtBy: { seed: 1, as: 'assertion' },
     edits: [
       { file: INBOX, find: 'framedWords, ', replace: 'epochAt, word, ' },
@@ -264,7 +265,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     ],
   },
   H21: {
-    title: 'a restarted member takes part at once, having forgotten its promises',
+    title: 'a member that has lost its memory, and its promises with it, takes part at once',
     caughtBy: {
       seed: 9,
       as: 'divergence',
@@ -334,7 +335,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     ],
   },
   H24: {
-    title: 'grants count as they come, even from a incarnation that has ended',
+    title: 'a grant counts even if the incarnation that made it has ended',
     caughtBy: {
       seed: 22,
       as: 'divergence',
@@ -352,7 +353,8 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     ],
   },
   H25: {
-    title: 'a leader drops what all members that seem alive have delivered',
+    title:
+      'a leader drops entries that all live members have delivered, even if these are fewer than f+1',
     caughtBy: {
       seed: 183,
       as: 'liveness',
@@ -374,7 +376,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     ],
   },
   H26: {
-    title: 'a child reports what its leader has taken, not what is decided',
+    title: 'a child reports entries that its leader has taken, even if they are not decided',
     caughtBy: { seed: 80, as: 'liveness' },
     edits: [
       {
@@ -390,7 +392,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     ],
   },
   H27: {
-    title: 'a member gets only the entries that it lacks',
+    title: 'a leader sends a granter only the entries that it lacks',
     caughtBy: { seed: 1, as: 'assertion' },
     edits: [
       {
@@ -428,12 +430,12 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     ],
   },
   H29: {
-    title: 'a member that resumes has forgotten its promise',
+    title: 'a member that resumes has lost its promise',
     caughtBy: { seed: 35, as: 'liveness' },
     edits: [{ file: MEMBER, find: 'this.promised = this.kept.promised;', replace: '' }],
   },
   H30: {
-    title: 'a member that resumes grants the ballot it had promised once more',
+    title: 'a member that resumes grants the ballot that it had promised a second time',
     caughtBy: { seed: 35, as: 'liveness' },
     edits: [
       {
@@ -444,7 +446,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     ],
   },
   H31: {
-    title: 'a member that is killed while it recovers resumes as if it had',
+    title: 'a member that was killed while it recovered resumes as if it had recovered',
     caughtBy: {
       seed: 18,
       as: 'divergence',
