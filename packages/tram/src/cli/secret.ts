@@ -4,9 +4,9 @@ import { ExitCode } from './exit-codes.js';
 
 const HELP = `
 Hosts and clients of a cluster across machines (memory: machines) prove to each other that they know
-its secret, and refuse all others. The secret itself is never sent over the network. Whoever knows
-it can read and write all memory of the cluster. Therefore the file has mode 0600, and TRAM refuses
-a file that other users could read.
+its secret, and refuse all others. The secret itself is never sent over the network. Anyone who
+knows it can read and write all memory of the cluster. Therefore the file has mode 0600, and TRAM
+refuses a file that other users could read.
 
 The file has 64 hexadecimal digits from the system's random number generator. The command never
 overwrites a file. Copy the file to every host and client over an encrypted connection, and name it

@@ -1,4 +1,4 @@
-/** Where everything lies in an arena, whoever runs the replicas. */
+/** Where everything is in an arena, whichever hosts run the replicas. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

@@ -14,7 +14,7 @@ export interface RegisteredBuffer {
 }
 
 export interface LinkBuffers {
-  /** Source of all writes. Its first `flagWords` words are 1 for ever: ready flags are written from there. */
+  /** Source of all writes. Its first `flagWords` words are 1 forever: ready flags are written from there. */
   readonly out: RegisteredBuffer;
   readonly flagWords: number;
   /** Where all reads arrive. */

@@ -1,6 +1,7 @@
 /**
  * Which hosts have ever run their replicas. Hosts remember it of each other and exchange it when they connect, so a host
- * that has lost its memory learns that it had one (`hosting/machine.ts`). Called by `dialer.ts` and `admission.ts`.
+ * that has lost its memory learns that it had one (`hosting/machines/machine.ts`). Called by `dialer.ts` and
+ * `admission.ts`.
  */
 import { ARENA, ARENA_STATE, type ArenaMap, HOST } from '../arena.js';
 

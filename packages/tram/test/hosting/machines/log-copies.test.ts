@@ -1,4 +1,4 @@
-/** Logs that are copied from other hosts while these write them: whoever reads the copies misses and repeats nothing. */
+/** Logs that are copied from other hosts while these write them: a reader of the copies misses and repeats nothing. */
 import { beforeEach, expect, test } from 'vitest';
 import { resolveConfig } from '../../../src/config/config.js';
 import { ClusterContext } from '../../../src/hosting/cluster-context.js';
@@ -180,7 +180,7 @@ test('from one leader to the next', async () => {
   expect(readOn(tail)).toEqual(['b', 'c']);
 });
 
-test('whoever is a whole log behind is told', async () => {
+test('a reader that is a whole log behind is told so', async () => {
   const log = new Original(there, 0, 8);
   log.append('a');
   const tail = await follow();

@@ -2,7 +2,7 @@
  * A cluster across machines, as an operator runs it: `tram host` three times, here on the loopback, and real signals.
  *
  * The tests with three hosts share a cluster, so that not each of them waits for its start. A test may find it in any
- * state in which it works: hosts may have been restarted, messages sent, strangers refused.
+ * state in which it works: hosts may have been restarted, messages sent, unauthenticated peers refused.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -460,7 +460,7 @@ describe('three hosts', () => {
       lines().reduce((sum, line) => sum + 1 + Number(/\((\d+) similar/.exec(line)?.[1] ?? 0), 0);
     let sent = 0;
     const refuse = async (count: number): Promise<void> => {
-      await refuseStrangers(count);
+      await refuseUnauthenticatedPeers(count);
       sent += count;
     };
     const linesBefore = lines().length;
@@ -479,10 +479,10 @@ describe('three hosts', () => {
     });
     expect(told()).toBeLessThan(toldBefore + sent);
     expect(lines().length).toBeLessThan(linesBefore + 100);
-    expect(await send('after strangers')).toMatchObject({ code: 0 });
+    expect(await send('after unauthenticated peers')).toMatchObject({ code: 0 });
   });
 
-  test('outlive more strangers than they have descriptors, and end them', async () => {
+  test('outlive more unauthenticated peers than they have descriptors, and disconnect them', async () => {
     const beta = hosts.get('beta')!;
     const { pid } = beta.child;
     const prlimit = (...args: string[]): string =>
@@ -495,17 +495,17 @@ describe('three hosts', () => {
     const hasNoneLeft = (): boolean =>
       descriptors().filter((number) => number < most).length === most;
     limit(most);
-    const strangers = Array.from({ length: 50 }, () => {
-      const stranger = connect(ports[1], '127.0.0.1').resume();
-      stranger.on('error', () => undefined).write(HALF_A_REQUEST);
-      return stranger;
+    const peers = Array.from({ length: 50 }, () => {
+      const peer = connect(ports[1], '127.0.0.1').resume();
+      peer.on('error', () => undefined).write(HALF_A_REQUEST);
+      return peer;
     });
     try {
-      // So it stays for seconds, until beta ends those who are in; then others come in, and it is so again.
+      // It stays so for seconds, until beta disconnects some peers. Then others connect, and it is so again.
       await until(hasNoneLeft);
-      await until(() => strangers.some(({ closed }) => closed));
+      await until(() => peers.some(({ closed }) => closed));
     } finally {
-      for (const stranger of strangers) stranger.destroy();
+      for (const peer of peers) peer.destroy();
       limit(usual);
     }
     expect(await send('after them')).toMatchObject({ code: 0 });
@@ -605,14 +605,14 @@ describe('three hosts', () => {
   });
 });
 
-/** They call beta, and say what nobody there understands. */
-async function refuseStrangers(count: number): Promise<void> {
+/** Peers that do not know the secret call beta with data that it does not understand. */
+async function refuseUnauthenticatedPeers(count: number): Promise<void> {
   const fabric = Fabric.open({ address: '127.0.0.1' });
   const witness = new Witness();
   const { heard } = witness;
   try {
     for (let i = 1; i <= count; i++) {
-      fabric.connect('127.0.0.1', ports[1], encode('a stranger'));
+      fabric.connect('127.0.0.1', ports[1], encode('a peer'));
       const deadlineMs = Date.now() + PATIENCE_MS;
       while (heard.length < i && Date.now() < deadlineMs) {
         fabric.wait(1000);

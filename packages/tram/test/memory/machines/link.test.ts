@@ -278,7 +278,7 @@ describe('a link', () => {
     expect(wire.remote[wire.at(0)]).toBe(99);
   });
 
-  test('non-urgent writes are batched, and not for ever', () => {
+  test('non-urgent writes are batched, but not forever', () => {
     const wire = new Wire();
     wire.post(0, [1], OPEN, 0);
     wire.link.wake(PEER, false);
