@@ -3,18 +3,22 @@ import { defineConfig } from 'vitest/config';
 
 const source = fileURLToPath(new URL('./packages/tram/src', import.meta.url));
 
-/** Tests that start threads, processes or machines, or run many seeds: minutes in all. */
-const SLOW = [
+/** Tests that start threads, processes or machines. They need the cores for themselves, so they run one at a time. */
+const ALONE = [
   'packages/tram/test/{cluster,documents,package}.test.ts',
-  'packages/tram/test/cli/**',
+  'packages/tram/test/cli/**/*.test.ts',
   'packages/tram/test/hosting/machines/machine.test.ts',
-  'packages/tram/test/memory/fabric/**',
+  'packages/tram/test/memory/fabric/**/*.test.ts',
   'packages/tram/test/memory/machines/network.test.ts',
-  'packages/lab/test/{bench,chaos,cli,contract}/**',
+  'packages/lab/test/{bench,chaos,cli,contract}/**/*.test.ts',
+];
+
+/** Tests of one thread that run many seeds. */
+const SEEDS = [
   'packages/lab/test/baselines/{passing/protocols,ramcast/replica}.test.ts',
   'packages/lab/test/protocol/suspicion.test.ts',
   'packages/lab/test/sim/{seeds,mutations,errata}.test.ts',
-].map((pattern) => (pattern.endsWith('**') ? `${pattern}/*.test.ts` : pattern));
+];
 
 const TESTS = 'packages/*/test/**/*.test.ts';
 
@@ -32,8 +36,24 @@ export default defineConfig({
     // Built files import the built library: Node resolves their imports, not the aliases above.
     server: { deps: { external: [/\/packages\/\w+\/dist\//] } },
     projects: [
-      { extends: true, test: { name: 'quick', include: [TESTS], exclude: SLOW } },
-      { extends: true, test: { name: 'slow', include: SLOW } },
+      {
+        extends: true,
+        test: {
+          name: 'quick',
+          include: [TESTS],
+          exclude: [...ALONE, ...SEEDS],
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'seeds', include: SEEDS, maxWorkers: 2, sequence: { groupOrder: 1 } },
+      },
+      {
+        extends: true,
+        test: { name: 'alone', include: ALONE, maxWorkers: 1, sequence: { groupOrder: 2 } },
+      },
     ],
   },
 });

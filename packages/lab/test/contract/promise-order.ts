@@ -106,14 +106,17 @@ export function promiseOrder(backend: Backend): void {
       });
     });
 
-    test('of a write that reports only failures, success is not reported', async () => {
+    test('of a write that reports only failures, a failure is reported with its tag', async () => {
       await onStages(backend, async (stage) => {
         const [owner, writer] = await begin(stage);
-        await writer.puppet.write(OWNER, 10, [1], OPEN, FAILURES_ONLY | 1);
-        await writer.puppet.write(OWNER, 11, [2], OPEN, 2);
-        const completions = await writer.puppet.completions();
-        expect(completions.map(({ tag }) => tag)).toEqual([2]);
-        expect(await owner.puppet.own(10, 2)).toEqual([1, 2]);
+        const [permitted, revoked, tag] = [5, 7, FAILURES_ONLY | 1];
+        await owner.puppet.permit(permitted);
+        await writer.puppet.write(OWNER, 10, [1], permitted, tag);
+        await writer.puppet.write(OWNER, 11, [2], revoked, tag);
+        const failures = (await writer.puppet.completions()).filter(
+          ({ outcome }) => outcome !== 'ok',
+        );
+        expect(failures).toMatchObject([{ tag, guard: revoked, outcome: 'refused' }]);
       });
     });
 

@@ -1,17 +1,25 @@
 /** Checks that a cluster has ended, and removes what it has left behind: for `tram up` and `tram down`. */
 import { TramError } from '../errors.js';
 import { hostProcesses } from '../hosting/host-processes.js';
-import { starterLock } from '../hosting/oversight.js';
+import { pause, starterLock } from '../hosting/oversight.js';
 import { removeArenaFile } from '../memory/processes/arena-file.js';
 import type { Attached } from './attached.js';
 import { commandFor, removeStateDirectory } from './cluster-name.js';
 
+/** A killed process has ended for /proc before the kernel has released the locks of its last threads. */
+const RELEASE_MS = 1000;
+const LOOK_MS = 10;
+
 /** @throws TRAM_EXISTS if a process runs the cluster or is starting it */
-export function requireDead({ name, path, arena, context }: Attached): void {
-  const pids = hostProcesses(path).map(({ pid }) => pid);
+export async function requireDead({ name, path, arena, context }: Attached): Promise<void> {
   const hosts = Array.from({ length: context.map.hosts }, (_, host) => host);
-  const isHeld = [...hosts, starterLock(context.config)].some((lock) => arena.isHostLocked(lock));
-  if (pids.length === 0 && !isHeld) return;
+  const locks = [...hosts, starterLock(context.config)];
+  const isHeld = (): boolean => locks.some((lock) => arena.isHostLocked(lock));
+  const pids = hostProcesses(path).map(({ pid }) => pid);
+  for (let waitedMs = 0; pids.length === 0 && waitedMs < RELEASE_MS; waitedMs += LOOK_MS) {
+    if (!isHeld()) return;
+    await pause(LOOK_MS);
+  }
   const who =
     pids.length === 0
       ? 'another process is starting it, or its hosts run in another container'

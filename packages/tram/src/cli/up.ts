@@ -220,7 +220,7 @@ async function removeRemains(
   const { clearAway, requireDead } = await import('./remains.js');
   try {
     return await withCluster({ name }, async (cluster) => {
-      requireDead(cluster);
+      await requireDead(cluster);
       if (clearAway(cluster)) return 'removed';
       if (!isLast) return 'changing';
       throw new TramError('TRAM_EXISTS', `another process is removing cluster "${name}"`, {

@@ -14,7 +14,7 @@ test('of two starts that find the same dead cluster, the slower one leaves the n
   await line.up();
   await line.killAll();
   await withCluster({ name: line.name }, async (found) => {
-    requireDead(found);
+    await requireDead(found);
     // Before this one removes what it has found dead, another start has done so and is up.
     await line.up();
     expect(clearAway(found)).toBe(false);
