@@ -7,7 +7,7 @@
  * the group have delivered the messages there, which they report from time to time. A slot outlives its client: the next client
  * continues where the last one has stopped after all its messages were answered.
  */
-import { OPEN } from 'tram-multicast/internal/memory/contract.js';
+import { NO_TAG, OPEN } from 'tram-multicast/internal/memory/contract.js';
 import {
   copyWords,
   HEAD_WORDS,
@@ -42,8 +42,6 @@ export interface CallListener {
 export type Offer = 'accepted' | 'backPressured';
 
 const NO_BYTES = new Uint8Array(0);
-/** Fire-and-forget. */
-const NO_TAG = 0;
 
 export class Client {
   /** The call that the last accepted offer opened. */

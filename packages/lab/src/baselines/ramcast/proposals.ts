@@ -17,7 +17,7 @@
  *
  * Invariant: a timestamp is not overwritten before all replicas of the group have taken it.
  */
-import { OPEN, type ParticipantId } from 'tram-multicast/internal/memory/contract.js';
+import { NO_TAG, OPEN, type ParticipantId } from 'tram-multicast/internal/memory/contract.js';
 import { postRange, ringAt, type Window } from 'tram-multicast/internal/memory/record.js';
 import { contains } from 'tram-multicast/internal/protocol/overlay.js';
 import { assert, type Edges, Todo } from './edges.js';
@@ -29,8 +29,6 @@ export const LEADERS_KEY = 1;
 
 /** The most flushes in flight; a power of two. */
 const FLUSHES = 16;
-/** Fire-and-forget. */
-const NO_TAG = 0;
 /** The tag of a completion is the number of its flush, modulo this. */
 const TAGS = 1 << 29;
 
