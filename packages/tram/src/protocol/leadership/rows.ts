@@ -128,6 +128,7 @@ export class Rows {
     row.set(ROW.logBallot, installed ? member.promised : NO_BALLOT);
     row.set(ROW.ledBallot, this.ledBallot);
     row.setWide(ROW.holdAt, member.holdAt);
+    row.setWide(ROW.backlog, member.backlog.firstIndex);
     // How far it has come matters to others only when their rings fill up.
     const isFurther = distance(member.nextPosition, this.publishedPosition) >= this.newsworthyWords;
     if (!row.hasChanged && !isDue && !isFurther) return false;
