@@ -115,7 +115,9 @@ export const ROW = {
   hears: 11,
   /** The first index that it can send to members that lag, or EMPTY (backlog.ts). */
   backlog: 12,
-  words: 14,
+  /** The member that it trusts as leader, or -1. */
+  trusts: 14,
+  words: 15,
 } as const;
 
 export const ROW_STATE = {

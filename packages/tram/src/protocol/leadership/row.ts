@@ -55,6 +55,8 @@ export class Peer {
   backlog = EMPTY;
   /** `promised` if it hears from that ballot's owner, else NO_BALLOT. */
   hears = NO_BALLOT;
+  /** The member that it trusts as leader, or -1. */
+  trusts = -1;
 
   /** Is a read of its row under way, and when was the last one posted? */
   reading = false;
@@ -97,6 +99,7 @@ export class Peer {
     this.fromParent = readWide(words, HEAD_WORDS + ROW.fromParent);
     this.holdAt = readWide(words, HEAD_WORDS + ROW.holdAt);
     this.hears = words[HEAD_WORDS + ROW.hears];
+    this.trusts = words[HEAD_WORDS + ROW.trusts];
     this.backlog = readWide(words, HEAD_WORDS + ROW.backlog);
     return true;
   }

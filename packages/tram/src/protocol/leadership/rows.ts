@@ -119,6 +119,7 @@ export class Rows {
     }
     if (isDue || row.get(ROW.promised) !== member.promised) {
       row.set(ROW.hears, suspicion.hears(member.promised) ? member.promised : NO_BALLOT);
+      row.set(ROW.trusts, suspicion.trusted());
       this.isAlone = suspicion.isAlone();
     }
     const installed = member.log.under(member.promised, member.promisedMember) !== undefined;

@@ -25,6 +25,9 @@ import { restoreSnapshot, takeSnapshot } from './snapshot.js';
 
 /** A fetcher's patience doubles at most so often. */
 const RETRIES_MAX = 5;
+/** Rows that were read before a pause do not tell who has a backlog. So many heartbeats later, all have been read. */
+const ROWS_HEARTBEATS = 2;
+const NEVER = Number.POSITIVE_INFINITY;
 
 /** What a member is fetching from us: a snapshot or entries. */
 interface Served {
@@ -51,6 +54,8 @@ export class Snapshots {
   private chunksSent = 0;
   private isServing = false;
 
+  /** Since when the log lacks what this member needs, or NEVER. */
+  private neededSinceUs = NEVER;
   private fetching = false;
   /** The member that we fetch from, or fetched from last; -1 if there is none to fetch from. */
   private source = -1;
@@ -183,8 +188,11 @@ export class Snapshots {
    * arrived completely: then look again whether that is enough.
    */
   fetch(nowUs: number): boolean {
+    const { timing } = this.member.edges;
+    if (this.neededSinceUs === NEVER) this.neededSinceUs = nowUs;
+    if (nowUs - this.neededSinceUs < ROWS_HEARTBEATS * timing.heartbeatUs) return false;
     // The patience doubles: a chunk that is asked for too often is overwritten before it has arrived.
-    const patienceUs = this.member.edges.timing.suspectAfterUs * (1 << this.retries);
+    const patienceUs = timing.suspectAfterUs * (1 << this.retries);
     if (!this.fetching) {
       this.choose(nowUs);
     } else if (nowUs - this.progressUs > 2 * patienceUs) {
@@ -204,13 +212,18 @@ export class Snapshots {
 
   /** The log has what this member needs. */
   abandon(): void {
+    this.neededSinceUs = NEVER;
+    this.stop();
+  }
+
+  private stop(): void {
     this.fetching = false;
     this.received = undefined;
   }
 
   /** Start again with another source. */
   private choose(nowUs: number): void {
-    this.abandon();
+    this.stop();
     this.source = this.bestSource();
     if (this.source === -1) return;
     this.fetching = true;
@@ -222,8 +235,8 @@ export class Snapshots {
   }
 
   /**
-   * The live member to fetch from, or -1: one whose backlog has what we need, else one that does not lead, because taking a
-   * snapshot stops the member that takes it. After a fruitless attempt, whichever is next.
+   * The live member to fetch from, or -1 if none is ahead of us: one whose backlog has what we need, else one that does not
+   * lead, because taking a snapshot stops the member that takes it. After a fruitless attempt, whichever is next.
    */
   private bestSource(): number {
     const { member, rows } = this;
@@ -231,8 +244,9 @@ export class Snapshots {
     let highest = -1;
     for (let turn = 1; turn <= member.replicas; turn++) {
       const other = (Math.max(this.source, 0) + turn) % member.replicas;
-      const { normal, ledBallot, backlog } = rows.peer(other);
+      const { normal, delivered, ledBallot, backlog } = rows.peer(other);
       if (other === member.index || !normal || !rows.suspicion.isLive(other)) continue;
+      if (delivered <= member.nextToDeliver) continue;
       const hasEntries = backlog !== EMPTY && backlog <= member.nextToDeliver;
       const rank = this.retries > 0 ? 0 : hasEntries ? 2 : ledBallot === NO_BALLOT ? 1 : 0;
       if (rank <= highest) continue;
@@ -290,7 +304,7 @@ export class Snapshots {
     this.wanted++;
     if (start + count < total) return;
     const words = this.received;
-    this.abandon();
+    this.stop();
     this.retries = 0;
     const { nextToDeliver } = this.member;
     if (this.receivedBallot === NO_BALLOT) {
