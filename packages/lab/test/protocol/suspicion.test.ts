@@ -172,6 +172,26 @@ describe('a member that is cut off from its leader', () => {
   );
 });
 
+test('a member that trusts nobody does not make others impatient', () => {
+  // C's reads of others are held, so it is alone and trusts nobody, but A and B read its row. The leader pauses now and
+  // then. The other one learns patience, and does not take over each time.
+  const stage = new Stage('replicas=3 clients=1');
+  const [A, B, C] = stage.group(0);
+  const { suspectAfterUs } = stage.world.plan.timing;
+  stage.hold(C, A, B);
+  stage.runFor(10 * suspectAfterUs);
+  const { transitions } = stage.world.tally;
+  const before = transitions.get('campaigned') ?? 0;
+  for (let i = 0; i < 20; i++) {
+    const leader = [A, B].find(({ replica }) => replica.role === 'leader')!;
+    stage.world.pause(leader);
+    stage.runFor(2 * suspectAfterUs);
+    stage.world.resume(leader);
+    stage.runFor(2 * suspectAfterUs);
+  }
+  expect((transitions.get('campaigned') ?? 0) - before).toBeLessThan(10);
+});
+
 test.each([
   [3, 'both ways'],
   [5, 'both ways'],

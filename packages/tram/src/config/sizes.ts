@@ -3,7 +3,7 @@ import { Layout, type Sizes } from '../protocol/layout.js';
 import { ConfigError } from './mistakes.js';
 import { type ClusterOptions, OPTIONS } from './options.js';
 
-const SNAPSHOT_CHUNK_BYTES = 16_384;
+const SNAPSHOT_CHUNK_BYTES = 65_536;
 /** By default, a ring has room for this many messages of the largest size. */
 const DEFAULT_RING_MESSAGES = 8;
 

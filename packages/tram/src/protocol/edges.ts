@@ -111,7 +111,7 @@ export interface Pace {
   /** At most so many of them from the parent, and from one client at a time. */
   readonly parentEntries: number;
   readonly clientEntries: number;
-  /** How much a leader keeps, in private memory, for members that lag. */
+  /** How much a leader keeps, in private memory, for members that lag. (More while a snapshot is fetched.) */
   readonly backlogBytesMax: number;
 }
 

@@ -32,6 +32,9 @@ export interface Identity {
   readonly past: Past;
 }
 
+/** A backlog grows by so much at a time, which is also as much as a member fetches with one request. */
+const BACKLOG_PIECE_WORDS = 65_536;
+
 /** No incarnation: they start at 1. */
 const NOBODY = 0;
 
@@ -97,8 +100,8 @@ export class Member {
     this.quorum = (this.replicas >> 1) + 1;
     this.children = overlay.children(this.group);
     this.log = new Log(memory, layout, this.group, this.regionIncarnation);
-    // The log has room for two entries of the largest size.
-    this.backlog = new Backlog(layout.logWords, edges.pace.backlogBytesMax / 4);
+    const { logWords, entryWordsMax } = layout;
+    this.backlog = new Backlog(Math.max(Math.min(logWords, BACKLOG_PIECE_WORDS), entryWordsMax));
     this.nextToDeliver = layout.sizes.firstIndex;
     this.nextPosition = layout.sizes.firstIndex | 0;
     this.horizon = Math.max(layout.sizes.firstIndex, this.kept.near);

@@ -16,12 +16,10 @@ function logWith(count: number): Window {
   return log;
 }
 
-function add(backlog: Backlog, log: Window, from: number, to: number, ballot = BALLOT): boolean {
-  let fits = true;
+function add(backlog: Backlog, log: Window, from: number, to: number, ballot = BALLOT): void {
   for (let index = from; index < to; index++) {
-    fits = backlog.add(log, index * ENTRY_WORDS, ballot, index);
+    backlog.add(log, index * ENTRY_WORDS, ballot, index);
   }
-  return fits;
 }
 
 /** The indices of entries. */
@@ -31,7 +29,7 @@ function indicesOf(words: Int32Array): number[] {
 
 describe('a backlog', () => {
   test('is empty at first, and when it was cleared', () => {
-    const backlog = new Backlog(64, 1000);
+    const backlog = new Backlog(64);
     expect(backlog.firstIndex).toBe(EMPTY);
     expect(backlog.from(0)).toBeUndefined();
     add(backlog, logWith(5), 0, 5);
@@ -42,8 +40,8 @@ describe('a backlog', () => {
 
   test('hands out entries from any index on, piece by piece', () => {
     const pieceWords = 4 * ENTRY_WORDS;
-    const backlog = new Backlog(pieceWords, 1000);
-    expect(add(backlog, logWith(10), 2, 10)).toBe(true);
+    const backlog = new Backlog(pieceWords);
+    add(backlog, logWith(10), 2, 10);
     expect(backlog.firstIndex).toBe(2);
     const read: number[] = [];
     for (let next = 2; next < 10; ) {
@@ -59,18 +57,21 @@ describe('a backlog', () => {
     expect(backlog.from(10)).toBeUndefined();
   });
 
-  test('that exceeds its bound is emptied', () => {
-    const backlog = new Backlog(64, 3 * ENTRY_WORDS);
-    const log = logWith(8);
-    expect(add(backlog, log, 0, 3)).toBe(true);
-    expect(add(backlog, log, 3, 4)).toBe(false);
-    expect(backlog.firstIndex).toBe(EMPTY);
-    expect(add(backlog, log, 4, 7)).toBe(true);
+  test('drops its oldest pieces when it is trimmed', () => {
+    const backlog = new Backlog(2 * ENTRY_WORDS);
+    add(backlog, logWith(8), 0, 7);
+    backlog.trim(7 * ENTRY_WORDS);
+    expect(backlog.firstIndex).toBe(0);
+    backlog.trim(4 * ENTRY_WORDS);
     expect(backlog.firstIndex).toBe(4);
+    expect(backlog.from(3)).toBeUndefined();
+    expect(indicesOf(backlog.from(4)!.words)).toEqual([4, 5]);
+    backlog.trim(0);
+    expect(backlog.firstIndex).toBe(EMPTY);
   });
 
   test('starts anew if entries are missing in between', () => {
-    const backlog = new Backlog(64, 1000);
+    const backlog = new Backlog(64);
     const log = logWith(8);
     add(backlog, log, 0, 3);
     add(backlog, log, 5, 7);
@@ -79,7 +80,7 @@ describe('a backlog', () => {
   });
 
   test('does not mix entries of two ballots in one piece', () => {
-    const backlog = new Backlog(256, 1000);
+    const backlog = new Backlog(256);
     const log = logWith(8);
     add(backlog, log, 0, 3);
     add(backlog, log, 3, 5, BALLOT + 8);

@@ -1,8 +1,8 @@
 /**
  * The backlog of a leader: decided entries that truncation has dropped from the log although a member that lags may not
  * have delivered them. The leader keeps copies in private memory, so the log need not wait for that member. The member
- * fetches the entries from here (leadership/snapshots.ts). If the backlog exceeds its bound, it is emptied, and a member
- * that needed it fetches a snapshot instead.
+ * fetches the entries from here (leadership/snapshots.ts). The backlog is bounded: a member that needs older entries
+ * fetches a snapshot instead.
  *
  * While no member lags, the backlog is empty and costs nothing.
  *
@@ -34,11 +34,8 @@ export class Backlog {
   private pieces: Piece[] = [];
   private words = 0;
 
-  constructor(
-    /** At least as much as the largest entry. */
-    private readonly pieceWords: number,
-    private readonly wordsMax: number,
-  ) {}
+  /** @param pieceWords  at least as much as the largest entry */
+  constructor(private readonly pieceWords: number) {}
 
   /** The index of the oldest entry, or EMPTY. */
   get firstIndex(): number {
@@ -51,16 +48,11 @@ export class Backlog {
     this.words = 0;
   }
 
-  /** Add the entry that lies at `position` of the log. False if the bound is exceeded: then the backlog is empty. */
-  add(log: Window, position: number, ballot: number, index: number): boolean {
+  /** Add the entry that lies at `position` of the log. If its index does not follow the last one's, start anew. */
+  add(log: Window, position: number, ballot: number, index: number): void {
     const count = word(log, position);
+    if (this.pieces.at(-1)?.endIndex !== index) this.clear();
     let piece = this.pieces.at(-1);
-    if (piece !== undefined && piece.endIndex !== index) this.clear();
-    if (this.words + count > this.wordsMax) {
-      this.clear();
-      return false;
-    }
-    piece = this.pieces.at(-1);
     if (piece?.ballot !== ballot || piece.usedWords + count > this.pieceWords) {
       const window = slotAt(new Int32Array(this.pieceWords), 0);
       piece = { ballot, firstIndex: index, window, usedWords: 0, endIndex: index };
@@ -70,7 +62,11 @@ export class Backlog {
     piece.usedWords += count;
     piece.endIndex = index + 1;
     this.words += count;
-    return true;
+  }
+
+  /** Drop the oldest pieces until no more than so many words are left. */
+  trim(wordsMax: number): void {
+    while (this.words > wordsMax) this.words -= this.pieces.shift()!.usedWords;
   }
 
   /** Entries from `index` on, not necessarily all of them; undefined if the backlog does not hold `index`. */

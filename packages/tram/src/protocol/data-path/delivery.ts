@@ -114,7 +114,7 @@ export class Delivering {
     const first = member.nextToDeliver;
     while (member.nextToDeliver < decided) {
       const words = this.copyOut(log, decided - member.nextToDeliver);
-      // A leader that suspects us may drop entries while we copy them. Our own log only we ourselves truncate.
+      // If we lag, the leader may drop entries while we copy them. Our own log only we ourselves truncate.
       if (!leads && this.mayBeOverwritten(log)) break;
       if (this.deliverCopied(words, ballot, decided, leads) === 0) break;
     }

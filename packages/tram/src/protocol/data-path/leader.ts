@@ -107,7 +107,7 @@ export class Leader {
 
   /**
    * Find messages to order (2.2): parent first, then the clients in turn, starting with another client each
-   * time (H18). A client that meets a full log is the first one in the next round.
+   * time (H18). A client that meets a full log before it has had its turn is the first one in the next round.
    */
   private pollInboxes(): number {
     const { pace, observer } = this.member.edges;
@@ -121,11 +121,12 @@ export class Leader {
       const client = (this.turn + i) % clients;
       const inbox = this.clients[client];
       if (!inbox.takeNotification()) continue;
-      room -= this.takeFromClient(inbox);
+      const taken = this.takeFromClient(inbox);
+      room -= taken;
       if (this.logIsFull) {
         // While the log is full, the parent and the clients come first in turn.
         this.clientsFirst = !parentWaits;
-        this.turn = client;
+        this.turn = taken > 0 ? (client + 1) % clients : client;
         observer.transition('log full');
         return pace.batchEntries - room;
       }

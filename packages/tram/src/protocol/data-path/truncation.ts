@@ -24,11 +24,13 @@ import type { Replication } from './replication.js';
 const WAIT_HEARTBEATS = 4;
 /** … and for at most this share of the time. */
 const WAIT_SHARE = 8;
+/** While a snapshot is fetched the backlog may be larger: if it overflows, the member must fetch another snapshot. */
+const SERVING_FACTOR = 8;
 
 export class Truncation {
   /** Per member, the index below which it has delivered everything. Allocated once. */
   private readonly deliveredBy: Float64Array;
-  /** For how much longer a full log may wait for members that lag. waitUs ≤ waitUsMax. */
+  /** For how much longer a full log may wait for members that lag; negative after it has waited for too long. */
   private waitUs: number;
   private readonly waitUsMax: number;
   /** Was the log full in the last round, only because it waits for members that lag? */
@@ -63,7 +65,7 @@ export class Truncation {
     const elapsedUs = nowUs - this.ranUs;
     this.ranUs = nowUs;
     this.waitUs = this.isWaiting
-      ? Math.max(this.waitUs - elapsedUs, 0)
+      ? Math.max(this.waitUs - elapsedUs, -this.waitUsMax)
       : Math.min(this.waitUs + elapsedUs / WAIT_SHARE, this.waitUsMax);
     this.isWaiting = false;
   }
@@ -103,10 +105,22 @@ export class Truncation {
     const { ring, ballot } = replication;
     let position = ring.base;
     for (let index = replication.baseIndex; index < end; index++) {
-      if (!backlog.add(ring, position, ballot, index)) return;
+      backlog.add(ring, position, ballot, index);
       position = (position + replication.wordsAt(position)) | 0;
     }
+    const wordsMax = member.edges.pace.backlogBytesMax / 4;
+    backlog.trim(this.isServing() ? wordsMax * SERVING_FACTOR : wordsMax);
     member.edges.observer.transition('backlog kept');
+  }
+
+  /** Is a member fetching a snapshot? */
+  private isServing(): boolean {
+    const { member, rows } = this;
+    for (let other = 0; other < member.replicas; other++) {
+      const holdAt = other === member.index ? member.holdAt : rows.peer(other).holdAt;
+      if (holdAt > 0) return true;
+    }
+    return false;
   }
 
   /**

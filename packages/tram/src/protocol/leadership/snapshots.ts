@@ -168,8 +168,10 @@ export class Snapshots {
       if (served === undefined) continue;
       this.isServing = true;
       const { incarnation, delivered } = this.rows.peer(other);
+      const hasRestarted = incarnation > served.incarnation;
       const isDone = incarnation === served.incarnation && delivered >= served.index;
-      if (isDone || nowUs - served.askedUs > patienceUs) this.served[other] = undefined;
+      if (isDone || hasRestarted || nowUs - served.askedUs > patienceUs)
+        this.served[other] = undefined;
     }
   }
 
@@ -213,6 +215,7 @@ export class Snapshots {
   /** The log has what this member needs. */
   abandon(): void {
     this.neededSinceUs = NEVER;
+    this.retries = 0;
     this.stop();
   }
 
@@ -246,7 +249,9 @@ export class Snapshots {
       const other = (Math.max(this.source, 0) + turn) % member.replicas;
       const { normal, delivered, ledBallot, backlog } = rows.peer(other);
       if (other === member.index || !normal || !rows.suspicion.isLive(other)) continue;
-      if (delivered <= member.nextToDeliver) continue;
+      // The leader in whose log we are left behind is ahead of us, whatever its row said when it was read last.
+      const isOurLeader = ledBallot !== NO_BALLOT && ledBallot === member.promised;
+      if (delivered <= member.nextToDeliver && !isOurLeader) continue;
       const hasEntries = backlog !== EMPTY && backlog <= member.nextToDeliver;
       const rank = this.retries > 0 ? 0 : hasEntries ? 2 : ledBallot === NO_BALLOT ? 1 : 0;
       if (rank <= highest) continue;

@@ -11,7 +11,7 @@
  * - A member *can lead* if it is live, does not recover, has not been alone for longer than `suspectAfterUs`, and is not
  *   given up. It is *alone* if it hears from fewer than f+1 members: it could not lead, and would only keep others from
  *   leading. The owner of a ballot is *given up* if we have not heard it for `suspectAfterUs`, however patient we are, and
- *   f members that we hear trust another. Otherwise one patient member that the others trust would keep all of them waiting.
+ *   f members that we hear trust us instead. Otherwise they would wait for us, and we for the owner.
  * - A ballot is *pursued* while its owner can lead and has promised no other.
  * - A ballot is *followed* if f+1 members, its owner included, say that they hear from its owner. If we then do not hear
  *   from the owner, the connection between it and us is broken, and a campaign of ours would only make the two of us take
@@ -141,15 +141,15 @@ export class Suspicion {
     return !this.monitors[member].isAlone(this.nowUs) && !this.isGivenUp(member);
   }
 
-  /** Has it pursued a ballot, have we not heard it for a while, and do f members that we hear trust another? */
+  /** Has it pursued a ballot, have we not heard it for a while, and do f members that we hear trust us instead? */
   private isGivenUp(owner: number): boolean {
     const { member, peers, monitors, nowUs } = this;
     if (memberOf(peers[owner].promised) !== owner || monitors[owner].isBeating(nowUs)) return false;
     let count = 1;
     for (let other = 0; other < member.replicas; other++) {
       if (other === owner || other === member.index) continue;
-      const { seen, normal, trusts } = peers[other];
-      if (seen && normal && monitors[other].isBeating(nowUs) && trusts !== owner) count++;
+      const { normal, trusts } = peers[other];
+      if (normal && trusts === member.index && monitors[other].isBeating(nowUs)) count++;
     }
     return count >= member.quorum;
   }
