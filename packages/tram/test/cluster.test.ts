@@ -508,9 +508,14 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     expect([...counts.values()].map(decode)).toEqual(['197:x', '197:x']);
   });
 
-  test('deliveries that are read too slowly say so', async () => {
+  test.each([
+    ['under the first leader', 0],
+    ['after a change of leaders', 2],
+  ])('deliveries that are read too slowly say so, %s', async (_, leader) => {
     const cluster = await start({ groups: 1, logBytes: 2048 });
     const client = await cluster.connect();
+    await client.multicast([0], encode('before'));
+    await leadOf(cluster, 0, leader);
     const deliveries = cluster.deliveries({ group: 0 });
     for (let n = 0; n < 100; n++) await client.multicast([0], encode(`${n}`));
     expect(await codeOf(deliveries.next())).toBe('TRAM_LAGGED safe');

@@ -105,24 +105,22 @@ export class Tail {
     };
   }
 
-  /** If every log that has entries starts after the next index, that entry is lost to this reader. */
+  /**
+   * If the group has dropped the next entry, it is lost to this reader. The logs of former leaders stay in memory with
+   * the entries that they had, so only a log that has decided the next entry tells whether it is still there.
+   */
   private requireNotLagged(): void {
-    const oldest = this.oldest();
-    if (oldest === undefined || oldest <= this.index) return;
+    let oldest = Number.POSITIVE_INFINITY;
+    for (const ring of this.rings) {
+      if (extend(this.index, ring.decided) <= this.index) continue;
+      oldest = Math.min(oldest, this.firstOf(ring) ?? oldest);
+    }
+    if (oldest === Number.POSITIVE_INFINITY || oldest <= this.index) return;
     throw new TramError(
       'TRAM_LAGGED',
       `group ${this.group} has dropped ${oldest - this.index} entries that were not read yet`,
       { hint: 'Read faster, or start the cluster with a larger `logBytes`.' },
     );
-  }
-
-  private oldest(): number | undefined {
-    let oldest: number | undefined;
-    for (const ring of this.rings) {
-      const first = this.firstOf(ring);
-      if (first !== undefined && (oldest === undefined || first < oldest)) oldest = first;
-    }
-    return oldest;
   }
 
   /** The index of the oldest entry of a log; undefined if it has no whole entry. */

@@ -8,7 +8,7 @@ import type { Network } from '../../../src/memory/machines/network.js';
 import { distance, HEAD_WORDS, packBytes, seal } from '../../../src/memory/record.js';
 import { threadsArena } from '../../../src/memory/threads.js';
 import { LogRing } from '../../../src/protocol/data-path/log.js';
-import { MESSAGE, SOURCE } from '../../../src/protocol/layout.js';
+import { MESSAGE, RINGS_PER_WRITER, SOURCE } from '../../../src/protocol/layout.js';
 
 const GROUP = 1;
 const ENTRY = 0;
@@ -191,6 +191,24 @@ test('a reader that is a whole log behind is told so', async () => {
   log.append('z');
   await copies.copy();
   expect(readOn(again)).toEqual(['z']);
+});
+
+test('a reader that is a whole log behind is told so, also after a change of leaders', async () => {
+  const first = new Original(there, 0, 8);
+  first.append('a');
+  const tail = await follow();
+  const second = Original.after(first, 1, 17, ['a']);
+  // The second log is overwritten once its copy has begun, so that the copy begins anew.
+  const { replicas } = config.sizes;
+  const looksBefore = replicas * replicas * RINGS_PER_WRITER + 1;
+  let looks = 0;
+  meanwhile = () => {
+    if (looks++ === looksBefore) for (let i = 0; i < 100; i++) second.append('x'.repeat(60));
+  };
+  await copies.copy();
+  expect(looks).toBeGreaterThan(looksBefore);
+  await copies.copy();
+  expect(() => readOn(tail)).toThrow(expect.objectContaining({ code: 'TRAM_LAGGED' }));
 });
 
 test('what is overwritten while it is copied is not shown', async () => {
