@@ -24,6 +24,7 @@ import {
   untilLed,
   wakeHosts,
 } from './hosting/oversight.js';
+import { describeFailure } from './hosting/service.js';
 import {
   type HostHandle,
   type HostStarter,
@@ -206,7 +207,7 @@ export class Cluster implements AsyncDisposable {
       this.logger.info(`g${group}/${member} leads its group under ballot ${ballot}`);
       leaderChannel.publish({ group, member, ballot });
     } else if (report.what === 'service-failed') {
-      this.logger.error(`the service threw at g${report.group}/${report.member}: ${report.error}`);
+      this.logger.error(describeFailure(report));
     }
   }
 

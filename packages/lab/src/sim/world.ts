@@ -290,9 +290,8 @@ export class World {
         const from = `${host!.group}/${fromMember}`;
         this.ledger.record({ event: 'restore', replica: replica!, from, count });
       },
-      failed: (error) => {
-        if (!(error instanceof ServiceFailure)) throw error;
-      },
+      failed: requirePlanned,
+      snapshotFailed: requirePlanned,
     };
   }
 
@@ -487,3 +486,8 @@ export class World {
 const IDLE_FACTOR = 3;
 const RUN_LIMIT_US = 400_000;
 const DRAIN_LIMIT_US = 200_000;
+
+/** Any other failure of the service is a bug. */
+function requirePlanned(error: unknown): void {
+  if (!(error instanceof ServiceFailure)) throw error;
+}

@@ -21,6 +21,7 @@ import { failureOf, Host, type HostFailure, type HostReport } from './host.js';
 import { askToEnd } from './oversight.js';
 import { pacingOf } from './pacing.js';
 import { rateLimited } from './rate-limit.js';
+import { describeFailure } from './service.js';
 
 const [path, hostText, ...flags] = process.argv.slice(2);
 const host = Number(hostText);
@@ -75,11 +76,8 @@ function endWithStarter(context: ClusterContext, arena: ArenaFile): void {
 
 function tell(report: HostReport): void {
   if (report.what === 'ready') log('runs');
-  else {
-    const name = `g${report.group}/${report.member}`;
-    if (report.what === 'leader') log(`${name} leads its group under ballot ${report.ballot}`);
-    else logFailure(`the service threw at ${name}: ${report.error}`);
-  }
+  else if (report.what === 'service-failed') logFailure(describeFailure(report));
+  else log(`g${report.group}/${report.member} leads its group under ballot ${report.ballot}`);
   send(report);
 }
 

@@ -20,7 +20,7 @@ import { nowUs } from './clock.js';
 import type { ClusterContext } from './cluster-context.js';
 import { type Agent, Duty, type Pacing } from './duty.js';
 import { ReplicaAgent } from './replica-agent.js';
-import { loadService, messageId, NO_SERVICE } from './service.js';
+import { loadService, messageId, NO_SERVICE, type ServiceFailure } from './service.js';
 import { STATISTIC } from './statistics.js';
 import { TraceFile, traceName } from './trace.js';
 import { inlineGenerously } from './v8-flags.js';
@@ -35,12 +35,7 @@ export type HostReport =
       readonly member: number;
       readonly ballot: string;
     }
-  | {
-      readonly what: 'service-failed';
-      readonly group: number;
-      readonly member: number;
-      readonly error: string;
-    };
+  | ({ readonly what: 'service-failed' } & ServiceFailure);
 
 /** Why a host did not start. Reported instead of being ready. */
 export interface HostFailure {
@@ -168,6 +163,10 @@ export class Host {
     const { group, member } = identity;
     const replica = `${group}/${member}`;
     const statistics = this.context.map.statisticsOf(participant);
+    const reportFailure = (failing: ServiceFailure['in'], error: unknown): void => {
+      const text = error instanceof Error ? String(error.stack) : String(error);
+      settings.report({ what: 'service-failed', group, member, in: failing, error: text });
+    };
     return {
       transition: () => undefined,
       led: (ballot) => {
@@ -179,9 +178,10 @@ export class Host {
         trace?.add({ event: 'touch', id: messageId(session, entryGroup, number), group }),
       restored: (from, count) =>
         trace?.add({ event: 'restore', replica, from: `${group}/${from}`, count }),
-      failed: (error) => {
-        const text = error instanceof Error ? String(error.stack) : String(error);
-        settings.report({ what: 'service-failed', group, member, error: text });
+      failed: (error) => reportFailure('deliver', error),
+      snapshotFailed: (error) => {
+        words[statistics + STATISTIC.failedSnapshots]++;
+        reportFailure('snapshot', error);
       },
     };
   }

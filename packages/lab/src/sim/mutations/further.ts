@@ -303,6 +303,17 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
       },
     ],
   },
+  'snapshot-failure-stops': {
+    title: 'a member stops if its service fails to take a snapshot',
+    caughtBy: { script: 'service' },
+    edits: [
+      {
+        file: SNAPSHOTS,
+        find: 'if (error instanceof InvariantError)',
+        replace: 'if (true)',
+      },
+    ],
+  },
   'held-for-dead': {
     title: 'the log is kept for a member that crashed while it fetched a snapshot',
     caughtBy: { script: 'left-behind' },

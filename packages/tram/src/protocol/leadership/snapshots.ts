@@ -11,6 +11,7 @@
  */
 
 import { HEAD_WORDS } from '../../memory/record.js';
+import { InvariantError } from '../assert.js';
 import type { Application } from '../edges.js';
 import { CHUNK, SNAPSHOT_REQUEST } from '../layout.js';
 import type { Member } from '../member.js';
@@ -96,21 +97,30 @@ export class Snapshots {
       const nonce = slot.body(SNAPSHOT_REQUEST.nonce);
       let served = this.served[other];
       if (served?.nonce !== nonce || served.incarnation !== slot.epoch) {
-        served = {
-          nonce,
-          incarnation: slot.epoch,
-          index: this.member.nextToDeliver,
-          words: takeSnapshot(this.member, this.application),
-          askedUs: nowUs,
-        };
+        served = this.take(nonce, slot.epoch, nowUs);
         this.served[other] = served;
-        this.member.edges.observer.transition('snapshot served');
       }
+      work++;
+      if (served === undefined) continue;
       served.askedUs = nowUs;
       this.sendChunk(other, served, slot.body(SNAPSHOT_REQUEST.chunk));
-      work++;
     }
     return work;
+  }
+
+  /** If the service fails, the request is not answered: the fetcher asks the next member, and this one goes on. */
+  private take(nonce: number, incarnation: number, nowUs: number): Served | undefined {
+    const { member, application } = this;
+    const { observer } = member.edges;
+    try {
+      const words = takeSnapshot(member, application);
+      observer.transition('snapshot served');
+      return { nonce, incarnation, index: member.nextToDeliver, words, askedUs: nowUs };
+    } catch (error) {
+      if (error instanceof InvariantError) throw error;
+      observer.snapshotFailed(error);
+      return undefined;
+    }
   }
 
   private sendChunk(other: number, served: Served, chunk: number): void {
