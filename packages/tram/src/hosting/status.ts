@@ -182,8 +182,8 @@ function connectedClients({ arena, map, layout }: ClusterContext): number {
   return connected;
 }
 
-/** `undefined` if this memory has no locks. */
-function isLocked(arena: Arena, host: number): boolean | undefined {
+/** @internal `undefined` if this memory has no locks. */
+export function isLocked(arena: Arena, host: number): boolean | undefined {
   return 'isHostLocked' in arena ? (arena as ArenaFile).isHostLocked(host) : undefined;
 }
 
