@@ -280,7 +280,7 @@ export class World {
           ballot: describeBallot(ballot),
         });
       },
-      relayed: (session, entryGroup, number) => {
+      relayed: ({ session, entryGroup, number }) => {
         const sent = this.ledger.find(session, entryGroup, number);
         if (this.noteDecided(host!, session, entryGroup, number) && sent) {
           this.ledger.record({ event: 'touch', id: sent.id, group: host!.group });

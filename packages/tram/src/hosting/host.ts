@@ -174,8 +174,7 @@ export class Host {
         trace?.add({ event: 'leader', group, replica, ballot: describeBallot(ballot) });
         settings.report({ what: 'leader', group, member, ballot: describeBallot(ballot) });
       },
-      relayed: (session, entryGroup, number) =>
-        trace?.add({ event: 'touch', id: messageId(session, entryGroup, number), group }),
+      relayed: (message) => trace?.add({ event: 'touch', id: messageId(message), group }),
       restored: (from, count) =>
         trace?.add({ event: 'restore', replica, from: `${group}/${from}`, count }),
       failed: (error) => reportFailure('deliver', error),
@@ -207,8 +206,8 @@ export class Host {
 function traced(application: Application, trace: TraceFile, replica: string): Application {
   return {
     deliver: (delivery) => {
-      const { session, entryGroup, number, group } = delivery;
-      trace.add({ event: 'deliver', id: messageId(session, entryGroup, number), group, replica });
+      const { group } = delivery;
+      trace.add({ event: 'deliver', id: messageId(delivery), group, replica });
       return application.deliver(delivery);
     },
     snapshot: () => application.snapshot(),

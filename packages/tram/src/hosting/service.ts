@@ -34,8 +34,12 @@ export interface Service {
 }
 
 /** `c12:3.456`: the client's session, the entry group, and the number in that group. */
-export function messageId(session: number, entryGroup: number, number: number): string {
-  return `c${session}:${entryGroup}.${number >>> 0}`;
+export function messageId({
+  session,
+  entryGroup,
+  number,
+}: Pick<Delivery, 'session' | 'entryGroup' | 'number'>): string {
+  return `c${session}:${entryGroup}.${number}`;
 }
 
 export function groupsOf(low: number, high: number): number[] {
@@ -57,8 +61,7 @@ class ServiceMessage implements Message {
   }
 
   get id(): string {
-    const { session, entryGroup, number } = this.delivery;
-    return messageId(session, entryGroup, number);
+    return messageId(this.delivery);
   }
 }
 

@@ -16,7 +16,13 @@ import {
   word,
 } from '../memory/record.js';
 import { LogRing } from '../protocol/data-path/log.js';
-import { type Layout, MESSAGE, RINGS_PER_WRITER } from '../protocol/layout.js';
+import {
+  entryGroupOf,
+  type Layout,
+  MESSAGE,
+  numberIn,
+  RINGS_PER_WRITER,
+} from '../protocol/layout.js';
 import { NO_BALLOT } from '../protocol/leadership/ballot.js';
 import { contains } from '../protocol/overlay.js';
 import type { ClusterContext } from './cluster-context.js';
@@ -90,16 +96,17 @@ export class Tail {
     const low = words[HEAD_WORDS + MESSAGE.destinationsLow];
     const high = words[HEAD_WORDS + MESSAGE.destinationsHigh];
     if (!contains(low, high, this.group)) return undefined;
+    const series = words[HEAD_WORDS + MESSAGE.series];
     const start = (HEAD_WORDS + MESSAGE.payload) * 4;
     const bytes = words[HEAD_WORDS + MESSAGE.payloadBytes];
     return {
       group: this.group,
       index: this.index,
-      id: messageId(
-        words[HEAD_WORDS + MESSAGE.session],
-        words[HEAD_WORDS + MESSAGE.entryGroup],
-        words[HEAD_WORDS + MESSAGE.number],
-      ),
+      id: messageId({
+        session: words[HEAD_WORDS + MESSAGE.session],
+        entryGroup: entryGroupOf(series),
+        number: numberIn(series, words[HEAD_WORDS + MESSAGE.number]),
+      }),
       destinations: groupsOf(low, high),
       payload: new Uint8Array(words.buffer.slice(start, start + bytes)),
     };

@@ -75,7 +75,7 @@ export interface Observer {
   transition(what: Transition): void;
   led(ballot: number): void;
   /** This group ordered a message that is not addressed to it. */
-  relayed(session: number, entryGroup: number, number: number): void;
+  relayed(message: Delivery): void;
   /** The state is now the one after the group's first `count` deliveries. */
   restored(fromMember: number, count: number): void;
   /** The service threw this instead of delivering a message. */

@@ -1,10 +1,12 @@
 /** A service as its replica calls it. */
 import { expect, test } from 'vitest';
 import { loadService } from '../../src/hosting/service.js';
-import type { Application } from '../../src/protocol/edges.js';
+import type { Application, Delivery } from '../../src/protocol/edges.js';
 
-function load(body: string): Promise<Application> {
-  const source = `export const deliver = () => undefined; ${body}`;
+const DELIVER = 'export const deliver = () => undefined;';
+
+function load(body: string, deliver = DELIVER): Promise<Application> {
+  const source = `${deliver} ${body}`;
   const href = `data:text/javascript,${encodeURIComponent(source)}`;
   return loadService(href, { group: 2, member: 1 }, 1);
 }
@@ -20,6 +22,15 @@ test.each([
   expect(() => service.snapshot()).toThrow(
     `snapshot() must return a Uint8Array, and it returned ${what}`,
   );
+});
+
+test('a message has an id of its own beyond 2³² messages of a client', async () => {
+  const service = await load(
+    'export function deliver({ id }) { return new TextEncoder().encode(id); }',
+    '',
+  );
+  const delivery = { session: 7, entryGroup: 3, number: 2 ** 32 + 1 } as Delivery;
+  expect(new TextDecoder().decode(service.deliver(delivery))).toBe('c7:3.4294967297');
 });
 
 test('a service without snapshot() has no state', async () => {

@@ -385,10 +385,26 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: CLIENT,
-        find: 'word(this.replies, at + HEAD_WORDS + REPLY.entryGroup) !== call.entryGroup',
+        find: 'word(this.replies, at + HEAD_WORDS + REPLY.series) !== series',
         replace: 'false',
       },
     ],
+  },
+  'reply-of-any-series': {
+    title: 'a client accepts a reply to the message that it sent 2³² messages earlier',
+    caughtBy: { script: 'client' },
+    edits: [
+      {
+        file: CLIENT,
+        find: 'word(this.replies, at + HEAD_WORDS + REPLY.series) !== series',
+        replace: '(word(this.replies, at + HEAD_WORDS + REPLY.series) & 0xff) !== call.entryGroup',
+      },
+    ],
+  },
+  'short-numbers': {
+    title: 'numbers of messages start again after 2³²',
+    caughtBy: { script: 'client' },
+    edits: [{ file: LAYOUT, find: 'Math.floor(number / WIDE) << ENTRY_GROUP_BITS', replace: '0' }],
   },
   'client-never-resends': {
     title: 'a client writes each message only once',

@@ -8,10 +8,11 @@ import type { Network } from '../../../src/memory/machines/network.js';
 import { distance, HEAD_WORDS, packBytes, seal } from '../../../src/memory/record.js';
 import { threadsArena } from '../../../src/memory/threads.js';
 import { LogRing } from '../../../src/protocol/data-path/log.js';
-import { MESSAGE, RINGS_PER_WRITER, SOURCE } from '../../../src/protocol/layout.js';
+import { MESSAGE, RINGS_PER_WRITER, SOURCE, seriesOf } from '../../../src/protocol/layout.js';
 
 const GROUP = 1;
 const ENTRY = 0;
+const FIRST_NUMBER = 2 ** 32 - 2;
 const config = resolveConfig(
   { groups: 2, clients: 1, logBytes: 4096, payloadBytesMax: 64, hosts: 3 },
   7,
@@ -61,8 +62,9 @@ class Original {
       ring.words[ring.at + ((body + field) & ring.mask)] = value;
     };
     put(MESSAGE.session, 1);
-    put(MESSAGE.number, this.index);
-    put(MESSAGE.entryGroup, ENTRY);
+    const number = FIRST_NUMBER + this.index;
+    put(MESSAGE.number, number);
+    put(MESSAGE.series, seriesOf(ENTRY, number));
     put(MESSAGE.destinationsLow, 1 << GROUP);
     put(MESSAGE.destinationsHigh, 0);
     put(MESSAGE.payloadBytes, payload.length);
@@ -145,6 +147,16 @@ test('from now on, and only what is decided', async () => {
   log.decide();
   await copies.copy();
   expect(readOn(tail)).toEqual(['two']);
+});
+
+test('ids are different beyond 2³² messages of a client', async () => {
+  const log = new Original(there, 0, 8);
+  log.append('before');
+  const tail = await follow();
+  for (const text of ['one', 'two']) log.append(text);
+  await copies.copy();
+  const ids = [tail.next()?.id, tail.next()?.id];
+  expect(ids).toEqual(['c1:0.4294967295', 'c1:0.4294967296']);
 });
 
 test('a log without entries costs nothing and is followed when it has some', async () => {
