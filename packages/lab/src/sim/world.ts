@@ -202,7 +202,8 @@ export class World {
       this.noteDecided(host, delivery.session, delivery.entryGroup, delivery.number);
       this.lastDeliveryUs = this.nowUs;
     });
-    const identity = { group, member, incarnation: host.incarnation, past };
+    const { incarnation } = host;
+    const identity = { group, member, incarnation, firstKey: incarnation * KEYS_MAX, past };
     host.replica = new Replica(
       identity,
       this.edges(host.memory, this.observe(participant, host)),
@@ -484,6 +485,8 @@ export class World {
 }
 
 const IDLE_FACTOR = 3;
+/** More keys than one incarnation makes. */
+const KEYS_MAX = 0x10000;
 const RUN_LIMIT_US = 400_000;
 const DRAIN_LIMIT_US = 200_000;
 

@@ -9,12 +9,14 @@ import {
   HOST,
   HOST_STATE,
   nextHostStart,
+  PARTICIPANT,
   withHostState,
 } from '../memory/arena.js';
-import type { ParticipantId } from '../memory/contract.js';
+import { OPEN, type ParticipantId } from '../memory/contract.js';
 import { beginIncarnation } from '../memory/shared.js';
 import type { Application, Observer } from '../protocol/edges.js';
 import { describeBallot } from '../protocol/leadership/ballot.js';
+import { keyAfter } from '../protocol/leadership/key.js';
 import type { Identity } from '../protocol/member.js';
 import { nowUs } from './clock.js';
 import type { ClusterContext } from './cluster-context.js';
@@ -57,8 +59,16 @@ export interface HostSettings {
   readonly report: (report: HostReport) => void;
   /** Runs with every heartbeat, before the replicas. */
   readonly watch?: Agent;
-  /** With `memory: 'machines'`: the past of its replicas if the arena cannot tell it, and their least incarnation. */
-  readonly onMachines?: { readonly past: Identity['past']; readonly leastIncarnation: number };
+  readonly onMachines?: MachinePast;
+}
+
+/** With `memory: 'machines'`: what the arena cannot tell of its replicas if their memory is lost. */
+export interface MachinePast {
+  readonly past: Identity['past'];
+  /** Higher than those of their earlier incarnations. */
+  readonly leastIncarnation: number;
+  /** Later than those of their earlier incarnations. */
+  readonly firstKey: number;
 }
 
 /** How long the host keeps the thread before timers and messages get their turn. */
@@ -129,7 +139,10 @@ export class Host {
       onMachines?.leastIncarnation,
     );
     const past = onMachines?.past ?? (incarnation === 1 ? 'none' : resumes ? 'kept' : 'lost');
-    const identity: Identity = { group, member, incarnation, past };
+    const lastKey = Atomics.load(arena.words, map.participant(participant) + PARTICIPANT.lastKey);
+    const firstKey =
+      lastKey === OPEN && onMachines !== undefined ? onMachines.firstKey : keyAfter(lastKey, 1);
+    const identity: Identity = { group, member, incarnation, firstKey, past };
     let application =
       service === undefined
         ? NO_SERVICE

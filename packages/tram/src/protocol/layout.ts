@@ -146,7 +146,7 @@ export const ROW_STATE = {
 
 /** What a replica keeps for its next incarnation: see leadership/kept.ts. */
 export const KEPT = {
-  regionIncarnation: 0,
+  firstKey: 0,
   member: 1,
   promised: 2,
   keys: 3,

@@ -221,16 +221,27 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: KEY,
-        find: 'key !== OPEN && key >> INCARNATION_SHIFT === (incarnation & INCARNATION_MASK)',
+        find: 'key !== OPEN && (key - first + KEYS) % KEYS < KEYS / 2',
         replace: 'true',
       },
     ],
   },
   'unkeyed-marker': {
-    title:
-      'a marker counts in a ring without a key if the bits of the incarnation happen to be zero',
+    title: 'a marker counts in a ring without a key',
     caughtBy: { script: 'takeover-races' },
     edits: [{ file: KEY, find: 'key !== OPEN && ', replace: '' }],
+  },
+  'same-keys': {
+    title: 'a member that has lost its region makes the keys of its earlier incarnations again',
+    caughtBy: { script: 'takeover-races' },
+    edits: [{ file: MEMBER, find: 'identity.firstKey', replace: '1' }],
+  },
+  'few-keys': {
+    title: 'a member makes the same keys again after a few promises',
+    caughtBy: { script: 'takeover-races' },
+    edits: [
+      { file: KEY, find: '(key + count - 1) % KEYS', replace: '(key + (count % 2) - 1) % KEYS' },
+    ],
   },
   'old-completions-count': {
     title: 'completions of a much earlier installation count',
