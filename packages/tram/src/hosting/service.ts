@@ -33,7 +33,7 @@ export interface Service {
   restore?(snapshot: Uint8Array, context: ServiceContext): void;
 }
 
-/** `c12:3.456`: the client's session, the entry group, and the number in that group. */
+/** @internal `c12:3.456`: the client's session, the entry group, and the number in that group. */
 export function messageId({
   session,
   entryGroup,
