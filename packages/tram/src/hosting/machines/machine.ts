@@ -11,7 +11,6 @@
  *
  * So the first start needs all hosts, in any order; a later start needs no particular host.
  */
-import { rmSync } from 'node:fs';
 import type { Endpoint } from '../../config/addresses.js';
 import type { MachinesConfig } from '../../config/config.js';
 import { TramError } from '../../errors.js';
@@ -32,6 +31,7 @@ import {
   arenaPath,
   createArenaFile,
   openArenaFile,
+  removeUnlocked,
 } from '../../memory/processes/arena-file.js';
 import { native } from '../../memory/processes/native.js';
 import { Layout } from '../../protocol/layout.js';
@@ -280,16 +280,19 @@ function openOwn(
   map: ArenaMap,
 ): ArenaFile {
   const path = machineArenaPath(config, name);
-  const left = openLeft(path);
-  if (left !== undefined) {
-    left.lockHost(host, left.words[map.host(host) + HOST.pid] ?? 0);
-    requireSame(left, digest, map);
-    return left;
+  const left = openLeft(path, host);
+  const file = left ?? createArenaFile(path, map.words, map.partsOf(host));
+  try {
+    file.lockHost(host, file.words[map.host(host) + HOST.pid] ?? 0);
+    // Two processes may start this host at once.
+    file.requireAtPath();
+    if (left !== undefined) requireSame(left, digest, map);
+    else writeHeader(file.words, map.words, digest);
+    return file;
+  } catch (error) {
+    file.close();
+    throw error;
   }
-  const file = createArenaFile(path, map.words, map.partsOf(host));
-  file.lockHost(host, 0);
-  writeHeader(file.words, map.words, digest);
-  return file;
 }
 
 /** Removes the file of a host that never ran its replicas. */
@@ -303,7 +306,7 @@ function hasBegun({ words }: ArenaFile): boolean {
   return words[ARENA.state] === ARENA_STATE.running;
 }
 
-function openLeft(path: string): ArenaFile | undefined {
+function openLeft(path: string, host: number): ArenaFile | undefined {
   try {
     return openArenaFile(path);
   } catch (error) {
@@ -311,7 +314,7 @@ function openLeft(path: string): ArenaFile | undefined {
     if (error.code === 'TRAM_NOT_FOUND') return undefined;
     // The host was killed while it created the file, so the file contains no promise.
     if (error.code === 'TRAM_CORRUPT' && error.retry === 'safe') {
-      rmSync(path);
+      removeUnlocked(path, host);
       return undefined;
     }
     throw error;
