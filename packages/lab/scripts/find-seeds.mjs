@@ -1,10 +1,12 @@
 /**
- * Finds, for every mutation that a seed detects, the lowest seed that does, and writes it into the tables of mutations and
- * into docs/paper-errata.md. Run it, after `npm run build`, whenever the protocol or what the simulator draws has changed:
+ * Finds, for every mutation that a seed detects, the lowest seed that does, and writes it into the tables of mutations.
+ * Then it writes all mutations into docs/paper-errata.md. Run it, after `npm run build`, whenever the mutations, the
+ * protocol or what the simulator draws has changed. With `--no-search`, or with names, it searches for none, or for these.
  *
- *   node packages/lab/scripts/find-seeds.mjs [mutation …]
+ *   node packages/lab/scripts/find-seeds.mjs [--no-search] [mutation …]
  */
 import { readFileSync, writeFileSync } from 'node:fs';
+import { FURTHER } from '../dist/sim/mutations/further.js';
 import { loadMutant } from '../dist/sim/mutations/mutant.js';
 import { MUTATIONS } from '../dist/sim/mutations/table.js';
 
@@ -16,22 +18,25 @@ const tables = ['holes', 'further'].map(
 );
 const errata = new URL('docs/paper-errata.md', root);
 
-const chosen = process.argv.slice(2);
-const names = chosen.length > 0 ? chosen : Object.keys(MUTATIONS);
+const searchesNone = process.argv.includes('--no-search');
+const chosen = process.argv.slice(2).filter((name) => name in MUTATIONS);
+const names = searchesNone ? [] : chosen.length > 0 ? chosen : Object.keys(MUTATIONS);
+const caught = new Map(Object.entries(MUTATIONS).map(([name, { caughtBy }]) => [name, caughtBy]));
 let missing = 0;
 for (const name of names) {
-  const { caughtBy } = MUTATIONS[name];
-  if (!('seed' in caughtBy)) continue;
-  const found = await lowestSeed(name, caughtBy.options ?? {});
+  const before = caught.get(name);
+  if (!('seed' in before)) continue;
+  const found = await lowestSeed(name, before.options ?? {});
   if (found === undefined) {
     missing++;
     console.log(`${name}: no seed up to ${SEEDS_MAX} detects it`);
-  } else if (found.seed !== caughtBy.seed || found.as !== caughtBy.as) {
-    console.log(`${name}: seed ${found.seed}, ${found.as} (was ${caughtBy.seed}, ${caughtBy.as})`);
+  } else if (found.seed !== before.seed || found.as !== before.as) {
+    console.log(`${name}: seed ${found.seed}, ${found.as} (was ${before.seed}, ${before.as})`);
     for (const table of tables) rewrite(table, name, found);
-    rewriteErrata(name, caughtBy, found);
+    caught.set(name, found);
   }
 }
+rewriteErrata();
 process.exitCode = missing > 0 ? 1 : 0;
 
 async function lowestSeed(name, options) {
@@ -55,14 +60,25 @@ function rewrite(file, name, { seed, as }) {
   writeFileSync(file, text.slice(0, start) + entry);
 }
 
-function rewriteErrata(name, before, { seed, as }) {
+/** The rows of holes get their seeds; the table of further mutations is written anew. */
+function rewriteErrata() {
+  const isFurther = (line) => /^\| `[a-z-]+` \|/.test(line);
   const lines = readFileSync(errata, 'utf8').split('\n');
-  const isHole = (line) => line.startsWith(`| ${name} |`);
-  const isFurther = (line) => line.startsWith(`| \`${name}\` |`);
-  const changed = lines.map((line) => {
-    if (isHole(line)) return line.replace(/\| \d+ \| [a-z]+ \|$/, `| ${seed} | ${as} |`);
-    if (!isFurther(line)) return line;
-    return line.replace(`seed ${before.seed}: ${before.as}`, `seed ${seed}: ${as}`);
-  });
+  const first = lines.findIndex(isFurther);
+  const changed = lines.filter((line) => !isFurther(line)).map(withSeed);
+  changed.splice(first, 0, ...Object.entries(FURTHER).map(furtherRow));
   writeFileSync(errata, changed.join('\n'));
+}
+
+function withSeed(line) {
+  const by = caught.get(/^\| (H\d+) \|/.exec(line)?.[1]);
+  return by === undefined
+    ? line
+    : line.replace(/\| \d+ \| [a-z]+ \|$/, `| ${by.seed} | ${by.as} |`);
+}
+
+function furtherRow([name, { title }]) {
+  const by = caught.get(name);
+  const catcher = 'seed' in by ? `seed ${by.seed}: ${by.as}` : `\`${by.script}.test.ts\``;
+  return `| \`${name}\` | ${title} | ${catcher} |`;
 }

@@ -351,7 +351,7 @@ export class Client implements AsyncDisposable {
     this.offeredUs[call.slot] = nowUs();
     if (this.trace === undefined) return;
     const { entryGroup, number, destinationsLow, destinationsHigh } = call;
-    const id = messageId(this.client.session, entryGroup, number);
+    const id = messageId({ session: this.client.session, entryGroup, number });
     const destinations = groupsOf(destinationsLow, destinationsHigh);
     this.trace.add({ event: 'multicast', id, client: this.name, destinations, entryGroup });
   }

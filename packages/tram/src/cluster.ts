@@ -18,12 +18,14 @@ import {
   discardTrace,
   drain,
   endTrace,
+  markEnded,
   pause,
   replicasDown,
   starterLock,
   untilLed,
   wakeHosts,
 } from './hosting/oversight.js';
+import { describeFailure } from './hosting/service.js';
 import {
   type HostHandle,
   type HostStarter,
@@ -32,14 +34,7 @@ import {
 } from './hosting/starters.js';
 import { type ClusterStatus, statusOf } from './hosting/status.js';
 import { type Delivered, Tail } from './hosting/tail.js';
-import {
-  ARENA,
-  ARENA_STATE,
-  HOST,
-  HOST_STATE,
-  PARTICIPANT,
-  withHostState,
-} from './memory/arena.js';
+import { ARENA, ARENA_STATE, PARTICIPANT } from './memory/arena.js';
 import {
   type ArenaFile,
   arenaPath,
@@ -206,15 +201,14 @@ export class Cluster implements AsyncDisposable {
       this.logger.info(`g${group}/${member} leads its group under ballot ${ballot}`);
       leaderChannel.publish({ group, member, ballot });
     } else if (report.what === 'service-failed') {
-      this.logger.error(`the service threw at g${report.group}/${report.member}: ${report.error}`);
+      this.logger.error(describeFailure(report));
     }
   }
 
   /** Marks the host as ended and wakes the others, so that they take over at once. */
   private onHostExit(host: number, why: string): void {
     this.hosts[host] = undefined;
-    const at = this.context.map.host(host) + HOST.state;
-    Atomics.store(this.words, at, withHostState(this.words[at], HOST_STATE.ended));
+    markEnded(this.context, host);
     if (this.isClosed) return;
     wakeHosts(this.context);
     this.logger.warn(`host ${host} has ended: ${why}`);

@@ -466,6 +466,56 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     expect(warnings[0]).toMatch(/^host 0 has ended/);
   });
 
+  /** A logger that keeps what it is told. */
+  function keeping() {
+    const warnings: string[] = [];
+    const errors: string[] = [];
+    const logger = {
+      info: () => undefined,
+      warn: (text: string) => void warnings.push(text),
+      error: (text: string) => void errors.push(text),
+    };
+    return { logger, warnings, errors };
+  }
+
+  /** Restarts host 1 with empty memory when the log no longer has its beginning, so that g0/1 needs a snapshot. */
+  async function restartLate(cluster: Cluster, client: Client): Promise<void> {
+    await cluster.crash(1);
+    for (let n = 0; n < 100; n++) await client.multicast([0], encode(`${n}`));
+    await cluster.restart(1, { fresh: true });
+  }
+
+  test('a snapshot() that throws ends no host', async () => {
+    const { logger, errors } = keeping();
+    const source = `export const deliver = () => undefined, restore = () => undefined;
+      export function snapshot() { throw new Error('disk full'); }`;
+    const cluster = await start({ groups: 1, logBytes: 2048, service: service(source), logger });
+    const client = await cluster.connect();
+    await restartLate(cluster, client);
+    const failing = () =>
+      cluster.status().groups[0].replicas.filter(({ failedSnapshots }) => failedSnapshots > 0);
+    // It asks one after the other, in vain.
+    await until(() => failing().length === 2);
+    await client.multicast([0], encode('goes on'));
+    expect(cluster.status().hosts.map(({ state }) => state)).toEqual(['up', 'up', 'up']);
+    await until(() => errors.length > 0);
+    expect(errors[0]).toMatch(/^snapshot\(\) of the service failed at g0\/[02], which continues/);
+    expect(errors[0]).toContain('disk full');
+  });
+
+  test('a restore() that throws ends its own host only, and says so', async () => {
+    const { logger, warnings } = keeping();
+    const source = `export const deliver = () => undefined, snapshot = () => Uint8Array.of(1);
+      export function restore() { throw new Error('unknown format'); }`;
+    const cluster = await start({ groups: 1, logBytes: 2048, service: service(source), logger });
+    const client = await cluster.connect();
+    await restartLate(cluster, client);
+    await until(() => warnings.length === 2);
+    expect(warnings[1]).toContain('restore() of the service failed at g0/1: Error: unknown format');
+    await client.multicast([0], encode('goes on'));
+    expect(cluster.status().hosts.map(({ state }) => state)).toEqual(['up', 'down', 'up']);
+  });
+
   async function leadOf(cluster: Cluster, group: number, member: number): Promise<void> {
     while (cluster.status().groups[group].leader !== member) {
       cluster.lead(group, member);
@@ -508,9 +558,14 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     expect([...counts.values()].map(decode)).toEqual(['197:x', '197:x']);
   });
 
-  test('deliveries that are read too slowly say so', async () => {
+  test.each([
+    ['under the first leader', 0],
+    ['after a change of leaders', 2],
+  ])('deliveries that are read too slowly say so, %s', async (_, leader) => {
     const cluster = await start({ groups: 1, logBytes: 2048 });
     const client = await cluster.connect();
+    await client.multicast([0], encode('before'));
+    await leadOf(cluster, 0, leader);
     const deliveries = cluster.deliveries({ group: 0 });
     for (let n = 0; n < 100; n++) await client.multicast([0], encode(`${n}`));
     expect(await codeOf(deliveries.next())).toBe('TRAM_LAGGED safe');

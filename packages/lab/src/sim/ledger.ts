@@ -110,8 +110,8 @@ export class Ledger {
     return sent;
   }
 
-  find(session: number, entryGroup: number, numberLow: number): Sent | undefined {
-    return this.sent[session]?.[entryGroup]?.[(numberLow - this.firstIndex) | 0];
+  find(session: number, entryGroup: number, number: number): Sent | undefined {
+    return this.sent[session]?.[entryGroup]?.[number - this.firstIndex];
   }
 
   /** Check and record a delivery. @param count  how many messages the replica has delivered before */

@@ -9,7 +9,7 @@ import type { TraceEvent } from 'tram-multicast/internal/check/events.js';
 import { HEAD_WORDS, word } from 'tram-multicast/internal/memory/record.js';
 import type { Call } from 'tram-multicast/internal/protocol/data-path/client.js';
 import type { Transition } from 'tram-multicast/internal/protocol/edges.js';
-import { MESSAGE } from 'tram-multicast/internal/protocol/layout.js';
+import { entryGroupOf, MESSAGE, numberIn } from 'tram-multicast/internal/protocol/layout.js';
 import { describeBallot } from 'tram-multicast/internal/protocol/leadership/ballot.js';
 import { contains, GROUPS_MAX } from 'tram-multicast/internal/protocol/overlay.js';
 import type { Sent } from './ledger.js';
@@ -166,9 +166,10 @@ export class Narrator {
     for (let at = basePosition; at !== endPosition; at = (at + word(ring, at)) | 0) {
       const message = at + HEAD_WORDS;
       const session = word(ring, message + MESSAGE.session);
-      const entryGroup = word(ring, message + MESSAGE.entryGroup);
-      const number = word(ring, message + MESSAGE.number);
-      texts.push(this.textOfSent(this.world.ledger.find(session, entryGroup, number)));
+      const series = word(ring, message + MESSAGE.series);
+      const number = numberIn(series, word(ring, message + MESSAGE.number));
+      const sent = this.world.ledger.find(session, entryGroupOf(series), number);
+      texts.push(this.textOfSent(sent));
     }
     return texts;
   }

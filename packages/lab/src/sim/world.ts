@@ -202,7 +202,8 @@ export class World {
       this.noteDecided(host, delivery.session, delivery.entryGroup, delivery.number);
       this.lastDeliveryUs = this.nowUs;
     });
-    const identity = { group, member, incarnation: host.incarnation, past };
+    const { incarnation } = host;
+    const identity = { group, member, incarnation, firstKey: incarnation * KEYS_MAX, past };
     host.replica = new Replica(
       identity,
       this.edges(host.memory, this.observe(participant, host)),
@@ -280,7 +281,7 @@ export class World {
           ballot: describeBallot(ballot),
         });
       },
-      relayed: (session, entryGroup, number) => {
+      relayed: ({ session, entryGroup, number }) => {
         const sent = this.ledger.find(session, entryGroup, number);
         if (this.noteDecided(host!, session, entryGroup, number) && sent) {
           this.ledger.record({ event: 'touch', id: sent.id, group: host!.group });
@@ -290,9 +291,8 @@ export class World {
         const from = `${host!.group}/${fromMember}`;
         this.ledger.record({ event: 'restore', replica: replica!, from, count });
       },
-      failed: (error) => {
-        if (!(error instanceof ServiceFailure)) throw error;
-      },
+      failed: requirePlanned,
+      snapshotFailed: requirePlanned,
     };
   }
 
@@ -485,5 +485,12 @@ export class World {
 }
 
 const IDLE_FACTOR = 3;
+/** More keys than one incarnation makes. */
+const KEYS_MAX = 0x10000;
 const RUN_LIMIT_US = 400_000;
 const DRAIN_LIMIT_US = 200_000;
+
+/** Any other failure of the service is a bug. */
+function requirePlanned(error: unknown): void {
+  if (!(error instanceof ServiceFailure)) throw error;
+}

@@ -24,6 +24,7 @@ import {
   createArenaFile,
   openArenaFile,
   removeArenaFile,
+  removeUnlocked,
 } from 'tram-multicast/internal/memory/processes/arena-file.js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
@@ -185,6 +186,51 @@ describe('too little space is an error at the start, and leaves no file', () => 
       left: false,
     });
     expect(await child.next()).toEqual({ errno: constants.errno.ENOSPC });
+  });
+});
+
+describe('a file that its creator has not finished', () => {
+  /** The header is not written. */
+  function createUnfinished(): ArenaFile {
+    const arena = createArenaFile(path, WORDS);
+    arenas.push(arena);
+    return arena;
+  }
+
+  test('is removed if the creator has crashed', () => {
+    createUnfinished().close();
+    removeUnlocked(path, HOST);
+    expect(existsSync(path)).toBe(false);
+  });
+
+  test('is not removed once the creator has locked its host', () => {
+    const arena = createUnfinished();
+    arena.lockHost(HOST, 0);
+    arena.requireAtPath();
+    expect(() => removeUnlocked(path, HOST)).toThrow(
+      expect.objectContaining({ code: 'TRAM_HOST_RUNNING' }),
+    );
+    arena.requireAtPath();
+  });
+
+  test('removed before that, it is of no use to its creator, whatever is at its path', () => {
+    const arena = createUnfinished();
+    removeUnlocked(path, HOST);
+    const other = createUnfinished();
+    arena.lockHost(HOST, 0);
+    expect(() => arena.requireAtPath()).toThrow(
+      expect.objectContaining({ code: 'TRAM_NOT_FOUND' }),
+    );
+    other.lockHost(HOST, 0);
+    other.requireAtPath();
+  });
+
+  test('is of no use to its host while another process may be removing it', () => {
+    const arena = create(WORDS);
+    const remover = open();
+    arena.lockHost(HOST, 0);
+    const refused = expect.objectContaining({ code: 'TRAM_NOT_FOUND' });
+    remover.removeFile(() => expect(() => arena.requireAtPath()).toThrow(refused));
   });
 });
 

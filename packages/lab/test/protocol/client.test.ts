@@ -1,11 +1,12 @@
-/** The assertions of a client, and its back pressure. */
+/** The assertions of a client, its back pressure, and the names of its messages. */
 
-import { FRAME_WORDS } from 'tram-multicast/internal/memory/record.js';
+import { FRAME_WORDS, HEAD_WORDS, seal, slotAt } from 'tram-multicast/internal/memory/record.js';
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
-import { MESSAGE } from 'tram-multicast/internal/protocol/layout.js';
+import { MESSAGE, REPLY, seriesOf, TOO_LARGE } from 'tram-multicast/internal/protocol/layout.js';
 import { GROUPS_MAX, highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
 import { describe, expect, test } from 'vitest';
 import { Stage } from '../../src/sim/stage.js';
+import { attack } from './attack.js';
 
 const NOTHING = new Uint8Array(0);
 
@@ -52,6 +53,49 @@ test('each entry group has its own numbers', () => {
   ]);
   stage.settle();
 });
+
+attack(
+  'messages have different names beyond 2³², at the entry group and below it',
+  { 'short-numbers': /delivered a message that nobody sent/ },
+  ({ Stage }) => {
+    const stage = new Stage('groups=2 tree=-1,0 replicas=3 clients=1', {
+      sizes: { firstIndex: 2 ** 32 - 2 },
+    });
+    const names = stage.world.replicas.map((host) => {
+      const seen: string[] = [];
+      const deliver = host.service.deliver.bind(host.service);
+      host.service.deliver = (message) => {
+        seen.push(`${message.entryGroup}.${message.number}`);
+        return deliver(message);
+      };
+      return seen;
+    });
+    for (let i = 0; i < 4; i++) stage.send(0, [0, 1], `m${i}`);
+    stage.settle();
+    for (const seen of names) {
+      expect(seen).toEqual(['0.4294967294', '0.4294967295', '0.4294967296', '0.4294967297']);
+    }
+  },
+);
+
+attack(
+  'a reply that was left 2³² messages ago is not the reply to the present message',
+  { 'reply-of-any-series': /tooLarge, not ok/ },
+  ({ Stage }) => {
+    const stage = new Stage('replicas=3 clients=1', { sizes: { firstIndex: 2 ** 32 } });
+    const { world } = stage;
+    const [, B] = stage.group(0);
+    const { client, memory } = world.clients[0];
+    stage.send(0, [0], 'present');
+    const { slot, number } = client.lastCall;
+    const window = slotAt(memory.own, world.layout.reply(B.participant, slot));
+    memory.own[window.at + HEAD_WORDS + REPLY.series] = seriesOf(0, number - 2 ** 32);
+    memory.own[window.at + HEAD_WORDS + REPLY.bytes] = TOO_LARGE;
+    seal(window, 0, REPLY.payload, client.session, number);
+    memory.own[world.layout.replyNotification(B.participant)]++;
+    stage.settle();
+  },
+);
 
 test('a message can go to any of 64 groups', () => {
   const stage = new Stage(`groups=${GROUPS_MAX} tree=base replicas=1`, { sizes: { callsMax: 64 } });

@@ -3,8 +3,10 @@
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
 import type { ReplyOutcome } from 'tram-multicast/internal/protocol/data-path/client.js';
 import { expect, test } from 'vitest';
+import { ServiceFailure } from '../../src/sim/service.js';
 import { Stage } from '../../src/sim/stage.js';
 import type { ReplicaHost } from '../../src/sim/world.js';
+import { attack } from './attack.js';
 
 /** Collects the replies to client 0 from now on, as `group outcome`. */
 function listen(stage: Stage): string[] {
@@ -74,4 +76,63 @@ test('a violated invariant is not a failure of the service: the replica stops', 
   };
   stage.send(0, [0], 'm');
   expect(() => stage.settle()).toThrow('delivery never goes back');
+});
+
+attack(
+  'a member that fails to take a snapshot goes on, and the fetcher asks another',
+  { 'snapshot-failure-stops': /disk full/ },
+  ({ Stage }) => {
+    const stage = new Stage('replicas=3 clients=1 rings=1024');
+    const [A, B, C] = stage.group(0);
+    stage.world.crash(C);
+    for (let i = 0; i < 14; i++) stage.send(0, [0], `m${i}`);
+    stage.runFor(3000);
+    let failures = 0;
+    const failing = [A, B].map((host) => {
+      const service = applicationOf(host);
+      const snapshot = service.snapshot.bind(service);
+      service.snapshot = () => {
+        failures++;
+        throw new ServiceFailure('disk full');
+      };
+      return () => {
+        service.snapshot = snapshot;
+      };
+    });
+    stage.restart(C);
+    // C asks one after the other, in vain, and both go on.
+    stage.until(() => failures >= 4);
+    stage.send(0, [0], 'meanwhile');
+    stage.until(() => A.replica.member.deliveries === 15 && B.replica.member.deliveries === 15);
+    expect(C.replica.member.deliveries).toBe(0);
+    failing[1]();
+    stage.settle();
+    expect(C.replica.member.deliveries).toBe(15);
+  },
+);
+
+test('a snapshot that is too large to be transferred is a failure', () => {
+  const stage = new Stage('replicas=3 clients=1 rings=1024');
+  const [A, B, C] = stage.group(0);
+  stage.world.crash(C);
+  for (let i = 0; i < 14; i++) stage.send(0, [0], `m${i}`);
+  stage.runFor(3000);
+  for (const host of [A, B]) {
+    applicationOf(host).snapshot = () => ({ length: 2 ** 31 }) as Uint8Array;
+  }
+  stage.restart(C);
+  expect(() => stage.settle()).toThrow(/a snapshot has at most 2147483647 bytes/);
+});
+
+test('a member whose service fails to restore a snapshot stops', () => {
+  const stage = new Stage('replicas=3 clients=1 rings=1024');
+  const [, , C] = stage.group(0);
+  stage.world.crash(C);
+  for (let i = 0; i < 14; i++) stage.send(0, [0], `m${i}`);
+  stage.runFor(3000);
+  stage.restart(C);
+  applicationOf(C).restore = () => {
+    throw new ServiceFailure('unknown format');
+  };
+  expect(() => stage.settle()).toThrow('unknown format');
 });

@@ -202,7 +202,7 @@ for (const [incarnation, catches] of [
     ({ Stage }) => {
       // 1. Y leads. It decides m with B; C hears nothing of that.
       // 2. B restarts and grants; Y resets a ring at B, writes the entries, and pauses before it posts the marker.
-      // 3. B restarts again: all memory is zero, and so are the bits of its incarnation that a key contains.
+      // 3. B restarts again: all memory is zero. Its first key is so late that OPEN, as a number, would come after it.
       // 4. Y continues and posts the marker. The write is refused, but lands.
       //    Harm, first half: B takes the empty ring for a log of this incarnation, and is a member.
       // 5. Y pauses. C leads with the grant of B and orders x. Harm: x is decided where m was delivered.
@@ -241,6 +241,51 @@ for (const [incarnation, catches] of [
       stage.runFor(6000);
       stage.settle();
       expect(world.ledger.orders[0]).toHaveLength(3);
+    },
+  );
+}
+
+for (const [how, mutation] of [
+  ['several promises', 'few-keys'],
+  ['a restart with empty memory', 'same-keys'],
+] as const) {
+  attack(
+    `a deposed leader that sleeps through ${how} of a member has no permission there`,
+    { [mutation]: DIVERGED },
+    ({ Stage }) => {
+      // 1. A leads, and pauses. It hears nothing more of B and C.
+      // 2. C leads. Either B leads then, too: it has promised twice since it granted its log to A. Or B restarts, and
+      //    recovers as a member of C's.
+      // 3. B and C decide y, of which A hears nothing.
+      // 4. A continues, and orders x, of which B and C hear nothing but A's writes.
+      //    Harm: the key that B gave to A is permitted again, so x is decided where y was.
+      const stage = new Stage('replicas=3 clients=2 rings=4096');
+      const { world } = stage;
+      const [A, B, C] = stage.group(0);
+      world.pause(A);
+      for (const other of [B, C]) stage.hold(other, A);
+      stage.lead(C);
+      if (mutation === 'few-keys') {
+        stage.lead(B);
+      } else {
+        stage.until(() => follows(B, C));
+        world.crash(B);
+        stage.runFor(20);
+        stage.release(B, A); // It reads A's row.
+        stage.restart(B);
+        stage.until(() => B.replica.member.normal);
+      }
+      stage.hold(world.clients[1], A);
+      stage.send(1, [0], 'y');
+      stage.until(() => B.replica.member.deliveries === 1);
+
+      for (const other of [B, C]) stage.hold(world.clients[0], other);
+      stage.send(0, [0], 'x');
+      stage.runFor(30);
+      world.resume(A);
+      stage.hopeFor(() => A.replica.member.deliveries > 0);
+      stage.settle();
+      expect(world.ledger.orders[0]).toHaveLength(2);
     },
   );
 }

@@ -103,20 +103,20 @@ async function runHost(name: string, { config: path, logLevel }: HostFlags): Pro
 
 async function reporter(logger: Logger): Promise<(report: HostReport) => void> {
   const { rateLimited } = await import('../hosting/rate-limit.js');
+  const { describeFailure } = await import('../hosting/service.js');
   const logFailure = rateLimited((text) => logger.error(text));
   return (report) => {
     if (report.what === 'ready') {
       logger.info('runs its replicas');
       return;
     }
-    const { group, member } = report;
-    const replica = `g${group}/${member}`;
     if (report.what === 'service-failed') {
-      logFailure(`the service threw at ${replica}: ${report.error}`);
+      logFailure(describeFailure(report));
       return;
     }
-    const { ballot } = report;
-    logger.info({ group, member, ballot }, `${replica} leads its group under ballot ${ballot}`);
+    const { group, member, ballot } = report;
+    const text = `g${group}/${member} leads its group under ballot ${ballot}`;
+    logger.info({ group, member, ballot }, text);
   };
 }
 

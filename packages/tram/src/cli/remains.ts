@@ -1,7 +1,7 @@
 /** Checks that a cluster has ended, and removes what it has left behind: for `tram up` and `tram down`. */
 import { TramError } from '../errors.js';
 import { hostProcesses } from '../hosting/host-processes.js';
-import { pause, starterLock } from '../hosting/oversight.js';
+import { askToEnd, pause, starterLock } from '../hosting/oversight.js';
 import { removeArenaFile } from '../memory/processes/arena-file.js';
 import type { Attached } from './attached.js';
 import { commandFor, removeStateDirectory } from './cluster-name.js';
@@ -44,9 +44,13 @@ export function requireNoOrphans(name: string, path: string): void {
  * Remove the memory of a cluster and what its hosts printed. A history stays.
  * @returns false if the memory is by now that of another cluster, or if another process removes it
  */
-export function clearAway({ name, arena }: Pick<Attached, 'name' | 'arena'>): boolean {
-  // In this order: a new cluster of that name, which has the same directory, can't be started before the file is gone.
-  return arena.removeFile(() => removeStateDirectory(name));
+export function clearAway({ name, arena, context }: Attached): boolean {
+  return arena.removeFile(() => {
+    // `tram restart` may have just started a host on this memory: it must not go on where nobody finds it.
+    askToEnd(context);
+    // A new cluster of that name, which has the same directory, can't be started before the file is gone.
+    removeStateDirectory(name);
+  });
 }
 
 /** The same for a file that can't be read, without regard to others. */

@@ -171,10 +171,11 @@ async function startMachine(target: ReplicaHost, fresh: boolean): Promise<Starti
   const { fileURLToPath } = await import('node:url');
   const { logFile } = await import('../hosting/starters.js');
   const { reopened } = await import('./local-host.js');
-  const { name, config, arena } = target;
+  const { removeUnlocked } = await import('../memory/processes/arena-file.js');
+  const { name, config, path, host } = target;
   const machine = target.machine!;
   // Without memory, the host learns from the others that it had some, and recovers from them.
-  if (fresh) arena.removeFile();
+  if (fresh) removeUnlocked(path, host);
   const log = logFile(makeStateDirectory(`${name}-${machine}`), machine);
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
   const descriptor = openSync(log, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600);

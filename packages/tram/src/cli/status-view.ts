@@ -309,10 +309,26 @@ export function troublesOf(cluster: Seen, { status, stopped }: Reading): Trouble
       : restartCommand(cluster, name, host);
     return `Start one again: ${command}`;
   };
-  return (Object.keys(TROUBLES) as (keyof typeof TROUBLES)[]).flatMap((trouble) => {
+  const troubles = (Object.keys(TROUBLES) as (keyof typeof TROUBLES)[]).flatMap((trouble) => {
     const those = groups.filter((group) => troubleOf(group) === trouble);
     return those.length === 0 ? [] : [TROUBLES[trouble](namesOf(those), remedyFor(those[0]))];
   });
+  return [...troubles, ...groups.flatMap(failingSnapshots)];
+}
+
+/** Snapshots have failed, and a replica may still need one. */
+function failingSnapshots({ replicas }: GroupStatus): Trouble[] {
+  const failing = replicas.filter(({ failedSnapshots }) => failedSnapshots > 0);
+  const furthest = Math.max(...replicas.map(({ delivered }) => delivered));
+  const behind = replicas.find(({ state, delivered }) => state === 'up' && delivered < furthest);
+  if (failing.length === 0 || behind === undefined) return [];
+  const names = failing.map(({ name }) => name).join(', ');
+  return [
+    {
+      what: `snapshots failed at ${names}`,
+      advice: `${behind.name} may be unable to catch up. The logs of their hosts have the error of snapshot()`,
+    },
+  ];
 }
 
 function allDown(cluster: Seen): Trouble {

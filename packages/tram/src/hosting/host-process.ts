@@ -6,21 +6,15 @@
  * `tram down` ends it. A cluster without a name can no longer be found, so its hosts end.
  */
 import { TramError } from '../errors.js';
-import {
-  ARENA,
-  ARENA_STATE,
-  HOST,
-  HOST_STATE,
-  hostStateOf,
-  withHostState,
-} from '../memory/arena.js';
+import { ARENA, ARENA_STATE, HOST, HOST_STATE, hostStateOf } from '../memory/arena.js';
 import { type ArenaFile, openArenaFile } from '../memory/processes/arena-file.js';
 import { ClusterContext } from './cluster-context.js';
 import type { Agent } from './duty.js';
 import { failureOf, Host, type HostFailure, type HostReport } from './host.js';
-import { askToEnd } from './oversight.js';
+import { askToEnd, markEnded } from './oversight.js';
 import { pacingOf } from './pacing.js';
 import { rateLimited } from './rate-limit.js';
+import { describeFailure } from './service.js';
 
 const [path, hostText, ...flags] = process.argv.slice(2);
 const host = Number(hostText);
@@ -56,7 +50,7 @@ async function live(arena: ArenaFile): Promise<void> {
     resumes: !flags.includes('--fresh'),
     pacing: pacingOf(context.config),
     report: tell,
-    watch: watchOthers(arena, context, host),
+    watch: watchOthers(context, host),
   });
   process.on('SIGTERM', () => running.stop());
   await running.run();
@@ -75,11 +69,8 @@ function endWithStarter(context: ClusterContext, arena: ArenaFile): void {
 
 function tell(report: HostReport): void {
   if (report.what === 'ready') log('runs');
-  else {
-    const name = `g${report.group}/${report.member}`;
-    if (report.what === 'leader') log(`${name} leads its group under ballot ${report.ballot}`);
-    else logFailure(`the service threw at ${name}: ${report.error}`);
-  }
+  else if (report.what === 'service-failed') logFailure(describeFailure(report));
+  else log(`g${report.group}/${report.member} leads its group under ballot ${report.ballot}`);
   send(report);
 }
 
@@ -98,16 +89,14 @@ function fail(error: unknown): void {
 }
 
 /** A released lock shows at once that its process has ended. */
-function watchOthers(file: ArenaFile, { map }: ClusterContext, self: number): Agent {
-  const { words } = file;
+function watchOthers(context: ClusterContext, self: number): Agent {
+  const { arena, map } = context;
   return {
     doWork: () => {
       for (let other = 0; other < map.hosts; other++) {
-        const at = map.host(other) + HOST.state;
-        const state = Atomics.load(words, at);
+        const state = Atomics.load(arena.words, map.host(other) + HOST.state);
         if (other === self || hostStateOf(state) !== HOST_STATE.running) continue;
-        if (file.isHostLocked(other)) continue;
-        Atomics.compareExchange(words, at, state, withHostState(state, HOST_STATE.ended));
+        markEnded(context, other);
       }
       return 0;
     },

@@ -9,18 +9,20 @@ import {
   HOST,
   HOST_STATE,
   nextHostStart,
+  PARTICIPANT,
   withHostState,
 } from '../memory/arena.js';
-import type { ParticipantId } from '../memory/contract.js';
+import { OPEN, type ParticipantId } from '../memory/contract.js';
 import { beginIncarnation } from '../memory/shared.js';
 import type { Application, Observer } from '../protocol/edges.js';
 import { describeBallot } from '../protocol/leadership/ballot.js';
+import { keyAfter } from '../protocol/leadership/key.js';
 import type { Identity } from '../protocol/member.js';
 import { nowUs } from './clock.js';
 import type { ClusterContext } from './cluster-context.js';
 import { type Agent, Duty, type Pacing } from './duty.js';
 import { ReplicaAgent } from './replica-agent.js';
-import { loadService, messageId, NO_SERVICE } from './service.js';
+import { loadService, messageId, NO_SERVICE, type ServiceFailure } from './service.js';
 import { STATISTIC } from './statistics.js';
 import { TraceFile, traceName } from './trace.js';
 import { inlineGenerously } from './v8-flags.js';
@@ -35,12 +37,7 @@ export type HostReport =
       readonly member: number;
       readonly ballot: string;
     }
-  | {
-      readonly what: 'service-failed';
-      readonly group: number;
-      readonly member: number;
-      readonly error: string;
-    };
+  | ({ readonly what: 'service-failed' } & ServiceFailure);
 
 /** Why a host did not start. Reported instead of being ready. */
 export interface HostFailure {
@@ -62,8 +59,16 @@ export interface HostSettings {
   readonly report: (report: HostReport) => void;
   /** Runs with every heartbeat, before the replicas. */
   readonly watch?: Agent;
-  /** With `memory: 'machines'`: the past of its replicas if the arena cannot tell it, and their least incarnation. */
-  readonly onMachines?: { readonly past: Identity['past']; readonly leastIncarnation: number };
+  readonly onMachines?: MachinePast;
+}
+
+/** With `memory: 'machines'`: what the arena cannot tell of its replicas if their memory is lost. */
+export interface MachinePast {
+  readonly past: Identity['past'];
+  /** Higher than those of their earlier incarnations. */
+  readonly leastIncarnation: number;
+  /** Later than those of their earlier incarnations. */
+  readonly firstKey: number;
 }
 
 /** How long the host keeps the thread before timers and messages get their turn. */
@@ -134,7 +139,10 @@ export class Host {
       onMachines?.leastIncarnation,
     );
     const past = onMachines?.past ?? (incarnation === 1 ? 'none' : resumes ? 'kept' : 'lost');
-    const identity: Identity = { group, member, incarnation, past };
+    const lastKey = Atomics.load(arena.words, map.participant(participant) + PARTICIPANT.lastKey);
+    const firstKey =
+      lastKey === OPEN && onMachines !== undefined ? onMachines.firstKey : keyAfter(lastKey, 1);
+    const identity: Identity = { group, member, incarnation, firstKey, past };
     let application =
       service === undefined
         ? NO_SERVICE
@@ -168,6 +176,10 @@ export class Host {
     const { group, member } = identity;
     const replica = `${group}/${member}`;
     const statistics = this.context.map.statisticsOf(participant);
+    const reportFailure = (failing: ServiceFailure['in'], error: unknown): void => {
+      const text = error instanceof Error ? String(error.stack) : String(error);
+      settings.report({ what: 'service-failed', group, member, in: failing, error: text });
+    };
     return {
       transition: () => undefined,
       led: (ballot) => {
@@ -175,13 +187,13 @@ export class Host {
         trace?.add({ event: 'leader', group, replica, ballot: describeBallot(ballot) });
         settings.report({ what: 'leader', group, member, ballot: describeBallot(ballot) });
       },
-      relayed: (session, entryGroup, number) =>
-        trace?.add({ event: 'touch', id: messageId(session, entryGroup, number), group }),
+      relayed: (message) => trace?.add({ event: 'touch', id: messageId(message), group }),
       restored: (from, count) =>
         trace?.add({ event: 'restore', replica, from: `${group}/${from}`, count }),
-      failed: (error) => {
-        const text = error instanceof Error ? String(error.stack) : String(error);
-        settings.report({ what: 'service-failed', group, member, error: text });
+      failed: (error) => reportFailure('deliver', error),
+      snapshotFailed: (error) => {
+        words[statistics + STATISTIC.failedSnapshots]++;
+        reportFailure('snapshot', error);
       },
     };
   }
@@ -207,8 +219,8 @@ export class Host {
 function traced(application: Application, trace: TraceFile, replica: string): Application {
   return {
     deliver: (delivery) => {
-      const { session, entryGroup, number, group } = delivery;
-      trace.add({ event: 'deliver', id: messageId(session, entryGroup, number), group, replica });
+      const { group } = delivery;
+      trace.add({ event: 'deliver', id: messageId(delivery), group, replica });
       return application.deliver(delivery);
     },
     snapshot: () => application.snapshot(),

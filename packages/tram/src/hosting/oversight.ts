@@ -19,9 +19,16 @@ import type { TraceEvent } from '../check/events.js';
 import type { ClusterConfig } from '../config/config.js';
 import { ConfigError } from '../config/mistakes.js';
 import { TramError } from '../errors.js';
-import { ARENA, ARENA_STATE, HOST, PARTICIPANT } from '../memory/arena.js';
+import {
+  ARENA,
+  ARENA_STATE,
+  HOST,
+  HOST_STATE,
+  PARTICIPANT,
+  withHostState,
+} from '../memory/arena.js';
 import type { ClusterContext } from './cluster-context.js';
-import { type ClusterStatus, type GroupStatus, statusOf } from './status.js';
+import { type ClusterStatus, type GroupStatus, isLocked, statusOf } from './status.js';
 import { TraceFile } from './trace.js';
 
 const LOOK_MS = 1;
@@ -42,6 +49,20 @@ export function wakeHosts({ map, arena }: ClusterContext): void {
     Atomics.store(arena.words, map.host(host) + HOST.parked, 0);
     arena.parking.wake(map.host(host) + HOST.parked);
   }
+}
+
+/**
+ * Marks a host as ended, unless it runs. That it has ended may become known late, when another process has restarted it.
+ *
+ * A host takes its lock before it changes its state. So if the lock is free, the start that the state tells of has ended,
+ * or the state has changed since it was read.
+ */
+export function markEnded({ arena, map }: ClusterContext, host: number): void {
+  const { words } = arena;
+  const at = map.host(host) + HOST.state;
+  const state = Atomics.load(words, at);
+  if (isLocked(arena, host)) return;
+  Atomics.compareExchange(words, at, state, withHostState(state, HOST_STATE.ended));
 }
 
 /** Tells all hosts to end. Returns true for the first caller, which also cleans up. */

@@ -33,9 +33,13 @@ export interface Service {
   restore?(snapshot: Uint8Array, context: ServiceContext): void;
 }
 
-/** `c12:3.456`: the client's session, the entry group, and the number in that group. */
-export function messageId(session: number, entryGroup: number, number: number): string {
-  return `c${session}:${entryGroup}.${number >>> 0}`;
+/** @internal `c12:3.456`: the client's session, the entry group, and the number in that group. */
+export function messageId({
+  session,
+  entryGroup,
+  number,
+}: Pick<Delivery, 'session' | 'entryGroup' | 'number'>): string {
+  return `c${session}:${entryGroup}.${number}`;
 }
 
 export function groupsOf(low: number, high: number): number[] {
@@ -57,9 +61,25 @@ class ServiceMessage implements Message {
   }
 
   get id(): string {
-    const { session, entryGroup, number } = this.delivery;
-    return messageId(session, entryGroup, number);
+    return messageId(this.delivery);
   }
+}
+
+/** @internal A function of the service has thrown at a replica, which continues. */
+export interface ServiceFailure {
+  readonly group: number;
+  readonly member: number;
+  readonly in: 'deliver' | 'snapshot';
+  readonly error: string;
+}
+
+/** @internal For the log. */
+export function describeFailure(failure: ServiceFailure): string {
+  const { group, member, error } = failure;
+  return failure.in === 'deliver'
+    ? `the service threw at g${group}/${member}: ${error}`
+    : `snapshot() of the service failed at g${group}/${member}, which continues. A replica of g${group} that is behind ` +
+        `can't catch up until snapshot() succeeds: ${error}`;
 }
 
 const NOTHING = new Uint8Array(0);
@@ -84,9 +104,28 @@ export async function loadService(
       message.delivery = delivery;
       return service.deliver(message, context) ?? undefined;
     },
-    snapshot: () => service.snapshot?.(context) ?? NOTHING,
-    restore: (snapshot) => service.restore?.(snapshot, context),
+    snapshot: () => snapshotOf(service, context),
+    restore: (snapshot) => restore(service, snapshot, context),
   };
+}
+
+function snapshotOf(service: Service, context: ServiceContext): Uint8Array {
+  if (service.snapshot === undefined) return NOTHING;
+  const state: unknown = service.snapshot(context);
+  if (state instanceof Uint8Array) return state;
+  const what = state instanceof Promise ? 'a promise' : state === null ? 'null' : typeof state;
+  throw new TypeError(`snapshot() must return a Uint8Array, and it returned ${what}`);
+}
+
+/** @throws if the service does. That ends the host: the replica can't continue with half a state. */
+function restore(service: Service, snapshot: Uint8Array, context: ServiceContext): void {
+  try {
+    service.restore?.(snapshot, context);
+  } catch (error) {
+    const { group, member } = context;
+    const why = error instanceof Error ? error.stack : String(error);
+    throw new Error(`restore() of the service failed at g${group}/${member}: ${why}`);
+  }
 }
 
 async function importService(

@@ -13,6 +13,8 @@ export const STATISTIC = {
   timesLed: 1,
   /** Of a replica: messages delivered to its service. Of a client: messages answered by all destinations. */
   messages: 2,
+  /** Of a replica: snapshots that its service failed to take. */
+  failedSnapshots: 3,
   words: 16,
 } as const;
 

@@ -33,6 +33,8 @@ export interface ReplicaStatus {
   /** The messages delivered to the service. */
   readonly messages: number;
   readonly timesLed: number;
+  /** The snapshots for other replicas that the service of this one failed to take. */
+  readonly failedSnapshots: number;
 }
 
 export interface GroupStatus {
@@ -167,6 +169,7 @@ function replicaStatus(
     delivered: row?.delivered ?? 0,
     messages: words[statistics + STATISTIC.messages] >>> 0,
     timesLed: words[statistics + STATISTIC.timesLed],
+    failedSnapshots: words[statistics + STATISTIC.failedSnapshots],
   };
 }
 
@@ -179,8 +182,8 @@ function connectedClients({ arena, map, layout }: ClusterContext): number {
   return connected;
 }
 
-/** `undefined` if this memory has no locks. */
-function isLocked(arena: Arena, host: number): boolean | undefined {
+/** @internal `undefined` if this memory has no locks. */
+export function isLocked(arena: Arena, host: number): boolean | undefined {
   return 'isHostLocked' in arena ? (arena as ArenaFile).isHostLocked(host) : undefined;
 }
 

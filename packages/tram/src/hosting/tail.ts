@@ -16,7 +16,13 @@ import {
   word,
 } from '../memory/record.js';
 import { LogRing } from '../protocol/data-path/log.js';
-import { type Layout, MESSAGE, RINGS_PER_WRITER } from '../protocol/layout.js';
+import {
+  entryGroupOf,
+  type Layout,
+  MESSAGE,
+  numberIn,
+  RINGS_PER_WRITER,
+} from '../protocol/layout.js';
 import { NO_BALLOT } from '../protocol/leadership/ballot.js';
 import { contains } from '../protocol/overlay.js';
 import type { ClusterContext } from './cluster-context.js';
@@ -90,39 +96,38 @@ export class Tail {
     const low = words[HEAD_WORDS + MESSAGE.destinationsLow];
     const high = words[HEAD_WORDS + MESSAGE.destinationsHigh];
     if (!contains(low, high, this.group)) return undefined;
+    const series = words[HEAD_WORDS + MESSAGE.series];
     const start = (HEAD_WORDS + MESSAGE.payload) * 4;
     const bytes = words[HEAD_WORDS + MESSAGE.payloadBytes];
     return {
       group: this.group,
       index: this.index,
-      id: messageId(
-        words[HEAD_WORDS + MESSAGE.session],
-        words[HEAD_WORDS + MESSAGE.entryGroup],
-        words[HEAD_WORDS + MESSAGE.number],
-      ),
+      id: messageId({
+        session: words[HEAD_WORDS + MESSAGE.session],
+        entryGroup: entryGroupOf(series),
+        number: numberIn(series, words[HEAD_WORDS + MESSAGE.number]),
+      }),
       destinations: groupsOf(low, high),
       payload: new Uint8Array(words.buffer.slice(start, start + bytes)),
     };
   }
 
-  /** If every log that has entries starts after the next index, that entry is lost to this reader. */
+  /**
+   * If the group has dropped the next entry, it is lost to this reader. The logs of former leaders stay in memory with
+   * the entries that they had, so only a log that has decided the next entry tells whether it is still there.
+   */
   private requireNotLagged(): void {
-    const oldest = this.oldest();
-    if (oldest === undefined || oldest <= this.index) return;
+    let oldest = Number.POSITIVE_INFINITY;
+    for (const ring of this.rings) {
+      if (extend(this.index, ring.decided) <= this.index) continue;
+      oldest = Math.min(oldest, this.firstOf(ring) ?? oldest);
+    }
+    if (oldest === Number.POSITIVE_INFINITY || oldest <= this.index) return;
     throw new TramError(
       'TRAM_LAGGED',
       `group ${this.group} has dropped ${oldest - this.index} entries that were not read yet`,
       { hint: 'Read faster, or start the cluster with a larger `logBytes`.' },
     );
-  }
-
-  private oldest(): number | undefined {
-    let oldest: number | undefined;
-    for (const ring of this.rings) {
-      const first = this.firstOf(ring);
-      if (first !== undefined && (oldest === undefined || first < oldest)) oldest = first;
-    }
-    return oldest;
   }
 
   /** The index of the oldest entry of a log; undefined if it has no whole entry. */

@@ -8,6 +8,7 @@ import { beginIncarnation } from '../memory/shared.js';
 import { threadsArena } from '../memory/threads.js';
 import { Client } from '../protocol/data-path/client.js';
 import { NO_OBSERVER } from '../protocol/edges.js';
+import type { Identity } from '../protocol/member.js';
 import { ClusterContext } from './cluster-context.js';
 import { ReplicaAgent } from './replica-agent.js';
 import { NO_SERVICE } from './service.js';
@@ -53,7 +54,8 @@ function newAgent(context: ClusterContext, participant: number): ReplicaAgent {
   const { replicas } = context.config.sizes;
   const incarnation = beginIncarnation(context.arena, context.map, participant, false);
   const group = Math.floor(participant / replicas);
-  const identity = { group, member: participant % replicas, incarnation, past: 'none' as const };
+  const member = participant % replicas;
+  const identity: Identity = { group, member, incarnation, firstKey: 1, past: 'none' };
   return new ReplicaAgent(context, participant, identity, NO_SERVICE, NO_OBSERVER, 0);
 }
 

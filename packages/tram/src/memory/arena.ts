@@ -93,6 +93,8 @@ export const PARTICIPANT = {
   campaignRequests: 3,
   /** Of a client slot: the session of the client that uses it, or ended with messages unanswered; otherwise 0. */
   session: 4,
+  /** Of a replica: the last key that was permitted before its present incarnation; OPEN if none was. */
+  lastKey: 5,
   words: 16,
 } as const;
 

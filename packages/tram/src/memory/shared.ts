@@ -324,6 +324,10 @@ export function beginIncarnation(
 ): number {
   const { words } = arena;
   const line = map.participant(participant);
+  const permitted = Atomics.load(words, line + PARTICIPANT.permission);
+  if (permitted !== OPEN && permitted !== RETIRED) {
+    Atomics.store(words, line + PARTICIPANT.lastKey, permitted);
+  }
   const hasRunBefore = Atomics.load(words, line + PARTICIPANT.incarnation) > 0;
   if (!resumes && hasRunBefore) {
     Atomics.store(words, line + PARTICIPANT.permission, RETIRED);

@@ -23,7 +23,9 @@ export interface Delivery {
 export interface Application {
   /** If it throws, the message still counts as delivered, and its client is told that it failed. */
   deliver(message: Delivery): Uint8Array | undefined;
+  /** If it throws, the member that has asked for the snapshot asks another member. */
   snapshot(): Uint8Array;
+  /** If it throws, the replica stops: its state may be neither the old one nor the new one. */
   restore(snapshot: Uint8Array): void;
 }
 
@@ -75,11 +77,13 @@ export interface Observer {
   transition(what: Transition): void;
   led(ballot: number): void;
   /** This group ordered a message that is not addressed to it. */
-  relayed(session: number, entryGroup: number, number: number): void;
+  relayed(message: Delivery): void;
   /** The state is now the one after the group's first `count` deliveries. */
   restored(fromMember: number, count: number): void;
   /** The service threw this instead of delivering a message. */
   failed(error: unknown): void;
+  /** The service threw this instead of taking a snapshot for another member. */
+  snapshotFailed(error: unknown): void;
 }
 
 export const NO_OBSERVER: Observer = {
@@ -88,6 +92,7 @@ export const NO_OBSERVER: Observer = {
   relayed: () => undefined,
   restored: () => undefined,
   failed: () => undefined,
+  snapshotFailed: () => undefined,
 };
 
 /** All in microseconds of the injected clock. */

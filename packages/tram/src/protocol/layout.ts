@@ -41,6 +41,7 @@
  */
 import { FRAME_WORDS } from '../memory/record.js';
 import { align, LINE_WORDS, wordsFor } from '../memory/words.js';
+import { WIDE } from './wide.js';
 
 /** The sizes of a cluster; everything else here follows from them. */
 export interface Sizes {
@@ -72,14 +73,34 @@ export const MESSAGE = {
   /** Which of the client slots; the call slot, which names the place for replies, is in the upper half. */
   client: 0,
   session: 1,
-  /** Consecutive for one session and entry group. */
+  /** Consecutive for one session and entry group; this is the low word. */
   number: 2,
-  entryGroup: 3,
+  /** The entry group and the upper part of the number: see `seriesOf`. */
+  series: 3,
   destinationsLow: 4,
   destinationsHigh: 5,
   payloadBytes: 6,
   payload: 7,
 } as const;
+
+const ENTRY_GROUP_BITS = 8;
+
+/**
+ * Messages of one session are numbered in series of 2³²: the lowest byte of a series is the entry group, and the rest is
+ * the part of the number that exceeds 32 bits. So session, series and the low word of the number name a message, however
+ * many the session sends.
+ */
+export function seriesOf(entryGroup: number, number: number): number {
+  return (Math.floor(number / WIDE) << ENTRY_GROUP_BITS) | entryGroup;
+}
+
+export function entryGroupOf(series: number): number {
+  return series & ((1 << ENTRY_GROUP_BITS) - 1);
+}
+
+export function numberIn(series: number, low: number): number {
+  return (series >>> ENTRY_GROUP_BITS) * WIDE + (low >>> 0);
+}
 
 /** What follows the message in the body of a log entry: where it came from. */
 export const SOURCE = {
@@ -129,7 +150,7 @@ export const ROW_STATE = {
 
 /** What a replica keeps for its next incarnation: see leadership/kept.ts. */
 export const KEPT = {
-  regionIncarnation: 0,
+  firstKey: 0,
   member: 1,
   promised: 2,
   keys: 3,
@@ -176,7 +197,8 @@ export const CHUNK = {
   data: 7,
 } as const;
 
-export const REPLY = { entryGroup: 0, bytes: 1, payload: 2 } as const;
+/** The series of the message that it answers; its number is that of the record. */
+export const REPLY = { series: 0, bytes: 1, payload: 2 } as const;
 
 /** In place of a reply's size: it exceeds `replyBytesMax` and was not sent, or the service failed. */
 export const TOO_LARGE = -1;

@@ -15,7 +15,7 @@ import type { Edges } from './edges.js';
 import type { Layout } from './layout.js';
 import { memberOf, NO_BALLOT } from './leadership/ballot.js';
 import { Kept } from './leadership/kept.js';
-import { keyOf } from './leadership/key.js';
+import { keyAfter } from './leadership/key.js';
 import { KIND } from './tags.js';
 
 /**
@@ -29,6 +29,8 @@ export interface Identity {
   readonly member: number;
   /** Higher than any earlier incarnation of this member. */
   readonly incarnation: number;
+  /** If its region is empty: the first key that it makes, later than any key of an earlier incarnation. */
+  readonly firstKey: number;
   readonly past: Past;
 }
 
@@ -59,8 +61,8 @@ export class Member {
   /** The key that this member's memory permits since then. */
   key = OPEN;
   private readonly kept: Kept;
-  /** The incarnation in which the region was last empty. regionIncarnation ≤ incarnation. */
-  private readonly regionIncarnation: number;
+  /** The first key since the region was last empty. */
+  private readonly firstKey: number;
   /** False while a member that lost its region recovers. */
   normal: boolean;
 
@@ -92,14 +94,13 @@ export class Member {
     this.incarnation = identity.incarnation;
     this.kept = new Kept(memory.own, layout.kept);
     this.past = this.pastOf(identity.past);
-    this.regionIncarnation =
-      this.past === 'kept' ? this.kept.regionIncarnation : identity.incarnation;
+    this.firstKey = this.past === 'kept' ? this.kept.firstKey : identity.firstKey;
     this.normal = this.past !== 'lost';
     this.layout = layout;
     this.replicas = layout.sizes.replicas;
     this.quorum = (this.replicas >> 1) + 1;
     this.children = overlay.children(this.group);
-    this.log = new Log(memory, layout, this.group, this.regionIncarnation);
+    this.log = new Log(memory, layout, this.group, this.firstKey);
     const { logWords, entryWordsMax } = layout;
     this.backlog = new Backlog(Math.max(Math.min(logWords, BACKLOG_PIECE_WORDS), entryWordsMax));
     this.nextToDeliver = layout.sizes.firstIndex;
@@ -131,7 +132,7 @@ export class Member {
   /** Begin with an empty region, or with one whose contents no longer count. */
   private startAfresh(): void {
     if (this.past === 'lost') this.edges.memory.permit(RETIRED);
-    this.kept.begin(this.regionIncarnation);
+    this.kept.begin(this.firstKey);
     if (this.past === 'none') this.kept.becomeMember();
   }
 
@@ -197,9 +198,9 @@ export class Member {
     this.edges.memory.permit(this.key);
   }
 
-  /** A key that was never made before in this region, not even by an incarnation that ended while making it. */
+  /** A key that was never made before, not even by an incarnation that ended while making it. */
   private nextKey(): number {
-    return keyOf(this.regionIncarnation, this.kept.keys++);
+    return keyAfter(this.firstKey, this.kept.keys++);
   }
 
   get promisedMember(): number {

@@ -5,6 +5,8 @@ import { withCluster } from '../../src/cli/attached.js';
 import { clearAway, requireDead } from '../../src/cli/remains.js';
 import { Cluster } from '../../src/cluster.js';
 import { ClusterContext } from '../../src/hosting/cluster-context.js';
+import { hostProcesses } from '../../src/hosting/host-processes.js';
+import { pause } from '../../src/hosting/oversight.js';
 import { arenaPath, openArenaFile } from '../../src/memory/processes/arena-file.js';
 import { useCommandLine } from './command-line.js';
 
@@ -34,6 +36,18 @@ test('one that finds the same dead cluster later, while the other removes it, do
       expect(clearAway(second)).toBe(false);
     });
   });
+});
+
+test('a host that is restarted on memory that another start removes ends', async () => {
+  await line.up();
+  await line.killAll();
+  await withCluster({ name: line.name }, async (found) => {
+    await requireDead(found);
+    expect(await line.tram('restart', 'g0/0')).toMatchObject({ code: 0 });
+    expect(clearAway(found)).toBe(true);
+    while (hostProcesses(found.path).length > 0) await pause(5);
+  });
+  await line.up();
 });
 
 test('the memory of a cluster that starts is locked before others can read it', async () => {

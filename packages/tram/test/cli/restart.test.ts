@@ -1,7 +1,9 @@
 /** `tram restart`: hosts that were killed take up what they had. */
+import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { useCommandLine } from './command-line.js';
+import { Cluster, pause } from '../built.js';
+import { MAIN, useCommandLine } from './command-line.js';
 
 const line = useCommandLine();
 
@@ -30,4 +32,33 @@ test('memory outlives its processes: hosts that were killed and resume have lost
   expect(await line.json('down')).toMatchObject({ drained: true });
   const verdict = await line.tram('check', trace);
   expect(verdict.stdout).toMatch(/verdict: holds\n$/);
+});
+
+test('a restarted host stays up when its starter learns late that it had ended', async () => {
+  const warnings: string[] = [];
+  const cluster = await Cluster.start({
+    groups: 1,
+    hosts: 3,
+    memory: 'processes',
+    name: line.name,
+    logger: {
+      info: () => undefined,
+      warn: (text) => void warnings.push(text),
+      error: () => undefined,
+    },
+  });
+  try {
+    process.kill(cluster.status().hosts[1].pid, 'SIGKILL');
+    // This blocks the event loop, so the exit of the killed host becomes known after the restart.
+    const args = [MAIN, 'restart', 'g0/1', '--name', line.name];
+    execFileSync(process.execPath, args, { stdio: 'ignore' });
+    while (warnings.length === 0) await pause(5);
+    expect(warnings).toEqual(['host 1 has ended: SIGKILL']);
+    expect(cluster.status().hosts[1].state).toBe('up');
+    // The process of a second restart ends too.
+    await expect(cluster.restart(1)).rejects.toMatchObject({ code: 'TRAM_HOST_RUNNING' });
+    expect(cluster.status().hosts[1].state).toBe('up');
+  } finally {
+    await cluster.destroy();
+  }
 });

@@ -1,6 +1,8 @@
-/** How the commands show trees and durations. */
+/** How the commands show trees, durations and troubles. */
 import { describe, expect, test } from 'vitest';
-import { duration, treeOf } from '../../src/cli/status-view.js';
+import type { Seen } from '../../src/cli/attached.js';
+import { duration, type Reading, treeOf, troublesOf } from '../../src/cli/status-view.js';
+import type { ReplicaStatus } from '../../src/hosting/status.js';
 
 describe('a tree', () => {
   const labels = (parents: number[]): string[] => treeOf(parents).map(({ label }) => label);
@@ -24,4 +26,29 @@ test.each([
   [12_000_000_000, '12 s'],
 ])('%d ns is %s', (ns, text) => {
   expect(duration(ns)).toBe(text);
+});
+
+describe('failed snapshots', () => {
+  /** The troubles of a group whose replicas have delivered so much, and failed to take so many snapshots. */
+  function troubles(delivered: number[], failedSnapshots: number[]): string[] {
+    const replicas = delivered.map((count, member) => ({
+      name: `g0/${member}`,
+      host: member,
+      state: 'up',
+      role: member === 0 ? 'leader' : 'follower',
+      delivered: count,
+      failedSnapshots: failedSnapshots[member],
+    })) as ReplicaStatus[];
+    const status = { groups: [{ group: 0, leader: 0, replicas }], hosts: [{ state: 'up' }] };
+    const reading = { status, stopped: new Set() } as unknown as Reading;
+    return troublesOf({} as Seen, reading).map(({ what, advice }) => `${what}: ${advice}`);
+  }
+
+  test('are shown while a replica is behind', () => {
+    expect(troubles([90, 0, 90], [2, 0, 1])).toEqual([
+      expect.stringMatching(/^snapshots failed at g0\/0, g0\/2: g0\/1 may be unable to catch up/),
+    ]);
+    expect(troubles([90, 90, 90], [2, 0, 1])).toEqual([]);
+    expect(troubles([90, 0, 90], [0, 0, 0])).toEqual([]);
+  });
 });

@@ -1,14 +1,19 @@
 import { expect, test } from 'vitest';
 import { resolveConfig } from '../../src/config/config.js';
 import { ClusterContext } from '../../src/hosting/cluster-context.js';
-import { OPEN } from '../../src/memory/contract.js';
+import { PARTICIPANT } from '../../src/memory/arena.js';
+import { OPEN, RETIRED } from '../../src/memory/contract.js';
 import { beginIncarnation } from '../../src/memory/shared.js';
 import { threadsArena } from '../../src/memory/threads.js';
 
-function twoProcesses() {
+function newContext(): ClusterContext {
   const config = resolveConfig({ groups: 1, replicas: 3 }, 1);
   const buffer = new SharedArrayBuffer(ClusterContext.wordsOf(config) * 4);
-  const context = ClusterContext.create(config, threadsArena(buffer));
+  return ClusterContext.create(config, threadsArena(buffer));
+}
+
+function twoProcesses() {
+  const context = newContext();
   for (const participant of [0, 1])
     beginIncarnation(context.arena, context.map, participant, false);
   return [context.memory(0), context.memory(1)] as const;
@@ -45,4 +50,20 @@ test('completions come in the order of posting; of failures, also those nobody w
   while (writer.poll()) seen.push(`${writer.completion.tag} ${writer.completion.outcome}`);
   expect(seen).toEqual(['1 ok', '0 refused', '2 ok']);
   expect([...owner.own.subarray(0, 5)]).toEqual([1, 2, 3, 4, 5]);
+});
+
+test('the last key that was permitted is known to all later incarnations', () => {
+  const context = newContext();
+  const { arena, map } = context;
+  const begin = (resumes: boolean): number => {
+    beginIncarnation(arena, map, 0, resumes);
+    return arena.words[map.participant(0) + PARTICIPANT.lastKey];
+  };
+  expect(begin(false)).toBe(OPEN);
+  context.memory(0).permit(7);
+  expect(begin(true)).toBe(7);
+  context.memory(0).permit(8);
+  expect(begin(false)).toBe(8);
+  expect(context.memory(0).permitted()).toBe(RETIRED);
+  expect(begin(false)).toBe(8);
 });

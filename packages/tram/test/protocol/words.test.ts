@@ -12,13 +12,11 @@ import {
   roundOf,
 } from '../../src/protocol/leadership/ballot.js';
 import { Kept } from '../../src/protocol/leadership/kept.js';
-import { isOfIncarnation, keyOf } from '../../src/protocol/leadership/key.js';
+import { isSince, keyAfter } from '../../src/protocol/leadership/key.js';
 import { reachedBy } from '../../src/protocol/quorum.js';
 import { readWide, writeWide } from '../../src/protocol/wide.js';
 
 const MEMBERS = 8;
-const LIVES = 2 ** 14;
-const PROMISES = 2 ** 16 - 1;
 const ROUND_MAX = Math.floor(RETIRED / MEMBERS) - 1;
 
 describe('ballots', () => {
@@ -61,67 +59,43 @@ describe('ballots', () => {
 });
 
 describe('keys', () => {
-  const incarnations = fc.oneof(fc.nat(4 * LIVES), fc.nat(2 ** 31 - 1));
-  const promises = fc.oneof(fc.nat(3 * PROMISES), fc.nat(2 ** 31 - 1));
-  /** What a key stands for: lives and promises as far as they are told apart. */
-  const twin = (incarnation: number, promise: number): string =>
-    `${incarnation % LIVES}/${promise % PROMISES}`;
+  const KEYS = RETIRED - 1;
+  const keys = fc.integer({ min: 1, max: KEYS });
+  const counts = fc.oneof(fc.nat(1000), fc.nat(2 ** 31 - 1));
 
   test('are words, and neither open to all nor retired', () => {
     fc.assert(
-      fc.property(incarnations, promises, (incarnation, promise) => {
-        const key = keyOf(incarnation, promise);
+      fc.property(keys, counts, (first, count) => {
+        const key = keyAfter(first, count);
         expect(key).toBe(key | 0);
         expect(key).toBeGreaterThan(OPEN);
         expect(key).toBeLessThan(RETIRED);
       }),
     );
-    expect(keyOf(LIVES - 1, PROMISES - 1)).toBeLessThan(RETIRED);
+    expect([keyAfter(OPEN, 1), keyAfter(KEYS, 0), keyAfter(KEYS, 1)]).toEqual([1, KEYS, 1]);
   });
 
-  test('differ whenever life or promise does', () => {
-    const near = fc.integer({ min: -20, max: 20 });
-    const any = fc.record({ incarnation: incarnations, promise: promises });
-    const pairs = fc.oneof(
-      fc.tuple(any, any),
-      fc.tuple(any, near, near).map(([a, lives, later]) => {
-        const incarnation = Math.max(0, a.incarnation + lives);
-        return [a, { incarnation, promise: Math.max(0, a.promise + later) }];
-      }),
-      any.map((a) => [a, { incarnation: a.incarnation + LIVES, promise: a.promise + PROMISES }]),
-    );
+  test('differ unless all other keys were made in between', () => {
     fc.assert(
-      fc.property(pairs, ([a, b]) => {
-        const isSame = twin(a.incarnation, a.promise) === twin(b.incarnation, b.promise);
-        expect(keyOf(a.incarnation, a.promise) === keyOf(b.incarnation, b.promise)).toBe(isSame);
+      fc.property(keys, counts, counts, (first, one, other) => {
+        const isSame = (one - other) % KEYS === 0;
+        expect(keyAfter(first, one) === keyAfter(first, other)).toBe(isSame);
       }),
     );
   });
 
-  test('no two promises of one life share a key before the count begins again', () => {
-    const keys = new Set<number>();
-    for (let promise = 0; promise < PROMISES; promise++) keys.add(keyOf(3, promise));
-    expect(keys.size).toBe(PROMISES);
-    expect(keyOf(3, PROMISES)).toBe(keyOf(3, 0));
-  });
-
-  test('are of the life that made them and of none near it, however many promises it gave', () => {
+  test('tell whether they were made since another one', () => {
     fc.assert(
-      fc.property(incarnations, promises, incarnations, (incarnation, promise, other) => {
-        const key = keyOf(incarnation, promise);
-        expect(isOfIncarnation(key, incarnation)).toBe(true);
-        expect(isOfIncarnation(key, other)).toBe(other % LIVES === incarnation % LIVES);
-        for (let bit = 1; bit < LIVES; bit *= 2) {
-          expect(isOfIncarnation(key, incarnation + bit)).toBe(false);
-        }
+      fc.property(keys, fc.nat(KEYS / 2 - 1), (first, count) => {
+        expect(isSince(keyAfter(first, count), first)).toBe(true);
+        expect(isSince(first, keyAfter(first, count + 1))).toBe(false);
       }),
     );
   });
 
-  test('memory that was never written to has a key of no life', () => {
-    for (let incarnation = 0; incarnation <= 2 * LIVES; incarnation++) {
-      expect(isOfIncarnation(0, incarnation)).toBe(false);
-    }
+  test('memory that was never written has a key of no time', () => {
+    fc.assert(fc.property(keys, (first) => !isSince(OPEN, first)));
+    expect(isSince(OPEN, KEYS)).toBe(false);
   });
 });
 
@@ -132,30 +106,20 @@ describe('what is kept for the next life', () => {
     const words = new Int32Array(AT + KEPT.words + 2).fill(-1);
     const kept = new Kept(words, AT);
     kept.begin(7);
-    expect([kept.regionIncarnation, kept.isMember, kept.promised, kept.keys]).toEqual([
-      7,
-      false,
-      0,
-      0,
-    ]);
+    expect([kept.firstKey, kept.isMember, kept.promised, kept.keys]).toEqual([7, false, 0, 0]);
     kept.promised = makeBallot(4, 1);
     kept.keys++;
     kept.keys++;
     kept.becomeMember();
     const next = new Kept(words, AT);
-    expect([next.regionIncarnation, next.isMember, next.promised, next.keys]).toEqual([
+    expect([next.firstKey, next.isMember, next.promised, next.keys]).toEqual([
       7,
       true,
       makeBallot(4, 1),
       2,
     ]);
     next.begin(9);
-    expect([kept.regionIncarnation, kept.isMember, kept.promised, kept.keys]).toEqual([
-      9,
-      false,
-      0,
-      0,
-    ]);
+    expect([kept.firstKey, kept.isMember, kept.promised, kept.keys]).toEqual([9, false, 0, 0]);
     expect([...words.slice(0, AT), ...words.slice(-2)]).toEqual([-1, -1, -1, -1, -1]);
   });
 

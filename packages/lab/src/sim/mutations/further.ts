@@ -231,16 +231,27 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: KEY,
-        find: 'key !== OPEN && key >> INCARNATION_SHIFT === (incarnation & INCARNATION_MASK)',
+        find: 'key !== OPEN && (key - first + KEYS) % KEYS < KEYS / 2',
         replace: 'true',
       },
     ],
   },
   'unkeyed-marker': {
-    title:
-      'a marker counts in a ring without a key if the bits of the incarnation happen to be zero',
+    title: 'a marker counts in a ring without a key',
     caughtBy: { script: 'takeover-races' },
     edits: [{ file: KEY, find: 'key !== OPEN && ', replace: '' }],
+  },
+  'same-keys': {
+    title: 'a member that has lost its region makes the keys of its earlier incarnations again',
+    caughtBy: { script: 'takeover-races' },
+    edits: [{ file: MEMBER, find: 'identity.firstKey', replace: '1' }],
+  },
+  'few-keys': {
+    title: 'a member makes the same keys again after a few promises',
+    caughtBy: { script: 'takeover-races' },
+    edits: [
+      { file: KEY, find: '(key + count - 1) % KEYS', replace: '(key + (count % 2) - 1) % KEYS' },
+    ],
   },
   'old-completions-count': {
     title: 'completions of a much earlier installation count',
@@ -310,6 +321,17 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
         file: SNAPSHOTS,
         find: '(this.received === undefined || this.isOfSame(slot))',
         replace: 'true',
+      },
+    ],
+  },
+  'snapshot-failure-stops': {
+    title: 'a member stops if its service fails to take a snapshot',
+    caughtBy: { script: 'service' },
+    edits: [
+      {
+        file: SNAPSHOTS,
+        find: 'if (error instanceof InvariantError)',
+        replace: 'if (true)',
       },
     ],
   },
@@ -412,10 +434,26 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: CLIENT,
-        find: 'word(this.replies, at + HEAD_WORDS + REPLY.entryGroup) !== call.entryGroup',
+        find: 'word(this.replies, at + HEAD_WORDS + REPLY.series) !== series',
         replace: 'false',
       },
     ],
+  },
+  'reply-of-any-series': {
+    title: 'a client accepts a reply to the message that it sent 2³² messages earlier',
+    caughtBy: { script: 'client' },
+    edits: [
+      {
+        file: CLIENT,
+        find: 'word(this.replies, at + HEAD_WORDS + REPLY.series) !== series',
+        replace: '(word(this.replies, at + HEAD_WORDS + REPLY.series) & 0xff) !== call.entryGroup',
+      },
+    ],
+  },
+  'short-numbers': {
+    title: 'numbers of messages start again after 2³²',
+    caughtBy: { script: 'client' },
+    edits: [{ file: LAYOUT, find: 'Math.floor(number / WIDE) << ENTRY_GROUP_BITS', replace: '0' }],
   },
   'client-never-resends': {
     title: 'a client writes each message only once',

@@ -102,6 +102,12 @@ const METRICS: readonly Metric[] = [
     value: ({ timesLed }) => timesLed,
   },
   {
+    name: 'tram_failed_snapshots_total',
+    kind: 'counter',
+    help: 'Snapshots for other replicas that the service failed to take.',
+    value: ({ failedSnapshots }) => failedSnapshots,
+  },
+  {
     name: 'tram_leads',
     kind: 'gauge',
     help: '1 if the replica leads its group.',

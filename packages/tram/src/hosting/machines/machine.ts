@@ -11,7 +11,6 @@
  *
  * So the first start needs all hosts, in any order; a later start needs no particular host.
  */
-import { rmSync } from 'node:fs';
 import type { Endpoint } from '../../config/addresses.js';
 import type { MachinesConfig } from '../../config/config.js';
 import { TramError } from '../../errors.js';
@@ -24,7 +23,7 @@ import {
   PARTICIPANT,
   withHostState,
 } from '../../memory/arena.js';
-import { RETIRED } from '../../memory/contract.js';
+import { OPEN, RETIRED } from '../../memory/contract.js';
 import { CALLER } from '../../memory/machines/handshake.js';
 import { Network } from '../../memory/machines/network.js';
 import {
@@ -32,13 +31,15 @@ import {
   arenaPath,
   createArenaFile,
   openArenaFile,
+  removeUnlocked,
 } from '../../memory/processes/arena-file.js';
 import { native } from '../../memory/processes/native.js';
 import { Layout } from '../../protocol/layout.js';
+import { keyAfter } from '../../protocol/leadership/key.js';
 import type { Identity } from '../../protocol/member.js';
 import { nowUs } from '../clock.js';
 import { ClusterContext, writeHeader } from '../cluster-context.js';
-import { Host, type HostReport } from '../host.js';
+import { Host, type HostReport, type MachinePast } from '../host.js';
 import { joinTrace } from '../oversight.js';
 import { pacingOf } from '../pacing.js';
 import { rateLimited } from '../rate-limit.js';
@@ -66,9 +67,10 @@ const PATIENCE = 2;
 const LOOKS_PER_YIELD = 2;
 /** A few round trips to another host. */
 const SPIN_US = 150;
-const INCARNATIONS_SINCE_MS = Date.UTC(2026, 0);
+const SINCE_MS = Date.UTC(2026, 0);
 /** Less than a start takes, so the incarnations of a host that restarts in a loop do not run ahead of the time. */
 const INCARNATION_MS = 250;
+const KEYS_PER_MS = 0.064;
 
 export class Machine {
   private running: Host | undefined;
@@ -159,7 +161,7 @@ export class Machine {
     this.running = await Host.start(this.context, {
       host: this.host,
       resumes: past === 'kept',
-      onMachines: { past, leastIncarnation: incarnationAt(Date.now()) },
+      onMachines: { past, ...pastAt(Date.now()) },
       pacing: { ...pacingOf(config), spinUs: SPIN_US, relax: givingWay() },
       report,
     });
@@ -278,16 +280,19 @@ function openOwn(
   map: ArenaMap,
 ): ArenaFile {
   const path = machineArenaPath(config, name);
-  const left = openLeft(path);
-  if (left !== undefined) {
-    left.lockHost(host, left.words[map.host(host) + HOST.pid] ?? 0);
-    requireSame(left, digest, map);
-    return left;
+  const left = openLeft(path, host);
+  const file = left ?? createArenaFile(path, map.words, map.partsOf(host));
+  try {
+    file.lockHost(host, file.words[map.host(host) + HOST.pid] ?? 0);
+    // Two processes may start this host at once.
+    file.requireAtPath();
+    if (left !== undefined) requireSame(left, digest, map);
+    else writeHeader(file.words, map.words, digest);
+    return file;
+  } catch (error) {
+    file.close();
+    throw error;
   }
-  const file = createArenaFile(path, map.words, map.partsOf(host));
-  file.lockHost(host, 0);
-  writeHeader(file.words, map.words, digest);
-  return file;
 }
 
 /** Removes the file of a host that never ran its replicas. */
@@ -301,7 +306,7 @@ function hasBegun({ words }: ArenaFile): boolean {
   return words[ARENA.state] === ARENA_STATE.running;
 }
 
-function openLeft(path: string): ArenaFile | undefined {
+function openLeft(path: string, host: number): ArenaFile | undefined {
   try {
     return openArenaFile(path);
   } catch (error) {
@@ -309,7 +314,7 @@ function openLeft(path: string): ArenaFile | undefined {
     if (error.code === 'TRAM_NOT_FOUND') return undefined;
     // The host was killed while it created the file, so the file contains no promise.
     if (error.code === 'TRAM_CORRUPT' && error.retry === 'safe') {
-      rmSync(path);
+      removeUnlocked(path, host);
       return undefined;
     }
     throw error;
@@ -347,7 +352,16 @@ function givingWay(): () => void {
   };
 }
 
-/** Incarnations are times, so they grow even if a host has lost its memory. */
-function incarnationAt(ms: number): number {
-  return Math.max(1, Math.floor((ms - INCARNATIONS_SINCE_MS) / INCARNATION_MS));
+/**
+ * Incarnations and first keys are times, so they grow even if a host has lost its memory.
+ *
+ * A replica makes a few keys with each change of leaders, and far fewer than `KEYS_PER_MS` in the long run. So the next
+ * incarnation begins after the keys of this one. Keys begin again after 388 days.
+ */
+export function pastAt(ms: number): Pick<MachinePast, 'leastIncarnation' | 'firstKey'> {
+  const sinceMs = Math.max(0, ms - SINCE_MS);
+  return {
+    leastIncarnation: Math.max(1, Math.floor(sinceMs / INCARNATION_MS)),
+    firstKey: keyAfter(OPEN, 1 + Math.floor(sinceMs * KEYS_PER_MS)),
+  };
 }

@@ -64,6 +64,13 @@ export interface ArenaFile extends Arena {
    */
   removeFile(before?: () => void): boolean;
 
+  /**
+   * Check that the file is still at its path, with the lock of a host held. No process removes it after that by
+   * `removeUnlocked`.
+   * @throws TRAM_NOT_FOUND
+   */
+  requireAtPath(): void;
+
   /** The file stays. `words` can still be accessed, but is no longer shared. */
   close(): void;
 }
@@ -105,7 +112,7 @@ export function createArenaFile(
     reserve(system, descriptor, path, parts);
     return mapArena(system, descriptor, path, bytes);
   } catch (error) {
-    removeArenaFile(path);
+    if (isAtPath(descriptor, path)) removeArenaFile(path);
     throw error;
   } finally {
     closeSync(descriptor);
@@ -125,6 +132,23 @@ export function openArenaFile(path: string): ArenaFile {
       throw error;
     }
     return arena;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/**
+ * Remove the memory of a host that does not run, finished or not.
+ * @throws TRAM_HOST_RUNNING if a process has locked the host, or another one is removing the file
+ */
+export function removeUnlocked(path: string, host: number): void {
+  const system = native();
+  const descriptor = openFile(path);
+  try {
+    // A host takes its lock first and looks at the removal lock second, so one of the two sees the other.
+    const isRemover = system.tryLock(descriptor, REMOVAL_LOCK);
+    if (!isRemover || system.isLockedElsewhere(descriptor, host)) throw hostRunning(path, host, 0);
+    if (isAtPath(descriptor, path)) removeArenaFile(path);
   } finally {
     closeSync(descriptor);
   }
@@ -188,7 +212,7 @@ class MappedArena implements ArenaFile {
   removeFile(before: () => void = () => undefined): boolean {
     if (!this.system.tryLock(this.lockDescriptor, REMOVAL_LOCK)) return false;
     try {
-      if (!this.isAtPath()) return false;
+      if (!isAtPath(this.lockDescriptor, this.path)) return false;
       before();
       removeArenaFile(this.path);
       return true;
@@ -197,10 +221,15 @@ class MappedArena implements ArenaFile {
     }
   }
 
-  private isAtPath(): boolean {
-    const own = fstatSync(this.lockDescriptor);
-    const found = statSync(this.path, { throwIfNoEntry: false });
-    return found !== undefined && found.dev === own.dev && found.ino === own.ino;
+  requireAtPath(): void {
+    const { system, lockDescriptor, path } = this;
+    const isBeingRemoved = system.isLockedElsewhere(lockDescriptor, REMOVAL_LOCK);
+    if (isBeingRemoved || !isAtPath(lockDescriptor, path)) {
+      throw new TramError('TRAM_NOT_FOUND', `Another process has removed ${path}.`, {
+        hint: 'Try again, unless another process has started this host.',
+        retry: 'safe',
+      });
+    }
   }
 
   close(): void {
@@ -222,6 +251,12 @@ function mapArena(system: Native, descriptor: number, path: string, bytes: numbe
   // Locks need a descriptor without a mapping: a mapping keeps its file open, and with it the locks of a thread that has
   // ended.
   return new MappedArena(system, path, mapping, openFile(`/proc/self/fd/${descriptor}`));
+}
+
+function isAtPath(descriptor: number, path: string): boolean {
+  const own = fstatSync(descriptor);
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found !== undefined && found.dev === own.dev && found.ino === own.ino;
 }
 
 function createFile(path: string): number {

@@ -13,7 +13,7 @@ import { type Memory, OPEN } from '../../memory/contract.js';
 import { HEAD_WORDS, postRange, slotAt, type Window, word, wordsOf } from '../../memory/record.js';
 import { assert } from '../assert.js';
 import type { Edges } from '../edges.js';
-import { INBOX_CONTROL, REPLY, TOO_LARGE } from '../layout.js';
+import { INBOX_CONTROL, REPLY, seriesOf, TOO_LARGE } from '../layout.js';
 import { NO_BALLOT } from '../leadership/ballot.js';
 import { Peer, ROW_RECORD_WORDS } from '../leadership/row.js';
 import { contains } from '../overlay.js';
@@ -278,7 +278,8 @@ export class Client {
     const at = layout.reply(replica, call.slot);
     if (wordsOf(this.replies, at, this.session, call.number, layout.replySlotWords) === 0)
       return false;
-    if (word(this.replies, at + HEAD_WORDS + REPLY.entryGroup) !== call.entryGroup) return false;
+    const series = seriesOf(call.entryGroup, call.number);
+    if (word(this.replies, at + HEAD_WORDS + REPLY.series) !== series) return false;
     const start = (at + HEAD_WORDS + REPLY.payload) * 4;
     const bytes = word(this.replies, at + HEAD_WORDS + REPLY.bytes);
     if (group < 32) call.pendingLow &= ~(1 << group);

@@ -22,7 +22,7 @@ import {
 } from '../../memory/record.js';
 import { assert, InvariantError } from '../assert.js';
 import type { Application, Delivery } from '../edges.js';
-import { FAILED, MESSAGE } from '../layout.js';
+import { entryGroupOf, FAILED, MESSAGE, numberIn } from '../layout.js';
 import type { Member } from '../member.js';
 import { contains } from '../overlay.js';
 import type { LogRing } from './log.js';
@@ -61,12 +61,20 @@ class CopiedMessage implements Delivery {
     return this.words[this.at + MESSAGE.session];
   }
 
-  get number(): number {
+  get numberLow(): number {
     return this.words[this.at + MESSAGE.number];
   }
 
+  get series(): number {
+    return this.words[this.at + MESSAGE.series];
+  }
+
+  get number(): number {
+    return numberIn(this.series, this.numberLow);
+  }
+
   get entryGroup(): number {
-    return this.words[this.at + MESSAGE.entryGroup];
+    return entryGroupOf(this.series);
   }
 
   get destinationsLow(): number {
@@ -175,14 +183,14 @@ export class Delivering {
 
   private apply(sendsReplies: boolean): void {
     const { member, message } = this;
-    const { client, call, session, entryGroup, number } = message;
+    const { client, call, session, series, numberLow } = message;
     if (!contains(message.destinationsLow, message.destinationsHigh, message.group)) {
-      member.edges.observer.relayed(session, entryGroup, number);
+      member.edges.observer.relayed(message);
       return;
     }
     const reply = this.serve();
     member.deliveries++;
-    const isKept = member.replies.keep(client, call, session, entryGroup, number, reply);
+    const isKept = member.replies.keep(client, call, session, series, numberLow, reply);
     if (isKept && sendsReplies) member.replies.send(client, call);
   }
 

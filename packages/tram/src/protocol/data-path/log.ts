@@ -14,7 +14,7 @@ import type { Memory } from '../../memory/contract.js';
 import { extend, numberAt, type Window, wordsOf } from '../../memory/record.js';
 import { type Layout, LOG_CONTROL, RINGS_PER_WRITER } from '../layout.js';
 import { NO_BALLOT } from '../leadership/ballot.js';
-import { isOfIncarnation } from '../leadership/key.js';
+import { isSince } from '../leadership/key.js';
 
 export class LogRing implements Window {
   readonly at: number;
@@ -123,8 +123,8 @@ export class Log {
     private readonly memory: Memory,
     private readonly layout: Layout,
     group: number,
-    /** The incarnation in which the region was last empty. */
-    private readonly regionIncarnation: number,
+    /** The first key that this member has made since its region was last empty. */
+    private readonly firstKey: number,
   ) {
     this.rings = [];
     for (let writer = 0; writer < layout.sizes.replicas; writer++) {
@@ -144,7 +144,7 @@ export class Log {
     for (let ringIndex = 0; ringIndex < RINGS_PER_WRITER; ringIndex++) {
       const candidate = this.ring(writer, ringIndex);
       if (candidate.marker !== ballot) continue;
-      if (isOfIncarnation(candidate.key, this.regionIncarnation)) return candidate;
+      if (isSince(candidate.key, this.firstKey)) return candidate;
     }
     return undefined;
   }
@@ -153,7 +153,7 @@ export class Log {
   current(): LogRing | undefined {
     let current: LogRing | undefined;
     for (const ring of this.rings) {
-      if (!isOfIncarnation(ring.key, this.regionIncarnation)) continue;
+      if (!isSince(ring.key, this.firstKey)) continue;
       if (ring.marker > (current?.marker ?? NO_BALLOT)) current = ring;
     }
     return current;

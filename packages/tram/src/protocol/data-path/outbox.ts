@@ -19,7 +19,7 @@ import {
 } from '../../memory/record.js';
 import { wordsFor } from '../../memory/words.js';
 import type { Edges } from '../edges.js';
-import { MESSAGE } from '../layout.js';
+import { MESSAGE, seriesOf } from '../layout.js';
 
 /** A message that was offered and is not yet answered by all its destinations. Reused once it is. */
 export interface Call {
@@ -145,7 +145,7 @@ export class Outbox {
     words[(body + MESSAGE.client) & mask] = this.client | (call.slot << 16);
     words[(body + MESSAGE.session) & mask] = session;
     words[(body + MESSAGE.number) & mask] = call.number | 0;
-    words[(body + MESSAGE.entryGroup) & mask] = call.entryGroup;
+    words[(body + MESSAGE.series) & mask] = seriesOf(call.entryGroup, call.number);
     words[(body + MESSAGE.destinationsLow) & mask] = call.destinationsLow;
     words[(body + MESSAGE.destinationsHigh) & mask] = call.destinationsHigh;
     words[(body + MESSAGE.payloadBytes) & mask] = payload.length;

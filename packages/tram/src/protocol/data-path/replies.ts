@@ -73,8 +73,8 @@ export class Replies {
     client: number,
     call: number,
     session: number,
-    entryGroup: number,
-    number: number,
+    series: number,
+    numberLow: number,
     reply: Reply,
   ): boolean {
     const size = this.sizeOf(reply);
@@ -82,10 +82,10 @@ export class Replies {
     const at = this.slot(client, call);
     if (epochAt(this.kept, at) > session) return false;
     const body = at + HEAD_WORDS;
-    this.kept.words[body + REPLY.entryGroup] = entryGroup;
+    this.kept.words[body + REPLY.series] = series;
     this.kept.words[body + REPLY.bytes] = size;
     if (bytes > 0) packBytes(reply as Uint8Array, this.kept, body + REPLY.payload);
-    name(this.kept, at, REPLY.payload + ((bytes + 3) >> 2), session, number);
+    name(this.kept, at, REPLY.payload + ((bytes + 3) >> 2), session, numberLow);
     return true;
   }
 

@@ -15,9 +15,9 @@ export class Kept {
     private readonly at: number,
   ) {}
 
-  /** The incarnation in which the region was last empty: promises and logs since then count. */
-  get regionIncarnation(): number {
-    return this.words[this.at + KEPT.regionIncarnation];
+  /** The first key that was made since the region was last empty: promises and logs since then count. */
+  get firstKey(): number {
+    return this.words[this.at + KEPT.firstKey];
   }
 
   /** Has it been a member since then? Not while it recovers: its promise and its log do not tell enough yet. */
@@ -56,8 +56,8 @@ export class Kept {
   }
 
   /** The region is empty: begin with nothing. */
-  begin(incarnation: number): void {
+  begin(firstKey: number): void {
     this.words.fill(0, this.at, this.at + KEPT.words);
-    this.words[this.at + KEPT.regionIncarnation] = incarnation;
+    this.words[this.at + KEPT.firstKey] = firstKey;
   }
 }

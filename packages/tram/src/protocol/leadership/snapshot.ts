@@ -21,11 +21,19 @@ const FIXED = {
   words: 8,
 } as const;
 
+/** The size is one word. */
+const STATE_BYTES_MAX = 0x7fffffff;
+
 const CLIENT = { session: 0, nextPosition: 1, nextNumber: 2, words: 4 } as const;
 
 export function takeSnapshot(member: Member, application: Application): Int32Array {
   const { delivered, replies } = member;
   const state = application.snapshot();
+  if (state.length > STATE_BYTES_MAX) {
+    throw new RangeError(
+      `a snapshot has at most ${STATE_BYTES_MAX} bytes, and this one has ${state.length}`,
+    );
+  }
   const clients = delivered.session.length;
   const fixed = FIXED.words + clients * CLIENT.words;
   const words = new Int32Array(fixed + replies.words.length + wordsFor(state.length));

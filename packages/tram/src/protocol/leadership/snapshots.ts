@@ -12,6 +12,7 @@
  */
 
 import { HEAD_WORDS } from '../../memory/record.js';
+import { InvariantError } from '../assert.js';
 import { EMPTY } from '../data-path/backlog.js';
 import type { Delivering } from '../data-path/delivery.js';
 import type { Application } from '../edges.js';
@@ -114,27 +115,47 @@ export class Snapshots {
         served = this.prepare(nonce, slot.epoch, slot.wide(SNAPSHOT_REQUEST.next), nowUs);
         this.served[other] = served;
       }
+      work++;
+      if (served === undefined) continue;
       served.askedUs = nowUs;
       this.sendChunk(other, served, slot.body(SNAPSHOT_REQUEST.chunk));
-      work++;
     }
     return work;
   }
 
-  /** Entries from `next` on, if our backlog has them, else a snapshot. */
-  private prepare(nonce: number, incarnation: number, next: number, nowUs: number): Served {
+  /** Entries from `next` on, if our backlog has them, else a snapshot; undefined if there is none. */
+  private prepare(
+    nonce: number,
+    incarnation: number,
+    next: number,
+    nowUs: number,
+  ): Served | undefined {
     const { member } = this;
-    const { observer } = member.edges;
     const entries = member.backlog.from(next);
     if (entries !== undefined) {
-      observer.transition('backlog fetched');
       const { ballot, words, endIndex } = entries;
+      member.edges.observer.transition('backlog fetched');
       return { nonce, incarnation, index: endIndex, ballot, words, askedUs: nowUs };
     }
-    observer.transition('snapshot served');
-    const words = takeSnapshot(member, this.application);
+    const words = this.takeSnapshot();
+    if (words === undefined) return undefined;
     const index = member.nextToDeliver;
     return { nonce, incarnation, index, ballot: NO_BALLOT, words, askedUs: nowUs };
+  }
+
+  /** If the service fails, the request is not answered: the fetcher asks the next member, and this one goes on. */
+  private takeSnapshot(): Int32Array | undefined {
+    const { member, application } = this;
+    const { observer } = member.edges;
+    try {
+      const words = takeSnapshot(member, application);
+      observer.transition('snapshot served');
+      return words;
+    } catch (error) {
+      if (error instanceof InvariantError) throw error;
+      observer.snapshotFailed(error);
+      return undefined;
+    }
   }
 
   private sendChunk(other: number, served: Served, chunk: number): void {

@@ -8,10 +8,11 @@ import type { Network } from '../../../src/memory/machines/network.js';
 import { distance, HEAD_WORDS, packBytes, seal } from '../../../src/memory/record.js';
 import { threadsArena } from '../../../src/memory/threads.js';
 import { LogRing } from '../../../src/protocol/data-path/log.js';
-import { MESSAGE, SOURCE } from '../../../src/protocol/layout.js';
+import { MESSAGE, RINGS_PER_WRITER, SOURCE, seriesOf } from '../../../src/protocol/layout.js';
 
 const GROUP = 1;
 const ENTRY = 0;
+const FIRST_NUMBER = 2 ** 32 - 2;
 const config = resolveConfig(
   { groups: 2, clients: 1, logBytes: 4096, payloadBytesMax: 64, hosts: 3 },
   7,
@@ -61,8 +62,9 @@ class Original {
       ring.words[ring.at + ((body + field) & ring.mask)] = value;
     };
     put(MESSAGE.session, 1);
-    put(MESSAGE.number, this.index);
-    put(MESSAGE.entryGroup, ENTRY);
+    const number = FIRST_NUMBER + this.index;
+    put(MESSAGE.number, number);
+    put(MESSAGE.series, seriesOf(ENTRY, number));
     put(MESSAGE.destinationsLow, 1 << GROUP);
     put(MESSAGE.destinationsHigh, 0);
     put(MESSAGE.payloadBytes, payload.length);
@@ -147,6 +149,16 @@ test('from now on, and only what is decided', async () => {
   expect(readOn(tail)).toEqual(['two']);
 });
 
+test('ids are different beyond 2³² messages of a client', async () => {
+  const log = new Original(there, 0, 8);
+  log.append('before');
+  const tail = await follow();
+  for (const text of ['one', 'two']) log.append(text);
+  await copies.copy();
+  const ids = [tail.next()?.id, tail.next()?.id];
+  expect(ids).toEqual(['c1:0.4294967295', 'c1:0.4294967296']);
+});
+
 test('a log without entries costs nothing and is followed when it has some', async () => {
   const log = new Original(there, 2, 8);
   const tail = await follow();
@@ -191,6 +203,24 @@ test('a reader that is a whole log behind is told so', async () => {
   log.append('z');
   await copies.copy();
   expect(readOn(again)).toEqual(['z']);
+});
+
+test('a reader that is a whole log behind is told so, also after a change of leaders', async () => {
+  const first = new Original(there, 0, 8);
+  first.append('a');
+  const tail = await follow();
+  const second = Original.after(first, 1, 17, ['a']);
+  // The second log is overwritten once its copy has begun, so that the copy begins anew.
+  const { replicas } = config.sizes;
+  const looksBefore = replicas * replicas * RINGS_PER_WRITER + 1;
+  let looks = 0;
+  meanwhile = () => {
+    if (looks++ === looksBefore) for (let i = 0; i < 100; i++) second.append('x'.repeat(60));
+  };
+  await copies.copy();
+  expect(looks).toBeGreaterThan(looksBefore);
+  await copies.copy();
+  expect(() => readOn(tail)).toThrow(expect.objectContaining({ code: 'TRAM_LAGGED' }));
 });
 
 test('what is overwritten while it is copied is not shown', async () => {
