@@ -9,7 +9,6 @@ import { builtText, loadMutant } from '../../src/sim/mutations/mutant.js';
 import { applyEdit, type BySeed, MutationError } from '../../src/sim/mutations/mutation.js';
 import { MUTATIONS } from '../../src/sim/mutations/table.js';
 import { FAULTS, type Options } from '../../src/sim/plan.js';
-import { simulate } from '../../src/sim/simulate.js';
 
 const SEEDS_MAX = 500;
 
@@ -20,6 +19,9 @@ const bySeed = all.flatMap(([name, { title, caughtBy }]) =>
 const byScript = all.flatMap(([name, { caughtBy }]) =>
   'script' in caughtBy ? [[name, caughtBy.script] as const] : [],
 );
+
+/** The protocol as it is, instrumented. */
+const { simulate } = await loadMutant();
 
 const known = new Map<string, boolean>();
 
