@@ -11,6 +11,12 @@ import type { InterruptionPlan } from './plan.js';
 import { handlePoints, libraryIsInstrumented } from './points.js';
 import type { Host, World } from './world.js';
 
+interface Scripted {
+  readonly host: Host;
+  pointsLeft: number;
+  readonly action: () => void;
+}
+
 export class Interruptions {
   private isOn = false;
   /** Points until the next interruption. */
@@ -23,6 +29,8 @@ export class Interruptions {
   private current: Host | undefined;
   /** The participants that wait in the middle of a step, the last one interrupted last. */
   private readonly waiting: Host[] = [];
+  /** What a script does in the middle of a step. */
+  private scripted: Scripted | undefined;
 
   constructor(
     private readonly world: World,
@@ -31,14 +39,23 @@ export class Interruptions {
 
   begin(): void {
     if (this.plan === undefined) return;
-    if (!libraryIsInstrumented()) {
-      throw new Error('interruptions need an instrumented library: use loadMutant() or tram-lab');
-    }
+    this.requirePoints();
     this.isOn = true;
+  }
+
+  private requirePoints(): void {
+    if (libraryIsInstrumented()) return;
+    throw new Error('interruptions need an instrumented library: use loadMutant() or tram-lab');
   }
 
   end(): void {
     this.isOn = false;
+  }
+
+  /** Interrupt a participant once, at its `point`-th point from now on, and let `action` run there. */
+  interruptAt(host: Host, point: number, action: () => void): void {
+    this.requirePoints();
+    this.scripted = { host, pointsLeft: point, action };
   }
 
   isWaiting(host: Host): boolean {
@@ -47,7 +64,7 @@ export class Interruptions {
 
   /** Let a participant act, and interrupt it. */
   run<Result>(host: Host, action: () => Result): Result {
-    if (!this.isOn) return action();
+    if (!this.isOn && this.scripted?.host !== host) return action();
     const { runsLeft } = this;
     this.runsLeft = RUNS_PER_STEP_MAX;
     try {
@@ -59,7 +76,6 @@ export class Interruptions {
 
   /** The same application, which is not interrupted: it reports to the ledger of the whole world. */
   shield(application: Application): Application {
-    if (this.plan === undefined) return application;
     return {
       deliver: (message) => this.as(undefined, () => application.deliver(message)),
       snapshot: () => application.snapshot(),
@@ -84,15 +100,32 @@ export class Interruptions {
   }
 
   private readonly atPoint = (): void => {
-    if (--this.left > 0) return;
+    if (this.scripted !== undefined) {
+      this.atScriptedPoint(this.scripted);
+      return;
+    }
+    if (!this.isOn || --this.left > 0) return;
     const host = this.current!;
-    this.waiting.push(host);
-    this.drawNext();
-    this.as(undefined, () => this.letOthersRun(host));
-    this.waiting.pop();
+    this.suspend(host, () => {
+      this.drawNext();
+      this.letOthersRun(host);
+    });
     this.drawNext();
     if (host.state === 'up') host.memory.dieIfDue();
   };
+
+  private atScriptedPoint(scripted: Scripted): void {
+    if (--scripted.pointsLeft > 0) return;
+    this.scripted = undefined;
+    this.suspend(scripted.host, scripted.action);
+  }
+
+  /** @param meanwhile  runs while the participant waits */
+  private suspend(host: Host, meanwhile: () => void): void {
+    this.waiting.push(host);
+    this.as(undefined, meanwhile);
+    this.waiting.pop();
+  }
 
   /** The more participants wait, the rarer are interruptions. Otherwise the first one would wait for too long. */
   private drawNext(): void {

@@ -1,4 +1,7 @@
-/** Mutations that break further rules of the protocol, besides the holes: errors that our design must not contain. */
+/**
+ * Mutations that break further rules of the protocol and of its memory, besides the holes: errors that our design must
+ * not contain.
+ */
 import {
   CLIENT,
   COUNTERS,
@@ -13,6 +16,7 @@ import {
   REPLICATION,
   REPLIES,
   ROW,
+  SHARED,
   SNAPSHOTS,
   SUSPICION,
   TAKEOVER,
@@ -313,6 +317,11 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
     caughtBy: { seed: 1, as: 'liveness' },
     edits: [{ file: DELIVERY, find: 'return isBehind;', replace: 'return false;' }],
   },
+  'delivers-while-overwritten': {
+    title: 'a follower delivers entries that may have been overwritten while it copied them',
+    caughtBy: { script: 'interrupted-steps' },
+    edits: [{ file: DELIVERY, find: '!leads && this.mayBeOverwritten(log)', replace: 'false' }],
+  },
   'looks-at-base-once': {
     title:
       'a follower checks only once whether it was left behind, although the base may move meanwhile',
@@ -386,10 +395,57 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
 };
 
+/** The memory of threads and processes. */
+const SHARED_MEMORY: Readonly<Record<string, Mutation>> = {
+  'permission-ignored': {
+    title: 'a write to shared memory succeeds whatever its target permits',
+    caughtBy: { seed: 24, as: 'divergence', options: { memory: 'shared' } },
+    edits: [
+      {
+        file: SHARED,
+        find: 'guard === OPEN || words[permissions[peers[place]]] === guard ? 1 : 0',
+        replace: '1',
+      },
+    ],
+  },
+  'permission-read-first': {
+    title: 'the permission of a write to shared memory is read before its words are stored',
+    caughtBy: { seed: 98, as: 'divergence', options: { memory: 'shared' } },
+    edits: [
+      {
+        file: SHARED,
+        find: 'let left = count;',
+        replace: `let left = count;
+          this.isPermitted = words[this.permissions[peer]] === guard;`,
+      },
+      {
+        file: SHARED,
+        find: 'this.publish(peer, this.regions[peer] + to, value, guard, tag);',
+        replace: `this.isPermitted = this.words[this.permissions[peer]] === guard;
+          this.publish(peer, this.regions[peer] + to, value, guard, tag);`,
+      },
+      {
+        file: SHARED,
+        find: 'this.posted.add(peer, tag, guard);',
+        replace: `{
+          this.posted.add(peer, tag, guard);
+          this.posted.oks[this.posted.end - 1] = this.isPermitted ? 1 : 0;
+        }`,
+      },
+      {
+        file: SHARED,
+        find: 'oks[place] = guard === OPEN || words[permissions[peers[place]]] === guard ? 1 : 0;',
+        replace: 'if (guard === OPEN) oks[place] = 1;',
+      },
+    ],
+  },
+};
+
 export const FURTHER: Readonly<Record<string, Mutation>> = {
   ...FEEDS,
   ...CAMPAIGNING,
   ...TAKING_OVER,
   ...DELIVERING,
   ...CLIENTS,
+  ...SHARED_MEMORY,
 };

@@ -31,5 +31,5 @@ export function instrument(text: string, points: string): string {
     .replace(BULK, '$$$2($1, ')
     .replace(ELEMENT, '$$at($1)[')
     .replace(ATOMIC, '$$at(Atomics).');
-  return `import { ${names} } from '${points}'; $markInstrumented(); ${body}`;
+  return `import { ${names} } from ${JSON.stringify(points)}; $markInstrumented(); ${body}`;
 }
