@@ -3,6 +3,7 @@
  * not contain.
  */
 import {
+  ADOPTION,
   CLIENT,
   COUNTERS,
   DELIVERY,
@@ -28,7 +29,7 @@ import type { Mutation } from './mutation.js';
 const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-end-first': {
     title: 'the end of a feed is published before its entries are written',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { seed: 7, as: 'integrity' },
     edits: [
       {
         file: FEED,
@@ -45,7 +46,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'feed-old-end-stays': {
     title: 'a feed that starts again keeps its old end valid while it is written',
-    caughtBy: { seed: 17, as: 'liveness' },
+    caughtBy: { seed: 3, as: 'assertion' },
     edits: [{ file: FEED, find: 'this.writeEnd(other, this.oldestPosition);', replace: '' }],
   },
   'feed-copy-unchecked': {
@@ -55,7 +56,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'feed-dropped-undecided': {
     title: 'a feed drops entries that the child has not decided',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { seed: 7, as: 'liveness' },
     edits: [
       {
         file: FEED,
@@ -71,7 +72,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'truncates-owed': {
     title: 'a leader drops entries that a child has not decided',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { seed: 7, as: 'liveness' },
     edits: [
       {
         file: TRUNCATION,
@@ -188,7 +189,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'taken-ballot-kept': {
     title: 'a leader keeps its ballot although a member that had promised it now refuses it',
-    caughtBy: { seed: 13, as: 'liveness' },
+    caughtBy: { seed: 17, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'this.ballotIsTaken = true;', replace: ';' }],
   },
   'unreachable-ballot-kept': {
@@ -204,12 +205,12 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'installs-twice': {
     title: 'a leader installs its log twice at one incarnation of a member under one ballot',
-    caughtBy: { seed: 5, as: 'liveness' },
+    caughtBy: { seed: 21, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'known.incarnation === answer.incarnation', replace: 'false' }],
   },
   'marker-first': {
     title: 'the marker of a log is written before its entries',
-    caughtBy: { seed: 3, as: 'assertion' },
+    caughtBy: { seed: 84, as: 'divergence' },
     edits: [
       {
         file: REPLICATION,
@@ -236,6 +237,17 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
     caughtBy: { script: 'takeover-races' },
     edits: [{ file: KEY, find: 'key !== OPEN && ', replace: '' }],
   },
+  'adopts-overwritten': {
+    title: 'a candidate adopts entries that were dropped and overwritten while it copied its log',
+    caughtBy: { script: 'interrupted-steps' },
+    edits: [
+      {
+        file: ADOPTION,
+        find: 'distance(basePosition, log.basePosition) > 0',
+        replace: 'false',
+      },
+    ],
+  },
   'old-completions-count': {
     title: 'completions of a much earlier installation count',
     caughtBy: { script: 'takeover-races' },
@@ -253,7 +265,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
 const DELIVERING: Readonly<Record<string, Mutation>> = {
   'decided-before-held': {
     title: 'followers are told that entries are decided before f+1 members hold them',
-    caughtBy: { seed: 76, as: 'divergence' },
+    caughtBy: { seed: 411, as: 'divergence' },
     edits: [
       {
         file: REPLICATION,
@@ -264,7 +276,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'truncates-last': {
     title: 'a leader drops the last decided entry',
-    caughtBy: { seed: 39, as: 'assertion' },
+    caughtBy: { seed: 1, as: 'assertion' },
     edits: [
       {
         file: TRUNCATION,
@@ -314,7 +326,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'never-left-behind': {
     title: 'a follower does not notice that it was left behind',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { seed: 2, as: 'liveness' },
     edits: [{ file: DELIVERY, find: 'return isBehind;', replace: 'return false;' }],
   },
   'delivers-while-overwritten': {
@@ -334,7 +346,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
 const CLIENTS: Readonly<Record<string, Mutation>> = {
   'session-goes-on': {
     title: 'a new session continues the numbers of the session before it',
-    caughtBy: { seed: 20, as: 'liveness' },
+    caughtBy: { seed: 5, as: 'liveness' },
     edits: [
       {
         file: COUNTERS,
@@ -350,7 +362,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'replies-sent-once': {
     title: 'replies are not sent again, neither by a new leader nor when the client asks',
-    caughtBy: { seed: 46, as: 'liveness' },
+    caughtBy: { seed: 11, as: 'liveness' },
     edits: [
       { file: LEADER, find: 'member.replies.sendAgain(client, inbox.session);', replace: ';' },
       { file: LEADER, find: 'member.replies.sendAgain(client);', replace: ';' },
@@ -374,7 +386,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'answered-too-early': {
     title: 'a call counts as answered when the first group has replied',
-    caughtBy: { seed: 18, as: 'liveness' },
+    caughtBy: { seed: 6, as: 'liveness' },
     edits: [{ file: CLIENT, find: '(call.pendingLow | call.pendingHigh) === 0', replace: 'true' }],
   },
   'reply-of-any-entry-group': {
@@ -390,7 +402,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'client-never-resends': {
     title: 'a client writes each message only once',
-    caughtBy: { seed: 4, as: 'liveness' },
+    caughtBy: { seed: 19, as: 'liveness' },
     edits: [{ file: CLIENT, find: 'this.resend(group, outbox);', replace: '' }],
   },
 };
