@@ -77,7 +77,9 @@ test.each(byScript)('%s is caught by a script of %s', (name, script) => {
   expect(readFileSync(file, 'utf8')).toContain(`'${name}'`);
 });
 
-test('a few hundred seeds take every transition and suffer every fault', () => {
+test('a few hundred seeds take every transition and suffer every fault', {
+  timeout: 300_000,
+}, () => {
   const unseen = new Set<string>([...TRANSITIONS, ...FAULTS]);
   for (let seed = 1; unseen.size > 0 && seed <= SEEDS_MAX; seed++) {
     const { tally } = simulate(seed, {}).world;
