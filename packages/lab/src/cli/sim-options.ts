@@ -8,7 +8,7 @@ import {
   SHAPES,
 } from 'tram-multicast/internal/protocol/overlay.js';
 import { MUTATIONS } from '../sim/mutations/table.js';
-import { FAULTS, type Fault, type Options } from '../sim/plan.js';
+import { FAULTS, type Fault, MEMORIES, type MemoryKind, type Options } from '../sim/plan.js';
 
 /** Options as Commander returns them: each is parsed, but combinations are not checked yet. */
 export interface SimFlags {
@@ -22,6 +22,7 @@ export interface SimFlags {
   readonly messages?: number;
   readonly payload?: number;
   readonly ringBytes?: number;
+  readonly memory?: MemoryKind;
   readonly faults?: readonly Fault[];
   readonly mutation?: readonly string[];
   readonly trace?: string;
@@ -46,6 +47,7 @@ const SHAPING = [
   'messages',
   'payload',
   'ringBytes',
+  'memory',
   'faults',
   'mutation',
 ] as const satisfies (keyof SimFlags)[];
@@ -59,6 +61,7 @@ export function addOptions(command: Command): Command {
     ['--messages <n>', 'messages of all clients', integer(1, 1_000_000)],
     ['--payload <bytes>', 'largest payload', integer(0, 65_536)],
     ['--ring-bytes <bytes>', 'size of every ring; 0 is the smallest possible', integer(0, 1 << 24)],
+    ['--memory <kind>', `${MEMORIES.slice(0, -1).join(', ')} or ${MEMORIES.at(-1)}`, memory],
     ['--faults <list>', 'only these faults, separated by commas, or "none"', faults],
     ['--mutation <list>', 'put errors into the protocol, separated by commas', mutations],
   ];
@@ -106,6 +109,12 @@ function tree(text: string): string {
   }
 }
 
+function memory(text: string): MemoryKind {
+  const kind = MEMORIES.find((candidate) => candidate === text);
+  if (kind !== undefined) return kind;
+  throw new InvalidArgumentError(`Expected one of ${MEMORIES.join(', ')}.`);
+}
+
 function faults(text: string): Fault[] {
   if (text === 'none') return [];
   return names(text, FAULTS, 'fault', '"none" or some of');
@@ -131,7 +140,7 @@ function names<Name extends string>(
 
 /** Checks combinations of options. @throws {CommanderError} if they contradict each other */
 export function planOptions(flags: SimFlags, command: Command): Options {
-  const { groups, replicas, clients, messages, payload, ringBytes, faults } = flags;
+  const { groups, replicas, clients, messages, payload, ringBytes, memory, faults } = flags;
   const parents = flags.tree === undefined ? undefined : parentsOf(flags.tree, groups);
   if (parents && groups !== undefined && parents.length !== groups) {
     command.error(
@@ -150,6 +159,7 @@ export function planOptions(flags: SimFlags, command: Command): Options {
     ...(messages !== undefined && { messages }),
     ...(payload !== undefined && { payloadBytes: payload }),
     ...(ringBytes !== undefined && { ringBytes }),
+    ...(memory !== undefined && { memory }),
     ...(faults && { faults }),
   };
 }

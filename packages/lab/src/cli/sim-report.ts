@@ -161,8 +161,13 @@ export function formatPlan(plan: Plan, mutations: readonly string[]): string {
     `a write takes ${weather.delayUs} to ${weather.delayUs + weather.jitterUs} µs, ` +
     `${weather.tornPercent} % land in pieces, ${weather.lateCompletionPercent} % complete late; ` +
     `suspicion after ${timing.suspectAfterUs} µs\n` +
-    `${count(incidents.length, 'incident')} planned\n`
+    `${describeMemory(plan)}; ${count(incidents.length, 'incident')} planned\n`
   );
+}
+
+function describeMemory({ memory, interruptions }: Plan): string {
+  if (interruptions === undefined) return `memory: ${memory}`;
+  return `memory: ${memory}, with an interruption at one of ${interruptions.everyPoints} points`;
 }
 
 function describeRings({ logBytes, inboxBytes, feedBytes }: Plan['sizes']): string {

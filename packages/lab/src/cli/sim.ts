@@ -36,11 +36,14 @@ const FAULT_TITLES: Readonly<Record<Fault, string>> = {
   suspicion: 'a replica suspects a leader that works',
   rivals: 'up to three members campaign at the same time',
   'slow-link': 'writes between two participants are slow',
-  'broken-link': 'connections of a replica break, and writes in flight are lost',
+  'broken-link':
+    'connections of a replica break, and writes in flight are lost or reported as lost',
+  'link-down': 'connections of a replica stay down for a while, in one or both directions',
   'client-crash': 'a client stops between two writes, and another one takes its place',
   'torn-writes': 'writes land word by word, completions come late',
   'tiny-rings': 'rings hold only a few messages',
   bursts: 'clients send many messages at once, then none',
+  interruptions: 'steps are interrupted between loads and stores, while other participants run',
 };
 
 function helpText(): string {

@@ -2,8 +2,8 @@
  * Checks that no client is starved (H18). Once a message is the oldest unordered one of its client at its entry group,
  * only a bounded number of other entries may be ordered before it. Called by `world.ts`.
  *
- * It applies only to runs without incidents: a leader change, a lost write or a paused client delay messages for other
- * reasons.
+ * It applies only to runs without incidents and interruptions: a leader change, a lost write or a paused client delay
+ * messages for other reasons.
  */
 import { type Sent, SimulationFailure } from './ledger.js';
 import type { Plan } from './plan.js';
@@ -17,7 +17,7 @@ export class Fairness {
   constructor(plan: Plan, isJudged: boolean) {
     const { clients } = plan.sizes;
     const { clientEntries, parentEntries } = plan.pace;
-    this.isJudged = isJudged && plan.incidents.length === 0;
+    this.isJudged = isJudged && plan.incidents.length === 0 && plan.interruptions === undefined;
     // A round serves every source. A message may have just missed one, and needs time to arrive.
     this.bound = 4 * (clients * clientEntries + parentEntries);
   }

@@ -93,7 +93,10 @@ export class Incidents {
         this.slowLink(incident, host);
         break;
       case 'broken-link':
-        this.breakLink(host);
+        this.breakLinks(host);
+        break;
+      case 'link-down':
+        this.takeLinksDown(incident, host);
         break;
       case 'client-crash':
         this.crashClient(incident);
@@ -306,14 +309,45 @@ export class Incidents {
     this.world.fabric.slowDown(b.participant, a.participant, slownessUs);
   }
 
-  private breakLink(host: ReplicaHost): void {
-    const { fabric } = this.world;
+  private breakLinks(host: ReplicaHost): void {
+    const { fabric, random } = this.world;
     this.count('broken-link');
-    for (const peer of this.world.replicas) {
-      if (peer === host) continue;
-      if (this.world.random.percent(50)) fabric.breakLink(peer.participant, host.participant);
-      if (this.world.random.percent(50)) fabric.breakLink(host.participant, peer.participant);
+    for (const { participant } of this.peersOf(host)) {
+      if (random.percent(50)) fabric.breakAnywhere(participant, host.participant);
+      if (random.percent(50)) fabric.breakAnywhere(host.participant, participant);
     }
+  }
+
+  /**
+   * Links of a replica stay down for a while, in one direction or in both. In an ambush nobody reaches the replica and it
+   * reaches nobody, and it is killed meanwhile.
+   */
+  private takeLinksDown(incident: PlannedIncident, host: ReplicaHost): void {
+    const { fabric, random } = this.world;
+    this.count('link-down');
+    for (const { participant } of this.peersOf(host)) {
+      const links = [
+        [host.participant, participant],
+        [participant, host.participant],
+      ] as const;
+      for (const [from, to] of links) {
+        if (!incident.isAmbush && random.percent(60)) continue;
+        fabric.goesDown(from, to);
+        this.afterUs(incident.durationUs, () => fabric.comesBack(from, to));
+      }
+    }
+    if (!incident.isAmbush || !this.allows('kill')) return;
+    const kill = {
+      ...incident,
+      kind: 'kill',
+      durationUs: random.below(incident.durationUs),
+    } as const;
+    this.afterUs(random.below(incident.durationUs), () => this.end(kill, host));
+  }
+
+  /** All other replicas, and the clients. */
+  private peersOf(host: ReplicaHost): Host[] {
+    return [...this.world.replicas, ...this.world.clients].filter((peer) => peer !== host);
   }
 
   private crashClient(incident: PlannedIncident): void {
@@ -340,6 +374,7 @@ export class Incidents {
   heal(): void {
     const { world } = this;
     const { weather } = world.fabric;
+    world.interruptions.end();
     weather.tornPercent = Math.min(weather.tornPercent, 10);
     weather.lateCompletionPercent = 0;
     for (const { act } of this.later.splice(0)) act();

@@ -41,6 +41,8 @@ export class Link {
   lastArrivalUs = 0;
   /** Losses that the poster has not polled yet. Until it has, all that it posts is lost too. */
   losses = 0;
+  /** All that is posted is lost. */
+  isDown = false;
   /** No further write with this guard lands. */
   stoppedGuard = OPEN;
 

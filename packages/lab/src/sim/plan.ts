@@ -24,16 +24,36 @@ export const FAULTS = [
   'rivals',
   'slow-link',
   'broken-link',
+  'link-down',
   'client-crash',
   'torn-writes',
   'tiny-rings',
   'bursts',
+  'interruptions',
 ] as const;
 
 export type Fault = (typeof FAULTS)[number];
 
 /** The faults that happen at one moment. The others last for the whole run. */
-export type Incident = Exclude<Fault, 'torn-writes' | 'tiny-rings' | 'bursts'>;
+export type Incident = Exclude<Fault, 'torn-writes' | 'tiny-rings' | 'bursts' | 'interruptions'>;
+
+/**
+ * `simulated`: operations travel on links, and the memory of a killed participant stays within reach. `machines`: the
+ * same, but it is out of reach until the participant restarts. `shared`: the memory of threads and processes.
+ */
+export const MEMORIES = ['simulated', 'machines', 'shared'] as const;
+
+export type MemoryKind = (typeof MEMORIES)[number];
+
+/** How often steps are interrupted between loads and stores, and for how long. */
+export interface InterruptionPlan {
+  /** The average number of points between two interruptions. */
+  readonly everyPoints: number;
+  /** At most so many participants wait in the middle of a step. */
+  readonly depthMax: number;
+  /** One of so many interruptions is long, or none if this is 0. */
+  readonly longEvery: number;
+}
 
 export interface PlannedIncident {
   readonly kind: Incident;
@@ -57,11 +77,14 @@ export interface PlannedIncident {
 
 export interface Plan {
   readonly seed: number;
+  readonly memory: MemoryKind;
   readonly parents: readonly number[];
   readonly sizes: Sizes;
   readonly timing: Timing;
   readonly pace: Pace;
   readonly weather: Weather;
+  /** Undefined if steps are atomic. */
+  readonly interruptions: InterruptionPlan | undefined;
   /** The average time between two steps of a participant. */
   readonly stepUs: number;
   readonly messages: number;
@@ -86,11 +109,15 @@ export interface Options {
   readonly messages?: number;
   readonly payloadBytes?: number;
   readonly ringBytes?: number;
+  readonly memory?: MemoryKind;
   /** Only these faults; an empty list means none. */
   readonly faults?: readonly Fault[];
   /** Incidents that follow a transition follow one of these. */
   readonly triggers?: readonly Transition[];
 }
+
+/** What shared memory does not suffer, because it has no links. */
+const FAULTS_OF_LINKS: readonly Fault[] = ['slow-link', 'broken-link', 'link-down', 'torn-writes'];
 
 /** Transitions at which a fault is most interesting. */
 const TRIGGERS: readonly Transition[] = [
@@ -114,6 +141,8 @@ const TRIGGERS: readonly Transition[] = [
 export function drawPlan(seed: number, options: Options): Plan {
   const random = new Random(seed);
   const faults = new Set<Fault>(options.faults ?? FAULTS);
+  const memory = options.memory ?? drawMemory(random, faults);
+  if (memory === 'shared') for (const fault of FAULTS_OF_LINKS) faults.delete(fault);
   const allows = (fault: Fault, percent: number): boolean =>
     random.percent(percent) && faults.has(fault);
 
@@ -141,6 +170,7 @@ export function drawPlan(seed: number, options: Options): Plan {
   );
   return {
     seed,
+    memory,
     parents,
     sizes: {
       groups,
@@ -165,6 +195,8 @@ export function drawPlan(seed: number, options: Options): Plan {
       backOffUs: heartbeatUs * random.between(1, 3),
       resendAfterUs: heartbeatUs * random.between(8, 20),
     },
+    interruptions:
+      allows('interruptions', 20) || memory === 'shared' ? drawInterruptions(random) : undefined,
     pace: random.percent(50)
       ? PACE
       : { batchEntries: 16, parentEntries: 8, clientEntries: 4, backlogBytesMax: 2048 },
@@ -182,6 +214,21 @@ export function drawPlan(seed: number, options: Options): Plan {
     serviceFailsEvery: random.pick([0, 0, 0, 7]),
     faults,
     incidents,
+  };
+}
+
+/** Without interruptions, the steps on shared memory would be atomic, which shows nothing new. */
+function drawMemory(random: Random, faults: ReadonlySet<Fault>): MemoryKind {
+  const drawn = random.pick(['simulated', 'simulated', 'simulated', 'machines', 'shared'] as const);
+  return drawn === 'shared' && !faults.has('interruptions') ? 'simulated' : drawn;
+}
+
+function drawInterruptions(random: Random): InterruptionPlan {
+  const everyPoints = random.pick([40, 100, 400, 2000]);
+  return {
+    everyPoints,
+    depthMax: random.pick([1, 1, 2, 3]),
+    longEvery: random.pick(everyPoints <= 100 ? [0, 1000] : [0, 100, 20]),
   };
 }
 
@@ -212,6 +259,7 @@ function drawIncidents(
     ['rivals', 3],
     ['slow-link', 2],
     ['broken-link', 2],
+    ['link-down', 2],
     ['client-crash', 1],
   ];
   const kinds = weights

@@ -13,7 +13,7 @@ export interface Assignment {
   readonly from: number;
   readonly seeds: number;
   readonly options: Options;
-  /** The names of mutations. If there are none, the protocol runs unchanged. */
+  /** The names of mutations. If there are none, the protocol runs as it is. */
   readonly mutations: readonly string[];
   /** The number of threads. */
   readonly jobs: number;
@@ -32,10 +32,9 @@ export type WorkerData = Pick<Assignment, 'options' | 'wantsDetails'>;
  * @throws {MutationError} if the mutations do not fit together
  */
 export function runSeeds(assignment: Assignment): Promise<void> {
-  const { mutations } = assignment;
-  if (mutations.length === 0)
-    return runThreads(assignment, new URL('./worker.js', import.meta.url));
-  return withMutant(mutations, (lab) => runThreads(assignment, new URL('sim/worker.js', lab)));
+  return withMutant(assignment.mutations, (lab) =>
+    runThreads(assignment, new URL('sim/worker.js', lab)),
+  );
 }
 
 async function runThreads(assignment: Assignment, worker: URL): Promise<void> {

@@ -48,6 +48,7 @@ export function makePlan(given: string): Plan {
   const ringBytes = toNumber(options, 'rings', 4096);
   return {
     seed: 1,
+    memory: 'simulated',
     parents,
     sizes: {
       groups,
@@ -66,6 +67,7 @@ export function makePlan(given: string): Plan {
     timing: TIMING,
     pace: PACE,
     weather: { delayUs: 2, jitterUs: 0, tornPercent: 0, lateCompletionPercent: 0 },
+    interruptions: undefined,
     stepUs: 5,
     messages: 0,
     isBursty: false,

@@ -12,6 +12,7 @@
 import {
   type Completion,
   type Memory,
+  NO_TAG,
   OPEN,
   type Outcome,
   type ParticipantId,
@@ -135,13 +136,20 @@ export class SimulatedMemory implements Memory {
   }
 
   private post(to: ParticipantId, operation: Operation): void {
+    if (this.mayPost(to, operation.isRead)) this.fabric.post(this.self, to, operation);
+    else this.wait(to, operation);
+  }
+
+  /** May an operation be posted now? Otherwise it has to wait. The participant may be killed here. */
+  protected mayPost(to: ParticipantId, isRead: boolean): boolean {
     this.dieIfDue();
     const { stallsAt } = this;
-    if (stallsAt !== undefined && (this.isStalled || stallsAt(to, operation.isRead))) {
-      this.stalled.push({ to, operation });
-    } else {
-      this.fabric.post(this.self, to, operation);
-    }
+    return stallsAt === undefined || !(this.isStalled || stallsAt(to, isRead));
+  }
+
+  /** Post this operation when the participant resumes. */
+  protected wait(to: ParticipantId, operation: Operation): void {
+    this.stalled.push({ to, operation });
   }
 
   poll(): boolean {
@@ -162,8 +170,8 @@ export class SimulatedMemory implements Memory {
     return true;
   }
 
-  /** The participant may be killed here: between two posts or changes of permission. */
-  private dieIfDue(): void {
+  /** The participant may be killed here: between two posts or changes of permission, or where it was interrupted. */
+  dieIfDue(): void {
     if (this.diesAt?.()) throw new Killed();
   }
 
@@ -199,7 +207,7 @@ export class SimulatedMemory implements Memory {
   markUrgent(_peer: ParticipantId): void {}
 
   /** No effect: the world schedules all steps. */
-  wake(): void {}
+  wake(_peer: ParticipantId, _urgent: boolean): void {}
 
   hasEnded(peer: ParticipantId): boolean {
     return this.fabric.knowsEnded(peer);
@@ -227,7 +235,7 @@ export class SimulatedFabric {
   constructor(
     private readonly participants: number,
     readonly weather: Weather,
-    private readonly chance: Chance,
+    protected readonly chance: Chance,
   ) {
     this.memories = new Array<SimulatedMemory | undefined>(participants).fill(undefined);
     this.links = new Array<Link | undefined>(participants * participants).fill(undefined);
@@ -306,14 +314,35 @@ export class SimulatedFabric {
     return this.ended.has(participant);
   }
 
-  /** Lose all operations in flight from one participant to another. Their completions say so. */
-  breakLink(from: ParticipantId, to: ParticipantId): void {
+  /**
+   * Lose all operations in flight from one participant to another. Their completions say so.
+   * @param landsFirst  so many of them take effect nevertheless, and only their completions are lost
+   */
+  breakLink(from: ParticipantId, to: ParticipantId, landsFirst = 0): void {
     const link = this.links[from * this.participants + to];
     if (link === undefined) return;
-    for (const operation of link.operations.splice(0)) {
-      if (operation.landsAtMost === operation.count) this.complete(link, operation, 'lost');
-    }
+    link.operations.splice(0).forEach((operation, i) => {
+      const { landsAtMost, landed, count } = operation;
+      if (i < landsFirst && landed < landsAtMost) this.land(link, operation, landsAtMost - landed);
+      if (landsAtMost === count) this.complete(link, operation, 'lost');
+    });
     this.agenda.update(link);
+  }
+
+  /** Break a link as a network does: operations in flight that have taken effect may be reported as lost too. */
+  breakAnywhere(from: ParticipantId, to: ParticipantId): void {
+    const { operations } = this.link(from, to);
+    this.breakLink(from, to, this.memories[to] ? this.chance.below(operations.length + 1) : 0);
+  }
+
+  /** Break a link. Until it `comesBack`, all that is posted on it is lost. */
+  goesDown(from: ParticipantId, to: ParticipantId): void {
+    this.link(from, to).isDown = true;
+    this.breakAnywhere(from, to);
+  }
+
+  comesBack(from: ParticipantId, to: ParticipantId): void {
+    this.link(from, to).isDown = false;
   }
 
   /** The poster has polled one of its losses. After the last one it has a new connection. */
@@ -395,7 +424,7 @@ export class SimulatedFabric {
       );
     }
     const link = this.link(from, to);
-    if (link.losses > 0 || this.outOfReach.has(to)) {
+    if (link.losses > 0 || link.isDown || this.outOfReach.has(to)) {
       this.complete(link, operation, 'lost');
       this.agenda.update(link);
       return;
@@ -475,8 +504,11 @@ export class SimulatedFabric {
   }
 
   private complete(link: Link, operation: Operation, outcome: Outcome): void {
-    const { tag, guard } = operation;
-    if (outcome === 'lost') link.losses++;
+    const { tag, guard, isRead } = operation;
+    if (outcome === 'lost') {
+      if (!isRead && guard === OPEN && tag === NO_TAG) return;
+      link.losses++;
+    }
     const isLate = this.chance.below(100) < this.weather.lateCompletionPercent;
     const afterUs = isLate ? this.chance.below(LATE_COMPLETION_US) : 0;
     const last = link.completions[link.completions.length - 1];

@@ -110,6 +110,14 @@ export class Stage {
     host.memory.stallAfterWritesTo(to.participant, count);
   }
 
+  /**
+   * In the middle of a step, at this participant's `point`-th load or store from now on, it waits while `meanwhile` runs.
+   * Only a mutant, which is instrumented, can do this; `loadMutant()` is one without mutations.
+   */
+  interrupt(host: Host, point: number, meanwhile: () => void): void {
+    this.world.interruptions.interruptAt(host, point, meanwhile);
+  }
+
   hold(from: Host, ...to: Host[]): void {
     for (const peer of to) {
       this.world.fabric.hold(from.participant, peer.participant);

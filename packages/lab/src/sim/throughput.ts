@@ -13,6 +13,7 @@ const RING_BYTES = 1 << 18;
 
 const PLAN: Plan = {
   seed: 1,
+  memory: 'simulated',
   parents: SHAPES.base(GROUPS),
   sizes: {
     groups: GROUPS,
@@ -38,6 +39,7 @@ const PLAN: Plan = {
   },
   pace: PACE,
   weather: { delayUs: 2, jitterUs: 1, tornPercent: 0, lateCompletionPercent: 0 },
+  interruptions: undefined,
   stepUs: 4,
   messages: Number.MAX_SAFE_INTEGER,
   isBursty: false,

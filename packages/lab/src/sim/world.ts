@@ -18,10 +18,12 @@ import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { Replica } from 'tram-multicast/internal/protocol/replica.js';
 import { Fairness } from './fairness.js';
 import { Incidents } from './incidents.js';
+import { Interruptions } from './interruptions.js';
 import { Ledger, SimulationFailure } from './ledger.js';
 import type { Fault, Plan } from './plan.js';
 import { Random } from './random.js';
 import { Service, ServiceFailure } from './service.js';
+import { SharedFabric } from './shared-fabric.js';
 import { Killed, SimulatedFabric, type SimulatedMemory } from './simulated-memory.js';
 import { Steps } from './steps.js';
 import { Workload } from './workload.js';
@@ -87,6 +89,7 @@ export class World {
   readonly random: Random;
   readonly replicas: ReplicaHost[] = [];
   readonly clients: ClientHost[] = [];
+  readonly interruptions: Interruptions;
   private readonly steps: Steps;
   private readonly incidents: Incidents;
   private readonly fairness: Fairness;
@@ -102,7 +105,11 @@ export class World {
     this.layout = new Layout(sizes);
     this.overlay = new Overlay(plan.parents);
     const participants = sizes.groups * sizes.replicas + sizes.clients;
-    this.fabric = new SimulatedFabric(participants, weather, this.random);
+    this.fabric =
+      plan.memory === 'shared'
+        ? new SharedFabric(this.layout, this.random)
+        : new SimulatedFabric(participants, weather, this.random);
+    this.interruptions = new Interruptions(this, plan.interruptions);
     this.steps = new Steps(participants);
     this.fairness = new Fairness(plan, settings.keepsHistory !== false);
     this.ledger = new Ledger(
@@ -126,6 +133,7 @@ export class World {
 
   /** Run the workload with its faults, drain, and judge. */
   run(): void {
+    this.interruptions.begin();
     this.guarded(() => {
       this.runUntil(
         () => this.clients.every((host) => this.hasSentAll(host)) && this.incidents.isOver(),
@@ -182,8 +190,11 @@ export class World {
     this.beginIncarnation(host, 'kept');
   }
 
-  private emptyMemory({ participant, leftMemory }: Host, words: number): SimulatedMemory {
-    return leftMemory ? this.fabric.restart(participant) : this.fabric.start(participant, words);
+  private emptyMemory(host: Host, words: number): SimulatedMemory {
+    const { participant, leftMemory } = host;
+    return this.interruptions.run(host, () =>
+      leftMemory ? this.fabric.restart(participant) : this.fabric.start(participant, words),
+    );
   }
 
   private beginIncarnation(host: ReplicaHost, past: Past): void {
@@ -207,7 +218,7 @@ export class World {
     host.replica = new Replica(
       identity,
       this.edges(host.memory, this.observe(participant, host)),
-      host.service,
+      this.interruptions.shield(host.service),
       this.nowUs,
     );
     this.steps.schedule(participant, this.nowUs + this.drawStep());
@@ -303,9 +314,10 @@ export class World {
     this.end(host);
   }
 
-  /** Kill a participant. Its memory stays, and others continue to read and write it. */
+  /** Kill a participant. Its memory stays. Unless it is on another machine, others continue to read and write it. */
   kill(host: Host): void {
-    this.fabric.kill(host.participant);
+    if (this.plan.memory === 'machines') this.fabric.killOnOwnMachine(host.participant);
+    else this.fabric.kill(host.participant);
     host.leftMemory = true;
     this.end(host);
   }
@@ -377,6 +389,12 @@ export class World {
     }
   }
 
+  /** Does nothing happen any more? */
+  get isIdle(): boolean {
+    const nextUs = Math.min(this.steps.nextUs(), this.fabric.nextUs(), this.incidents.nextUs());
+    return nextUs === Number.POSITIVE_INFINITY;
+  }
+
   /** Run the next event: an incident of the plan, an event in memory, or a step of a participant. */
   advance(): void {
     const stepUs = this.steps.nextUs();
@@ -396,6 +414,10 @@ export class World {
   private step(participant: number): void {
     const replica = this.replicas[participant];
     const host: Host = replica ?? this.clients[participant - this.replicas.length];
+    if (this.interruptions.isWaiting(host)) {
+      this.steps.schedule(participant, this.nowUs + this.drawStep());
+      return;
+    }
     this.act(host, () => {
       const work = replica?.replica.doWork(this.nowUs) ?? this.stepClient(host as ClientHost);
       const idleFactor = work > 0 ? 1 : IDLE_FACTOR;
@@ -403,15 +425,16 @@ export class World {
     });
   }
 
-  /** A replica campaigns, even if the group has a leader. */
+  /** A replica campaigns, even if the group has a leader, unless it is in the middle of a step. */
   campaign(host: ReplicaHost): void {
+    if (this.interruptions.isWaiting(host)) return;
     this.act(host, () => host.replica.campaign(this.nowUs));
   }
 
   /** Let a participant act. A fault may interrupt it, and is applied afterwards. */
   private act(host: Host, action: () => void): void {
     try {
-      action();
+      this.interruptions.run(host, action);
     } catch (error) {
       if (!(error instanceof Killed)) throw error;
     }
@@ -464,8 +487,9 @@ export class World {
   }
 
   private countWeather(): void {
-    const { weather, isBursty, sizes } = this.plan;
+    const { weather, isBursty, sizes, interruptions } = this.plan;
     if (weather.tornPercent > 0) this.tally.fault('torn-writes');
+    if (interruptions !== undefined) this.tally.fault('interruptions');
     if (isBursty) this.tally.fault('bursts');
     if (sizes.logBytes === 0) this.tally.fault('tiny-rings');
   }

@@ -24,6 +24,24 @@ export function attack(
   script: Script,
 ): void {
   test(title, () => script(intact));
+  testMutants(title, catches, script);
+}
+
+/** The same for a script that interrupts steps, which needs an instrumented library. */
+export function interruptedAttack(
+  title: string,
+  catches: Readonly<Record<string, RegExp>>,
+  script: Script,
+): void {
+  test(title, async () => script(await loadMutant()));
+  testMutants(title, catches, script);
+}
+
+function testMutants(
+  title: string,
+  catches: Readonly<Record<string, RegExp>>,
+  script: Script,
+): void {
   test.each(Object.entries(catches))(`${title}: fails with %s`, async (name, message) => {
     const mutant = await loadMutant(name);
     expect(() => script(mutant)).toThrow(message);

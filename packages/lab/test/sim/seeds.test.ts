@@ -4,7 +4,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { simulate } from '../../src/sim/simulate.js';
+import { loadMutant } from '../../src/sim/mutations/mutant.js';
 import { REGRESSIONS } from './regressions.js';
 
 const SEEDS = 300;
@@ -19,6 +19,9 @@ function firstSeed(): number {
     return 1;
   }
 }
+
+/** The protocol as it is, instrumented. */
+const { simulate } = await loadMutant();
 
 function expectToHold(seed: number): void {
   const { failure } = simulate(seed, {});

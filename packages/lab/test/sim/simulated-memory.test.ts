@@ -1,6 +1,6 @@
 /** The simulated memory keeps every promise of the contract, in any weather. */
 import fc from 'fast-check';
-import { OPEN, type Outcome, RETIRED } from 'tram-multicast/internal/memory/contract.js';
+import { NO_TAG, OPEN, type Outcome, RETIRED } from 'tram-multicast/internal/memory/contract.js';
 import { describe, expect, test } from 'vitest';
 import { Random } from '../../src/sim/random.js';
 import {
@@ -467,6 +467,48 @@ describe('outcome', () => {
     runAll(fabric);
     expect([...memories[1].own.slice(0, 2)]).toEqual([0, 1]);
     expect(takeCompletions(memories[0])).toEqual([{ peer: 1, tag: 4, outcome: 'ok' }]);
+  });
+
+  test('a network may report as lost what has landed: any prefix in the order of posting', () => {
+    const landed = new Set<string>();
+    for (let seed = 1; seed <= 100; seed++) {
+      const { fabric, memories } = newFabric(CALM, seed);
+      for (let tag = 1; tag <= 3; tag++) memories[0].write(1, tag, filled(1, 1), 0, 1, OPEN, tag);
+      fabric.breakAnywhere(0, 1);
+      runAll(fabric);
+      landed.add([...memories[1].own.slice(1, 4)].join(''));
+      expect(takeCompletions(memories[0]).map(({ outcome }) => outcome)).toEqual([
+        'lost',
+        'lost',
+        'lost',
+      ]);
+    }
+    expect([...landed].sort()).toEqual(['000', '100', '110', '111']);
+  });
+
+  test('a link that is down loses all that is posted on it until it comes back', () => {
+    const { fabric, memories } = newFabric(CALM, 1);
+    fabric.goesDown(0, 1);
+    for (let tag = 1; tag <= 2; tag++) {
+      memories[0].write(1, tag, filled(1, 1), 0, 1, OPEN, tag);
+      runAll(fabric);
+      expect(takeCompletions(memories[0])).toEqual([{ peer: 1, tag, outcome: 'lost' }]);
+    }
+    memories[1].write(0, 0, filled(1, 1), 0, 1, OPEN, 3);
+    fabric.comesBack(0, 1);
+    memories[0].write(1, 3, filled(1, 1), 0, 1, OPEN, 3);
+    runAll(fabric);
+    expect([...memories[1].own.slice(1, 4)]).toEqual([0, 0, 1]);
+    expect(memories[0].own[0]).toBe(1);
+  });
+
+  test('the loss of a fire-and-forget write is not reported', () => {
+    const { fabric, memories } = newFabric(CALM, 1);
+    memories[0].write(1, 0, filled(1, 1), 0, 1, OPEN, NO_TAG);
+    memories[0].write(1, 1, filled(1, 1), 0, 1, 8, NO_TAG);
+    fabric.breakLink(0, 1);
+    runAll(fabric);
+    expect(takeCompletions(memories[0])).toEqual([{ peer: 1, tag: NO_TAG, outcome: 'lost' }]);
   });
 
   test('a completion may come long after its write has landed, but never before', () => {

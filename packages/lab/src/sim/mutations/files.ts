@@ -1,4 +1,5 @@
 /** The files that mutations edit, below the library's `dist`. */
+export const ADOPTION = 'protocol/leadership/adoption.js';
 export const BACKLOG = 'protocol/data-path/backlog.js';
 export const CLIENT = 'protocol/data-path/client.js';
 export const COUNTERS = 'protocol/data-path/counters.js';
@@ -18,6 +19,7 @@ export const REPLICATION = 'protocol/data-path/replication.js';
 export const REPLIES = 'protocol/data-path/replies.js';
 export const ROW = 'protocol/leadership/row.js';
 export const ROWS = 'protocol/leadership/rows.js';
+export const SHARED = 'memory/shared.js';
 export const SNAPSHOTS = 'protocol/leadership/snapshots.js';
 export const SUSPICION = 'protocol/leadership/suspicion.js';
 export const TAKEOVER = 'protocol/leadership/takeover.js';

@@ -1,5 +1,9 @@
-/** Mutations that break further rules of the protocol, besides the holes: errors that our design must not contain. */
+/**
+ * Mutations that break further rules of the protocol and of its memory, besides the holes: errors that our design must
+ * not contain.
+ */
 import {
+  ADOPTION,
   BACKLOG,
   CLIENT,
   COUNTERS,
@@ -14,6 +18,7 @@ import {
   REPLICATION,
   REPLIES,
   ROW,
+  SHARED,
   SNAPSHOTS,
   SUSPICION,
   TAKEOVER,
@@ -25,7 +30,7 @@ import type { Mutation } from './mutation.js';
 const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-end-first': {
     title: 'the end of a feed is published before its entries are written',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { seed: 7, as: 'integrity' },
     edits: [
       {
         file: FEED,
@@ -42,7 +47,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'feed-old-end-stays': {
     title: 'a feed that starts again keeps its old end valid while it is written',
-    caughtBy: { seed: 17, as: 'assertion' },
+    caughtBy: { seed: 3, as: 'assertion' },
     edits: [{ file: FEED, find: 'this.writeEnd(other, this.oldestPosition);', replace: '' }],
   },
   'feed-copy-unchecked': {
@@ -52,7 +57,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'feed-dropped-undecided': {
     title: 'a feed drops entries that the child has not decided',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { seed: 7, as: 'liveness' },
     edits: [
       {
         file: FEED,
@@ -68,7 +73,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'truncates-owed': {
     title: 'a leader drops entries that a child has not decided',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { seed: 7, as: 'liveness' },
     edits: [
       {
         file: TRUNCATION,
@@ -194,7 +199,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'taken-ballot-kept': {
     title: 'a leader keeps its ballot although a member that had promised it now refuses it',
-    caughtBy: { seed: 13, as: 'liveness' },
+    caughtBy: { seed: 17, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'this.ballotIsTaken = true;', replace: ';' }],
   },
   'unreachable-ballot-kept': {
@@ -210,12 +215,12 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'installs-twice': {
     title: 'a leader installs its log twice at one incarnation of a member under one ballot',
-    caughtBy: { seed: 5, as: 'liveness' },
+    caughtBy: { seed: 21, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'known.incarnation === answer.incarnation', replace: 'false' }],
   },
   'marker-first': {
     title: 'the marker of a log is written before its entries',
-    caughtBy: { seed: 5, as: 'integrity' },
+    caughtBy: { seed: 84, as: 'divergence' },
     edits: [
       {
         file: REPLICATION,
@@ -253,6 +258,17 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
       { file: KEY, find: '(key + count - 1) % KEYS', replace: '(key + (count % 2) - 1) % KEYS' },
     ],
   },
+  'adopts-overwritten': {
+    title: 'a candidate adopts entries that were dropped and overwritten while it copied its log',
+    caughtBy: { script: 'interrupted-steps' },
+    edits: [
+      {
+        file: ADOPTION,
+        find: 'distance(basePosition, log.basePosition) > 0',
+        replace: 'false',
+      },
+    ],
+  },
   'old-completions-count': {
     title: 'completions of a much earlier installation count',
     caughtBy: { script: 'takeover-races' },
@@ -270,7 +286,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
 const DELIVERING: Readonly<Record<string, Mutation>> = {
   'decided-before-held': {
     title: 'followers are told that entries are decided before f+1 members hold them',
-    caughtBy: { seed: 129, as: 'divergence' },
+    caughtBy: { seed: 411, as: 'divergence' },
     edits: [
       {
         file: REPLICATION,
@@ -370,8 +386,13 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'never-left-behind': {
     title: 'a follower does not notice that it was left behind',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { seed: 2, as: 'liveness' },
     edits: [{ file: DELIVERY, find: 'return isBehind;', replace: 'return false;' }],
+  },
+  'delivers-while-overwritten': {
+    title: 'a follower delivers entries that may have been overwritten while it copied them',
+    caughtBy: { script: 'interrupted-steps' },
+    edits: [{ file: DELIVERY, find: '!leads && this.mayBeOverwritten(log)', replace: 'false' }],
   },
   'looks-at-base-once': {
     title:
@@ -385,7 +406,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
 const CLIENTS: Readonly<Record<string, Mutation>> = {
   'session-goes-on': {
     title: 'a new session continues the numbers of the session before it',
-    caughtBy: { seed: 27, as: 'liveness' },
+    caughtBy: { seed: 5, as: 'liveness' },
     edits: [
       {
         file: COUNTERS,
@@ -401,7 +422,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'replies-sent-once': {
     title: 'replies are not sent again, neither by a new leader nor when the client asks',
-    caughtBy: { seed: 23, as: 'liveness' },
+    caughtBy: { seed: 11, as: 'liveness' },
     edits: [
       { file: LEADER, find: 'member.replies.sendAgain(client, inbox.session);', replace: ';' },
       { file: LEADER, find: 'member.replies.sendAgain(client);', replace: ';' },
@@ -425,7 +446,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'answered-too-early': {
     title: 'a call counts as answered when the first group has replied',
-    caughtBy: { seed: 2, as: 'liveness' },
+    caughtBy: { seed: 6, as: 'liveness' },
     edits: [{ file: CLIENT, find: '(call.pendingLow | call.pendingHigh) === 0', replace: 'true' }],
   },
   'reply-of-any-entry-group': {
@@ -457,8 +478,54 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'client-never-resends': {
     title: 'a client writes each message only once',
-    caughtBy: { seed: 4, as: 'liveness' },
+    caughtBy: { seed: 19, as: 'liveness' },
     edits: [{ file: CLIENT, find: 'this.resend(group, outbox);', replace: '' }],
+  },
+};
+
+/** The memory of threads and processes. */
+const SHARED_MEMORY: Readonly<Record<string, Mutation>> = {
+  'permission-ignored': {
+    title: 'a write to shared memory succeeds whatever its target permits',
+    caughtBy: { seed: 24, as: 'divergence', options: { memory: 'shared' } },
+    edits: [
+      {
+        file: SHARED,
+        find: 'guard === OPEN || words[permissions[peers[place]]] === guard ? 1 : 0',
+        replace: '1',
+      },
+    ],
+  },
+  'permission-read-first': {
+    title: 'the permission of a write to shared memory is read before its words are stored',
+    caughtBy: { seed: 18, as: 'divergence', options: { memory: 'shared' } },
+    edits: [
+      {
+        file: SHARED,
+        find: 'let left = count;',
+        replace: `let left = count;
+          this.isPermitted = words[this.permissions[peer]] === guard;`,
+      },
+      {
+        file: SHARED,
+        find: 'this.publish(peer, this.regions[peer] + to, value, guard, tag);',
+        replace: `this.isPermitted = this.words[this.permissions[peer]] === guard;
+          this.publish(peer, this.regions[peer] + to, value, guard, tag);`,
+      },
+      {
+        file: SHARED,
+        find: 'this.posted.add(peer, tag, guard);',
+        replace: `{
+          this.posted.add(peer, tag, guard);
+          this.posted.oks[this.posted.end - 1] = this.isPermitted ? 1 : 0;
+        }`,
+      },
+      {
+        file: SHARED,
+        find: 'oks[place] = guard === OPEN || words[permissions[peers[place]]] === guard ? 1 : 0;',
+        replace: 'if (guard === OPEN) oks[place] = 1;',
+      },
+    ],
   },
 };
 
@@ -468,4 +535,5 @@ export const FURTHER: Readonly<Record<string, Mutation>> = {
   ...TAKING_OVER,
   ...DELIVERING,
   ...CLIENTS,
+  ...SHARED_MEMORY,
 };

@@ -1,8 +1,10 @@
 /**
  * Mutants: copies of the built library, with mutations applied, and of the built lab beside them. Modules of such a
- * copy form a module graph of their own, so that a process can run several mutants next to the protocol as it is.
+ * copy form a module graph of their own, so that a process can run several mutants next to the protocol as it is. The
+ * copy is also instrumented, so that steps can be interrupted: a mutant without mutations is the protocol as seeds
+ * run it.
  *
- *   <temporary folder>/node_modules/tram-multicast/   the library, mutated
+ *   <temporary folder>/node_modules/tram-multicast/   the library, mutated and instrumented
  *   <temporary folder>/node_modules/tram-lab/         the lab, which imports that library
  */
 import {
@@ -16,8 +18,9 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, posix } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { instrument, isToBeInstrumented } from './instrument.js';
 import { applyEdit, type Edit } from './mutation.js';
 import { MUTATIONS } from './table.js';
 
@@ -26,6 +29,9 @@ export type Subject = typeof import('./subject.js');
 /** The same place from `src` and from `dist`. */
 const LAB = fileURLToPath(new URL('../../../', import.meta.url));
 const LIBRARY = dirname(createRequire(import.meta.url).resolve('tram-multicast/package.json'));
+
+/** From the library's `dist` in a mutant. */
+const POINTS = '../../tram-lab/dist/sim/points.js';
 
 /** All that a simulation is made of. */
 const LIBRARY_FOLDERS = ['check', 'memory', 'protocol'];
@@ -59,9 +65,9 @@ export async function withMutant<Result>(
     const modules = join(folder, 'node_modules');
     copyPackage(LIBRARY, LIBRARY_FOLDERS, join(modules, 'tram-multicast'));
     copyPackage(LAB, LAB_FOLDERS, join(modules, 'tram-lab'));
-    for (const [file, text] of mutated) {
-      writeFileSync(join(modules, 'tram-multicast', 'dist', file), text);
-    }
+    const library = join(modules, 'tram-multicast', 'dist');
+    for (const [file, text] of mutated) writeFileSync(join(library, file), text);
+    instrumentFiles(library);
     return await use(pathToFileURL(join(modules, 'tram-lab', 'dist', '/')));
   } finally {
     process.off('exit', remove);
@@ -75,6 +81,16 @@ function mutatedTexts(edits: readonly Edit[]): ReadonlyMap<string, string> {
     texts.set(edit.file, applyEdit(texts.get(edit.file) ?? builtText(edit.file), edit));
   }
   return texts;
+}
+
+function instrumentFiles(library: string): void {
+  for (const name of readdirSync(library, { recursive: true, encoding: 'utf8' })) {
+    const file = name.replaceAll('\\', '/');
+    if (!isToBeInstrumented(file)) continue;
+    const path = join(library, file);
+    const points = posix.relative(posix.dirname(file), POINTS);
+    writeFileSync(path, instrument(readFileSync(path, 'utf8'), points));
+  }
 }
 
 /** The code in these folders, and what Node needs to find it. */
