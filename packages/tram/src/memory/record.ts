@@ -28,7 +28,7 @@ const CHECK = 3;
 /** A slot's mask: every position is its own place. */
 const UNWRAPPED = -1;
 const NEVER_WRAPS = 0x7fffffff;
-/** A loop copies a few words fastest; the engine's own copy many. */
+/** A loop copies a few words fastest, the engine's own copy many. */
 const LOOP_WORDS_MAX = 64;
 
 /** Where positions lie in an array: from `at` on, wrapped by `mask` (the ring's size less one, or `UNWRAPPED`). */
@@ -234,7 +234,7 @@ export function copyHashed(
   return hash;
 }
 
-/** Copy `count` words between windows, either of which may wrap. Words that are being written meanwhile may be torn. */
+/** Copy `count` words between windows, either of which may wrap. Each word is copied as a whole. */
 export function copyWords(
   from: Window,
   fromPosition: number,
@@ -251,7 +251,11 @@ export function copyWords(
   }
 }
 
-/** Copy words that do not wrap. */
+/**
+ * Copy words that do not wrap, each as a whole, in any order. The engine copies shared memory eight bytes at a time, but
+ * byte by byte what does not begin and end at a multiple of eight bytes in both places. So it gets only pairs of words.
+ * Both arrays begin at such a multiple.
+ */
 export function copyPart(
   from: Int32Array,
   fromAt: number,
@@ -259,9 +263,16 @@ export function copyPart(
   toAt: number,
   count: number,
 ): void {
-  if (count <= LOOP_WORDS_MAX) for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i];
-  else if (from === to) to.copyWithin(toAt, fromAt, fromAt + count);
-  else to.set(from.subarray(fromAt, fromAt + count), toAt);
+  if (count <= LOOP_WORDS_MAX || ((fromAt ^ toAt) & 1) === 1) {
+    for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i];
+    return;
+  }
+  const first = fromAt & 1;
+  const end = first + ((count - first) & ~1);
+  if (first === 1) to[toAt] = from[fromAt];
+  if (from === to) to.copyWithin(toAt + first, fromAt + first, fromAt + end);
+  else to.set(from.subarray(fromAt + first, fromAt + end), toAt + first);
+  if (end < count) to[toAt + end] = from[fromAt + end];
 }
 
 /**

@@ -19,7 +19,7 @@ import {
   RETIRED,
   reportsSuccess,
 } from './contract.js';
-import { HEAD_WORDS } from './record.js';
+import { copyPart, HEAD_WORDS } from './record.js';
 
 /** Few words are copied by a loop, many by the engine, which may copy in any order: the head is stored last. */
 const LOOP_WORDS_MAX = 24;
@@ -145,12 +145,12 @@ export class SharedMemory implements Memory {
     const { words } = this;
     const place = this.places.get(source);
     if (place === undefined) {
-      words.set(source.subarray(from, from + count), at);
+      copyPart(source, from, words, at, count);
       return;
     }
     const start = place + from;
     if (count > PAIRS_WORDS_MAX || (start & 1) === 1) {
-      words.copyWithin(at, start, start + count);
+      copyPart(words, start, words, at, count);
       return;
     }
     if (count & 1) words[at + count - 1] = words[start + count - 1];
@@ -171,12 +171,9 @@ export class SharedMemory implements Memory {
     // Earlier stores of this participant become visible before the read.
     this.fence();
     // The first word is read first: later words are at least as new.
-    into[intoAt] = Atomics.load(words, start);
-    if (count <= LOOP_WORDS_MAX) {
-      for (let i = 1; i < count; i++) into[intoAt + i] = words[start + i];
-    } else {
-      into.set(words.subarray(start + 1, start + count), intoAt + 1);
-    }
+    const first = Atomics.load(words, start);
+    copyPart(words, start, into, intoAt, count);
+    into[intoAt] = first;
     this.posted.add(peer, tag, OPEN);
   }
 

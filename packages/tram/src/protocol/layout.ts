@@ -40,7 +40,7 @@
  * Invariant: each word of a region only ever has one writer.
  */
 import { FRAME_WORDS } from '../memory/record.js';
-import { align, LINE_WORDS, wordsFor } from '../memory/words.js';
+import { align, LINE_WORDS, pairedWordsFor, wordsFor } from '../memory/words.js';
 
 /** The sizes of a cluster; everything else here follows from them. */
 export interface Sizes {
@@ -60,7 +60,7 @@ export interface Sizes {
   readonly snapshotChunkBytes: number;
   /**
    * Where every count starts (log index, message number, ring position). Zero, except in tests that
-   * carry the counts across 2³¹ and 2³².
+   * carry the counts across 2³¹ and 2³². Even.
    */
   readonly firstIndex: number;
   /** A word that only the cluster's own participants know: see `Window`. */
@@ -80,6 +80,15 @@ export const MESSAGE = {
   payloadBytes: 6,
   payload: 7,
 } as const;
+
+/**
+ * Words of a message with so many bytes of payload. The payload is filled up with zeros to a multiple of eight bytes. So
+ * the records of messages and entries have an even number of words, and all of them begin at an even position: copies
+ * are fast and tear no word (`copyPart`).
+ */
+export function messageWords(payloadBytes: number): number {
+  return MESSAGE.payload + pairedWordsFor(payloadBytes);
+}
 
 /** What follows the message in the body of a log entry: where it came from. */
 export const SOURCE = {
@@ -236,7 +245,7 @@ export class Layout {
   private readonly logStride: number;
 
   constructor(readonly sizes: Sizes) {
-    this.messageWordsMax = MESSAGE.payload + wordsFor(sizes.payloadBytesMax);
+    this.messageWordsMax = messageWords(sizes.payloadBytesMax);
     this.inboxRecordWordsMax = FRAME_WORDS + this.messageWordsMax;
     this.entryWordsMax = FRAME_WORDS + this.messageWordsMax + SOURCE.words;
     // The log never drops its last decided entry, so it must hold that one and the next.

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   copyHashed,
+  copyPart,
   copyWords,
   distance,
   epochAt,
@@ -430,4 +431,26 @@ test('a payload that imitates the very next record is nothing, unless its maker 
       expect(wordsOf(left, position, epoch, number, RING_WORDS)).toBe(0);
     }),
   );
+});
+
+test('a copy of any length between any two places takes exactly its words, within one array or to another', () => {
+  const SIZE = 400;
+  for (const count of [0, 1, 2, 63, 64, 65, 66, 67, 128, 129]) {
+    for (const [fromAt, toAt] of [
+      [10, 200],
+      [11, 200],
+      [10, 201],
+      [11, 201],
+    ]) {
+      const source = Int32Array.from({ length: SIZE }, (_, i) => i + 1);
+      const expected = new Int32Array(SIZE);
+      for (let i = 0; i < count; i++) expected[toAt + i] = source[fromAt + i];
+      const target = new Int32Array(SIZE);
+      copyPart(source, fromAt, target, toAt, count);
+      expect(target).toEqual(expected);
+      const same = source.slice();
+      copyPart(same, fromAt, same, toAt, count);
+      for (let i = 0; i < SIZE; i++) expect(same[i]).toBe(expected[i] || source[i]);
+    }
+  }
 });

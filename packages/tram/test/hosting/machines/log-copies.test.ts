@@ -8,7 +8,7 @@ import type { Network } from '../../../src/memory/machines/network.js';
 import { distance, HEAD_WORDS, packBytes, seal } from '../../../src/memory/record.js';
 import { threadsArena } from '../../../src/memory/threads.js';
 import { LogRing } from '../../../src/protocol/data-path/log.js';
-import { MESSAGE, SOURCE } from '../../../src/protocol/layout.js';
+import { MESSAGE, messageWords, SOURCE } from '../../../src/protocol/layout.js';
 
 const GROUP = 1;
 const ENTRY = 0;
@@ -52,7 +52,7 @@ class Original {
   write(text: string): void {
     const { ring } = this;
     const payload = new TextEncoder().encode(text);
-    const bodyWords = MESSAGE.payload + ((payload.length + 3) >> 2) + SOURCE.words;
+    const bodyWords = messageWords(payload.length) + SOURCE.words;
     const words = bodyWords + HEAD_WORDS + 1;
     this.entries.push(this.position);
     this.makeRoom(words);
