@@ -47,7 +47,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-copy-unchecked': {
     title: 'entries copied from a feed count although the feed has started again meanwhile',
     caughtBy: { script: 'feed-races' },
-    edits: [{ file: LEADER, find: '!parent.isCurrent()', replace: 'false' }],
+    edits: [{ file: LEADER, find: '!parent.isCurrent()', replace: '!parent.isCurrent() && false' }],
   },
   'feed-dropped-undecided': {
     title: 'a feed drops entries that the child has not decided',

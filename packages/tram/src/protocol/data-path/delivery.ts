@@ -201,8 +201,6 @@ export function isLeftBehind(member: Member, log: LogRing): boolean {
 
 /** How far a follower may deliver: the decided index that the leader has published. */
 export function decidedIndex(member: Member, log: LogRing): number {
-  const { decided } = log;
   // Entries are delivered without a look at their checks: they were written before this index and the marker.
-  member.edges.memory.readFence();
-  return extend(member.nextToDeliver, decided);
+  return extend(member.nextToDeliver, log.decided);
 }
