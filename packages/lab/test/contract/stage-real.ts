@@ -10,7 +10,7 @@ import {
   ArenaMap,
 } from 'tram-multicast/internal/memory/arena.js';
 import type { ParticipantId } from 'tram-multicast/internal/memory/contract.js';
-import { Layout, type Sizes } from 'tram-multicast/internal/protocol/layout.js';
+import { Layout, NO_SALT, type Sizes } from 'tram-multicast/internal/protocol/layout.js';
 import { Random } from '../../src/sim/random.js';
 import type { Puppet } from './play.mjs';
 import type { Actor, Playing, Remote, Stage } from './stage.js';
@@ -31,7 +31,7 @@ export const SIZES: Sizes = {
   callsMax: 4,
   snapshotChunkBytes: 1024,
   firstIndex: 0,
-  salt: 0,
+  salt: NO_SALT,
 };
 /** Every participant has scratch here; in TRAM only clients have. */
 export const SHAPE = { sizes: SIZES, hosts: 3, scratchWords: 64 * 1024 };

@@ -53,7 +53,7 @@ export class Tail {
       this.rings.push(...ringsOf(own, layout, group));
     }
     const entry = new Int32Array(layout.entryWordsMax);
-    this.entry = { ...slotAt(entry, 0), salt: layout.logSalt(group) };
+    this.entry = slotAt(entry, 0, layout.logSalt(group));
     this.index = firstIndex;
     this.position = firstIndex | 0;
     this.goToEnd();

@@ -39,8 +39,10 @@
  *
  * Invariant: each word of a region only ever has one writer.
  */
-import { FRAME_WORDS } from '../memory/record.js';
+import { FRAME_WORDS, type Salt } from '../memory/record.js';
 import { align, LINE_WORDS, pairedWordsFor, wordsFor } from '../memory/words.js';
+
+export { NO_SALT, type Salt } from '../memory/record.js';
 
 /** The sizes of a cluster; everything else here follows from them. */
 export interface Sizes {
@@ -63,8 +65,8 @@ export interface Sizes {
    * carry the counts across 2³¹ and 2³². Even.
    */
   readonly firstIndex: number;
-  /** A word that only the cluster's own participants know: see `Window`. */
-  readonly salt: number;
+  /** Known only to the cluster's own participants. */
+  readonly salt: Salt;
 }
 
 /** A message as it travels: the same words in a client's inbox, in logs and in feeds. */
@@ -316,8 +318,9 @@ export class Layout {
   }
 
   /** The salt of a group's log: an entry of another group's log, copied to the same place, fails its check here. */
-  logSalt(group: number): number {
-    return this.sizes.salt ^ (group + 1);
+  logSalt(group: number): Salt {
+    const { check, tail } = this.sizes.salt;
+    return { check: check ^ (group + 1), tail };
   }
 
   logRing(writer: number, ringIndex: number): number {

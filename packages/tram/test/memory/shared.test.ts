@@ -2,11 +2,12 @@ import { expect, test } from 'vitest';
 import { resolveConfig } from '../../src/config/config.js';
 import { ClusterContext } from '../../src/hosting/cluster-context.js';
 import { OPEN } from '../../src/memory/contract.js';
+import { NO_SALT } from '../../src/memory/record.js';
 import { beginIncarnation } from '../../src/memory/shared.js';
 import { threadsArena } from '../../src/memory/threads.js';
 
 function twoProcesses() {
-  const config = resolveConfig({ groups: 1, replicas: 3 }, 1);
+  const config = resolveConfig({ groups: 1, replicas: 3 }, NO_SALT);
   const buffer = new SharedArrayBuffer(ClusterContext.wordsOf(config) * 4);
   const context = ClusterContext.create(config, threadsArena(buffer));
   for (const participant of [0, 1])

@@ -44,7 +44,7 @@ const sizes: fc.Arbitrary<Sizes> = fc.record({
   callsMax: fc.integer({ min: 1, max: 20 }),
   snapshotChunkBytes: fc.integer({ min: 4, max: 5000 }),
   firstIndex: fc.constantFrom(0, 2 ** 31 - 40, 2 ** 32 - 40),
-  salt: fc.integer(),
+  salt: fc.record({ check: fc.integer(), tail: fc.integer() }),
 });
 
 const wordsFor = (count: number) => Math.ceil(count / 4);

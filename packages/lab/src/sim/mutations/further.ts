@@ -79,7 +79,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   'same-salt': {
     title: 'the checksums of all logs have the same salt',
     caughtBy: { script: 'salted-checks' },
-    edits: [{ file: LAYOUT, find: 'this.sizes.salt ^ (group + 1)', replace: 'this.sizes.salt' }],
+    edits: [{ file: LAYOUT, find: 'check: check ^ (group + 1)', replace: 'check' }],
   },
 };
 

@@ -96,7 +96,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
         // The record before the next one ends where that one starts, so the word before that start is its tail.
         replace: keepOldPlaceUnless(
           'session[client] !== 0 && word(this.clients[client].window, nextPosition[client] - 1) === ' +
-            'tailOf(session[client], (nextNumber[client] - 1) | 0)',
+            'tailOf(this.clients[client].window.salt, session[client], (nextNumber[client] - 1) | 0)',
         ),
       },
       {

@@ -98,7 +98,7 @@ export class Delivering {
     const { entryWordsMax, logWords, sizes } = member.layout;
     this.firstIndex = sizes.firstIndex;
     const words = Math.min(logWords, Math.max(STRETCH_WORDS, entryWordsMax));
-    this.stretch = slotAt(new Int32Array(words), 0);
+    this.stretch = slotAt(new Int32Array(words), 0, member.layout.logSalt(member.group));
     this.message = new CopiedMessage(member.group, this.stretch.words);
     this.entryWordsMax = entryWordsMax;
     this.lastWords = entryWordsMax;

@@ -14,7 +14,7 @@
  * after its marker. What lies at the base is loaded after the base, since its place depends on it.
  */
 import type { Memory } from '../../memory/contract.js';
-import { extend, numberAt, type Window, wordsOf } from '../../memory/record.js';
+import { extend, numberAt, type Salt, type Window, wordsOf } from '../../memory/record.js';
 import { type Layout, LOG_CONTROL, RINGS_PER_WRITER } from '../layout.js';
 import { NO_BALLOT } from '../leadership/ballot.js';
 import { isOfIncarnation } from '../leadership/key.js';
@@ -22,7 +22,7 @@ import { isOfIncarnation } from '../leadership/key.js';
 export class LogRing implements Window {
   readonly at: number;
   readonly mask: number;
-  readonly salt: number;
+  readonly salt: Salt;
   readonly control: number;
   private readonly entryWordsMax: number;
 

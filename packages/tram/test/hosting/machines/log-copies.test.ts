@@ -14,7 +14,7 @@ const GROUP = 1;
 const ENTRY = 0;
 const config = resolveConfig(
   { groups: 2, clients: 1, logBytes: 4096, payloadBytesMax: 64, hosts: 3 },
-  7,
+  { check: 7, tail: 8 },
 );
 
 /** A log, as its leader writes it at one member. */
