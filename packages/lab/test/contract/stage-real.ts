@@ -191,9 +191,15 @@ export abstract class RealStage implements Stage {
   }
 }
 
+/** Which Node runs the processes: for example one of another architecture, in an emulator (docs/memory-model.md). */
+const COUNTERPART_NODE = process.env.TRAM_COUNTERPART_NODE ?? process.execPath;
+
 /** Starts a counterpart in a process. @param data  for counterpart.mjs */
 export function forkCounterpart(data: object): Line {
-  const child = fork(COUNTERPART, [JSON.stringify(data)], { serialization: 'advanced' });
+  const child = fork(COUNTERPART, [JSON.stringify(data)], {
+    execPath: COUNTERPART_NODE,
+    serialization: 'advanced',
+  });
   return {
     send: (message) => child.send(message),
     onMessage: (listener) => child.on('message', listener),

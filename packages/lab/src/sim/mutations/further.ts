@@ -249,7 +249,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
 const DELIVERING: Readonly<Record<string, Mutation>> = {
   'decided-before-held': {
     title: 'followers are told that entries are decided before f+1 members hold them',
-    caughtBy: { seed: 76, as: 'divergence' },
+    caughtBy: { seed: 267, as: 'divergence' },
     edits: [
       {
         file: REPLICATION,

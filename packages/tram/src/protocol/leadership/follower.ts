@@ -30,11 +30,10 @@ export class Follower {
     const { member } = this;
     const { observer } = member.edges;
     // Only the log of the ballot it promised, and of that only what the leader has published as decided (H2).
-    const { promised } = member;
-    const log = member.log.under(promised, member.promisedMember);
+    const log = member.log.under(member.promised, member.promisedMember);
     if (log === undefined) return 0;
     if (log.writer !== member.index) this.failedAttempts = 0;
-    const count = this.delivering.deliver(log, promised, decidedIndex(member, log), false);
+    const count = this.delivering.deliver(log, member.promised, decidedIndex(member, log), false);
     if (isLeftBehind(member, log)) {
       if (!this.isBehind) observer.transition('left behind');
       this.isBehind = true;
