@@ -10,7 +10,7 @@ const ALONE = [
   'packages/tram/test/hosting/machines/machine.test.ts',
   'packages/tram/test/memory/fabric/**/*.test.ts',
   'packages/tram/test/memory/machines/network.test.ts',
-  'packages/lab/test/{bench,chaos,cli,contract}/**/*.test.ts',
+  'packages/lab/test/{bench,chaos,cli,contract,litmus}/**/*.test.ts',
 ];
 
 /** Tests of one thread that run many seeds. */

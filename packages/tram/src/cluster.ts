@@ -2,7 +2,7 @@
  * A cluster that this process starts: `Cluster.start` creates the shared memory, starts the hosts as threads or as
  * processes, and waits until every group has a leader.
  */
-import { randomInt } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { channel } from 'node:diagnostics_channel';
 import { Client, type ClusterAddress, type ConnectOptions } from './client.js';
 import { type ClusterConfig, resolveConfig } from './config/config.js';
@@ -41,6 +41,7 @@ import {
   createArenaFile,
   type HostLock,
 } from './memory/processes/arena-file.js';
+import { saltFrom } from './memory/record.js';
 import { threadsArena } from './memory/threads.js';
 
 /** Receives log messages. `console` and pino loggers have this interface. */
@@ -112,7 +113,7 @@ export class Cluster implements AsyncDisposable {
       logDirectory,
       ...rest
     } = options;
-    const config = resolveConfig(rest, randomInt(2 ** 31));
+    const config = resolveConfig(rest, saltFrom(randomBytes(8)));
     if (signal?.aborted) throw startAborted(signal);
     const cluster = Cluster.create(config, logger, logDirectory);
     try {

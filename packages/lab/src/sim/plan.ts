@@ -185,7 +185,7 @@ export function drawPlan(seed: number, options: Options): Plan {
       callsMax: random.between(1, 16),
       snapshotChunkBytes: random.pick([64, 256, 4096]),
       firstIndex: random.pick([0, 0, 2147483648 - 40, 4294967296 - 40]),
-      salt: Math.imul(seed, 0x9e3779b1),
+      salt: { check: Math.imul(seed, 0x9e3779b1), tail: Math.imul(seed, 0x85ebca6b) },
     },
     timing: {
       heartbeatUs,

@@ -62,7 +62,7 @@ export function makePlan(given: string): Plan {
       callsMax: 16,
       snapshotChunkBytes: 4096,
       firstIndex: 0,
-      salt: 1,
+      salt: { check: 1, tail: 2 },
     },
     timing: TIMING,
     pace: PACE,

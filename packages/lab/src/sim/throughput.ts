@@ -27,7 +27,7 @@ const PLAN: Plan = {
     callsMax: 256,
     snapshotChunkBytes: 4096,
     firstIndex: 0,
-    salt: 1,
+    salt: { check: 1, tail: 2 },
   },
   timing: {
     heartbeatUs: 1000,

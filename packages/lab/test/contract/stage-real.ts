@@ -10,7 +10,7 @@ import {
   ArenaMap,
 } from 'tram-multicast/internal/memory/arena.js';
 import type { ParticipantId } from 'tram-multicast/internal/memory/contract.js';
-import { Layout, type Sizes } from 'tram-multicast/internal/protocol/layout.js';
+import { Layout, NO_SALT, type Sizes } from 'tram-multicast/internal/protocol/layout.js';
 import { Random } from '../../src/sim/random.js';
 import type { Puppet } from './play.mjs';
 import type { Actor, Playing, Remote, Stage } from './stage.js';
@@ -31,7 +31,7 @@ export const SIZES: Sizes = {
   callsMax: 4,
   snapshotChunkBytes: 1024,
   firstIndex: 0,
-  salt: 0,
+  salt: NO_SALT,
 };
 /** Every participant has scratch here; in TRAM only clients have. */
 export const SHAPE = { sizes: SIZES, hosts: 3, scratchWords: 64 * 1024 };
@@ -191,9 +191,15 @@ export abstract class RealStage implements Stage {
   }
 }
 
+/** Which Node runs the processes: for example one of another architecture, in an emulator (docs/memory-model.md). */
+const COUNTERPART_NODE = process.env.TRAM_COUNTERPART_NODE ?? process.execPath;
+
 /** Starts a counterpart in a process. @param data  for counterpart.mjs */
 export function forkCounterpart(data: object): Line {
-  const child = fork(COUNTERPART, [JSON.stringify(data)], { serialization: 'advanced' });
+  const child = fork(COUNTERPART, [JSON.stringify(data)], {
+    execPath: COUNTERPART_NODE,
+    serialization: 'advanced',
+  });
   return {
     send: (message) => child.send(message),
     onMessage: (listener) => child.on('message', listener),

@@ -100,14 +100,14 @@ attack(
     const number = world.layout.feedStart(A.member) + 2;
     const before = own[number];
     const taken = C.replica.replication.endIndex;
-    let fences = 0;
+    let isStruck = false;
     C.memory.readFence = () => {
-      fences++;
-      // The first fence is the one before the end is read.
-      if (fences >= 2) own[number] = before + 1;
+      // The fence between the copy and the look at the start.
+      own[number] = before + 1;
+      isStruck = true;
     };
     world.resume(C);
-    stage.until(() => fences >= 2);
+    stage.until(() => isStruck);
     stage.runFor(200);
     const { ring, endIndex } = C.replica.replication;
     expect(endIndex).toBe(taken);

@@ -43,10 +43,9 @@ for (const fate of ['deposed', 'killed', 'killed half-way'] as const) {
           }
         };
       } else {
-        let fences = 0;
         C.memory.readFence = () => {
-          isStruck = ++fences >= 2;
-          if (isStruck) own[number] = before + 1;
+          isStruck = true;
+          own[number] = before + 1;
         };
       }
       world.resume(C);

@@ -134,8 +134,9 @@ export function registerUp(program: Command): void {
 
 async function up(flags: UpFlags): Promise<number> {
   const { resolveConfig } = await import('../config/config.js');
+  const { NO_SALT } = await import('../protocol/layout.js');
   const options = await optionsOf(flags);
-  resolveConfig(options, 0);
+  resolveConfig(options, NO_SALT);
   const name = options.name!;
   await makeWay(name);
   const interruption = catchInterruption();

@@ -8,7 +8,7 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import type { Timing } from '../protocol/edges.js';
-import type { Sizes } from '../protocol/layout.js';
+import type { Salt, Sizes } from '../protocol/layout.js';
 import { Overlay, OverlayError, parseTree } from '../protocol/overlay.js';
 import { isForMachines, type Machines, resolveMachines } from './machines.js';
 import { ConfigError } from './mistakes.js';
@@ -40,13 +40,13 @@ export function isOnMachines(config: ClusterConfig): config is MachinesConfig {
 }
 
 /**
- * @param salt a random word that only the hosts and clients of the cluster know (`Window`)
+ * @param salt known only to the hosts and clients of the cluster
  * @param directory the one that relative paths start from
  * @param cores how many cores the machine has
  */
 export function resolveConfig(
   options: ClusterOptions,
-  salt: number,
+  salt: Salt,
   directory: string = process.cwd(),
   cores: number = availableParallelism(),
 ): ClusterConfig {

@@ -7,6 +7,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type ErrorCode, TramError, type TramErrorOptions } from '../errors.js';
+import { NO_SALT } from '../protocol/layout.js';
 import { resolveConfig } from './config.js';
 import { ConfigError, describePath, describeValue, type Mistake } from './mistakes.js';
 import type { ClusterOptions } from './options.js';
@@ -87,7 +88,7 @@ function placedMistake(mistake: Mistake, value: unknown, document: YamlDocument)
 }
 
 function absolutePaths(options: ClusterOptions, directory: string): Partial<ClusterOptions> {
-  const { service, trace, secretFile } = resolveConfig(options, 0, directory);
+  const { service, trace, secretFile } = resolveConfig(options, NO_SALT, directory);
   return {
     ...(service && { service }),
     ...(trace && { trace }),

@@ -1,5 +1,5 @@
 /** How large the parts of a cluster's memory are, and whether they fit together. */
-import { Layout, type Sizes } from '../protocol/layout.js';
+import { Layout, type Salt, type Sizes } from '../protocol/layout.js';
 import { ConfigError } from './mistakes.js';
 import { type ClusterOptions, OPTIONS } from './options.js';
 
@@ -14,7 +14,7 @@ const WORD_BYTES = Int32Array.BYTES_PER_ELEMENT;
 
 type RingName = 'logBytes' | 'inboxBytes' | 'feedBytes';
 
-export function resolveSizes(options: ClusterOptions, salt: number): Sizes {
+export function resolveSizes(options: ClusterOptions, salt: Salt): Sizes {
   const fixed = {
     groups: options.groups,
     replicas: options.replicas ?? OPTIONS.replicas.default,
@@ -24,7 +24,7 @@ export function resolveSizes(options: ClusterOptions, salt: number): Sizes {
     callsMax: options.callsMax ?? OPTIONS.callsMax.default,
     snapshotChunkBytes: SNAPSHOT_CHUNK_BYTES,
     firstIndex: 0,
-    salt: salt | 0,
+    salt,
   };
   // With zero bytes, the layout makes each ring just large enough for the largest message.
   const smallest = new Layout({ ...fixed, logBytes: 0, inboxBytes: 0, feedBytes: 0 });

@@ -10,6 +10,7 @@ import {
   PARTICIPANT,
 } from '../memory/arena.js';
 import type { ArenaFile } from '../memory/processes/arena-file.js';
+import { copyPart } from '../memory/record.js';
 import { describeBallot, NO_BALLOT } from '../protocol/leadership/ballot.js';
 import { Peer, ROW_RECORD_WORDS } from '../protocol/leadership/row.js';
 import type { ClusterContext } from './cluster-context.js';
@@ -202,7 +203,7 @@ function readRow(context: ClusterContext, participant: number): Peer | undefined
   if (own[layout.row] === 0) return undefined;
   const row = new Peer(participant, layout.sizes.firstIndex);
   for (let attempt = 0; attempt < ROW_ATTEMPTS; attempt++) {
-    row.buffer.words.set(own.subarray(layout.row, layout.row + ROW_RECORD_WORDS));
+    copyPart(own, layout.row, row.buffer.words, 0, ROW_RECORD_WORDS);
     if (row.accept()) return row;
   }
   return undefined;

@@ -14,7 +14,9 @@ import {
   slotAt,
   type Window,
   word,
+  wordsOf,
 } from '../memory/record.js';
+import { readFence } from '../memory/shared.js';
 import { LogRing } from '../protocol/data-path/log.js';
 import {
   entryGroupOf,
@@ -56,7 +58,8 @@ export class Tail {
       const own = context.region(layout.replicaParticipant(group, member));
       this.rings.push(...ringsOf(own, layout, group));
     }
-    this.entry = slotAt(new Int32Array(layout.entryWordsMax), 0);
+    const entry = new Int32Array(layout.entryWordsMax);
+    this.entry = slotAt(entry, 0, layout.logSalt(group));
     this.index = firstIndex;
     this.position = firstIndex | 0;
     this.goToEnd();
@@ -84,8 +87,9 @@ export class Tail {
       const words = ring.entryWords(this.position, ballot, this.index);
       if (words === 0) continue;
       copyWords(ring, this.position, this.entry, 0, words);
-      // The entry may have been dropped, or overwritten by the next leader, during the copy.
-      if (ring.marker === ballot && ring.entryWords(this.position, ballot, this.index) === words)
+      // The entry may have been dropped, or overwritten by the next leader, during the copy. And the decided index may
+      // be one of the next log in this ring.
+      if (wordsOf(this.entry, 0, ballot, this.index, words) === words && ring.marker === ballot)
         return words;
     }
     return 0;
@@ -158,6 +162,7 @@ export class Tail {
         position = (position + word(furthest, position)) | 0;
         index++;
       }
+      readFence();
       if (furthest.base !== base) continue;
       this.index = index;
       this.position = position;

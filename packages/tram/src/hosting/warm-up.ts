@@ -4,6 +4,7 @@
  */
 import { resolveConfig } from '../config/config.js';
 import { ARENA, PARTICIPANT } from '../memory/arena.js';
+import { NO_SALT } from '../memory/record.js';
 import { beginIncarnation } from '../memory/shared.js';
 import { threadsArena } from '../memory/threads.js';
 import { Client } from '../protocol/data-path/client.js';
@@ -22,7 +23,7 @@ const TURN_US = 500;
 /** @param clock  milliseconds */
 export function warmUp(durationMs: number, clock: () => number): void {
   const options = { groups: GROUPS, clients: 1, payloadBytesMax: 64, replyBytesMax: 16 };
-  const config = resolveConfig({ ...options, logBytes: 1 << 15 }, 1);
+  const config = resolveConfig({ ...options, logBytes: 1 << 15 }, NO_SALT);
   const arena = threadsArena(new SharedArrayBuffer(ClusterContext.wordsOf(config) * 4));
   const context = ClusterContext.create(config, arena);
   const replicas = context.map.replicas;

@@ -10,8 +10,13 @@
  * 1. *Order.* Operations that one participant posts to one peer take effect in the order of posting, and complete
  *    in that order. There is no order between two peers.
  * 2. *Words.* A 32-bit word is read whole. A posted write of several words may be seen in part, and its words may
- *    land in any order. A reader that needs several words checks both ends of a record (`record.ts`), or waits for a
- *    word that was posted after them. If it then depends on earlier posts, it calls `readFence` in between.
+ *    land in any order. A reader that needs several words copies them and checks the copy (`record.ts`), or waits for a
+ *    word that was posted after them, as follows.
+ *    - It loads the later word by `Atomics.load`: everything that is loaded after that is at least as new as the word.
+ *      (It may look with a plain load first, to see whether there is anything new: that can only be late.)
+ *    - If what it loaded may have been overwritten meanwhile, it calls `readFence`, and then loads a word that was to
+ *      change before anything was overwritten.
+ *    Plain loads alone have no order: compilers and processors move them.
  * 3. *Outcome.* A completion is `ok` (the whole operation has taken effect), `refused` (the peer did not permit it)
  *    or `lost` (the connection broke). Of writes that are not `ok`, or have not completed, any prefix in the order
  *    of posting may have landed; of those refused or not completed, more may still land. After a loss, all posts to
@@ -71,7 +76,7 @@ export interface Memory {
   /** This participant's region. Words written by peers appear in it at any time. */
   readonly own: Int32Array;
 
-  /** Loads from `own` after this see at least what loads before it saw. A no-op on strongly ordered processors. */
+  /** All loads before this are executed before all loads after it: neither compiler nor processor moves one over it. */
   readFence(): void;
 
   /** Private words of this participant, all zero. Posting from here is fastest. */

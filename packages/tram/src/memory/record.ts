@@ -7,9 +7,10 @@
  *   └────────┴───────┴────────┴────────┴───────────────┴───────┘
  *
  * Both ends carry (epoch, number): the head in two words, the tail folded into one. `check` covers everything but itself
- * and the tail, and also the ring's salt. So none of these is taken for a record: half a record, in whatever order its
- * words land; one left over from the ring's last lap or from an earlier leadership; a payload that looks like a record. A
- * reader that finds both ends while the rest may still be landing copies the record first and checks the copy.
+ * and the tail. Both words also depend on the ring's salt. So none of these is taken for a record: half a record, in
+ * whatever order its words land; one left over from the ring's last lap or from an earlier leadership; a payload that
+ * looks like a record. A reader that finds both ends while the rest may still be landing copies the record first and
+ * checks the copy.
  *
  * A window is where one writer puts its records in another participant's region. A *ring* wraps: positions only grow (modulo
  * 2³²) and `position & mask` is the place, so a record may continue at the ring's start and no padding is needed. A
@@ -28,7 +29,7 @@ const CHECK = 3;
 /** A slot's mask: every position is its own place. */
 const UNWRAPPED = -1;
 const NEVER_WRAPS = 0x7fffffff;
-/** A loop copies a few words fastest; the engine's own copy many. */
+/** A loop copies a few words fastest, the engine's own copy many. */
 const LOOP_WORDS_MAX = 64;
 
 /** Where positions lie in an array: from `at` on, wrapped by `mask` (the ring's size less one, or `UNWRAPPED`). */
@@ -37,20 +38,37 @@ export interface Places {
   readonly mask: number;
 }
 
+/**
+ * Two secret words, part of the check and of the tail of every record in a ring. A payload that lies where a record is
+ * looked for passes for one only if its author guesses both.
+ */
+export interface Salt {
+  readonly check: number;
+  readonly tail: number;
+}
+
+/** The salt of slots: no payload ever lies where a head is looked for. */
+export const NO_SALT: Salt = { check: 0, tail: 0 };
+
+/** @param secret  at least eight bytes */
+export function saltFrom(secret: Uint8Array): Salt {
+  const view = new DataView(secret.buffer, secret.byteOffset);
+  return { check: view.getInt32(0), tail: view.getInt32(4) };
+}
+
 /** Where records live. */
 export interface Window extends Places {
   readonly words: Int32Array;
-  /** Part of every check, so that a payload passes for a record only if its author knows the salt. */
-  readonly salt: number;
+  readonly salt: Salt;
 }
 
-/** A slot needs no salt: no payload ever lies where a head is looked for. */
-export function slotAt(words: Int32Array, at: number): Window {
-  return { words, at, mask: UNWRAPPED, salt: 0 };
+/** A copy of a record from a ring has the salt of the ring. */
+export function slotAt(words: Int32Array, at: number, salt = NO_SALT): Window {
+  return { words, at, mask: UNWRAPPED, salt };
 }
 
 /** `ringWords` is a power of two. */
-export function ringAt(words: Int32Array, at: number, ringWords: number, salt: number): Window {
+export function ringAt(words: Int32Array, at: number, ringWords: number, salt: Salt): Window {
   return { words, at, mask: ringWords - 1, salt };
 }
 
@@ -87,8 +105,8 @@ function mix(hash: number, value: number): number {
 export const NO_WORDS = 1;
 
 /** The word at a record's end. */
-export function tailOf(epoch: number, number: number): number {
-  return Math.imul(epoch, 0x85ebca6b) ^ number;
+export function tailOf({ tail }: Salt, epoch: number, number: number): number {
+  return mix(mix(tail, epoch), number);
 }
 
 /** Continue `hash` over `count` words from `position` on. */
@@ -105,8 +123,8 @@ function hashPart(words: Int32Array, at: number, count: number, hash: number): n
 }
 
 /** A record's check, from the hash of its body. */
-function checkOf(hash: number, salt: number, words: number, epoch: number, number: number): number {
-  return mix(mix(mix(mix(hash, salt), words), epoch), number);
+function checkOf(hash: number, salt: Salt, words: number, epoch: number, number: number): number {
+  return mix(mix(mix(mix(hash, salt.check), words), epoch), number);
 }
 
 /** Frame the body that lies at `position + HEAD_WORDS`: head, check and, last, the tail. Returns the record's words. */
@@ -136,7 +154,7 @@ export function sealHashed(
   memory[at + ((position + EPOCH) & mask)] = epoch;
   memory[at + ((position + NUMBER) & mask)] = number;
   memory[at + ((position + CHECK) & mask)] = checkOf(hash, window.salt, words, epoch, number | 0);
-  memory[at + ((position + words - 1) & mask)] = tailOf(epoch, number | 0);
+  memory[at + ((position + words - 1) & mask)] = tailOf(window.salt, epoch, number | 0);
   return words;
 }
 
@@ -182,7 +200,7 @@ export function framedWords(
   const words = memory[at + (position & mask)];
   if (words < FRAME_WORDS || words > wordsMax) return 0;
   const tail = memory[at + ((position + words - 1) & mask)];
-  return tail === tailOf(epoch, number | 0) ? words : 0;
+  return tail === tailOf(window.salt, epoch, number | 0) ? words : 0;
 }
 
 /**
@@ -234,7 +252,7 @@ export function copyHashed(
   return hash;
 }
 
-/** Copy `count` words between windows, either of which may wrap. Words that are being written meanwhile may be torn. */
+/** Copy `count` words between windows, either of which may wrap. Each word is copied as a whole. */
 export function copyWords(
   from: Window,
   fromPosition: number,
@@ -251,7 +269,11 @@ export function copyWords(
   }
 }
 
-/** Copy words that do not wrap. */
+/**
+ * Copy words that do not wrap, each as a whole, in any order. The engine copies shared memory eight bytes at a time, but
+ * byte by byte what does not begin and end at a multiple of eight bytes in both places. So it gets only pairs of words.
+ * Both arrays begin at such a multiple.
+ */
 export function copyPart(
   from: Int32Array,
   fromAt: number,
@@ -259,9 +281,16 @@ export function copyPart(
   toAt: number,
   count: number,
 ): void {
-  if (count <= LOOP_WORDS_MAX) for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i];
-  else if (from === to) to.copyWithin(toAt, fromAt, fromAt + count);
-  else to.set(from.subarray(fromAt, fromAt + count), toAt);
+  if (count <= LOOP_WORDS_MAX || ((fromAt ^ toAt) & 1) === 1) {
+    for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i];
+    return;
+  }
+  const first = fromAt & 1;
+  const end = first + ((count - first) & ~1);
+  if (first === 1) to[toAt] = from[fromAt];
+  if (from === to) to.copyWithin(toAt + first, fromAt + first, fromAt + end);
+  else to.set(from.subarray(fromAt + first, fromAt + end), toAt + first);
+  if (end < count) to[toAt + end] = from[fromAt + end];
 }
 
 /**

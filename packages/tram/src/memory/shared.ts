@@ -19,7 +19,7 @@ import {
   RETIRED,
   reportsSuccess,
 } from './contract.js';
-import { HEAD_WORDS } from './record.js';
+import { copyPart, HEAD_WORDS } from './record.js';
 
 /** Few words are copied by a loop, many by the engine, which may copy in any order: the head is stored last. */
 const LOOP_WORDS_MAX = 24;
@@ -27,6 +27,20 @@ const LOOP_WORDS_MAX = 24;
 const PAIRS_WORDS_MAX = 120;
 /** Does the processor keep stores in order, and loads in order? Others need fences. */
 const KEEPS_ORDER = process.arch === 'x64' || process.arch === 'ia32';
+/** For fences, which need some word: only this thread accesses it. */
+const barrier = new Int32Array(1);
+
+/** Nothing moves over this: neither loads nor stores, neither by the compiler nor by the processor. */
+function fence(): void {
+  Atomics.store(barrier, 0, 0);
+  Atomics.load(barrier, 0);
+}
+
+/** No load moves over this. A processor that keeps loads in order needs only something that binds the compiler. */
+export function readFence(): void {
+  if (KEEPS_ORDER) Atomics.load(barrier, 0);
+  else fence();
+}
 
 export class SharedMemory implements Memory {
   readonly own: Int32Array;
@@ -44,8 +58,6 @@ export class SharedMemory implements Memory {
   /** Views of the arena that may be a source of writes, and where each starts. */
   private readonly places = new Map<Int32Array, number>();
 
-  /** A private word for `fence`. */
-  private readonly barrier = new Int32Array(1);
   private readonly posted = new Posted();
   private scratchAt: number;
 
@@ -82,7 +94,7 @@ export class SharedMemory implements Memory {
   }
 
   readFence(): void {
-    if (!KEEPS_ORDER) this.fence();
+    readFence();
   }
 
   permit(guard: number): void {
@@ -131,6 +143,7 @@ export class SharedMemory implements Memory {
     tag: number,
   ): void {
     if (KEEPS_ORDER) {
+      // A compiler might move an earlier store behind this one. V8 does not, and tests look at its code.
       this.words[at] = value;
     } else {
       Atomics.store(this.words, at, value);
@@ -145,12 +158,12 @@ export class SharedMemory implements Memory {
     const { words } = this;
     const place = this.places.get(source);
     if (place === undefined) {
-      words.set(source.subarray(from, from + count), at);
+      copyPart(source, from, words, at, count);
       return;
     }
     const start = place + from;
     if (count > PAIRS_WORDS_MAX || (start & 1) === 1) {
-      words.copyWithin(at, start, start + count);
+      copyPart(words, start, words, at, count);
       return;
     }
     if (count & 1) words[at + count - 1] = words[start + count - 1];
@@ -169,24 +182,12 @@ export class SharedMemory implements Memory {
     const { words } = this;
     const start = this.regions[peer] + at;
     // Earlier stores of this participant become visible before the read.
-    this.fence();
+    fence();
     // The first word is read first: later words are at least as new.
-    into[intoAt] = Atomics.load(words, start);
-    if (count <= LOOP_WORDS_MAX) {
-      for (let i = 1; i < count; i++) into[intoAt + i] = words[start + i];
-    } else {
-      into.set(words.subarray(start + 1, start + count), intoAt + 1);
-    }
+    const first = Atomics.load(words, start);
+    copyPart(words, start, into, intoAt, count);
+    into[intoAt] = first;
     this.posted.add(peer, tag, OPEN);
-  }
-
-  /**
-   * Processors let loads overtake stores, but not past a sequentially consistent store and load, whatever word these
-   * access.
-   */
-  private fence(): void {
-    Atomics.store(this.barrier, 0, 0);
-    Atomics.load(this.barrier, 0);
   }
 
   protected check(peer: ParticipantId, at: number, count: number): void {
@@ -200,7 +201,7 @@ export class SharedMemory implements Memory {
     if (posted.isEmpty) return false;
     if (posted.hasUnchecked) {
       // All posted words become visible before any permission is read.
-      this.fence();
+      fence();
       posted.check(this.words, this.permissions);
     }
     return posted.next(this.completion);
@@ -334,6 +335,7 @@ export function beginIncarnation(
     const start = map.region(participant);
     // The row is cleared first: a reader that finds it whole has read the rest of the region as it was.
     Atomics.store(words, start + map.layout.row, 0);
+    fence();
     words.fill(0, start, start + map.regionWords(participant));
   }
   const next = words[line + PARTICIPANT.incarnation] + 1;

@@ -5,5 +5,8 @@ export const LINE_WORDS = 16;
 
 export const wordsFor = (bytes: number): number => (bytes + 3) >> 2;
 
+/** An even number of words: whatever follows starts at a multiple of eight bytes again. */
+export const pairedWordsFor = (bytes: number): number => ((bytes + 7) >> 3) * 2;
+
 /** Rounds up to whole cache lines. */
 export const align = (words: number): number => Math.ceil(words / LINE_WORDS) * LINE_WORDS;

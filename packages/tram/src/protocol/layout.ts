@@ -39,9 +39,11 @@
  *
  * Invariant: each word of a region only ever has one writer.
  */
-import { FRAME_WORDS } from '../memory/record.js';
-import { align, LINE_WORDS, wordsFor } from '../memory/words.js';
+import { FRAME_WORDS, type Salt } from '../memory/record.js';
+import { align, LINE_WORDS, pairedWordsFor, wordsFor } from '../memory/words.js';
 import { WIDE } from './wide.js';
+
+export { NO_SALT, type Salt } from '../memory/record.js';
 
 /** The sizes of a cluster; everything else here follows from them. */
 export interface Sizes {
@@ -61,11 +63,11 @@ export interface Sizes {
   readonly snapshotChunkBytes: number;
   /**
    * Where every count starts (log index, message number, ring position). Zero, except in tests that
-   * carry the counts across 2³¹ and 2³².
+   * carry the counts across 2³¹ and 2³². Even.
    */
   readonly firstIndex: number;
-  /** A word that only the cluster's own participants know: see `Window`. */
-  readonly salt: number;
+  /** Known only to the cluster's own participants. */
+  readonly salt: Salt;
 }
 
 /** A message as it travels: the same words in a client's inbox, in logs and in feeds. */
@@ -100,6 +102,15 @@ export function entryGroupOf(series: number): number {
 
 export function numberIn(series: number, low: number): number {
   return (series >>> ENTRY_GROUP_BITS) * WIDE + (low >>> 0);
+}
+
+/**
+ * Words of a message with so many bytes of payload. The payload is filled up with zeros to a multiple of eight bytes. So
+ * the records of messages and entries have an even number of words, and all of them begin at an even position: copies
+ * are fast and tear no word (`copyPart`).
+ */
+export function messageWords(payloadBytes: number): number {
+  return MESSAGE.payload + pairedWordsFor(payloadBytes);
 }
 
 /** What follows the message in the body of a log entry: where it came from. */
@@ -269,7 +280,7 @@ export class Layout {
   private readonly logStride: number;
 
   constructor(readonly sizes: Sizes) {
-    this.messageWordsMax = MESSAGE.payload + wordsFor(sizes.payloadBytesMax);
+    this.messageWordsMax = messageWords(sizes.payloadBytesMax);
     this.inboxRecordWordsMax = FRAME_WORDS + this.messageWordsMax;
     this.entryWordsMax = FRAME_WORDS + this.messageWordsMax + SOURCE.words;
     // The log never drops its last decided entry, so it must hold that one and the next.
@@ -340,8 +351,9 @@ export class Layout {
   }
 
   /** The salt of a group's log: an entry of another group's log, copied to the same place, fails its check here. */
-  logSalt(group: number): number {
-    return this.sizes.salt ^ (group + 1);
+  logSalt(group: number): Salt {
+    const { check, tail } = this.sizes.salt;
+    return { check: check ^ (group + 1), tail };
   }
 
   logRing(writer: number, ringIndex: number): number {

@@ -167,16 +167,15 @@ export class Member {
     memory.wake(peer, true);
   }
 
-  /** Take all notifications. True if any member has written a slot since they were taken last. */
+  /** Take all notifications. True if any member has written a slot since. The slots are to be read after this. */
   takeNotifications(): boolean {
     const { notifications, seenNotifications } = this;
     let isNotified = false;
     for (let member = 0; member < seenNotifications.length; member++) {
       if (notifications[member] === seenNotifications[member]) continue;
-      seenNotifications[member] = notifications[member];
+      seenNotifications[member] = Atomics.load(notifications, member);
       isNotified = true;
     }
-    if (isNotified) this.edges.memory.readFence();
     return isNotified;
   }
 

@@ -10,6 +10,7 @@ import { resolveConfig } from '../../src/config/config.js';
 import { readConfigFile } from '../../src/config/file.js';
 import { type ClusterOptions, OPTION_NAMES } from '../../src/config/options.js';
 import { TramError } from '../../src/errors.js';
+import { SALT } from './given.js';
 
 let directory: string;
 let path: string;
@@ -71,7 +72,7 @@ test('every option can stand in a file', async () => {
   );
   const options = await readConfigFile(path);
   expect(Object.keys(options).sort()).toEqual([...OPTION_NAMES].sort());
-  expect(resolveConfig(options, 0)).toMatchObject({
+  expect(resolveConfig(options, SALT)).toMatchObject({
     hosts: 3,
     machines: [
       { name: 'a', address: 'a.example', port: 1, http: { address: '127.0.0.1', port: 2 } },
@@ -380,7 +381,7 @@ test('any file has valid options, or mistakes', async () => {
       await writeFile(path, text);
       const outcome = await readConfigFile(path).catch((thrown: unknown) => thrown);
       if (outcome instanceof Error) expect(outcome).toBeInstanceOf(TramError);
-      else resolveConfig(outcome as ClusterOptions, 0);
+      else resolveConfig(outcome as ClusterOptions, SALT);
     }),
     { numRuns: 500 },
   );

@@ -4,7 +4,7 @@ import { type ClusterConfig, resolveConfig } from '../../src/config/config.js';
 import { ConfigError } from '../../src/config/mistakes.js';
 import type { ClusterOptions } from '../../src/config/options.js';
 
-export const SALT = 12345;
+export const SALT = { check: 12345, tail: 67890 };
 export const DIRECTORY = resolve('/data');
 
 export function resolveAnything(options: unknown): ClusterConfig {

@@ -6,10 +6,6 @@ import { memoryBytes, resolveSizes } from '../../src/config/sizes.js';
 import { Layout, type Sizes } from '../../src/protocol/layout.js';
 import { errorOf, SALT } from './given.js';
 
-test('the salt becomes one word', () => {
-  expect(resolveSizes({ groups: 1 }, 2 ** 32 - 1).salt).toBe(-1);
-});
-
 test('the memory is that of all replicas and all clients', () => {
   const sizes = resolveSizes({ groups: 3, replicas: 5, clients: 7 }, SALT);
   const { replicaRegionWords, clientRegionWords } = new Layout(sizes);

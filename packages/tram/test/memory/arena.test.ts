@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ArenaMap, HOST, PARTICIPANT } from '../../src/memory/arena.js';
-import { Layout } from '../../src/protocol/layout.js';
+import { Layout, NO_SALT } from '../../src/protocol/layout.js';
 
 const STATISTICS_WORDS = 5;
 
@@ -22,7 +22,7 @@ function mapOf(
     feedBytes: 0,
     snapshotChunkBytes: 64,
     firstIndex: 0,
-    salt: 1,
+    salt: NO_SALT,
   });
   return new ArenaMap(layout, hosts, 100, STATISTICS_WORDS, placement);
 }

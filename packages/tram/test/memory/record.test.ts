@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   copyHashed,
+  copyPart,
   copyWords,
   distance,
   epochAt,
@@ -51,7 +52,7 @@ const draws: fc.Arbitrary<Draw> = fc.record({
   position: fc.integer(),
 });
 
-const SALT = 0x5a17;
+const SALT = { check: 0x5a17, tail: 0x7a11 };
 
 function newRing(content: readonly number[] = [], salt = SALT): Window {
   const memory = new Int32Array(RING_WORDS + 2 * MARGIN).fill(UNTOUCHED);
@@ -214,7 +215,7 @@ describe('a record', () => {
 describe('a payload', () => {
   test('of nothing but ends does not end a torn record', () => {
     const record = { body: [1, 2, 3, 4, 5, 6], epoch: 3, number: 9, position: 60 };
-    const tail = tailOf(record.epoch, record.number);
+    const tail = tailOf(SALT, record.epoch, record.number);
     // With one word less than all, what follows is the end that was to come: then it is whole.
     for (let landed = 0; landed < record.body.length + HEAD_WORDS; landed++) {
       const ring = newRing(Array.from({ length: RING_WORDS }, () => tail));
@@ -417,10 +418,15 @@ describe('counts modulo 2^32', () => {
   });
 });
 
-test('a payload that imitates the very next record is nothing, unless its maker knows the salt', () => {
+const guesses = fc.record({
+  check: fc.oneof(fc.constant(SALT.check), fc.integer()),
+  tail: fc.oneof(fc.constant(SALT.tail), fc.integer()),
+});
+
+test('a payload that imitates the very next record is nothing, unless its maker knows both words of the salt', () => {
   fc.assert(
-    fc.property(draws, fc.integer(), ({ body, epoch, number, position }, guess) => {
-      fc.pre(guess !== SALT);
+    fc.property(draws, guesses, ({ body, epoch, number, position }, guess) => {
+      fc.pre(guess.check !== SALT.check || guess.tail !== SALT.tail);
       const forged = newRing([], guess);
       body.forEach((value, i) => {
         forged.words[place(forged, position + HEAD_WORDS + i)] = value;
@@ -430,4 +436,26 @@ test('a payload that imitates the very next record is nothing, unless its maker 
       expect(wordsOf(left, position, epoch, number, RING_WORDS)).toBe(0);
     }),
   );
+});
+
+test('a copy of any length between any two places takes exactly its words, within one array or to another', () => {
+  const SIZE = 400;
+  for (const count of [0, 1, 2, 63, 64, 65, 66, 67, 128, 129]) {
+    for (const [fromAt, toAt] of [
+      [10, 200],
+      [11, 200],
+      [10, 201],
+      [11, 201],
+    ]) {
+      const source = Int32Array.from({ length: SIZE }, (_, i) => i + 1);
+      const expected = new Int32Array(SIZE);
+      for (let i = 0; i < count; i++) expected[toAt + i] = source[fromAt + i];
+      const target = new Int32Array(SIZE);
+      copyPart(source, fromAt, target, toAt, count);
+      expect(target).toEqual(expected);
+      const same = source.slice();
+      copyPart(same, fromAt, same, toAt, count);
+      for (let i = 0; i < SIZE; i++) expect(same[i]).toBe(expected[i] || source[i]);
+    }
+  }
 });

@@ -3,11 +3,12 @@ import { resolveConfig } from '../../src/config/config.js';
 import { ClusterContext } from '../../src/hosting/cluster-context.js';
 import { PARTICIPANT } from '../../src/memory/arena.js';
 import { OPEN, RETIRED } from '../../src/memory/contract.js';
+import { NO_SALT } from '../../src/memory/record.js';
 import { beginIncarnation } from '../../src/memory/shared.js';
 import { threadsArena } from '../../src/memory/threads.js';
 
 function newContext(): ClusterContext {
-  const config = resolveConfig({ groups: 1, replicas: 3 }, 1);
+  const config = resolveConfig({ groups: 1, replicas: 3 }, NO_SALT);
   const buffer = new SharedArrayBuffer(ClusterContext.wordsOf(config) * 4);
   return ClusterContext.create(config, threadsArena(buffer));
 }

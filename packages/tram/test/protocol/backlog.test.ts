@@ -1,6 +1,6 @@
 /** The entries that a leader keeps for members that lag. */
 import { describe, expect, test } from 'vitest';
-import { FRAME_WORDS, ringAt, seal, type Window } from '../../src/memory/record.js';
+import { FRAME_WORDS, NO_SALT, ringAt, seal, type Window } from '../../src/memory/record.js';
 import { Backlog, EMPTY } from '../../src/protocol/data-path/backlog.js';
 
 const BODY_WORDS = 3;
@@ -9,7 +9,7 @@ const BALLOT = 9;
 
 /** A log of entries of equal size. */
 function logWith(count: number): Window {
-  const log = ringAt(new Int32Array(256), 0, 256, 0);
+  const log = ringAt(new Int32Array(256), 0, 256, NO_SALT);
   for (let index = 0; index < count; index++) {
     seal(log, index * ENTRY_WORDS, BODY_WORDS, BALLOT, index);
   }

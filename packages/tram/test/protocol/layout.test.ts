@@ -11,6 +11,7 @@ import {
   Layout,
   LOG_CONTROL,
   MESSAGE,
+  messageWords,
   REPLY,
   REQUEST,
   RINGS_PER_WRITER,
@@ -43,7 +44,7 @@ const sizes: fc.Arbitrary<Sizes> = fc.record({
   callsMax: fc.integer({ min: 1, max: 20 }),
   snapshotChunkBytes: fc.integer({ min: 4, max: 5000 }),
   firstIndex: fc.constantFrom(0, 2 ** 31 - 40, 2 ** 32 - 40),
-  salt: fc.integer(),
+  salt: fc.record({ check: fc.integer(), tail: fc.integer() }),
 });
 
 const wordsFor = (count: number) => Math.ceil(count / 4);
@@ -137,13 +138,23 @@ test('rings wrap by a mask, are as large as asked for, and hold the largest reco
       expect(logWords * 4).toBeGreaterThanOrEqual(drawn.logBytes);
       expect(inboxWords * 4).toBeGreaterThanOrEqual(drawn.inboxBytes);
       expect(feedWords * 4).toBeGreaterThanOrEqual(drawn.feedBytes);
-      const message = MESSAGE.payload + wordsFor(drawn.payloadBytesMax) + FRAME_WORDS;
+      const message = messageWords(drawn.payloadBytesMax) + FRAME_WORDS;
+      expect(message).toBeGreaterThanOrEqual(
+        MESSAGE.payload + wordsFor(drawn.payloadBytesMax) + FRAME_WORDS,
+      );
       expect(inboxWords).toBeGreaterThanOrEqual(message);
       expect(feedWords).toBeGreaterThanOrEqual(message);
       // The last entry stays, so that one and the next.
       expect(logWords).toBeGreaterThanOrEqual(2 * (message + SOURCE.words));
     }),
   );
+});
+
+test('records of messages and entries have an even number of words, whatever their payload', () => {
+  for (let payloadBytes = 0; payloadBytes < 40; payloadBytes++) {
+    expect((messageWords(payloadBytes) + FRAME_WORDS) % 2).toBe(0);
+    expect((messageWords(payloadBytes) + SOURCE.words + FRAME_WORDS) % 2).toBe(0);
+  }
 });
 
 test('processes are numbered without gaps: replicas by group, then clients', () => {

@@ -10,7 +10,7 @@
  * Invariant: at a leader a message has the number of its slot (`ordering.ts`).
  */
 import { OPEN } from 'tram-multicast/internal/memory/contract.js';
-import { postRange, ringAt, type Window } from 'tram-multicast/internal/memory/record.js';
+import { NO_SALT, postRange, ringAt, type Window } from 'tram-multicast/internal/memory/record.js';
 import { type Edges, Todo } from './edges.js';
 import { ACK, LEADER, MESSAGE } from './layout.js';
 import { Ordering } from './ordering.js';
@@ -127,7 +127,7 @@ export class Acks {
     this.leads = memory.self % replicas === LEADER;
     this.mask = words - 1;
     for (let other = 0; other < groups; other++) {
-      this.mirrors.push(ringAt(memory.scratch(words), 0, words, 0));
+      this.mirrors.push(ringAt(memory.scratch(words), 0, words, NO_SALT));
     }
     this.ends = new Int32Array(groups).fill(firstIndex);
     this.sent = new Int32Array(groups).fill(firstIndex);

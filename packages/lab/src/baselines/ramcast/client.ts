@@ -20,7 +20,7 @@ import {
 } from 'tram-multicast/internal/memory/record.js';
 import { contains } from 'tram-multicast/internal/protocol/overlay.js';
 import { assert, drain, type Edges, Todo } from './edges.js';
-import { KEPT, KEPT_GROUP, MESSAGE, REPLY, TOO_LARGE } from './layout.js';
+import { KEPT, KEPT_GROUP, MESSAGE, messageWords, REPLY, TOO_LARGE } from './layout.js';
 import { NONE, Outbox } from './outbox.js';
 import { REPLY_EPOCH } from './replies.js';
 
@@ -94,7 +94,7 @@ export class Client {
    * pressure the message is not taken, and the caller tries again later.
    */
   offer(low: number, high: number, payload: Uint8Array): Offer {
-    const words = MESSAGE.payload + ((payload.length + 3) >> 2);
+    const words = messageWords(payload.length);
     assert(words <= this.edges.layout.messageWordsMax, 'a payload is not larger than the maximum');
     if (this.free.length === 0 || !this.hasRoom(low, high, words)) return 'backPressured';
     const call = this.free.pop()!;

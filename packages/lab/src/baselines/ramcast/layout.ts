@@ -29,7 +29,7 @@
 import type { Regions } from 'tram-multicast/internal/memory/arena.js';
 import type { ParticipantId } from 'tram-multicast/internal/memory/contract.js';
 import { FRAME_WORDS } from 'tram-multicast/internal/memory/record.js';
-import { align, wordsFor } from 'tram-multicast/internal/memory/words.js';
+import { align, pairedWordsFor, wordsFor } from 'tram-multicast/internal/memory/words.js';
 
 export interface RamcastSizes {
   readonly groups: number;
@@ -61,6 +61,11 @@ export const MESSAGE = {
   payloadBytes: 5,
   payload: 6,
 } as const;
+
+/** Words of a message: an even number, so that all messages begin at even positions, as those of TRAM do. */
+export function messageWords(payloadBytes: number): number {
+  return MESSAGE.payload + pairedWordsFor(payloadBytes);
+}
 
 /** A timestamp in a leader's stream, without a copy of the message. It is a 64-bit floating-point number. */
 export const STAMP = { slot: 0, sequence: 1, timestamp: 2, words: 4 } as const;
@@ -132,7 +137,7 @@ export class RamcastLayout implements Regions {
     const { groups, replicas, clients, callsMax } = sizes;
     this.replicas = groups * replicas;
     this.slots = clients * callsMax;
-    this.messageWordsMax = MESSAGE.payload + wordsFor(sizes.payloadBytesMax);
+    this.messageWordsMax = messageWords(sizes.payloadBytesMax);
     // Replicas report freed space when it is a quarter of the ring: the largest message must fit beside that.
     this.inboxWords = ringWords(sizes.inboxBytes, 2 * this.messageWordsMax);
     this.streamWords = ringWords(sizes.streamBytes, RING_WORDS_MIN);

@@ -1,5 +1,5 @@
 /** A client's side of its inboxes at one group, and the calls that the group has not replied to. Called by `client.ts`. */
-import { ringAt, type Window } from 'tram-multicast/internal/memory/record.js';
+import { NO_SALT, ringAt, type Window } from 'tram-multicast/internal/memory/record.js';
 
 export const NONE = -1;
 
@@ -17,7 +17,7 @@ export class Outbox {
   private readonly before: Int32Array;
 
   constructor(mirror: Int32Array, end: number, written: number, callsMax: number) {
-    this.mirror = ringAt(mirror, 0, mirror.length, 0);
+    this.mirror = ringAt(mirror, 0, mirror.length, NO_SALT);
     this.end = end;
     this.sent = end;
     this.written = written;

@@ -18,7 +18,7 @@
  * Invariant: a timestamp is not overwritten before all replicas of the group have taken it.
  */
 import { NO_TAG, OPEN, type ParticipantId } from 'tram-multicast/internal/memory/contract.js';
-import { postRange, ringAt, type Window } from 'tram-multicast/internal/memory/record.js';
+import { NO_SALT, postRange, ringAt, type Window } from 'tram-multicast/internal/memory/record.js';
 import { contains } from 'tram-multicast/internal/protocol/overlay.js';
 import { assert, type Edges, Todo } from './edges.js';
 import { STAMP, TOLD } from './layout.js';
@@ -113,7 +113,7 @@ export class Proposals {
       );
       const peers = members.filter((peer) => peer !== memory.self);
       const at = other * layout.streamWords;
-      const mirror = ringAt(this.mirrors, at, layout.streamWords, 0);
+      const mirror = ringAt(this.mirrors, at, layout.streamWords, NO_SALT);
       const guard = other === group ? LEADERS_KEY : OPEN;
       this.streams.push(
         new Stream(mirror, peers, layout.leaderParticipant(other), guard, firstIndex),

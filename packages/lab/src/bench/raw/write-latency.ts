@@ -12,6 +12,7 @@
 import { Worker } from 'node:worker_threads';
 import { resolveConfig } from 'tram-multicast/internal/config/config.js';
 import { ClusterContext } from 'tram-multicast/internal/hosting/cluster-context.js';
+import { NO_SALT } from 'tram-multicast/internal/memory/record.js';
 import { threadsArena } from 'tram-multicast/internal/memory/threads.js';
 
 export type Awaited = 'completion' | 'acknowledgement';
@@ -36,11 +37,9 @@ export interface WriteLatency {
   readonly latencyNsP50: number;
 }
 
-const SALT = 1;
-
 export async function measureWriteLatency(options: WriteOptions): Promise<WriteLatency> {
   // The regions of a cluster that runs no replicas.
-  const config = resolveConfig({ groups: options.targets, replicas: 1, clients: 1 }, SALT);
+  const config = resolveConfig({ groups: options.targets, replicas: 1, clients: 1 }, NO_SALT);
   const address = new SharedArrayBuffer(ClusterContext.wordsOf(config) * 4);
   ClusterContext.create(config, threadsArena(address));
   const workers = (['acknowledge', 'write'] as const).map((role) =>

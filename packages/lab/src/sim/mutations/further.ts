@@ -53,7 +53,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-copy-unchecked': {
     title: 'entries copied from a feed count although the feed has started again meanwhile',
     caughtBy: { script: 'feed-races' },
-    edits: [{ file: LEADER, find: '!parent.isCurrent()', replace: 'false' }],
+    edits: [{ file: LEADER, find: '!parent.isCurrent()', replace: '!parent.isCurrent() && false' }],
   },
   'feed-dropped-undecided': {
     title: 'a feed drops entries that the child has not decided',
@@ -85,7 +85,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   'same-salt': {
     title: 'the checksums of all logs have the same salt',
     caughtBy: { script: 'salted-checks' },
-    edits: [{ file: LAYOUT, find: 'this.sizes.salt ^ (group + 1)', replace: 'this.sizes.salt' }],
+    edits: [{ file: LAYOUT, find: 'check: check ^ (group + 1)', replace: 'check' }],
   },
 };
 
@@ -286,7 +286,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
 const DELIVERING: Readonly<Record<string, Mutation>> = {
   'decided-before-held': {
     title: 'followers are told that entries are decided before f+1 members hold them',
-    caughtBy: { seed: 411, as: 'divergence' },
+    caughtBy: { seed: 267, as: 'divergence' },
     edits: [
       {
         file: REPLICATION,

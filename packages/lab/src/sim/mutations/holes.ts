@@ -96,7 +96,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
         // The record before the next one ends where that one starts, so the word before that start is its tail.
         replace: keepOldPlaceUnless(
           'session[client] !== 0 && word(this.clients[client].window, nextPosition[client] - 1) === ' +
-            'tailOf(session[client], (nextNumber[client] - 1) | 0)',
+            'tailOf(this.clients[client].window.salt, session[client], (nextNumber[client] - 1) | 0)',
         ),
       },
       {
@@ -157,7 +157,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H11: {
     title: 'a grant does not revoke the permission that an earlier grant gave',
-    caughtBy: { seed: 271, as: 'divergence' },
+    caughtBy: { seed: 401, as: 'divergence' },
     edits: [{ file: REPLICATION, find: 'copy.guard = key;', replace: 'copy.guard = OPEN;' }],
   },
   H12: {
@@ -223,7 +223,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H19: {
     title: 'a record counts as complete once its head has landed',
-    caughtBy: { seed: 1, as: 'integrity' },
+    caughtBy: { seed: 2, as: 'assertion' },
     edits: [
       { file: INBOX, find: 'framedWords, ', replace: 'epochAt, word, ' },
       {
@@ -245,13 +245,13 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H20: {
     title: 'the longest log is adopted, whatever its ballot',
     caughtBy: {
-      seed: 4,
+      seed: 156,
       as: 'divergence',
       options: {
         faults: ['slow-link', 'restart', 'pause', 'suspicion', 'bursts'],
         groups: 1,
         replicas: 3,
-        clients: 5,
+        clients: 6,
         messages: 1000,
         ringBytes: 65536,
       },
@@ -393,7 +393,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H27: {
     title: 'a leader sends a granter only the entries that it lacks',
-    caughtBy: { seed: 2, as: 'assertion' },
+    caughtBy: { seed: 4, as: 'assertion' },
     edits: [
       {
         file: REPLICATION,
@@ -403,8 +403,8 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
       },
       {
         file: REPLICATION,
-        find: 'copy.sentPosition = this.ring.base;',
-        replace: 'copy.sentPosition = hasSome ? log.endPosition : this.ring.base;',
+        find: 'copy.sentPosition = this.basePosition;',
+        replace: 'copy.sentPosition = hasSome ? log.endPosition : this.basePosition;',
       },
     ],
   },

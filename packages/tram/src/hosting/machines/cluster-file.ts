@@ -5,6 +5,7 @@ import { dirname, resolve } from 'node:path';
 import { isOnMachines, type MachinesConfig, resolveConfig } from '../../config/config.js';
 import type { Machine } from '../../config/machines.js';
 import { TramError } from '../../errors.js';
+import { NO_SALT } from '../../memory/record.js';
 import { digestOf } from './digest.js';
 import { readSecret, saltOf } from './secret.js';
 
@@ -23,7 +24,7 @@ export interface ClusterFile {
 export async function readClusterFile(path: string): Promise<ClusterFile> {
   const { readConfigFile } = await import('../../config/file.js');
   const options = await readConfigFile(path);
-  const config = resolveConfig(options, 0, dirname(resolve(path)));
+  const config = resolveConfig(options, NO_SALT, dirname(resolve(path)));
   if (!isOnMachines(config)) {
     throw new TramError(
       'TRAM_INVALID_CONFIG',

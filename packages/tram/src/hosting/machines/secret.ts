@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { TramError } from '../../errors.js';
+import { type Salt, saltFrom } from '../../memory/record.js';
 
 const SECRET_BYTES_MIN = 32;
 const RANDOM_BYTES = 32;
@@ -114,7 +115,7 @@ function cantMake(path: string, cause: unknown): TramError {
   return new TramError('TRAM_SYSTEM', `can't make ${path}: ${message}`, { cause });
 }
 
-/** For `Sizes.salt`: 31 bits that follow from the secret and cannot be guessed without it. */
-export function saltOf(secret: Uint8Array): number {
-  return createHmac('sha256', secret).update('salt').digest().readUInt32BE() >>> 1;
+/** For `Sizes.salt`: it follows from the secret and cannot be guessed without it. */
+export function saltOf(secret: Uint8Array): Salt {
+  return saltFrom(createHmac('sha256', secret).update('salt').digest());
 }

@@ -7,6 +7,7 @@ import type { Extents } from '../fabric/extents.js';
 import type { Fabric } from '../fabric/fabric.js';
 import { libfabric } from '../fabric/libfabric.js';
 import type { Registration } from '../fabric/registration.js';
+import { align } from '../words.js';
 
 export interface RegisteredBuffer {
   readonly words: Int32Array;
@@ -31,12 +32,13 @@ export interface BufferWords {
 }
 
 export function makeBuffers(fabric: Fabric, words: BufferWords): LinkBuffers {
-  const out = makeBuffer(fabric, words.flags + words.out);
-  out.words.fill(1, 0, words.flags);
+  const flagWords = align(words.flags);
+  const out = makeBuffer(fabric, flagWords + align(words.out));
+  out.words.fill(1, 0, flagWords);
   return {
     out,
-    flagWords: words.flags,
-    in: makeBuffer(fabric, words.in),
+    flagWords,
+    in: makeBuffer(fabric, align(words.in)),
     extents: fabric.createExtents(),
   };
 }

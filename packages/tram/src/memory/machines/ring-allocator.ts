@@ -1,6 +1,7 @@
 /**
  * Allocates pieces of a buffer in ring order: pieces are freed in the order of their allocation. A piece is contiguous:
- * if it does not fit before the end of the buffer, it starts at the beginning.
+ * if it does not fit before the end of the buffer, it starts at the beginning. All pieces start at even words, as
+ * `copyPart` needs it to be fast.
  *
  * Positions count all words ever allocated, including those skipped at the end of the buffer, so a mark stays valid:
  * `freed ≤ allocated ≤ freed + words`.
@@ -11,7 +12,7 @@ export class RingAllocator {
   private allocated = 0;
   private freed = 0;
 
-  /** @param first  where in the buffer the ring starts */
+  /** @param first  where in the buffer the ring starts: even  @param words  even */
   constructor(
     private readonly first: number,
     private readonly words: number,
@@ -23,11 +24,12 @@ export class RingAllocator {
    */
   allocate(count: number): number {
     const { words } = this;
+    const pairs = count + (count & 1);
     if (count > words) throw new RangeError(`${count} words do not fit into a buffer of ${words}`);
     if (this.freed === this.allocated) this.rewind();
     let start = this.allocated % words;
-    let end = this.allocated + count;
-    if (start + count > words) {
+    let end = this.allocated + pairs;
+    if (start + pairs > words) {
       end += words - start;
       start = 0;
     }

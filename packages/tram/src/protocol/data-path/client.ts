@@ -235,13 +235,11 @@ export class Client {
 
   /** Collect the replies of every replica that has notified us. */
   private pollReplies(): number {
-    const { memory, replicas, notifications, seenNotifications } = this;
+    const { replicas, notifications, seenNotifications } = this;
     let work = 0;
     for (let replica = 0; replica < notifications.length; replica++) {
-      const notification = notifications[replica];
-      if (notification === seenNotifications[replica]) continue;
-      seenNotifications[replica] = notification;
-      memory.readFence();
+      if (notifications[replica] === seenNotifications[replica]) continue;
+      seenNotifications[replica] = Atomics.load(notifications, replica);
       this.leaders[Math.floor(replica / replicas)] = replica % replicas;
       work += this.collectFrom(replica);
     }

@@ -107,7 +107,7 @@ export class Delivering {
     const { entryWordsMax, logWords, sizes } = member.layout;
     this.firstIndex = sizes.firstIndex;
     const words = Math.min(logWords, Math.max(STRETCH_WORDS, entryWordsMax));
-    this.stretch = slotAt(new Int32Array(words), 0);
+    this.stretch = slotAt(new Int32Array(words), 0, member.layout.logSalt(member.group));
     this.message = new CopiedMessage(member.group, this.stretch.words);
     this.entryWordsMax = entryWordsMax;
     this.lastWords = entryWordsMax;
@@ -225,8 +225,6 @@ export function isLeftBehind(member: Member, log: LogRing): boolean {
 
 /** How far a follower may deliver: the decided index that the leader has published. */
 export function decidedIndex(member: Member, log: LogRing): number {
-  const { decided } = log;
   // Entries are delivered without a look at their checks: they were written before this index and the marker.
-  member.edges.memory.readFence();
-  return extend(member.nextToDeliver, decided);
+  return extend(member.nextToDeliver, log.decided);
 }

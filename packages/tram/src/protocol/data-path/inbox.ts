@@ -45,13 +45,12 @@ export class ClientInbox {
     return this.window.words[this.control + INBOX_CONTROL.session];
   }
 
-  /** Take the client's notification, if there is a new one. True if the inbox may have messages. */
+  /** Take the client's notification, if there is a new one. True if the inbox, read after this, may have messages. */
   takeNotification(): boolean {
-    const notification = this.window.words[this.notification];
-    if (notification !== this.seenNotification) {
-      this.seenNotification = notification;
+    const { words } = this.window;
+    if (words[this.notification] !== this.seenNotification) {
+      this.seenNotification = Atomics.load(words, this.notification);
       this.mayHaveMessages = true;
-      this.member.edges.memory.readFence();
     }
     return this.mayHaveMessages;
   }
@@ -130,8 +129,7 @@ class FeedReader {
       memory.readFence();
     }
     if (this.epoch === NO_BALLOT) return 0;
-    this.endPosition = this.window.words[this.end];
-    memory.readFence();
+    this.endPosition = Atomics.load(this.window.words, this.end);
     for (;;) {
       const words = this.wordsAt(this.position);
       if (words === 0) return 0;

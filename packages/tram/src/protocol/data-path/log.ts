@@ -9,9 +9,12 @@
  * Invariants: only writes of the permitted ballot's owner count here. All entries of a ring carry its marker's ballot. A
  * marker that was meant for an earlier incarnation of this member, whose memory was lost, does not count. A log that has
  * had an entry never drops its last decided one; that is why one word, `base`, is enough to find its start.
+ *
+ * Marker and decided index are loaded by `Atomics`: what was posted before them is loaded after them. A key is loaded
+ * after its marker. What lies at the base is loaded after the base, since its place depends on it.
  */
 import type { Memory } from '../../memory/contract.js';
-import { extend, numberAt, type Window, wordsOf } from '../../memory/record.js';
+import { extend, numberAt, type Salt, type Window, wordsOf } from '../../memory/record.js';
 import { type Layout, LOG_CONTROL, RINGS_PER_WRITER } from '../layout.js';
 import { NO_BALLOT } from '../leadership/ballot.js';
 import { isSince } from '../leadership/key.js';
@@ -19,7 +22,7 @@ import { isSince } from '../leadership/key.js';
 export class LogRing implements Window {
   readonly at: number;
   readonly mask: number;
-  readonly salt: number;
+  readonly salt: Salt;
   readonly control: number;
   private readonly entryWordsMax: number;
 
@@ -40,11 +43,11 @@ export class LogRing implements Window {
 
   /** The ballot under which this ring became its member's log; 0 while the log is being installed. */
   get marker(): number {
-    return this.words[this.control + LOG_CONTROL.marker];
+    return Atomics.load(this.words, this.control + LOG_CONTROL.marker);
   }
 
   set marker(ballot: number) {
-    this.words[this.control + LOG_CONTROL.marker] = ballot;
+    Atomics.store(this.words, this.control + LOG_CONTROL.marker, ballot);
   }
 
   /** The key under which it was written. It tells for which incarnation of its member the log was meant. */
@@ -62,16 +65,17 @@ export class LogRing implements Window {
   }
 
   set base(position: number) {
-    this.words[this.control + LOG_CONTROL.base] = position;
+    Atomics.store(this.words, this.control + LOG_CONTROL.base, position);
   }
 
   /** Low word of the index of the first undecided entry. */
   get decided(): number {
-    return this.words[this.control + LOG_CONTROL.decided];
+    return Atomics.load(this.words, this.control + LOG_CONTROL.decided);
   }
 
   set decided(index: number) {
-    this.words[this.control + LOG_CONTROL.decided] = index;
+    const at = this.control + LOG_CONTROL.decided;
+    if (this.words[at] !== index) Atomics.store(this.words, at, index);
   }
 
   /** Words of entry `index` if it lies whole at `position` under `ballot`, else 0. */
@@ -152,9 +156,12 @@ export class Log {
   /** This member's log, as memory shows it: every write that succeeded before the last promise is in it. */
   current(): LogRing | undefined {
     let current: LogRing | undefined;
+    let highest = NO_BALLOT;
     for (const ring of this.rings) {
-      if (!isSince(ring.key, this.firstKey)) continue;
-      if (ring.marker > (current?.marker ?? NO_BALLOT)) current = ring;
+      const { marker } = ring;
+      if (marker <= highest || !isSince(ring.key, this.firstKey)) continue;
+      highest = marker;
+      current = ring;
     }
     return current;
   }

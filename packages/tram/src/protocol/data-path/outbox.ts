@@ -17,9 +17,8 @@ import {
   seal,
   type Window,
 } from '../../memory/record.js';
-import { wordsFor } from '../../memory/words.js';
 import type { Edges } from '../edges.js';
-import { MESSAGE, seriesOf } from '../layout.js';
+import { MESSAGE, messageWords, seriesOf } from '../layout.js';
 
 /** A message that was offered and is not yet answered by all its destinations. Reused once it is. */
 export interface Call {
@@ -124,7 +123,7 @@ export class Outbox {
 
   /** Is there room for a message with so many bytes of payload? */
   hasRoom(payloadBytes: number): boolean {
-    const words = FRAME_WORDS + MESSAGE.payload + wordsFor(payloadBytes);
+    const words = FRAME_WORDS + messageWords(payloadBytes);
     return distance(this.endPosition, this.oldestPosition) + words <= this.mirror.mask + 1;
   }
 
@@ -142,6 +141,9 @@ export class Outbox {
     const { mirror, session } = this;
     const { words, mask } = mirror;
     const body = call.position + HEAD_WORDS;
+    const bodyWords = messageWords(payload.length);
+    // The payload may end before this word.
+    words[(body + bodyWords - 1) & mask] = 0;
     words[(body + MESSAGE.client) & mask] = this.client | (call.slot << 16);
     words[(body + MESSAGE.session) & mask] = session;
     words[(body + MESSAGE.number) & mask] = call.number | 0;
@@ -150,7 +152,6 @@ export class Outbox {
     words[(body + MESSAGE.destinationsHigh) & mask] = call.destinationsHigh;
     words[(body + MESSAGE.payloadBytes) & mask] = payload.length;
     packBytes(payload, mirror, body + MESSAGE.payload);
-    const bodyWords = MESSAGE.payload + wordsFor(payload.length);
     return seal(mirror, call.position, bodyWords, session, call.number);
   }
 

@@ -74,10 +74,11 @@ export class Replication {
   ballot = 0;
   /** Our own ring, the source of all copies. */
   ring: LogRing;
-  /** The log holds entries baseIndex … endIndex - 1. It starts at `ring.base`. */
+  /** The log holds entries baseIndex … endIndex - 1. */
   baseIndex = 0;
   endIndex = 0;
-  /** Where entry `endIndex` will lie. */
+  /** Where entry `baseIndex` lies, as in `ring.base`, and where entry `endIndex` will lie. */
+  private basePosition = 0;
   endPosition = 0;
   /** First undecided index (paper's FUO). Never goes back under one ballot. */
   decided = 0;
@@ -123,7 +124,8 @@ export class Replication {
       this.endIndex++;
     }
     assert(this.endPosition === adopted.endPosition, 'the adopted log is taken over whole');
-    ring.base = adopted.basePosition;
+    this.basePosition = adopted.basePosition;
+    ring.base = this.basePosition;
     ring.decided = this.decided | 0;
     ring.key = this.member.key;
     ring.marker = ballot;
@@ -146,11 +148,11 @@ export class Replication {
     copy.toldDecided = this.decided;
     // The whole log, all of it under our ballot, whatever the member has already (H27).
     copy.sentIndex = this.baseIndex;
-    copy.sentPosition = this.ring.base;
+    copy.sentPosition = this.basePosition;
     // The ring is no log any more before anything of it changes: words of one write land in any order.
     this.writeControl(copy, LOG_CONTROL.marker, 0);
     const { control } = this;
-    control[LOG_CONTROL.base] = this.ring.base;
+    control[LOG_CONTROL.base] = this.basePosition;
     control[LOG_CONTROL.decided] = this.decided | 0;
     control[LOG_CONTROL.key] = key;
     const { base, words } = LOG_CONTROL;
@@ -200,7 +202,7 @@ export class Replication {
   }
 
   get usedWords(): number {
-    return (this.endPosition - this.ring.base) | 0;
+    return (this.endPosition - this.basePosition) | 0;
   }
 
   /** Is the log more than half full, so that the progress of others matters? */
@@ -303,6 +305,7 @@ export class Replication {
   truncate(index: number, position: number): void {
     assert(index < this.decided, 'a log keeps its last decided entry');
     this.baseIndex = index;
+    this.basePosition = position;
     this.ring.base = position;
     for (const copy of this.copies) {
       if (copy.phase !== 'absent') this.writeControl(copy, LOG_CONTROL.base, position);

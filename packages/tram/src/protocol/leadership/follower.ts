@@ -33,7 +33,7 @@ export class Follower {
     const log = member.log.under(member.promised, member.promisedMember);
     if (log === undefined) return 0;
     if (log.writer !== member.index) this.failedAttempts = 0;
-    const count = this.delivering.deliver(log, log.marker, decidedIndex(member, log), false);
+    const count = this.delivering.deliver(log, member.promised, decidedIndex(member, log), false);
     let isBehind = isLeftBehind(member, log);
     while (isBehind && this.snapshots.fetch(nowUs)) isBehind = isLeftBehind(member, log);
     if (isBehind) {

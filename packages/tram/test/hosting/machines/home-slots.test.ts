@@ -3,12 +3,12 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { resolveConfig } from '../../../src/config/config.js';
 import { HomeSlots, homeOf } from '../../../src/hosting/machines/home-slots.js';
 import { ArenaMap, OWNER, PARTICIPANT } from '../../../src/memory/arena.js';
-import { Layout } from '../../../src/protocol/layout.js';
+import { Layout, NO_SALT } from '../../../src/protocol/layout.js';
 
 const HOSTS = 3;
 const HOST = 1;
 const RETURN_MS = 10_000;
-const { sizes } = resolveConfig({ groups: 1, clients: 5 }, 0);
+const { sizes } = resolveConfig({ groups: 1, clients: 5 }, NO_SALT);
 const map = new ArenaMap(new Layout(sizes), HOSTS, 32, 0);
 /** Of this host: 1 and 4. */
 const SLOTS = [1, 4];

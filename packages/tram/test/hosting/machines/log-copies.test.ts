@@ -8,14 +8,20 @@ import type { Network } from '../../../src/memory/machines/network.js';
 import { distance, HEAD_WORDS, packBytes, seal } from '../../../src/memory/record.js';
 import { threadsArena } from '../../../src/memory/threads.js';
 import { LogRing } from '../../../src/protocol/data-path/log.js';
-import { MESSAGE, RINGS_PER_WRITER, SOURCE, seriesOf } from '../../../src/protocol/layout.js';
+import {
+  MESSAGE,
+  messageWords,
+  RINGS_PER_WRITER,
+  SOURCE,
+  seriesOf,
+} from '../../../src/protocol/layout.js';
 
 const GROUP = 1;
 const ENTRY = 0;
 const FIRST_NUMBER = 2 ** 32 - 2;
 const config = resolveConfig(
   { groups: 2, clients: 1, logBytes: 4096, payloadBytesMax: 64, hosts: 3 },
-  7,
+  { check: 7, tail: 8 },
 );
 
 /** A log, as its leader writes it at one member. */
@@ -53,7 +59,7 @@ class Original {
   write(text: string): void {
     const { ring } = this;
     const payload = new TextEncoder().encode(text);
-    const bodyWords = MESSAGE.payload + ((payload.length + 3) >> 2) + SOURCE.words;
+    const bodyWords = messageWords(payload.length) + SOURCE.words;
     const words = bodyWords + HEAD_WORDS + 1;
     this.entries.push(this.position);
     this.makeRoom(words);

@@ -14,6 +14,7 @@ import {
   createArenaFile,
   removeArenaFile,
 } from 'tram-multicast/internal/memory/processes/arena-file.js';
+import { NO_SALT } from 'tram-multicast/internal/memory/record.js';
 import { threadsArena } from 'tram-multicast/internal/memory/threads.js';
 import { runLoad } from '../../load/run.js';
 import type { Load, Measurement, RunningSystem, Setup, System } from '../system.js';
@@ -115,7 +116,7 @@ function configOf(options: RamcastOptions, setup: Setup): RamcastConfig {
   const { memory, hosts, trace, acknowledges = false } = options;
   const { groups, replicas, clientsMax, outstandingMax, payloadBytesMax } = setup;
   const cluster = { memory, groups, replicas, ...(hosts !== undefined && { hosts }) };
-  const usual = resolveConfig(cluster, 0);
+  const usual = resolveConfig(cluster, NO_SALT);
   return {
     sizes: {
       groups,
