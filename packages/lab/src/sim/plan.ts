@@ -70,6 +70,8 @@ export interface Plan {
   readonly messageEveryUs: number;
   /** The share of messages that go to one group only. */
   readonly singleGroupPercent: number;
+  /** The size of the state of the service, in bytes, besides its head. */
+  readonly serviceCells: number;
   /** The service fails on one of so many messages, or on none if this is 0. */
   readonly serviceFailsEvery: number;
   /** The faults that may happen. */
@@ -177,6 +179,7 @@ export function drawPlan(seed: number, options: Options): Plan {
     isBursty,
     messageEveryUs,
     singleGroupPercent: random.pick([0, 30, 60, 100]),
+    serviceCells: random.pick([0, 0, 30, 500, 2000]),
     serviceFailsEvery: random.pick([0, 0, 0, 7]),
     faults,
     incidents,

@@ -10,7 +10,7 @@
 import { judge } from 'tram-multicast/internal/check/judge.js';
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
 import { Client } from 'tram-multicast/internal/protocol/data-path/client.js';
-import type { Edges, Observer, Transition } from 'tram-multicast/internal/protocol/edges.js';
+import type { Delivery, Edges, Observer, Transition } from 'tram-multicast/internal/protocol/edges.js';
 import { Layout } from 'tram-multicast/internal/protocol/layout.js';
 import { describeBallot } from 'tram-multicast/internal/protocol/leadership/ballot.js';
 import type { Past } from 'tram-multicast/internal/protocol/member.js';
@@ -23,6 +23,7 @@ import type { Fault, Plan } from './plan.js';
 import { Random } from './random.js';
 import { Service, ServiceFailure } from './service.js';
 import { Killed, SimulatedFabric, type SimulatedMemory } from './simulated-memory.js';
+import { digestOf } from './state.js';
 import { Steps } from './steps.js';
 import { Workload } from './workload.js';
 
@@ -197,11 +198,19 @@ export class World {
       // Judges that treat a restart as a pause need this: the new incarnation has delivered nothing.
       this.ledger.record({ event: 'restore', replica, from: replica, count: 0 });
     }
-    const { serviceFailsEvery } = this.plan;
-    host.service = new Service(this.ledger, group, member, serviceFailsEvery, (delivery) => {
+    const { serviceCells, serviceFailsEvery } = this.plan;
+    const onDeliver = (delivery: Delivery) => {
       this.noteDecided(host, delivery.session, delivery.entryGroup, delivery.number);
       this.lastDeliveryUs = this.nowUs;
-    });
+    };
+    host.service = new Service(
+      this.ledger,
+      group,
+      member,
+      serviceCells,
+      serviceFailsEvery,
+      onDeliver,
+    );
     const identity = { group, member, incarnation: host.incarnation, past };
     host.replica = new Replica(
       identity,
@@ -222,9 +231,17 @@ export class World {
     const { group, member } = host;
     const sent = this.ledger.find(session, entryGroup, number);
     const isNew = this.ledger.decided(group, member, host.replica.member.nextToDeliver, sent);
+    this.compareState(host);
     if (isNew && sent && entryGroup === group)
       this.fairness.ordered(sent, this.ledger.decidedCount(group));
     return isNew;
+  }
+
+  /** Compare the state of a replica with that of others at the same index: as it delivers there, or at the end. */
+  private compareState({ group, member, replica, service }: ReplicaHost): void {
+    if (this.settings.keepsHistory === false) return;
+    const { nextToDeliver } = replica.member;
+    this.ledger.state(group, member, nextToDeliver, digestOf(replica.member, service));
   }
 
   private addClient(slot: number): void {
@@ -440,6 +457,7 @@ export class World {
         return false;
       return this.plan.parents.every((_, group) => this.isLevel(group));
     }, DRAIN_LIMIT_US);
+    for (const host of this.replicas) if (host.state !== 'down') this.compareState(host);
     this.ledger.record({ event: 'end', quiescent: true });
   }
 

@@ -13,6 +13,7 @@ import {
   REPLICATION,
   REPLIES,
   ROW,
+  SNAPSHOT,
   SNAPSHOTS,
   SUSPICION,
   TAKEOVER,
@@ -321,6 +322,74 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
 };
 
+/** What a snapshot carries, and how it is put together. */
+const RESTORING: Readonly<Record<string, Mutation>> = {
+  'restores-other-state': {
+    title: 'one bit of the state of the service changes when a snapshot is restored',
+    caughtBy: { seed: 1, as: 'state' },
+    edits: [
+      {
+        file: SNAPSHOT,
+        find: 'at += replies.words.length;\n    application.restore(',
+        replace: `at += replies.words.length;
+          words[at + (words[FIXED.stateBytes] >> 2) - 1] ^= 1;
+          application.restore(`,
+      },
+    ],
+  },
+  'restores-other-counters': {
+    title: "a snapshot restores the clients' numbers, but not their places in the inboxes",
+    caughtBy: { seed: 1, as: 'state' },
+    edits: [
+      {
+        file: SNAPSHOT,
+        find: 'delivered.nextPosition[client] = words[at + CLIENT.nextPosition];',
+        replace: '',
+      },
+    ],
+  },
+  'restores-no-replies': {
+    title: 'a snapshot does not restore the kept replies',
+    caughtBy: { seed: 1, as: 'state' },
+    edits: [
+      {
+        file: SNAPSHOT,
+        find: 'replies.load(words.subarray(at, at + replies.words.length));',
+        replace: '',
+      },
+    ],
+  },
+  'chunk-misplaced': {
+    title: 'the last chunk of a snapshot is put one word before its place',
+    caughtBy: { seed: 1, as: 'state' },
+    edits: [
+      {
+        file: SNAPSHOTS,
+        find: 'slot.copy.subarray(data, data + count), start)',
+        replace: `slot.copy.subarray(data, data + count),
+          start > 0 && start + count === total ? start - 1 : start)`,
+      },
+    ],
+  },
+  'chunks-of-two-members': {
+    title: 'a snapshot is assembled from chunks of two members',
+    caughtBy: { seed: 1, as: 'state' },
+    edits: [
+      { file: SNAPSHOTS, find: 'this.abandon();\n        const { member, rows }', replace: 'const { member, rows }' },
+      {
+        file: SNAPSHOTS,
+        find: 'this.wanted = 0;\n            this.progressUs',
+        replace: 'if (this.received === undefined) this.wanted = 0;\n this.progressUs',
+      },
+      {
+        file: SNAPSHOTS,
+        find: '(this.received === undefined || this.isOfSame(slot))',
+        replace: 'true',
+      },
+    ],
+  },
+};
+
 /** Clients, their sessions, and replies. */
 const CLIENTS: Readonly<Record<string, Mutation>> = {
   'session-goes-on': {
@@ -391,5 +460,6 @@ export const FURTHER: Readonly<Record<string, Mutation>> = {
   ...CAMPAIGNING,
   ...TAKING_OVER,
   ...DELIVERING,
+  ...RESTORING,
   ...CLIENTS,
 };
