@@ -22,6 +22,7 @@ export class SimulationFailure extends Error {
       | 'state'
       | 'reply'
       | 'fairness'
+      | 'availability'
       | 'liveness'
       | 'property'
       | 'assertion'

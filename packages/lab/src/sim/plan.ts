@@ -19,9 +19,12 @@ export const FAULTS = [
   'crash',
   'restart',
   'kill',
+  'outage',
   'pause',
+  'slow-replica',
   'suspicion',
   'rivals',
+  'late-heartbeats',
   'slow-link',
   'broken-link',
   'client-crash',
@@ -124,8 +127,10 @@ export function drawPlan(seed: number, options: Options): Plan {
   const replicas = options.replicas ?? random.pick([1, 3, 3, 3, 3, 3, 5, 5, 7]);
   const clients = options.clients ?? random.between(1, 5);
   const messages = options.messages ?? random.between(150, 300);
-  const isTiny = allows('tiny-rings', 40);
-  const isTorn = allows('torn-writes', 70);
+  // In these runs only followers are slow, so no message may wait long: see `Availability`.
+  const isTimely = allows('slow-replica', 10);
+  const isTiny = allows('tiny-rings', isTimely ? 70 : 40);
+  const isTorn = allows('torn-writes', isTimely ? 0 : 70);
   const isBursty = allows('bursts', 50);
   const payloadBytesMax = options.payloadBytes ?? random.pick([0, 8, 64, 64, 200, 1000]);
   const ring = (): number =>
@@ -135,7 +140,7 @@ export function drawPlan(seed: number, options: Options): Plan {
   const heartbeatUs = random.pick([50, 100, 200]);
   const incidents = drawIncidents(
     random,
-    faults,
+    isTimely ? new Set(['slow-replica']) : faults,
     options.triggers,
     groups,
     replicas,
@@ -154,7 +159,7 @@ export function drawPlan(seed: number, options: Options): Plan {
       logBytes: ring(),
       inboxBytes: ring(),
       feedBytes: ring(),
-      callsMax: random.between(1, 16),
+      callsMax: random.between(1, isTimely ? 4 : 16),
       snapshotChunkBytes: random.pick([64, 256, 4096]),
       firstIndex: random.pick([0, 0, 2147483648 - 40, 4294967296 - 40]),
       salt: Math.imul(seed, 0x9e3779b1),
@@ -162,7 +167,7 @@ export function drawPlan(seed: number, options: Options): Plan {
     timing: {
       heartbeatUs,
       restUs: heartbeatUs,
-      suspectAfterUs: heartbeatUs * random.between(4, 10),
+      suspectAfterUs: heartbeatUs * (isTimely ? 20 : random.between(4, 10)),
       askAgainUs: heartbeatUs * random.between(1, 3),
       backOffUs: heartbeatUs * random.between(1, 3),
       resendAfterUs: heartbeatUs * random.between(8, 20),
@@ -208,9 +213,12 @@ function drawIncidents(
     ['crash', 4],
     ['restart', 6],
     ['kill', 6],
+    ['outage', 3],
     ['pause', 6],
+    ['slow-replica', 2],
     ['suspicion', 4],
     ['rivals', 3],
+    ['late-heartbeats', 2],
     ['slow-link', 2],
     ['broken-link', 2],
     ['client-crash', 1],

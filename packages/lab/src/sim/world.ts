@@ -10,12 +10,18 @@
 import { judge } from 'tram-multicast/internal/check/judge.js';
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
 import { Client } from 'tram-multicast/internal/protocol/data-path/client.js';
-import type { Delivery, Edges, Observer, Transition } from 'tram-multicast/internal/protocol/edges.js';
+import type {
+  Delivery,
+  Edges,
+  Observer,
+  Transition,
+} from 'tram-multicast/internal/protocol/edges.js';
 import { Layout } from 'tram-multicast/internal/protocol/layout.js';
 import { describeBallot } from 'tram-multicast/internal/protocol/leadership/ballot.js';
 import type { Past } from 'tram-multicast/internal/protocol/member.js';
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { Replica } from 'tram-multicast/internal/protocol/replica.js';
+import { Availability } from './availability.js';
 import { Fairness } from './fairness.js';
 import { Incidents } from './incidents.js';
 import { Ledger, SimulationFailure } from './ledger.js';
@@ -48,6 +54,8 @@ export interface ReplicaHost extends Host {
   incarnation: number;
   /** The highest index that an earlier incarnation had delivered up to. */
   hadDelivered: number;
+  /** How many times longer its steps take than those of others. */
+  slowness: number;
 }
 
 export interface ClientHost extends Host {
@@ -88,9 +96,12 @@ export class World {
   readonly random: Random;
   readonly replicas: ReplicaHost[] = [];
   readonly clients: ClientHost[] = [];
+  /** By group: the first index that no leader has dropped from the log. */
+  readonly droppedBelow: number[];
   private readonly steps: Steps;
   private readonly incidents: Incidents;
   private readonly fairness: Fairness;
+  private readonly availability: Availability;
   private sessions = 0;
   private lastDeliveryUs = 0;
 
@@ -106,6 +117,7 @@ export class World {
     this.fabric = new SimulatedFabric(participants, weather, this.random);
     this.steps = new Steps(participants);
     this.fairness = new Fairness(plan, settings.keepsHistory !== false);
+    this.availability = new Availability(plan, settings.keepsHistory !== false);
     this.ledger = new Ledger(
       plan.parents,
       sizes.replicas,
@@ -113,6 +125,7 @@ export class World {
       settings.keepsTrace === true,
       settings.keepsHistory !== false,
     );
+    this.droppedBelow = plan.parents.map(() => sizes.firstIndex);
     this.incidents = new Incidents(this);
     for (let group = 0; group < sizes.groups; group++) {
       for (let member = 0; member < sizes.replicas; member++) this.addReplica(group, member);
@@ -165,6 +178,7 @@ export class World {
       leftMemory: false,
       incarnation: 0,
       hadDelivered: 0,
+      slowness: 1,
       afterStep: undefined,
     };
     this.replicas.push(host as unknown as ReplicaHost);
@@ -266,7 +280,13 @@ export class World {
       this.layout,
       session,
       messages,
-      (sent) => this.fairness.sent(sent, this.ledger.decidedCount(sent.entryGroup)),
+      {
+        sent: (sent) => {
+          this.fairness.sent(sent, this.ledger.decidedCount(sent.entryGroup));
+          this.availability.sent(sent, this.nowUs);
+        },
+        answered: (sent) => this.availability.answered(sent, this.nowUs),
+      },
     );
     const observer = this.observe(host.participant, undefined);
     const edges = this.edges(host.memory, observer);
@@ -286,10 +306,11 @@ export class World {
       transition: (what) => {
         this.tally.transition(what);
         this.settings.onTransition?.(participant, what);
-        if (host) this.incidents.onTransition(host, what);
+        if (host) this.onTransition(host, what);
       },
       led: (ballot) => {
         this.fairness.disturbed(host!.group);
+        this.availability.disturbed(this.nowUs);
         this.ledger.record({
           event: 'leader',
           group: host!.group,
@@ -311,6 +332,14 @@ export class World {
         if (!(error instanceof ServiceFailure)) throw error;
       },
     };
+  }
+
+  private onTransition(host: ReplicaHost, what: Transition): void {
+    if (what === 'log truncated') {
+      const { baseIndex } = host.replica.replication;
+      this.droppedBelow[host.group] = Math.max(this.droppedBelow[host.group], baseIndex);
+    }
+    this.incidents.onTransition(host, what);
   }
 
   /** Crash a participant. Its memory is lost. */
@@ -415,8 +444,8 @@ export class World {
     const host: Host = replica ?? this.clients[participant - this.replicas.length];
     this.act(host, () => {
       const work = replica?.replica.doWork(this.nowUs) ?? this.stepClient(host as ClientHost);
-      const idleFactor = work > 0 ? 1 : IDLE_FACTOR;
-      this.steps.schedule(participant, this.nowUs + this.drawStep() * idleFactor);
+      const factor = (work > 0 ? 1 : IDLE_FACTOR) * (replica?.slowness ?? 1);
+      this.steps.schedule(participant, this.nowUs + this.drawStep() * factor);
     });
   }
 

@@ -375,7 +375,11 @@ const RESTORING: Readonly<Record<string, Mutation>> = {
     title: 'a snapshot is assembled from chunks of two members',
     caughtBy: { seed: 1, as: 'state' },
     edits: [
-      { file: SNAPSHOTS, find: 'this.abandon();\n        const { member, rows }', replace: 'const { member, rows }' },
+      {
+        file: SNAPSHOTS,
+        find: 'this.abandon();\n        const { member, rows }',
+        replace: 'const { member, rows }',
+      },
       {
         file: SNAPSHOTS,
         find: 'this.wanted = 0;\n            this.progressUs',
