@@ -133,8 +133,9 @@ export function drawPlan(seed: number, options: Options): Plan {
   const isTorn = allows('torn-writes', isTimely ? 0 : 70);
   const isBursty = allows('bursts', 50);
   const payloadBytesMax = options.payloadBytes ?? random.pick([0, 8, 64, 64, 200, 1000]);
-  const ring = (): number =>
-    options.ringBytes ?? (isTiny ? 0 : random.pick([2048, 4096, 16384, 65536]));
+  // The only member of a group may be killed as long as its log has its beginning.
+  const ringBytes = replicas === 1 ? [65536] : [2048, 4096, 16384, 65536];
+  const ring = (): number => options.ringBytes ?? (isTiny ? 0 : random.pick(ringBytes));
 
   const messageEveryUs = random.pick([2, 20, 40, 80]);
   const heartbeatUs = random.pick([50, 100, 200]);
@@ -213,7 +214,7 @@ function drawIncidents(
     ['crash', 4],
     ['restart', 6],
     ['kill', 6],
-    ['outage', 3],
+    ['outage', replicas === 1 ? 12 : 3],
     ['pause', 6],
     ['slow-replica', 2],
     ['suspicion', 4],
