@@ -21,9 +21,8 @@ export class Availability {
 
   constructor(plan: Plan, isJudged: boolean) {
     const { incidents, weather } = plan;
-    const isTimely =
-      weather.tornPercent === 0 && incidents.every(({ kind }) => kind === 'slow-replica');
-    this.isJudged = isJudged && isTimely;
+    const onlySlow = incidents.length > 0 && incidents.every(({ kind }) => kind === 'slow-replica');
+    this.isJudged = isJudged && onlySlow && weather.tornPercent === 0;
     this.boundUs = boundUs(plan);
   }
 
