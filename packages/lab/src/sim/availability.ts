@@ -3,7 +3,8 @@
  * gone, no message waits longer for its replies than a bound, which does not depend on how slow they are or for how long.
  * Called by `world.ts`. docs/simulator.md states the bound.
  *
- * It applies only to runs in which links are timely and only followers are slow. A leader change starts the time anew.
+ * It applies only to runs in which links are timely and only followers are slow. There, a group has one leader change for
+ * each member that comes back with its memory (H30), and no other. A leader change starts the time anew.
  */
 import { type Sent, SimulationFailure } from './ledger.js';
 import type { Plan } from './plan.js';
@@ -18,12 +19,15 @@ export class Availability {
   private readonly boundUs: number;
   /** Since when each unanswered message has waited. */
   private readonly waiting = new Map<Sent, number>();
+  /** By group: how often its leader may still change. */
+  private readonly changesLeft: number[];
 
   constructor(plan: Plan, isJudged: boolean) {
     const { incidents, weather } = plan;
     const onlySlow = incidents.length > 0 && incidents.every(({ kind }) => kind === 'slow-replica');
     this.isJudged = isJudged && onlySlow && weather.tornPercent === 0;
     this.boundUs = boundUs(plan);
+    this.changesLeft = plan.parents.map(() => 1);
   }
 
   sent(sent: Sent, nowUs: number): void {
@@ -41,8 +45,20 @@ export class Availability {
     );
   }
 
-  /** A group has a new leader. */
-  disturbed(nowUs: number): void {
+  /** A member of `group` has come back with its memory. */
+  resumed(group: number): void {
+    this.changesLeft[group]++;
+  }
+
+  /** `group` has a new leader. */
+  led(group: number, nowUs: number): void {
+    if (!this.isJudged) return;
+    if (this.changesLeft[group]-- === 0) {
+      throw new SimulationFailure(
+        'availability',
+        `group ${group} has a new leader, although only followers are slow`,
+      );
+    }
     for (const sent of this.waiting.keys()) this.waiting.set(sent, nowUs);
   }
 }

@@ -194,6 +194,7 @@ export class World {
   /** Restart a killed replica with the memory that it left: it resumes. */
   resumeReplica(host: ReplicaHost): void {
     host.memory = this.fabric.resume(host.participant);
+    this.availability.resumed(host.group);
     this.beginIncarnation(host, 'kept');
   }
 
@@ -310,7 +311,7 @@ export class World {
       },
       led: (ballot) => {
         this.fairness.disturbed(host!.group);
-        this.availability.disturbed(this.nowUs);
+        this.availability.led(host!.group, this.nowUs);
         this.ledger.record({
           event: 'leader',
           group: host!.group,
