@@ -32,6 +32,7 @@ const DEEDS: Partial<Record<Transition, (ballot: string) => string>> = {
   'outbid a higher promise': () => 'must outbid: a member is bound to another ballot',
   'stepped down': (ballot) => `steps down: it has promised ${ballot}`,
   'log truncated': () => 'drops the oldest part of its log',
+  'backlog fetched': () => 'sends entries of its backlog',
   'left behind': () => 'is left behind: the log no longer has what it needs',
   resumed: (ballot) => `resumes: it has promised ${ballot}, and its state is gone`,
   recovering: () => 'recovers: it has forgotten what it promised',

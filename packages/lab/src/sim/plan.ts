@@ -173,7 +173,9 @@ export function drawPlan(seed: number, options: Options): Plan {
       backOffUs: heartbeatUs * random.between(1, 3),
       resendAfterUs: heartbeatUs * random.between(8, 20),
     },
-    pace: random.percent(50) ? PACE : { batchEntries: 16, parentEntries: 8, clientEntries: 4 },
+    pace: random.percent(50)
+      ? PACE
+      : { batchEntries: 16, parentEntries: 8, clientEntries: 4, backlogBytesMax: 2048 },
     weather: {
       delayUs: random.between(1, 5),
       jitterUs: random.between(0, 10),

@@ -3,7 +3,7 @@
  * causes it, and the script decides which operation arrives when. It is a world of the simulator, with all its checks.
  */
 
-import type { Timing } from 'tram-multicast/internal/protocol/edges.js';
+import type { Pace, Timing } from 'tram-multicast/internal/protocol/edges.js';
 import type { Sizes } from 'tram-multicast/internal/protocol/layout.js';
 import { highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
 import type { Sent } from './ledger.js';
@@ -14,6 +14,7 @@ import { type Host, type ReplicaHost, World } from './world.js';
 export interface Overrides {
   readonly sizes?: Partial<Sizes>;
   readonly timing?: Partial<Timing>;
+  readonly pace?: Partial<Pace>;
   readonly serviceFailsEvery?: number;
 }
 
@@ -24,12 +25,13 @@ export class Stage {
   private readonly held = new Set<() => void>();
 
   /** @param cluster  as in a scenario: `replicas=3 clients=2 rings=4096` */
-  constructor(cluster: string, { sizes, timing, serviceFailsEvery = 0 }: Overrides = {}) {
+  constructor(cluster: string, { sizes, timing, pace, serviceFailsEvery = 0 }: Overrides = {}) {
     const plan = makePlan(cluster);
     this.world = new World({
       ...plan,
       sizes: { ...plan.sizes, ...sizes },
       timing: { ...plan.timing, ...timing },
+      pace: { ...plan.pace, ...pace },
       serviceFailsEvery,
     });
   }

@@ -1,9 +1,12 @@
 /** Members that have delivered less than others assume, and log entries that are dropped before they have them. */
 
 import { HEAD_WORDS, word } from 'tram-multicast/internal/memory/record.js';
+import { EMPTY } from 'tram-multicast/internal/protocol/data-path/backlog.js';
+import type { Transition } from 'tram-multicast/internal/protocol/edges.js';
 import { SNAPSHOT_REQUEST } from 'tram-multicast/internal/protocol/layout.js';
 import { expect } from 'vitest';
-import { follows } from '../../src/sim/stage.js';
+import type { Subject } from '../../src/sim/mutations/mutant.js';
+import { follows, type Overrides, type Stage } from '../../src/sim/stage.js';
 import type { ReplicaHost } from '../../src/sim/world.js';
 import { attack, STUCK } from './attack.js';
 
@@ -120,7 +123,8 @@ attack(
     //    Harm: F has the position of one state and the contents of another.
     const stage = new Stage('replicas=3 clients=1 rings=1024', {
       sizes: { snapshotChunkBytes: 64 },
-      timing: { backOffUs: 400, suspectAfterUs: 2000 },
+      timing: { backOffUs: 400, suspectAfterUs: 4000 },
+      pace: { backlogBytesMax: 0 },
     });
     const { world } = stage;
     const [, S, F] = stage.group(0);
@@ -154,36 +158,107 @@ attack(
   },
 );
 
-/**
- * 1. M restarts under load and requests a snapshot of S: S holds the log for it.
- * 2. M crashes before it has fetched the snapshot.
- *    Harm: S holds the log until its timeout for M expires, and the group makes no progress.
- */
+/** A group of three with a client that sends all the time. F follows. */
+function flooded(Stage: Subject['Stage'], overrides: Overrides = {}) {
+  const stage = new Stage('replicas=3 clients=2 rings=4096', overrides);
+  const leader = stage.leaderOf(0);
+  const [server, F] = stage.group(0).filter((host) => host !== leader) as [
+    ReplicaHost,
+    ReplicaHost,
+  ];
+  const stop = stage.flood(0, [0], 'x'.repeat(30));
+  stage.runFor(6000);
+  return { stage, leader, server, F, stop };
+}
+
+/** The group delivers something in each of so many periods. */
+function expectProgress(stage: Stage, leader: ReplicaHost, periods: number, periodUs: number) {
+  for (let i = 0; i < periods; i++) {
+    const before = leader.replica.member.deliveries;
+    stage.runFor(periodUs);
+    expect(leader.replica.member.deliveries).toBeGreaterThan(before);
+  }
+}
+
+const countOf = ({ world }: Stage, what: Transition): number =>
+  world.tally.transitions.get(what) ?? 0;
+
 attack(
-  'a fetcher that crashes does not stop its group',
-  { 'held-for-dead': /to be greater than/ },
+  'a follower that hangs does not stop its group, and catches up from the backlog',
+  { 'waits-for-lagging': /to be greater than/, 'no-backlog': /expected \+0 to be 1/ },
   ({ Stage }) => {
-    const stage = new Stage('replicas=3 clients=2 rings=4096');
+    // 1. F hangs, but nobody suspects it.
+    //    Harm: the leader waits for F before it drops entries, its log fills up, and the group stops.
+    // 2. F continues.
+    //    Harm: it needs a snapshot, although it is only a few entries behind the log.
+    const { stage, leader, F, stop } = flooded(Stage, { timing: { suspectAfterUs: 30_000 } });
+    const { heartbeatUs } = stage.world.plan.timing;
+    const snapshots = countOf(stage, 'snapshot served');
+    stage.world.pause(F);
+    stage.runFor(10 * heartbeatUs);
+    expectProgress(stage, leader, 20, 5 * heartbeatUs);
+    expect(leader.replica.suspicion.isLive(F.member)).toBe(true);
+    stop();
+    stage.world.resume(F);
+    stage.settle();
+    expect(Math.sign(countOf(stage, 'backlog fetched'))).toBe(1);
+    expect(countOf(stage, 'snapshot served')).toBe(snapshots);
+  },
+);
+
+attack('a follower that is too far behind for the backlog fetches a snapshot', {}, ({ Stage }) => {
+  const { stage, leader, F, stop } = flooded(Stage, {
+    timing: { suspectAfterUs: 30_000 },
+    pace: { backlogBytesMax: 8192 },
+  });
+  stage.world.pause(F);
+  stage.until(() => leader.replica.member.backlog.firstIndex !== EMPTY);
+  stage.until(() => leader.replica.member.backlog.firstIndex === EMPTY);
+  stop();
+  stage.world.resume(F);
+  stage.settle();
+  expect(countOf(stage, 'snapshot restored')).toBe(1);
+});
+
+attack(
+  'a member that fetches a snapshot catches up although the group goes on',
+  { 'snapshot-not-continued': /expected false to be true/ },
+  ({ Stage }) => {
+    // 1. F restarts with empty memory while messages come steadily.
+    // 2. It fetches a snapshot of many chunks. Meanwhile the log drops more than it can hold.
+    //    Harm: the entries after the snapshot are gone when F has restored it, again and again.
+    const stage = new Stage('replicas=3 clients=1 rings=4096', {
+      sizes: { snapshotChunkBytes: 256, callsMax: 500 },
+    });
+    const [, , F] = stage.group(0);
+    const sendOn = (count: number, isDone = () => false): void => {
+      for (let i = 0; i < count && !isDone(); i++) {
+        stage.send(0, [0], 'x'.repeat(30));
+        stage.runFor(40);
+      }
+    };
+    sendOn(100);
+    stage.world.crash(F);
+    sendOn(10);
+    stage.restart(F);
+    sendOn(2000, () => F.replica.member.normal);
+    expect(F.replica.member.normal).toBe(true);
+    stage.settle();
+  },
+);
+
+attack(
+  'a member that crashes while it fetches a snapshot does not stop its group',
+  {},
+  ({ Stage }) => {
+    const { stage, leader, server, F } = flooded(Stage);
     const { world } = stage;
-    const leader = stage.leaderOf(0);
-    const [server, fetcher] = stage.group(0).filter((host) => host !== leader) as [
-      ReplicaHost,
-      ReplicaHost,
-    ];
-    stage.flood(0, [0], 'x'.repeat(30));
-    stage.runFor(6000);
-    const { suspectAfterUs } = world.plan.timing;
-    // It restarts before any member suspects it: the log is not held for a suspected member.
-    world.crash(fetcher);
-    stage.runFor(suspectAfterUs / 2);
-    stage.restart(fetcher);
+    world.crash(F);
+    stage.runFor(100);
+    stage.restart(F);
     stage.until(() => leader.replica.member.holdAt > 0 || server.replica.member.holdAt > 0);
-    world.crash(fetcher);
-    for (let i = 0; i < 10; i++) {
-      const before = leader.replica.member.deliveries;
-      stage.runFor(5 * suspectAfterUs);
-      expect(leader.replica.member.deliveries).toBeGreaterThan(before);
-    }
+    world.crash(F);
+    expectProgress(stage, leader, 10, 1000);
   },
 );
 
@@ -192,6 +267,30 @@ attack(
  * 2. F reads the base. Before F reads the entry there, the base advances and that entry is overwritten.
  *    Harm: F does not notice that it was left behind.
  */
+attack(
+  'members that come back together fetch a snapshot from the one that has the state',
+  { 'fetches-from-any': STUCK },
+  ({ Stage }) => {
+    // 1. F and G, the followers, are killed after the log has dropped its beginning. Both come back and have lost their
+    //    states.
+    //    Harm: each asks the other for a snapshot, again and again, and never the leader.
+    const stage = new Stage('replicas=3 clients=1 rings=1024');
+    const leader = stage.leaderOf(0);
+    const [F, G] = stage.group(0).filter((host) => host !== leader) as [ReplicaHost, ReplicaHost];
+    for (let i = 0; i < 30; i++) {
+      stage.send(0, [0], `m${i}`);
+      stage.runFor(200);
+    }
+    expect(leader.replica.replication.baseIndex).toBeGreaterThan(0);
+    stage.kill(F);
+    stage.kill(G);
+    stage.runFor(50);
+    stage.resume(F);
+    stage.resume(G);
+    stage.settle();
+  },
+);
+
 attack(
   'a base that moves while a follower looks does not hide that it was left behind',
   { 'looks-at-base-once': /expected false to be true/ },

@@ -151,6 +151,25 @@ describe('a member that is cut off from its leader', () => {
       stage.until(() => B.replica.role === 'leader', 2 * SUSPECT_AFTER_US);
     },
   );
+
+  attack(
+    'is not kept waiting by a patient member that it trusts',
+    { 'waits-for-patient': STUCK },
+    ({ Stage }) => {
+      const { stage, A, B, C } = cluster(Stage, 3);
+      for (let i = 0; i < 4; i++) {
+        stage.hold(B, A);
+        stage.until(() => !B.replica.suspicion.isLive(A.member), 40 * SUSPECT_AFTER_US);
+        stage.release(B, A);
+        stage.until(() => B.replica.suspicion.isLive(A.member), 40 * SUSPECT_AFTER_US);
+        stage.runFor(300);
+      }
+      expect(B.replica.suspicion.patienceUs(A.member)).toBeGreaterThan(10 * SUSPECT_AFTER_US);
+      expect(C.replica.suspicion.patienceUs(A.member)).toBe(SUSPECT_AFTER_US);
+      stage.crashUnheard(A);
+      stage.until(() => B.replica.role === 'leader', 2 * SUSPECT_AFTER_US);
+    },
+  );
 });
 
 test.each([

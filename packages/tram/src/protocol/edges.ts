@@ -47,6 +47,8 @@ export const TRANSITIONS = [
   'outbid a higher promise',
   'stepped down',
   'log truncated',
+  'backlog kept',
+  'backlog fetched',
   'log full',
   'feed full',
   'feed written again',
@@ -102,15 +104,23 @@ export interface Timing {
   readonly resendAfterUs: number;
 }
 
-/** How many entries one step of a leader takes, so that no source waits long for its turn. */
+/** How much a leader does at a time, and for those that lag. */
 export interface Pace {
+  /** How many entries one step takes, so that no source waits long for its turn. */
   readonly batchEntries: number;
   /** At most so many of them from the parent, and from one client at a time. */
   readonly parentEntries: number;
   readonly clientEntries: number;
+  /** How much a leader keeps, in private memory, for members that lag. */
+  readonly backlogBytesMax: number;
 }
 
-export const PACE: Pace = { batchEntries: 256, parentEntries: 128, clientEntries: 64 };
+export const PACE: Pace = {
+  batchEntries: 256,
+  parentEntries: 128,
+  clientEntries: 64,
+  backlogBytesMax: 2 ** 25,
+};
 
 export interface Edges {
   readonly memory: Memory;

@@ -113,7 +113,11 @@ export const ROW = {
   holdAt: 9,
   /** The ballot that it has promised, if it hears from the member that pursues it. */
   hears: 11,
-  words: 12,
+  /** The first index that it can send to members that lag, or EMPTY (backlog.ts). */
+  backlog: 12,
+  /** The member that it trusts as leader, or -1. */
+  trusts: 14,
+  words: 15,
 } as const;
 
 export const ROW_STATE = {
@@ -153,16 +157,23 @@ export const GRANT = {
   words: 13,
 } as const;
 
-export const SNAPSHOT_REQUEST = { nonce: 0, chunk: 1, words: 2 } as const;
+/** `next` is the index that the fetcher delivers next. */
+export const SNAPSHOT_REQUEST = { nonce: 0, chunk: 1, next: 2, words: 4 } as const;
 
-/** A chunk names the request it answers, so that an answer to an earlier incarnation is not mistaken for it. */
+/**
+ * Part of a snapshot or of a backlog. A chunk names the request it answers, so that an answer to an earlier incarnation
+ * is not mistaken for it.
+ */
 export const CHUNK = {
   fetcherIncarnation: 0,
   nonce: 1,
   chunk: 2,
   totalWords: 3,
+  /** How far the fetcher has delivered once it has all chunks. */
   index: 4,
-  data: 6,
+  /** The ballot of the entries, or NO_BALLOT if this is a snapshot. */
+  ballot: 6,
+  data: 7,
 } as const;
 
 export const REPLY = { entryGroup: 0, bytes: 1, payload: 2 } as const;

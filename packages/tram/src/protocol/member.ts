@@ -7,6 +7,7 @@
  */
 import { OPEN, RETIRED } from '../memory/contract.js';
 import { assert } from './assert.js';
+import { Backlog } from './data-path/backlog.js';
 import { Counters } from './data-path/counters.js';
 import { type Extent, Log } from './data-path/log.js';
 import { Replies } from './data-path/replies.js';
@@ -67,8 +68,10 @@ export class Member {
   readonly delivered: Counters;
   /** How many messages this group has delivered to the application. */
   deliveries = 0;
-  /** Index of a snapshot being fetched from us, so that the leader keeps the log from there; 0 if none. */
+  /** Index of a snapshot being fetched from us, so that the leader keeps the entries from there; 0 if none. */
   holdAt = 0;
+  /** What members that lag may fetch from us while we lead. */
+  readonly backlog: Backlog;
   /** The furthest that any member of the group is known to have delivered. */
   horizon: number;
   private notificationsSent: number;
@@ -94,6 +97,8 @@ export class Member {
     this.quorum = (this.replicas >> 1) + 1;
     this.children = overlay.children(this.group);
     this.log = new Log(memory, layout, this.group, this.regionIncarnation);
+    // The log has room for two entries of the largest size.
+    this.backlog = new Backlog(layout.logWords, edges.pace.backlogBytesMax / 4);
     this.nextToDeliver = layout.sizes.firstIndex;
     this.nextPosition = layout.sizes.firstIndex | 0;
     this.horizon = Math.max(layout.sizes.firstIndex, this.kept.near);

@@ -48,7 +48,7 @@ export class Replica {
     this.rows = rows;
     this.suspicion = rows.suspicion;
     this.grants = new Grants(member, rows);
-    this.snapshots = new Snapshots(member, rows, application);
+    this.snapshots = new Snapshots(member, rows, delivering, application);
     this.replication = new Replication(member);
     const requests = new Requests(member);
     this.takeover = new Takeover(member, rows, requests, this.replication, this.snapshots);
@@ -155,13 +155,14 @@ export class Replica {
     work += this.leader.order();
     // Where memory is shared, the writes have completed already.
     this.pollCompletions(nowUs);
-    return work + this.leader.finish();
+    return work + this.leader.finish(nowUs);
   }
 
   private becomeFollower(nowUs: number): void {
     this.rows.ledBallot = NO_BALLOT;
     this.role = 'follower';
     this.snapshots.abandon();
+    this.member.backlog.clear();
     this.follower.backOff(nowUs);
   }
 

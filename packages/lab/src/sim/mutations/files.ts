@@ -1,5 +1,6 @@
 /** The files that mutations edit, below the library's `dist`. */
 export const ASSERT = 'protocol/assert.js';
+export const BACKLOG = 'protocol/data-path/backlog.js';
 export const CLIENT = 'protocol/data-path/client.js';
 export const COUNTERS = 'protocol/data-path/counters.js';
 export const DELIVERY = 'protocol/data-path/delivery.js';

@@ -1,5 +1,6 @@
 /** Mutations that break further rules of the protocol, besides the holes: errors that our design must not contain. */
 import {
+  BACKLOG,
   CLIENT,
   COUNTERS,
   DELIVERY,
@@ -42,7 +43,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'feed-old-end-stays': {
     title: 'a feed that starts again keeps its old end valid while it is written',
-    caughtBy: { seed: 17, as: 'liveness' },
+    caughtBy: { seed: 17, as: 'assertion' },
     edits: [{ file: FEED, find: 'this.writeEnd(other, this.oldestPosition);', replace: '' }],
   },
   'feed-copy-unchecked': {
@@ -98,6 +99,11 @@ const CAMPAIGNING: Readonly<Record<string, Mutation>> = {
       { file: SUSPICION, find: 'this.countHeard(true) >= this.member.quorum', replace: 'true' },
     ],
   },
+  'waits-for-patient': {
+    title: 'a patient member does not give up a leader that the others no longer trust',
+    caughtBy: { script: 'suspicion' },
+    edits: [{ file: SUSPICION, find: '!this.isGivenUp(member)', replace: 'true' }],
+  },
   'waits-for-lonely': {
     title: 'members wait for a leader that hears from too few members to lead',
     caughtBy: { script: 'suspicion' },
@@ -109,7 +115,11 @@ const CAMPAIGNING: Readonly<Record<string, Mutation>> = {
     title: 'a member reports that it hears the leader as long as it does not suspect it',
     caughtBy: { script: 'suspicion' },
     edits: [
-      { file: SUSPICION, find: 'this.monitors[owner].isBeating(this.nowUs)', replace: 'true' },
+      {
+        file: SUSPICION,
+        find: 'return this.monitors[owner].isBeating(this.nowUs)',
+        replace: 'return true',
+      },
     ],
   },
   'first-before-highest': {
@@ -126,7 +136,7 @@ const CAMPAIGNING: Readonly<Record<string, Mutation>> = {
   },
   'lateness-excuses-all': {
     title: 'a member that is late with every step never suspects another member',
-    caughtBy: { seed: 5, as: 'liveness' },
+    caughtBy: { seed: 22, as: 'liveness' },
     edits: [
       {
         file: SUSPICION,
@@ -206,7 +216,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'marker-first': {
     title: 'the marker of a log is written before its entries',
-    caughtBy: { seed: 3, as: 'assertion' },
+    caughtBy: { seed: 5, as: 'integrity' },
     edits: [
       {
         file: REPLICATION,
@@ -250,7 +260,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
 const DELIVERING: Readonly<Record<string, Mutation>> = {
   'decided-before-held': {
     title: 'followers are told that entries are decided before f+1 members hold them',
-    caughtBy: { seed: 76, as: 'divergence' },
+    caughtBy: { seed: 129, as: 'divergence' },
     edits: [
       {
         file: REPLICATION,
@@ -261,12 +271,12 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'truncates-last': {
     title: 'a leader drops the last decided entry',
-    caughtBy: { seed: 39, as: 'assertion' },
+    caughtBy: { seed: 1, as: 'assertion' },
     edits: [
       {
         file: TRUNCATION,
-        find: 'Math.min(this.neededFrom(), replication.decided - 1)',
-        replace: 'this.neededFrom()',
+        find: 'Math.min(deliveredIndex, replication.decided - 1)',
+        replace: 'deliveredIndex',
       },
     ],
   },
@@ -304,10 +314,32 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
       },
     ],
   },
-  'held-for-dead': {
-    title: 'the log is kept for a member that crashed while it fetched a snapshot',
+  'waits-for-lagging': {
+    title: 'a leader whose log is full waits until a member that lags has delivered',
+    caughtBy: { seed: 86, as: 'availability' },
+    edits: [{ file: TRUNCATION, find: 'this.waitUs > 0', replace: 'true' }],
+  },
+  'no-backlog': {
+    title: 'a leader drops entries that a member that lags has not delivered, and keeps no copy',
     caughtBy: { script: 'left-behind' },
-    edits: [{ file: SNAPSHOTS, find: '!this.rows.suspicion.isLive(other)', replace: 'false' }],
+    edits: [
+      { file: TRUNCATION, find: '!hasEnded && deliveredBy[other] >= oldest', replace: 'false' },
+    ],
+  },
+  'snapshot-not-continued': {
+    title: 'a leader does not keep the entries after a snapshot that is being fetched',
+    caughtBy: { script: 'left-behind' },
+    edits: [{ file: TRUNCATION, find: 'holdAt < oldest || holdAt === 0', replace: 'true' }],
+  },
+  'backlog-of-any-ballot': {
+    title: 'a piece of the backlog has entries of several ballots',
+    caughtBy: { seed: 65, as: 'assertion' },
+    edits: [{ file: BACKLOG, find: 'piece?.ballot !== ballot', replace: 'piece === undefined' }],
+  },
+  'fetches-from-any': {
+    title: 'a member that needs a snapshot fetches it from one that has not delivered more',
+    caughtBy: { script: 'left-behind' },
+    edits: [{ file: SNAPSHOTS, find: 'delivered <= member.nextToDeliver', replace: 'false' }],
   },
   'never-left-behind': {
     title: 'a follower does not notice that it was left behind',
@@ -377,13 +409,13 @@ const RESTORING: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: SNAPSHOTS,
-        find: 'this.abandon();\n        const { member, rows }',
-        replace: 'const { member, rows }',
+        find: 'this.stop();\n        this.source = this.bestSource();',
+        replace: 'this.source = this.bestSource();',
       },
       {
         file: SNAPSHOTS,
-        find: 'this.wanted = 0;\n            this.progressUs',
-        replace: 'if (this.received === undefined) this.wanted = 0;\n this.progressUs',
+        find: 'this.wanted = 0;\n        this.nextIndex',
+        replace: 'if (this.received === undefined) this.wanted = 0;\n this.nextIndex',
       },
       {
         file: SNAPSHOTS,
@@ -398,7 +430,7 @@ const RESTORING: Readonly<Record<string, Mutation>> = {
 const CLIENTS: Readonly<Record<string, Mutation>> = {
   'session-goes-on': {
     title: 'a new session continues the numbers of the session before it',
-    caughtBy: { seed: 20, as: 'liveness' },
+    caughtBy: { seed: 27, as: 'liveness' },
     edits: [
       {
         file: COUNTERS,
@@ -414,7 +446,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'replies-sent-once': {
     title: 'replies are not sent again, neither by a new leader nor when the client asks',
-    caughtBy: { seed: 46, as: 'liveness' },
+    caughtBy: { seed: 23, as: 'liveness' },
     edits: [
       { file: LEADER, find: 'member.replies.sendAgain(client, inbox.session);', replace: ';' },
       { file: LEADER, find: 'member.replies.sendAgain(client);', replace: ';' },
@@ -438,12 +470,12 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'answered-too-early': {
     title: 'a call counts as answered when the first group has replied',
-    caughtBy: { seed: 18, as: 'liveness' },
+    caughtBy: { seed: 2, as: 'liveness' },
     edits: [{ file: CLIENT, find: '(call.pendingLow | call.pendingHigh) === 0', replace: 'true' }],
   },
   'reply-of-any-entry-group': {
     title: 'a client accepts a reply to a message with the same number in another entry group',
-    caughtBy: { seed: 2, as: 'reply' },
+    caughtBy: { seed: 16, as: 'reply' },
     edits: [
       {
         file: CLIENT,

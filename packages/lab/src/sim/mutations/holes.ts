@@ -33,7 +33,7 @@ const keepOldPlaceUnless = (isKnown: string): string => `
 export const HOLES: Readonly<Record<string, Mutation>> = {
   H1: {
     title: 'a new leader does not deliver the first entry that it adopted',
-    caughtBy: { seed: 1, as: 'divergence' },
+    caughtBy: { seed: 2, as: 'divergence' },
     edits: [
       {
         file: LEADER,
@@ -76,7 +76,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H4: {
     title: 'a new leader forwards only entries that it has not delivered itself',
-    caughtBy: { seed: 7, as: 'liveness' },
+    caughtBy: { seed: 23, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -128,7 +128,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H8: {
     title: 'one variable holds the ballot that a member proposes and the one that it has promised',
-    caughtBy: { seed: 3, as: 'liveness' },
+    caughtBy: { seed: 1, as: 'liveness' },
     edits: [
       { file: TAKEOVER, find: 'member.promised !== this.ballot', replace: 'false' },
       {
@@ -157,7 +157,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H11: {
     title: 'a grant does not revoke the permission that an earlier grant gave',
-    caughtBy: { seed: 367, as: 'divergence' },
+    caughtBy: { seed: 401, as: 'divergence' },
     edits: [{ file: REPLICATION, find: 'copy.guard = key;', replace: 'copy.guard = OPEN;' }],
   },
   H12: {
@@ -215,7 +215,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H18: {
     title: 'clients are always served in the same order',
     caughtBy: {
-      seed: 71,
+      seed: 166,
       as: 'fairness',
       options: { faults: ['tiny-rings'], groups: 1, replicas: 3, clients: 6, messages: 600 },
     },
@@ -223,7 +223,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H19: {
     title: 'a record counts as complete once its head has landed',
-    caughtBy: { seed: 1, as: 'assertion' },
+    caughtBy: { seed: 1, as: 'integrity' },
     edits: [
       { file: INBOX, find: 'framedWords, ', replace: 'epochAt, word, ' },
       {
@@ -245,8 +245,8 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H20: {
     title: 'the longest log is adopted, whatever its ballot',
     caughtBy: {
-      seed: 30,
-      as: 'divergence',
+      seed: 104,
+      as: 'liveness',
       options: {
         faults: ['slow-link', 'restart', 'pause', 'suspicion', 'bursts'],
         groups: 1,
@@ -310,8 +310,8 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H23: {
     title: 'a member seals the log that it last followed, not the one in its memory',
     caughtBy: {
-      seed: 8,
-      as: 'assertion',
+      seed: 22,
+      as: 'divergence',
       options: {
         faults: ['suspicion', 'pause', 'restart'],
         triggers: ['granted', 'adopted own log'],
@@ -356,7 +356,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     title:
       'a leader drops entries that all live members have delivered, even if these are fewer than f+1',
     caughtBy: {
-      seed: 183,
+      seed: 20,
       as: 'liveness',
       options: {
         faults: ['restart', 'pause'],
@@ -370,14 +370,14 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: TRUNCATION,
-        find: 'Math.min(liveMinimum, deliveredByQuorum)',
-        replace: 'liveMinimum',
+        find: 'Math.min(byQuorum, this.deliveredByLive())',
+        replace: 'this.deliveredByLive()',
       },
     ],
   },
   H26: {
     title: 'a child reports entries that its leader has taken, even if they are not decided',
-    caughtBy: { seed: 80, as: 'liveness' },
+    caughtBy: { seed: 58, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -393,7 +393,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H27: {
     title: 'a leader sends a granter only the entries that it lacks',
-    caughtBy: { seed: 1, as: 'assertion' },
+    caughtBy: { seed: 3, as: 'assertion' },
     edits: [
       {
         file: REPLICATION,
@@ -410,7 +410,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H28: {
     title: 'a leader notices a higher promise only when it writes',
-    caughtBy: { seed: 37, as: 'liveness' },
+    caughtBy: { seed: 13, as: 'liveness' },
     edits: [
       {
         file: REPLICA,

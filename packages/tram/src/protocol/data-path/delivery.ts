@@ -9,6 +9,7 @@
  */
 
 import {
+  copyPart,
   copyWords,
   extend,
   FRAME_WORDS,
@@ -19,7 +20,7 @@ import {
   type Window,
   word,
 } from '../../memory/record.js';
-import { InvariantError } from '../assert.js';
+import { assert, InvariantError } from '../assert.js';
 import type { Application, Delivery } from '../edges.js';
 import { FAILED, MESSAGE } from '../layout.js';
 import type { Member } from '../member.js';
@@ -118,6 +119,21 @@ export class Delivering {
       if (this.deliverCopied(words, ballot, decided, leads) === 0) break;
     }
     return member.nextToDeliver - first;
+  }
+
+  /**
+   * Deliver entries of `ballot` that were fetched from a leader's backlog: consecutive, whole and decided. The first one
+   * is the next to deliver.
+   */
+  deliverFetched(entries: Int32Array, ballot: number): void {
+    const { stretch } = this;
+    for (let at = 0; at < entries.length; ) {
+      const words = Math.min(stretch.words.length, entries.length - at);
+      copyPart(entries, at, stretch.words, 0, words);
+      const delivered = this.deliverCopied(words, ballot, Number.POSITIVE_INFINITY, false);
+      assert(delivered > 0, 'a fetched backlog consists of the next entries');
+      at += delivered;
+    }
   }
 
   private mayBeOverwritten(log: LogRing): boolean {

@@ -247,7 +247,7 @@ export class Leader {
   }
 
   /** The second half: what follows from the writes that have completed. Returns how much was done. */
-  finish(): number {
+  finish(nowUs: number): number {
     const wasIdle = this.replication.decided === this.replication.endIndex;
     let work = this.decide();
     // Children and clients wait for what is forwarded and replied; nobody waits for the rest.
@@ -255,7 +255,7 @@ export class Leader {
     work += this.deliver();
     this.acknowledge();
     work += this.publish(wasIdle);
-    this.truncation.run();
+    this.truncation.run(nowUs, this.logIsFull);
     return work;
   }
 

@@ -84,7 +84,7 @@ export class Replication {
 
   private readonly memory: Memory;
   private readonly copies: Copy[] = [];
-  private readonly ringWords: number;
+  readonly ringWords: number;
   private rounds = 0;
   /** Buffers that are allocated once. */
   private readonly control = new Int32Array(LOG_CONTROL.words);

@@ -25,7 +25,7 @@ export class Follower {
     private readonly snapshots: Snapshots,
   ) {}
 
-  /** Deliver what is decided, or fetch a snapshot if the log no longer holds it. Returns how many were delivered. */
+  /** Deliver what is decided, or fetch it if the log no longer holds it. Returns how many the log held. */
   followLog(nowUs: number): number {
     const { member } = this;
     const { observer } = member.edges;
@@ -34,10 +34,11 @@ export class Follower {
     if (log === undefined) return 0;
     if (log.writer !== member.index) this.failedAttempts = 0;
     const count = this.delivering.deliver(log, log.marker, decidedIndex(member, log), false);
-    if (isLeftBehind(member, log)) {
+    let isBehind = isLeftBehind(member, log);
+    while (isBehind && this.snapshots.fetch(nowUs)) isBehind = isLeftBehind(member, log);
+    if (isBehind) {
       if (!this.isBehind) observer.transition('left behind');
       this.isBehind = true;
-      this.snapshots.fetch(nowUs);
     } else if (this.isBehind) {
       this.isBehind = false;
       this.snapshots.abandon();

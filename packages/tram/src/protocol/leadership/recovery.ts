@@ -59,10 +59,7 @@ export class Recovery {
 
   private catchUp(nowUs: number, log: LogRing): void {
     const { member } = this;
-    if (isLeftBehind(member, log)) {
-      this.snapshots.fetch(nowUs);
-      return;
-    }
+    while (isLeftBehind(member, log)) if (!this.snapshots.fetch(nowUs)) return;
     this.snapshots.abandon();
     // Every entry that the earlier incarnation delivered was decided, and so is below this. Others counted on it.
     const decided = decidedIndex(member, log);

@@ -18,6 +18,7 @@ import {
   type Window,
   wordsOf,
 } from '../../memory/record.js';
+import { EMPTY } from '../data-path/backlog.js';
 import { ROW, ROW_STATE } from '../layout.js';
 import { readWide, writeWide } from '../wide.js';
 import { NO_BALLOT } from './ballot.js';
@@ -48,10 +49,14 @@ export class Peer {
   delivered: number;
   /** It has decided all that its group is sent from below this index of the parent's log. */
   fromParent: number;
-  /** It needs the log from this index on to serve a snapshot; 0 if it serves none. */
+  /** It needs the entries from this index on to serve a snapshot; 0 if it serves none. */
   holdAt = 0;
+  /** The first index that it can send to members that lag, or EMPTY. */
+  backlog = EMPTY;
   /** `promised` if it hears from that ballot's owner, else NO_BALLOT. */
   hears = NO_BALLOT;
+  /** The member that it trusts as leader, or -1. */
+  trusts = -1;
 
   /** Is a read of its row under way, and when was the last one posted? */
   reading = false;
@@ -94,6 +99,8 @@ export class Peer {
     this.fromParent = readWide(words, HEAD_WORDS + ROW.fromParent);
     this.holdAt = readWide(words, HEAD_WORDS + ROW.holdAt);
     this.hears = words[HEAD_WORDS + ROW.hears];
+    this.trusts = words[HEAD_WORDS + ROW.trusts];
+    this.backlog = readWide(words, HEAD_WORDS + ROW.backlog);
     return true;
   }
 

@@ -119,6 +119,7 @@ export class Rows {
     }
     if (isDue || row.get(ROW.promised) !== member.promised) {
       row.set(ROW.hears, suspicion.hears(member.promised) ? member.promised : NO_BALLOT);
+      row.set(ROW.trusts, suspicion.trusted());
       this.isAlone = suspicion.isAlone();
     }
     const installed = member.log.under(member.promised, member.promisedMember) !== undefined;
@@ -128,6 +129,7 @@ export class Rows {
     row.set(ROW.logBallot, installed ? member.promised : NO_BALLOT);
     row.set(ROW.ledBallot, this.ledBallot);
     row.setWide(ROW.holdAt, member.holdAt);
+    row.setWide(ROW.backlog, member.backlog.firstIndex);
     // How far it has come matters to others only when their rings fill up.
     const isFurther = distance(member.nextPosition, this.publishedPosition) >= this.newsworthyWords;
     if (!row.hasChanged && !isDue && !isFurther) return false;

@@ -1,34 +1,43 @@
 /**
- * Fetching and serving snapshots, for a member that was left behind or has restarted. The replica calls `serve` in every
- * step; followers, candidates and recovering members call `fetch` while they need a snapshot.
+ * Catching up, for a member that was left behind or has restarted: it fetches the entries that the log no longer has from
+ * the leader's backlog or, if that no longer has them either, a snapshot from another member. The replica calls `serve`
+ * in every step; followers, candidates and recovering members call `fetch` while the log lacks what they need.
  *
  * It is a pull protocol with one chunk under way: the fetcher names a nonce and a chunk, the server answers with that
- * chunk, and asking again is harmless. The server, any other live member, takes the snapshot (snapshot.ts) at whatever
- * it has delivered, and the group does not stop for it. Until the fetcher has restored it, the server publishes where it
- * needs the log held (`holdAt`).
+ * chunk, and asking again is harmless. The server takes the snapshot (snapshot.ts) at whatever it has delivered, and the
+ * group does not stop for it. Until the fetcher has restored it, the server publishes its index (`holdAt`): the leader
+ * keeps the entries from there on in its backlog, and the fetcher continues with those.
  *
- * Invariant: all chunks that are put together are of one snapshot, from one incarnation of one server.
+ * Invariant: all chunks that are put together are of one snapshot or backlog, from one incarnation of one server.
  */
 
 import { HEAD_WORDS } from '../../memory/record.js';
+import { EMPTY } from '../data-path/backlog.js';
+import type { Delivering } from '../data-path/delivery.js';
 import type { Application } from '../edges.js';
 import { CHUNK, SNAPSHOT_REQUEST } from '../layout.js';
 import type { Member } from '../member.js';
 import { writeWide } from '../wide.js';
+import { NO_BALLOT } from './ballot.js';
 import type { Rows } from './rows.js';
 import { SlotReader, SlotWriter } from './slots.js';
 import { restoreSnapshot, takeSnapshot } from './snapshot.js';
 
 /** A fetcher's patience doubles at most so often. */
 const RETRIES_MAX = 5;
+/** Rows that were read before a pause do not tell who has a backlog. So many heartbeats later, all have been read. */
+const ROWS_HEARTBEATS = 2;
+const NEVER = Number.POSITIVE_INFINITY;
 
-/** A snapshot that a member is fetching from us. */
+/** What a member is fetching from us: a snapshot or entries. */
 interface Served {
   /** The request it answers: the fetcher's nonce and incarnation. */
   nonce: number;
   incarnation: number;
-  /** What we had delivered when we took it. index ≤ nextToDeliver. */
+  /** How far the fetcher has delivered once it has it. index ≤ nextToDeliver. */
   index: number;
+  /** The ballot of the entries, or NO_BALLOT for a snapshot. */
+  ballot: number;
   words: Int32Array;
   /** When the fetcher asked last. */
   askedUs: number;
@@ -45,6 +54,8 @@ export class Snapshots {
   private chunksSent = 0;
   private isServing = false;
 
+  /** Since when the log lacks what this member needs, or NEVER. */
+  private neededSinceUs = NEVER;
   private fetching = false;
   /** The member that we fetch from, or fetched from last; -1 if there is none to fetch from. */
   private source = -1;
@@ -55,6 +66,9 @@ export class Snapshots {
   private wanted = 0;
   private received: Int32Array | undefined;
   private receivedIndex = 0;
+  private receivedBallot = NO_BALLOT;
+  /** What we had not delivered when the fetch began. */
+  private nextIndex = 0;
   private sourceIncarnation = 0;
   private askedUs = 0;
   private progressUs = 0;
@@ -64,6 +78,7 @@ export class Snapshots {
   constructor(
     private readonly member: Member,
     private readonly rows: Rows,
+    private readonly delivering: Delivering,
     private readonly application: Application,
   ) {
     const { memory, layout } = member.edges;
@@ -78,7 +93,7 @@ export class Snapshots {
     }
   }
 
-  /** Answer the members that ask, and have the log held for them. Returns how many asked. */
+  /** Answer the members that ask, and have the entries kept that they need next. Returns how many asked. */
   serve(nowUs: number, isNotified: boolean): number {
     const work = isNotified ? this.answerRequests(nowUs) : 0;
     if (work > 0 || this.isServing) {
@@ -96,15 +111,8 @@ export class Snapshots {
       const nonce = slot.body(SNAPSHOT_REQUEST.nonce);
       let served = this.served[other];
       if (served?.nonce !== nonce || served.incarnation !== slot.epoch) {
-        served = {
-          nonce,
-          incarnation: slot.epoch,
-          index: this.member.nextToDeliver,
-          words: takeSnapshot(this.member, this.application),
-          askedUs: nowUs,
-        };
+        served = this.prepare(nonce, slot.epoch, slot.wide(SNAPSHOT_REQUEST.next), nowUs);
         this.served[other] = served;
-        this.member.edges.observer.transition('snapshot served');
       }
       served.askedUs = nowUs;
       this.sendChunk(other, served, slot.body(SNAPSHOT_REQUEST.chunk));
@@ -113,10 +121,26 @@ export class Snapshots {
     return work;
   }
 
+  /** Entries from `next` on, if our backlog has them, else a snapshot. */
+  private prepare(nonce: number, incarnation: number, next: number, nowUs: number): Served {
+    const { member } = this;
+    const { observer } = member.edges;
+    const entries = member.backlog.from(next);
+    if (entries !== undefined) {
+      observer.transition('backlog fetched');
+      const { ballot, words, endIndex } = entries;
+      return { nonce, incarnation, index: endIndex, ballot, words, askedUs: nowUs };
+    }
+    observer.transition('snapshot served');
+    const words = takeSnapshot(member, this.application);
+    const index = member.nextToDeliver;
+    return { nonce, incarnation, index, ballot: NO_BALLOT, words, askedUs: nowUs };
+  }
+
   private sendChunk(other: number, served: Served, chunk: number): void {
     const { member, chunkWriter } = this;
     const { memory, layout } = member.edges;
-    const { words, nonce, index, incarnation } = served;
+    const { words, nonce, index, ballot, incarnation } = served;
     const start = chunk * layout.chunkWords;
     const count = Math.min(layout.chunkWords, words.length - start);
     if (count <= 0) return;
@@ -125,6 +149,7 @@ export class Snapshots {
     chunkWriter.body[CHUNK.chunk] = chunk;
     chunkWriter.body[CHUNK.totalWords] = words.length;
     writeWide(chunkWriter.body, CHUNK.index, index);
+    chunkWriter.body[CHUNK.ballot] = ballot;
     chunkWriter.body.set(words.subarray(start, start + count), CHUNK.data);
     const to = layout.snapshotChunk(member.index);
     const peer = member.participantOf(other);
@@ -133,7 +158,7 @@ export class Snapshots {
     member.notify(other);
   }
 
-  /** Release the snapshots that are restored, or that their fetchers no longer ask for. */
+  /** Release what has arrived, and what its fetcher no longer asks for. */
   private releaseServed(nowUs: number): void {
     // Longer than any fetcher waits before it asks again.
     const patienceUs = this.member.edges.timing.suspectAfterUs * (2 << RETRIES_MAX);
@@ -148,25 +173,26 @@ export class Snapshots {
     }
   }
 
-  /**
-   * The index of the oldest snapshot that a live member is fetching, or 0. The leader keeps the log from there. Unless it
-   * suspects us, it has not dropped that yet, because we had delivered no more when we took the snapshot.
-   */
+  /** The lowest index at which a member will continue with what it is fetching, or 0. The leader keeps entries from there. */
   private oldestServed(): number {
     let oldest = 0;
-    for (let other = 0; other < this.served.length; other++) {
-      const served = this.served[other];
-      // The group does not stop for a fetcher that has crashed.
-      if (served === undefined || !this.rows.suspicion.isLive(other)) continue;
+    for (const served of this.served) {
+      if (served === undefined) continue;
       oldest = oldest === 0 ? served.index : Math.min(oldest, served.index);
     }
     return oldest;
   }
 
-  /** Start fetching, or go on. Call it in every step in which a snapshot is needed. */
-  fetch(nowUs: number): void {
+  /**
+   * Start fetching, or go on. Call it in every step in which the log lacks what this member needs. True if something has
+   * arrived completely: then look again whether that is enough.
+   */
+  fetch(nowUs: number): boolean {
+    const { timing } = this.member.edges;
+    if (this.neededSinceUs === NEVER) this.neededSinceUs = nowUs;
+    if (nowUs - this.neededSinceUs < ROWS_HEARTBEATS * timing.heartbeatUs) return false;
     // The patience doubles: a chunk that is asked for too often is overwritten before it has arrived.
-    const patienceUs = this.member.edges.timing.suspectAfterUs * (1 << this.retries);
+    const patienceUs = timing.suspectAfterUs * (1 << this.retries);
     if (!this.fetching) {
       this.choose(nowUs);
     } else if (nowUs - this.progressUs > 2 * patienceUs) {
@@ -175,37 +201,59 @@ export class Snapshots {
     } else if (nowUs - this.askedUs > patienceUs) {
       this.ask(nowUs);
     }
-    if (this.source === -1) return;
+    if (this.source === -1) return false;
     const slot = this.chunkSlots[this.source];
-    if (!slot.poll() || !this.isWanted(slot)) return;
+    if (!slot.poll() || !this.isWanted(slot)) return false;
     this.progressUs = nowUs;
     this.accept(slot);
     if (this.fetching) this.ask(nowUs);
+    return !this.fetching;
   }
 
-  /** A snapshot is no longer needed. */
+  /** The log has what this member needs. */
   abandon(): void {
+    this.neededSinceUs = NEVER;
+    this.stop();
+  }
+
+  private stop(): void {
     this.fetching = false;
     this.received = undefined;
   }
 
-  /** Start again with the next live member as the source. */
+  /** Start again with another source. */
   private choose(nowUs: number): void {
-    this.abandon();
+    this.stop();
+    this.source = this.bestSource();
+    if (this.source === -1) return;
+    this.fetching = true;
+    this.nonce++;
+    this.wanted = 0;
+    this.nextIndex = this.member.nextToDeliver;
+    this.progressUs = nowUs;
+    this.ask(nowUs);
+  }
+
+  /**
+   * The live member to fetch from, or -1 if none is ahead of us: one whose backlog has what we need, else one that does not
+   * lead, because taking a snapshot stops the member that takes it. After a fruitless attempt, whichever is next.
+   */
+  private bestSource(): number {
     const { member, rows } = this;
+    let best = -1;
+    let highest = -1;
     for (let turn = 1; turn <= member.replicas; turn++) {
       const other = (Math.max(this.source, 0) + turn) % member.replicas;
-      if (other === member.index) continue;
-      if (!rows.suspicion.isLive(other) || !rows.peer(other).normal) continue;
-      this.source = other;
-      this.fetching = true;
-      this.nonce++;
-      this.wanted = 0;
-      this.progressUs = nowUs;
-      this.ask(nowUs);
-      return;
+      const { normal, delivered, ledBallot, backlog } = rows.peer(other);
+      if (other === member.index || !normal || !rows.suspicion.isLive(other)) continue;
+      if (delivered <= member.nextToDeliver) continue;
+      const hasEntries = backlog !== EMPTY && backlog <= member.nextToDeliver;
+      const rank = this.retries > 0 ? 0 : hasEntries ? 2 : ledBallot === NO_BALLOT ? 1 : 0;
+      if (rank <= highest) continue;
+      best = other;
+      highest = rank;
     }
-    this.source = -1;
+    return best;
   }
 
   private ask(nowUs: number): void {
@@ -215,6 +263,7 @@ export class Snapshots {
     this.askedUs = nowUs;
     requestWriter.body[SNAPSHOT_REQUEST.nonce] = this.nonce;
     requestWriter.body[SNAPSHOT_REQUEST.chunk] = this.wanted;
+    writeWide(requestWriter.body, SNAPSHOT_REQUEST.next, this.nextIndex);
     const to = layout.snapshotRequest(member.index);
     const peer = member.participantOf(this.source);
     requestWriter.post(memory, peer, to, words, member.incarnation, ++this.requests);
@@ -230,9 +279,13 @@ export class Snapshots {
     );
   }
 
-  /** All chunks must be of one snapshot: a server that restarts, or has released ours, takes another. */
+  /** All chunks must be of one piece: a server that restarts, or has released ours, prepares another. */
   private isOfSame(slot: SlotReader): boolean {
-    return slot.epoch === this.sourceIncarnation && slot.wide(CHUNK.index) === this.receivedIndex;
+    return (
+      slot.epoch === this.sourceIncarnation &&
+      slot.wide(CHUNK.index) === this.receivedIndex &&
+      slot.body(CHUNK.ballot) === this.receivedBallot
+    );
   }
 
   private accept(slot: SlotReader): void {
@@ -241,6 +294,7 @@ export class Snapshots {
     if (this.received === undefined) {
       this.received = new Int32Array(total);
       this.receivedIndex = slot.wide(CHUNK.index);
+      this.receivedBallot = slot.body(CHUNK.ballot);
       this.sourceIncarnation = slot.epoch;
     }
     const start = this.wanted * chunkWords;
@@ -250,9 +304,14 @@ export class Snapshots {
     this.wanted++;
     if (start + count < total) return;
     const words = this.received;
-    this.abandon();
+    this.stop();
     this.retries = 0;
-    if (this.receivedIndex > this.member.nextToDeliver) this.restore(words);
+    const { nextToDeliver } = this.member;
+    if (this.receivedBallot === NO_BALLOT) {
+      if (this.receivedIndex > nextToDeliver) this.restore(words);
+    } else if (this.nextIndex === nextToDeliver) {
+      this.delivering.deliverFetched(words, this.receivedBallot);
+    }
   }
 
   private restore(words: Int32Array): void {

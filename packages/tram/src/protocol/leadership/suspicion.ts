@@ -8,11 +8,14 @@
  * - A member is *live* while its heartbeats come within our patience. Patience starts at `suspectAfterUs`, doubles
  *   whenever a suspicion turns out to be wrong, up to sixteenfold, and shrinks again with heartbeats that are on time.
  *   Time in which we did not run ourselves does not count. A member whose end the platform has noticed is not live.
- * - A member *can lead* if it is live, does not recover, and has not been alone for longer than `suspectAfterUs`. It is
- *   *alone* if it hears from fewer than f+1 members: it could not lead, and would only keep others from leading.
- * - A ballot is *pursued* while its owner can lead and has promised no other. It is *followed* if f+1 members, its owner
- *   included, say that they hear from its owner. If we then do not hear from the owner, the connection between it and us
- *   is broken, and a campaign of ours would only make the two of us take turns.
+ * - A member *can lead* if it is live, does not recover, has not been alone for longer than `suspectAfterUs`, and is not
+ *   given up. It is *alone* if it hears from fewer than f+1 members: it could not lead, and would only keep others from
+ *   leading. The owner of a ballot is *given up* if we have not heard it for `suspectAfterUs`, however patient we are, and
+ *   f members that we hear trust another. Otherwise one patient member that the others trust would keep all of them waiting.
+ * - A ballot is *pursued* while its owner can lead and has promised no other.
+ * - A ballot is *followed* if f+1 members, its owner included, say that they hear from its owner. If we then do not hear
+ *   from the owner, the connection between it and us is broken, and a campaign of ours would only make the two of us take
+ *   turns.
  * - We *trust* the owner of the highest promise that is pursued or followed, else the first member that can lead.
  * - A member *campaigns* when it trusts itself (follower.ts).
  *
@@ -135,7 +138,20 @@ export class Suspicion {
   private canLead(member: number): boolean {
     if (!this.takesPart(member)) return false;
     if (member === this.member.index) return this.countHeard(true) >= this.member.quorum;
-    return !this.monitors[member].isAlone(this.nowUs);
+    return !this.monitors[member].isAlone(this.nowUs) && !this.isGivenUp(member);
+  }
+
+  /** Has it pursued a ballot, have we not heard it for a while, and do f members that we hear trust another? */
+  private isGivenUp(owner: number): boolean {
+    const { member, peers, monitors, nowUs } = this;
+    if (memberOf(peers[owner].promised) !== owner || monitors[owner].isBeating(nowUs)) return false;
+    let count = 1;
+    for (let other = 0; other < member.replicas; other++) {
+      if (other === owner || other === member.index) continue;
+      const { seen, normal, trusts } = peers[other];
+      if (seen && normal && monitors[other].isBeating(nowUs) && trusts !== owner) count++;
+    }
+    return count >= member.quorum;
   }
 
   /** Do we hear from too few members to lead them? This is what our row tells others. */

@@ -303,9 +303,8 @@ export class Takeover {
   }
 
   private catchUp(nowUs: number): void {
-    if (this.replication.baseIndex > this.member.nextToDeliver) {
-      this.snapshots.fetch(nowUs);
-      return;
+    while (this.replication.baseIndex > this.member.nextToDeliver) {
+      if (!this.snapshots.fetch(nowUs)) return;
     }
     this.snapshots.abandon();
     this.phase = 'install';
