@@ -26,7 +26,7 @@ import type { Mutation } from './mutation.js';
 const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-end-first': {
     title: 'the end of a feed is published before its entries are written',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { seed: 5, as: 'integrity' },
     edits: [
       {
         file: FEED,
@@ -43,7 +43,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'feed-old-end-stays': {
     title: 'a feed that starts again keeps its old end valid while it is written',
-    caughtBy: { seed: 17, as: 'assertion' },
+    caughtBy: { seed: 53, as: 'liveness' },
     edits: [{ file: FEED, find: 'this.writeEnd(other, this.oldestPosition);', replace: '' }],
   },
   'feed-copy-unchecked': {
@@ -53,7 +53,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'feed-dropped-undecided': {
     title: 'a feed drops entries that the child has not decided',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { seed: 7, as: 'liveness' },
     edits: [
       {
         file: FEED,
@@ -69,7 +69,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'truncates-owed': {
     title: 'a leader drops entries that a child has not decided',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { seed: 5, as: 'liveness' },
     edits: [
       {
         file: TRUNCATION,
@@ -136,7 +136,7 @@ const CAMPAIGNING: Readonly<Record<string, Mutation>> = {
   },
   'lateness-excuses-all': {
     title: 'a member that is late with every step never suspects another member',
-    caughtBy: { seed: 22, as: 'liveness' },
+    caughtBy: { seed: 7, as: 'liveness' },
     edits: [
       {
         file: SUSPICION,
@@ -195,7 +195,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'taken-ballot-kept': {
     title: 'a leader keeps its ballot although a member that had promised it now refuses it',
-    caughtBy: { seed: 13, as: 'liveness' },
+    caughtBy: { seed: 19, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'this.ballotIsTaken = true;', replace: ';' }],
   },
   'unreachable-ballot-kept': {
@@ -216,7 +216,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'marker-first': {
     title: 'the marker of a log is written before its entries',
-    caughtBy: { seed: 5, as: 'integrity' },
+    caughtBy: { seed: 31, as: 'divergence' },
     edits: [
       {
         file: REPLICATION,
@@ -260,7 +260,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
 const DELIVERING: Readonly<Record<string, Mutation>> = {
   'decided-before-held': {
     title: 'followers are told that entries are decided before f+1 members hold them',
-    caughtBy: { seed: 129, as: 'divergence' },
+    caughtBy: { seed: 127, as: 'divergence' },
     edits: [
       {
         file: REPLICATION,
@@ -333,7 +333,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'backlog-of-any-ballot': {
     title: 'a piece of the backlog has entries of several ballots',
-    caughtBy: { seed: 65, as: 'assertion' },
+    caughtBy: { seed: 54, as: 'assertion' },
     edits: [{ file: BACKLOG, find: 'piece?.ballot !== ballot', replace: 'piece === undefined' }],
   },
   'fetches-from-any': {
@@ -343,7 +343,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'never-left-behind': {
     title: 'a follower does not notice that it was left behind',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { seed: 2, as: 'liveness' },
     edits: [{ file: DELIVERY, find: 'return isBehind;', replace: 'return false;' }],
   },
   'looks-at-base-once': {
@@ -358,7 +358,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
 const RESTORING: Readonly<Record<string, Mutation>> = {
   'restores-other-state': {
     title: 'one bit of the state of the service changes when a snapshot is restored',
-    caughtBy: { seed: 1, as: 'state' },
+    caughtBy: { seed: 2, as: 'state' },
     edits: [
       {
         file: SNAPSHOT,
@@ -371,7 +371,7 @@ const RESTORING: Readonly<Record<string, Mutation>> = {
   },
   'restores-other-counters': {
     title: "a snapshot restores the clients' numbers, but not their places in the inboxes",
-    caughtBy: { seed: 1, as: 'state' },
+    caughtBy: { seed: 2, as: 'state' },
     edits: [
       {
         file: SNAPSHOT,
@@ -382,7 +382,7 @@ const RESTORING: Readonly<Record<string, Mutation>> = {
   },
   'restores-no-replies': {
     title: 'a snapshot does not restore the kept replies',
-    caughtBy: { seed: 1, as: 'state' },
+    caughtBy: { seed: 2, as: 'state' },
     edits: [
       {
         file: SNAPSHOT,
@@ -393,7 +393,7 @@ const RESTORING: Readonly<Record<string, Mutation>> = {
   },
   'chunk-misplaced': {
     title: 'the last chunk of a snapshot is put one word before its place',
-    caughtBy: { seed: 1, as: 'state' },
+    caughtBy: { seed: 5, as: 'assertion' },
     edits: [
       {
         file: SNAPSHOTS,
@@ -405,7 +405,7 @@ const RESTORING: Readonly<Record<string, Mutation>> = {
   },
   'chunks-of-two-members': {
     title: 'a snapshot is assembled from chunks of two members',
-    caughtBy: { seed: 1, as: 'state' },
+    caughtBy: { seed: 58, as: 'error' },
     edits: [
       {
         file: SNAPSHOTS,
@@ -430,7 +430,7 @@ const RESTORING: Readonly<Record<string, Mutation>> = {
 const CLIENTS: Readonly<Record<string, Mutation>> = {
   'session-goes-on': {
     title: 'a new session continues the numbers of the session before it',
-    caughtBy: { seed: 27, as: 'liveness' },
+    caughtBy: { seed: 5, as: 'liveness' },
     edits: [
       {
         file: COUNTERS,
@@ -446,7 +446,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'replies-sent-once': {
     title: 'replies are not sent again, neither by a new leader nor when the client asks',
-    caughtBy: { seed: 23, as: 'liveness' },
+    caughtBy: { seed: 3, as: 'liveness' },
     edits: [
       { file: LEADER, find: 'member.replies.sendAgain(client, inbox.session);', replace: ';' },
       { file: LEADER, find: 'member.replies.sendAgain(client);', replace: ';' },
@@ -470,12 +470,12 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'answered-too-early': {
     title: 'a call counts as answered when the first group has replied',
-    caughtBy: { seed: 2, as: 'liveness' },
+    caughtBy: { seed: 16, as: 'liveness' },
     edits: [{ file: CLIENT, find: '(call.pendingLow | call.pendingHigh) === 0', replace: 'true' }],
   },
   'reply-of-any-entry-group': {
     title: 'a client accepts a reply to a message with the same number in another entry group',
-    caughtBy: { seed: 16, as: 'reply' },
+    caughtBy: { seed: 9, as: 'reply' },
     edits: [
       {
         file: CLIENT,
@@ -486,7 +486,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'client-never-resends': {
     title: 'a client writes each message only once',
-    caughtBy: { seed: 4, as: 'liveness' },
+    caughtBy: { seed: 5, as: 'liveness' },
     edits: [{ file: CLIENT, find: 'this.resend(group, outbox);', replace: '' }],
   },
 };
