@@ -17,7 +17,7 @@ const ALONE = [
 const SEEDS = [
   'packages/lab/test/baselines/{passing/protocols,ramcast/replica}.test.ts',
   'packages/lab/test/protocol/suspicion.test.ts',
-  'packages/lab/test/sim/{seeds,mutations,errata}.test.ts',
+  'packages/lab/test/sim/{seeds,mutations,judged,errata}.test.ts',
 ];
 
 const TESTS = 'packages/*/test/**/*.test.ts';

@@ -32,9 +32,12 @@ const FAULT_TITLES: Readonly<Record<Fault, string>> = {
   crash: 'a replica stops for good, in the middle of a step',
   restart: 'a replica stops and comes back with empty memory',
   kill: 'a replica stops, and resumes with the memory that it left',
+  outage: 'more than f members of a group stop, and resume with the memory that they left',
   pause: 'a replica pauses in the middle of a step, and continues much later',
+  'slow-replica': 'up to f followers are slow, hang or are gone for long',
   suspicion: 'a replica suspects a leader that works',
   rivals: 'up to three members campaign at the same time',
+  'late-heartbeats': 'heartbeats take about as long as suspicion tolerates',
   'slow-link': 'writes between two participants are slow',
   'broken-link':
     'connections of a replica break, and writes in flight are lost or reported as lost',

@@ -2,7 +2,9 @@
  * Injects the faults of a plan, at their times or in the middle of the step that takes a chosen transition. Called by
  * `world.ts`.
  *
- * Invariant: at most f members of a group are down or recovering at a time. The protocol promises nothing beyond that.
+ * Invariant: at most f members of a group are down or recovering at a time, because the protocol promises nothing beyond
+ * that. There is one exception: an outage may kill any number of members, if all of them resume with the memory that
+ * they left, and nothing that the group has delivered is lost by it.
  */
 import type { Transition } from 'tram-multicast/internal/protocol/edges.js';
 import type { Fault, PlannedIncident } from './plan.js';
@@ -20,6 +22,7 @@ export class Incidents {
   private readonly f: number;
   /** Paused leaders that continue shortly after a successor leads. */
   private readonly sleepers = new Set<{ incident: PlannedIncident; host: ReplicaHost }>();
+  private hasHealed = false;
 
   constructor(private readonly world: World) {
     this.planned = [...world.plan.incidents];
@@ -75,6 +78,15 @@ export class Incidents {
       case 'kill':
         this.end(incident, host);
         break;
+      case 'outage':
+        this.blackOut(incident, host);
+        break;
+      case 'slow-replica':
+        this.afterUs(0, () => this.slowReplicas(incident, host.group));
+        break;
+      case 'late-heartbeats':
+        this.afterUs(0, () => this.delayHeartbeats(incident, host.group));
+        break;
       case 'restart':
         if (incident.isAmbush) this.relapse(incident, host);
         else this.end(incident, host);
@@ -110,6 +122,10 @@ export class Incidents {
     return [0, 1, 2].map((i) => members[(first + i) % members.length]);
   }
 
+  private isBetweenSteps(host: ReplicaHost): boolean {
+    return !host.afterStep && !this.world.interruptions.isWaiting(host);
+  }
+
   private allows(fault: Fault): boolean {
     return this.world.plan.faults.has(fault);
   }
@@ -143,6 +159,55 @@ export class Incidents {
       if (kind === 'kill') this.afterUs(durationUs, () => world.resumeReplica(host));
       else if (kind === 'restart') this.afterUs(durationUs, () => world.startReplica(host));
     };
+  }
+
+  /**
+   * More than f members of a group, or all, are killed at once: one in the middle of its step, the others between two
+   * steps. Each resumes later.
+   */
+  private blackOut(incident: PlannedIncident, host: ReplicaHost): void {
+    const { world } = this;
+    if (host.state !== 'up' || host.afterStep) return;
+    const isTotal = world.random.percent(50);
+    const victims = () => {
+      const others = world.members(host.group).filter((peer) => peer !== host);
+      return [host, ...(isTotal ? others : others.slice(0, this.f))].filter(
+        ({ state }) => state !== 'down',
+      );
+    };
+    host.memory.dieAfter(incident.afterPosts, () => this.survives(victims()));
+    host.afterStep = () => {
+      const killed = victims();
+      if (!this.survives(killed)) {
+        host.memory.resume();
+        return;
+      }
+      this.count('outage');
+      for (const victim of killed) {
+        world.kill(victim);
+        const durationUs = world.random.below(incident.durationUs);
+        this.afterUs(durationUs, () => world.resumeReplica(victim));
+      }
+    };
+  }
+
+  /**
+   * Does the group get back all that it has delivered if these members are killed and resume? It does if the logs still
+   * have their beginning, or if another member has delivered what they lack.
+   */
+  private survives(victims: readonly ReplicaHost[]): boolean {
+    const { world } = this;
+    const { group } = victims[0];
+    const dropped = world.droppedBelow[group];
+    if (dropped === world.plan.sizes.firstIndex) return true;
+    return world
+      .members(group)
+      .some(
+        (member) =>
+          !victims.includes(member) &&
+          !world.isUnavailable(member) &&
+          member.replica.member.nextToDeliver >= dropped,
+      );
   }
 
   /**
@@ -209,6 +274,66 @@ export class Incidents {
       this.world.pause(host);
       this.afterUs(incident.durationUs, () => this.wake(incident, host));
     });
+  }
+
+  /** Some followers, as many as the group can spare, run at a tenth of their speed, hang, or are killed, for long. */
+  private slowReplicas({ durationUs }: PlannedIncident, group: number): void {
+    const { world } = this;
+    const { random } = world;
+    const isSlow = (host: ReplicaHost) =>
+      host.state !== 'up' || host.slowness > 1 || world.isUnavailable(host);
+    const members = world.members(group);
+    let spare = Math.min(this.f, random.between(1, 3)) - members.filter(isSlow).length;
+    for (const host of members) {
+      if (spare <= 0 || isSlow(host) || !this.isBetweenSteps(host)) continue;
+      if (host.replica.role === 'leader') continue;
+      spare--;
+      this.count('slow-replica');
+      const untilUs = durationUs * random.between(1, 4);
+      switch (random.pick(['slow', 'hung', 'gone'])) {
+        case 'slow':
+          host.slowness = SLOWNESS;
+          this.afterUs(untilUs, () => {
+            host.slowness = 1;
+          });
+          break;
+        case 'hung':
+          world.pause(host);
+          this.afterUs(untilUs, () => world.resume(host));
+          break;
+        case 'gone':
+          world.kill(host);
+          this.afterUs(untilUs, () => world.resumeReplica(host));
+          break;
+      }
+    }
+  }
+
+  /** For a while, heartbeats within a group take about as long as suspicion tolerates, now more, now less. */
+  private delayHeartbeats({ durationUs }: PlannedIncident, group: number): void {
+    const { world } = this;
+    const { random } = world;
+    const { suspectAfterUs } = world.plan.timing;
+    const endsUs = world.nowUs + 2 * durationUs;
+    this.count('late-heartbeats');
+    const change = () => {
+      const isOver = this.hasHealed || world.nowUs >= endsUs;
+      const members = world.members(group);
+      for (const from of members) {
+        for (const to of members) {
+          const slownessUs = isOver ? 0 : random.below(2 * suspectAfterUs);
+          if (from !== to) world.fabric.slowDown(from.participant, to.participant, slownessUs);
+        }
+      }
+      if (isOver) return;
+      const host = random.pick(members);
+      if (host.state === 'up' && this.isBetweenSteps(host) && random.percent(30)) {
+        world.pause(host);
+        this.afterUs(random.below(2 * suspectAfterUs), () => world.resume(host));
+      }
+      this.afterUs(random.below(4 * suspectAfterUs), change);
+    };
+    change();
   }
 
   /** A successor leads: the paused leaders that it replaces continue soon. */
@@ -377,6 +502,7 @@ export class Incidents {
     world.interruptions.end();
     weather.tornPercent = Math.min(weather.tornPercent, 10);
     weather.lateCompletionPercent = 0;
+    this.hasHealed = true;
     for (const { act } of this.later.splice(0)) act();
     this.armed.length = 0;
     for (const host of [...world.replicas, ...world.clients]) {
@@ -387,3 +513,6 @@ export class Incidents {
     }
   }
 }
+
+/** How many times longer the steps of a slow replica take. */
+const SLOWNESS = 10;

@@ -4,11 +4,12 @@
  * `world.ts`.
  *
  * Invariants: a participant that waits in the middle of a step does not run, and no fault is applied to it before its
- * step ends; it may only die there. The participant that was interrupted last continues first.
+ * step ends, except that it may be killed there. The participant that was interrupted last continues first.
  */
 import type { Application } from 'tram-multicast/internal/protocol/edges.js';
 import type { InterruptionPlan } from './plan.js';
 import { handlePoints, libraryIsInstrumented } from './points.js';
+import { Killed } from './simulated-memory.js';
 import type { Host, World } from './world.js';
 
 interface Scripted {
@@ -106,12 +107,16 @@ export class Interruptions {
     }
     if (!this.isOn || --this.left > 0) return;
     const host = this.current!;
+    const { memory, state } = host;
     this.suspend(host, () => {
       this.drawNext();
       this.letOthersRun(host);
     });
     this.drawNext();
-    if (host.state === 'up') host.memory.dieIfDue();
+    // It was killed while it waited, and may even have a new incarnation.
+    const hasEnded = state !== 'down' && host.state === 'down';
+    if (hasEnded || host.memory !== memory) throw new Killed();
+    if (host.state === 'up') memory.dieIfDue();
   };
 
   private atScriptedPoint(scripted: Scripted): void {

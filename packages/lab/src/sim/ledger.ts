@@ -1,7 +1,10 @@
 /**
- * The simulator's own record of every message sent and of every group's order. It checks each delivery against them at
- * once, so that a failure is reported at the event that causes it. It also keeps the history that the judge checks at
- * the end. Called by the world, its services and its workloads.
+ * The simulator's own record of every message sent, of every group's order, and of the states of its members. It checks
+ * each delivery against them at once, so that a failure is reported at the event that causes it. It also keeps the
+ * history that the judge checks at the end. Called by the world, its services and its workloads.
+ *
+ * Invariant: an event is in the history before it is compared with anything, so that the judge sees what a failed run
+ * has done.
  */
 
 import type { TraceEvent } from 'tram-multicast/internal/check/events.js';
@@ -16,8 +19,10 @@ export class SimulationFailure extends Error {
     readonly kind:
       | 'divergence'
       | 'integrity'
+      | 'state'
       | 'reply'
       | 'fairness'
+      | 'availability'
       | 'liveness'
       | 'property'
       | 'assertion'
@@ -55,6 +60,8 @@ export class Ledger {
   readonly orders: Sent[][];
   /** By group and index: the messages that it has decided. */
   private readonly logs: (Sent | undefined)[][];
+  /** By group and index: the digest of the state that its members have when they come to that index. */
+  private readonly states: (number | undefined)[][];
 
   constructor(
     parents: readonly number[],
@@ -66,6 +73,7 @@ export class Ledger {
   ) {
     this.orders = parents.map(() => []);
     this.logs = parents.map(() => []);
+    this.states = parents.map(() => []);
     if (keepsTrace) this.trace = [];
     const groups: Record<string, string[]> = {};
     parents.forEach((_, group) => {
@@ -114,16 +122,25 @@ export class Ledger {
     return this.sent[session]?.[entryGroup]?.[number - this.firstIndex];
   }
 
-  /** Check and record a delivery. @param count  how many messages the replica has delivered before */
-  deliver(group: number, member: number, count: number, delivery: Delivery): Sent {
-    const sent = this.find(delivery.session, delivery.entryGroup, delivery.number);
+  /** Record and check a delivery. @param count  how many messages the replica has delivered before */
+  deliver(group: number, member: number, count: number, delivery: Delivery): void {
+    const { session, entryGroup, number, payload } = delivery;
+    const sent = this.find(session, entryGroup, number);
+    const isIntact = sent !== undefined && sameBytes(sent.payload, payload);
+    this.deliveries++;
+    if (this.keepsHistory || this.trace) {
+      const id = sent?.id ?? `c${session}:${entryGroup}.${(number - this.firstIndex) | 0}`;
+      // For the judge, a message with another payload is one that nobody multicast.
+      const delivered = isIntact || sent === undefined ? id : `${id} with another payload`;
+      this.record({ event: 'deliver', id: delivered, group, replica: `${group}/${member}` });
+    }
     if (sent === undefined) {
       throw new SimulationFailure(
         'integrity',
-        `${group}/${member} delivered a message that nobody sent: session ${delivery.session}, entry group ${delivery.entryGroup}, number ${delivery.number}`,
+        `${group}/${member} delivered a message that nobody sent: session ${session}, entry group ${entryGroup}, number ${number}`,
       );
     }
-    if (!sameBytes(sent.payload, delivery.payload)) {
+    if (!isIntact) {
       throw new SimulationFailure(
         'integrity',
         `${group}/${member} delivered ${sent.id} with another payload`,
@@ -137,11 +154,20 @@ export class Ledger {
         `${group}/${member} delivered ${sent.id} as number ${count} of its group, where another replica delivered ${order[count]?.id}`,
       );
     }
-    this.deliveries++;
-    if (this.keepsHistory || this.trace) {
-      this.record({ event: 'deliver', id: sent.id, group, replica: `${group}/${member}` });
+  }
+
+  /** A replica has this state when it comes to `index`. All replicas of its group have the same one there. */
+  state(group: number, member: number, index: number, digest: number): void {
+    const states = this.states[group];
+    const place = index - this.firstIndex;
+    const known = states[place];
+    if (known !== undefined && known !== digest) {
+      throw new SimulationFailure(
+        'state',
+        `${group}/${member} has another state at index ${place} than another replica had there`,
+      );
     }
-    return sent;
+    states[place] = digest;
   }
 
   /**

@@ -19,9 +19,12 @@ export const FAULTS = [
   'crash',
   'restart',
   'kill',
+  'outage',
   'pause',
+  'slow-replica',
   'suspicion',
   'rivals',
+  'late-heartbeats',
   'slow-link',
   'broken-link',
   'link-down',
@@ -93,6 +96,8 @@ export interface Plan {
   readonly messageEveryUs: number;
   /** The share of messages that go to one group only. */
   readonly singleGroupPercent: number;
+  /** The size of the state of the service, in bytes, besides its head. */
+  readonly serviceCells: number;
   /** The service fails on one of so many messages, or on none if this is 0. */
   readonly serviceFailsEvery: number;
   /** The faults that may happen. */
@@ -151,18 +156,21 @@ export function drawPlan(seed: number, options: Options): Plan {
   const replicas = options.replicas ?? random.pick([1, 3, 3, 3, 3, 3, 5, 5, 7]);
   const clients = options.clients ?? random.between(1, 5);
   const messages = options.messages ?? random.between(150, 300);
-  const isTiny = allows('tiny-rings', 40);
-  const isTorn = allows('torn-writes', 70);
+  // In these runs only followers are slow, so no message may wait long: see `Availability`.
+  const isTimely = allows('slow-replica', 10);
+  const isTiny = allows('tiny-rings', isTimely ? 70 : 40);
+  const isTorn = allows('torn-writes', isTimely ? 0 : 70);
   const isBursty = allows('bursts', 50);
   const payloadBytesMax = options.payloadBytes ?? random.pick([0, 8, 64, 64, 200, 1000]);
-  const ring = (): number =>
-    options.ringBytes ?? (isTiny ? 0 : random.pick([2048, 4096, 16384, 65536]));
+  // The only member of a group may be killed as long as its log has its beginning.
+  const ringBytes = replicas === 1 ? [65536] : [2048, 4096, 16384, 65536];
+  const ring = (): number => options.ringBytes ?? (isTiny ? 0 : random.pick(ringBytes));
 
   const messageEveryUs = random.pick([2, 20, 40, 80]);
   const heartbeatUs = random.pick([50, 100, 200]);
   const incidents = drawIncidents(
     random,
-    faults,
+    isTimely ? new Set(['slow-replica']) : faults,
     options.triggers,
     groups,
     replicas,
@@ -182,7 +190,7 @@ export function drawPlan(seed: number, options: Options): Plan {
       logBytes: ring(),
       inboxBytes: ring(),
       feedBytes: ring(),
-      callsMax: random.between(1, 16),
+      callsMax: random.between(1, isTimely ? 4 : 16),
       snapshotChunkBytes: random.pick([64, 256, 4096]),
       firstIndex: random.pick([0, 0, 2147483648 - 40, 4294967296 - 40]),
       salt: { check: Math.imul(seed, 0x9e3779b1), tail: Math.imul(seed, 0x85ebca6b) },
@@ -190,13 +198,15 @@ export function drawPlan(seed: number, options: Options): Plan {
     timing: {
       heartbeatUs,
       restUs: heartbeatUs,
-      suspectAfterUs: heartbeatUs * random.between(4, 10),
+      suspectAfterUs: heartbeatUs * (isTimely ? 20 : random.between(4, 10)),
       askAgainUs: heartbeatUs * random.between(1, 3),
       backOffUs: heartbeatUs * random.between(1, 3),
       resendAfterUs: heartbeatUs * random.between(8, 20),
     },
     interruptions:
-      allows('interruptions', 20) || memory === 'shared' ? drawInterruptions(random) : undefined,
+      !isTimely && (allows('interruptions', 20) || memory === 'shared')
+        ? drawInterruptions(random)
+        : undefined,
     pace: random.percent(50)
       ? PACE
       : { batchEntries: 16, parentEntries: 8, clientEntries: 4, backlogBytesMax: 2048 },
@@ -211,6 +221,7 @@ export function drawPlan(seed: number, options: Options): Plan {
     isBursty,
     messageEveryUs,
     singleGroupPercent: random.pick([0, 30, 60, 100]),
+    serviceCells: random.pick([0, 0, 30, 500, 2000]),
     serviceFailsEvery: random.pick([0, 0, 0, 7]),
     faults,
     incidents,
@@ -254,9 +265,12 @@ function drawIncidents(
     ['crash', 4],
     ['restart', 6],
     ['kill', 6],
+    ['outage', replicas === 1 ? 12 : 3],
     ['pause', 6],
+    ['slow-replica', 2],
     ['suspicion', 4],
     ['rivals', 3],
+    ['late-heartbeats', 2],
     ['slow-link', 2],
     ['broken-link', 2],
     ['link-down', 2],

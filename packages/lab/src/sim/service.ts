@@ -1,11 +1,20 @@
-/** The replicated service that the simulator runs: it counts and hashes its messages, and fails on some of them. */
+/**
+ * The replicated service that the simulator runs. Its state depends on the content and the order of all messages that it
+ * has delivered, and may be many chunks of a snapshot long. It fails on some messages.
+ */
 import type { Application, Delivery } from 'tram-multicast/internal/protocol/edges.js';
 import type { Ledger } from './ledger.js';
 
-const STATE_WORDS = 2;
+/** The first words of the state: the number of delivered messages, and a hash over them and over cells. */
+const COUNT = 0;
+const HASH = 1;
+const HEAD_WORDS = 2;
 
-/** Every reply is the state after the delivery. */
-export const REPLY_BYTES = STATE_WORDS * 4;
+/** Every reply is the head of the state after the delivery. */
+export const REPLY_BYTES = HEAD_WORDS * 4;
+
+/** How many cells one delivery reads and changes. */
+const CELLS_PER_DELIVERY = 3;
 
 /** The failure that the plan asks for. */
 export class ServiceFailure extends Error {}
@@ -15,38 +24,65 @@ export function failsOn(every: number, session: number, number: number): boolean
   return every > 0 && (session + (number >>> 0)) % every === 0;
 }
 
+/** One step of a hash over words. */
+export function mix(hash: number, value: number): number {
+  const mixed = Math.imul(hash ^ value, 0x85ebca6b);
+  return mixed ^ (mixed >>> 13);
+}
+
 export class Service implements Application {
-  /** The number of delivered messages, and a hash over all of them in order. */
-  private readonly state = new Int32Array(STATE_WORDS);
-  private readonly reply = new Uint8Array(this.state.buffer);
+  /** The head, and cells of one byte each. */
+  readonly state: Uint8Array;
+  private readonly head: Int32Array;
+  private readonly cells: Uint8Array;
+  private readonly reply: Uint8Array;
 
   constructor(
     private readonly ledger: Ledger,
     private readonly group: number,
     private readonly member: number,
+    cells: number,
     private readonly failsEvery: number,
     private readonly onDeliver: (delivery: Delivery) => void,
-  ) {}
+  ) {
+    this.state = new Uint8Array(REPLY_BYTES + cells);
+    this.head = new Int32Array(this.state.buffer, 0, HEAD_WORDS);
+    this.cells = this.state.subarray(REPLY_BYTES);
+    this.reply = this.state.subarray(0, REPLY_BYTES);
+  }
 
   get count(): number {
-    return this.state[0];
+    return this.head[COUNT];
   }
 
   deliver(message: Delivery): Uint8Array {
     this.ledger.deliver(this.group, this.member, this.count, message);
     this.onDeliver(message);
-    const hash = this.state[1] ^ Math.imul(message.session, 0x9e3779b1) ^ message.number;
-    this.state[0]++;
-    this.state[1] = Math.imul(hash, 0x85ebca6b) ^ (hash >>> 13);
+    this.apply(message);
     if (failsOn(this.failsEvery, message.session, message.number)) throw new ServiceFailure();
     return this.reply;
   }
 
+  private apply({ session, number, entryGroup, payload }: Delivery): void {
+    const { head, cells } = this;
+    let hash = mix(mix(mix(head[HASH], session), number), entryGroup);
+    for (let i = 0; i < payload.length; i++) hash = mix(hash, payload[i]);
+    if (cells.length > 0) {
+      for (let i = 0; i < CELLS_PER_DELIVERY; i++) {
+        const cell = (hash >>> 0) % cells.length;
+        hash = mix(hash, cells[cell]);
+        cells[cell] = hash;
+      }
+    }
+    head[COUNT]++;
+    head[HASH] = hash;
+  }
+
   snapshot(): Uint8Array {
-    return this.reply.slice();
+    return this.state.slice();
   }
 
   restore(snapshot: Uint8Array): void {
-    this.reply.set(snapshot);
+    this.state.set(snapshot);
   }
 }

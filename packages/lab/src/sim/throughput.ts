@@ -45,6 +45,7 @@ const PLAN: Plan = {
   isBursty: false,
   messageEveryUs: 0,
   singleGroupPercent: 100,
+  serviceCells: 0,
   serviceFailsEvery: 0,
   faults: new Set(),
   incidents: [],

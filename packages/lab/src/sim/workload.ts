@@ -13,6 +13,12 @@ import type { Plan } from './plan.js';
 import type { Random } from './random.js';
 import { failsOn, REPLY_BYTES } from './service.js';
 
+/** Is told when messages are sent and when all their replies have come. */
+export interface Watch {
+  sent(message: Sent): void;
+  answered(message: Sent): void;
+}
+
 export class Workload implements CallListener {
   private readonly outstanding = new Map<number, Sent>();
   private quietUntilUs = 0;
@@ -26,7 +32,7 @@ export class Workload implements CallListener {
     private readonly layout: Layout,
     readonly session: number,
     messages: number,
-    private readonly onSent: (sent: Sent) => void,
+    private readonly watch: Watch,
   ) {
     this.remaining = messages;
   }
@@ -78,7 +84,7 @@ export class Workload implements CallListener {
     const message = { entryGroup, destinationsLow: low, destinationsHigh: high, payload };
     const sent = this.ledger.multicast(this.session, number, message);
     this.outstanding.set(slot, sent);
-    this.onSent(sent);
+    this.watch.sent(sent);
     return sent;
   }
 
@@ -122,6 +128,7 @@ export class Workload implements CallListener {
   }
 
   answered(call: Call): void {
+    this.watch.answered(this.outstanding.get(call.slot)!);
     this.outstanding.delete(call.slot);
   }
 }

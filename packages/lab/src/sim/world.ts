@@ -10,12 +10,18 @@
 import { judge } from 'tram-multicast/internal/check/judge.js';
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
 import { Client } from 'tram-multicast/internal/protocol/data-path/client.js';
-import type { Edges, Observer, Transition } from 'tram-multicast/internal/protocol/edges.js';
+import type {
+  Delivery,
+  Edges,
+  Observer,
+  Transition,
+} from 'tram-multicast/internal/protocol/edges.js';
 import { Layout } from 'tram-multicast/internal/protocol/layout.js';
 import { describeBallot } from 'tram-multicast/internal/protocol/leadership/ballot.js';
 import type { Past } from 'tram-multicast/internal/protocol/member.js';
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { Replica } from 'tram-multicast/internal/protocol/replica.js';
+import { Availability } from './availability.js';
 import { Fairness } from './fairness.js';
 import { Incidents } from './incidents.js';
 import { Interruptions } from './interruptions.js';
@@ -25,6 +31,7 @@ import { Random } from './random.js';
 import { Service, ServiceFailure } from './service.js';
 import { SharedFabric } from './shared-fabric.js';
 import { Killed, SimulatedFabric, type SimulatedMemory } from './simulated-memory.js';
+import { digestOf } from './state.js';
 import { Steps } from './steps.js';
 import { Workload } from './workload.js';
 
@@ -49,6 +56,8 @@ export interface ReplicaHost extends Host {
   incarnation: number;
   /** The highest index that an earlier incarnation had delivered up to. */
   hadDelivered: number;
+  /** How many times longer its steps take than those of others. */
+  slowness: number;
 }
 
 export interface ClientHost extends Host {
@@ -90,9 +99,12 @@ export class World {
   readonly replicas: ReplicaHost[] = [];
   readonly clients: ClientHost[] = [];
   readonly interruptions: Interruptions;
+  /** By group: the first index that no leader has dropped from the log. */
+  readonly droppedBelow: number[];
   private readonly steps: Steps;
   private readonly incidents: Incidents;
   private readonly fairness: Fairness;
+  private readonly availability: Availability;
   private sessions = 0;
   private lastDeliveryUs = 0;
 
@@ -112,6 +124,7 @@ export class World {
     this.interruptions = new Interruptions(this, plan.interruptions);
     this.steps = new Steps(participants);
     this.fairness = new Fairness(plan, settings.keepsHistory !== false);
+    this.availability = new Availability(plan, settings.keepsHistory !== false);
     this.ledger = new Ledger(
       plan.parents,
       sizes.replicas,
@@ -119,6 +132,7 @@ export class World {
       settings.keepsTrace === true,
       settings.keepsHistory !== false,
     );
+    this.droppedBelow = plan.parents.map(() => sizes.firstIndex);
     this.incidents = new Incidents(this);
     for (let group = 0; group < sizes.groups; group++) {
       for (let member = 0; member < sizes.replicas; member++) this.addReplica(group, member);
@@ -172,6 +186,7 @@ export class World {
       leftMemory: false,
       incarnation: 0,
       hadDelivered: 0,
+      slowness: 1,
       afterStep: undefined,
     };
     this.replicas.push(host as unknown as ReplicaHost);
@@ -187,6 +202,7 @@ export class World {
   /** Restart a killed replica with the memory that it left: it resumes. */
   resumeReplica(host: ReplicaHost): void {
     host.memory = this.fabric.resume(host.participant);
+    this.availability.resumed(host.group);
     this.beginIncarnation(host, 'kept');
   }
 
@@ -208,11 +224,19 @@ export class World {
       // Judges that treat a restart as a pause need this: the new incarnation has delivered nothing.
       this.ledger.record({ event: 'restore', replica, from: replica, count: 0 });
     }
-    const { serviceFailsEvery } = this.plan;
-    host.service = new Service(this.ledger, group, member, serviceFailsEvery, (delivery) => {
+    const { serviceCells, serviceFailsEvery } = this.plan;
+    const onDeliver = (delivery: Delivery) => {
       this.noteDecided(host, delivery.session, delivery.entryGroup, delivery.number);
       this.lastDeliveryUs = this.nowUs;
-    });
+    };
+    host.service = new Service(
+      this.ledger,
+      group,
+      member,
+      serviceCells,
+      serviceFailsEvery,
+      onDeliver,
+    );
     const { incarnation } = host;
     const identity = { group, member, incarnation, firstKey: incarnation * KEYS_MAX, past };
     host.replica = new Replica(
@@ -234,9 +258,17 @@ export class World {
     const { group, member } = host;
     const sent = this.ledger.find(session, entryGroup, number);
     const isNew = this.ledger.decided(group, member, host.replica.member.nextToDeliver, sent);
+    this.compareState(host);
     if (isNew && sent && entryGroup === group)
       this.fairness.ordered(sent, this.ledger.decidedCount(group));
     return isNew;
+  }
+
+  /** Compare the state of a replica with that of others at the same index: as it delivers there, or at the end. */
+  private compareState({ group, member, replica, service }: ReplicaHost): void {
+    if (this.settings.keepsHistory === false) return;
+    const { nextToDeliver } = replica.member;
+    this.ledger.state(group, member, nextToDeliver, digestOf(replica.member, service));
   }
 
   private addClient(slot: number): void {
@@ -261,7 +293,13 @@ export class World {
       this.layout,
       session,
       messages,
-      (sent) => this.fairness.sent(sent, this.ledger.decidedCount(sent.entryGroup)),
+      {
+        sent: (sent) => {
+          this.fairness.sent(sent, this.ledger.decidedCount(sent.entryGroup));
+          this.availability.sent(sent, this.nowUs);
+        },
+        answered: (sent) => this.availability.answered(sent, this.nowUs),
+      },
     );
     const observer = this.observe(host.participant, undefined);
     const edges = this.edges(host.memory, observer);
@@ -281,10 +319,11 @@ export class World {
       transition: (what) => {
         this.tally.transition(what);
         this.settings.onTransition?.(participant, what);
-        if (host) this.incidents.onTransition(host, what);
+        if (host) this.onTransition(host, what);
       },
       led: (ballot) => {
         this.fairness.disturbed(host!.group);
+        this.availability.led(host!.group, this.nowUs);
         this.ledger.record({
           event: 'leader',
           group: host!.group,
@@ -305,6 +344,14 @@ export class World {
       failed: requirePlanned,
       snapshotFailed: requirePlanned,
     };
+  }
+
+  private onTransition(host: ReplicaHost, what: Transition): void {
+    if (what === 'log truncated') {
+      const { baseIndex } = host.replica.replication;
+      this.droppedBelow[host.group] = Math.max(this.droppedBelow[host.group], baseIndex);
+    }
+    this.incidents.onTransition(host, what);
   }
 
   /** Crash a participant. Its memory is lost. */
@@ -420,8 +467,8 @@ export class World {
     }
     this.act(host, () => {
       const work = replica?.replica.doWork(this.nowUs) ?? this.stepClient(host as ClientHost);
-      const idleFactor = work > 0 ? 1 : IDLE_FACTOR;
-      this.steps.schedule(participant, this.nowUs + this.drawStep() * idleFactor);
+      const factor = (work > 0 ? 1 : IDLE_FACTOR) * (replica?.slowness ?? 1);
+      this.steps.schedule(participant, this.nowUs + this.drawStep() * factor);
     });
   }
 
@@ -463,6 +510,7 @@ export class World {
         return false;
       return this.plan.parents.every((_, group) => this.isLevel(group));
     }, DRAIN_LIMIT_US);
+    for (const host of this.replicas) if (host.state !== 'down') this.compareState(host);
     this.ledger.record({ event: 'end', quiescent: true });
   }
 

@@ -311,6 +311,30 @@ attack(
  *    Harm: F does not notice that it was left behind.
  */
 attack(
+  'members that come back together fetch a snapshot from the one that has the state',
+  { 'fetches-from-any': STUCK },
+  ({ Stage }) => {
+    // 1. F and G, the followers, are killed after the log has dropped its beginning. Both come back and have lost their
+    //    states.
+    //    Harm: each asks the other for a snapshot, again and again, and never the leader.
+    const stage = new Stage('replicas=3 clients=1 rings=1024');
+    const leader = stage.leaderOf(0);
+    const [F, G] = stage.group(0).filter((host) => host !== leader) as [ReplicaHost, ReplicaHost];
+    for (let i = 0; i < 30; i++) {
+      stage.send(0, [0], `m${i}`);
+      stage.runFor(200);
+    }
+    expect(leader.replica.replication.baseIndex).toBeGreaterThan(0);
+    stage.kill(F);
+    stage.kill(G);
+    stage.runFor(50);
+    stage.resume(F);
+    stage.resume(G);
+    stage.settle();
+  },
+);
+
+attack(
   'a base that moves while a follower looks does not hide that it was left behind',
   { 'looks-at-base-once': /expected false to be true/ },
   ({ Stage, isLeftBehind }) => {

@@ -1,5 +1,6 @@
 /** The files that mutations edit, below the library's `dist`. */
 export const ADOPTION = 'protocol/leadership/adoption.js';
+export const ASSERT = 'protocol/assert.js';
 export const BACKLOG = 'protocol/data-path/backlog.js';
 export const CLIENT = 'protocol/data-path/client.js';
 export const COUNTERS = 'protocol/data-path/counters.js';
@@ -20,6 +21,7 @@ export const REPLIES = 'protocol/data-path/replies.js';
 export const ROW = 'protocol/leadership/row.js';
 export const ROWS = 'protocol/leadership/rows.js';
 export const SHARED = 'memory/shared.js';
+export const SNAPSHOT = 'protocol/leadership/snapshot.js';
 export const SNAPSHOTS = 'protocol/leadership/snapshots.js';
 export const SUSPICION = 'protocol/leadership/suspicion.js';
 export const TAKEOVER = 'protocol/leadership/takeover.js';

@@ -19,6 +19,7 @@ import {
   REPLIES,
   ROW,
   SHARED,
+  SNAPSHOT,
   SNAPSHOTS,
   SUSPICION,
   TAKEOVER,
@@ -30,7 +31,7 @@ import type { Mutation } from './mutation.js';
 const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-end-first': {
     title: 'the end of a feed is published before its entries are written',
-    caughtBy: { seed: 7, as: 'integrity' },
+    caughtBy: { seed: 5, as: 'integrity' },
     edits: [
       {
         file: FEED,
@@ -47,7 +48,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'feed-old-end-stays': {
     title: 'a feed that starts again keeps its old end valid while it is written',
-    caughtBy: { seed: 3, as: 'assertion' },
+    caughtBy: { seed: 53, as: 'liveness' },
     edits: [{ file: FEED, find: 'this.writeEnd(other, this.oldestPosition);', replace: '' }],
   },
   'feed-copy-unchecked': {
@@ -73,7 +74,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'truncates-owed': {
     title: 'a leader drops entries that a child has not decided',
-    caughtBy: { seed: 7, as: 'liveness' },
+    caughtBy: { seed: 5, as: 'liveness' },
     edits: [
       {
         file: TRUNCATION,
@@ -140,7 +141,7 @@ const CAMPAIGNING: Readonly<Record<string, Mutation>> = {
   },
   'lateness-excuses-all': {
     title: 'a member that is late with every step never suspects another member',
-    caughtBy: { seed: 22, as: 'liveness' },
+    caughtBy: { seed: 7, as: 'liveness' },
     edits: [
       {
         file: SUSPICION,
@@ -199,7 +200,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'taken-ballot-kept': {
     title: 'a leader keeps its ballot although a member that had promised it now refuses it',
-    caughtBy: { seed: 17, as: 'liveness' },
+    caughtBy: { seed: 19, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'this.ballotIsTaken = true;', replace: ';' }],
   },
   'unreachable-ballot-kept': {
@@ -220,7 +221,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'marker-first': {
     title: 'the marker of a log is written before its entries',
-    caughtBy: { seed: 84, as: 'divergence' },
+    caughtBy: { seed: 31, as: 'divergence' },
     edits: [
       {
         file: REPLICATION,
@@ -286,7 +287,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
 const DELIVERING: Readonly<Record<string, Mutation>> = {
   'decided-before-held': {
     title: 'followers are told that entries are decided before f+1 members hold them',
-    caughtBy: { seed: 267, as: 'divergence' },
+    caughtBy: { seed: 127, as: 'divergence' },
     edits: [
       {
         file: REPLICATION,
@@ -353,7 +354,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'waits-for-lagging': {
     title: 'a leader whose log is full waits until a member that lags has delivered',
-    caughtBy: { script: 'left-behind' },
+    caughtBy: { seed: 86, as: 'availability' },
     edits: [{ file: TRUNCATION, find: 'this.waitUs > 0', replace: 'true' }],
   },
   'forgets-waiting': {
@@ -381,8 +382,13 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'backlog-of-any-ballot': {
     title: 'a piece of the backlog has entries of several ballots',
-    caughtBy: { seed: 65, as: 'assertion' },
+    caughtBy: { seed: 54, as: 'assertion' },
     edits: [{ file: BACKLOG, find: 'piece?.ballot !== ballot', replace: 'piece === undefined' }],
+  },
+  'fetches-from-any': {
+    title: 'a member that needs a snapshot fetches it from one that has not delivered more',
+    caughtBy: { script: 'left-behind' },
+    edits: [{ file: SNAPSHOTS, find: 'delivered <= member.nextToDeliver', replace: 'false' }],
   },
   'never-left-behind': {
     title: 'a follower does not notice that it was left behind',
@@ -399,6 +405,78 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
       'a follower checks only once whether it was left behind, although the base may move meanwhile',
     caughtBy: { script: 'left-behind' },
     edits: [{ file: DELIVERY, find: 'log.base === base', replace: 'true' }],
+  },
+};
+
+/** What a snapshot carries, and how it is put together. */
+const RESTORING: Readonly<Record<string, Mutation>> = {
+  'restores-other-state': {
+    title: 'one bit of the state of the service changes when a snapshot is restored',
+    caughtBy: { seed: 2, as: 'state' },
+    edits: [
+      {
+        file: SNAPSHOT,
+        find: 'at += replies.words.length;\n    application.restore(',
+        replace: `at += replies.words.length;
+          words[at + (words[FIXED.stateBytes] >> 2) - 1] ^= 1;
+          application.restore(`,
+      },
+    ],
+  },
+  'restores-other-counters': {
+    title: "a snapshot restores the clients' numbers, but not their places in the inboxes",
+    caughtBy: { seed: 2, as: 'state' },
+    edits: [
+      {
+        file: SNAPSHOT,
+        find: 'delivered.nextPosition[client] = words[at + CLIENT.nextPosition];',
+        replace: '',
+      },
+    ],
+  },
+  'restores-no-replies': {
+    title: 'a snapshot does not restore the kept replies',
+    caughtBy: { seed: 2, as: 'state' },
+    edits: [
+      {
+        file: SNAPSHOT,
+        find: 'replies.load(words.subarray(at, at + replies.words.length));',
+        replace: '',
+      },
+    ],
+  },
+  'chunk-misplaced': {
+    title: 'the last chunk of a snapshot is put one word before its place',
+    caughtBy: { seed: 5, as: 'assertion' },
+    edits: [
+      {
+        file: SNAPSHOTS,
+        find: 'slot.copy.subarray(data, data + count), start)',
+        replace: `slot.copy.subarray(data, data + count),
+          start > 0 && start + count === total ? start - 1 : start)`,
+      },
+    ],
+  },
+  'chunks-of-two-members': {
+    title: 'a snapshot is assembled from chunks of two members',
+    caughtBy: { seed: 58, as: 'error' },
+    edits: [
+      {
+        file: SNAPSHOTS,
+        find: 'this.stop();\n        this.source = this.bestSource();',
+        replace: 'this.source = this.bestSource();',
+      },
+      {
+        file: SNAPSHOTS,
+        find: 'this.wanted = 0;\n        this.nextIndex',
+        replace: 'if (this.received === undefined) this.wanted = 0;\n this.nextIndex',
+      },
+      {
+        file: SNAPSHOTS,
+        find: '(this.received === undefined || this.isOfSame(slot))',
+        replace: 'true',
+      },
+    ],
   },
 };
 
@@ -422,7 +500,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'replies-sent-once': {
     title: 'replies are not sent again, neither by a new leader nor when the client asks',
-    caughtBy: { seed: 11, as: 'liveness' },
+    caughtBy: { seed: 3, as: 'liveness' },
     edits: [
       { file: LEADER, find: 'member.replies.sendAgain(client, inbox.session);', replace: ';' },
       { file: LEADER, find: 'member.replies.sendAgain(client);', replace: ';' },
@@ -446,12 +524,12 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'answered-too-early': {
     title: 'a call counts as answered when the first group has replied',
-    caughtBy: { seed: 6, as: 'liveness' },
+    caughtBy: { seed: 16, as: 'liveness' },
     edits: [{ file: CLIENT, find: '(call.pendingLow | call.pendingHigh) === 0', replace: 'true' }],
   },
   'reply-of-any-entry-group': {
     title: 'a client accepts a reply to a message with the same number in another entry group',
-    caughtBy: { seed: 16, as: 'reply' },
+    caughtBy: { seed: 9, as: 'reply' },
     edits: [
       {
         file: CLIENT,
@@ -478,7 +556,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'client-never-resends': {
     title: 'a client writes each message only once',
-    caughtBy: { seed: 19, as: 'liveness' },
+    caughtBy: { seed: 5, as: 'liveness' },
     edits: [{ file: CLIENT, find: 'this.resend(group, outbox);', replace: '' }],
   },
 };
@@ -534,6 +612,7 @@ export const FURTHER: Readonly<Record<string, Mutation>> = {
   ...CAMPAIGNING,
   ...TAKING_OVER,
   ...DELIVERING,
+  ...RESTORING,
   ...CLIENTS,
   ...SHARED_MEMORY,
 };

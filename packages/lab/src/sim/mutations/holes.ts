@@ -33,7 +33,7 @@ const keepOldPlaceUnless = (isKnown: string): string => `
 export const HOLES: Readonly<Record<string, Mutation>> = {
   H1: {
     title: 'a new leader does not deliver the first entry that it adopted',
-    caughtBy: { seed: 2, as: 'divergence' },
+    caughtBy: { seed: 3, as: 'divergence' },
     edits: [
       {
         file: LEADER,
@@ -76,7 +76,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H4: {
     title: 'a new leader forwards only entries that it has not delivered itself',
-    caughtBy: { seed: 5, as: 'liveness' },
+    caughtBy: { seed: 18, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -88,7 +88,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H5: {
     title:
       'a new leader finds its place in an inbox by searching there for the last logged message',
-    caughtBy: { seed: 15, as: 'liveness' },
+    caughtBy: { seed: 10, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -108,7 +108,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H6: {
     title: 'a new leader keeps its old place in an inbox if the log has no entry from it',
-    caughtBy: { seed: 2, as: 'assertion' },
+    caughtBy: { seed: 5, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -123,12 +123,12 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H7: {
     title: 'a candidate does not count itself',
-    caughtBy: { seed: 4, as: 'liveness' },
+    caughtBy: { seed: 3, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'let count = 1;', replace: 'let count = 0;' }],
   },
   H8: {
     title: 'one variable holds the ballot that a member proposes and the one that it has promised',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { seed: 3, as: 'liveness' },
     edits: [
       { file: TAKEOVER, find: 'member.promised !== this.ballot', replace: 'false' },
       {
@@ -140,7 +140,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H9: {
     title: 'a request is cleared when it is read, and is never sent again',
-    caughtBy: { seed: 13, as: 'liveness' },
+    caughtBy: { seed: 19, as: 'liveness' },
     edits: [
       {
         file: GRANTS,
@@ -157,12 +157,12 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H11: {
     title: 'a grant does not revoke the permission that an earlier grant gave',
-    caughtBy: { seed: 401, as: 'divergence' },
+    caughtBy: { seed: 71, as: 'divergence' },
     edits: [{ file: REPLICATION, find: 'copy.guard = key;', replace: 'copy.guard = OPEN;' }],
   },
   H12: {
     title: 'a leader that has promised another candidate still counts its own copy',
-    caughtBy: { seed: 12, as: 'liveness' },
+    caughtBy: { seed: 8, as: 'liveness' },
     edits: [
       {
         file: REPLICA,
@@ -173,7 +173,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H13: {
     title: 'a leader ignores refusals while a quorum remains',
-    caughtBy: { seed: 25, as: 'liveness' },
+    caughtBy: { seed: 19, as: 'liveness' },
     edits: [
       { file: REPLICA, find: '(isNotified || hasNews) && this.mustOutbid()', replace: 'false' },
     ],
@@ -215,7 +215,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H18: {
     title: 'clients are always served in the same order',
     caughtBy: {
-      seed: 37,
+      seed: 1,
       as: 'fairness',
       options: { faults: ['tiny-rings'], groups: 1, replicas: 3, clients: 6, messages: 600 },
     },
@@ -245,7 +245,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H20: {
     title: 'the longest log is adopted, whatever its ballot',
     caughtBy: {
-      seed: 156,
+      seed: 28,
       as: 'divergence',
       options: {
         faults: ['slow-link', 'restart', 'pause', 'suspicion', 'bursts'],
@@ -267,7 +267,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H21: {
     title: 'a member that has lost its memory, and its promises with it, takes part at once',
     caughtBy: {
-      seed: 11,
+      seed: 2,
       as: 'divergence',
       options: {
         faults: ['restart', 'pause'],
@@ -289,7 +289,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H22: {
     title: 'a leader always writes the same ring',
     caughtBy: {
-      seed: 273,
+      seed: 9,
       as: 'assertion',
       options: {
         faults: ['slow-link', 'suspicion', 'kill'],
@@ -310,8 +310,8 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H23: {
     title: 'a member seals the log that it last followed, not the one in its memory',
     caughtBy: {
-      seed: 60,
-      as: 'divergence',
+      seed: 327,
+      as: 'assertion',
       options: {
         faults: ['suspicion', 'pause', 'restart'],
         triggers: ['granted', 'adopted own log'],
@@ -337,7 +337,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H24: {
     title: 'a grant counts even if the incarnation that made it has ended',
     caughtBy: {
-      seed: 457,
+      seed: 418,
       as: 'divergence',
       options: {
         faults: ['suspicion', 'restart', 'pause'],
@@ -356,7 +356,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     title:
       'a leader drops entries that all live members have delivered, even if these are fewer than f+1',
     caughtBy: {
-      seed: 11,
+      seed: 5,
       as: 'liveness',
       options: {
         faults: ['restart', 'pause'],
@@ -377,7 +377,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H26: {
     title: 'a child reports entries that its leader has taken, even if they are not decided',
-    caughtBy: { seed: 405, as: 'liveness' },
+    caughtBy: { seed: 16, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -393,7 +393,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H27: {
     title: 'a leader sends a granter only the entries that it lacks',
-    caughtBy: { seed: 4, as: 'assertion' },
+    caughtBy: { seed: 3, as: 'liveness' },
     edits: [
       {
         file: REPLICATION,
@@ -410,7 +410,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H28: {
     title: 'a leader notices a higher promise only when it writes',
-    caughtBy: { seed: 28, as: 'liveness' },
+    caughtBy: { seed: 23, as: 'liveness' },
     edits: [
       {
         file: REPLICA,
@@ -431,12 +431,12 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H29: {
     title: 'a member that resumes has lost its promise',
-    caughtBy: { seed: 17, as: 'liveness' },
+    caughtBy: { seed: 19, as: 'liveness' },
     edits: [{ file: MEMBER, find: 'this.promised = this.kept.promised;', replace: '' }],
   },
   H30: {
     title: 'a member that resumes grants the ballot that it had promised a second time',
-    caughtBy: { seed: 17, as: 'liveness' },
+    caughtBy: { seed: 19, as: 'liveness' },
     edits: [
       {
         file: GRANTS,
@@ -448,8 +448,8 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H31: {
     title: 'a member that was killed while it recovered resumes as if it had recovered',
     caughtBy: {
-      seed: 57,
-      as: 'assertion',
+      seed: 62,
+      as: 'divergence',
       options: {
         faults: ['restart', 'kill', 'pause'],
         groups: 1,

@@ -20,6 +20,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join, posix } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { ASSERT } from './files.js';
 import { instrument, isToBeInstrumented } from './instrument.js';
 import { applyEdit, type Edit } from './mutation.js';
 import { MUTATIONS } from './table.js';
@@ -42,9 +43,21 @@ export function builtText(file: string): string {
   return readFileSync(join(LIBRARY, 'dist', file), 'utf8');
 }
 
+/** Assertions that never fire, so that a run goes on to the harm that they prevent. */
+const WITHOUT_ASSERTIONS: Edit = { file: ASSERT, find: 'if (!condition)', replace: 'if (false)' };
+
 /** The simulator around a mutant. Its modules stay in this process; its files do not stay on disk. */
 export function loadMutant(...names: readonly string[]): Promise<Subject> {
-  return withMutant(names, (lab) => import(new URL('sim/mutations/subject.js', lab).href));
+  return withMutant(names, loadSubject);
+}
+
+/** The same, without the assertions of the protocol. */
+export function loadUnassertedMutant(...names: readonly string[]): Promise<Subject> {
+  return withMutant(names, loadSubject, [WITHOUT_ASSERTIONS]);
+}
+
+function loadSubject(lab: URL): Promise<Subject> {
+  return import(new URL('sim/mutations/subject.js', lab).href);
 }
 
 /**
@@ -55,9 +68,10 @@ export function loadMutant(...names: readonly string[]): Promise<Subject> {
 export async function withMutant<Result>(
   names: readonly string[],
   use: (lab: URL) => Promise<Result>,
+  furtherEdits: readonly Edit[] = [],
 ): Promise<Result> {
   const edits = names.flatMap((name) => MUTATIONS[name].edits);
-  const mutated = mutatedTexts(edits);
+  const mutated = mutatedTexts([...edits, ...furtherEdits]);
   const folder = mkdtempSync(join(tmpdir(), 'tram-mutant-'));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   process.once('exit', remove);

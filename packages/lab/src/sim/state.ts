@@ -1,0 +1,36 @@
+/**
+ * A digest of everything that a snapshot of a member carries: how far it has delivered, its counters, the replies that it
+ * keeps, and the state of its service. All members have the same digest at the same index. Called by `world.ts`.
+ */
+import { FRAME_WORDS, HEAD_WORDS } from 'tram-multicast/internal/memory/record.js';
+import type { Counters } from 'tram-multicast/internal/protocol/data-path/counters.js';
+import type { Member } from 'tram-multicast/internal/protocol/member.js';
+import { mix, type Service } from './service.js';
+
+export function digestOf(member: Member, service: Service): number {
+  let hash = mix(mix(0, member.nextPosition), member.deliveries);
+  hash = digestCounters(member.delivered, hash);
+  hash = digestReplies(member, hash);
+  for (let i = 0; i < service.state.length; i++) hash = mix(hash, service.state[i]);
+  return hash;
+}
+
+function digestCounters(counters: Counters, hash: number): number {
+  for (let client = 0; client < counters.session.length; client++) {
+    hash = mix(hash, counters.session[client]);
+    hash = mix(hash, counters.nextNumber[client]);
+    hash = mix(hash, counters.nextPosition[client]);
+  }
+  return mix(hash, counters.nextFromParent);
+}
+
+/** Checksums and last words are left out: only a member that sends a reply seals its record. */
+function digestReplies({ replies, layout }: Member, hash: number): number {
+  const { words } = replies;
+  for (let at = 0; at < words.length; at += layout.replySlotWords) {
+    const bodyWords = Math.max(0, words[at] - FRAME_WORDS);
+    for (let i = 0; i < HEAD_WORDS - 1; i++) hash = mix(hash, words[at + i]);
+    for (let i = 0; i < bodyWords; i++) hash = mix(hash, words[at + HEAD_WORDS + i]);
+  }
+  return hash;
+}
