@@ -672,6 +672,35 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
   });
 });
 
+test('a follower that hangs does not hold up its group, and catches up when it continues', async () => {
+  // Nobody suspects it: only what is dropped from the log without it lets the group go on.
+  const cluster = await Cluster.start({
+    ...SIZES,
+    groups: 1,
+    memory: 'processes',
+    logBytes: 8192,
+    suspectAfterMs: 60_000,
+  });
+  leftOver.push(cluster);
+  const client = await cluster.connect();
+  const send = async (count: number): Promise<void> => {
+    for (let i = 0; i < count; i++) await client.multicast([0], encode('x'.repeat(60)));
+  };
+  await send(10);
+  const { groups, hosts } = cluster.status();
+  const { leader, replicas } = groups[0]!;
+  const follower = replicas[((leader ?? 0) + 1) % 3]!;
+  const { pid } = hosts[follower.host]!;
+  process.kill(pid!, 'SIGSTOP');
+  leftOver.push({ destroy: () => process.kill(pid!, 'SIGCONT') });
+  await send(500);
+  process.kill(pid!, 'SIGCONT');
+  await until(() =>
+    cluster.status().groups[0]!.replicas.every(({ delivered }) => delivered === 510),
+  );
+  expect(cluster.status().groups[0]!.leader).toBe(leader);
+});
+
 describe.each(['machines', 'simulated'])('memory: %s', (memory) => {
   test('is nothing that a program can start', async () => {
     const hosts = ['a', 'b', 'c'].map((name) => ({ name, address: name, port: 1 }));

@@ -53,7 +53,7 @@ test('mutations that change the same text are refused together', async () => {
 });
 
 test('a mutant is a separate module graph: the protocol itself does not change', async () => {
-  const [broken, intact] = await Promise.all([loadMutant('H1', 'H30'), loadMutant()]);
+  const [broken, intact] = await Promise.all([loadMutant('H1'), loadMutant()]);
   const { seed } = MUTATIONS.H1.caughtBy as BySeed;
   expect(broken.simulate).not.toBe(intact.simulate);
   expect(broken.simulate(seed, {}).failure).toBeDefined();
@@ -82,9 +82,13 @@ test('a few hundred seeds take every transition and suffer every fault', {
   timeout: 300_000,
 }, () => {
   const unseen = new Set<string>([...TRANSITIONS, ...FAULTS]);
+  // Interrupted steps and small rings take the rarest transitions.
+  const rare: Options = { groups: 1, replicas: 3, ringBytes: 2048, memory: 'shared' };
   for (let seed = 1; unseen.size > 0 && seed <= SEEDS_MAX; seed++) {
-    const { tally } = simulate(seed, {}).world;
-    for (const name of [...tally.transitions.keys(), ...tally.faults.keys()]) unseen.delete(name);
+    for (const options of [{}, rare]) {
+      const { tally } = simulate(seed, options).world;
+      for (const name of [...tally.transitions.keys(), ...tally.faults.keys()]) unseen.delete(name);
+    }
   }
   expect([...unseen]).toEqual([]);
 });

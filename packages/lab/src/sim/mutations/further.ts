@@ -31,7 +31,7 @@ import type { Mutation } from './mutation.js';
 const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-end-first': {
     title: 'the end of a feed is published before its entries are written',
-    caughtBy: { seed: 5, as: 'integrity' },
+    caughtBy: { seed: 6, as: 'liveness' },
     edits: [
       {
         file: FEED,
@@ -48,7 +48,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'feed-old-end-stays': {
     title: 'a feed that starts again keeps its old end valid while it is written',
-    caughtBy: { seed: 53, as: 'liveness' },
+    caughtBy: { seed: 13, as: 'liveness' },
     edits: [{ file: FEED, find: 'this.writeEnd(other, this.oldestPosition);', replace: '' }],
   },
   'feed-copy-unchecked': {
@@ -58,7 +58,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'feed-dropped-undecided': {
     title: 'a feed drops entries that the child has not decided',
-    caughtBy: { seed: 7, as: 'liveness' },
+    caughtBy: { seed: 6, as: 'liveness' },
     edits: [
       {
         file: FEED,
@@ -74,7 +74,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'truncates-owed': {
     title: 'a leader drops entries that a child has not decided',
-    caughtBy: { seed: 5, as: 'liveness' },
+    caughtBy: { seed: 6, as: 'liveness' },
     edits: [
       {
         file: TRUNCATION,
@@ -141,7 +141,7 @@ const CAMPAIGNING: Readonly<Record<string, Mutation>> = {
   },
   'lateness-excuses-all': {
     title: 'a member that is late with every step never suspects another member',
-    caughtBy: { seed: 7, as: 'liveness' },
+    caughtBy: { seed: 13, as: 'liveness' },
     edits: [
       {
         file: SUSPICION,
@@ -200,7 +200,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'taken-ballot-kept': {
     title: 'a leader keeps its ballot although a member that had promised it now refuses it',
-    caughtBy: { seed: 19, as: 'liveness' },
+    caughtBy: { seed: 5, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'this.ballotIsTaken = true;', replace: ';' }],
   },
   'unreachable-ballot-kept': {
@@ -216,12 +216,12 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'installs-twice': {
     title: 'a leader installs its log twice at one incarnation of a member under one ballot',
-    caughtBy: { seed: 21, as: 'liveness' },
+    caughtBy: { seed: 15, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'known.incarnation === answer.incarnation', replace: 'false' }],
   },
   'marker-first': {
     title: 'the marker of a log is written before its entries',
-    caughtBy: { seed: 31, as: 'divergence' },
+    caughtBy: { seed: 73, as: 'divergence' },
     edits: [
       {
         file: REPLICATION,
@@ -287,7 +287,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
 const DELIVERING: Readonly<Record<string, Mutation>> = {
   'decided-before-held': {
     title: 'followers are told that entries are decided before f+1 members hold them',
-    caughtBy: { seed: 127, as: 'divergence' },
+    caughtBy: { seed: 134, as: 'assertion' },
     edits: [
       {
         file: REPLICATION,
@@ -354,7 +354,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'waits-for-lagging': {
     title: 'a leader whose log is full waits until a member that lags has delivered',
-    caughtBy: { seed: 86, as: 'availability' },
+    caughtBy: { seed: 425, as: 'availability' },
     edits: [{ file: TRUNCATION, find: 'this.waitUs > 0', replace: 'true' }],
   },
   'forgets-waiting': {
@@ -382,7 +382,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'backlog-of-any-ballot': {
     title: 'a piece of the backlog has entries of several ballots',
-    caughtBy: { seed: 54, as: 'assertion' },
+    caughtBy: { seed: 15, as: 'assertion' },
     edits: [{ file: BACKLOG, find: 'piece?.ballot !== ballot', replace: 'piece === undefined' }],
   },
   'fetches-from-any': {
@@ -392,7 +392,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'never-left-behind': {
     title: 'a follower does not notice that it was left behind',
-    caughtBy: { seed: 2, as: 'liveness' },
+    caughtBy: { seed: 1, as: 'liveness' },
     edits: [{ file: DELIVERY, find: 'return isBehind;', replace: 'return false;' }],
   },
   'delivers-while-overwritten': {
@@ -447,7 +447,7 @@ const RESTORING: Readonly<Record<string, Mutation>> = {
   },
   'chunk-misplaced': {
     title: 'the last chunk of a snapshot is put one word before its place',
-    caughtBy: { seed: 5, as: 'assertion' },
+    caughtBy: { seed: 1, as: 'assertion' },
     edits: [
       {
         file: SNAPSHOTS,
@@ -459,7 +459,7 @@ const RESTORING: Readonly<Record<string, Mutation>> = {
   },
   'chunks-of-two-members': {
     title: 'a snapshot is assembled from chunks of two members',
-    caughtBy: { seed: 58, as: 'error' },
+    caughtBy: { seed: 10, as: 'liveness' },
     edits: [
       {
         file: SNAPSHOTS,
@@ -484,7 +484,7 @@ const RESTORING: Readonly<Record<string, Mutation>> = {
 const CLIENTS: Readonly<Record<string, Mutation>> = {
   'session-goes-on': {
     title: 'a new session continues the numbers of the session before it',
-    caughtBy: { seed: 5, as: 'liveness' },
+    caughtBy: { seed: 8, as: 'liveness' },
     edits: [
       {
         file: COUNTERS,
@@ -500,7 +500,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'replies-sent-once': {
     title: 'replies are not sent again, neither by a new leader nor when the client asks',
-    caughtBy: { seed: 3, as: 'liveness' },
+    caughtBy: { seed: 14, as: 'liveness' },
     edits: [
       { file: LEADER, find: 'member.replies.sendAgain(client, inbox.session);', replace: ';' },
       { file: LEADER, find: 'member.replies.sendAgain(client);', replace: ';' },
@@ -524,12 +524,12 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'answered-too-early': {
     title: 'a call counts as answered when the first group has replied',
-    caughtBy: { seed: 16, as: 'liveness' },
+    caughtBy: { seed: 10, as: 'liveness' },
     edits: [{ file: CLIENT, find: '(call.pendingLow | call.pendingHigh) === 0', replace: 'true' }],
   },
   'reply-of-any-entry-group': {
     title: 'a client accepts a reply to a message with the same number in another entry group',
-    caughtBy: { seed: 9, as: 'reply' },
+    caughtBy: { seed: 6, as: 'reply' },
     edits: [
       {
         file: CLIENT,
@@ -556,7 +556,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'client-never-resends': {
     title: 'a client writes each message only once',
-    caughtBy: { seed: 5, as: 'liveness' },
+    caughtBy: { seed: 14, as: 'liveness' },
     edits: [{ file: CLIENT, find: 'this.resend(group, outbox);', replace: '' }],
   },
 };
@@ -565,7 +565,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
 const SHARED_MEMORY: Readonly<Record<string, Mutation>> = {
   'permission-ignored': {
     title: 'a write to shared memory succeeds whatever its target permits',
-    caughtBy: { seed: 24, as: 'divergence', options: { memory: 'shared' } },
+    caughtBy: { seed: 9, as: 'divergence', options: { memory: 'shared' } },
     edits: [
       {
         file: SHARED,
@@ -576,7 +576,7 @@ const SHARED_MEMORY: Readonly<Record<string, Mutation>> = {
   },
   'permission-read-first': {
     title: 'the permission of a write to shared memory is read before its words are stored',
-    caughtBy: { seed: 18, as: 'divergence', options: { memory: 'shared' } },
+    caughtBy: { seed: 354, as: 'divergence', options: { memory: 'shared' } },
     edits: [
       {
         file: SHARED,

@@ -33,7 +33,7 @@ const keepOldPlaceUnless = (isKnown: string): string => `
 export const HOLES: Readonly<Record<string, Mutation>> = {
   H1: {
     title: 'a new leader does not deliver the first entry that it adopted',
-    caughtBy: { seed: 3, as: 'divergence' },
+    caughtBy: { seed: 8, as: 'divergence' },
     edits: [
       {
         file: LEADER,
@@ -61,6 +61,11 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
         find: 'decidedIndex(member, log)',
         replace: 'member.log.extentOf(log, member.nextToDeliver).endIndex - 1',
       },
+      {
+        file: FOLLOWER,
+        find: 'deliver(log, member.promised, ',
+        replace: 'deliver(log, log.marker, ',
+      },
     ],
   },
   H3: {
@@ -76,7 +81,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H4: {
     title: 'a new leader forwards only entries that it has not delivered itself',
-    caughtBy: { seed: 18, as: 'liveness' },
+    caughtBy: { seed: 4, as: 'property' },
     edits: [
       {
         file: LEADER,
@@ -88,7 +93,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H5: {
     title:
       'a new leader finds its place in an inbox by searching there for the last logged message',
-    caughtBy: { seed: 10, as: 'liveness' },
+    caughtBy: { seed: 22, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -108,7 +113,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H6: {
     title: 'a new leader keeps its old place in an inbox if the log has no entry from it',
-    caughtBy: { seed: 5, as: 'liveness' },
+    caughtBy: { seed: 2, as: 'assertion' },
     edits: [
       {
         file: LEADER,
@@ -123,12 +128,12 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H7: {
     title: 'a candidate does not count itself',
-    caughtBy: { seed: 3, as: 'liveness' },
+    caughtBy: { seed: 2, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'let count = 1;', replace: 'let count = 0;' }],
   },
   H8: {
     title: 'one variable holds the ballot that a member proposes and the one that it has promised',
-    caughtBy: { seed: 3, as: 'liveness' },
+    caughtBy: { seed: 8, as: 'liveness' },
     edits: [
       { file: TAKEOVER, find: 'member.promised !== this.ballot', replace: 'false' },
       {
@@ -140,7 +145,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H9: {
     title: 'a request is cleared when it is read, and is never sent again',
-    caughtBy: { seed: 19, as: 'liveness' },
+    caughtBy: { seed: 5, as: 'liveness' },
     edits: [
       {
         file: GRANTS,
@@ -157,12 +162,12 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H11: {
     title: 'a grant does not revoke the permission that an earlier grant gave',
-    caughtBy: { seed: 71, as: 'divergence' },
+    caughtBy: { seed: 17, as: 'divergence' },
     edits: [{ file: REPLICATION, find: 'copy.guard = key;', replace: 'copy.guard = OPEN;' }],
   },
   H12: {
     title: 'a leader that has promised another candidate still counts its own copy',
-    caughtBy: { seed: 8, as: 'liveness' },
+    caughtBy: { seed: 11, as: 'liveness' },
     edits: [
       {
         file: REPLICA,
@@ -173,7 +178,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H13: {
     title: 'a leader ignores refusals while a quorum remains',
-    caughtBy: { seed: 19, as: 'liveness' },
+    caughtBy: { seed: 5, as: 'liveness' },
     edits: [
       { file: REPLICA, find: '(isNotified || hasNews) && this.mustOutbid()', replace: 'false' },
     ],
@@ -191,7 +196,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H16: {
     title: 'a leader waits for every member',
-    caughtBy: { seed: 3, as: 'liveness' },
+    caughtBy: { seed: 1, as: 'liveness' },
     edits: [
       {
         file: REPLICATION,
@@ -202,7 +207,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H17: {
     title: 'ballots are compared by member first, then by round',
-    caughtBy: { seed: 3, as: 'assertion' },
+    caughtBy: { seed: 4, as: 'assertion' },
     edits: [
       {
         file: TAKEOVER,
@@ -215,7 +220,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H18: {
     title: 'clients are always served in the same order',
     caughtBy: {
-      seed: 1,
+      seed: 62,
       as: 'fairness',
       options: { faults: ['tiny-rings'], groups: 1, replicas: 3, clients: 6, messages: 600 },
     },
@@ -223,7 +228,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H19: {
     title: 'a record counts as complete once its head has landed',
-    caughtBy: { seed: 2, as: 'assertion' },
+    caughtBy: { seed: 1, as: 'assertion' },
     edits: [
       { file: INBOX, find: 'framedWords, ', replace: 'epochAt, word, ' },
       {
@@ -245,7 +250,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H20: {
     title: 'the longest log is adopted, whatever its ballot',
     caughtBy: {
-      seed: 28,
+      seed: 316,
       as: 'divergence',
       options: {
         faults: ['slow-link', 'restart', 'pause', 'suspicion', 'bursts'],
@@ -267,7 +272,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H21: {
     title: 'a member that has lost its memory, and its promises with it, takes part at once',
     caughtBy: {
-      seed: 2,
+      seed: 3,
       as: 'divergence',
       options: {
         faults: ['restart', 'pause'],
@@ -289,7 +294,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H22: {
     title: 'a leader always writes the same ring',
     caughtBy: {
-      seed: 9,
+      seed: 40,
       as: 'assertion',
       options: {
         faults: ['slow-link', 'suspicion', 'kill'],
@@ -310,8 +315,8 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H23: {
     title: 'a member seals the log that it last followed, not the one in its memory',
     caughtBy: {
-      seed: 327,
-      as: 'assertion',
+      seed: 23,
+      as: 'divergence',
       options: {
         faults: ['suspicion', 'pause', 'restart'],
         triggers: ['granted', 'adopted own log'],
@@ -337,7 +342,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H24: {
     title: 'a grant counts even if the incarnation that made it has ended',
     caughtBy: {
-      seed: 418,
+      seed: 131,
       as: 'divergence',
       options: {
         faults: ['suspicion', 'restart', 'pause'],
@@ -356,7 +361,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     title:
       'a leader drops entries that all live members have delivered, even if these are fewer than f+1',
     caughtBy: {
-      seed: 5,
+      seed: 51,
       as: 'liveness',
       options: {
         faults: ['restart', 'pause'],
@@ -377,7 +382,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H26: {
     title: 'a child reports entries that its leader has taken, even if they are not decided',
-    caughtBy: { seed: 16, as: 'liveness' },
+    caughtBy: { seed: 53, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -393,7 +398,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H27: {
     title: 'a leader sends a granter only the entries that it lacks',
-    caughtBy: { seed: 3, as: 'liveness' },
+    caughtBy: { seed: 6, as: 'liveness' },
     edits: [
       {
         file: REPLICATION,
@@ -410,7 +415,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H28: {
     title: 'a leader notices a higher promise only when it writes',
-    caughtBy: { seed: 23, as: 'liveness' },
+    caughtBy: { seed: 15, as: 'liveness' },
     edits: [
       {
         file: REPLICA,
@@ -431,12 +436,12 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H29: {
     title: 'a member that resumes has lost its promise',
-    caughtBy: { seed: 19, as: 'liveness' },
+    caughtBy: { seed: 4, as: 'assertion' },
     edits: [{ file: MEMBER, find: 'this.promised = this.kept.promised;', replace: '' }],
   },
   H30: {
     title: 'a member that resumes grants the ballot that it had promised a second time',
-    caughtBy: { seed: 19, as: 'liveness' },
+    caughtBy: { seed: 5, as: 'liveness' },
     edits: [
       {
         file: GRANTS,
@@ -448,8 +453,8 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H31: {
     title: 'a member that was killed while it recovered resumes as if it had recovered',
     caughtBy: {
-      seed: 62,
-      as: 'divergence',
+      seed: 58,
+      as: 'liveness',
       options: {
         faults: ['restart', 'kill', 'pause'],
         groups: 1,
