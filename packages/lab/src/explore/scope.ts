@@ -1,0 +1,63 @@
+/**
+ * A scope: a small cluster in a certain state, and all that may happen to it. Members have letters, in the order of
+ * groups and members (A, B, C are group 0), and clients have the letters after them.
+ */
+import type { Sizes } from 'tram-multicast/internal/protocol/layout.js';
+import type { Reasons } from './unobserved.js';
+
+/** So often, and to these participants. */
+export interface Allowance {
+  readonly who: string;
+  readonly times: number;
+}
+
+/** A message that lies in the inboxes of some members of its entry group when the search begins. */
+export interface Placed {
+  readonly name: string;
+  readonly to: readonly number[];
+  /** The members that have it. */
+  readonly at: string;
+}
+
+export interface Scope {
+  readonly name: string;
+  readonly title: string;
+  /** Group 1, if there is one, is the child of group 0. Each has three members. */
+  readonly groups: 1 | 2;
+  readonly sizes?: Partial<Sizes>;
+  /** Messages that everybody has delivered before the search begins. */
+  readonly delivered?: readonly { readonly name: string; readonly to: readonly number[] }[];
+  /** Actions before the search begins. After each, everything runs until nothing changes any more. */
+  readonly before?: string;
+  readonly placed: readonly Placed[];
+  /**
+   * Participants whose steps are free: a step is an action. All others are *prompt*: after whatever concerns them they
+   * take steps until nothing changes any more, unless they pause.
+   */
+  readonly freeSteps?: string;
+  /**
+   * Links on which operations land as soon as they are posted, as pairs of letters: AB is the link from A to B. On all
+   * others, when an operation lands is an action.
+   */
+  readonly directLinks?: readonly string[];
+  /** Prompt participants that pause and go on. */
+  readonly pauses?: Allowance;
+  /** Each letter is one campaign of this member. */
+  readonly campaigns?: string;
+  /** Members that are killed between two steps and resume with the memory that they left. */
+  readonly resumes?: Allowance;
+  /** Members that are killed within a step, and resume. */
+  readonly deaths?: Allowance;
+  /** Members that lose their memory and restart. */
+  readonly restarts?: Allowance;
+  /** Members that send a heartbeat and read the rows of the others. */
+  readonly beats?: Allowance;
+  /** Links that break, as pairs of letters: AB is the link from A to B. */
+  readonly breaks?: { readonly links: readonly string[]; readonly times: number };
+  /** Clients that crash, and whose slot a new session takes, which sends a message to these groups. */
+  readonly sessions?: Allowance & { readonly to: readonly number[] };
+  /** May a network stop writes that are refused? Else they leave their bytes behind. */
+  readonly stops?: boolean;
+  /** What the fingerprint leaves out in this scope, besides what it always does, and why. */
+  readonly unobserved?: Reasons;
+}

@@ -1,0 +1,598 @@
+/**
+ * A small cluster: replicas and clients as production code, on a memory whose choices are actions. It begins in the state
+ * that a scope describes. `choices` lists what may happen next, `act` makes it happen, and `undo` takes it back.
+ *
+ * Time stands still, except that a heartbeat is due in the step that an action chooses. So nobody suspects anybody, and
+ * nothing is asked twice: campaigns are actions. A participant that pauses is one that takes no step.
+ *
+ * Invariant: `print` is the fingerprint of the state between any two actions.
+ */
+import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
+import { type Call, Client, type ReplyOutcome } from 'tram-multicast/internal/protocol/data-path/client.js';
+import { type Edges, type Observer, PACE, type Transition } from 'tram-multicast/internal/protocol/edges.js';
+import { Layout } from 'tram-multicast/internal/protocol/layout.js';
+import type { Past } from 'tram-multicast/internal/protocol/member.js';
+import { lowMask, Overlay } from 'tram-multicast/internal/protocol/overlay.js';
+import { Replica } from 'tram-multicast/internal/protocol/replica.js';
+import { type Action, letterOf, participantOf, parseScript } from './action.js';
+import { Fingerprint, placeIn, wordOf } from './fingerprint.js';
+import { Image } from './image.js';
+import { Journal } from './journal.js';
+import { Fabric, Killed, type Link } from './memory.js';
+import { CheckedService, Orders, Violation } from './orders.js';
+import type { Allowance, Scope } from './scope.js';
+import { ROW_NUMBER_WORDS } from './unobserved.js';
+
+export const REPLICAS = 3;
+/** Longer than any search. */
+const NEVER_US = 1e9;
+const HEARTBEAT_US = 1;
+const TIMING = {
+  heartbeatUs: HEARTBEAT_US,
+  restUs: NEVER_US,
+  suspectAfterUs: NEVER_US,
+  askAgainUs: NEVER_US,
+  backOffUs: NEVER_US,
+  resendAfterUs: NEVER_US,
+};
+/** Without progress, a start that takes longer than so many rounds is wrong. */
+const ROUNDS_MAX = 200;
+/** After so many rounds in which nothing but heartbeats happens, everything has settled. */
+const QUIET_ROUNDS = 4;
+
+interface Participant {
+  readonly id: number;
+  readonly group: number;
+  readonly member: number;
+  incarnation: number;
+  nowUs: number;
+  isPaused: boolean;
+  /** Undefined while it is down. */
+  replica: Replica | undefined;
+  client: Client | undefined;
+  image: Image | undefined;
+}
+
+/** What an action shows to somebody who watches. */
+export interface Watcher {
+  /** This action is about to happen. */
+  event(action: Action, world: SmallWorld): void;
+  transition(participant: number, what: Transition): void;
+  delivered(participant: number, message: string): void;
+}
+
+/** Each kind of action that may happen only so often. */
+type Counted = 'pauses' | 'resumes' | 'deaths' | 'restarts' | 'beats' | 'breaks' | 'sessions';
+
+export class SmallWorld {
+  readonly journal = new Journal();
+  readonly print = new Fingerprint();
+  readonly layout: Layout;
+  readonly fabric: Fabric;
+  readonly orders: Orders;
+  readonly participants: Participant[] = [];
+  private readonly overlay: Overlay;
+  private readonly left: Record<Counted, number>;
+  /** Per participant, how many campaigns are left. */
+  private readonly campaigns: number[];
+  private sessions = 0;
+  private isReady = false;
+  private readonly shared: ReadonlySet<object>;
+  private readonly rowNumbers: readonly number[];
+  private readonly directLinks: readonly Link[];
+
+  constructor(
+    readonly scope: Scope,
+    private readonly watcher?: Watcher,
+  ) {
+    const { groups } = scope;
+    const clients = Math.max(1, scope.placed.length, scope.sessions ? 1 : 0);
+    this.overlay = new Overlay([-1, 0].slice(0, groups));
+    this.layout = new Layout({
+      groups,
+      replicas: REPLICAS,
+      clients,
+      payloadBytesMax: 4,
+      replyBytesMax: 8,
+      logBytes: 512,
+      inboxBytes: 0,
+      feedBytes: 0,
+      callsMax: 2,
+      snapshotChunkBytes: 64,
+      firstIndex: 0,
+      salt: 1,
+      ...scope.sizes,
+    });
+    this.rowNumbers = ROW_NUMBER_WORDS.map((word) => this.layout.row + word);
+    const replicas = groups * REPLICAS;
+    this.fabric = new Fabric(replicas + clients, this.journal, this.print, (poster, into, at, count) =>
+      this.participants[poster].image?.updateBuffer(into.buffer, into.byteOffset / 4 + at, count),
+    );
+    this.orders = new Orders(groups, this.journal, this.print);
+    this.left = {
+      pauses: scope.pauses?.times ?? 0,
+      resumes: scope.resumes?.times ?? 0,
+      deaths: scope.deaths?.times ?? 0,
+      restarts: scope.restarts?.times ?? 0,
+      beats: scope.beats?.times ?? 0,
+      breaks: scope.breaks?.times ?? 0,
+      sessions: scope.sessions?.times ?? 0,
+    };
+    this.campaigns = Array.from({ length: replicas + clients }, (_, id) =>
+      [...(scope.campaigns ?? '')].filter((letter) => participantOf(letter) === id).length,
+    );
+    this.directLinks = (scope.directLinks ?? []).map(([from, to]) =>
+      this.fabric.link(participantOf(from), participantOf(to)),
+    );
+    this.shared = new Set<object>([this.layout, this.layout.sizes, this.overlay, this.orders, TIMING, PACE]);
+    for (let id = 0; id < replicas + clients; id++) this.addParticipant(id, replicas);
+    this.prepare();
+  }
+
+  private addParticipant(id: number, replicas: number): void {
+    const group = id < replicas ? Math.floor(id / REPLICAS) : -1;
+    const member = id < replicas ? id % REPLICAS : id - replicas;
+    const nothing = { replica: undefined, client: undefined, image: undefined };
+    const participant = { id, group, member, incarnation: 0, nowUs: 0, isPaused: false, ...nothing };
+    this.participants.push(participant);
+    if (group >= 0) this.startReplica(participant, 'none');
+  }
+
+  // --- the start -----------------------------------------------------------------------------
+
+  private prepare(): void {
+    const { scope } = this;
+    this.settle();
+    for (const { name, to } of scope.delivered ?? []) {
+      const client = this.participants[this.layout.clientParticipant(0)];
+      if (client.client === undefined) this.startClient(client);
+      this.send(client, name, to);
+      this.settle();
+    }
+    for (const action of parseScript(scope.before ?? '')) {
+      this.perform(action);
+      this.settle();
+    }
+    scope.placed.forEach((placed, slot) => this.place(slot, placed.name, placed.to, placed.at));
+    if (scope.sessions) this.openSessions(scope.sessions);
+    this.isReady = true;
+    for (const participant of this.participants) this.makeImage(participant);
+    this.fingerprintAll();
+    this.journal.clear();
+  }
+
+  /** Let time pass, everybody step and everything land, until nothing but heartbeats happens. */
+  private settle(): void {
+    let quiet = 0;
+    for (let round = 0; quiet < QUIET_ROUNDS; round++) {
+      if (round > ROUNDS_MAX) throw new Error('the scope does not settle');
+      let work = 0;
+      for (const participant of this.participants) {
+        participant.nowUs += HEARTBEAT_US;
+        work += this.stepOnce(participant);
+        for (const link of this.fabric.links) {
+          while (link.operations.length > 0) this.fabric.land(link, 'lands');
+        }
+      }
+      quiet = work > 0 ? 0 : quiet + 1;
+    }
+    const nowUs = Math.max(...this.participants.map((participant) => participant.nowUs));
+    for (const participant of this.participants) participant.nowUs = nowUs;
+  }
+
+  /** Each of these clients has posted a message, and nothing of it has landed. */
+  private openSessions({ who, to }: { readonly who: string; readonly to: readonly number[] }): void {
+    for (const letter of who) this.openSession(this.participants[participantOf(letter)], to);
+  }
+
+  private openSession(participant: Participant, to: readonly number[]): void {
+    this.startClient(participant);
+    this.send(participant, `m${this.sessions}`, to);
+    participant.client!.flush();
+    this.makeImage(participant);
+  }
+
+  /** A client has written this message into the inboxes of these members, and has gone. */
+  private place(slot: number, name: string, to: readonly number[], at: string): void {
+    const client = this.participants[this.layout.clientParticipant(slot)];
+    this.startClient(client);
+    this.send(client, name, to);
+    client.client!.flush();
+    for (const link of this.fabric.links) {
+      if (link.from !== client.id) continue;
+      while (at.includes(letterOf(link.to)) && link.operations.length > 0) {
+        this.fabric.land(link, 'lands');
+      }
+    }
+    this.fabric.remove(client.id);
+    client.client = undefined;
+  }
+
+  private send(client: Participant, name: string, to: readonly number[]): void {
+    const { client: sender } = client;
+    const low = to.reduce((mask, group) => mask | lowMask(group), 0);
+    const payload = new TextEncoder().encode(name);
+    if (sender!.offer(low, 0, payload) !== 'accepted') throw new Error('a client has no room');
+    const { entryGroup, number } = sender!.lastCall;
+    this.orders.send({
+      name,
+      session: sender!.session,
+      entryGroup,
+      number,
+      destinationsLow: low,
+      destinationsHigh: 0,
+      payload,
+    });
+  }
+
+  private makeImage(participant: Participant): void {
+    const { replica, client, id } = participant;
+    const root = replica ?? client;
+    if (!this.isReady || root === undefined) return;
+    const memory = this.fabric.memories[id]!;
+    const edges = this.edgesOf.get(root)!;
+    const objects = new Set([...this.shared, memory, edges, edges.observer, this, ...this.participants]);
+    const unobserved = this.scope.unobserved ?? {};
+    const surroundings = { objects, region: memory.own.buffer, unobserved };
+    const place = placeIn(wordOf('participant'), id);
+    this.journal.set(
+      participant,
+      'image',
+      new Image(root, place, surroundings, this.journal, this.print),
+    );
+  }
+
+  private readonly edgesOf = new WeakMap<object, Edges>();
+
+  private fingerprintAll(): void {
+    const { fabric } = this;
+    for (const memory of fabric.memories) {
+      if (memory === undefined) continue;
+      memory.updateRegion(0, memory.own.length);
+      fabric.change(memory, 'permission', memory.permission);
+    }
+    for (const link of fabric.links) fabric.change(link, 'losses', link.losses);
+    fabric.settle();
+  }
+
+  private placeOf(participant: number, what: string): number {
+    return placeIn(wordOf(what), participant);
+  }
+
+  // --- participants --------------------------------------------------------------------------
+
+  private startReplica(participant: Participant, past: Past): void {
+    const { id, group, member } = participant;
+    const memory =
+      past === 'kept'
+        ? this.fabric.resume(id)
+        : this.fabric.start(id, this.layout.replicaRegionWords, this.rowNumbers);
+    this.journal.set(participant, 'incarnation', participant.incarnation + 1);
+    const name = letterOf(id);
+    const service = new CheckedService(
+      this.orders,
+      group,
+      name,
+      () => participant.replica!.member.nextToDeliver,
+      (message) => this.watcher?.delivered(id, message),
+    );
+    const observer: Observer = {
+      transition: (what) => this.watcher?.transition(id, what),
+      led: () => undefined,
+      relayed: (session, entryGroup, number) => {
+        const message = this.orders.find(session, entryGroup, number);
+        this.orders.decided(name, group, participant.replica!.member.nextToDeliver, message);
+      },
+      restored: (_, count) => service.checkRestored(count),
+      failed: (error) => {
+        throw error;
+      },
+    };
+    const edges = this.edges(memory, observer);
+    const identity = { group, member, incarnation: participant.incarnation, past };
+    const replica = new Replica(identity, edges, service, participant.nowUs);
+    this.edgesOf.set(replica, edges);
+    this.journal.set(participant, 'replica', replica);
+    this.makeImage(participant);
+  }
+
+  private edges(memory: Edges['memory'], observer: Observer): Edges {
+    return { memory, layout: this.layout, overlay: this.overlay, timing: TIMING, pace: PACE, observer };
+  }
+
+  private startClient(participant: Participant): void {
+    const { id, member } = participant;
+    const memory = this.fabric.start(id, this.layout.clientRegionWords);
+    this.journal.set(this as unknown as { sessions: number }, 'sessions', this.sessions + 1);
+    const observer: Observer = {
+      transition: (what) => this.watcher?.transition(id, what),
+      led: () => undefined,
+      relayed: () => undefined,
+      restored: () => undefined,
+      failed: () => undefined,
+    };
+    const edges = this.edges(memory, observer);
+    const session = this.sessions;
+    const listener = {
+      replied: (call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome) =>
+        this.checkReply(session, call, group, reply, outcome),
+      answered: () => undefined,
+    };
+    const client = new Client(edges, member, session, listener, participant.nowUs);
+    this.edgesOf.set(client, edges);
+    this.journal.set(participant, 'client', client);
+  }
+
+  private checkReply(
+    session: number,
+    { entryGroup, number }: Call,
+    group: number,
+    reply: Uint8Array,
+    outcome: ReplyOutcome,
+  ): void {
+    const message = this.orders.find(session, entryGroup, number)!;
+    const count = outcome === 'ok' ? new DataView(reply.buffer, reply.byteOffset).getInt32(0, true) : 0;
+    if (count > 0 && this.orders.orders[group][count - 1] === message) return;
+    throw new Violation(`reply: group ${group} replied to ${message.name} as its number ${count - 1}`);
+  }
+
+  private stepOnce(participant: Participant): number {
+    const { replica, client, nowUs } = participant;
+    return replica?.doWork(nowUs) ?? client?.doWork(nowUs) ?? 0;
+  }
+
+  // --- actions -------------------------------------------------------------------------------
+
+  /** All that may happen next. */
+  choices(): Action[] {
+    const { scope, fabric, left } = this;
+    const choices: Action[] = [];
+    const add = (kind: Action['kind'], participant: number, more = 0): void => {
+      choices.push({ kind, participant, more });
+    };
+    for (const link of fabric.links) {
+      if (link.operations.length === 0) continue;
+      add('land', link.from, link.to);
+      const isStopped = link.stoppedGuard === link.operations[0].guard;
+      if (scope.stops && !isStopped && fabric.isRefused(link)) add('stop', link.from, link.to);
+    }
+    for (const { id, replica, client, incarnation, isPaused } of this.participants) {
+      if (replica === undefined && client === undefined) {
+        if (incarnation > 0) add('resume', id);
+        continue;
+      }
+      if (isPaused) add('continue', id);
+      else if (this.isFree(id)) add('step', id);
+      else if (left.pauses > 0 && allows(scope.pauses, id)) add('pause', id);
+      if (this.campaigns[id] > 0 && replica?.role !== 'recovering' && !isPaused) add('campaign', id);
+      if (left.resumes > 0 && allows(scope.resumes, id)) add('resume', id);
+      if (left.restarts > 0 && allows(scope.restarts, id)) add('restart', id);
+      if (left.beats > 0 && !isPaused && allows(scope.beats, id)) add('beat', id);
+      if (left.sessions > 0 && allows(scope.sessions, id)) add('session', id);
+      if (left.deaths > 0 && !isPaused && allows(scope.deaths, id)) {
+        for (let posts = 0; posts < this.postsOf(id); posts++) add('die', id, posts);
+      }
+    }
+    if (left.breaks > 0) {
+      for (const [from, to] of scope.breaks!.links) {
+        const link = fabric.link(participantOf(from), participantOf(to));
+        if (link.operations.length > 0) add('break', link.from, link.to);
+      }
+    }
+    return choices;
+  }
+
+  /** These participants, and all that direct links connect with them. All are sets of bits. */
+  reachOf(participants: number): number {
+    let reach = participants;
+    for (let before = 0; before !== reach; ) {
+      before = reach;
+      for (const { from, to } of this.directLinks) {
+        const pair = (1 << from) | (1 << to);
+        if ((reach & pair) !== 0) reach |= pair;
+      }
+    }
+    return reach;
+  }
+
+  private isFree(id: number): boolean {
+    return this.scope.freeSteps?.includes(letterOf(id)) === true;
+  }
+
+  /** How many posts and changes of permission the next step of a participant makes. */
+  private postsOf(id: number): number {
+    const { journal, print } = this;
+    const mark = journal.mark;
+    const { low, high } = print;
+    const memory = this.fabric.memories[id]!;
+    memory.diesAfter = STEP_POSTS_MAX;
+    this.act({ kind: 'step', participant: id, more: 0 });
+    const posts = STEP_POSTS_MAX - memory.diesAfter;
+    memory.diesAfter = Number.POSITIVE_INFINITY;
+    journal.undo(mark);
+    print.low = low;
+    print.high = high;
+    return posts;
+  }
+
+  /** Make it happen. @throws {Violation} if a property, or an assertion of the protocol, does not hold */
+  act(action: Action): void {
+    try {
+      this.perform(action);
+      this.react(action);
+    } catch (error) {
+      if (error instanceof Violation) throw error;
+      if (error instanceof InvariantError) throw new Violation(`assertion: ${error.message}`);
+      throw new Violation(`error: ${(error as Error).stack}`);
+    }
+    this.fabric.settle();
+  }
+
+  /** Prompt participants that the action concerns take steps until nothing changes any more. */
+  private react({ kind, participant, more }: Action): void {
+    if (kind === 'land' || kind === 'stop') this.reactToLanding(participant, more);
+    else this.rest(participant);
+    for (let isQuiet = false; !isQuiet; ) {
+      isQuiet = true;
+      for (const link of this.directLinks) {
+        if (link.operations.length === 0) continue;
+        isQuiet = false;
+        this.fabric.land(link, 'lands');
+        this.reactToLanding(link.from, link.to);
+      }
+    }
+  }
+
+  private reactToLanding(poster: number, target: number): void {
+    this.rest(target);
+    // A poster that is told of nothing has nothing to react to.
+    if (this.fabric.memories[poster]?.completions.length !== 0) this.rest(poster);
+  }
+
+  private rest(id: number): void {
+    const { fabric, print } = this;
+    const participant = this.participants[id];
+    fabric.settle();
+    for (let steps = 0; !participant.isPaused && participant.image && !this.isFree(id); steps++) {
+      if (steps > STEPS_MAX) throw new Error(`${letterOf(id)} never rests`);
+      const { low, high } = print;
+      this.stepOnce(participant);
+      this.update(participant);
+      fabric.settle();
+      if (print.low === low && print.high === high) break;
+    }
+  }
+
+  private perform({ kind, participant: id, more }: Action): void {
+    const participant = this.participants[id];
+    switch (kind) {
+      case 'step':
+        this.stepOnce(participant);
+        break;
+      case 'land':
+        this.fabric.land(this.fabric.link(id, more), 'lands');
+        return;
+      case 'stop':
+        this.fabric.land(this.fabric.link(id, more), 'stopped');
+        return;
+      case 'break':
+        this.spend('breaks');
+        this.fabric.break(this.fabric.link(id, more));
+        return;
+      case 'pause':
+        this.spend('pauses');
+        this.count(participant, 'isPaused', true, 'isPaused', id);
+        return;
+      case 'continue':
+        this.count(participant, 'isPaused', false, 'isPaused', id);
+        return;
+      case 'campaign':
+        this.count(this.campaigns, id, this.campaigns[id] - 1, 'campaigns');
+        participant.replica!.campaign(participant.nowUs);
+        break;
+      case 'beat':
+        this.spend('beats');
+        this.count(participant, 'nowUs', participant.nowUs + HEARTBEAT_US, 'nowUs', id);
+        this.stepOnce(participant);
+        break;
+      case 'resume':
+        if (participant.replica !== undefined) {
+          this.spend('resumes');
+          this.end(participant);
+        }
+        this.startReplica(participant, 'kept');
+        break;
+      case 'die':
+        this.spend('deaths');
+        this.die(participant, more);
+        return;
+      case 'restart':
+        this.spend('restarts');
+        this.end(participant);
+        this.startReplica(participant, 'lost');
+        break;
+      case 'session':
+        this.spend('sessions');
+        this.end(participant);
+        this.replaceSession(participant);
+        break;
+    }
+    this.update(participant);
+  }
+
+  /** The participant has run: what it has changed in its objects and in its region is part of the state now. */
+  private update({ id, image }: Participant): void {
+    if (!this.isReady) return;
+    image!.update();
+    const memory = this.fabric.memories[id]!;
+    memory.updateRegion(0, memory.own.length);
+  }
+
+  private end(participant: Participant): void {
+    if (participant.isPaused) {
+      this.count(participant, 'isPaused', false, 'isPaused', participant.id);
+    }
+    participant.image?.remove();
+    this.journal.set(participant, 'image', undefined);
+    this.journal.set(participant, 'replica', undefined);
+    this.journal.set(participant, 'client', undefined);
+  }
+
+  private die(participant: Participant, posts: number): void {
+    const memory = this.fabric.memories[participant.id]!;
+    memory.diesAfter = posts;
+    try {
+      this.stepOnce(participant);
+    } catch (error) {
+      if (!(error instanceof Killed)) throw error;
+    }
+    memory.diesAfter = Number.POSITIVE_INFINITY;
+    this.update(participant);
+    this.end(participant);
+  }
+
+  private replaceSession(participant: Participant): void {
+    this.fabric.remove(participant.id);
+    this.openSession(participant, this.scope.sessions!.to);
+  }
+
+  private spend(what: Counted): void {
+    this.count(this.left, what, this.left[what] - 1, what);
+  }
+
+  /** Change a count that is part of the state. */
+  private count<T extends object, K extends keyof T & (string | number)>(
+    owner: T,
+    key: K,
+    value: T[K],
+    name: string,
+    id = typeof key === 'number' ? key : 0,
+  ): void {
+    const place = this.placeOf(id, name);
+    this.print.remove(place, owner[key]);
+    this.print.add(place, value);
+    this.journal.set(owner, key, value);
+  }
+
+  describe(): string {
+    return this.participants
+      .map(({ id, replica, client }) => {
+        if (replica) return `${letterOf(id)} ${replica.describe()}`;
+        return client ? `${letterOf(id)} client, ${client.outstanding} unanswered` : '';
+      })
+      .filter(Boolean)
+      .join('\n');
+  }
+
+  linkOf(from: number, to: number): Link {
+    return this.fabric.link(from, to);
+  }
+}
+
+const STEP_POSTS_MAX = 1000;
+/** A participant to which nothing happens rests after so many steps. */
+const STEPS_MAX = 50;
+
+function allows(allowance: Allowance | undefined, id: number): boolean {
+  return allowance?.who.includes(letterOf(id)) === true;
+}
