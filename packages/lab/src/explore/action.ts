@@ -7,8 +7,9 @@
  *   B!A    the link from B to A breaks: all operations in flight are lost
  *   pB     B pauses: it takes no steps until it goes on
  *   gB     B goes on
+ *   aD     the message of D, a client that has gone, arrives
  *   cB     B campaigns
- *   tB     B takes a step in which its next heartbeat and its next reads of rows are due
+ *   tB     time passes for B: it sends a heartbeat, reads rows, asks again, resends
  *   rB     B is killed, and resumes with the memory that it left. What it has in flight is lost
  *   kB3    B takes a step, and is killed in it at its fourth post or change of permission
  *   fB     B loses its memory and restarts. What it has in flight is lost
@@ -20,6 +21,7 @@ export type Kind =
   | 'land'
   | 'stop'
   | 'break'
+  | 'arrive'
   | 'pause'
   | 'continue'
   | 'campaign'
@@ -37,6 +39,7 @@ export interface Action {
 }
 
 const PREFIXES: Readonly<Record<string, Kind>> = {
+  a: 'arrive',
   p: 'pause',
   g: 'continue',
   c: 'campaign',
@@ -100,6 +103,7 @@ const KINDS: readonly Kind[] = [
   'land',
   'stop',
   'break',
+  'arrive',
   'pause',
   'continue',
   'campaign',

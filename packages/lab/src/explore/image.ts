@@ -209,6 +209,17 @@ export class Image {
     this.total.exclude(this.print);
   }
 
+  /** Every field and every word as the objects have them now, whether the fingerprint has them or not. */
+  describe(): string {
+    const fields = this.owners.map((owner, slot) => {
+      const value = owner[this.keys[slot]];
+      return isObject(value) ? (this.fixedPlaces.get(value) ?? 'object') : String(value);
+    });
+    const created = this.created.objects.map((object, i) => String(object[this.created.keys[i]]));
+    const words = this.fixedWords.map(({ words: all }) => all.join());
+    return JSON.stringify([fields, created, words, this.print.low, this.print.high]);
+  }
+
   private begin(): void {
     const { journal, print, total } = this;
     total.exclude(print);

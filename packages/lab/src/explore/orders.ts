@@ -93,6 +93,12 @@ export class Orders {
     this.checkOrders(group);
   }
 
+  describe(): string {
+    const names = (lists: readonly (readonly (Sent | undefined)[])[]): string =>
+      lists.map((list) => list.map((message) => message?.name).join()).join(';');
+    return `${names(this.logs)} ${names(this.orders)}`;
+  }
+
   private append(list: (Sent | undefined)[], at: number, message: Sent, place: number): void {
     if (at === list.length) this.journal.note(list, 'length', at);
     else this.journal.note(list, at, undefined);

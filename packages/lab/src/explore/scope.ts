@@ -11,19 +11,23 @@ export interface Allowance {
   readonly times: number;
 }
 
-/** A message that lies in the inboxes of some members of its entry group when the search begins. */
+/** A message of a client that has gone. It lies in the inboxes of some members of its entry group. */
 export interface Placed {
   readonly name: string;
   readonly to: readonly number[];
   /** The members that have it. */
   readonly at: string;
+  /** Does it arrive, at all of them at once, by an action? Else they have it when the search begins. */
+  readonly arrives?: boolean;
 }
 
 export interface Scope {
   readonly name: string;
   readonly title: string;
-  /** Group 1, if there is one, is the child of group 0. Each has three members. */
+  /** Group 1, if there is one, is the child of group 0. */
   readonly groups: 1 | 2;
+  /** Members of each group: 3 if nothing else is said. */
+  readonly replicas?: 3 | 5;
   readonly sizes?: Partial<Sizes>;
   /** Messages that everybody has delivered before the search begins. */
   readonly delivered?: readonly { readonly name: string; readonly to: readonly number[] }[];
@@ -50,7 +54,7 @@ export interface Scope {
   readonly deaths?: Allowance;
   /** Members that lose their memory and restart. */
   readonly restarts?: Allowance;
-  /** Members that send a heartbeat and read the rows of the others. */
+  /** Participants for which time passes: they send a heartbeat, read rows, ask again, resend. */
   readonly beats?: Allowance;
   /** Links that break, as pairs of letters: AB is the link from A to B. */
   readonly breaks?: { readonly links: readonly string[]; readonly times: number };

@@ -10,28 +10,29 @@ function between(letters: string): string[] {
   );
 }
 
+/** The leader has one message, and the others have another. */
 const A_AND_B = [
-  { name: 'a', to: [0], at: 'A' },
+  { name: 'a', to: [0], at: 'A', arrives: true },
   { name: 'b', to: [0], at: 'BC' },
 ];
 
 const LIST: readonly Scope[] = [
   {
+    name: 'small',
+    title: 'a member takes over from a leader that works',
+    groups: 1,
+    placed: A_AND_B,
+    campaigns: 'B',
+    unobserved: ONE_CLIENT_EACH,
+  },
+  {
     name: 'takeover',
-    title: 'a member takes over from a leader that works; a pause, and a kill and resume',
+    title: 'a member takes over from a leader that works; one pause, and one kill and resume',
     groups: 1,
     placed: A_AND_B,
     campaigns: 'B',
     pauses: { who: 'A', times: 1 },
-    resumes: { who: 'BC', times: 1 },
-    unobserved: ONE_CLIENT_EACH,
-  },
-  {
-    name: 'small',
-    title: 'a member takes over from a leader that works, and nothing else happens',
-    groups: 1,
-    placed: A_AND_B,
-    campaigns: 'B',
+    resumes: { who: 'C', times: 1 },
     unobserved: ONE_CLIENT_EACH,
   },
   {
@@ -46,6 +47,35 @@ const LIST: readonly Scope[] = [
     unobserved: ONE_CLIENT_EACH,
   },
   {
+    name: 'again',
+    title: 'the leader campaigns again, against another candidate',
+    groups: 1,
+    placed: A_AND_B,
+    campaigns: 'AB',
+    unobserved: ONE_CLIENT_EACH,
+  },
+  {
+    name: 'repeat',
+    title: 'a candidate asks twice, and a member that has granted is killed and resumes',
+    groups: 1,
+    placed: A_AND_B,
+    campaigns: 'B',
+    beats: { who: 'B', times: 1 },
+    resumes: { who: 'C', times: 1 },
+    directLinks: between('AB'),
+    unobserved: ONE_CLIENT_EACH,
+  },
+  {
+    name: 'death',
+    title: 'a member is killed within a step and resumes, while another takes over',
+    groups: 1,
+    placed: A_AND_B,
+    campaigns: 'B',
+    freeSteps: 'C',
+    deaths: { who: 'C', times: 1 },
+    unobserved: ONE_CLIENT_EACH,
+  },
+  {
     name: 'restart',
     title: 'a member loses its memory and recovers, while another takes over',
     groups: 1,
@@ -53,16 +83,32 @@ const LIST: readonly Scope[] = [
     campaigns: 'B',
     restarts: { who: 'C', times: 1 },
     beats: { who: 'C', times: 1 },
+    resumes: { who: 'C', times: 1 },
+    unobserved: ONE_CLIENT_EACH,
+  },
+  {
+    name: 'five',
+    title: 'five members: a member takes over, and another one loses its memory',
+    groups: 1,
+    replicas: 5,
+    placed: [
+      { name: 'a', to: [0], at: 'A', arrives: true },
+      { name: 'b', to: [0], at: 'BCDE' },
+    ],
+    campaigns: 'B',
+    restarts: { who: 'C', times: 1 },
+    beats: { who: 'C', times: 1 },
+    directLinks: [...between('AE'), ...between('BD')],
     unobserved: ONE_CLIENT_EACH,
   },
   {
     name: 'feed',
     title: 'the leader of a parent group changes while the child takes from the feed',
     groups: 2,
-    placed: [{ name: 'a', to: [0, 1], at: 'ABC' }],
-    campaigns: 'B',
-    resumes: { who: 'A', times: 1 },
-    directLinks: [...between('ABC'), ...between('DEF')],
+    delivered: [{ name: 'a', to: [0, 1] }],
+    placed: [{ name: 'b', to: [0, 1], at: 'ABC', arrives: true }],
+    campaigns: 'BE',
+    directLinks: [...between('ABC'), ...between('DF'), ...between('EF'), ...to('F')],
   },
   {
     name: 'session',
@@ -74,5 +120,10 @@ const LIST: readonly Scope[] = [
     directLinks: between('ABC'),
   },
 ];
+
+/** From every member of the parent group. */
+function to(letter: string): string[] {
+  return [...'ABC'].map((from) => from + letter);
+}
 
 export const SCOPES: ReadonlyMap<string, Scope> = new Map(LIST.map((scope) => [scope.name, scope]));

@@ -2,8 +2,8 @@
  * A small cluster: replicas and clients as production code, on a memory whose choices are actions. It begins in the state
  * that a scope describes. `choices` lists what may happen next, `act` makes it happen, and `undo` takes it back.
  *
- * Time stands still, except that a heartbeat is due in the step that an action chooses. So nobody suspects anybody, and
- * nothing is asked twice: campaigns are actions. A participant that pauses is one that takes no step.
+ * Time stands still, except in an action that lets some of it pass for one participant: it then sends a heartbeat, reads
+ * rows, asks again, resends. Nobody ever suspects anybody: campaigns are actions.
  *
  * Invariant: `print` is the fingerprint of the state between any two actions.
  */
@@ -20,20 +20,21 @@ import { Image } from './image.js';
 import { Journal } from './journal.js';
 import { Fabric, Killed, type Link } from './memory.js';
 import { CheckedService, Orders, Violation } from './orders.js';
-import type { Allowance, Scope } from './scope.js';
+import type { Allowance, Placed, Scope } from './scope.js';
 import { ROW_NUMBER_WORDS } from './unobserved.js';
 
-export const REPLICAS = 3;
 /** Longer than any search. */
 const NEVER_US = 1e9;
 const HEARTBEAT_US = 1;
+/** In an action that lets time pass for a participant, everything is due that it does again and again. */
+const BEAT_US = 64;
 const TIMING = {
   heartbeatUs: HEARTBEAT_US,
   restUs: NEVER_US,
   suspectAfterUs: NEVER_US,
-  askAgainUs: NEVER_US,
+  askAgainUs: HEARTBEAT_US,
   backOffUs: NEVER_US,
-  resendAfterUs: NEVER_US,
+  resendAfterUs: HEARTBEAT_US,
 };
 /** Without progress, a start that takes longer than so many rounds is wrong. */
 const ROUNDS_MAX = 200;
@@ -80,17 +81,19 @@ export class SmallWorld {
   private readonly shared: ReadonlySet<object>;
   private readonly rowNumbers: readonly number[];
   private readonly directLinks: readonly Link[];
+  /** Per client that has gone, the links on which its message arrives. */
+  readonly arrivals = new Map<number, readonly Link[]>();
 
   constructor(
     readonly scope: Scope,
     private readonly watcher?: Watcher,
   ) {
-    const { groups } = scope;
+    const { groups, replicas: members = 3 } = scope;
     const clients = Math.max(1, scope.placed.length, scope.sessions ? 1 : 0);
     this.overlay = new Overlay([-1, 0].slice(0, groups));
     this.layout = new Layout({
       groups,
-      replicas: REPLICAS,
+      replicas: members,
       clients,
       payloadBytesMax: 4,
       replyBytesMax: 8,
@@ -104,7 +107,7 @@ export class SmallWorld {
       ...scope.sizes,
     });
     this.rowNumbers = ROW_NUMBER_WORDS.map((word) => this.layout.row + word);
-    const replicas = groups * REPLICAS;
+    const replicas = groups * members;
     this.fabric = new Fabric(replicas + clients, this.journal, this.print, (poster, into, at, count) =>
       this.participants[poster].image?.updateBuffer(into.buffer, into.byteOffset / 4 + at, count),
     );
@@ -130,8 +133,9 @@ export class SmallWorld {
   }
 
   private addParticipant(id: number, replicas: number): void {
-    const group = id < replicas ? Math.floor(id / REPLICAS) : -1;
-    const member = id < replicas ? id % REPLICAS : id - replicas;
+    const { replicas: members } = this.layout.sizes;
+    const group = id < replicas ? Math.floor(id / members) : -1;
+    const member = id < replicas ? id % members : id - replicas;
     const nothing = { replica: undefined, client: undefined, image: undefined };
     const participant = { id, group, member, incarnation: 0, nowUs: 0, isPaused: false, ...nothing };
     this.participants.push(participant);
@@ -153,7 +157,7 @@ export class SmallWorld {
       this.perform(action);
       this.settle();
     }
-    scope.placed.forEach((placed, slot) => this.place(slot, placed.name, placed.to, placed.at));
+    scope.placed.forEach((placed, slot) => this.place(slot, placed));
     if (scope.sessions) this.openSessions(scope.sessions);
     this.isReady = true;
     for (const participant of this.participants) this.makeImage(participant);
@@ -192,20 +196,26 @@ export class SmallWorld {
     this.makeImage(participant);
   }
 
-  /** A client has written this message into the inboxes of these members, and has gone. */
-  private place(slot: number, name: string, to: readonly number[], at: string): void {
+  /** A client has posted this message to these members, and has gone. */
+  private place(slot: number, { name, to, at, arrives }: Placed): void {
     const client = this.participants[this.layout.clientParticipant(slot)];
     this.startClient(client);
     this.send(client, name, to);
     client.client!.flush();
-    for (const link of this.fabric.links) {
-      if (link.from !== client.id) continue;
-      while (at.includes(letterOf(link.to)) && link.operations.length > 0) {
-        this.fabric.land(link, 'lands');
-      }
-    }
+    const links = this.fabric.links.filter(({ from }) => from === client.id);
+    const arriving = links.filter((link) => at.includes(letterOf(link.to)));
+    const posted = arriving.map((link) => ({ link, operations: link.operations }));
     this.fabric.remove(client.id);
     client.client = undefined;
+    for (const { link, operations } of posted) this.fabric.change(link, 'operations', operations);
+    if (arrives) this.arrivals.set(client.id, arriving);
+    else this.arrive(arriving);
+  }
+
+  private arrive(links: readonly Link[]): void {
+    for (const link of links) {
+      while (link.operations.length > 0) this.fabric.land(link, 'lands');
+    }
   }
 
   private send(client: Participant, name: string, to: readonly number[]): void {
@@ -352,6 +362,10 @@ export class SmallWorld {
     };
     for (const link of fabric.links) {
       if (link.operations.length === 0) continue;
+      if (this.arrivals.has(link.from)) {
+        if (this.arrivals.get(link.from)![0] === link) add('arrive', link.from);
+        continue;
+      }
       add('land', link.from, link.to);
       const isStopped = link.stoppedGuard === link.operations[0].guard;
       if (scope.stops && !isStopped && fabric.isRefused(link)) add('stop', link.from, link.to);
@@ -431,6 +445,7 @@ export class SmallWorld {
   /** Prompt participants that the action concerns take steps until nothing changes any more. */
   private react({ kind, participant, more }: Action): void {
     if (kind === 'land' || kind === 'stop') this.reactToLanding(participant, more);
+    else if (kind === 'arrive') for (const { to } of this.arrivals.get(participant)!) this.rest(to);
     else this.rest(participant);
     for (let isQuiet = false; !isQuiet; ) {
       isQuiet = true;
@@ -479,6 +494,9 @@ export class SmallWorld {
         this.spend('breaks');
         this.fabric.break(this.fabric.link(id, more));
         return;
+      case 'arrive':
+        this.arrive(this.arrivals.get(id)!);
+        return;
       case 'pause':
         this.spend('pauses');
         this.count(participant, 'isPaused', true, 'isPaused', id);
@@ -492,7 +510,7 @@ export class SmallWorld {
         break;
       case 'beat':
         this.spend('beats');
-        this.count(participant, 'nowUs', participant.nowUs + HEARTBEAT_US, 'nowUs', id);
+        this.count(participant, 'nowUs', participant.nowUs + BEAT_US, 'nowUs', id);
         this.stepOnce(participant);
         break;
       case 'resume':
@@ -584,8 +602,21 @@ export class SmallWorld {
       .join('\n');
   }
 
-  linkOf(from: number, to: number): Link {
-    return this.fabric.link(from, to);
+  /** A text that is the same only for states that agree in every field and every word. Slow: for `verify.ts`. */
+  describeWhole(): string {
+    const parts: unknown[] = [this.print.low, this.print.high, this.left, this.campaigns];
+    for (const { id, incarnation, nowUs, isPaused, image } of this.participants) {
+      parts.push(id, incarnation, nowUs, isPaused, image?.describe());
+    }
+    for (const memory of this.fabric.memories) {
+      if (memory) parts.push(memory.own.join(), memory.permission, memory.completions);
+    }
+    for (const { operations, losses, stoppedGuard } of this.fabric.links) {
+      const words = operations.map(({ at, guard, tag, word }) => [at, guard, tag, word]);
+      if (losses + operations.length > 0) parts.push(words, losses, stoppedGuard);
+    }
+    parts.push(this.orders.describe());
+    return JSON.stringify(parts);
   }
 }
 

@@ -1,4 +1,8 @@
-/** What a mutation is explored with: the search, around one copy of the protocol. */
+/** What a mutation is explored with: all of the explorer, around one copy of the protocol. */
+export { formatScript, parseScript, ScriptError } from './action.js';
+export { hunt } from './hunt.js';
+export { narrate } from './narrate.js';
 export { SCOPES } from './scopes.js';
 export { Search } from './search.js';
-export { replay, shorten } from './shorten.js';
+export { reduce, replay, shorten } from './shorten.js';
+export { VerificationError, Verification } from './verify.js';
