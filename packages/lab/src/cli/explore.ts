@@ -3,9 +3,9 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
 import { integer } from 'tram-multicast/internal/cli/number-option.js';
 import type { Action } from '../explore/action.js';
+import type { Subject } from '../explore/mutant.js';
 import { SCOPES } from '../explore/scopes.js';
 import type { Counts, Found, Result } from '../explore/search.js';
-import type { Subject } from '../explore/mutant.js';
 import { MutationError } from '../sim/mutations/mutation.js';
 import { showLine } from './progress.js';
 import { mutations } from './sim-options.js';
@@ -64,7 +64,9 @@ export function registerExplore(program: Command): void {
     .option('--scope <list>', 'only these scopes, separated by commas', scopes)
     .option('--mutation <list>', 'put errors into the protocol, separated by commas', mutations)
     .option('--minutes <n>', 'give up a scope after so many minutes', integer(1, 1440), 30)
-    .addOption(new Option('--script <script>', 'run this script, and tell it in words; needs --scope'))
+    .addOption(
+      new Option('--script <script>', 'run this script, and tell it in words; needs --scope'),
+    )
     .addOption(new Option('--list', 'list the scopes').conflicts(['mutation', 'script']))
     .addOption(
       new Option('--verify <walks>', 'check the explorer itself on so many random walks')

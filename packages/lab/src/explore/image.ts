@@ -120,7 +120,8 @@ export class Image {
     for (const [object, at] of unobserved) this.fix(object, at, false, []);
     for (let slot = 0; slot < this.values.length; slot++) {
       const value = this.values[slot];
-      if (this.isObserved[slot] && this.isPlain(value)) print.add(this.places[slot], this.plain(value));
+      if (this.isObserved[slot] && this.isPlain(value))
+        print.add(this.places[slot], this.plain(value));
     }
     for (const { place: at, words, isObserved } of this.fixedWords) {
       for (let i = 0; isObserved && i < words.length; i++) print.addWord(placeIn(at, i), words[i]);

@@ -46,10 +46,13 @@ function exactFootprint(world: SmallWorld, action: Action): Footprint {
     return { action, participants, takesFrom: poster, clears: 0, counts };
   }
   if (kind === 'arrive') {
-    const members = world.arrivals.get(participant)!.reduce((set, { to }) => set | (1 << to), 0);
+    const members = world.arrivals
+      .get(participant)!
+      .links.reduce((set, { to }) => set | (1 << to), 0);
     return { action, participants: members | poster, takesFrom: 0, clears: 0, counts };
   }
-  if (kind === 'break') return { action, participants: poster, takesFrom: 0, clears: poster, counts };
+  if (kind === 'break')
+    return { action, participants: poster, takesFrom: 0, clears: poster, counts };
   const isEnd = kind === 'resume' || kind === 'restart' || kind === 'die' || kind === 'session';
   // What was under way to the region of a client that has gone is lost.
   const clears = kind === 'session' ? -1 : isEnd ? poster : 0;

@@ -75,7 +75,8 @@ export class Link implements Part {
     const { operations, place } = this;
     print.addWord(placeIn(place, -1), this.losses);
     print.addWord(placeIn(place, -2), this.stoppedGuard);
-    for (let i = 0; i < operations.length; i++) print.addWord(placeIn(place, i), operations[i].word);
+    for (let i = 0; i < operations.length; i++)
+      print.addWord(placeIn(place, i), operations[i].word);
   }
 }
 
@@ -238,7 +239,12 @@ export class Fabric {
     /** Of the whole state: kept up to date. */
     readonly print: Fingerprint,
     /** Words have been read into a buffer of this participant. */
-    private readonly onRead: (poster: ParticipantId, into: Int32Array, at: number, count: number) => void,
+    private readonly onRead: (
+      poster: ParticipantId,
+      into: Int32Array,
+      at: number,
+      count: number,
+    ) => void,
   ) {
     this.memories = new Array<ExploredMemory | undefined>(participants).fill(undefined);
     for (let from = 0; from < participants; from++) {
@@ -339,7 +345,9 @@ export class Fabric {
     if (target === undefined) return;
     const { at, count } = operation;
     if (at < 0 || count <= 0 || at + count > target.own.length) {
-      throw new RangeError(`words ${at} to ${at + count} are not in the region of participant ${to}`);
+      throw new RangeError(
+        `words ${at} to ${at + count} are not in the region of participant ${to}`,
+      );
     }
     const link = this.link(from, to);
     if (link.losses > 0) this.complete(link, operation, 'lost');

@@ -1,8 +1,9 @@
 /** Tells a script in words: each action, the transitions that follow from it, and what is delivered. */
-import { DEEDS } from '../sim/narrator.js';
-import { describeBallot } from 'tram-multicast/internal/protocol/leadership/ballot.js';
+
 import type { Transition } from 'tram-multicast/internal/protocol/edges.js';
 import { type Layout, RINGS_PER_WRITER } from 'tram-multicast/internal/protocol/layout.js';
+import { describeBallot } from 'tram-multicast/internal/protocol/leadership/ballot.js';
+import { DEEDS } from '../sim/narrator.js';
 import { type Action, format, letterOf } from './action.js';
 import type { Operation } from './memory.js';
 import type { Scope } from './scope.js';

@@ -4,7 +4,8 @@
  *
  * - *integrity*: a delivered message was sent, with this payload, to this group, and is delivered once;
  * - *agreement*: no two replicas of a group decide or deliver different messages at one place;
- * - *order*: two groups that deliver the same two messages deliver them in the same order;
+ * - *order*: two groups that deliver the same two messages deliver them in the same order; and a group that delivers a
+ *   message from its parent has delivered all that the parent decided for it before;
  * - *state*: after so many deliveries, the service has the state that these deliveries make;
  * - *reply*: a reply tells the place at which the group delivered the message.
  *
@@ -91,6 +92,19 @@ export class Orders {
     }
     this.append(order, count, message, placeIn(wordOf('order'), group));
     this.checkOrders(group);
+    if (message.entryGroup !== group) this.checkGap(group, message);
+  }
+
+  /** The messages for a child are those that its parent decides for it, in that order, without a gap. */
+  private checkGap(group: number, message: Sent): void {
+    const decided = this.logs[message.entryGroup];
+    for (const earlier of decided.slice(0, decided.indexOf(message))) {
+      const isFor = earlier && contains(earlier.destinationsLow, earlier.destinationsHigh, group);
+      if (!isFor || this.orders[group].includes(earlier)) continue;
+      throw new Violation(
+        `order: group ${group} delivered ${message.name} without ${earlier.name}, which its parent decided before`,
+      );
+    }
   }
 
   describe(): string {

@@ -11,13 +11,14 @@ export interface Allowance {
   readonly times: number;
 }
 
-/** A message of a client that has gone. It lies in the inboxes of some members of its entry group. */
+/** Messages of a client that has gone. They lie in the inboxes of some members of their entry group. */
 export interface Placed {
-  readonly name: string;
+  /** Each letter is the name of a message. */
+  readonly names: string;
   readonly to: readonly number[];
-  /** The members that have it. */
+  /** The members that have them. */
   readonly at: string;
-  /** Does it arrive, at all of them at once, by an action? Else they have it when the search begins. */
+  /** Do they arrive by actions, each at all members at once? Else they are there when the search begins. */
   readonly arrives?: boolean;
 }
 

@@ -12,8 +12,8 @@ function between(letters: string): string[] {
 
 /** The leader has one message, and the others have another. */
 const A_AND_B = [
-  { name: 'a', to: [0], at: 'A', arrives: true },
-  { name: 'b', to: [0], at: 'BC' },
+  { names: 'a', to: [0], at: 'A', arrives: true },
+  { names: 'b', to: [0], at: 'BC' },
 ];
 
 const LIST: readonly Scope[] = [
@@ -29,22 +29,27 @@ const LIST: readonly Scope[] = [
     name: 'takeover',
     title: 'a member takes over from a leader that works; one pause, and one kill and resume',
     groups: 1,
-    placed: A_AND_B,
+    placed: [
+      { names: 'a', to: [0], at: 'A' },
+      { names: 'b', to: [0], at: 'BC' },
+    ],
     campaigns: 'B',
     pauses: { who: 'A', times: 1 },
     resumes: { who: 'C', times: 1 },
     unobserved: ONE_CLIENT_EACH,
+    directLinks: ['CA'],
   },
   {
     name: 'rivals',
     title: 'two candidates',
     groups: 1,
     placed: [
-      { name: 'b', to: [0], at: 'B' },
-      { name: 'c', to: [0], at: 'C' },
+      { names: 'b', to: [0], at: 'B' },
+      { names: 'c', to: [0], at: 'C' },
     ],
     campaigns: 'BC',
     unobserved: ONE_CLIENT_EACH,
+    directLinks: ['AB', 'AC'],
   },
   {
     name: 'again',
@@ -53,6 +58,7 @@ const LIST: readonly Scope[] = [
     placed: A_AND_B,
     campaigns: 'AB',
     unobserved: ONE_CLIENT_EACH,
+    directLinks: ['CA', 'CB'],
   },
   {
     name: 'repeat',
@@ -74,6 +80,7 @@ const LIST: readonly Scope[] = [
     freeSteps: 'C',
     deaths: { who: 'C', times: 1 },
     unobserved: ONE_CLIENT_EACH,
+    directLinks: ['CA'],
   },
   {
     name: 'restart',
@@ -85,6 +92,7 @@ const LIST: readonly Scope[] = [
     beats: { who: 'C', times: 1 },
     resumes: { who: 'C', times: 1 },
     unobserved: ONE_CLIENT_EACH,
+    directLinks: ['CA'],
   },
   {
     name: 'five',
@@ -92,8 +100,8 @@ const LIST: readonly Scope[] = [
     groups: 1,
     replicas: 5,
     placed: [
-      { name: 'a', to: [0], at: 'A', arrives: true },
-      { name: 'b', to: [0], at: 'BCDE' },
+      { names: 'a', to: [0], at: 'A', arrives: true },
+      { names: 'b', to: [0], at: 'BCDE' },
     ],
     campaigns: 'B',
     restarts: { who: 'C', times: 1 },
@@ -106,9 +114,9 @@ const LIST: readonly Scope[] = [
     title: 'the leader of a parent group changes while the child takes from the feed',
     groups: 2,
     delivered: [{ name: 'a', to: [0, 1] }],
-    placed: [{ name: 'b', to: [0, 1], at: 'ABC', arrives: true }],
+    placed: [{ names: 'bc', to: [0, 1], at: 'ABC', arrives: true }],
     campaigns: 'BE',
-    directLinks: [...between('ABC'), ...between('DF'), ...between('EF'), ...to('F')],
+    directLinks: [...between('ABC'), ...between('DEF'), ...to('F')],
   },
   {
     name: 'session',

@@ -19,7 +19,9 @@ export function replay(
   for (const action of actions) {
     if (!world.choices().some((choice) => isSame(choice, action))) {
       if (isLenient) continue;
-      throw new ScriptError(`"${format(action)}", action ${done.length + 1}, is not possible there`);
+      throw new ScriptError(
+        `"${format(action)}", action ${done.length + 1}, is not possible there`,
+      );
     }
     done.push(action);
     try {

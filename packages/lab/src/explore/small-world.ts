@@ -8,17 +8,26 @@
  * Invariant: `print` is the fingerprint of the state between any two actions.
  */
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
-import { type Call, Client, type ReplyOutcome } from 'tram-multicast/internal/protocol/data-path/client.js';
-import { type Edges, type Observer, PACE, type Transition } from 'tram-multicast/internal/protocol/edges.js';
+import {
+  type Call,
+  Client,
+  type ReplyOutcome,
+} from 'tram-multicast/internal/protocol/data-path/client.js';
+import {
+  type Edges,
+  type Observer,
+  PACE,
+  type Transition,
+} from 'tram-multicast/internal/protocol/edges.js';
 import { Layout } from 'tram-multicast/internal/protocol/layout.js';
 import type { Past } from 'tram-multicast/internal/protocol/member.js';
 import { lowMask, Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { Replica } from 'tram-multicast/internal/protocol/replica.js';
-import { type Action, letterOf, participantOf, parseScript } from './action.js';
+import { type Action, letterOf, parseScript, participantOf } from './action.js';
 import { Fingerprint, placeIn, wordOf } from './fingerprint.js';
 import { Image } from './image.js';
 import { Journal } from './journal.js';
-import { Fabric, Killed, type Link } from './memory.js';
+import { Fabric, Killed, type Link, type Operation } from './memory.js';
 import { CheckedService, Orders, Violation } from './orders.js';
 import type { Allowance, Placed, Scope } from './scope.js';
 import { ROW_NUMBER_WORDS } from './unobserved.js';
@@ -81,8 +90,8 @@ export class SmallWorld {
   private readonly shared: ReadonlySet<object>;
   private readonly rowNumbers: readonly number[];
   private readonly directLinks: readonly Link[];
-  /** Per client that has gone, the links on which its message arrives. */
-  readonly arrivals = new Map<number, readonly Link[]>();
+  /** Per client that has gone, the links on which its messages arrive, and how many posts remain after each. */
+  readonly arrivals = new Map<number, { links: readonly Link[]; remaining: readonly number[] }>();
 
   constructor(
     readonly scope: Scope,
@@ -98,8 +107,8 @@ export class SmallWorld {
       payloadBytesMax: 4,
       replyBytesMax: 8,
       logBytes: 512,
-      inboxBytes: 0,
-      feedBytes: 0,
+      inboxBytes: 128,
+      feedBytes: 256,
       callsMax: 2,
       snapshotChunkBytes: 64,
       firstIndex: 0,
@@ -108,8 +117,12 @@ export class SmallWorld {
     });
     this.rowNumbers = ROW_NUMBER_WORDS.map((word) => this.layout.row + word);
     const replicas = groups * members;
-    this.fabric = new Fabric(replicas + clients, this.journal, this.print, (poster, into, at, count) =>
-      this.participants[poster].image?.updateBuffer(into.buffer, into.byteOffset / 4 + at, count),
+    this.fabric = new Fabric(
+      replicas + clients,
+      this.journal,
+      this.print,
+      (poster, into, at, count) =>
+        this.participants[poster].image?.updateBuffer(into.buffer, into.byteOffset / 4 + at, count),
     );
     this.orders = new Orders(groups, this.journal, this.print);
     this.left = {
@@ -121,13 +134,22 @@ export class SmallWorld {
       breaks: scope.breaks?.times ?? 0,
       sessions: scope.sessions?.times ?? 0,
     };
-    this.campaigns = Array.from({ length: replicas + clients }, (_, id) =>
-      [...(scope.campaigns ?? '')].filter((letter) => participantOf(letter) === id).length,
+    this.campaigns = Array.from(
+      { length: replicas + clients },
+      (_, id) =>
+        [...(scope.campaigns ?? '')].filter((letter) => participantOf(letter) === id).length,
     );
     this.directLinks = (scope.directLinks ?? []).map(([from, to]) =>
       this.fabric.link(participantOf(from), participantOf(to)),
     );
-    this.shared = new Set<object>([this.layout, this.layout.sizes, this.overlay, this.orders, TIMING, PACE]);
+    this.shared = new Set<object>([
+      this.layout,
+      this.layout.sizes,
+      this.overlay,
+      this.orders,
+      TIMING,
+      PACE,
+    ]);
     for (let id = 0; id < replicas + clients; id++) this.addParticipant(id, replicas);
     this.prepare();
   }
@@ -137,7 +159,15 @@ export class SmallWorld {
     const group = id < replicas ? Math.floor(id / members) : -1;
     const member = id < replicas ? id % members : id - replicas;
     const nothing = { replica: undefined, client: undefined, image: undefined };
-    const participant = { id, group, member, incarnation: 0, nowUs: 0, isPaused: false, ...nothing };
+    const participant = {
+      id,
+      group,
+      member,
+      incarnation: 0,
+      nowUs: 0,
+      isPaused: false,
+      ...nothing,
+    };
     this.participants.push(participant);
     if (group >= 0) this.startReplica(participant, 'none');
   }
@@ -157,7 +187,7 @@ export class SmallWorld {
       this.perform(action);
       this.settle();
     }
-    scope.placed.forEach((placed, slot) => this.place(slot, placed));
+    for (const [slot, placed] of scope.placed.entries()) this.place(slot, placed);
     if (scope.sessions) this.openSessions(scope.sessions);
     this.isReady = true;
     for (const participant of this.participants) this.makeImage(participant);
@@ -185,7 +215,13 @@ export class SmallWorld {
   }
 
   /** Each of these clients has posted a message, and nothing of it has landed. */
-  private openSessions({ who, to }: { readonly who: string; readonly to: readonly number[] }): void {
+  private openSessions({
+    who,
+    to,
+  }: {
+    readonly who: string;
+    readonly to: readonly number[];
+  }): void {
     for (const letter of who) this.openSession(this.participants[participantOf(letter)], to);
   }
 
@@ -196,25 +232,39 @@ export class SmallWorld {
     this.makeImage(participant);
   }
 
-  /** A client has posted this message to these members, and has gone. */
-  private place(slot: number, { name, to, at, arrives }: Placed): void {
+  /** A client has posted these messages to these members, and has gone. */
+  private place(slot: number, { names, to, at, arrives }: Placed): void {
     const client = this.participants[this.layout.clientParticipant(slot)];
     this.startClient(client);
-    this.send(client, name, to);
-    client.client!.flush();
-    const links = this.fabric.links.filter(({ from }) => from === client.id);
-    const arriving = links.filter((link) => at.includes(letterOf(link.to)));
-    const posted = arriving.map((link) => ({ link, operations: link.operations }));
+    const links = this.fabric.links.filter(
+      (link) => link.from === client.id && at.includes(letterOf(link.to)),
+    );
+    const posted = links.map(() => [] as (readonly Operation[])[]);
+    for (const name of names) {
+      this.send(client, name, to);
+      client.client!.flush();
+      for (const [i, link] of links.entries()) {
+        posted[i].push(link.operations);
+        this.fabric.change(link, 'operations', []);
+      }
+    }
     this.fabric.remove(client.id);
     client.client = undefined;
-    for (const { link, operations } of posted) this.fabric.change(link, 'operations', operations);
-    if (arrives) this.arrivals.set(client.id, arriving);
-    else this.arrive(arriving);
+    for (const [i, link] of links.entries()) {
+      this.fabric.change(link, 'operations', posted[i].flat());
+    }
+    // All links have the same posts, so what remains on the first one tells how many messages have arrived.
+    const remaining = posted[0].map((_, message) => posted[0].slice(message + 1).flat().length);
+    this.arrivals.set(client.id, { links, remaining });
+    while (!arrives && links[0].operations.length > 0) this.arrive(client.id);
   }
 
-  private arrive(links: readonly Link[]): void {
+  /** The next message of a client that has gone. */
+  private arrive(client: number): void {
+    const { links, remaining } = this.arrivals.get(client)!;
+    const end = remaining.find((count) => count < links[0].operations.length)!;
     for (const link of links) {
-      while (link.operations.length > 0) this.fabric.land(link, 'lands');
+      while (link.operations.length > end) this.fabric.land(link, 'lands');
     }
   }
 
@@ -241,7 +291,14 @@ export class SmallWorld {
     if (!this.isReady || root === undefined) return;
     const memory = this.fabric.memories[id]!;
     const edges = this.edgesOf.get(root)!;
-    const objects = new Set([...this.shared, memory, edges, edges.observer, this, ...this.participants]);
+    const objects = new Set([
+      ...this.shared,
+      memory,
+      edges,
+      edges.observer,
+      this,
+      ...this.participants,
+    ]);
     const unobserved = this.scope.unobserved ?? {};
     const surroundings = { objects, region: memory.own.buffer, unobserved };
     const place = placeIn(wordOf('participant'), id);
@@ -307,7 +364,14 @@ export class SmallWorld {
   }
 
   private edges(memory: Edges['memory'], observer: Observer): Edges {
-    return { memory, layout: this.layout, overlay: this.overlay, timing: TIMING, pace: PACE, observer };
+    return {
+      memory,
+      layout: this.layout,
+      overlay: this.overlay,
+      timing: TIMING,
+      pace: PACE,
+      observer,
+    };
   }
 
   private startClient(participant: Participant): void {
@@ -341,9 +405,12 @@ export class SmallWorld {
     outcome: ReplyOutcome,
   ): void {
     const message = this.orders.find(session, entryGroup, number)!;
-    const count = outcome === 'ok' ? new DataView(reply.buffer, reply.byteOffset).getInt32(0, true) : 0;
+    const count =
+      outcome === 'ok' ? new DataView(reply.buffer, reply.byteOffset).getInt32(0, true) : 0;
     if (count > 0 && this.orders.orders[group][count - 1] === message) return;
-    throw new Violation(`reply: group ${group} replied to ${message.name} as its number ${count - 1}`);
+    throw new Violation(
+      `reply: group ${group} replied to ${message.name} as its number ${count - 1}`,
+    );
   }
 
   private stepOnce(participant: Participant): number {
@@ -363,7 +430,7 @@ export class SmallWorld {
     for (const link of fabric.links) {
       if (link.operations.length === 0) continue;
       if (this.arrivals.has(link.from)) {
-        if (this.arrivals.get(link.from)![0] === link) add('arrive', link.from);
+        if (this.arrivals.get(link.from)!.links[0] === link) add('arrive', link.from);
         continue;
       }
       add('land', link.from, link.to);
@@ -378,7 +445,8 @@ export class SmallWorld {
       if (isPaused) add('continue', id);
       else if (this.isFree(id)) add('step', id);
       else if (left.pauses > 0 && allows(scope.pauses, id)) add('pause', id);
-      if (this.campaigns[id] > 0 && replica?.role !== 'recovering' && !isPaused) add('campaign', id);
+      if (this.campaigns[id] > 0 && replica?.role !== 'recovering' && !isPaused)
+        add('campaign', id);
       if (left.resumes > 0 && allows(scope.resumes, id)) add('resume', id);
       if (left.restarts > 0 && allows(scope.restarts, id)) add('restart', id);
       if (left.beats > 0 && !isPaused && allows(scope.beats, id)) add('beat', id);
@@ -445,7 +513,8 @@ export class SmallWorld {
   /** Prompt participants that the action concerns take steps until nothing changes any more. */
   private react({ kind, participant, more }: Action): void {
     if (kind === 'land' || kind === 'stop') this.reactToLanding(participant, more);
-    else if (kind === 'arrive') for (const { to } of this.arrivals.get(participant)!) this.rest(to);
+    else if (kind === 'arrive')
+      for (const { to } of this.arrivals.get(participant)!.links) this.rest(to);
     else this.rest(participant);
     for (let isQuiet = false; !isQuiet; ) {
       isQuiet = true;
@@ -495,7 +564,7 @@ export class SmallWorld {
         this.fabric.break(this.fabric.link(id, more));
         return;
       case 'arrive':
-        this.arrive(this.arrivals.get(id)!);
+        this.arrive(id);
         return;
       case 'pause':
         this.spend('pauses');

@@ -5,4 +5,4 @@ export { narrate } from './narrate.js';
 export { SCOPES } from './scopes.js';
 export { Search } from './search.js';
 export { reduce, replay, shorten } from './shorten.js';
-export { VerificationError, Verification } from './verify.js';
+export { Verification, VerificationError } from './verify.js';

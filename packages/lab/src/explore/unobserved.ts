@@ -18,10 +18,12 @@ export const UNOBSERVED: Reasons = {
     rounds: 'it only decides which posts are urgent, and posts land when the explorer says so',
   },
   Peer: {
-    buffer: 'it is read only when a read into it completes, and the completion stands for what was read',
+    buffer:
+      'it is read only when a read into it completes, and the completion stands for what was read',
   },
   Takeover: {
-    recheckPeers: 'what counts is a row that was just read; incarnation and promise in it never go back',
+    recheckPeers:
+      'what counts is a row that was just read; incarnation and promise in it never go back',
   },
   Adoption: { row: 'what counts is a row that was just read' },
   Truncation: { deliveredBy: 'it is filled before it is read' },

@@ -15,5 +15,7 @@ test.each(['b', 'BA', 'B>', 'xB', 'kB', 'cB3', 'cB>A', ''])('"%s" is no action',
 
 test('an action that is not possible is named, with its place', () => {
   const script = parseScript('cB C>B');
-  expect(() => replay(SCOPES.get('small')!, script)).toThrow('"C>B", action 2, is not possible there');
+  expect(() => replay(SCOPES.get('small')!, script)).toThrow(
+    '"C>B", action 2, is not possible there',
+  );
 });

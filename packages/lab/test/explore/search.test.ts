@@ -10,10 +10,11 @@ const TINY: Scope = {
   name: 'tiny',
   title: 'one candidate',
   groups: 1,
-  placed: [{ name: 'b', to: [0], at: 'B' }],
+  placed: [{ names: 'b', to: [0], at: 'B' }],
   campaigns: 'B',
   directLinks: ['AC', 'CA'],
 };
+const TINY_STATES = 934;
 
 test('a scope of seconds is exhausted, and holds', () => {
   const result = new Search(TINY).run();
@@ -45,5 +46,3 @@ describe('undo is exact, merged states have one future, and independent actions 
     expect(transitions).toBeGreaterThan(states);
   });
 });
-
-const TINY_STATES = 0;
