@@ -9,7 +9,96 @@ export interface Finding {
 }
 
 export const FINDINGS: Readonly<Record<string, Finding>> = {
-  H11: { scope: 'takeover', script: 'cB B>C aD B>C A>B C>B B>C B>C B>C B>C B>C' },
+  H1: { scope: 'small', script: 'aD A>B cB B>C B>C C>B B>C B>C B>C B>C B>C B>C' },
+  H4: { scope: 'feed', script: 'aG cB B>D aG B>D B>D B>D B>D B>D' },
+  H5: { scope: 'session', script: 'D>A D>A D>A cB D>B D>B D>B' },
+  H11: { scope: 'small', script: 'cB B>C B>C aD A>B C>B B>C B>C B>C B>C B>C' },
+  H12: { scope: 'takeover', script: 'pA cB B>A B>A gA A>B A>C B>A B>A B>A B>A B>A' },
+  H17: { scope: 'rivals', script: 'cC C>B C>B cB' },
+  H20: {
+    scope: 'again',
+    script: 'cB B>C B>C aD A>C B>C B>C B>C B>A B>A B>C B>C cA A>C A>C A>C A>C A>C A>C A>C',
+  },
+  H21: { scope: 'restart', script: 'cB aD A>C fC B>C B>C B>C B>C B>C B>C B>C' },
+  H22: { scope: 'again', script: 'aD A>B A>B cA A>B A>B B>A A>B cB A>B A>B A>B B>C B>C B>C' },
+  H23: { scope: 'takeover', script: 'cB B>A B>C A>C rC B>C B>C B>C B>C B>C B>C' },
+  H27: { scope: 'again', script: 'aD A>B A>B cA A>B A>B B>A A>B A>B A>B A>B cB B>C B>C B>C' },
+  H29: {
+    scope: 'takeover',
+    script: 'pA rC cB gA A>C A>C A>C B>A B>C A>C B>C A>B B>A B>C A>B A>B B>A B>A B>A B>A',
+  },
+  H31: { scope: 'restart', script: 'aD A>C fC cB B>C B>C rC B>C B>C B>C B>C B>C' },
+  'marker-first': {
+    scope: 'again',
+    script: 'aD A>B A>B cB A>C A>C B>A B>A A>B B>A B>A B>A B>A cA A>C A>C A>C',
+  },
+  'decided-before-held': { scope: 'five', script: 'cB B>A A>C E>B A>C' },
 };
 
-export const NOT_FOUND: Readonly<Record<string, string>> = {};
+const PROGRESS = 'it breaks no safety property: messages are delivered late, or never';
+const SUSPICION = 'suspicion matters for progress only, and nobody suspects anybody here';
+const WHOLE = 'operations land whole here; the simulator tears them';
+const ATOMIC = 'steps are atomic here: nothing lands while a step reads';
+const TRUNCATION = 'logs and feeds do not fill up here, so nothing is dropped';
+const SNAPSHOT = 'no snapshot of several chunks is needed here';
+const WRAPS = 'it shows when a count wraps around, after far more actions';
+
+export const NOT_FOUND: Readonly<Record<string, string>> = {
+  H2: 'in a group of three, what a follower holds is decided; in a group of five, two entries must be under way',
+  H3: PROGRESS,
+  H6: PROGRESS,
+  H7: PROGRESS,
+  H8: PROGRESS,
+  H9: PROGRESS,
+  H13: PROGRESS,
+  H15: PROGRESS,
+  H16: PROGRESS,
+  H18: 'it breaks fairness',
+  H19: WHOLE,
+  H24: 'it needs five members, of which one loses its memory and is a member again before the candidate leads',
+  H25: TRUNCATION,
+  H26: PROGRESS,
+  H28: PROGRESS,
+  H30: PROGRESS,
+  'feed-end-first': PROGRESS,
+  'feed-old-start-stays': WHOLE,
+  'feed-old-end-stays': PROGRESS,
+  'feed-copy-unchecked': ATOMIC,
+  'feed-dropped-undecided': TRUNCATION,
+  'feed-loss-ignored': PROGRESS,
+  'truncates-owed': TRUNCATION,
+  'same-salt': ATOMIC,
+  'campaigns-against-followed': SUSPICION,
+  'campaigns-alone': SUSPICION,
+  'waits-for-lonely': SUSPICION,
+  'tells-its-patience': SUSPICION,
+  'first-before-highest': SUSPICION,
+  'forgets-request': SUSPICION,
+  'lateness-excuses-all': SUSPICION,
+  'resumes-impatiently': SUSPICION,
+  'permits-before-storing':
+    'no delivery shows it: a member that is killed in between has granted nothing yet',
+  'waits-for-dead-source': PROGRESS,
+  'never-asks-next-incarnation': PROGRESS,
+  'taken-ballot-kept': PROGRESS,
+  'unreachable-ballot-kept': PROGRESS,
+  'installs-twice': PROGRESS,
+  'marker-of-any-incarnation': 'it needs a third leader after a member has lost its memory',
+  'unkeyed-marker': WRAPS,
+  'old-completions-count': WRAPS,
+  'truncates-last': TRUNCATION,
+  'old-incarnation-delivered': TRUNCATION,
+  'recovers-too-early': PROGRESS,
+  'mixed-snapshot': SNAPSHOT,
+  'held-for-dead': TRUNCATION,
+  'never-left-behind': TRUNCATION,
+  'looks-at-base-once': TRUNCATION,
+  'session-goes-on': PROGRESS,
+  'replies-sent-once': PROGRESS,
+  'same-notification': PROGRESS,
+  'parent-starves': PROGRESS,
+  'answered-too-early': PROGRESS,
+  'reply-of-any-entry-group':
+    'it needs a client that reuses a call slot for a message with another entry group',
+  'client-never-resends': PROGRESS,
+};

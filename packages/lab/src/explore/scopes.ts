@@ -37,7 +37,7 @@ const LIST: readonly Scope[] = [
     pauses: { who: 'A', times: 1 },
     resumes: { who: 'C', times: 1 },
     unobserved: ONE_CLIENT_EACH,
-    directLinks: ['CA'],
+    directLinks: ['CA', 'CB'],
   },
   {
     name: 'rivals',
@@ -49,7 +49,8 @@ const LIST: readonly Scope[] = [
     ],
     campaigns: 'BC',
     unobserved: ONE_CLIENT_EACH,
-    directLinks: ['AB', 'AC'],
+    // So C has A at its side.
+    directLinks: between('AC'),
   },
   {
     name: 'again',
@@ -80,7 +81,7 @@ const LIST: readonly Scope[] = [
     freeSteps: 'C',
     deaths: { who: 'C', times: 1 },
     unobserved: ONE_CLIENT_EACH,
-    directLinks: ['CA'],
+    directLinks: ['CA', 'CB'],
   },
   {
     name: 'restart',
@@ -92,21 +93,20 @@ const LIST: readonly Scope[] = [
     beats: { who: 'C', times: 1 },
     resumes: { who: 'C', times: 1 },
     unobserved: ONE_CLIENT_EACH,
-    directLinks: ['CA'],
+    directLinks: ['CA', 'CB'],
   },
   {
     name: 'five',
-    title: 'five members: a member takes over, and another one loses its memory',
+    title: 'five members, of which one takes over',
     groups: 1,
     replicas: 5,
     placed: [
-      { names: 'a', to: [0], at: 'A', arrives: true },
-      { names: 'b', to: [0], at: 'BCDE' },
+      { names: 'a', to: [0], at: 'A' },
+      { names: 'b', to: [0], at: 'B' },
     ],
     campaigns: 'B',
-    restarts: { who: 'C', times: 1 },
-    beats: { who: 'C', times: 1 },
-    directLinks: [...between('AE'), ...between('BD')],
+    // So A has E at its side, and B has D. C decides.
+    directLinks: [...between('AE'), ...between('BD'), 'AB', 'AD', 'BE', 'CA'],
     unobserved: ONE_CLIENT_EACH,
   },
   {
