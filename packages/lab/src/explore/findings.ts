@@ -10,6 +10,7 @@ export interface Finding {
 
 export const FINDINGS: Readonly<Record<string, Finding>> = {
   H1: { scope: 'small', script: 'aD A>B cB B>C B>C C>B B>C B>C B>C B>C B>C B>C' },
+  H2: { scope: 'five', script: 'cB B>A E>B' },
   H4: { scope: 'feed', script: 'aG cB B>D aG B>D B>D B>D B>D B>D' },
   H5: { scope: 'session', script: 'D>A D>A D>A cB D>B D>B D>B' },
   H11: { scope: 'small', script: 'cB B>C B>C aD A>B C>B B>C B>C B>C B>C B>C' },
@@ -44,7 +45,6 @@ const SNAPSHOT = 'no snapshot of several chunks is needed here';
 const WRAPS = 'it shows when a count wraps around, after far more actions';
 
 export const NOT_FOUND: Readonly<Record<string, string>> = {
-  H2: 'in a group of three, what a follower holds is decided; in a group of five, two entries must be under way',
   H3: PROGRESS,
   H6: PROGRESS,
   H7: PROGRESS,

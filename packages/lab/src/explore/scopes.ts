@@ -101,7 +101,7 @@ const LIST: readonly Scope[] = [
     groups: 1,
     replicas: 5,
     placed: [
-      { names: 'a', to: [0], at: 'A' },
+      { names: 'ax', to: [0], at: 'A' },
       { names: 'b', to: [0], at: 'B' },
     ],
     campaigns: 'B',

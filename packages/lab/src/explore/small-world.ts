@@ -8,67 +8,27 @@
  * Invariant: `print` is the fingerprint of the state between any two actions.
  */
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
-import {
-  type Call,
-  Client,
-  type ReplyOutcome,
-} from 'tram-multicast/internal/protocol/data-path/client.js';
-import {
-  type Edges,
-  type Observer,
-  PACE,
-  type Transition,
-} from 'tram-multicast/internal/protocol/edges.js';
 import { Layout } from 'tram-multicast/internal/protocol/layout.js';
-import type { Past } from 'tram-multicast/internal/protocol/member.js';
-import { lowMask, Overlay } from 'tram-multicast/internal/protocol/overlay.js';
-import { Replica } from 'tram-multicast/internal/protocol/replica.js';
+import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { type Action, letterOf, parseScript, participantOf } from './action.js';
 import { Fingerprint, placeIn, wordOf } from './fingerprint.js';
-import { Image } from './image.js';
 import { Journal } from './journal.js';
 import { Fabric, Killed, type Link, type Operation } from './memory.js';
-import { CheckedService, Orders, Violation } from './orders.js';
+import { Orders, Violation } from './orders.js';
+import { HEARTBEAT_US, type Listener, type Participant, Participants } from './participants.js';
 import type { Allowance, Placed, Scope } from './scope.js';
-import { ROW_NUMBER_WORDS } from './unobserved.js';
 
-/** Longer than any search. */
-const NEVER_US = 1e9;
-const HEARTBEAT_US = 1;
 /** In an action that lets time pass for a participant, everything is due that it does again and again. */
 const BEAT_US = 64;
-const TIMING = {
-  heartbeatUs: HEARTBEAT_US,
-  restUs: NEVER_US,
-  suspectAfterUs: NEVER_US,
-  askAgainUs: HEARTBEAT_US,
-  backOffUs: NEVER_US,
-  resendAfterUs: HEARTBEAT_US,
-};
 /** Without progress, a start that takes longer than so many rounds is wrong. */
 const ROUNDS_MAX = 200;
 /** After so many rounds in which nothing but heartbeats happens, everything has settled. */
 const QUIET_ROUNDS = 4;
 
-interface Participant {
-  readonly id: number;
-  readonly group: number;
-  readonly member: number;
-  incarnation: number;
-  nowUs: number;
-  isPaused: boolean;
-  /** Undefined while it is down. */
-  replica: Replica | undefined;
-  client: Client | undefined;
-  image: Image | undefined;
-}
-
 /** What an action shows to somebody who watches. */
-export interface Watcher {
+export interface Watcher extends Listener {
   /** This action is about to happen. */
   event(action: Action, world: SmallWorld): void;
-  transition(participant: number, what: Transition): void;
-  delivered(participant: number, message: string): void;
 }
 
 /** Each kind of action that may happen only so often. */
@@ -80,26 +40,20 @@ export class SmallWorld {
   readonly layout: Layout;
   readonly fabric: Fabric;
   readonly orders: Orders;
-  readonly participants: Participant[] = [];
-  private readonly overlay: Overlay;
   private readonly left: Record<Counted, number>;
   /** Per participant, how many campaigns are left. */
   private readonly campaigns: number[];
-  private sessions = 0;
-  private isReady = false;
-  private readonly shared: ReadonlySet<object>;
-  private readonly rowNumbers: readonly number[];
+  private readonly population: Participants;
   private readonly directLinks: readonly Link[];
   /** Per client that has gone, the links on which its messages arrive, and how many posts remain after each. */
   readonly arrivals = new Map<number, { links: readonly Link[]; remaining: readonly number[] }>();
 
   constructor(
     readonly scope: Scope,
-    private readonly watcher?: Watcher,
+    watcher?: Watcher,
   ) {
     const { groups, replicas: members = 3 } = scope;
     const clients = Math.max(1, scope.placed.length, scope.sessions ? 1 : 0);
-    this.overlay = new Overlay([-1, 0].slice(0, groups));
     this.layout = new Layout({
       groups,
       replicas: members,
@@ -108,14 +62,13 @@ export class SmallWorld {
       replyBytesMax: 8,
       logBytes: 512,
       inboxBytes: 128,
-      feedBytes: 256,
+      feedBytes: groups > 1 ? 256 : 0,
       callsMax: 2,
       snapshotChunkBytes: 64,
       firstIndex: 0,
       salt: 1,
       ...scope.sizes,
     });
-    this.rowNumbers = ROW_NUMBER_WORDS.map((word) => this.layout.row + word);
     const replicas = groups * members;
     this.fabric = new Fabric(
       replicas + clients,
@@ -125,6 +78,16 @@ export class SmallWorld {
         this.participants[poster].image?.updateBuffer(into.buffer, into.byteOffset / 4 + at, count),
     );
     this.orders = new Orders(groups, this.journal, this.print);
+    this.population = new Participants({
+      journal: this.journal,
+      print: this.print,
+      layout: this.layout,
+      overlay: new Overlay([-1, 0].slice(0, groups)),
+      fabric: this.fabric,
+      orders: this.orders,
+      unobserved: scope.unobserved ?? {},
+      listener: watcher,
+    });
     this.left = {
       pauses: scope.pauses?.times ?? 0,
       resumes: scope.resumes?.times ?? 0,
@@ -142,34 +105,11 @@ export class SmallWorld {
     this.directLinks = (scope.directLinks ?? []).map(([from, to]) =>
       this.fabric.link(participantOf(from), participantOf(to)),
     );
-    this.shared = new Set<object>([
-      this.layout,
-      this.layout.sizes,
-      this.overlay,
-      this.orders,
-      TIMING,
-      PACE,
-    ]);
-    for (let id = 0; id < replicas + clients; id++) this.addParticipant(id, replicas);
     this.prepare();
   }
 
-  private addParticipant(id: number, replicas: number): void {
-    const { replicas: members } = this.layout.sizes;
-    const group = id < replicas ? Math.floor(id / members) : -1;
-    const member = id < replicas ? id % members : id - replicas;
-    const nothing = { replica: undefined, client: undefined, image: undefined };
-    const participant = {
-      id,
-      group,
-      member,
-      incarnation: 0,
-      nowUs: 0,
-      isPaused: false,
-      ...nothing,
-    };
-    this.participants.push(participant);
-    if (group >= 0) this.startReplica(participant, 'none');
+  get participants(): readonly Participant[] {
+    return this.population.all;
   }
 
   // --- the start -----------------------------------------------------------------------------
@@ -179,8 +119,8 @@ export class SmallWorld {
     this.settle();
     for (const { name, to } of scope.delivered ?? []) {
       const client = this.participants[this.layout.clientParticipant(0)];
-      if (client.client === undefined) this.startClient(client);
-      this.send(client, name, to);
+      if (client.client === undefined) this.population.startClient(client);
+      this.population.send(client, name, to);
       this.settle();
     }
     for (const action of parseScript(scope.before ?? '')) {
@@ -188,9 +128,8 @@ export class SmallWorld {
       this.settle();
     }
     for (const [slot, placed] of scope.placed.entries()) this.place(slot, placed);
-    if (scope.sessions) this.openSessions(scope.sessions);
-    this.isReady = true;
-    for (const participant of this.participants) this.makeImage(participant);
+    if (scope.sessions) this.openSessions(scope.sessions.who, scope.sessions.to);
+    this.population.makeImages();
     this.fingerprintAll();
     this.journal.clear();
   }
@@ -203,7 +142,7 @@ export class SmallWorld {
       let work = 0;
       for (const participant of this.participants) {
         participant.nowUs += HEARTBEAT_US;
-        work += this.stepOnce(participant);
+        work += this.population.step(participant);
         for (const link of this.fabric.links) {
           while (link.operations.length > 0) this.fabric.land(link, 'lands');
         }
@@ -215,33 +154,22 @@ export class SmallWorld {
   }
 
   /** Each of these clients has posted a message, and nothing of it has landed. */
-  private openSessions({
-    who,
-    to,
-  }: {
-    readonly who: string;
-    readonly to: readonly number[];
-  }): void {
-    for (const letter of who) this.openSession(this.participants[participantOf(letter)], to);
-  }
-
-  private openSession(participant: Participant, to: readonly number[]): void {
-    this.startClient(participant);
-    this.send(participant, `m${this.sessions}`, to);
-    participant.client!.flush();
-    this.makeImage(participant);
+  private openSessions(who: string, to: readonly number[]): void {
+    for (const letter of who) {
+      this.population.openSession(this.participants[participantOf(letter)], to);
+    }
   }
 
   /** A client has posted these messages to these members, and has gone. */
   private place(slot: number, { names, to, at, arrives }: Placed): void {
     const client = this.participants[this.layout.clientParticipant(slot)];
-    this.startClient(client);
+    this.population.startClient(client);
     const links = this.fabric.links.filter(
       (link) => link.from === client.id && at.includes(letterOf(link.to)),
     );
     const posted = links.map(() => [] as (readonly Operation[])[]);
     for (const name of names) {
-      this.send(client, name, to);
+      this.population.send(client, name, to);
       client.client!.flush();
       for (const [i, link] of links.entries()) {
         posted[i].push(link.operations);
@@ -268,49 +196,6 @@ export class SmallWorld {
     }
   }
 
-  private send(client: Participant, name: string, to: readonly number[]): void {
-    const { client: sender } = client;
-    const low = to.reduce((mask, group) => mask | lowMask(group), 0);
-    const payload = new TextEncoder().encode(name);
-    if (sender!.offer(low, 0, payload) !== 'accepted') throw new Error('a client has no room');
-    const { entryGroup, number } = sender!.lastCall;
-    this.orders.send({
-      name,
-      session: sender!.session,
-      entryGroup,
-      number,
-      destinationsLow: low,
-      destinationsHigh: 0,
-      payload,
-    });
-  }
-
-  private makeImage(participant: Participant): void {
-    const { replica, client, id } = participant;
-    const root = replica ?? client;
-    if (!this.isReady || root === undefined) return;
-    const memory = this.fabric.memories[id]!;
-    const edges = this.edgesOf.get(root)!;
-    const objects = new Set([
-      ...this.shared,
-      memory,
-      edges,
-      edges.observer,
-      this,
-      ...this.participants,
-    ]);
-    const unobserved = this.scope.unobserved ?? {};
-    const surroundings = { objects, region: memory.own.buffer, unobserved };
-    const place = placeIn(wordOf('participant'), id);
-    this.journal.set(
-      participant,
-      'image',
-      new Image(root, place, surroundings, this.journal, this.print),
-    );
-  }
-
-  private readonly edgesOf = new WeakMap<object, Edges>();
-
   private fingerprintAll(): void {
     const { fabric } = this;
     for (const memory of fabric.memories) {
@@ -324,98 +209,6 @@ export class SmallWorld {
 
   private placeOf(participant: number, what: string): number {
     return placeIn(wordOf(what), participant);
-  }
-
-  // --- participants --------------------------------------------------------------------------
-
-  private startReplica(participant: Participant, past: Past): void {
-    const { id, group, member } = participant;
-    const memory =
-      past === 'kept'
-        ? this.fabric.resume(id)
-        : this.fabric.start(id, this.layout.replicaRegionWords, this.rowNumbers);
-    this.journal.set(participant, 'incarnation', participant.incarnation + 1);
-    const name = letterOf(id);
-    const service = new CheckedService(
-      this.orders,
-      group,
-      name,
-      () => participant.replica!.member.nextToDeliver,
-      (message) => this.watcher?.delivered(id, message),
-    );
-    const observer: Observer = {
-      transition: (what) => this.watcher?.transition(id, what),
-      led: () => undefined,
-      relayed: (session, entryGroup, number) => {
-        const message = this.orders.find(session, entryGroup, number);
-        this.orders.decided(name, group, participant.replica!.member.nextToDeliver, message);
-      },
-      restored: (_, count) => service.checkRestored(count),
-      failed: (error) => {
-        throw error;
-      },
-    };
-    const edges = this.edges(memory, observer);
-    const identity = { group, member, incarnation: participant.incarnation, past };
-    const replica = new Replica(identity, edges, service, participant.nowUs);
-    this.edgesOf.set(replica, edges);
-    this.journal.set(participant, 'replica', replica);
-    this.makeImage(participant);
-  }
-
-  private edges(memory: Edges['memory'], observer: Observer): Edges {
-    return {
-      memory,
-      layout: this.layout,
-      overlay: this.overlay,
-      timing: TIMING,
-      pace: PACE,
-      observer,
-    };
-  }
-
-  private startClient(participant: Participant): void {
-    const { id, member } = participant;
-    const memory = this.fabric.start(id, this.layout.clientRegionWords);
-    this.journal.set(this as unknown as { sessions: number }, 'sessions', this.sessions + 1);
-    const observer: Observer = {
-      transition: (what) => this.watcher?.transition(id, what),
-      led: () => undefined,
-      relayed: () => undefined,
-      restored: () => undefined,
-      failed: () => undefined,
-    };
-    const edges = this.edges(memory, observer);
-    const session = this.sessions;
-    const listener = {
-      replied: (call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome) =>
-        this.checkReply(session, call, group, reply, outcome),
-      answered: () => undefined,
-    };
-    const client = new Client(edges, member, session, listener, participant.nowUs);
-    this.edgesOf.set(client, edges);
-    this.journal.set(participant, 'client', client);
-  }
-
-  private checkReply(
-    session: number,
-    { entryGroup, number }: Call,
-    group: number,
-    reply: Uint8Array,
-    outcome: ReplyOutcome,
-  ): void {
-    const message = this.orders.find(session, entryGroup, number)!;
-    const count =
-      outcome === 'ok' ? new DataView(reply.buffer, reply.byteOffset).getInt32(0, true) : 0;
-    if (count > 0 && this.orders.orders[group][count - 1] === message) return;
-    throw new Violation(
-      `reply: group ${group} replied to ${message.name} as its number ${count - 1}`,
-    );
-  }
-
-  private stepOnce(participant: Participant): number {
-    const { replica, client, nowUs } = participant;
-    return replica?.doWork(nowUs) ?? client?.doWork(nowUs) ?? 0;
   }
 
   // --- actions -------------------------------------------------------------------------------
@@ -540,8 +333,8 @@ export class SmallWorld {
     for (let steps = 0; !participant.isPaused && participant.image && !this.isFree(id); steps++) {
       if (steps > STEPS_MAX) throw new Error(`${letterOf(id)} never rests`);
       const { low, high } = print;
-      this.stepOnce(participant);
-      this.update(participant);
+      this.population.step(participant);
+      this.population.update(participant);
       fabric.settle();
       if (print.low === low && print.high === high) break;
     }
@@ -551,7 +344,7 @@ export class SmallWorld {
     const participant = this.participants[id];
     switch (kind) {
       case 'step':
-        this.stepOnce(participant);
+        this.population.step(participant);
         break;
       case 'land':
         this.fabric.land(this.fabric.link(id, more), 'lands');
@@ -580,14 +373,14 @@ export class SmallWorld {
       case 'beat':
         this.spend('beats');
         this.count(participant, 'nowUs', participant.nowUs + BEAT_US, 'nowUs', id);
-        this.stepOnce(participant);
+        this.population.step(participant);
         break;
       case 'resume':
         if (participant.replica !== undefined) {
           this.spend('resumes');
           this.end(participant);
         }
-        this.startReplica(participant, 'kept');
+        this.population.startReplica(participant, 'kept');
         break;
       case 'die':
         this.spend('deaths');
@@ -596,7 +389,7 @@ export class SmallWorld {
       case 'restart':
         this.spend('restarts');
         this.end(participant);
-        this.startReplica(participant, 'lost');
+        this.population.startReplica(participant, 'lost');
         break;
       case 'session':
         this.spend('sessions');
@@ -604,43 +397,32 @@ export class SmallWorld {
         this.replaceSession(participant);
         break;
     }
-    this.update(participant);
-  }
-
-  /** The participant has run: what it has changed in its objects and in its region is part of the state now. */
-  private update({ id, image }: Participant): void {
-    if (!this.isReady) return;
-    image!.update();
-    const memory = this.fabric.memories[id]!;
-    memory.updateRegion(0, memory.own.length);
+    this.population.update(participant);
   }
 
   private end(participant: Participant): void {
     if (participant.isPaused) {
       this.count(participant, 'isPaused', false, 'isPaused', participant.id);
     }
-    participant.image?.remove();
-    this.journal.set(participant, 'image', undefined);
-    this.journal.set(participant, 'replica', undefined);
-    this.journal.set(participant, 'client', undefined);
+    this.population.end(participant);
   }
 
   private die(participant: Participant, posts: number): void {
     const memory = this.fabric.memories[participant.id]!;
     memory.diesAfter = posts;
     try {
-      this.stepOnce(participant);
+      this.population.step(participant);
     } catch (error) {
       if (!(error instanceof Killed)) throw error;
     }
     memory.diesAfter = Number.POSITIVE_INFINITY;
-    this.update(participant);
+    this.population.update(participant);
     this.end(participant);
   }
 
   private replaceSession(participant: Participant): void {
     this.fabric.remove(participant.id);
-    this.openSession(participant, this.scope.sessions!.to);
+    this.population.openSession(participant, this.scope.sessions!.to);
   }
 
   private spend(what: Counted): void {
