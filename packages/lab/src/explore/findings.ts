@@ -14,29 +14,21 @@ export const FINDINGS: Readonly<Record<string, Finding>> = {
   H4: { scope: 'feed', script: 'aG cB B>D aG B>D B>D B>D B>D B>D' },
   H5: { scope: 'session', script: 'D>A D>A D>A cB D>B D>B D>B' },
   H11: { scope: 'small', script: 'cB B>C B>C aD A>B C>B B>C B>C B>C B>C B>C' },
-  H12: { scope: 'takeover', script: 'pA cB B>A B>A gA A>B A>C B>A B>A B>A B>A B>A' },
+  H12: { scope: 'takeover', script: 'pA cB B>A B>A gA A>C B>A B>A B>A B>A B>A' },
   H17: { scope: 'rivals', script: 'cC C>B C>B cB' },
-  H20: {
-    scope: 'again',
-    script: 'cB B>C B>C aD A>C B>C B>C B>C B>A B>A B>C B>C cA A>C A>C A>C A>C A>C A>C A>C',
-  },
+  H20: { scope: 'again', script: 'cC C>B C>B aD C>A B>C C>A C>B C>B C>B C>B C>B cA' },
   H21: { scope: 'restart', script: 'cB aD A>C fC B>C B>C B>C B>C B>C B>C B>C' },
-  H22: { scope: 'again', script: 'aD A>B A>B cA A>B A>B B>A A>B cB A>B A>B A>B B>C B>C B>C' },
-  H23: { scope: 'takeover', script: 'cB B>A B>C A>C rC B>C B>C B>C B>C B>C B>C' },
-  H27: { scope: 'again', script: 'aD A>B A>B cA A>B A>B B>A A>B A>B A>B A>B cB B>C B>C B>C' },
-  H29: {
-    scope: 'takeover',
-    script: 'pA rC cB gA A>C A>C A>C B>A B>C A>C B>C A>B B>A B>C A>B A>B B>A B>A B>A B>A',
-  },
-  H31: { scope: 'restart', script: 'aD A>C fC cB B>C B>C rC B>C B>C B>C B>C B>C' },
-  'marker-first': {
-    scope: 'again',
-    script: 'aD A>B A>B cB A>C A>C B>A B>A A>B B>A B>A B>A B>A cA A>C A>C A>C',
-  },
+  H22: { scope: 'lagging', script: 'aD A>B A>B cA A>B A>B B>A A>B cB A>B A>B A>B B>C B>C B>C' },
+  H23: { scope: 'takeover', script: 'cB B>A A>C B>C rC B>C B>C B>C B>C B>C B>C B>C' },
+  H27: { scope: 'again', script: 'aD A>C A>C cA cC C>B C>B B>C C>B C>B C>B' },
+  H29: { scope: 'takeover', script: 'pA rC cB gA B>C A>C A>C A>C A>C B>C B>C B>C B>C B>C B>C' },
+  H31: { scope: 'recovery', script: 'aD A>C fC cB B>C B>C rC B>C B>C B>C B>C B>C' },
+  'marker-first': { scope: 'again', script: 'aD A>C A>C cC C>A C>A A>C C>A C>A C>A C>A cA' },
   'decided-before-held': { scope: 'five', script: 'cB B>A A>C E>B A>C' },
 };
 
-const PROGRESS = 'it breaks no safety property: messages are delivered late, or never';
+const PROGRESS =
+  'no scope shows a violation: it delays messages, or keeps them from being delivered';
 const SUSPICION = 'suspicion matters for progress only, and nobody suspects anybody here';
 const WHOLE = 'operations land whole here; the simulator tears them';
 const ATOMIC = 'steps are atomic here: nothing lands while a step reads';

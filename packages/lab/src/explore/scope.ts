@@ -2,7 +2,6 @@
  * A scope: a small cluster in a certain state, and all that may happen to it. Members have letters, in the order of
  * groups and members (A, B, C are group 0), and clients have the letters after them.
  */
-import type { Sizes } from 'tram-multicast/internal/protocol/layout.js';
 import type { Reasons } from './unobserved.js';
 
 /** So often, and to these participants. */
@@ -29,11 +28,8 @@ export interface Scope {
   readonly groups: 1 | 2;
   /** Members of each group: 3 if nothing else is said. */
   readonly replicas?: 3 | 5;
-  readonly sizes?: Partial<Sizes>;
   /** Messages that everybody has delivered before the search begins. */
   readonly delivered?: readonly { readonly name: string; readonly to: readonly number[] }[];
-  /** Actions before the search begins. After each, everything runs until nothing changes any more. */
-  readonly before?: string;
   readonly placed: readonly Placed[];
   /**
    * Participants whose steps are free: a step is an action. All others are *prompt*: after whatever concerns them they

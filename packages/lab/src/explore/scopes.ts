@@ -11,10 +11,13 @@ function between(letters: string): string[] {
 }
 
 /** The leader has one message, and the others have another. */
-const A_AND_B = [
-  { names: 'a', to: [0], at: 'A', arrives: true },
+const A_THEN_B = [
+  { names: 'a', to: [0], at: 'A' },
   { names: 'b', to: [0], at: 'BC' },
 ];
+
+/** The same, but the leader's message arrives at any time. */
+const A_AND_B = [{ ...A_THEN_B[0], arrives: true }, A_THEN_B[1]];
 
 const LIST: readonly Scope[] = [
   {
@@ -29,15 +32,12 @@ const LIST: readonly Scope[] = [
     name: 'takeover',
     title: 'a member takes over from a leader that works; one pause, and one kill and resume',
     groups: 1,
-    placed: [
-      { names: 'a', to: [0], at: 'A' },
-      { names: 'b', to: [0], at: 'BC' },
-    ],
+    placed: A_THEN_B,
     campaigns: 'B',
     pauses: { who: 'A', times: 1 },
     resumes: { who: 'C', times: 1 },
     unobserved: ONE_CLIENT_EACH,
-    directLinks: ['CA', 'CB'],
+    directLinks: ['AB', 'CA', 'CB'],
   },
   {
     name: 'rivals',
@@ -57,9 +57,19 @@ const LIST: readonly Scope[] = [
     title: 'the leader campaigns again, against another candidate',
     groups: 1,
     placed: A_AND_B,
-    campaigns: 'AB',
+    campaigns: 'AC',
     unobserved: ONE_CLIENT_EACH,
+    // So A has B at its side.
+    directLinks: between('AB'),
+  },
+  {
+    name: 'lagging',
+    title: 'the leader campaigns again, and another candidate and its follower lag behind',
+    groups: 1,
+    placed: A_AND_B,
+    campaigns: 'AB',
     directLinks: ['CA', 'CB'],
+    unobserved: ONE_CLIENT_EACH,
   },
   {
     name: 'repeat',
@@ -73,6 +83,18 @@ const LIST: readonly Scope[] = [
     unobserved: ONE_CLIENT_EACH,
   },
   {
+    name: 'broken',
+    title:
+      'a link to the third member breaks while another takes over; refused writes may be stopped',
+    groups: 1,
+    placed: A_AND_B,
+    campaigns: 'B',
+    breaks: { links: ['AC', 'BC'], times: 1 },
+    stops: true,
+    directLinks: ['AB', 'CA', 'CB'],
+    unobserved: ONE_CLIENT_EACH,
+  },
+  {
     name: 'death',
     title: 'a member is killed within a step and resumes, while another takes over',
     groups: 1,
@@ -81,7 +103,7 @@ const LIST: readonly Scope[] = [
     freeSteps: 'C',
     deaths: { who: 'C', times: 1 },
     unobserved: ONE_CLIENT_EACH,
-    directLinks: ['CA', 'CB'],
+    directLinks: between('AB'),
   },
   {
     name: 'restart',
@@ -90,10 +112,19 @@ const LIST: readonly Scope[] = [
     placed: A_AND_B,
     campaigns: 'B',
     restarts: { who: 'C', times: 1 },
-    beats: { who: 'C', times: 1 },
-    resumes: { who: 'C', times: 1 },
+    directLinks: ['AB', 'CA', 'CB'],
     unobserved: ONE_CLIENT_EACH,
+  },
+  {
+    name: 'recovery',
+    title: 'the same, and the member that recovers is killed and resumes',
+    groups: 1,
+    placed: A_AND_B,
+    campaigns: 'B',
+    restarts: { who: 'C', times: 1 },
+    resumes: { who: 'C', times: 1 },
     directLinks: ['CA', 'CB'],
+    unobserved: ONE_CLIENT_EACH,
   },
   {
     name: 'five',

@@ -10,7 +10,7 @@
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
 import { Layout } from 'tram-multicast/internal/protocol/layout.js';
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
-import { type Action, letterOf, parseScript, participantOf } from './action.js';
+import { type Action, letterOf, participantOf } from './action.js';
 import { Fingerprint, placeIn, wordOf } from './fingerprint.js';
 import { Journal } from './journal.js';
 import { Fabric, Killed, type Link, type Operation } from './memory.js';
@@ -67,7 +67,6 @@ export class SmallWorld {
       snapshotChunkBytes: 64,
       firstIndex: 0,
       salt: 1,
-      ...scope.sizes,
     });
     const replicas = groups * members;
     this.fabric = new Fabric(
@@ -121,10 +120,6 @@ export class SmallWorld {
       const client = this.participants[this.layout.clientParticipant(0)];
       if (client.client === undefined) this.population.startClient(client);
       this.population.send(client, name, to);
-      this.settle();
-    }
-    for (const action of parseScript(scope.before ?? '')) {
-      this.perform(action);
       this.settle();
     }
     for (const [slot, placed] of scope.placed.entries()) this.place(slot, placed);
