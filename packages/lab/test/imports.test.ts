@@ -89,6 +89,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     imports: ['lab/sim/', 'lab/baselines/', 'tram/protocol/', 'tram/memory/', 'tram/check/'],
     node: /^lab\/sim\/(?:pool|worker|mutations\/mutant)\.ts$/,
   },
+  'lab/explore': { imports: ['lab/explore/', 'lab/sim/', 'tram/protocol/', 'tram/memory/'] },
   'lab/bench': { imports: ['lab/bench/', 'lab/baselines/', 'lab/sim/', 'tram/'], node: /./ },
   'lab/cli': { imports: ['lab/', 'tram/'], node: /./, packages: ['commander'] },
 };
@@ -212,6 +213,8 @@ describe('a planted offence is found', () => {
     ['lab/sim/mutations/table.ts', "import { readFileSync } from 'node:fs';"],
     ['lab/sim/world.ts', "import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';"],
     ['lab/sim/world.ts', "import { order } from '../bench/order.js';"],
+    ['lab/sim/world.ts', "import { Search } from '../explore/search.js';"],
+    ['lab/explore/search.ts', "import { performance } from 'node:perf_hooks';"],
   ])('%s: %s', (path, text) => {
     expect(complaints(path, text)).toHaveLength(1);
   });
@@ -246,6 +249,7 @@ describe('a planted offence is found', () => {
     ['lab/sim/world.ts', "import { judge } from 'tram-multicast/check';"],
     ['lab/sim/pool.ts', "import { Worker } from 'node:worker_threads';"],
     ['lab/sim/mutations/mutant.ts', "import { readFileSync } from 'node:fs';"],
+    ['lab/explore/hunt.ts', "import { Random } from '../sim/random.js';"],
     ['lab/cli/sim.ts', "import { Command } from 'commander';"],
   ])('but not in %s: %s', (path, text) => {
     expect(complaints(path, text)).toEqual([]);

@@ -10,10 +10,12 @@ import { run } from 'tram-multicast/internal/cli/run.js';
 import { registerBench } from './bench.js';
 import { registerChaos } from './chaos.js';
 import { registerDemo } from './demo.js';
+import { registerExplore } from './explore.js';
 import { registerSim } from './sim.js';
 
 const INTRODUCTION =
-  'Tests and measures TRAM: a demo, a deterministic simulator with random faults, benchmarks that ' +
+  'Tests and measures TRAM: a demo, a deterministic simulator with random faults, an explorer of all states ' +
+  'of small clusters, benchmarks that ' +
   'compare TRAM with other systems, and chaos tests on real processes and machines.';
 
 const EPILOGUE = `
@@ -23,6 +25,9 @@ Examples:
 
   Search for errors with random faults, on all cores:
     $ tram-lab sim --seeds 2000
+
+  Visit all states of small scopes:
+    $ tram-lab explore
 
   One run, which is the same on every machine, event for event:
     $ tram-lab sim --seed 7 --trace trace.jsonl
@@ -51,6 +56,7 @@ function createProgram(): Command {
     .exitOverride();
   registerDemo(program);
   registerSim(program);
+  registerExplore(program);
   registerBench(program);
   registerChaos(program);
   return program;

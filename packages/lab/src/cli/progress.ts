@@ -5,6 +5,8 @@ const REDRAW_MS = 200;
 const REPORT_MS = 10_000;
 
 export interface Progress {
+  /** Draw the line now: for work that does not return to the event loop. */
+  draw(): void;
   end(): void;
 }
 
@@ -26,6 +28,7 @@ export function showLine(line: () => string): Progress {
   };
   const timer = setInterval(draw, stderr.isTTY ? REDRAW_MS : REPORT_MS);
   return {
+    draw,
     end: () => {
       clearInterval(timer);
       if (stderr.isTTY) stderr.write('\r\u001b[K');

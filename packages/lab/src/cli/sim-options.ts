@@ -120,7 +120,7 @@ function faults(text: string): Fault[] {
   return names(text, FAULTS, 'fault', '"none" or some of');
 }
 
-function mutations(text: string): string[] {
+export function mutations(text: string): string[] {
   return names(text, Object.keys(MUTATIONS), 'mutation', 'some of');
 }
 

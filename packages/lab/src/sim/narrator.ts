@@ -16,7 +16,7 @@ import type { Sent } from './ledger.js';
 import type { ClientHost, Host, ReplicaHost, World } from './world.js';
 
 /** Describes each transition. `ballot` is the highest that the replica has promised. */
-const DEEDS: Partial<Record<Transition, (ballot: string) => string>> = {
+export const DEEDS: Partial<Record<Transition, (ballot: string) => string>> = {
   campaigned: (ballot) => `campaigns with ballot ${ballot}`,
   granted: (ballot) => `grants ballot ${ballot}`,
   refused: (ballot) => `refuses a request: it has promised ${ballot}`,

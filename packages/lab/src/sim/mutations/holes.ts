@@ -211,9 +211,13 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: TAKEOVER,
+        find: 'export class Takeover {',
+        replace: 'export class Takeover {\n attempts = 0;',
+      },
+      {
+        file: TAKEOVER,
         find: 'makeBallot(roundOf(above) + 1, member.index)',
-        replace:
-          'makeBallot(member.index * 65536 + (this.attempts = (this.attempts ?? 0) + 1), member.index)',
+        replace: 'makeBallot(member.index * 65536 + ++this.attempts, member.index)',
       },
     ],
   },
@@ -334,6 +338,11 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
       },
       {
         file: MEMBER,
+        find: 'export class Member {',
+        replace: 'export class Member {\n followed;',
+      },
+      {
+        file: MEMBER,
         find: 'this.log.current()',
         replace: '(this.log.current()?.writer === this.index ? this.log.current() : this.followed)',
       },
@@ -421,6 +430,11 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
         file: REPLICA,
         find: '(isNotified || hasNews) && this.mustOutbid()',
         replace: '(isNotified || hasNews) && this.writeWasRefused && this.mustOutbid()',
+      },
+      {
+        file: REPLICA,
+        find: 'export class Replica {',
+        replace: 'export class Replica {\n writeWasRefused = false;',
       },
       {
         file: REPLICA,

@@ -36,7 +36,7 @@ const POINTS = '../../tram-lab/dist/sim/points.js';
 
 /** All that a simulation is made of. */
 const LIBRARY_FOLDERS = ['check', 'memory', 'protocol'];
-const LAB_FOLDERS = ['sim'];
+const LAB_FOLDERS = ['sim', 'explore'];
 
 /** The text of a file as it was built. @param file  path below the library's `dist` */
 export function builtText(file: string): string {

@@ -1,0 +1,29 @@
+/** Every mutation is found by some scope, or it is said why not. Every script shows its mutation, and nothing without. */
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { parseScript } from '../../src/explore/action.js';
+import { FINDINGS, NOT_FOUND } from '../../src/explore/findings.js';
+import { findingsTable } from '../../src/explore/findings-table.js';
+import { loadExplorer } from '../../src/explore/mutant.js';
+import { SCOPES } from '../../src/explore/scopes.js';
+import { replay } from '../../src/explore/shorten.js';
+import { MUTATIONS } from '../../src/sim/mutations/table.js';
+
+test('every mutation is found, or it is said why not', () => {
+  const named = [...Object.keys(FINDINGS), ...Object.keys(NOT_FOUND)];
+  expect(named.toSorted()).toEqual(Object.keys(MUTATIONS).toSorted());
+});
+
+test.each(Object.entries(FINDINGS))('%s', async (name, { scope, script }) => {
+  const mutant = await loadExplorer(name);
+  const found = mutant.replay(mutant.SCOPES.get(scope)!, mutant.parseScript(script));
+  expect(found?.message).toBeDefined();
+  expect(found?.actions).toHaveLength(parseScript(script).length);
+  // Without the mutation, some of the actions may not be possible.
+  expect(replay(SCOPES.get(scope)!, parseScript(script), { isLenient: true })).toBeUndefined();
+});
+
+test('docs/explorer.md has the table that the command prints', async () => {
+  const document = readFileSync(new URL('../../../../docs/explorer.md', import.meta.url), 'utf8');
+  expect(document).toContain(await findingsTable());
+});
