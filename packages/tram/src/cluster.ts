@@ -209,8 +209,9 @@ export class Cluster implements AsyncDisposable {
   /** Marks the host as ended and wakes the others, so that they take over at once. */
   private onHostExit(host: number, why: string): void {
     this.hosts[host] = undefined;
-    markEnded(this.context, host);
+    // A cluster that closes, or has detached, no longer has the memory. What its hosts do is their own business.
     if (this.isClosed) return;
+    markEnded(this.context, host);
     wakeHosts(this.context);
     this.logger.warn(`host ${host} has ended: ${why}`);
     hostChannel.publish({ what: 'ended', host, why });

@@ -793,6 +793,26 @@ describe('from other processes', () => {
     await until(() => !pids.some(isRunning) && !existsSync(address));
   });
 
+  test('the end of a host does not matter to a process that has detached', async () => {
+    const name = `detached-${process.pid}`;
+    const cluster = await Cluster.start({ ...SIZES, groups: 1, memory: 'processes', name });
+    const pids = cluster.status().hosts.map(({ pid }) => pid!);
+    await cluster.detach();
+    for (const pid of pids) process.kill(pid, 'SIGKILL');
+    const isGone = (pid: number) => {
+      try {
+        process.kill(pid, 0);
+        return false;
+      } catch {
+        return true;
+      }
+    };
+    // Vitest fails if the event of the end throws.
+    await until(() => pids.every(isGone));
+    await pause(50);
+    rmSync(`/dev/shm/tram-${name}`, { force: true });
+  });
+
   test('a cluster with a name goes on without the process that started it', async () => {
     const starter = fork(fileURLToPath(new URL('./starter.mjs', import.meta.url)), [name]);
     const [{ address, pids }] = (await once(starter, 'message')) as [

@@ -316,11 +316,12 @@ export function troublesOf(cluster: Seen, { status, stopped }: Reading): Trouble
   return [...troubles, ...groups.flatMap(failingSnapshots)];
 }
 
-/** Snapshots have failed, and a replica may still need one. */
+/** Snapshots have failed, and a replica has no state yet. */
 function failingSnapshots({ replicas }: GroupStatus): Trouble[] {
   const failing = replicas.filter(({ failedSnapshots }) => failedSnapshots > 0);
-  const furthest = Math.max(...replicas.map(({ delivered }) => delivered));
-  const behind = replicas.find(({ state, delivered }) => state === 'up' && delivered < furthest);
+  const behind = replicas.find(
+    ({ state, role, delivered }) => state === 'up' && (role === 'recovering' || delivered === 0),
+  );
   if (failing.length === 0 || behind === undefined) return [];
   const names = failing.map(({ name }) => name).join(', ');
   return [

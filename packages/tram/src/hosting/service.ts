@@ -102,7 +102,9 @@ export async function loadService(
   return {
     deliver: (delivery) => {
       message.delivery = delivery;
-      return service.deliver(message, context) ?? undefined;
+      const reply: unknown = service.deliver(message, context);
+      rejectPromise('deliver', reply);
+      return (reply as Uint8Array | undefined) ?? undefined;
     },
     snapshot: () => snapshotOf(service, context),
     restore: (snapshot) => restore(service, snapshot, context),
@@ -113,14 +115,23 @@ function snapshotOf(service: Service, context: ServiceContext): Uint8Array {
   if (service.snapshot === undefined) return NOTHING;
   const state: unknown = service.snapshot(context);
   if (state instanceof Uint8Array) return state;
-  const what = state instanceof Promise ? 'a promise' : state === null ? 'null' : typeof state;
+  rejectPromise('snapshot', state);
+  const what = state === null ? 'null' : typeof state;
   throw new TypeError(`snapshot() must return a Uint8Array, and it returned ${what}`);
+}
+
+/** @throws if a function of a service is asynchronous: the replica can't wait for it */
+function rejectPromise(name: string, value: unknown): void {
+  if (!(value instanceof Promise)) return;
+  // Otherwise its rejection would end the process.
+  value.catch(() => undefined);
+  throw new TypeError(`${name}() must not be asynchronous, and it returned a promise`);
 }
 
 /** @throws if the service does. That ends the host: the replica can't continue with half a state. */
 function restore(service: Service, snapshot: Uint8Array, context: ServiceContext): void {
   try {
-    service.restore?.(snapshot, context);
+    rejectPromise('restore', service.restore?.(snapshot, context));
   } catch (error) {
     const { group, member } = context;
     const why = error instanceof Error ? error.stack : String(error);

@@ -136,14 +136,18 @@ export class Tail {
 
   /** The index of the oldest entry of a log; undefined if it has no whole entry. */
   private firstOf(ring: LogRing): number | undefined {
-    const ballot = ring.marker;
-    if (ballot === NO_BALLOT) return undefined;
-    const { base } = ring;
-    const first = extend(this.index, numberAt(ring, base));
-    return ring.entryWords(base, ballot, first) > 0 ? first : undefined;
+    for (;;) {
+      const { marker, base } = ring;
+      if (marker === NO_BALLOT) return undefined;
+      const first = extend(this.index, numberAt(ring, base));
+      const isWhole = ring.entryWords(base, marker, first) > 0;
+      // The entry may have been dropped and overwritten while we looked.
+      readFence();
+      if (ring.base === base && ring.marker === marker) return isWhole ? first : undefined;
+    }
   }
 
-  /** Walks the log with the highest decided index, from its base to that index. */
+  /** Walks the newest log, from its base to its decided index. */
   private goToEnd(): void {
     let furthest: LogRing | undefined;
     for (const ring of this.rings) {

@@ -16,7 +16,6 @@ test.each([
   ['nothing', 'undefined', 'undefined'],
   ['null', 'null', 'null'],
   ['an array', '[1]', 'object'],
-  ['a promise', 'Promise.resolve(new Uint8Array(1))', 'a promise'],
 ])('a snapshot() that returns %s fails', async (_, value, what) => {
   const service = await load(`export const snapshot = () => ${value}, restore = () => undefined;`);
   expect(() => service.snapshot()).toThrow(
@@ -31,6 +30,19 @@ test('a message has an id of its own beyond 2³² messages of a client', async (
   );
   const delivery = { session: 7, entryGroup: 3, number: 2 ** 32 + 1 } as Delivery;
   expect(new TextDecoder().decode(service.deliver(delivery))).toBe('c7:3.4294967297');
+});
+
+test('an asynchronous function of a service fails, and its rejection ends no process', async () => {
+  const service = await load(
+    'export async function snapshot() { throw 1; } export async function restore() { throw 2; }',
+    'export async function deliver() { throw 3; }',
+  );
+  const message = 'must not be asynchronous, and it returned a promise';
+  expect(() => service.snapshot()).toThrow(`snapshot() ${message}`);
+  expect(() => service.restore(new Uint8Array(1))).toThrow(`restore() ${message}`);
+  expect(() => service.deliver({} as Delivery)).toThrow(`deliver() ${message}`);
+  // Vitest fails if a rejection is not handled.
+  await new Promise((resolve) => setImmediate(resolve));
 });
 
 test('a service without snapshot() has no state', async () => {

@@ -533,7 +533,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: CLIENT,
-        find: 'word(this.replies, at + HEAD_WORDS + REPLY.series) !== series',
+        find: 'reply.words[HEAD_WORDS + REPLY.series] !== series',
         replace: 'false',
       },
     ],
@@ -544,8 +544,8 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: CLIENT,
-        find: 'word(this.replies, at + HEAD_WORDS + REPLY.series) !== series',
-        replace: '(word(this.replies, at + HEAD_WORDS + REPLY.series) & 0xff) !== call.entryGroup',
+        find: 'reply.words[HEAD_WORDS + REPLY.series] !== series',
+        replace: '(reply.words[HEAD_WORDS + REPLY.series] & 0xff) !== call.entryGroup',
       },
     ],
   },

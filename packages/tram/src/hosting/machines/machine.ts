@@ -356,7 +356,8 @@ function givingWay(): () => void {
  * Incarnations and first keys are times, so they grow even if a host has lost its memory.
  *
  * A replica makes a few keys with each change of leaders, and far fewer than `KEYS_PER_MS` in the long run. So the next
- * incarnation begins after the keys of this one. Keys begin again after 388 days.
+ * incarnation begins after the keys of this one. Keys begin again after 388 days, and keys
+ * of a region that was lost count as old for half of that.
  */
 export function pastAt(ms: number): Pick<MachinePast, 'leastIncarnation' | 'firstKey'> {
   const sinceMs = Math.max(0, ms - SINCE_MS);

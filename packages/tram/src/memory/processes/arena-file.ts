@@ -112,7 +112,9 @@ export function createArenaFile(
     reserve(system, descriptor, path, parts);
     return mapArena(system, descriptor, path, bytes);
   } catch (error) {
-    if (isAtPath(descriptor, path)) removeArenaFile(path);
+    // Another process may have removed the unfinished file already, and created its own.
+    const isRemover = system.tryLock(descriptor, REMOVAL_LOCK);
+    if (isRemover && isAtPath(descriptor, path)) removeArenaFile(path);
     throw error;
   } finally {
     closeSync(descriptor);
@@ -225,10 +227,14 @@ class MappedArena implements ArenaFile {
     const { system, lockDescriptor, path } = this;
     const isBeingRemoved = system.isLockedElsewhere(lockDescriptor, REMOVAL_LOCK);
     if (isBeingRemoved || !isAtPath(lockDescriptor, path)) {
-      throw new TramError('TRAM_NOT_FOUND', `Another process has removed ${path}.`, {
-        hint: 'Try again, unless another process has started this host.',
-        retry: 'safe',
-      });
+      throw new TramError(
+        'TRAM_NOT_FOUND',
+        `Another process is removing ${path}, or has removed it.`,
+        {
+          hint: 'Try again, unless another process has started this host.',
+          retry: 'safe',
+        },
+      );
     }
   }
 

@@ -10,7 +10,15 @@
  * Invariant: nothing is overwritten at a replica before all destinations have replied.
  */
 import { type Memory, OPEN } from '../../memory/contract.js';
-import { HEAD_WORDS, postRange, slotAt, type Window, word, wordsOf } from '../../memory/record.js';
+import {
+  copyWords,
+  framedWords,
+  HEAD_WORDS,
+  postRange,
+  slotAt,
+  type Window,
+  wordsOf,
+} from '../../memory/record.js';
 import { assert } from '../assert.js';
 import type { Edges } from '../edges.js';
 import { INBOX_CONTROL, REPLY, seriesOf, TOO_LARGE } from '../layout.js';
@@ -68,7 +76,9 @@ export class Client {
   private readonly members: Peer[] = [];
   private readonly control = new Int32Array(INBOX_CONTROL.words);
   private readonly replies: Window;
-  private readonly replyBytes: Uint8Array;
+  /** The reply that was taken last, and its payload. */
+  private readonly reply: Window;
+  private readonly replyPayload: Uint8Array;
 
   constructor(
     private readonly edges: Edges,
@@ -96,7 +106,9 @@ export class Client {
       this.members.push(new Peer(replica, layout.sizes.firstIndex));
     }
     this.replies = slotAt(memory.own, 0);
-    this.replyBytes = new Uint8Array(memory.own.buffer, memory.own.byteOffset);
+    this.reply = slotAt(new Int32Array(layout.replySlotWords), 0);
+    const { buffer } = this.reply.words;
+    this.replyPayload = new Uint8Array(buffer, (HEAD_WORDS + REPLY.payload) * 4);
     this.free = new CallQueue(callsMax);
     for (let call = 0; call < callsMax; call++) this.free.add(newCall(call));
   }
@@ -273,20 +285,23 @@ export class Client {
   /** Take a replica's reply to a call, if it has landed. */
   private takeReply(outbox: Outbox, call: Call, replica: number, group: number): boolean {
     const { layout } = this.edges;
+    const { replies, reply, session } = this;
     const at = layout.reply(replica, call.slot);
-    if (wordsOf(this.replies, at, this.session, call.number, layout.replySlotWords) === 0)
-      return false;
+    const words = framedWords(replies, at, session, call.number, layout.replySlotWords);
+    if (words === 0) return false;
+    // The replica may write an older reply that it keeps into the slot. What was copied must be what was sealed.
+    copyWords(replies, at, reply, 0, words);
+    if (wordsOf(reply, 0, session, call.number, words) !== words) return false;
     const series = seriesOf(call.entryGroup, call.number);
-    if (word(this.replies, at + HEAD_WORDS + REPLY.series) !== series) return false;
-    const start = (at + HEAD_WORDS + REPLY.payload) * 4;
-    const bytes = word(this.replies, at + HEAD_WORDS + REPLY.bytes);
+    if (reply.words[HEAD_WORDS + REPLY.series] !== series) return false;
+    const bytes = reply.words[HEAD_WORDS + REPLY.bytes];
     if (group < 32) call.pendingLow &= ~(1 << group);
     else call.pendingHigh &= ~(1 << (group - 32));
     outbox.lastProgressUs = this.nowUs;
     outbox.resends = 0;
     const outcome = bytes >= 0 ? 'ok' : bytes === TOO_LARGE ? 'tooLarge' : 'failed';
-    const reply = bytes > 0 ? this.replyBytes.subarray(start, start + bytes) : NO_BYTES;
-    this.listener.replied(call, group, reply, outcome);
+    const payload = bytes > 0 ? this.replyPayload.subarray(0, bytes) : NO_BYTES;
+    this.listener.replied(call, group, payload, outcome);
     if ((call.pendingLow | call.pendingHigh) === 0) this.close(call);
     return true;
   }

@@ -15,7 +15,10 @@ export function keyAfter(key: number, count: number): number {
   return ((key + count - 1) % KEYS) + 1;
 }
 
-/** Was the key made at the time of `first` or later? OPEN, which memory holds that was never written, was not. */
+/**
+ * Was the key made at the time of `first` or later, and not 2³⁰ keys or more after it? OPEN, which memory holds that was
+ * never written, was not.
+ */
 export function isSince(key: number, first: number): boolean {
   return key !== OPEN && (key - first + KEYS) % KEYS < KEYS / 2;
 }

@@ -9,6 +9,7 @@
  */
 
 import {
+  copyPart,
   epochAt,
   FRAME_WORDS,
   HEAD_WORDS,
@@ -145,7 +146,7 @@ export class OwnRow {
   publish(): void {
     const { window } = this;
     this.hasChanged = false;
-    window.words.set(this.fields, window.at + HEAD_WORDS);
+    copyPart(this.fields, 0, window.words, window.at + HEAD_WORDS, ROW.words);
     seal(window, 0, ROW.words, this.incarnation, ++this.publications);
   }
 }

@@ -22,7 +22,7 @@ const FIXED = {
 } as const;
 
 /** The size is one word. */
-const STATE_BYTES_MAX = 0x7fffffff;
+const STATE_BYTES_MAX = 0x7ffffffc;
 
 const CLIENT = { session: 0, nextPosition: 1, nextNumber: 2, words: 4 } as const;
 
