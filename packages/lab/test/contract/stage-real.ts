@@ -192,7 +192,7 @@ export abstract class RealStage implements Stage {
 }
 
 /** Which Node runs the processes: for example one of another architecture, in an emulator (docs/memory-model.md). */
-const COUNTERPART_NODE = process.env.TRAM_COUNTERPART_NODE ?? process.execPath;
+const COUNTERPART_NODE = process.env.COUNTERPART_NODE ?? process.execPath;
 
 /** Starts a counterpart in a process. @param data  for counterpart.mjs */
 export function forkCounterpart(data: object): Line {

@@ -305,24 +305,23 @@ attack(
   },
 );
 
-/**
- * 1. A leader that suspects F has dropped entries that F needs: the log's base is beyond them.
- * 2. F reads the base. Before F reads the entry there, the base advances and that entry is overwritten.
- *    Harm: F does not notice that it was left behind.
- */
 attack(
   'members that come back together fetch a snapshot from the one that has the state',
   { 'fetches-from-any': STUCK },
   ({ Stage }) => {
     // 1. F and G, the followers, are killed after the log has dropped its beginning. Both come back and have lost their
     //    states.
-    //    Harm: each asks the other for a snapshot, again and again, and never the leader.
-    const stage = new Stage('replicas=3 clients=1 rings=1024');
+    // 2. The leader leads again, under a higher ballot, before they read its row.
+    //    Harm: each asks the other for a snapshot, again and again, because the other does not lead.
+    const heartbeatUs = 500;
+    const stage = new Stage('replicas=3 clients=1 rings=1024', {
+      timing: { heartbeatUs, restUs: heartbeatUs, suspectAfterUs: 10 * heartbeatUs },
+    });
     const leader = stage.leaderOf(0);
     const [F, G] = stage.group(0).filter((host) => host !== leader) as [ReplicaHost, ReplicaHost];
     for (let i = 0; i < 30; i++) {
       stage.send(0, [0], `m${i}`);
-      stage.runFor(200);
+      stage.runFor(2 * heartbeatUs);
     }
     expect(leader.replica.replication.baseIndex).toBeGreaterThan(0);
     stage.kill(F);
@@ -334,6 +333,11 @@ attack(
   },
 );
 
+/**
+ * 1. A leader that suspects F has dropped entries that F needs: the log's base is beyond them.
+ * 2. F reads the base. Before F reads the entry there, the base advances and that entry is overwritten.
+ *    Harm: F does not notice that it was left behind.
+ */
 attack(
   'a base that moves while a follower looks does not hide that it was left behind',
   { 'looks-at-base-once': /expected false to be true/ },

@@ -36,7 +36,7 @@ test('only groups must be given', () => {
       logBytes: 131_072,
       inboxBytes: 32_768,
       feedBytes: 65_536,
-      snapshotChunkBytes: 16_384,
+      snapshotChunkBytes: 65_536,
       firstIndex: 0,
       salt: SALT,
     },
