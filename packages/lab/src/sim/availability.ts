@@ -9,8 +9,10 @@
 import { type Sent, SimulationFailure } from './ledger.js';
 import type { Plan } from './plan.js';
 
-/** How long a leader may wait for members that its quorum does not need: at most 4 heartbeats, and 1/8 of the time. */
-const WAIT_HEARTBEATS = 5;
+/** How long a leader may wait for members that its quorum does not need: so many heartbeats at first, … */
+const WAIT_HEARTBEATS = 4;
+/** … and this share of the time. */
+const WAIT_SHARE = 1 / 8;
 /** How many hops it takes to order one message in a log that has room for no other. */
 const ROUND_HOPS = 4;
 
@@ -72,7 +74,8 @@ function boundUs({ parents, sizes, timing, weather, stepUs }: Plan): number {
   const hopUs = 2 * stepUs + weather.delayUs + weather.jitterUs;
   const messages = sizes.clients * sizes.callsMax + 2;
   const loadUs = depthOf(parents) * messages * ROUND_HOPS * hopUs;
-  return parents.length * WAIT_HEARTBEATS * timing.heartbeatUs + loadUs;
+  const waitUs = parents.length * WAIT_HEARTBEATS * timing.heartbeatUs;
+  return Math.ceil((waitUs + loadUs) / (1 - WAIT_SHARE));
 }
 
 /** The number of groups on the longest way down the tree. */

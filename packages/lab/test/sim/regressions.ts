@@ -17,6 +17,8 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly found: stri
     seed: 11750478,
     found: "half a message in a dead member's feed that hid the complete one in another feed",
   },
+  { seed: 264, found: 'an interrupted step that went on after its member was killed' },
+  { seed: 4334, found: 'a bound on waiting that forgot how much an allowance grows' },
   { seed: 23833, found: 'a log truncated beyond what was decided' },
   { seed: 300660, found: 'a feed written again while more of it was still being lost' },
 ];

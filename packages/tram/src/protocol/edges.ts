@@ -116,7 +116,7 @@ export interface Pace {
   /** At most so many of them from the parent, and from one client at a time. */
   readonly parentEntries: number;
   readonly clientEntries: number;
-  /** How much a leader keeps, in private memory, for members that lag. (More while a snapshot is fetched.) */
+  /** How much a leader keeps, in private memory, for members that lag. (More while one of them fetches.) */
   readonly backlogBytesMax: number;
 }
 

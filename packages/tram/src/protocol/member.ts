@@ -34,7 +34,7 @@ export interface Identity {
   readonly past: Past;
 }
 
-/** A backlog grows by so much at a time, which is also as much as a member fetches with one request. */
+/** A backlog grows by so much at a time, which is also the most that a member fetches in one go. */
 const BACKLOG_PIECE_WORDS = 65_536;
 
 /** No incarnation: they start at 1. */

@@ -24,7 +24,7 @@ import type { Replication } from './replication.js';
 const WAIT_HEARTBEATS = 4;
 /** … and for at most this share of the time. */
 const WAIT_SHARE = 8;
-/** While a snapshot is fetched the backlog may be larger: if it overflows, the member must fetch another snapshot. */
+/** While a member fetches, the backlog may be larger: if it overflows, the member must fetch another snapshot. */
 const SERVING_FACTOR = 8;
 
 export class Truncation {
@@ -113,7 +113,7 @@ export class Truncation {
     member.edges.observer.transition('backlog kept');
   }
 
-  /** Is a member fetching a snapshot? */
+  /** Is a member fetching a snapshot or entries? */
   private isServing(): boolean {
     const { member, rows } = this;
     for (let other = 0; other < member.replicas; other++) {
