@@ -149,9 +149,15 @@ export class World {
   run(): void {
     this.interruptions.begin();
     this.guarded(() => {
-      this.runUntil(
-        () => this.clients.every((host) => this.hasSentAll(host)) && this.incidents.isOver(),
-      );
+      const isDone = () =>
+        this.clients.every((host) => this.hasSentAll(host)) && this.incidents.isOver();
+      // Where interrupted steps take longer than the suspicion time-out, nothing may get done. They end here at the latest.
+      const untilUs = this.nowUs + RUN_LIMIT_US;
+      while (this.plan.interruptions !== undefined && !isDone() && this.nowUs < untilUs) {
+        this.advance();
+      }
+      this.interruptions.end();
+      this.runUntil(isDone);
       this.incidents.heal();
       this.drain();
       this.judge();

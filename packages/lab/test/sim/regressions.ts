@@ -19,6 +19,7 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly found: stri
   },
   { seed: 264, found: 'an interrupted step that went on after its member was killed' },
   { seed: 4334, found: 'a bound on waiting that forgot how much an allowance grows' },
+  { seed: 6591, found: 'interruptions so dense that nothing got done' },
   { seed: 23833, found: 'a log truncated beyond what was decided' },
   { seed: 300660, found: 'a feed written again while more of it was still being lost' },
 ];
