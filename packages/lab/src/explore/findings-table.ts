@@ -1,6 +1,6 @@
 /** The table of mutations in docs/explorer.md: replays every finding. */
 import { MUTATIONS } from '../sim/mutations/table.js';
-import { FINDINGS, NOT_FOUND } from './findings.js';
+import { FINDINGS, NOT_FOUND, NOT_SEARCHED } from './findings.js';
 import { loadExplorer } from './mutant.js';
 
 export async function findingsTable(): Promise<string> {
@@ -12,9 +12,14 @@ export async function findingsTable(): Promise<string> {
     const actions = found?.actions.length ?? '';
     lines.push(`| \`${name}\`: ${MUTATIONS[name].title} | \`${scope}\` | ${actions} | ${kind} |`);
   }
-  lines.push('', '| not found | why |', '|---|---|');
-  for (const [name, why] of Object.entries(NOT_FOUND)) {
-    lines.push(`| \`${name}\`: ${MUTATIONS[name].title} | ${why} |`);
+  for (const [title, reasons] of [
+    ['not found in the swept scopes', NOT_FOUND],
+    ['not searched', NOT_SEARCHED],
+  ] as const) {
+    lines.push('', `| ${title} | why |`, '|---|---|');
+    for (const [name, why] of Object.entries(reasons)) {
+      lines.push(`| \`${name}\`: ${MUTATIONS[name].title} | ${why} |`);
+    }
   }
   return `${lines.join('\n')}\n`;
 }

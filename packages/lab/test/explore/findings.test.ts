@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parseScript } from '../../src/explore/action.js';
-import { FINDINGS, NOT_FOUND } from '../../src/explore/findings.js';
+import { FINDINGS, NOT_FOUND, NOT_SEARCHED } from '../../src/explore/findings.js';
 import { findingsTable } from '../../src/explore/findings-table.js';
 import { loadExplorer } from '../../src/explore/mutant.js';
 import { SCOPES } from '../../src/explore/scopes.js';
@@ -10,7 +10,7 @@ import { replay } from '../../src/explore/shorten.js';
 import { MUTATIONS } from '../../src/sim/mutations/table.js';
 
 test('every mutation is found, or it is said why not', () => {
-  const named = [...Object.keys(FINDINGS), ...Object.keys(NOT_FOUND)];
+  const named = [FINDINGS, NOT_FOUND, NOT_SEARCHED].flatMap((table) => Object.keys(table));
   expect(named.toSorted()).toEqual(Object.keys(MUTATIONS).toSorted());
 });
 
