@@ -7,6 +7,7 @@ import { findingsTable } from '../../src/explore/findings-table.js';
 import { loadExplorer } from '../../src/explore/mutant.js';
 import { SCOPES } from '../../src/explore/scopes.js';
 import { replay } from '../../src/explore/shorten.js';
+import { sweep } from '../../src/explore/sweep.js';
 import { MUTATIONS } from '../../src/sim/mutations/table.js';
 
 test('every mutation is found, or it is said why not', () => {
@@ -21,6 +22,14 @@ test.each(Object.entries(FINDINGS))('%s', async (name, { scope, script }) => {
   expect(found?.actions).toHaveLength(parseScript(script).length);
   // Without the mutation, some of the actions may not be possible.
   expect(replay(SCOPES.get(scope)!, parseScript(script), { isLenient: true })).toBeUndefined();
+});
+
+test('a sweep exhausts its first scope with the first mutation', async () => {
+  const { value } = await sweep(60_000).next();
+  expect(value).toMatchObject({
+    mutation: Object.keys(NOT_FOUND)[0],
+    result: { isExhausted: true, found: undefined },
+  });
 });
 
 test('docs/explorer.md has the table that the command prints', async () => {
