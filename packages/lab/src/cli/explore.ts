@@ -16,6 +16,7 @@ export interface ExploreFlags {
   readonly script?: string;
   readonly list?: boolean;
   readonly mutations?: boolean;
+  readonly sweep?: number;
   readonly verify?: number;
   readonly minutes: number;
 }
@@ -26,7 +27,7 @@ campaigns, kills, restarts. The explorer runs the code of production and visits 
 reached, in whatever order these things happen. docs/explorer.md says what that shows, and what it does not.
 
 Examples:
-  Explore all scopes, one after the other:
+  Explore all scopes that take minutes at most, one after the other:
     $ tram-lab explore
 
   One scope:
@@ -43,6 +44,9 @@ Examples:
 
   Which scope finds which mutation, in how many actions, as a table:
     $ tram-lab explore --mutations
+
+  Exhaust the scopes of seconds with every mutation that was not found, 60 seconds each:
+    $ tram-lab explore --sweep 60
 
 Exit codes:
   0    every scope holds
@@ -74,6 +78,14 @@ export function registerExplore(program: Command): void {
         .conflicts(['script', 'list']),
     )
     .addOption(
+      new Option(
+        '--sweep <seconds>',
+        'search for all mutations that were not found, so long in each scope',
+      )
+        .argParser(integer(1, 86_400))
+        .conflicts(['scope', 'mutation', 'script', 'list', 'verify', 'mutations']),
+    )
+    .addOption(
       new Option('--mutations', 'replay what was found of all mutations, as a table').conflicts([
         'scope',
         'mutation',
@@ -101,10 +113,11 @@ function scopes(text: string): string[] {
 }
 
 async function explore(flags: ExploreFlags): Promise<number> {
-  const names = flags.scope ?? [...SCOPES.keys()];
-  if (flags.list) return list(names);
+  if (flags.list) return list(flags.scope ?? [...SCOPES.keys()]);
+  const names = flags.scope ?? [...SCOPES.keys()].filter((name) => !SCOPES.get(name)!.isLong);
   const { loadExplorer } = await import('../explore/mutant.js');
   if (flags.mutations) return printFindings();
+  if (flags.sweep !== undefined) return printSweep(flags.sweep);
   let subject: Subject;
   try {
     subject = await loadExplorer(...(flags.mutation ?? []));
@@ -124,7 +137,10 @@ async function explore(flags: ExploreFlags): Promise<number> {
 }
 
 function list(names: readonly string[]): number {
-  for (const name of names) process.stdout.write(`${name.padEnd(10)}${SCOPES.get(name)!.title}\n`);
+  for (const name of names) {
+    const { title, isLong } = SCOPES.get(name)!;
+    process.stdout.write(`${name.padEnd(10)}${title}${isLong ? ' (only with --scope)' : ''}\n`);
+  }
   return ExitCode.fine;
 }
 
@@ -247,6 +263,23 @@ async function printFindings(): Promise<number> {
   const { findingsTable } = await import('../explore/findings-table.js');
   process.stdout.write(await findingsTable());
   return ExitCode.fine;
+}
+
+async function printSweep(seconds: number): Promise<number> {
+  const { sweep } = await import('../explore/sweep.js');
+  let exitCode: number = ExitCode.fine;
+  for await (const { mutation, scope, result } of sweep(seconds * 1000)) {
+    const { found, isExhausted, states } = result;
+    const verdict = found
+      ? `VIOLATED: ${found.message}`
+      : isExhausted
+        ? 'exhausted'
+        : 'not exhausted';
+    process.stdout.write(`${mutation} in ${scope}: ${number(states)} states, ${verdict}\n`);
+    if (found) exitCode = ExitCode.verificationFailed;
+    else if (!isExhausted && exitCode === ExitCode.fine) exitCode = ExitCode.failure;
+  }
+  return exitCode;
 }
 
 function number(value: number): string {

@@ -5,7 +5,7 @@
  *
  * Objects that are there when the image is made are *fixed*. All their fields are compared after every step, by code that
  * is generated for their shape. Objects that the participant creates later are few and small. They are walked anew after
- * every step.
+ * every step, and so are arrays that are empty when the image is made: those may grow.
  *
  * Two states with the same fingerprint are taken for the same. So whatever is left out of the fingerprint has to be
  * justified: see `unobserved.ts`.
@@ -35,15 +35,17 @@ interface FixedWords {
 }
 
 /** Objects created after the image: each field that they had, in the order of a walk. */
-interface Created {
-  readonly objects: Fields[];
-  readonly keys: (string | number)[];
-  readonly values: unknown[];
-  readonly print: Fingerprint;
-}
+class Created {
+  readonly objects: Fields[] = [];
+  readonly keys: (string | number)[] = [];
+  readonly values: unknown[] = [];
+  readonly print = new Fingerprint();
 
-function nothingCreated(): Created {
-  return { objects: [], keys: [], values: [], print: new Fingerprint() };
+  note(object: Fields, key: string | number): void {
+    this.objects.push(object);
+    this.keys.push(key);
+    this.values.push(object[key]);
+  }
 }
 
 const NO_IMAGE = 'maps and sets have no image';
@@ -99,7 +101,7 @@ export class Image {
   private readonly wordsByBuffer = new Map<ArrayBufferLike, FixedWords>();
   /** Slots that hold, or have held, an object that is not fixed; in ascending order. */
   private readonly creators: number[] = [];
-  private created = nothingCreated();
+  private created = new Created();
   private readonly onChange: OnChange;
   /** Of this image. */
   private readonly print = new Fingerprint();
@@ -126,6 +128,7 @@ export class Image {
     for (const { place: at, words, isObserved } of this.fixedWords) {
       for (let i = 0; isObserved && i < words.length; i++) print.addWord(placeIn(at, i), words[i]);
     }
+    if (this.creators.length > 0) this.updateCreated();
     total.include(print);
   }
 
@@ -162,7 +165,8 @@ export class Image {
     for (let slot = first; slot < first + keys.length; slot++) {
       const value = this.values[slot];
       if (!isObject(value)) continue;
-      if (this.isObserved[slot] || !isObserved) {
+      if (isEmptyArray(value)) this.creators.push(slot);
+      else if (this.isObserved[slot] || !isObserved) {
         this.fix(value, this.places[slot], isObserved, unobserved);
       } else {
         unobserved.push([value, this.places[slot]]);
@@ -282,7 +286,7 @@ export class Image {
     for (let i = 0; i < objects.length; i++) {
       if (objects[i][keys[i]] !== values[i]) journal.note(objects[i], keys[i], values[i]);
     }
-    const created = nothingCreated();
+    const created = new Created();
     const seen = new Map<object, number>();
     for (const slot of this.creators) {
       const value = this.values[slot];
@@ -307,11 +311,10 @@ export class Image {
     const fields = object as Fields;
     const keys = ArrayBuffer.isView(object) ? (fields as unknown as Int32Array).keys() : undefined;
     if (isObserved) created.print.add(place, Array.isArray(object) ? object.length : 'object');
+    if (Array.isArray(object)) created.note(fields, 'length');
     for (const key of keys ?? Object.keys(object)) {
       const value = fields[key];
-      created.objects.push(fields);
-      created.keys.push(key);
-      created.values.push(value);
+      created.note(fields, key);
       const at = placeIn(place, typeof key === 'number' ? key : wordOf(key));
       if (this.isCreated(value)) {
         const known = seen.get(value);
@@ -322,6 +325,10 @@ export class Image {
       }
     }
   }
+}
+
+function isEmptyArray(value: object): boolean {
+  return Array.isArray(value) && value.length === 0;
 }
 
 function isObject(value: unknown): value is object {

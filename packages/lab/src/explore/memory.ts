@@ -2,7 +2,7 @@
  * A memory whose every choice is an action of the explorer. Posted operations wait on links, one for each ordered pair of
  * participants, until an action lands the first one of a link. It fulfils the contract with these choices:
  *
- * - An operation lands whole. (The simulator tears operations; the explorer does not.)
+ * - An operation lands whole; on a link that tears, a write that needs no permission lands in two parts, front first.
  * - A write that is refused leaves its bytes behind, or it is stopped, and then so are all later ones with its guard on
  *   that link: an action chooses.
  * - Successes are reported only where the contract demands it. Completions that wait at the same time are polled in the
@@ -62,6 +62,8 @@ export class Link implements Part {
   stoppedGuard = OPEN;
   readonly print = new Fingerprint();
   isDirty = false;
+  /** Do open writes land in two parts? */
+  tears = false;
   private readonly place: number;
 
   constructor(
@@ -131,7 +133,13 @@ export class ExploredMemory implements Memory, Part {
     guard: number,
     tag: number,
   ): void {
-    this.post(peer, false, to, count, guard, tag, source.slice(from, from + count), 0);
+    let done = 0;
+    if (guard === OPEN && count > 1 && this.fabric.link(this.self, peer).tears) {
+      done = count >> 1;
+      this.post(peer, false, to, done, guard, NO_TAG, source.slice(from, from + done), 0);
+    }
+    const rest = source.slice(from + done, from + count);
+    this.post(peer, false, to + done, rest.length, guard, tag, rest, 0);
   }
 
   writeWord(peer: ParticipantId, to: number, value: number, guard: number, tag: number): void {

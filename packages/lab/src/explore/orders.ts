@@ -2,7 +2,8 @@
  * What must hold in every state. Every message that a replica decides or delivers is compared at once with what was sent
  * and with what other replicas of its group have decided and delivered:
  *
- * - *integrity*: a delivered message was sent, with this payload, to this group, and is delivered once;
+ * - *integrity*: a delivered message was sent, with this payload, to this group, and is delivered once; a message for
+ *   this group that it has decided is delivered;
  * - *agreement*: no two replicas of a group decide or deliver different messages at one place;
  * - *order*: two groups that deliver the same two messages deliver them in the same order; and a group that delivers a
  *   message from its parent has delivered all that the parent decided for it before;
@@ -105,6 +106,12 @@ export class Orders {
         `order: group ${group} delivered ${message.name} without ${earlier.name}, which its parent decided before`,
       );
     }
+  }
+
+  /** A replica has ordered this message, but does not deliver it. */
+  checkRelayed(replica: string, group: number, message: Sent): void {
+    if (!contains(message.destinationsLow, message.destinationsHigh, group)) return;
+    throw new Violation(`integrity: ${replica} skipped ${message.name}, which is for its group`);
   }
 
   describe(): string {

@@ -24,7 +24,7 @@ import { Image } from './image.js';
 import type { Journal } from './journal.js';
 import type { Fabric } from './memory.js';
 import { CheckedService, type Orders, Violation } from './orders.js';
-import { type Reasons, ROW_NUMBER_WORDS } from './unobserved.js';
+import { type Reasons, ROW_NUMBER_WORDS, unseenNews } from './unobserved.js';
 
 /** Longer than any search. */
 const NEVER_US = 1e9;
@@ -51,6 +51,8 @@ export interface Participant {
   replica: Replica | undefined;
   client: Client | undefined;
   image: Image | undefined;
+  /** See `unseenNews`. */
+  unseenNews: number;
 }
 
 /** Is told what participants do. */
@@ -103,6 +105,7 @@ export class Participants {
       replica: undefined,
       client: undefined,
       image: undefined,
+      unseenNews: 0,
     };
     this.all.push(participant);
     return participant;
@@ -150,13 +153,10 @@ export class Participants {
       transition: (what) => this.commons.listener?.transition(id, what),
       led: () => undefined,
       relayed: ({ session, entryGroup, number }) => {
-        const message = this.commons.orders.find(session, entryGroup, number);
-        this.commons.orders.decided(
-          name,
-          group,
-          participant.replica!.member.nextToDeliver,
-          message,
-        );
+        const { orders } = this.commons;
+        const message = orders.find(session, entryGroup, number);
+        orders.decided(name, group, participant.replica!.member.nextToDeliver, message);
+        orders.checkRelayed(name, group, message!);
       },
       restored: (_, count) => service.checkRestored(count),
       failed: (error) => {
@@ -239,11 +239,13 @@ export class Participants {
     });
   }
 
-  /** A client starts, and posts a message. */
-  openSession(participant: Participant, to: readonly number[]): void {
+  /** A client starts, and posts so many messages. */
+  openSession(participant: Participant, to: readonly number[], messages: number): void {
     this.startClient(participant);
-    this.send(participant, `m${this.sessions}`, to);
-    participant.client!.flush();
+    for (let i = 0; i < messages; i++) {
+      this.send(participant, `m${this.sessions}${"'".repeat(i)}`, to);
+      participant.client!.flush();
+    }
     this.makeImage(participant);
   }
 
@@ -253,17 +255,28 @@ export class Participants {
   }
 
   /** The participant has run: what it has changed in its objects and in its region is part of the state now. */
-  update({ id, image }: Participant): void {
+  update(participant: Participant): void {
+    const { id, image, replica } = participant;
     if (!this.hasImages) return;
     image!.update();
+    if (replica !== undefined) this.noteNews(participant, unseenNews(replica));
     const memory = this.commons.fabric.memories[id]!;
     memory.updateRegion(0, memory.own.length);
+  }
+
+  private noteNews(participant: Participant, unseen: number): void {
+    const { print, journal } = this.commons;
+    const place = placeIn(wordOf('unseen news'), participant.id);
+    print.removeWord(place, participant.unseenNews);
+    print.addWord(place, unseen);
+    journal.set(participant, 'unseenNews', unseen);
   }
 
   /** The participant has ended: its objects are no part of the state any more. */
   end(participant: Participant): void {
     const { journal } = this.commons;
     participant.image?.remove();
+    this.noteNews(participant, 0);
     journal.set(participant, 'image', undefined);
     journal.set(participant, 'replica', undefined);
     journal.set(participant, 'client', undefined);

@@ -24,10 +24,14 @@ export interface Placed {
 export interface Scope {
   readonly name: string;
   readonly title: string;
+  /** It takes too long to be explored unless it is named. */
+  readonly isLong?: boolean;
   /** Group 1, if there is one, is the child of group 0. */
   readonly groups: 1 | 2;
   /** Members of each group: 3 if nothing else is said. */
   readonly replicas?: 3 | 5;
+  /** The size of the log, if it is to fill up. An entry takes 72 bytes, and 256 are the least. */
+  readonly logBytes?: number;
   /** Messages that everybody has delivered before the search begins. */
   readonly delivered?: readonly { readonly name: string; readonly to: readonly number[] }[];
   readonly placed: readonly Placed[];
@@ -55,8 +59,10 @@ export interface Scope {
   readonly beats?: Allowance;
   /** Links that break, as pairs of letters: AB is the link from A to B. */
   readonly breaks?: { readonly links: readonly string[]; readonly times: number };
-  /** Clients that crash, and whose slot a new session takes, which sends a message to these groups. */
-  readonly sessions?: Allowance & { readonly to: readonly number[] };
+  /** Clients that have sent some messages to these groups, crash, and whose slot a new session takes, which does the same. */
+  readonly sessions?: Allowance & { readonly to: readonly number[]; readonly messages: 1 | 2 };
+  /** Links on which a write that needs no permission lands in two parts, as pairs of letters. */
+  readonly torn?: readonly string[];
   /** May a network stop writes that are refused? Else they leave their bytes behind. */
   readonly stops?: boolean;
   /** What the fingerprint leaves out in this scope, besides what it always does, and why. */

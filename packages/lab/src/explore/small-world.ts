@@ -20,6 +20,8 @@ import type { Allowance, Placed, Scope } from './scope.js';
 
 /** In an action that lets time pass for a participant, everything is due that it does again and again. */
 const BEAT_US = 64;
+/** A message in an inbox takes no more than this. */
+const MESSAGE_BYTES = 64;
 /** Without progress, a start that takes longer than so many rounds is wrong. */
 const ROUNDS_MAX = 200;
 /** After so many rounds in which nothing but heartbeats happens, everything has settled. */
@@ -54,16 +56,17 @@ export class SmallWorld {
   ) {
     const { groups, replicas: members = 3 } = scope;
     const clients = Math.max(1, scope.placed.length, scope.sessions ? 1 : 0);
+    const calls = Math.max(2, ...scope.placed.map(({ names }) => names.length));
     this.layout = new Layout({
       groups,
       replicas: members,
       clients,
       payloadBytesMax: 4,
       replyBytesMax: 8,
-      logBytes: 512,
-      inboxBytes: 128,
+      logBytes: scope.logBytes ?? 512,
+      inboxBytes: MESSAGE_BYTES * calls,
       feedBytes: groups > 1 ? 256 : 0,
-      callsMax: 2,
+      callsMax: calls,
       snapshotChunkBytes: 64,
       firstIndex: 0,
       salt: { check: 1, tail: 2 },
@@ -104,6 +107,9 @@ export class SmallWorld {
     this.directLinks = (scope.directLinks ?? []).map(([from, to]) =>
       this.fabric.link(participantOf(from), participantOf(to)),
     );
+    for (const [from, to] of scope.torn ?? []) {
+      this.fabric.link(participantOf(from), participantOf(to)).tears = true;
+    }
     this.prepare();
   }
 
@@ -123,7 +129,9 @@ export class SmallWorld {
       this.settle();
     }
     for (const [slot, placed] of scope.placed.entries()) this.place(slot, placed);
-    if (scope.sessions) this.openSessions(scope.sessions.who, scope.sessions.to);
+    for (const letter of scope.sessions?.who ?? '') {
+      this.openSession(this.participants[participantOf(letter)]);
+    }
     this.population.makeImages();
     this.fingerprintAll();
     this.journal.clear();
@@ -148,11 +156,10 @@ export class SmallWorld {
     for (const participant of this.participants) participant.nowUs = nowUs;
   }
 
-  /** Each of these clients has posted a message, and nothing of it has landed. */
-  private openSessions(who: string, to: readonly number[]): void {
-    for (const letter of who) {
-      this.population.openSession(this.participants[participantOf(letter)], to);
-    }
+  /** The client has posted messages, and nothing of them has landed. */
+  private openSession(client: Participant): void {
+    const { to, messages } = this.scope.sessions!;
+    this.population.openSession(client, to, messages);
   }
 
   /** A client has posted these messages to these members, and has gone. */
@@ -216,7 +223,7 @@ export class SmallWorld {
       choices.push({ kind, participant, more });
     };
     for (const link of fabric.links) {
-      if (link.operations.length === 0) continue;
+      if (link.operations.length === 0 || this.directLinks.includes(link)) continue;
       if (this.arrivals.has(link.from)) {
         if (this.arrivals.get(link.from)!.links[0] === link) add('arrive', link.from);
         continue;
@@ -304,14 +311,17 @@ export class SmallWorld {
     else if (kind === 'arrive')
       for (const { to } of this.arrivals.get(participant)!.links) this.rest(to);
     else this.rest(participant);
+    const { print } = this;
+    // A leader whose log fills up reads rows without end. That is quiet when nothing changes any more.
     for (let isQuiet = false; !isQuiet; ) {
-      isQuiet = true;
+      const { low, high } = print;
       for (const link of this.directLinks) {
         if (link.operations.length === 0) continue;
-        isQuiet = false;
         this.fabric.land(link, 'lands');
         this.reactToLanding(link.from, link.to);
       }
+      this.fabric.settle();
+      isQuiet = print.low === low && print.high === high;
     }
   }
 
@@ -417,7 +427,7 @@ export class SmallWorld {
 
   private replaceSession(participant: Participant): void {
     this.fabric.remove(participant.id);
-    this.population.openSession(participant, this.scope.sessions!.to);
+    this.openSession(participant);
   }
 
   private spend(what: Counted): void {

@@ -4,11 +4,17 @@
  */
 import { FRAME_WORDS } from 'tram-multicast/internal/memory/record.js';
 import { ROW } from 'tram-multicast/internal/protocol/layout.js';
+import type { Replica } from 'tram-multicast/internal/protocol/replica.js';
 
 /** By class and field, the reason. What can be reached only through such a field is left out too. */
 export type Reasons = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 export const UNOBSERVED: Reasons = {
+  Rows: {
+    news: 'it is only compared with `seenNews`, and the result of that is in the fingerprint',
+  },
+  Replica: { seenNews: 'it is only compared with `news`' },
+  Feed: { seenNews: 'it is only compared with `news`' },
   OwnRow: {
     publications: 'it only numbers the rows, and no reader looks at their numbers',
   },
@@ -46,6 +52,26 @@ export const UNOBSERVED: Reasons = {
  * lands whole, so its check holds whatever its number is.
  */
 export const ROW_NUMBER_WORDS: readonly number[] = [2, 3, ROW.words + FRAME_WORDS - 1];
+
+/** The parts of a replica that say which news its leader and its feeds have seen. */
+interface NewsReader {
+  readonly rows: { readonly news: number };
+  readonly seenNews: number;
+  readonly leader: { readonly feeds: readonly { readonly seenNews: number }[] };
+}
+
+/**
+ * Which parts of a replica have not seen its news, as a set of bits. News are counted, and counts that were seen are never
+ * ahead. So a part that has seen all does so until the next news, and one that has not can't become equal by news.
+ */
+export function unseenNews(replica: Replica): number {
+  const { rows, seenNews, leader } = replica as unknown as NewsReader;
+  const isUnseen = (seen: number): number => (seen === rows.news ? 0 : 1);
+  return leader.feeds.reduce(
+    (set, feed) => (set << 1) | isUnseen(feed.seenNews),
+    isUnseen(seenNews),
+  );
+}
 
 export function isUnobserved(owner: object, field: string | number, also: Reasons = {}): boolean {
   const { name } = owner.constructor;

@@ -7,6 +7,7 @@ import { Journal } from '../../src/explore/journal.js';
 class Inner {
   words = new Int32Array(2);
   list: (object | undefined)[] = [undefined, undefined];
+  queue: object[] = [];
 }
 
 class Outer {
@@ -56,6 +57,25 @@ test('a field of an object that was created later', () => {
   expect([print.low, print.high]).not.toEqual([low, high]);
   journal.undo(mark);
   expect(created.deep.b).toBe(2);
+});
+
+test('an array that was empty grows, and shrinks at either end', () => {
+  const { journal, print, root, image } = setUp();
+  const { queue } = root.inner;
+  const empty = { low: print.low, high: print.high };
+  queue.push({ a: 1 }, { a: 2 }, { a: 3 });
+  image.update();
+  const { mark } = journal;
+  const full = { low: print.low, high: print.high };
+  expect(full).not.toEqual(empty);
+  queue.shift();
+  queue.pop();
+  image.update();
+  expect({ low: print.low, high: print.high }).not.toEqual(full);
+  journal.undo(mark);
+  expect(queue).toEqual([{ a: 1 }, { a: 2 }, { a: 3 }]);
+  journal.undo(0);
+  expect(queue).toEqual([]);
 });
 
 test('the way to a state does not matter', () => {
