@@ -216,7 +216,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'installs-twice': {
     title: 'a leader installs its log twice at one incarnation of a member under one ballot',
-    caughtBy: { seed: 15, as: 'liveness' },
+    caughtBy: { seed: 19, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'known.incarnation === answer.incarnation', replace: 'false' }],
   },
   'marker-first': {
@@ -287,7 +287,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
 const DELIVERING: Readonly<Record<string, Mutation>> = {
   'decided-before-held': {
     title: 'followers are told that entries are decided before f+1 members hold them',
-    caughtBy: { seed: 134, as: 'assertion' },
+    caughtBy: { seed: 154, as: 'assertion' },
     edits: [
       {
         file: REPLICATION,
@@ -382,7 +382,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'backlog-of-any-ballot': {
     title: 'a piece of the backlog has entries of several ballots',
-    caughtBy: { seed: 15, as: 'assertion' },
+    caughtBy: { seed: 265, as: 'assertion' },
     edits: [{ file: BACKLOG, find: 'piece?.ballot !== ballot', replace: 'piece === undefined' }],
   },
   'fetches-from-any': {
@@ -459,7 +459,7 @@ const RESTORING: Readonly<Record<string, Mutation>> = {
   },
   'chunks-of-two-members': {
     title: 'a snapshot is assembled from chunks of two members',
-    caughtBy: { seed: 10, as: 'liveness' },
+    caughtBy: { seed: 10, as: 'assertion' },
     edits: [
       {
         file: SNAPSHOTS,
@@ -524,7 +524,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'answered-too-early': {
     title: 'a call counts as answered when the first group has replied',
-    caughtBy: { seed: 10, as: 'liveness' },
+    caughtBy: { seed: 18, as: 'liveness' },
     edits: [{ file: CLIENT, find: '(call.pendingLow | call.pendingHigh) === 0', replace: 'true' }],
   },
   'reply-of-any-entry-group': {
@@ -576,7 +576,7 @@ const SHARED_MEMORY: Readonly<Record<string, Mutation>> = {
   },
   'permission-read-first': {
     title: 'the permission of a write to shared memory is read before its words are stored',
-    caughtBy: { seed: 354, as: 'divergence', options: { memory: 'shared' } },
+    caughtBy: { seed: 443, as: 'divergence', options: { memory: 'shared' } },
     edits: [
       {
         file: SHARED,

@@ -162,7 +162,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H11: {
     title: 'a grant does not revoke the permission that an earlier grant gave',
-    caughtBy: { seed: 17, as: 'divergence' },
+    caughtBy: { seed: 153, as: 'divergence' },
     edits: [{ file: REPLICATION, find: 'copy.guard = key;', replace: 'copy.guard = OPEN;' }],
   },
   H12: {
@@ -424,7 +424,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H28: {
     title: 'a leader notices a higher promise only when it writes',
-    caughtBy: { seed: 15, as: 'liveness' },
+    caughtBy: { seed: 22, as: 'liveness' },
     edits: [
       {
         file: REPLICA,
