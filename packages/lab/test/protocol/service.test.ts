@@ -121,7 +121,7 @@ test('a snapshot that is too large to be transferred is a failure', () => {
     applicationOf(host).snapshot = () => ({ length: 2 ** 31 }) as Uint8Array;
   }
   stage.restart(C);
-  expect(() => stage.settle()).toThrow(/a snapshot has at most 2147483647 bytes/);
+  expect(() => stage.settle()).toThrow(/a snapshot has at most 2147483644 bytes/);
 });
 
 test('a member whose service fails to restore a snapshot stops', () => {
