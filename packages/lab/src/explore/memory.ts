@@ -190,7 +190,7 @@ export class ExploredMemory implements Memory, Part {
     return true;
   }
 
-  /** Hints: steps are chosen, and nobody knows who has ended. */
+  /** Hints do nothing: the explorer chooses the steps, and the platform reports no end of a participant. */
   markUrgent(): void {}
   wake(): void {}
   hasEnded(): boolean {

@@ -18,6 +18,7 @@ import type { Layout } from 'tram-multicast/internal/protocol/layout.js';
 import type { Past } from 'tram-multicast/internal/protocol/member.js';
 import { lowMask, type Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { Replica } from 'tram-multicast/internal/protocol/replica.js';
+import { firstKeyOf } from '../sim/first-key.js';
 import { letterOf } from './action.js';
 import { type Fingerprint, placeIn, wordOf } from './fingerprint.js';
 import { Image } from './image.js';
@@ -28,8 +29,6 @@ import { type Reasons, ROW_NUMBER_WORDS, unseenNews } from './unobserved.js';
 
 /** Longer than any search. */
 const NEVER_US = 1e9;
-/** An incarnation makes fewer keys than this. */
-const KEYS_MAX = 0x10000;
 export const HEARTBEAT_US = 1;
 const TIMING = {
   heartbeatUs: HEARTBEAT_US,
@@ -168,7 +167,7 @@ export class Participants {
     };
     const edges = this.edges(memory, observer);
     const { incarnation } = participant;
-    const identity = { group, member, incarnation, firstKey: incarnation * KEYS_MAX, past };
+    const identity = { group, member, incarnation, firstKey: firstKeyOf(incarnation), past };
     const replica = new Replica(identity, edges, service, participant.nowUs);
     this.edgesOf.set(replica, edges);
     this.commons.journal.set(participant, 'replica', replica);

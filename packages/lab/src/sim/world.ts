@@ -23,6 +23,7 @@ import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { Replica } from 'tram-multicast/internal/protocol/replica.js';
 import { Availability } from './availability.js';
 import { Fairness } from './fairness.js';
+import { firstKeyOf } from './first-key.js';
 import { Incidents } from './incidents.js';
 import { Interruptions } from './interruptions.js';
 import { Ledger, SimulationFailure } from './ledger.js';
@@ -244,7 +245,7 @@ export class World {
       onDeliver,
     );
     const { incarnation } = host;
-    const identity = { group, member, incarnation, firstKey: incarnation * KEYS_MAX, past };
+    const identity = { group, member, incarnation, firstKey: firstKeyOf(incarnation), past };
     host.replica = new Replica(
       identity,
       this.edges(host.memory, this.observe(participant, host)),
@@ -563,8 +564,6 @@ export class World {
 }
 
 const IDLE_FACTOR = 3;
-/** More keys than one incarnation makes. */
-const KEYS_MAX = 0x10000;
 const RUN_LIMIT_US = 400_000;
 const DRAIN_LIMIT_US = 200_000;
 

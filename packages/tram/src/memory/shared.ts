@@ -22,7 +22,7 @@ import {
 import { copyPart, HEAD_WORDS } from './record.js';
 
 /** Few words are copied by a loop, many by the engine, which may copy in any order: the head is stored last. */
-const LOOP_WORDS_MAX = 24;
+const SMALL_WRITE_WORDS_MAX = 24;
 /** Up to this many words a loop over pairs is faster than the engine's copy. */
 const PAIRS_WORDS_MAX = 120;
 /** Does the processor keep stores in order, and loads in order? Others need fences. */
@@ -121,7 +121,7 @@ export class SharedMemory implements Memory {
     const { words } = this;
     const at = this.regions[peer] + to;
     let left = count;
-    if (count > LOOP_WORDS_MAX) {
+    if (count > SMALL_WRITE_WORDS_MAX) {
       left = HEAD_WORDS + ((at + HEAD_WORDS) & 1);
       this.copyIn(source, from + left, at + left, count - left);
     }

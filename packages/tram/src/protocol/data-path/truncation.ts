@@ -22,8 +22,8 @@ import type { Replication } from './replication.js';
 
 /** A full log waits for members that lag for at most so many heartbeats at a time, … */
 const WAIT_HEARTBEATS = 4;
-/** … and for at most this share of the time. */
-const WAIT_SHARE = 8;
+/** … and for at most one of so many parts of the time. */
+const WAIT_PARTS = 8;
 /** While a member fetches, the backlog may be larger: if it overflows, the member must fetch another snapshot. */
 const SERVING_FACTOR = 8;
 
@@ -66,7 +66,7 @@ export class Truncation {
     this.ranUs = nowUs;
     this.waitUs = this.isWaiting
       ? Math.max(this.waitUs - elapsedUs, -this.waitUsMax)
-      : Math.min(this.waitUs + elapsedUs / WAIT_SHARE, this.waitUsMax);
+      : Math.min(this.waitUs + elapsedUs / WAIT_PARTS, this.waitUsMax);
     this.isWaiting = false;
   }
 
