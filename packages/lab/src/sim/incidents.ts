@@ -3,8 +3,8 @@
  * `world.ts`.
  *
  * Invariant: at most f members of a group are down or recovering at a time, because the protocol promises nothing beyond
- * that. There is one exception: an outage may kill any number of members, if all of them resume with the memory that
- * they left, and nothing that the group has delivered is lost by it.
+ * that. There is one exception: any number of members may be killed, or stop in an orderly way, if all of them resume with
+ * the memory that they left, and nothing that the group has delivered is lost by it.
  */
 import type { Transition } from 'tram-multicast/internal/protocol/edges.js';
 import type { Fault, PlannedIncident } from './plan.js';
@@ -80,6 +80,9 @@ export class Incidents {
         break;
       case 'outage':
         this.blackOut(incident, host);
+        break;
+      case 'stop':
+        this.afterUs(0, () => this.stopOrderly(incident, host.group));
         break;
       case 'slow-replica':
         this.afterUs(0, () => this.slowReplicas(incident, host.group));
@@ -175,10 +178,10 @@ export class Incidents {
         ({ state }) => state !== 'down',
       );
     };
-    host.memory.dieAfter(incident.afterPosts, () => this.survives(victims()));
+    host.memory.dieAfter(incident.afterPosts, () => this.survives(victims(), host.group));
     host.afterStep = () => {
       const killed = victims();
-      if (!this.survives(killed)) {
+      if (!this.survives(killed, host.group)) {
         host.memory.resume();
         return;
       }
@@ -192,22 +195,44 @@ export class Incidents {
   }
 
   /**
-   * Does the group get back all that it has delivered if these members are killed and resume? It does if the logs still
-   * have their beginning, or if another member has delivered what they lack.
+   * Members of a group, or of all groups, stop in an orderly way and leave snapshots: one of them, some or all. Now and
+   * then some of them are killed instead. Each resumes later.
    */
-  private survives(victims: readonly ReplicaHost[]): boolean {
+  private stopOrderly(incident: PlannedIncident, group: number): void {
     const { world } = this;
-    const { group } = victims[0];
+    const { random } = world;
+    const groups = random.percent(30) ? world.plan.parents.keys() : [group];
+    const percent = random.pick([20, 60, 100, 100]);
+    const killPercent = random.pick([0, 0, 30]);
+    for (const each of groups) {
+      const victims = world
+        .members(each)
+        .filter((host) => host.state === 'up' && this.isBetweenSteps(host))
+        .filter(() => random.percent(percent));
+      const killed = victims.filter(() => random.percent(killPercent));
+      if (victims.length === 0 || !this.survives(killed, each)) continue;
+      this.count('stop');
+      for (const victim of victims) {
+        if (killed.includes(victim)) world.kill(victim);
+        else world.stop(victim);
+        const durationUs = random.below(incident.durationUs);
+        this.afterUs(durationUs, () => world.resumeReplica(victim));
+      }
+    }
+  }
+
+  /**
+   * Does the group get back all that it has delivered if these members are killed and resume? It does if the logs still
+   * have their beginning, if another member has delivered what they lack, or if one of them has left a snapshot of it.
+   */
+  private survives(victims: readonly ReplicaHost[], group: number): boolean {
+    const { world } = this;
     const dropped = world.droppedBelow[group];
     if (dropped === world.plan.sizes.firstIndex) return true;
-    return world
-      .members(group)
-      .some(
-        (member) =>
-          !victims.includes(member) &&
-          !world.isUnavailable(member) &&
-          member.replica.member.nextToDeliver >= dropped,
-      );
+    return world.members(group).some((member) => {
+      if (victims.includes(member)) return member.leftIndex >= dropped;
+      return !world.isUnavailable(member) && member.replica.member.nextToDeliver >= dropped;
+    });
   }
 
   /**

@@ -176,7 +176,16 @@ export class Stage {
     random.below = below;
   }
 
-  /** It restarts with the memory that it left. */
+  /** It stops in an orderly way: it leaves a snapshot with its memory. Its posts in flight are dropped. */
+  stop(host: ReplicaHost): void {
+    const { random } = this.world;
+    const { below } = random;
+    random.below = () => 0;
+    this.world.stop(host);
+    random.below = below;
+  }
+
+  /** It restarts with the memory that it left, and with its last snapshot if it has left one. */
   resume(host: ReplicaHost): void {
     this.world.resumeReplica(host);
   }

@@ -57,6 +57,9 @@ export interface ReplicaHost extends Host {
   incarnation: number;
   /** The highest index that an earlier incarnation had delivered up to. */
   hadDelivered: number;
+  /** The snapshot that it left when it last stopped in an orderly way, and up to which index it had delivered then. */
+  left: Int32Array | undefined;
+  leftIndex: number;
   /** How many times longer its steps take than those of others. */
   slowness: number;
 }
@@ -193,6 +196,8 @@ export class World {
       leftMemory: false,
       incarnation: 0,
       hadDelivered: 0,
+      left: undefined,
+      leftIndex: 0,
       slowness: 1,
       afterStep: undefined,
     };
@@ -206,11 +211,11 @@ export class World {
     this.beginIncarnation(host, host.incarnation > 0 ? 'lost' : 'none');
   }
 
-  /** Restart a killed replica with the memory that it left: it resumes. */
+  /** Restart a replica with the memory that it left, and with the snapshot that it left last, however old: it resumes. */
   resumeReplica(host: ReplicaHost): void {
     host.memory = this.fabric.resume(host.participant);
     this.availability.resumed(host.group);
-    this.beginIncarnation(host, 'kept');
+    this.beginIncarnation(host, 'kept', host.left);
   }
 
   private emptyMemory(host: Host, words: number): SimulatedMemory {
@@ -220,7 +225,7 @@ export class World {
     );
   }
 
-  private beginIncarnation(host: ReplicaHost, past: Past): void {
+  private beginIncarnation(host: ReplicaHost, past: Past, left?: Int32Array): void {
     const { group, member, participant } = host;
     host.incarnation++;
     host.state = 'up';
@@ -245,7 +250,7 @@ export class World {
       onDeliver,
     );
     const { incarnation } = host;
-    const identity = { group, member, incarnation, firstKey: firstKeyOf(incarnation), past };
+    const identity = { group, member, incarnation, firstKey: firstKeyOf(incarnation), past, left };
     host.replica = new Replica(
       identity,
       this.edges(host.memory, this.observe(participant, host)),
@@ -374,6 +379,16 @@ export class World {
     else this.fabric.kill(host.participant);
     host.leftMemory = true;
     this.end(host);
+  }
+
+  /** End a replica in an orderly way, between two of its steps: it leaves its memory and a snapshot. */
+  stop(host: ReplicaHost): void {
+    const left = host.replica.leave();
+    if (left !== undefined) {
+      host.left = left;
+      host.leftIndex = host.replica.member.nextToDeliver;
+    }
+    this.kill(host);
   }
 
   private end(host: Host): void {

@@ -23,7 +23,7 @@ export interface Delivery {
 export interface Application {
   /** If it throws, the message still counts as delivered, and its client is told that it failed. */
   deliver(message: Delivery): Uint8Array | undefined;
-  /** If it throws, the member that has asked for the snapshot asks another member. */
+  /** If it throws, a member that has asked for the snapshot asks another member, and one that stops leaves none. */
   snapshot(): Uint8Array;
   /** If it throws, the replica stops: its state may be neither the old one nor the new one. */
   restore(snapshot: Uint8Array): void;
@@ -59,6 +59,7 @@ export const TRANSITIONS = [
   'snapshot served',
   'snapshot restored',
   'resumed',
+  'resumed from a left snapshot',
   'recovering',
   'recovery found a leader',
   'recovered',

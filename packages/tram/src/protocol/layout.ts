@@ -149,7 +149,9 @@ export const ROW = {
   backlog: 12,
   /** The member that it trusts as leader, or -1. */
   trusts: 14,
-  words: 15,
+  /** While its log lacks entries that it has yet to deliver: the first index that the log has; otherwise 0. */
+  needs: 15,
+  words: 17,
 } as const;
 
 export const ROW_STATE = {

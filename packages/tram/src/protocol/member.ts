@@ -32,6 +32,8 @@ export interface Identity {
   /** If its region is empty: the first key that it makes, later than any key of an earlier incarnation. */
   readonly firstKey: number;
   readonly past: Past;
+  /** With kept memory: the snapshot that an earlier incarnation left when it stopped (`Replica.leave`). */
+  readonly left?: Int32Array | undefined;
 }
 
 /** A backlog grows by so much at a time, which is also the most that a member fetches in one go. */
@@ -75,6 +77,11 @@ export class Member {
   deliveries = 0;
   /** Index of a snapshot being fetched from us, so that the leader keeps the entries from there; 0 if none. */
   holdAt = 0;
+  /**
+   * The first index of the log that we follow or adopt, while we have yet to deliver earlier entries; otherwise 0. Another
+   * member must have delivered everything below it.
+   */
+  needs = 0;
   /** What members that lag may fetch from us while we lead. */
   readonly backlog: Backlog;
   /** The furthest that any member of the group is known to have delivered. */

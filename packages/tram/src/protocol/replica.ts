@@ -61,6 +61,7 @@ export class Replica {
     this.role = recovers ? 'recovering' : 'follower';
     if (member.past === 'kept') {
       edges.observer.transition('resumed');
+      if (identity.left !== undefined) this.snapshots.resumeFrom(identity.left);
       // It does not know yet which members are alive.
       this.follower.backOff(nowUs);
     }
@@ -84,6 +85,15 @@ export class Replica {
     }
     if (this.rows.publish()) this.wakeLeader();
     return work;
+  }
+
+  /**
+   * Between two steps: the state of this member, for a later incarnation that resumes with its memory (`Identity.left`).
+   * Undefined if it has none. Other members may go on writing to the memory after that.
+   * @throws if the service does
+   */
+  leave(): Int32Array | undefined {
+    return this.snapshots.leave();
   }
 
   private recover(recovery: Recovery, nowUs: number): void {

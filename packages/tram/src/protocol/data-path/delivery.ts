@@ -208,18 +208,23 @@ export class Delivering {
   }
 }
 
-/**
- * Has the leader dropped entries that this member has not delivered? The index of the entry at the base tells. If there
- * is no entry yet, none was dropped. (Positions can't tell, since they wrap.)
- */
+/** Has the leader dropped entries that this member has not delivered? */
 export function isLeftBehind(member: Member, log: LogRing): boolean {
+  return missingBelow(member, log) > 0;
+}
+
+/**
+ * The index of the log's first entry, if this member has yet to deliver an earlier one; otherwise 0. If there is no entry
+ * yet, none was dropped. (Positions can't tell, since they wrap.)
+ */
+export function missingBelow(member: Member, log: LogRing): number {
   for (;;) {
     const { base } = log;
     const first = extend(member.near, numberAt(log, base));
     const isBehind = first > member.nextToDeliver && log.entryWords(base, log.marker, first) > 0;
     // The base may have moved on, and its entry may have been overwritten, while we looked.
     member.edges.memory.readFence();
-    if (log.base === base) return isBehind;
+    if (log.base === base) return isBehind ? first : 0;
   }
 }
 

@@ -6,7 +6,7 @@
  * Invariant: only entries of the ballot this member has promised are consumed, contiguously from its
  * own next index (H2).
  */
-import { type Delivering, decidedIndex, isLeftBehind } from '../data-path/delivery.js';
+import { type Delivering, decidedIndex, missingBelow } from '../data-path/delivery.js';
 import type { Member } from '../member.js';
 import type { Snapshots } from './snapshots.js';
 import type { Suspicion } from './suspicion.js';
@@ -34,9 +34,9 @@ export class Follower {
     if (log === undefined) return 0;
     if (log.writer !== member.index) this.failedAttempts = 0;
     const count = this.delivering.deliver(log, member.promised, decidedIndex(member, log), false);
-    let isBehind = isLeftBehind(member, log);
-    while (isBehind && this.snapshots.fetch(nowUs)) isBehind = isLeftBehind(member, log);
-    if (isBehind) {
+    let missing = missingBelow(member, log);
+    while (missing > 0 && this.snapshots.fetch(nowUs, missing)) missing = missingBelow(member, log);
+    if (missing > 0) {
       if (!this.isBehind) observer.transition('left behind');
       this.isBehind = true;
     } else if (this.isBehind) {

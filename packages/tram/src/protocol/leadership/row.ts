@@ -59,6 +59,9 @@ export class Peer {
   /** The member that it trusts as leader, or -1. */
   trusts = -1;
 
+  /** The first index of its log, if it has yet to deliver earlier entries; otherwise 0. */
+  needs = 0;
+
   /** Is a read of its row under way, and when was the last one posted? */
   reading = false;
   readPostedUs = Number.NEGATIVE_INFINITY;
@@ -102,6 +105,7 @@ export class Peer {
     this.hears = words[HEAD_WORDS + ROW.hears];
     this.trusts = words[HEAD_WORDS + ROW.trusts];
     this.backlog = readWide(words, HEAD_WORDS + ROW.backlog);
+    this.needs = readWide(words, HEAD_WORDS + ROW.needs);
     return true;
   }
 

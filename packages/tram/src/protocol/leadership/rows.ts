@@ -130,6 +130,7 @@ export class Rows {
     row.set(ROW.ledBallot, this.ledBallot);
     row.setWide(ROW.holdAt, member.holdAt);
     row.setWide(ROW.backlog, member.backlog.firstIndex);
+    row.setWide(ROW.needs, member.needs);
     // How far it has come matters to others only when their rings fill up.
     const isFurther = distance(member.nextPosition, this.publishedPosition) >= this.newsworthyWords;
     if (!row.hasChanged && !isDue && !isFurther) return false;

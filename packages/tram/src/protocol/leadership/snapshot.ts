@@ -1,7 +1,7 @@
 /**
  * A snapshot: the state of a member after a prefix of the log, as words. It holds how far the member has delivered, its
  * counters, the replies it keeps, and the application's own snapshot. snapshots.ts takes it at one member, transfers it
- * and restores it at another.
+ * and restores it at another, or at a later incarnation of the same one.
  *
  * Invariant: delivery never goes back, so only a snapshot of a longer prefix is restored.
  */
@@ -70,5 +70,6 @@ export function restoreSnapshot(words: Int32Array, member: Member, application: 
   }
   replies.load(words.subarray(at, at + replies.words.length));
   at += replies.words.length;
-  application.restore(new Uint8Array(words.buffer, at * 4, words[FIXED.stateBytes]));
+  const stateAt = words.byteOffset + at * 4;
+  application.restore(new Uint8Array(words.buffer, stateAt, words[FIXED.stateBytes]));
 }

@@ -8,6 +8,8 @@
  * group does not stop for it. Until the fetcher has restored it, the server publishes its index (`holdAt`): the leader
  * keeps the entries from there on in its backlog, and the fetcher continues with those.
  *
+ * A member that stops in an orderly way can also leave a snapshot for its next incarnation (`leave`, `resumeFrom`).
+ *
  * Invariant: all chunks that are put together are of one snapshot or backlog, from one incarnation of one server.
  */
 
@@ -209,9 +211,11 @@ export class Snapshots {
   /**
    * Start fetching, or go on. Call it in every step in which the log lacks what this member needs. True if something has
    * arrived completely: then look again whether that is enough.
+   * @param logStart  the first index that the log has
    */
-  fetch(nowUs: number): boolean {
+  fetch(nowUs: number, logStart: number): boolean {
     const { timing } = this.member.edges;
+    this.member.needs = logStart;
     if (this.neededSinceUs === NEVER) this.neededSinceUs = nowUs;
     if (nowUs - this.neededSinceUs < ROWS_HEARTBEATS * timing.heartbeatUs) return false;
     // The patience doubles: a chunk that is asked for too often is overwritten before it has arrived.
@@ -235,6 +239,7 @@ export class Snapshots {
 
   /** The log has what this member needs. */
   abandon(): void {
+    this.member.needs = 0;
     this.neededSinceUs = NEVER;
     this.retries = 0;
     this.stop();
@@ -346,5 +351,24 @@ export class Snapshots {
     restoreSnapshot(words, member, this.application);
     observer.restored(this.source, member.deliveries);
     observer.transition('snapshot restored');
+  }
+
+  /** Our state for a later incarnation of this member; undefined if there is none worth keeping. */
+  leave(): Int32Array | undefined {
+    const { member } = this;
+    const hasState = member.normal && member.nextToDeliver > member.layout.sizes.firstIndex;
+    return hasState ? takeSnapshot(member, this.application) : undefined;
+  }
+
+  /**
+   * Go on with what an earlier incarnation has left. It may be older than the last thing that this member delivered: it
+   * is the state after a prefix of the decided entries, and those never change. The member then catches up as usual.
+   */
+  resumeFrom(left: Int32Array): void {
+    const { member } = this;
+    const { observer } = member.edges;
+    restoreSnapshot(left, member, this.application);
+    observer.restored(member.index, member.deliveries);
+    observer.transition('resumed from a left snapshot');
   }
 }

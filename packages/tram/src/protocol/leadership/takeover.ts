@@ -303,8 +303,9 @@ export class Takeover {
   }
 
   private catchUp(nowUs: number): void {
-    while (this.replication.baseIndex > this.member.nextToDeliver) {
-      if (!this.snapshots.fetch(nowUs)) return;
+    const { baseIndex } = this.replication;
+    while (baseIndex > this.member.nextToDeliver) {
+      if (!this.snapshots.fetch(nowUs, baseIndex)) return;
     }
     this.snapshots.abandon();
     this.phase = 'install';
