@@ -203,6 +203,8 @@ export class Cluster implements AsyncDisposable {
       leaderChannel.publish({ group, member, ballot });
     } else if (report.what === 'service-failed') {
       this.logger.error(describeFailure(report));
+    } else if (report.what === 'trouble') {
+      this.logger.error(report.text);
     }
   }
 

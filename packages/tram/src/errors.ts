@@ -106,6 +106,13 @@ export const ERRORS = {
     retry: 'safe',
     whatToDo: 'See the `cause` and the output of that host, then start again.',
   },
+  TRAM_STATE_LOST: {
+    meaning:
+      'A group has lost its state for good: all its replicas were killed after the log had dropped its beginning, or more than f of them have lost their memory.',
+    retry: 'useless',
+    whatToDo:
+      'End the whole cluster, remove its memory (`tram down`; on every machine: `tram down --config FILE --force`) and start it anew. Everything that was delivered is lost.',
+  },
   TRAM_HOST_RUNNING: {
     meaning: 'The host is already running.',
     retry: 'useless',

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { TramError } from '../errors.js';
 import type { HostProcess } from '../hosting/host-processes.js';
+import { HOST, HOST_STATE, hostStateOf } from '../memory/arena.js';
 import type { Attached } from './attached.js';
 import {
   commandFor,
@@ -29,6 +30,8 @@ interface Outcome {
 
 const DRAIN_MS = 5000;
 const END_MS = 2000;
+/** How long a host may take to write the snapshots of its replicas. */
+const LEAVE_MS = 60_000;
 const LOOK_MS = 10;
 
 const HELP = `
@@ -234,6 +237,11 @@ async function endHere(flags: DownFlags & { readonly config: string }): Promise<
   return ExitCode.fine;
 }
 
+/** Does the host no longer run its replicas? If its process is still there, it writes what they leave. */
+function hasStopped({ arena, context, host }: LocalHost): boolean {
+  return hostStateOf(arena.words[context.map.host(host) + HOST.state]) === HOST_STATE.ended;
+}
+
 async function endHost(local: LocalHost, force: boolean): Promise<Ended> {
   const { pause } = await import('../hosting/oversight.js');
   const { participantOf } = await import('./local-host.js');
@@ -242,9 +250,9 @@ async function endHost(local: LocalHost, force: boolean): Promise<Ended> {
   let wasKilled = force && running !== undefined;
   if (running !== undefined) {
     send(running.pid, force ? 'SIGKILL' : 'SIGTERM');
-    const deadlineMs = Date.now() + END_MS;
+    const askedMs = Date.now();
     while (arena.isHostLocked(host)) {
-      if (!wasKilled && Date.now() > deadlineMs) {
+      if (!wasKilled && Date.now() - askedMs > (hasStopped(local) ? LEAVE_MS : END_MS)) {
         wasKilled = true;
         send(running.pid, 'SIGKILL');
       }

@@ -114,6 +114,10 @@ async function reporter(logger: Logger): Promise<(report: HostReport) => void> {
       logFailure(describeFailure(report));
       return;
     }
+    if (report.what === 'trouble') {
+      logger.error(report.text);
+      return;
+    }
     const { group, member, ballot } = report;
     const text = `g${group}/${member} leads its group under ballot ${ballot}`;
     logger.info({ group, member, ballot }, text);
@@ -124,7 +128,8 @@ async function serve(machine: Machine, logger: Logger): Promise<Server | undefin
   const { http, context, host } = machine;
   if (http === undefined) return undefined;
   const { serveHealth } = await import('../hosting/machines/health.js');
-  const server = await serveHealth({ context, host, ...http });
+  const lostGroups = (): readonly number[] => machine.lostGroups;
+  const server = await serveHealth({ context, host, lostGroups, ...http });
   logger.info(`serves /metrics, /healthz and /readyz at http://${http.address}:${http.port}`);
   return server;
 }

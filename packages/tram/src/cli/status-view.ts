@@ -9,6 +9,7 @@ import {
   type GroupStatus,
   type HostStatus,
   type ReplicaStatus,
+  stateLost,
   statusOf,
   totalLatency,
 } from '../hosting/status.js';
@@ -142,7 +143,10 @@ const STATE_COLORS = { running: 'green', starting: 'yellow', closing: 'yellow' }
 function heading({ cluster, reading: { status } }: View): string {
   const [first] = status.groups;
   const size = `${count(status.groups.length, 'group')} of ${count(first.replicas.length, 'replica')}`;
-  const state = paint(STATE_COLORS[status.state], status.state);
+  const isLost = stateLost(status).length > 0;
+  const state = isLost
+    ? paint('red', 'state lost')
+    : paint(STATE_COLORS[status.state], status.state);
   return `${paint('bold', cluster.name)} ${state}: ${size} on ${count(status.hosts.length, 'host')}`;
 }
 
@@ -151,8 +155,9 @@ function groupLines({ reading, rates, columns }: View): string[] {
   const tree = treeOf(groups.map(({ parent }) => parent));
   const treeWidth = Math.max(5, ...tree.map(({ label }) => label.length));
   const lefts = tree.map(({ group, label }) => {
-    const { ballot } = groups[group];
-    const ballotText = (ballot ?? 'none').padStart(7);
+    const { ballot: current, health } = groups[group];
+    const ballot = health === 'state-lost' ? undefined : current;
+    const ballotText = (ballot ?? (health === 'state-lost' ? 'lost' : 'none')).padStart(7);
     const rate = rates.groups[group].toLocaleString('en-US').padStart(9);
     return `${label.padEnd(treeWidth)} ${ballot === undefined ? paint('red', ballotText) : ballotText} ${rate} `;
   });
@@ -272,6 +277,14 @@ export interface Trouble {
 }
 
 const TROUBLES = {
+  lost: (groups: string, remedy: string): Trouble => ({
+    what: `the state of ${groups} is lost`,
+    advice: `too many of their replicas have lost it, and none can get it back. ${remedy}`,
+  }),
+  stateless: (groups: string, remedy: string): Trouble => ({
+    what: `no leader in ${groups}`,
+    advice: `none of the replicas that run has the state; one that is down may have it. ${remedy}`,
+  }),
   leaderless: (groups: string, remedy: string): Trouble => ({
     what: `no leader in ${groups}`,
     advice: `most of their replicas are down or recovering. ${remedy}`,
@@ -295,12 +308,16 @@ export function troublesOf(cluster: Seen, { status, stopped }: Reading): Trouble
     state === 'down' || stopped.has(host);
   const canDecide = (replica: ReplicaStatus): boolean =>
     !isAbsent(replica) && replica.role !== 'recovering';
-  const troubleOf = ({ leader, replicas }: GroupStatus): keyof typeof TROUBLES | undefined => {
+  const troubleOf = (group: GroupStatus): keyof typeof TROUBLES | undefined => {
+    const { leader, health, replicas } = group;
+    if (health === 'state-lost') return 'lost';
     const isLost = 2 * replicas.filter(canDecide).length < replicas.length;
     if (isLost) return leader === undefined ? 'leaderless' : 'alone';
+    if (health === 'no-majority') return 'stateless';
     return leader === undefined ? 'electing' : undefined;
   };
-  const remedyFor = ({ replicas }: GroupStatus): string => {
+  const remedyFor = ({ health, replicas }: GroupStatus): string => {
+    if (health === 'state-lost') return startAnew(cluster);
     const absent = replicas.find(isAbsent);
     if (absent === undefined) return '';
     const { name, host } = absent;
@@ -314,6 +331,12 @@ export function troublesOf(cluster: Seen, { status, stopped }: Reading): Trouble
     return those.length === 0 ? [] : [TROUBLES[trouble](namesOf(those), remedyFor(those[0]))];
   });
   return [...troubles, ...groups.flatMap(failingSnapshots)];
+}
+
+function startAnew(cluster: Seen): string {
+  return cluster.path === undefined
+    ? `Run \`${commandFor(cluster, 'down --force')}\` on every machine, then start the hosts again`
+    : `Start the cluster anew: ${commandFor(cluster, 'down')}, then ${commandFor(cluster, 'up')}`;
 }
 
 /** Snapshots have failed, and a replica has no state yet. */

@@ -11,6 +11,7 @@ import { type ArenaFile, openArenaFile } from '../memory/processes/arena-file.js
 import { ClusterContext } from './cluster-context.js';
 import type { Agent } from './duty.js';
 import { failureOf, Host, type HostFailure, type HostReport } from './host.js';
+import { LeftFiles } from './left-snapshots.js';
 import { askToEnd, markEnded } from './oversight.js';
 import { pacingOf } from './pacing.js';
 import { rateLimited } from './rate-limit.js';
@@ -51,9 +52,12 @@ async function live(arena: ArenaFile): Promise<void> {
     pacing: pacingOf(context.config),
     report: tell,
     watch: watchOthers(context, host),
+    left: new LeftFiles(path, arena.words, (text) => tell({ what: 'trouble', text })),
   });
   process.on('SIGTERM', () => running.stop());
   await running.run();
+  const left = running.leave();
+  if (left.length > 0) log(`has left the state of ${left.join(', ')} for its next start`);
   const isClosing = Atomics.load(arena.words, ARENA.state) === ARENA_STATE.closing;
   log(isClosing ? 'ends with its cluster' : 'ends: it was asked to by SIGTERM');
   arena.close();
@@ -70,6 +74,7 @@ function endWithStarter(context: ClusterContext, arena: ArenaFile): void {
 function tell(report: HostReport): void {
   if (report.what === 'ready') log('runs');
   else if (report.what === 'service-failed') logFailure(describeFailure(report));
+  else if (report.what === 'trouble') log(report.text);
   else log(`g${report.group}/${report.member} leads its group under ballot ${report.ballot}`);
   send(report);
 }

@@ -1,29 +1,61 @@
 /** The entry point of a host in a worker thread, started by `Cluster.start` for `memory: 'threads'`. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { TramError } from '../errors.js';
+import type { ParticipantId } from '../memory/contract.js';
 import { threadsArena } from '../memory/threads.js';
 import { ClusterContext } from './cluster-context.js';
 import { failureOf, Host } from './host.js';
+import type { LeftSnapshots } from './left-snapshots.js';
 import { pacingOf } from './pacing.js';
 
 export interface HostThreadData {
   readonly buffer: SharedArrayBuffer;
   readonly host: number;
   readonly resumes: boolean;
+  /** What its replicas left when it last stopped in an orderly way. */
+  readonly left: ReadonlyMap<ParticipantId, Int32Array>;
 }
 
-const { buffer, host, resumes } = workerData as HostThreadData;
+/** A snapshot that a replica leaves, for the next start of its host. */
+export interface LeftSnapshot {
+  readonly what: 'left';
+  readonly participant: ParticipantId;
+  readonly snapshot: Int32Array<ArrayBuffer>;
+}
+
+const { buffer, host, resumes, left } = workerData as HostThreadData;
+const starter = parentPort!;
 const context = ClusterContext.attach(threadsArena(buffer));
+const snapshots: LeftSnapshots = {
+  find: (participant) => left.get(participant),
+  keep: (participant, snapshot) => {
+    const message = { what: 'left', participant, snapshot } as LeftSnapshot;
+    starter.postMessage(message, [message.snapshot.buffer]);
+  },
+  // The starter has done that.
+  discard: () => undefined,
+};
+let running: Host | undefined;
+let isStopped = false;
+// The only message: to stop.
+starter.once('message', () => {
+  isStopped = true;
+  running?.stop();
+});
+starter.unref();
 try {
-  const running = await Host.start(context, {
+  running = await Host.start(context, {
     host,
     resumes,
     pacing: pacingOf(context.config),
-    report: (report) => parentPort?.postMessage(report),
+    report: (report) => starter.postMessage(report),
+    left: snapshots,
   });
+  if (isStopped) running.stop();
   await running.run();
+  running.leave();
 } catch (error) {
   // Any other error is a bug: it ends the thread and shows its stack.
   if (!(error instanceof TramError)) throw error;
-  parentPort?.postMessage(failureOf(error));
+  starter.postMessage(failureOf(error));
 }

@@ -21,6 +21,8 @@ import type { Identity } from '../protocol/member.js';
 import { nowUs } from './clock.js';
 import type { ClusterContext } from './cluster-context.js';
 import { type Agent, Duty, type Pacing } from './duty.js';
+import type { LeftSnapshots } from './left-snapshots.js';
+import { Lookout } from './lookout.js';
 import { ReplicaAgent } from './replica-agent.js';
 import { loadService, messageId, NO_SERVICE, type ServiceFailure } from './service.js';
 import { STATISTIC } from './statistics.js';
@@ -37,7 +39,9 @@ export type HostReport =
       readonly member: number;
       readonly ballot: string;
     }
-  | ({ readonly what: 'service-failed' } & ServiceFailure);
+  | ({ readonly what: 'service-failed' } & ServiceFailure)
+  /** Something that an operator must know, in words for the log. */
+  | { readonly what: 'trouble'; readonly text: string };
 
 /** Why a host did not start. Reported instead of being ready. */
 export interface HostFailure {
@@ -57,6 +61,8 @@ export interface HostSettings {
   readonly resumes: boolean;
   readonly pacing: Pacing;
   readonly report: (report: HostReport) => void;
+  /** Where its replicas leave snapshots, and find them again. */
+  readonly left: LeftSnapshots;
   /** Runs with every heartbeat, before the replicas. */
   readonly watch?: Agent;
   readonly onMachines?: MachinePast;
@@ -79,8 +85,10 @@ export class Host {
   private readonly words: Int32Array;
   private readonly line: number;
   private readonly traces: TraceFile[] = [];
+  private readonly agents: ReplicaAgent[] = [];
   private duty!: Duty;
   private isStopped = false;
+  private readonly lookout: Lookout;
 
   private constructor(
     private readonly context: ClusterContext,
@@ -88,6 +96,7 @@ export class Host {
   ) {
     this.words = context.arena.words;
     this.line = context.map.host(settings.host);
+    this.lookout = new Lookout((text) => settings.report({ what: 'trouble', text }));
   }
 
   /** The caller must be the only one that runs this host. */
@@ -103,7 +112,7 @@ export class Host {
     warmUp(REHEARSAL_MS, () => performance.now());
     Atomics.store(words, line + HOST.pid, process.pid);
     Atomics.store(words, line + HOST.state, nextHostStart(Atomics.load(words, line + HOST.state)));
-    const agents: Agent[] = [];
+    const { agents } = this;
     for (const replica of context.map.participantsOf(settings.host)) {
       agents.push(await this.startReplica(replica));
     }
@@ -142,7 +151,16 @@ export class Host {
     const lastKey = Atomics.load(arena.words, map.participant(participant) + PARTICIPANT.lastKey);
     const firstKey =
       lastKey === OPEN && onMachines !== undefined ? onMachines.firstKey : keyAfter(lastKey, 1);
-    const identity: Identity = { group, member, incarnation, firstKey, past };
+    const { left } = settings;
+    if (!resumes) left.discard(participant);
+    const identity: Identity = {
+      group,
+      member,
+      incarnation,
+      firstKey,
+      past,
+      left: resumes ? left.find(participant) : undefined,
+    };
     let application =
       service === undefined
         ? NO_SERVICE
@@ -204,6 +222,7 @@ export class Host {
     while (!this.isStopped && Atomics.load(words, ARENA.state) !== ARENA_STATE.closing) {
       this.duty.run(SLICE_US);
       for (const trace of this.traces) trace.flush();
+      this.lookout.look(this.agents);
       await new Promise((resolve) => setImmediate(resolve));
     }
     this.enter(HOST_STATE.ended);
@@ -212,6 +231,39 @@ export class Host {
 
   stop(): void {
     this.isStopped = true;
+  }
+
+  /** Groups of its replicas that have lost their state for good. */
+  get lostGroups(): number[] {
+    return this.lookout.lostGroups;
+  }
+
+  /**
+   * After `run`, unless the cluster closes: each replica leaves its state for the next start of this host.
+   * @returns the names of the replicas that have left theirs
+   */
+  leave(): string[] {
+    const { context, settings, words } = this;
+    if (Atomics.load(words, ARENA.state) === ARENA_STATE.closing) return [];
+    const names: string[] = [];
+    for (const { replica, participant } of this.agents) {
+      const name = context.nameOf(participant);
+      try {
+        const snapshot = replica.leave();
+        if (snapshot === undefined) continue;
+        settings.left.keep(participant, snapshot);
+        names.push(name);
+      } catch (error) {
+        const why = error instanceof Error ? error.stack : String(error);
+        settings.report({
+          what: 'trouble',
+          text:
+            `${name} can't leave its state for its next start, and will fetch it from another replica of its group. ` +
+            `If no other one keeps it, the state may be lost: ${why}`,
+        });
+      }
+    }
+    return names;
   }
 }
 

@@ -28,12 +28,21 @@ import {
   withHostState,
 } from '../memory/arena.js';
 import type { ClusterContext } from './cluster-context.js';
-import { type ClusterStatus, type GroupStatus, isLocked, statusOf } from './status.js';
+import {
+  type ClusterStatus,
+  describeStateLoss,
+  type GroupStatus,
+  isLocked,
+  stateLost,
+  statusOf,
+} from './status.js';
 import { TraceFile } from './trace.js';
 
 const LOOK_MS = 1;
 /** Messages of a crashed client may still move from group to group, so nothing may move for this long. */
 const STILL_MS = 50;
+/** Words of several replicas are not read at one moment, so that a state is lost must be so for this long. */
+const LOST_MS = 500;
 const TRACE_FILE = /^(groups|end|client-\d+|replica-\d+-\d+)\.jsonl$/;
 
 /**
@@ -73,15 +82,22 @@ export function askToEnd(context: ClusterContext): boolean {
   return before !== ARENA_STATE.closing;
 }
 
-/** Waits until every group has a leader. @throws TRAM_START_FAILED */
+/** Waits until every group has a leader. @throws TRAM_START_FAILED, TRAM_STATE_LOST */
 export async function untilLed(
   context: ClusterContext,
   deadlineMs: number,
   signal?: AbortSignal,
 ): Promise<void> {
+  let lostSinceMs = Number.POSITIVE_INFINITY;
   for (;;) {
     signal?.throwIfAborted();
-    const missing = statusOf(context).groups.filter((group) => group.leader === undefined);
+    const status = statusOf(context);
+    const lost = stateLost(status);
+    lostSinceMs = lost.length > 0 ? Math.min(lostSinceMs, Date.now()) : Number.POSITIVE_INFINITY;
+    if (Date.now() - lostSinceMs > LOST_MS) {
+      throw new TramError('TRAM_STATE_LOST', describeStateLoss(lost));
+    }
+    const missing = status.groups.filter((group) => group.leader === undefined);
     if (missing.length === 0) return;
     if (Date.now() > deadlineMs) {
       const names = missing.map(({ group }) => `g${group}`).join(', ');

@@ -21,7 +21,7 @@ export class ReplicaAgent implements Agent {
 
   constructor(
     context: ClusterContext,
-    participant: ParticipantId,
+    readonly participant: ParticipantId,
     identity: Identity,
     application: Application,
     observer: Observer,

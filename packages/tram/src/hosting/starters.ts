@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { TramError } from '../errors.js';
+import type { ParticipantId } from '../memory/contract.js';
 import type { HostFailure, HostReport } from './host.js';
-import type { HostThreadData } from './host-thread.js';
+import type { HostThreadData, LeftSnapshot } from './host-thread.js';
 
 export interface HostEvents {
   onReport(report: HostReport): void;
@@ -18,6 +19,11 @@ export interface HostHandle {
   ready(deadlineMs: number): Promise<void>;
   /** Ends the host at once. */
   kill(): Promise<void>;
+  /**
+   * Asks the host to end in an orderly way, so that its replicas leave their state for its next start. Resolves when it
+   * has ended; by force, if that takes longer.
+   */
+  stop(timeoutMs: number): Promise<void>;
   /** Waits for the host to end, then ends it by force. */
   end(timeoutMs: number): Promise<void>;
   /** Lets the host outlive this process. Has no effect on threads. */
@@ -39,16 +45,24 @@ export function threadStarter(
   buffer: SharedArrayBuffer,
   script: URL = new URL('./host-thread.js', import.meta.url),
 ): HostStarter {
+  /** By host, what its replicas left last. */
+  const leftBy = new Map<number, Map<ParticipantId, Int32Array>>();
   return {
     start: (host, resumes, events) => {
-      const data: HostThreadData = { buffer, host, resumes };
+      const left = (resumes && leftBy.get(host)) || new Map<ParticipantId, Int32Array>();
+      leftBy.set(host, left);
+      const data: HostThreadData = { buffer, host, resumes, left };
       const worker = new Worker(script, {
         workerData: data,
         resourceLimits: { maxYoungGenerationSizeMb: 3 * SEMI_SPACE_MB },
       });
       const terminate = (): Promise<void> => worker.terminate().then(() => undefined);
-      const handle = new Started(host, events, terminate, () => undefined);
-      worker.on('message', (report: HostReport | HostFailure) => handle.onMessage(report));
+      const stop = (): void => worker.postMessage('stop');
+      const handle = new Started(host, events, stop, terminate, () => undefined);
+      worker.on('message', (message: HostReport | HostFailure | LeftSnapshot) => {
+        if (message.what === 'left') left.set(message.participant, message.snapshot);
+        else handle.onMessage(message);
+      });
       worker.on('error', (error) => handle.onExit(describe(error)));
       worker.on('exit', (code) => handle.onExit(`exit code ${code}`));
       return handle;
@@ -78,6 +92,7 @@ export function processStarter(
       const handle = new Started(
         host,
         events,
+        () => child.kill('SIGTERM'),
         async () => {
           child.kill('SIGKILL');
         },
@@ -150,6 +165,7 @@ class Started implements HostHandle {
   constructor(
     private readonly host: number,
     private readonly events: HostEvents,
+    private readonly askToStop: () => void,
     private readonly terminate: () => Promise<void>,
     readonly detach: () => void,
   ) {}
@@ -208,6 +224,11 @@ class Started implements HostHandle {
   async kill(): Promise<void> {
     await this.terminate();
     while (this.exit === undefined) await this.change(1000);
+  }
+
+  async stop(timeoutMs: number): Promise<void> {
+    this.askToStop();
+    await this.end(timeoutMs);
   }
 
   async end(timeoutMs: number): Promise<void> {

@@ -36,7 +36,16 @@ export interface ReplicaStatus {
   readonly timesLed: number;
   /** The snapshots for other replicas that the service of this one failed to take. */
   readonly failedSnapshots: number;
+  /** Its log no longer has the entries that it has to deliver next, and it needs them from another replica. */
+  readonly lacksState: boolean;
 }
+
+/**
+ * `ok`: it has a leader. `electing`: it is about to have one. `no-majority`: it waits for replicas that are down, because
+ * too few run, or because none that runs has the state. `state-lost`: too many replicas have lost it, and none can get it
+ * back.
+ */
+export type GroupHealth = 'ok' | 'electing' | 'no-majority' | 'state-lost';
 
 export interface GroupStatus {
   readonly group: number;
@@ -45,6 +54,7 @@ export interface GroupStatus {
   /** `undefined` if no live replica leads. */
   readonly leader: number | undefined;
   readonly ballot: string | undefined;
+  readonly health: GroupHealth;
   readonly replicas: readonly ReplicaStatus[];
 }
 
@@ -122,7 +132,67 @@ function groupStatus(context: ClusterContext, group: number, parent: number): Gr
   }
   const leader = leaderAmong(replicas, rows);
   const ballot = leader === undefined ? undefined : describeBallot(rows[leader]!.ledBallot);
-  return { group, parent, leader, ballot, replicas };
+  const members = replicas.map(({ state, role, delivered, lacksState }, member) => ({
+    isUp: state === 'up',
+    isRecovering: role === 'recovering',
+    delivered,
+    needs: lacksState ? rows[member]!.needs : 0,
+  }));
+  const health = healthOf(members, leader !== undefined);
+  return { group, parent, leader, ballot, health, replicas };
+}
+
+/** @internal What is known of a member of a group. The rest counts only if it is up. */
+export interface MemberState {
+  readonly isUp: boolean;
+  readonly isRecovering: boolean;
+  readonly delivered: number;
+  /** The first index of its log, if it has yet to deliver earlier entries; otherwise 0. */
+  readonly needs: number;
+}
+
+function healthOf(members: readonly MemberState[], hasLeader: boolean): GroupHealth {
+  if (isStateLost(members, hasLeader)) return 'state-lost';
+  if (hasLeader) return 'ok';
+  const normal = members.filter(({ isUp, isRecovering }) => isUp && !isRecovering);
+  return normal.length < majorityOf(members) || isStateMissing(normal) ? 'no-majority' : 'electing';
+}
+
+/**
+ * @internal Has the group lost its state for good? A member that has lost its memory recovers with the help of a majority
+ * that has not. A member that lacks entries which logs have dropped needs one that has delivered them; a member that is
+ * down may have left a snapshot.
+ */
+export function isStateLost(members: readonly MemberState[], hasLeader: boolean): boolean {
+  const up = members.filter(({ isUp }) => isUp);
+  const normal = up.filter(({ isRecovering }) => !isRecovering);
+  const recovering = up.length - normal.length;
+  if (members.length - recovering < majorityOf(members)) return true;
+  return !hasLeader && up.length === members.length && isStateMissing(normal);
+}
+
+/** Is there a log of which no member has delivered what comes before it? */
+function isStateMissing(members: readonly MemberState[]): boolean {
+  const delivered = Math.max(...members.map((member) => member.delivered));
+  return members.some(({ needs }) => needs > delivered);
+}
+
+function majorityOf({ length }: readonly unknown[]): number {
+  return (length >> 1) + 1;
+}
+
+/** @internal The groups that have lost their state. */
+export function stateLost({ groups }: ClusterStatus): number[] {
+  return groups.filter(({ health }) => health === 'state-lost').map(({ group }) => group);
+}
+
+/** @internal For errors and logs. */
+export function describeStateLoss(groups: readonly number[]): string {
+  const names = groups.map((group) => `g${group}`).join(', ');
+  return (
+    `the state of ${names} is lost: too many replicas have lost it, and none can get it back. ` +
+    'End the whole cluster, remove its memory, and start it anew'
+  );
 }
 
 function leaderAmong(
@@ -171,6 +241,7 @@ function replicaStatus(
     messages: words[statistics + STATISTIC.messages] >>> 0,
     timesLed: words[statistics + STATISTIC.timesLed],
     failedSnapshots: words[statistics + STATISTIC.failedSnapshots],
+    lacksState: isNormal && row.needs > 0,
   };
 }
 

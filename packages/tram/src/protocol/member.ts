@@ -78,8 +78,8 @@ export class Member {
   /** Index of a snapshot being fetched from us, so that the leader keeps the entries from there; 0 if none. */
   holdAt = 0;
   /**
-   * The first index of the log that we follow or adopt, while we have yet to deliver earlier entries; otherwise 0. Another
-   * member must have delivered everything below it.
+   * The first index of the log that we had, followed or adopted last, if we have yet to deliver earlier entries; otherwise
+   * 0. Another member must have delivered those.
    */
   needs = 0;
   /** What members that lag may fetch from us while we lead. */

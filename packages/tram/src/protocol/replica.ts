@@ -6,7 +6,7 @@
  * becomes a follower in the next step.
  */
 import { OPEN, type Outcome } from '../memory/contract.js';
-import { Delivering } from './data-path/delivery.js';
+import { Delivering, missingBelow } from './data-path/delivery.js';
 import { Leader } from './data-path/leader.js';
 import { Replication } from './data-path/replication.js';
 import type { Application, Edges } from './edges.js';
@@ -62,6 +62,8 @@ export class Replica {
     if (member.past === 'kept') {
       edges.observer.transition('resumed');
       if (identity.left !== undefined) this.snapshots.resumeFrom(identity.left);
+      const log = member.log.current();
+      if (log !== undefined) member.needs = missingBelow(member, log);
       // It does not know yet which members are alive.
       this.follower.backOff(nowUs);
     }

@@ -5,11 +5,13 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { TramError } from '../../errors.js';
 import type { ClusterContext } from '../cluster-context.js';
-import { type ReplicaStatus, statusOf } from '../status.js';
+import { describeStateLoss, type ReplicaStatus, statusOf } from '../status.js';
 
 export interface HealthSettings {
   readonly context: ClusterContext;
   readonly host: number;
+  /** The groups of its replicas that have lost their state for good. */
+  readonly lostGroups: () => readonly number[];
   /** `7412`: on loopback; `10.0.0.1:7412`: there. */
   readonly address: string;
   readonly port: number;
@@ -20,6 +22,7 @@ const METHODS = new Set(['GET', 'HEAD']);
 export async function serveHealth({
   context,
   host,
+  lostGroups,
   address,
   port,
 }: HealthSettings): Promise<Server> {
@@ -30,7 +33,7 @@ export async function serveHealth({
     }
     const [path] = (request.url ?? '').split('?');
     if (path === '/healthz') respond(response, 200, 'ok\n');
-    else if (path === '/readyz') respondReadiness(response, context, host);
+    else if (path === '/readyz') respondReadiness(response, context, host, lostGroups());
     else if (path === '/metrics') respond(response, 200, metricsOf(context, host));
     else respond(response, 404, 'there are /healthz, /readyz and /metrics\n');
   });
@@ -63,7 +66,16 @@ function replicasOf(context: ClusterContext, host: number): ReplicaStatus[] {
 }
 
 /** A recovering replica or a candidate does not serve yet. */
-function respondReadiness(response: ServerResponse, context: ClusterContext, host: number): void {
+function respondReadiness(
+  response: ServerResponse,
+  context: ClusterContext,
+  host: number,
+  lostGroups: readonly number[],
+): void {
+  if (lostGroups.length > 0) {
+    respond(response, 503, `${describeStateLoss(lostGroups)}\n`);
+    return;
+  }
   const unready = replicasOf(context, host).filter(
     ({ state, role }) => state !== 'up' || (role !== 'leader' && role !== 'follower'),
   );

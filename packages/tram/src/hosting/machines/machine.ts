@@ -40,6 +40,7 @@ import type { Identity } from '../../protocol/member.js';
 import { nowUs } from '../clock.js';
 import { ClusterContext, writeHeader } from '../cluster-context.js';
 import { Host, type HostReport, type MachinePast } from '../host.js';
+import { LeftFiles } from '../left-snapshots.js';
 import { joinTrace } from '../oversight.js';
 import { pacingOf } from '../pacing.js';
 import { rateLimited } from '../rate-limit.js';
@@ -75,6 +76,8 @@ const KEYS_PER_MS = 0.064;
 export class Machine {
   private running: Host | undefined;
   private isStopped = false;
+  /** False if a replica has failed in the middle of a step: its state is not to be kept. */
+  private hasRun = false;
 
   private constructor(
     readonly context: ClusterContext,
@@ -93,6 +96,11 @@ export class Machine {
   /** The address of its HTTP endpoints, if it has any. */
   get http(): Endpoint | undefined {
     return this.settings.config.machines[this.host].http;
+  }
+
+  /** Groups of its replicas that have lost their state for good. */
+  get lostGroups(): number[] {
+    return this.running?.lostGroups ?? [];
   }
 
   static open(settings: MachineSettings): Machine {
@@ -164,6 +172,7 @@ export class Machine {
       onMachines: { past, ...pastAt(Date.now()) },
       pacing: { ...pacingOf(config), spinUs: SPIN_US, relax: givingWay() },
       report,
+      left: new LeftFiles(this.file.path, this.file.words, (text) => log('warn', text)),
     });
     if (this.isStopped) this.running.stop();
   }
@@ -171,6 +180,7 @@ export class Machine {
   /** Returns after `stop`. */
   async run(): Promise<void> {
     await this.running?.run();
+    this.hasRun = this.running !== undefined;
   }
 
   stop(): void {
@@ -178,10 +188,15 @@ export class Machine {
     this.running?.stop();
   }
 
-  /** Releases everything, after `run` or instead of it. */
+  /** Releases everything, after `run` or instead of it. Its replicas leave their state for the next start. */
   close(): void {
     this.sign(HOST_STATE.ended);
+    // First: then the other hosts need not wait for the snapshots before they take over.
     this.context.network!.close();
+    const left = this.hasRun ? this.running!.leave() : [];
+    if (left.length > 0) {
+      this.settings.log('info', `has left the state of ${left.join(', ')} for its next start`);
+    }
     closeOwn(this.file);
   }
 

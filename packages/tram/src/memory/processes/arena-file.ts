@@ -10,16 +10,18 @@
  */
 import {
   closeSync,
+  existsSync,
   constants as fileConstants,
   fstatSync,
   ftruncateSync,
   openSync,
+  readdirSync,
   statfsSync,
   statSync,
   unlinkSync,
 } from 'node:fs';
 import { constants as systemConstants } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { TramError } from '../../errors.js';
 import { ARENA, ARENA_MAGIC, ARENA_VERSION, type Arena, type Parking } from '../arena.js';
 import { MAPPING_BYTES_MAX, type Mapping, type Native, native, systemError } from './native.js';
@@ -85,6 +87,14 @@ export function arenaPath(nameOrPath: string): string {
   return PLAIN_NAME.test(nameOrPath)
     ? join(SHARED_MEMORY_DIRECTORY, `tram-${nameOrPath}`)
     : nameOrPath;
+}
+
+/** Not part of any name, so that it is not the path of another arena. */
+const LEFT = '~left-';
+
+/** The path of the snapshot that a replica leaves when its host stops. It is removed with the arena. */
+export function leftSnapshotPath(path: string, participant: number): string {
+  return `${path}${LEFT}${participant}`;
 }
 
 /** A range of words of an arena. */
@@ -157,10 +167,23 @@ export function removeUnlocked(path: string, host: number): void {
 }
 
 /**
- * Remove the file at the path without any check (`ArenaFile.removeFile` has them). Processes that have it open keep it.
- * Does nothing if there is no such file.
+ * Remove the file at the path, and the snapshots that were left for it, without any check (`ArenaFile.removeFile` has
+ * them). Processes that have it open keep it. Does nothing if there is no such file.
  */
 export function removeArenaFile(path: string): void {
+  // The arena last: as long as it is there, the others are found again.
+  for (const file of [...leftBeside(path), path]) removeIfThere(file);
+}
+
+function leftBeside(path: string): string[] {
+  const directory = dirname(path);
+  const prefix = basename(path) + LEFT;
+  if (!existsSync(directory)) return [];
+  const names = readdirSync(directory).filter((name) => name.startsWith(prefix));
+  return names.map((name) => join(directory, name));
+}
+
+function removeIfThere(path: string): void {
   try {
     unlinkSync(path);
   } catch (cause) {

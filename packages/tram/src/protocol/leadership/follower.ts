@@ -34,9 +34,10 @@ export class Follower {
     if (log === undefined) return 0;
     if (log.writer !== member.index) this.failedAttempts = 0;
     const count = this.delivering.deliver(log, member.promised, decidedIndex(member, log), false);
-    let missing = missingBelow(member, log);
-    while (missing > 0 && this.snapshots.fetch(nowUs, missing)) missing = missingBelow(member, log);
-    if (missing > 0) {
+    member.needs = missingBelow(member, log);
+    while (member.needs > 0 && this.snapshots.fetch(nowUs))
+      member.needs = missingBelow(member, log);
+    if (member.needs > 0) {
       if (!this.isBehind) observer.transition('left behind');
       this.isBehind = true;
     } else if (this.isBehind) {

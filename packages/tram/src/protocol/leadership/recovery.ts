@@ -11,7 +11,7 @@
  * later. Before that it lacks entries that it once delivered, and others must not count on it.
  */
 
-import { type Delivering, decidedIndex, missingBelow } from '../data-path/delivery.js';
+import { type Delivering, decidedIndex, isLeftBehind } from '../data-path/delivery.js';
 import { type LogRing, noExtent } from '../data-path/log.js';
 import type { Member } from '../member.js';
 import { memberOf, NO_BALLOT } from './ballot.js';
@@ -59,10 +59,7 @@ export class Recovery {
 
   private catchUp(nowUs: number, log: LogRing): void {
     const { member } = this;
-    for (let missing = missingBelow(member, log); missing > 0; ) {
-      if (!this.snapshots.fetch(nowUs, missing)) return;
-      missing = missingBelow(member, log);
-    }
+    while (isLeftBehind(member, log)) if (!this.snapshots.fetch(nowUs)) return;
     this.snapshots.abandon();
     // Every entry that the earlier incarnation delivered was decided, and so is below this. Others counted on it.
     const decided = decidedIndex(member, log);

@@ -211,11 +211,9 @@ export class Snapshots {
   /**
    * Start fetching, or go on. Call it in every step in which the log lacks what this member needs. True if something has
    * arrived completely: then look again whether that is enough.
-   * @param logStart  the first index that the log has
    */
-  fetch(nowUs: number, logStart: number): boolean {
+  fetch(nowUs: number): boolean {
     const { timing } = this.member.edges;
-    this.member.needs = logStart;
     if (this.neededSinceUs === NEVER) this.neededSinceUs = nowUs;
     if (nowUs - this.neededSinceUs < ROWS_HEARTBEATS * timing.heartbeatUs) return false;
     // The patience doubles: a chunk that is asked for too often is overwritten before it has arrived.
@@ -239,7 +237,6 @@ export class Snapshots {
 
   /** The log has what this member needs. */
   abandon(): void {
-    this.member.needs = 0;
     this.neededSinceUs = NEVER;
     this.retries = 0;
     this.stop();

@@ -303,10 +303,12 @@ export class Takeover {
   }
 
   private catchUp(nowUs: number): void {
-    const { baseIndex } = this.replication;
-    while (baseIndex > this.member.nextToDeliver) {
-      if (!this.snapshots.fetch(nowUs, baseIndex)) return;
+    const { member, replication } = this;
+    while (replication.baseIndex > member.nextToDeliver) {
+      member.needs = replication.baseIndex;
+      if (!this.snapshots.fetch(nowUs)) return;
     }
+    member.needs = 0;
     this.snapshots.abandon();
     this.phase = 'install';
     for (let other = 0; other < this.grants.length; other++) {
