@@ -151,7 +151,8 @@ export interface MemberState {
   readonly needs: number;
 }
 
-function healthOf(members: readonly MemberState[], hasLeader: boolean): GroupHealth {
+/** @internal */
+export function healthOf(members: readonly MemberState[], hasLeader: boolean): GroupHealth {
   if (isStateLost(members, hasLeader)) return 'state-lost';
   if (hasLeader) return 'ok';
   const normal = members.filter(({ isUp, isRecovering }) => isUp && !isRecovering);
