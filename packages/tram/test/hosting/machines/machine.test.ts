@@ -321,6 +321,42 @@ describe('a host', () => {
   });
 });
 
+describe('a state that is lost', () => {
+  beforeEach(newCluster);
+  afterEach(killAll);
+
+  test('is told by hosts, status and readiness', async () => {
+    for (const name of NAMES) new HostProcess(name);
+    for (const host of hosts.values()) await host.says('runs its replicas');
+    const client = await connectClient();
+    for (let i = 0; i < 40; i++) {
+      const calls = Array.from({ length: 100 }, () => client.multicast([0], encode('x')));
+      await Promise.all(calls);
+    }
+    client.destroy();
+    for (const host of hosts.values()) await host.end('SIGKILL');
+    for (const name of ['alpha', 'beta'] as const) {
+      await new HostProcess(name).says('runs its replicas');
+    }
+    // The third one may still have it.
+    await until(async () => (await look()).groups[0].health === 'no-majority');
+    new HostProcess('gamma');
+    for (const host of hosts.values())
+      await host.says(/^the state of g0 is lost: .*start it anew$/);
+    expect((await look()).groups.map(({ health }) => health)).toEqual(['state-lost', 'ok', 'ok']);
+    expect(await get(1, '/readyz')).toMatchObject({
+      code: 503,
+      text: expect.stringMatching(/^the state of g0 is lost/),
+    });
+    const { stdout } = await tram('status', '--config', config);
+    expect(stdout).toContain(`${cluster} state lost: 3 groups`);
+    expect(stdout).toContain('the state of g0 is lost: too many of their replicas have lost it');
+    expect(stdout).toContain('down --force');
+    expect(await tram('down', '--config', config, '--force')).toMatchObject({ code: 0 });
+    expect(memories()).toEqual([]);
+  });
+});
+
 describe('three hosts', () => {
   beforeEach(runHosts, 2 * PATIENCE_MS);
 
@@ -452,6 +488,33 @@ describe('three hosts', () => {
     expect(await send('with beta')).toMatchObject({ code: 0 });
   });
 
+  /** Sends more to every group than its log holds. Returns the count in a reply of the last one. */
+  async function fillLogs(client: Client): Promise<number> {
+    let last = '';
+    for (let i = 0; i < 40; i++) {
+      const calls = Array.from({ length: 100 }, () => client.multicast([0, 1, 2], encode('x')));
+      for (const replies of await Promise.all(calls)) last = decode(replies.get(2))!;
+    }
+    return Number.parseInt(last, 10);
+  }
+
+  test('keep their state when all of them are ended in an orderly way', async () => {
+    const client = await connectClient();
+    const count = await fillLogs(client);
+    expect(await hosts.get('beta')!.end('SIGTERM')).toBe(0);
+    // As an operator does it, for the hosts of this machine.
+    const down = await tram('down', '--config', config);
+    expect(down).toMatchObject({ code: 0, stdout: expect.not.stringContaining('killed') });
+    for (const { name } of [...hosts.values()]) {
+      await hosts.get(name)!.says('has left the state of');
+    }
+    for (const name of NAMES) new HostProcess(name);
+    for (const host of hosts.values()) await host.says('runs its replicas');
+    const reply = decode((await client.multicast([2], encode('after'))).get(2));
+    expect(reply).toBe(`${count + 1} after`);
+    await untilLevel();
+  });
+
   test('log at most once a second that they refuse peers, and how many lines were suppressed', async () => {
     const beta = hosts.get('beta')!;
     const lines = (): string[] =>
@@ -574,7 +637,8 @@ describe('three hosts', () => {
     writeConfig(file, `${cluster}-other`, 'heartbeatMs: 7\n');
     copyFileSync(join(folder, 'cluster.secret'), secret);
     await fails(1, /it has another configuration/, 'lead', 'g0/0', '--config', file);
-    expect(memories().sort()).toEqual(NAMES.map((name) => `tram-${cluster}-${name}`));
+    const arenas = memories().filter((name) => !name.includes('~left-'));
+    expect(arenas.sort()).toEqual(NAMES.map((name) => `tram-${cluster}-${name}`));
     expect(
       hosts
         .get('alpha')!
