@@ -31,7 +31,7 @@ function newMap(hosts = 3): ArenaMap {
     row: 0,
     scratchWords: () => 0,
   };
-  return new ArenaMap(regions, hosts, 0, 0);
+  return new ArenaMap(regions, hosts, 0, 0, [...Array(hosts).keys()]);
 }
 
 interface Host {
