@@ -37,7 +37,7 @@ export interface Arena {
 
 /** "TRAM" */
 export const ARENA_MAGIC = 0x4d415254;
-/** Incremented whenever an offset or the meaning of a word changes. */
+/** The memory version: incremented whenever an offset, the meaning of a word or the handshake of machines changes. */
 export const ARENA_VERSION = 6;
 
 export const ARENA = {
