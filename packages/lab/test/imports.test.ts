@@ -63,7 +63,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'tram/memory/koffi.ts': { imports: ['tram/errors.ts'], node: /./, packages: ['koffi'] },
   'tram/memory/processes': { imports: ['tram/memory/', 'tram/errors.ts'], node: /./ },
   'tram/memory/fabric': { imports: ['tram/memory/', 'tram/errors.ts'], node: /./ },
-  'tram/memory/machines/handshake.ts': { imports: [], node: /./ },
+  'tram/memory/machines/handshake.ts': { imports: ['tram/memory/arena.ts'], node: /./ },
   'tram/hosting': {
     imports: [
       'tram/hosting/',

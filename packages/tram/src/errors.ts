@@ -140,9 +140,10 @@ export const ERRORS = {
     whatToDo: 'Check the path. If it is that of a cluster, stop the cluster and start it again.',
   },
   TRAM_VERSION_MISMATCH: {
-    meaning: 'The cluster was started by a version of TRAM with a different memory layout.',
+    meaning: 'The cluster was started by a version of TRAM with another memory version.',
     retry: 'useless',
-    whatToDo: 'Use the same version on both sides.',
+    whatToDo:
+      'Use the version that started the cluster. docs/upgrading.md explains how to upgrade it.',
   },
   TRAM_NO_SPACE: {
     meaning: 'There is not enough shared memory for the cluster.',

@@ -18,7 +18,13 @@ import {
 } from './built.js';
 
 const RECORDER = new URL('./recorder.mjs', import.meta.url);
-const SIZES = { hosts: 3, payloadBytesMax: 64, replyBytesMax: 4000, callsMax: 4 } as const;
+const SIZES = {
+  hosts: 3,
+  leaders: 'together',
+  payloadBytesMax: 64,
+  replyBytesMax: 4000,
+  callsMax: 4,
+} as const;
 
 /** Whatever a test leaves open. */
 const leftOver: { destroy(): unknown }[] = [];

@@ -14,6 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ARENA_VERSION } from '../src/memory/arena.js';
 import { projectDirectory } from './built.js';
 import { deliver, end, groups, multicast } from './check/events.js';
 
@@ -243,7 +244,10 @@ describe('without any other package', () => {
 
 describe('with its optional dependencies', () => {
   test('the command tells its version and explains itself', () => {
-    expect(full.tram('--version')).toMatchObject({ status: 0, stdout: `${version}\n` });
+    expect(full.tram('--version')).toMatchObject({
+      status: 0,
+      stdout: `${version} (memory version ${ARENA_VERSION})\n`,
+    });
     const help = full.tram('--help');
     expect(help).toMatchObject({ status: 0, stderr: '' });
     expect(help.stdout).toContain('Usage: tram');

@@ -12,7 +12,7 @@ import type { BenchMemory } from './load/run.js';
 import { measurePingPong } from './raw/ping-pong.js';
 import { measureRawRing } from './raw/ring.js';
 import type { Load, Measurement } from './systems/system.js';
-import { tram } from './systems/tram.js';
+import { type TramOptions, tram } from './systems/tram.js';
 
 export interface OrderOptions {
   readonly memory: BenchMemory;
@@ -20,6 +20,7 @@ export interface OrderOptions {
   readonly replicas: number;
   readonly tree: string;
   readonly hosts?: number;
+  readonly leaders?: TramOptions['leaders'];
   readonly destinations: number;
   readonly clients: number;
   readonly outstanding: number;
@@ -92,8 +93,13 @@ async function rawLimits(memory: BenchMemory, recordBytes: number) {
 }
 
 async function measureCluster(options: OrderOptions, progress: (step: string) => void) {
-  const { memory, groups, replicas, tree, hosts, payloadBytes, clients, outstanding } = options;
-  const system = tram({ tree, memory, ...(hosts !== undefined && { hosts }) });
+  const { memory, groups, replicas, tree, hosts, leaders, payloadBytes, clients, outstanding } =
+    options;
+  const system = tram({
+    ...{ tree, memory },
+    ...(hosts !== undefined && { hosts }),
+    ...(leaders !== undefined && { leaders }),
+  });
   const running = await system.start({
     ...{ groups, replicas, clientsMax: clients, outstandingMax: outstanding },
     payloadBytesMax: payloadBytes,

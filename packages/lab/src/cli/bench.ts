@@ -72,6 +72,7 @@ export function registerBench(program: Command): void {
     .option('--replicas <n>', 'replicas of each group', integer(1, 7), 3)
     .option('--tree <shape>', 'base, breadth, depth, or parents such as -1,0,0', 'base')
     .option('--hosts <n>', 'threads or processes that run the replicas', integer(1, 448))
+    .addOption(new Option('--leaders <where>', 'which hosts lead').choices(['spread', 'together']))
     .option('--destinations <n>', 'groups that each message goes to', integer(1, 64), 1)
     .option('--clients <n>', 'clients, all in one thread or process', integer(1, 1000), 1)
     .option('--outstanding <n>', 'messages that each client keeps in flight', integer(1, 4096), 256)

@@ -111,7 +111,8 @@ function treeLines({ groups, hosts }: ClusterStatus, rates: readonly number[]): 
   const heading = `${'group'.padEnd(width)}${hostNames}   delivered  per second`;
   const lines = tree.map(({ group, label }) => {
     const status = groups[group];
-    const cells = status.replicas.map((replica) => cell(replica, status.leader)).join('  ');
+    const byHost = status.replicas.toSorted((one, other) => one.host - other.host);
+    const cells = byHost.map((replica) => cell(replica, status.leader)).join('  ');
     const rate = rates[group] ?? 0;
     const bar = paint('cyan', '▇'.repeat(Math.round((rate / most) * BAR_COLUMNS)));
     return `${label.padEnd(width)}${cells}  ${number(deliveredBy(status), 10)}  ${number(rate, 10)}  ${bar}`;

@@ -9,7 +9,7 @@ import { count, paint } from 'tram-multicast/internal/cli/colors.js';
 import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
 import type { Client } from 'tram-multicast/internal/client.js';
 import type { Cluster } from 'tram-multicast/internal/cluster.js';
-import type { ClusterStatus } from 'tram-multicast/internal/hosting/status.js';
+import type { ClusterStatus, GroupStatus } from 'tram-multicast/internal/hosting/status.js';
 import type { Answered, DemoLoad } from './demo-load.js';
 import type { DemoView } from './demo-view.js';
 
@@ -22,7 +22,6 @@ const CRASH_AFTER_MS = 2500;
 const RESTART_AFTER_MS = 5000;
 const END_AFTER_MS = 7500;
 const DRAW_EVERY_MS = 100;
-const SPREAD_MS = 2000;
 /** An inner group of the tree: messages for the groups below pass through it. */
 const VICTIM_GROUP = 1;
 
@@ -151,35 +150,20 @@ async function run(
     groups: GROUPS,
     replicas: HOSTS,
     hosts: HOSTS,
+    // A crash then affects a part of the groups.
+    leaders: 'spread',
     tree: 'base',
     memory: 'threads',
     clients: CLIENTS,
     trace,
   });
   try {
-    await spreadLeaders(cluster);
     const clients = await Promise.all(Array.from({ length: CLIENTS }, () => cluster.connect()));
     const story = await tellStory(cluster, clients, isQuiet, signal);
     if (!signal.aborted) await cluster.close();
     return story;
   } finally {
     await cluster.destroy();
-  }
-}
-
-/** At the start one host leads all groups. Gives each host some, so that a crash affects a part of the groups. */
-async function spreadLeaders(cluster: Cluster): Promise<void> {
-  const endMs = performance.now() + SPREAD_MS;
-  const misplaced = (): number[] =>
-    cluster
-      .status()
-      .groups.filter(({ group, leader }) => leader !== group % HOSTS)
-      .map(({ group }) => group);
-  for (let groups = misplaced(); groups.length > 0; groups = misplaced()) {
-    // On a busy machine this may take too long. The demo works with any leaders.
-    if (performance.now() > endMs) return;
-    for (const group of groups) cluster.lead(group, group % HOSTS);
-    await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
 
@@ -248,8 +232,9 @@ async function crashLeaders(
 ): Promise<Crash> {
   const { subscribe } = await import('node:diagnostics_channel');
   const { groups } = cluster.status();
-  const host = groups[VICTIM_GROUP].leader ?? 0;
-  const led = groups.filter(({ leader }) => leader === host).map(({ group }) => group);
+  const leadingHost = ({ leader = 0, replicas }: GroupStatus): number => replicas[leader].host;
+  const host = leadingHost(groups[VICTIM_GROUP]);
+  const led = groups.filter((group) => leadingHost(group) === host).map(({ group }) => group);
   const takeovers = led.map((group) => ({ group, afterMs: undefined as number | undefined }));
   const atMs = load.elapsedMs;
   subscribe('tram:leader', (message) => {

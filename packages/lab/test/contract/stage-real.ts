@@ -34,11 +34,17 @@ export const SIZES: Sizes = {
   salt: NO_SALT,
 };
 /** Every participant has scratch here; in TRAM only clients have. */
-export const SHAPE = { sizes: SIZES, hosts: 3, scratchWords: 64 * 1024 };
+export const SHAPE = {
+  sizes: SIZES,
+  hosts: 3,
+  placement: [0, 1, 2, 0, 1, 2],
+  scratchWords: 64 * 1024,
+};
 
 export function newMap(): ArenaMap {
   const scratchWords = () => SHAPE.scratchWords;
-  return new ArenaMap(Object.assign(new Layout(SIZES), { scratchWords }), SHAPE.hosts, 0, 0);
+  const layout = Object.assign(new Layout(SIZES), { scratchWords });
+  return new ArenaMap(layout, SHAPE.hosts, 0, 0, SHAPE.placement);
 }
 
 interface Message {

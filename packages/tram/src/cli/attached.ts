@@ -90,8 +90,11 @@ function openNamed(which: Which, path: string): ArenaFile {
     if (!(error instanceof TramError)) throw error;
     const { code, message, retry } = error;
     if (code === 'TRAM_CORRUPT' || code === 'TRAM_VERSION_MISMATCH') {
+      const remove = `If you do not need it, remove it with \`${commandFor(which, 'down --force')}\`.`;
+      const upgrade =
+        'Use the version of TRAM that started it; docs/upgrading.md explains upgrades.';
       throw new TramError(code, message, {
-        hint: `If you do not need it, remove it with \`${commandFor(which, 'down --force')}\`.`,
+        hint: code === 'TRAM_CORRUPT' ? remove : `${upgrade} ${remove}`,
         cause: error,
         retry,
       });

@@ -6,6 +6,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { ARENA_VERSION } from '../memory/arena.js';
 import { registerCheck } from './check.js';
 import { registerDown } from './down.js';
 import { registerHost } from './host.js';
@@ -55,7 +56,7 @@ Exit codes:
 export function createProgram(): Command {
   const program = new Command('tram')
     .description(INTRODUCTION)
-    .version(version(), '--version', 'print the version')
+    .version(version(), '--version', 'print the version, and the memory version')
     .helpOption('-h, --help', 'show help for a command')
     .addHelpText('after', EPILOGUE)
     .showHelpAfterError('(run with --help for usage)')
@@ -76,5 +77,6 @@ export function createProgram(): Command {
 
 function version(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(manifest) as { version: string }).version;
+  const { version } = JSON.parse(manifest) as { version: string };
+  return `${version} (memory version ${ARENA_VERSION})`;
 }

@@ -81,6 +81,7 @@ export function registerUp(program: Command): void {
       `number of replica groups, 1 to 64 (default: ${DEFAULT_GROUPS})`,
       anyNumber,
     )
+    .option('--leaders <where>', 'which hosts lead: all alike (spread), or few (together)')
     .option('--replicas <n>', 'members of each group: 1, 3, 5 or 7 (default: 3)', anyNumber)
     .option('--tree <tree>', 'base, breadth, depth, simple, or the parent of each group: -1,0,0')
     .option(

@@ -10,9 +10,10 @@ import { resolve } from 'node:path';
 import type { Timing } from '../protocol/edges.js';
 import type { Salt, Sizes } from '../protocol/layout.js';
 import { Overlay, OverlayError, parseTree } from '../protocol/overlay.js';
-import { isForMachines, type Machines, resolveMachines } from './machines.js';
+import { isForMachines, type Machines, resolveMachines, resolveMembers } from './machines.js';
 import { ConfigError } from './mistakes.js';
 import { type ClusterOptions, type MemoryKind, OPTIONS } from './options.js';
+import { placementOf } from './placement.js';
 import { serviceUrl } from './service-url.js';
 import { resolveSizes } from './sizes.js';
 import { resolveTiming } from './timing.js';
@@ -22,6 +23,8 @@ import { validOptions } from './validate.js';
 export interface ClusterConfig extends Partial<Machines> {
   readonly memory: MemoryKind;
   readonly hosts: number;
+  /** The host of each replica, at group * replicas + member. Its member 0 leads a group at first. */
+  readonly placement: readonly number[];
   readonly parents: readonly number[];
   readonly sizes: Sizes;
   readonly timing: Timing;
@@ -53,9 +56,11 @@ export function resolveConfig(
   const given = validOptions(options);
   const { memory = OPTIONS.memory.default, name, service, trace } = given;
   const machines = isForMachines(given) ? resolveMachines(given, directory) : undefined;
+  const hosts = machines?.machines.length ?? resolveHosts(given, memory, cores);
   return {
     memory,
-    hosts: machines?.machines.length ?? resolveHosts(given, memory, cores),
+    hosts,
+    placement: resolvePlacement(given, hosts, cores, machines),
     ...machines,
     parents: resolveTree(given),
     sizes: resolveSizes(given, salt),
@@ -88,6 +93,25 @@ function checkHosts(hosts: number, groups: number, replicas: number): number {
       hint: 'Every host then runs one member of each of its groups, and a crash costs no group two.',
     },
   );
+}
+
+function resolvePlacement(
+  options: ClusterOptions,
+  hosts: number,
+  cores: number,
+  machines: Machines | undefined,
+): number[] {
+  const { groups, replicas = OPTIONS.replicas.default, leaders, members } = options;
+  if (machines === undefined || members === undefined) {
+    // With a core for each host and one for clients. Otherwise messages would wait for hosts that wait for a core.
+    const isFast = machines !== undefined || (hosts >= replicas && hosts < cores);
+    return placementOf({ groups, replicas, hosts }, leaders ?? (isFast ? 'spread' : 'together'));
+  }
+  if (leaders === undefined)
+    return resolveMembers(members, machines.machines, { groups, replicas });
+  throw new ConfigError(['leaders'], 'leaders and members both say which hosts lead', {
+    hint: 'Leave leaders out: the first host in the list of each group leads it.',
+  });
 }
 
 /** The parent of each group. */

@@ -23,11 +23,6 @@ export interface Machines {
   readonly secretFile: string;
   /** The libfabric provider. */
   readonly provider: string;
-  /**
-   * The host of each replica, at group * replicas + member. Without it, `ArenaMap.hostOf` spreads the replicas over
-   * the hosts.
-   */
-  readonly placement?: readonly number[];
 }
 
 interface MachinesOptions extends ClusterOptions {
@@ -59,7 +54,6 @@ export function resolveMachines(options: MachinesOptions, directory: string): Ma
     machines,
     secretFile: resolve(directory, secret),
     provider: provider ?? OPTIONS.provider.default,
-    ...(members !== undefined && { placement: resolveMembers(members, machines, shape) }),
   };
 }
 
@@ -133,7 +127,8 @@ function requireMultiple(machines: number, { groups, replicas }: Shape): void {
   );
 }
 
-function resolveMembers(
+/** The host of each replica, at group * replicas + member. */
+export function resolveMembers(
   members: readonly (readonly string[])[],
   machines: readonly Machine[],
   shape: Shape,

@@ -5,6 +5,7 @@
 import { GROUPS_MAX, type Shape } from '../protocol/overlay.js';
 import { ADDRESS, LISTENING_ENDPOINT, PORT } from './addresses.js';
 import { choice, integer, type List, NAME, number, type Option, PATH, text } from './kinds.js';
+import { LEADERS, type Leaders } from './placement.js';
 import { SERVICE } from './service-url.js';
 
 export const MEMORIES = ['threads', 'processes', 'machines'] as const;
@@ -31,6 +32,12 @@ export interface ClusterOptions {
    * 'machines'`: the list of machines, as many as `replicas` or a multiple of it, or as `members` needs.
    */
   hosts?: number | readonly MachineOptions[];
+  /**
+   * Which hosts lead groups: all hosts alike (`spread`), or as few as possible (`together`). Default on machines:
+   * `spread`; on threads and processes: `spread` if there are at least `replicas` hosts and more cores than hosts, since
+   * otherwise messages wait for hosts that wait for a core.
+   */
+  leaders?: Leaders;
   /** For each group, the names of its members' hosts. With `memory: 'machines'` only. Default: spread evenly. */
   members?: readonly (readonly string[])[];
   /** The file with the secret that hosts and clients share. With `memory: 'machines'`, which requires it. */
@@ -137,6 +144,7 @@ export const OPTIONS = {
     computed: 'processes: `replicas`; threads: the number of cores less one',
     hint: 'hosts is a number of threads or processes, or with "memory: machines" a list of machines.',
   },
+  leaders: { kind: choice(LEADERS), computed: '`spread`; with few cores: `together`' },
   members: { onMachines: MEMBERS, computed: 'spread evenly' },
   secret: {
     onMachines: PATH,

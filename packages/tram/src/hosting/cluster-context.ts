@@ -135,7 +135,7 @@ export function checkArena(words: Int32Array, fileWords: number): void {
   if (version !== ARENA_VERSION) {
     throw new TramError(
       'TRAM_VERSION_MISMATCH',
-      `the cluster was started by another version of TRAM (memory version ${version}, this is ${ARENA_VERSION})`,
+      `the cluster has memory version ${version}, and this version of TRAM has memory version ${ARENA_VERSION}`,
     );
   }
   if (words[ARENA.words] !== fileWords) {

@@ -1,52 +1,138 @@
-/** A replica as an agent of its host: the protocol's replica, requests that it lead, and its statistics. */
+/**
+ * A replica as an agent of its host: the protocol's replica, when it campaigns without being the one to trust, and its
+ * statistics.
+ *
+ * A replica campaigns at the request of an operator (`cluster.lead`), and the first member of a group also on its own,
+ * to return to the lead (`leader-return.ts`). A leader that an operator has chosen asks the first member to wait, for as
+ * long as it leads: it changes a word in the first member's line from time to time.
+ */
 import { PARTICIPANT } from '../memory/arena.js';
 import type { ParticipantId } from '../memory/contract.js';
+import { isLeftBehind } from '../protocol/data-path/delivery.js';
 import type { Application, Observer } from '../protocol/edges.js';
 import type { Identity } from '../protocol/member.js';
 import { Replica, type Role } from '../protocol/replica.js';
 import type { ClusterContext } from './cluster-context.js';
 import { type Agent, MUCH_WORK } from './duty.js';
+import { LeaderReturn, leastWaitUs, type Sight } from './leader-return.js';
 import { STATISTIC } from './statistics.js';
 
 /** In the order of their numbers in `STATISTIC.role`. */
 export const ROLES: readonly Role[] = ['recovering', 'follower', 'candidate', 'leader'];
 
+const FIRST = 0;
+/** So often does a replica look whether to return to the lead. */
+const LOOK_US = 100_000;
+/** A chosen leader asks the first member so many times in the least wait. */
+const ASKS_PER_WAIT = 6;
+const HASH_FACTOR = 0x01000193;
+
 export class ReplicaAgent implements Agent {
   readonly replica: Replica;
   private readonly words: Int32Array;
-  private readonly campaignRequests: number;
+  private readonly line: number;
+  /** The first member of this group. */
+  private readonly first: ParticipantId;
   private readonly statistics: number;
-  private seenStandRequests: number;
+  private readonly leaderReturn: LeaderReturn | undefined;
+  private seenRequests: number;
   private seenRole: Role | undefined;
+  /** Has an operator chosen this replica, and does it lead or campaign since? */
+  private isChosen = false;
+  private lookUs: number;
+  private askUs: number;
 
   constructor(
-    context: ClusterContext,
+    private readonly context: ClusterContext,
     readonly participant: ParticipantId,
     identity: Identity,
     application: Application,
     observer: Observer,
     nowUs: number,
   ) {
-    this.words = context.arena.words;
-    this.campaignRequests = context.map.participant(participant) + PARTICIPANT.campaignRequests;
-    this.statistics = context.map.statisticsOf(participant);
-    this.seenStandRequests = Atomics.load(this.words, this.campaignRequests);
+    const { map, arena, config } = context;
+    const { group, member } = identity;
+    const { suspectAfterUs } = config.timing;
+    this.words = arena.words;
+    this.line = map.participant(participant);
+    this.first = context.layout.replicaParticipant(group, FIRST);
+    this.statistics = map.statisticsOf(participant);
+    this.seenRequests = Atomics.load(this.words, this.line + PARTICIPANT.campaignRequests);
+    this.lookUs = nowUs;
+    this.askUs = nowUs;
+    if (member === FIRST) {
+      const keptWaitUs = this.words[this.line + PARTICIPANT.returnWaitMs] * 1000;
+      this.leaderReturn = new LeaderReturn(group, suspectAfterUs, keptWaitUs, nowUs);
+    }
     const edges = context.edges(context.memory(participant), observer);
     this.replica = new Replica(identity, edges, application, nowUs);
   }
 
   doWork(nowUs: number): number {
-    const requests = this.words[this.campaignRequests];
-    if (requests !== this.seenStandRequests) {
-      this.seenStandRequests = requests;
-      this.replica.campaign(nowUs);
+    const { replica, words } = this;
+    const requests = words[this.line + PARTICIPANT.campaignRequests];
+    if (requests !== this.seenRequests) {
+      this.seenRequests = requests;
+      this.isChosen = true;
+      replica.campaign(nowUs);
     }
-    const work = this.replica.doWork(nowUs);
-    const { role } = this.replica;
+    if (nowUs >= this.lookUs) this.look(nowUs);
+    const work = replica.doWork(nowUs);
+    const { role } = replica;
     // A new leader has messages waiting, and a candidate must not be late.
     const isUrgent = role !== this.seenRole || (role === 'candidate' && work > 0);
     if (work > 0 || isUrgent) this.note();
     return isUrgent ? MUCH_WORK : work;
+  }
+
+  private look(nowUs: number): void {
+    this.lookUs = nowUs + LOOK_US;
+    const { role } = this.replica;
+    this.isChosen &&= role === 'leader' || role === 'candidate';
+    if (this.leaderReturn !== undefined) this.returnToLead(this.leaderReturn, nowUs);
+    else if (this.isChosen && role === 'leader' && nowUs >= this.askUs) this.askToWait(nowUs);
+  }
+
+  private returnToLead(leaderReturn: LeaderReturn, nowUs: number): void {
+    const shouldAsk = leaderReturn.look(this.sight(), nowUs);
+    this.words[this.line + PARTICIPANT.returnWaitMs] = Math.round(leaderReturn.waitUs / 1000);
+    if (shouldAsk) this.replica.campaign(nowUs);
+  }
+
+  private sight(): Sight {
+    const { replica, words, line } = this;
+    const { member, rows, suspicion } = replica;
+    let situation = words[line + PARTICIPANT.returnLater];
+    const note = (value: number): void => {
+      situation = (Math.imul(situation, HASH_FACTOR) + value) | 0;
+    };
+    note(member.promised);
+    for (let other = 0; other < member.replicas; other++) {
+      if (other === member.index) continue;
+      const { incarnation, normal } = rows.peer(other);
+      note(incarnation);
+      note(Number(normal && suspicion.isLive(other)));
+    }
+    const leads = replica.role === 'leader';
+    return { leads, canReplaceLeader: this.canReplaceLeader(), situation };
+  }
+
+  private canReplaceLeader(): boolean {
+    const { member, rows, suspicion, role } = this.replica;
+    const { promised, promisedMember } = member;
+    if (role !== 'follower' || !suspicion.hears(promised)) return false;
+    if (rows.peer(promisedMember).ledBallot !== promised) return false;
+    const log = member.log.under(promised, promisedMember);
+    return log !== undefined && !isLeftBehind(member, log);
+  }
+
+  private askToWait(nowUs: number): void {
+    const { context, words, first } = this;
+    this.askUs = nowUs + leastWaitUs(context.config.timing.suspectAfterUs) / ASKS_PER_WAIT;
+    const at = context.map.participant(first) + PARTICIPANT.returnLater;
+    const asks = Atomics.add(words, at, 1) + 1;
+    // On another machine it has an arena of its own.
+    context.network?.linkOf[first]?.writeWords(at, Int32Array.of(asks));
   }
 
   private note(): void {

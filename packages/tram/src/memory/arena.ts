@@ -17,9 +17,7 @@
  *   └──────────────────────────────────────────────┘
  *
  * A *participant* is a replica or a client. A *host* runs participants: a worker thread, a process, or the one process
- * on a machine. If the number of hosts is a multiple of the replicas of a group, no host runs two members of one group;
- * with fewer hosts, the last one runs all remaining members. A placement can override this. Every client is a host of
- * its own.
+ * on a machine. The placement says which (`config/placement.ts`). Every client is a host of its own.
  */
 import type { ParticipantId } from './contract.js';
 import { align } from './words.js';
@@ -39,7 +37,7 @@ export interface Arena {
 
 /** "TRAM" */
 export const ARENA_MAGIC = 0x4d415254;
-/** Incremented whenever an offset or the meaning of a word changes. */
+/** The memory version: incremented whenever an offset, the meaning of a word or the handshake of machines changes. */
 export const ARENA_VERSION = 7;
 
 export const ARENA = {
@@ -95,6 +93,10 @@ export const PARTICIPANT = {
   session: 4,
   /** Of a replica: the last key that was permitted before its present incarnation; OPEN if none was. */
   lastKey: 5,
+  /** Of a group's first member: how long it waits before it asks to lead again. 0 if it has never run. */
+  returnWaitMs: 6,
+  /** Of a group's first member: changes while a leader that an operator has chosen asks it to wait. */
+  returnLater: 7,
   words: 16,
 } as const;
 
@@ -139,7 +141,7 @@ export class ArenaMap {
     /** Words of statistics for each participant. */
     private readonly statisticsWords: number,
     /** By replica: the number of its host. */
-    private readonly placement?: readonly number[],
+    private readonly placement: readonly number[],
   ) {
     const { groups, replicas, clients } = layout.sizes;
     this.replicas = groups * replicas;
@@ -177,13 +179,7 @@ export class ArenaMap {
 
   hostOf(participant: ParticipantId): number {
     if (participant >= this.replicas) return this.hosts + participant - this.replicas;
-    if (this.placement !== undefined) return this.placement[participant];
-    const { replicas } = this.layout.sizes;
-    const member = participant % replicas;
-    // The first members, which lead at the start, are on one host, so a message passes few hosts.
-    if (this.hosts < replicas) return Math.min(member, this.hosts - 1);
-    const group = Math.floor(participant / replicas);
-    return member + replicas * (group % (this.hosts / replicas));
+    return this.placement[participant];
   }
 
   /** The parts of its own arena that a host on a machine uses: all but the regions and scratch words of others. */

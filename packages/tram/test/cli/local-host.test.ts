@@ -69,7 +69,7 @@ describe('a cluster across machines', () => {
     expect(await tram('secret', join(line.folder, secret))).toMatchObject({ code: 0 });
     return line.write(
       `${line.name}.yaml`,
-      `memory: machines\nname: ${line.name}\ngroups: 2\nclients: 2\nlogBytes: 65536\n` +
+      `memory: machines\nname: ${line.name}\ngroups: 2\nclients: 2\nlogBytes: 65536\nleaders: together\n` +
         `service: ./service.mjs\nsecret: ${secret}\nhosts:\n${hosts.join('')}`,
     );
   }

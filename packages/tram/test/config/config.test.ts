@@ -21,10 +21,29 @@ test.each([
   expect(resolveConfig({ groups: 4, memory }, SALT, undefined, cores).hosts).toBe(hosts);
 });
 
+describe('leaders', () => {
+  const TOGETHER = [0, 1, 2, 0, 1, 2];
+  const SPREAD = [0, 1, 2, 1, 2, 0];
+
+  test.each([
+    ['together without a core for clients', { hosts: 3 }, 3, TOGETHER],
+    ['spread with a core for each host and one for clients', { hosts: 3 }, 4, SPREAD],
+    ['together if asked', { hosts: 3, leaders: 'together' }, 4, TOGETHER],
+    ['spread if asked', { hosts: 3, leaders: 'spread' }, 1, SPREAD],
+    ['together with fewer hosts than replicas', { hosts: 2 }, 8, [0, 1, 1, 0, 1, 1]],
+  ] as const)('%s', (_, options, cores, placement) => {
+    for (const memory of ['threads', 'processes'] as const) {
+      const config = resolveConfig({ groups: 2, memory, ...options }, SALT, undefined, cores);
+      expect(config.placement).toEqual(placement);
+    }
+  });
+});
+
 test('only groups must be given', () => {
   expect(resolveConfig({ groups: 4 }, SALT, undefined, 4)).toStrictEqual({
     memory: 'threads',
     hosts: 3,
+    placement: [0, 1, 2, 1, 2, 0, 2, 0, 1, 0, 1, 2],
     parents: [-1, 0, 1, 1],
     sizes: {
       groups: 4,

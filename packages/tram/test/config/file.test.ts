@@ -71,7 +71,8 @@ test('every option can stand in a file', async () => {
        feedBytes: 4096, heartbeatMs: 1, suspectAfterMs: 9, resendAfterMs: 9, trace: t.jsonl }`,
   );
   const options = await readConfigFile(path);
-  expect(Object.keys(options).sort()).toEqual([...OPTION_NAMES].sort());
+  // `leaders` stands in for `members`.
+  expect([...Object.keys(options), 'leaders'].sort()).toEqual([...OPTION_NAMES].sort());
   expect(resolveConfig(options, SALT)).toMatchObject({
     hosts: 3,
     machines: [
@@ -83,6 +84,11 @@ test('every option can stand in a file', async () => {
     secretFile: join(directory, 's.secret'),
     provider: 'tcp',
   });
+});
+
+test('leaders may stand in a file', async () => {
+  await writeFile(path, 'groups: 2\nmemory: processes\nleaders: spread\n');
+  expect(resolveConfig(await readConfigFile(path), SALT).placement).toEqual([0, 1, 2, 1, 2, 0]);
 });
 
 test('hosts may be a number, where they are threads or processes', async () => {

@@ -42,7 +42,7 @@ test('hosts and a secret must be given', () => {
     secretFile: resolve(DIRECTORY, 'cluster.secret'),
     provider: 'tcp',
   });
-  expect(config).not.toHaveProperty('placement');
+  expect(config.placement).toEqual([0, 1, 2, 1, 2, 0]);
   expect(config.timing).toEqual(resolveAnything({ groups: 2 }).timing);
   expect(JSON.parse(JSON.stringify(config))).toStrictEqual(config);
   expect(isOnMachines(config)).toBe(true);

@@ -10,7 +10,7 @@ const STATISTICS_WORDS = 5;
 function mapOf(
   shape: { readonly groups: number; readonly replicas: number; readonly clients: number },
   hosts: number,
-  placement?: readonly number[],
+  placement: readonly number[],
 ): ArenaMap {
   const layout = new Layout({
     ...shape,
@@ -30,22 +30,6 @@ function mapOf(
 function hostsOf(map: ArenaMap): number[] {
   return Array.from({ length: map.participants }, (_, participant) => map.hostOf(participant));
 }
-
-describe('without a placement', () => {
-  const shape = { groups: 3, replicas: 3, clients: 2 };
-
-  test('a host runs one member of every group', () => {
-    expect(hostsOf(mapOf(shape, 3))).toEqual([0, 1, 2, 0, 1, 2, 0, 1, 2, 3, 4]);
-  });
-
-  test('with a multiple of hosts, they share the groups', () => {
-    expect(hostsOf(mapOf(shape, 6))).toEqual([0, 1, 2, 3, 4, 5, 0, 1, 2, 6, 7]);
-  });
-
-  test('with fewer, the last one runs all that are left', () => {
-    expect(hostsOf(mapOf(shape, 2))).toEqual([0, 1, 1, 0, 1, 1, 0, 1, 1, 2, 3]);
-  });
-});
 
 describe('with a placement', () => {
   const shape = { groups: 2, replicas: 3, clients: 2 };

@@ -72,6 +72,8 @@ async function optionsOf(setup: Setup, name: string): Promise<ClusterOptions & {
     tree: TREE,
     secret: SECRET,
     hosts: ports.map((port, host) => ({ name: NAMES[host], address: LOOPBACK, port })),
+    // All hosts share the cores of this machine.
+    leaders: 'together',
     // Each host grants its share of the slots, and a client that has vanished keeps its slot for a while.
     clients: replicas * (clientsMax + 1),
     callsMax: outstandingMax,

@@ -8,6 +8,7 @@ export interface TramOptions {
   readonly tree: string;
   readonly memory: BenchMemory;
   readonly hosts?: number;
+  readonly leaders?: 'spread' | 'together';
   /** Aborts a measurement; `close` then destroys the cluster without waiting. */
   readonly signal?: AbortSignal;
 }
@@ -22,7 +23,7 @@ const MESSAGES_MIN = 8;
 /** More than the overhead of a record. */
 const OVERHEAD_BYTES = 128;
 
-export function tram({ tree, memory, hosts, signal }: TramOptions): System {
+export function tram({ tree, memory, hosts, leaders, signal }: TramOptions): System {
   return {
     name: `TRAM ${tree}`,
     start: async (setup) => {
@@ -32,6 +33,7 @@ export function tram({ tree, memory, hosts, signal }: TramOptions): System {
         groups: setup.groups,
         replicas: setup.replicas,
         ...(hosts !== undefined && { hosts }),
+        ...(leaders !== undefined && { leaders }),
         clients: setup.clientsMax + 1,
         callsMax: setup.outstandingMax,
         payloadBytesMax: setup.payloadBytesMax,

@@ -7,7 +7,7 @@
  */
 import type { MachinesConfig } from '../../config/config.js';
 import { TramError } from '../../errors.js';
-import { OWNER, PARTICIPANT } from '../../memory/arena.js';
+import { ARENA_VERSION, OWNER, PARTICIPANT } from '../../memory/arena.js';
 import { CALLER, REFUSAL } from '../../memory/machines/handshake.js';
 import type { Link } from '../../memory/machines/link.js';
 import { beginIncarnation } from '../../memory/shared.js';
@@ -142,8 +142,15 @@ async function untilConnected(attachment: RemoteAttachment, timeoutMs: number): 
 function refused(attachment: RemoteAttachment, missing: readonly number[]): TramError {
   const { network, config } = attachment;
   const refusals = missing.map((host) => network.refusalOf(host)).filter((refusal) => refusal > 0);
-  const isFull = refusals.length > 0 && refusals.every((refusal) => refusal === REFUSAL.noSlot);
-  if (!isFull) return unreachable(attachment);
+  const areAll = (one: number): boolean =>
+    refusals.length > 0 && refusals.every((refusal) => refusal === one);
+  if (areAll(REFUSAL.otherVersion)) {
+    return new TramError(
+      'TRAM_VERSION_MISMATCH',
+      `the hosts run TRAM with another memory version than ${ARENA_VERSION}, that of this client`,
+    );
+  }
+  if (!areAll(REFUSAL.noSlot)) return unreachable(attachment);
   return new TramError(
     'TRAM_NO_CLIENT_SLOT',
     `all ${config.sizes.clients} client slots are taken, or wait for clients that have vanished`,

@@ -14,6 +14,7 @@
  * least that a provider can carry with a connection (56 bytes).
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { ARENA_VERSION } from '../arena.js';
 
 /** Who dials: a host of replicas, a client without a slot, a client that has one, or an observer that only reads. */
 export const CALLER = { host: 1, newClient: 2, client: 3, observer: 4 } as const;
@@ -48,30 +49,32 @@ export interface Welcome {
 /** Why a call is refused: the first byte of the refusal. */
 export const REFUSAL = {
   challenge: 1,
-  /** The dialer has another version or another configuration. */
+  /** The dialer has another configuration, or is no TRAM at all. */
   otherCluster: 2,
   unknownCaller: 3,
   wrongProof: 4,
   noSlot: 5,
+  otherVersion: 6,
 } as const;
 
 /** For the dialer: why a host has refused us. */
 export const REFUSALS: Readonly<Record<number, string>> = {
-  [REFUSAL.otherCluster]: 'it has another configuration, or another version of TRAM',
+  [REFUSAL.otherCluster]: 'it has another configuration',
   [REFUSAL.unknownCaller]: 'it does not know us',
   [REFUSAL.wrongProof]: 'it has another secret',
   [REFUSAL.noSlot]: 'all its client slots are taken',
+  [REFUSAL.otherVersion]: 'it runs TRAM with another memory version',
 };
 
 /** For the listener: why we have refused a caller. */
 export const REFUSED: Readonly<Record<number, string>> = {
-  [REFUSAL.otherCluster]: 'it has another configuration or version, or is no TRAM at all',
+  [REFUSAL.otherCluster]: 'it has another configuration, or is no TRAM at all',
   [REFUSAL.unknownCaller]: 'there is no such host or client in this cluster',
   [REFUSAL.wrongProof]: 'it could not prove that it knows the secret',
   [REFUSAL.noSlot]: 'all client slots are taken',
+  [REFUSAL.otherVersion]: 'it runs TRAM with another memory version',
 };
 
-const VERSION = 1;
 const NONCE_BYTES = 8;
 const TIME_BYTES = 4;
 const CHALLENGE_BYTES = TIME_BYTES + 8;
@@ -110,7 +113,7 @@ export class Handshake {
   hello({ caller, number, session, nonce }: Hello): Uint8Array {
     const bytes = new Uint8Array(HELLO_BYTES);
     const view = new DataView(bytes.buffer);
-    view.setUint8(0, VERSION);
+    view.setUint8(0, ARENA_VERSION);
     view.setUint8(1, caller);
     view.setUint16(2, number);
     view.setUint32(4, session);
@@ -132,6 +135,8 @@ export class Handshake {
   judge(data: Uint8Array): Proven | { readonly refusal: Uint8Array } {
     const hello = parseHello(data);
     if (hello === undefined) return { refusal: Uint8Array.of(REFUSAL.otherCluster) };
+    // The digest would differ, too, but would not tell why.
+    if (data[0] !== ARENA_VERSION) return { refusal: Uint8Array.of(REFUSAL.otherVersion) };
     const digest = data.subarray(8, 8 + DIGEST_BYTES);
     if (!equal(digest, this.digest.subarray(0, DIGEST_BYTES))) {
       return { refusal: Uint8Array.of(REFUSAL.otherCluster) };
@@ -230,7 +235,6 @@ function nameOf(said: Uint8Array): string {
 function parseHello(data: Uint8Array): Hello | undefined {
   if (data.length !== HELLO_BYTES && data.length !== ANSWER_BYTES) return undefined;
   const view = new DataView(data.buffer, data.byteOffset);
-  if (view.getUint8(0) !== VERSION) return undefined;
   return {
     caller: view.getUint8(1),
     number: view.getUint16(2),

@@ -372,7 +372,7 @@ function checkHeader(words: Int32Array, path: string): void {
   if (version !== ARENA_VERSION) {
     throw new TramError(
       'TRAM_VERSION_MISMATCH',
-      `${path} has memory layout ${version}, and this version of TRAM has layout ${ARENA_VERSION}.`,
+      `${path} has memory version ${version}, and this version of TRAM has memory version ${ARENA_VERSION}.`,
     );
   }
   if (words[ARENA.words] !== words.length) {

@@ -9,7 +9,7 @@ const HOSTS = 3;
 const HOST = 1;
 const RETURN_MS = 10_000;
 const { sizes } = resolveConfig({ groups: 1, clients: 5 }, NO_SALT);
-const map = new ArenaMap(new Layout(sizes), HOSTS, 32, 0);
+const map = new ArenaMap(new Layout(sizes), HOSTS, 32, 0, [0, 1, 2]);
 /** Of this host: 1 and 4. */
 const SLOTS = [1, 4];
 

@@ -144,7 +144,7 @@ function writeConfig(file: string, name: string, more = ''): void {
   );
   writeFileSync(
     file,
-    `memory: machines\nname: ${name}\ngroups: 3\nclients: ${CLIENTS}\nlogBytes: 65536\n` +
+    `memory: machines\nname: ${name}\ngroups: 3\nclients: ${CLIENTS}\nlogBytes: 65536\nleaders: together\n` +
       `service: ./service.mjs\ntrace: ./history\nsecret: cluster.secret\nhosts:\n${machines.join('')}${more}`,
   );
 }

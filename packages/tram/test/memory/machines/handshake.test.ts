@@ -74,6 +74,13 @@ describe('handshake', () => {
     expect(dialer.enter(answer, answer.subarray(answer.length - 40))).toBeUndefined();
   });
 
+  test('who has another memory version is told so', () => {
+    const { dialer, listener } = newSides();
+    const hello = dialer.hello(dialer.newHello(CALLER.newClient, 0, 0));
+    hello[0]++;
+    expect(refusalOf(listener, hello)).toBe(REFUSAL.otherVersion);
+  });
+
   test('who has another configuration is told so', () => {
     const { listener } = newSides();
     const other = new Handshake(SECRET, Uint8Array.of(9, 9, 9, 9));

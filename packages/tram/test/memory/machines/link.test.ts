@@ -28,6 +28,7 @@ const map = new ArenaMap(
   2,
   0,
   0,
+  [0, 1],
 );
 
 interface Extent {

@@ -1,6 +1,7 @@
 /** What all hosts and clients of a RamCast cluster on shared memory share, as `hosting/cluster-context.ts` for TRAM. */
 
 import type { ClusterConfig } from 'tram-multicast/internal/config/config.js';
+import { placementOf } from 'tram-multicast/internal/config/placement.js';
 import {
   describe,
   readHeader,
@@ -57,7 +58,9 @@ export class RamcastContext {
 }
 
 function mapOf(config: RamcastConfig, layout: RamcastLayout, descriptionBytes: number): ArenaMap {
-  return new ArenaMap(layout, config.hosts, descriptionBytes, STATISTICS_WORDS);
+  const { hosts, sizes } = config;
+  const placement = placementOf({ ...sizes, hosts }, 'together');
+  return new ArenaMap(layout, hosts, descriptionBytes, STATISTICS_WORDS, placement);
 }
 
 /** The name of a message in a history. */
