@@ -18,6 +18,7 @@ export class ReplicaAgent implements Agent {
   private readonly statistics: number;
   private seenStandRequests: number;
   private seenRole: Role | undefined;
+  private seenDeliveries = 0;
 
   constructor(
     context: ClusterContext,
@@ -42,16 +43,18 @@ export class ReplicaAgent implements Agent {
       this.replica.campaign(nowUs);
     }
     const work = this.replica.doWork(nowUs);
-    const { role } = this.replica;
+    const { role, member } = this.replica;
     // A new leader has messages waiting, and a candidate must not be late.
     const isUrgent = role !== this.seenRole || (role === 'candidate' && work > 0);
-    if (work > 0 || isUrgent) this.note();
+    // A restored snapshot is no work, but it changes how many deliveries the state contains.
+    if (work > 0 || isUrgent || member.deliveries !== this.seenDeliveries) this.note();
     return isUrgent ? MUCH_WORK : work;
   }
 
   private note(): void {
     this.seenRole = this.replica.role;
     this.words[this.statistics + STATISTIC.role] = ROLES.indexOf(this.seenRole);
-    this.words[this.statistics + STATISTIC.messages] = this.replica.member.deliveries | 0;
+    this.seenDeliveries = this.replica.member.deliveries;
+    this.words[this.statistics + STATISTIC.messages] = this.seenDeliveries | 0;
   }
 }

@@ -40,7 +40,7 @@ export interface Arena {
 /** "TRAM" */
 export const ARENA_MAGIC = 0x4d415254;
 /** Incremented whenever an offset or the meaning of a word changes. */
-export const ARENA_VERSION = 6;
+export const ARENA_VERSION = 7;
 
 export const ARENA = {
   magic: 0,
@@ -66,6 +66,8 @@ export const HOST = {
   greeting: 4,
   /** With `memory: 'machines'`, of another host: 1 if it has ever run its replicas. */
   begun: 10,
+  /** With `memory: 'machines'`, of another host or client: 1 if it has said that it is about to close its connection. */
+  farewell: 11,
   words: 16,
 } as const;
 

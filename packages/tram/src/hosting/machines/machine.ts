@@ -13,6 +13,7 @@
  */
 import type { Endpoint } from '../../config/addresses.js';
 import type { MachinesConfig } from '../../config/config.js';
+import { nearestName } from '../../config/nearest-name.js';
 import { TramError } from '../../errors.js';
 import {
   ARENA,
@@ -62,6 +63,8 @@ export interface MachineSettings {
 /** How often it logs which hosts it waits for. */
 const WAITING_US = 5_000_000;
 const WAIT_SLICE_US = 5000;
+/** How long a host that ends waits for the others to hear of it. */
+const FAREWELL_US = 100_000;
 /** A peer is given up after this many suspicion time-outs without an answer. */
 const PATIENCE = 2;
 const LOOKS_PER_YIELD = 2;
@@ -99,10 +102,7 @@ export class Machine {
     const { config, credentials, name, log } = settings;
     const { machines, provider } = config;
     const host = machines.findIndex((machine) => machine.name === name);
-    if (host < 0) {
-      const names = machines.map((machine) => machine.name).join(', ');
-      throw new TramError('TRAM_UNKNOWN_REPLICA', `there is no host ${name}: there are ${names}`);
-    }
+    if (host < 0) throw unknownHost(name, config);
     const { address, port } = machines[host];
     let file!: ArenaFile;
     let slots!: HomeSlots;
@@ -181,11 +181,23 @@ export class Machine {
   /** Releases everything, after `run` or instead of it. */
   close(): void {
     this.sign(HOST_STATE.ended);
+    this.sayFarewell();
     this.context.network!.close();
     closeOwn(this.file);
   }
 
-  /** The status, for the HTTP endpoints. */
+  /** So that the others do not take the end of the connections for a failure. */
+  private sayFarewell(): void {
+    const network = this.context.network!;
+    network.sayFarewell();
+    const untilUs = nowUs() + FAREWELL_US;
+    while (!network.isSettled && nowUs() < untilUs) {
+      network.flush(nowUs(), 0);
+      network.wait(WAIT_SLICE_US);
+      network.poll(nowUs());
+    }
+  }
+
   private sign(state: number): void {
     const { words } = this.file;
     const line = this.context.map.host(this.host);
@@ -265,6 +277,16 @@ const PASTS: Record<Identity['past'], string> = {
   kept: 'resumes with the memory that it left behind',
   lost: 'has lost its memory, and recovers from its groups',
 };
+
+function unknownHost(name: string, { machines }: MachinesConfig): TramError {
+  const names = machines.map((machine) => machine.name);
+  const nearest = nearestName(name, names);
+  return new TramError(
+    'TRAM_UNKNOWN_REPLICA',
+    `there is no host ${name} in the configuration: there are ${names.join(', ')}`,
+    { hint: nearest === undefined ? 'Choose one of these names.' : `Did you mean ${nearest}?` },
+  );
+}
 
 /** The path of a host's arena file on its machine. */
 export function machineArenaPath({ name = 'cluster' }: MachinesConfig, host: string): string {

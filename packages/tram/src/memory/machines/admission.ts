@@ -77,7 +77,8 @@ export class Admission {
   private refuse(request: Request, answer: Uint8Array): void {
     request.reject(answer);
     const [refusal] = answer;
-    if (refusal === REFUSAL.challenge) return;
+    // What a client is told that comes too early is nothing for our log.
+    if (refusal === REFUSAL.challenge || refusal === REFUSAL.notReady) return;
     this.options.onRefusal?.(`${describe(request.peer)} was refused: ${REFUSED[refusal]}`);
   }
 
@@ -108,7 +109,10 @@ export class Admission {
         this.closeEarlier(number);
         return { host: number, slot: this.knownHosts.bitsFor(number), session };
       case CALLER.newClient: {
-        const free = slots?.take();
+        if (slots?.isOpen !== true || !this.links.hasMajority) {
+          return { refusal: REFUSAL.notReady };
+        }
+        const free = slots.take();
         if (free === undefined) return { refusal: REFUSAL.noSlot };
         return { host: map.hosts + free.slot, ...free };
       }

@@ -34,7 +34,13 @@ export class Dialer {
         new Dialing(host, {
           handshake,
           connect: (data) => fabric.connect(peer.host, peer.port, data),
-          complain: (why) => log('warn', `can't connect to ${nameOfHost(options, host)}: ${why}`),
+          complain: (why, isRefused) => {
+            // A host that has not started yet, or has stopped in order, is nothing to warn of.
+            const isExpected =
+              !isRefused && (!links.hasBeenOpen(host) || links.hasSaidFarewell(host));
+            const text = `can't connect to ${nameOfHost(options, host)}: ${why}`;
+            log(isExpected ? 'info' : 'warn', text);
+          },
           nowUs,
         }),
     );
@@ -111,7 +117,8 @@ export class Dialer {
     this.links.byHost[host]!.writeWords(at, greeting);
   }
 
-  private get ownHost(): number {
+  /** The number of our own line in the arenas of others. */
+  get ownHost(): number {
     const { map, self } = this.options;
     if (self.caller === CALLER.host) return self.number;
     return map.hosts + (this.assigned?.slot ?? self.number);

@@ -53,6 +53,8 @@ export const REFUSAL = {
   unknownCaller: 3,
   wrongProof: 4,
   noSlot: 5,
+  /** The host assigns no slots yet: it has not started, or is connected to no majority of the hosts. */
+  notReady: 6,
 } as const;
 
 /** For the dialer: why a host has refused us. */
@@ -61,6 +63,7 @@ export const REFUSALS: Readonly<Record<number, string>> = {
   [REFUSAL.unknownCaller]: 'it does not know us',
   [REFUSAL.wrongProof]: 'it has another secret',
   [REFUSAL.noSlot]: 'all its client slots are taken',
+  [REFUSAL.notReady]: 'it waits for other hosts',
 };
 
 /** For the listener: why we have refused a caller. */

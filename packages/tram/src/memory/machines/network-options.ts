@@ -11,6 +11,8 @@ export interface Caller {
 
 /** Assigns slots to clients. */
 export interface SlotKeeper {
+  /** Does this host assign slots, as far as it knows? Not before it has started its replicas. */
+  readonly isOpen: boolean;
   /** Assign a free slot to a new client, if there is one. */
   take(): { readonly slot: number; readonly session: number } | undefined;
   /** Is the slot still that of the client to which we, or another host, assigned it in that session? */

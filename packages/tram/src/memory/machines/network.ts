@@ -114,6 +114,12 @@ export class Network implements FabricHandler, LinkOwner {
     }
   }
 
+  /** Tell all hosts that we are about to close our connections in order. */
+  sayFarewell(): void {
+    const at = this.options.map.host(this.dialer.ownHost) + HOST.farewell;
+    for (const link of this.links) link?.writeWords(at, Int32Array.of(1));
+  }
+
   /** Has everything that was posted over open links been sent, confirmed and reported? */
   get isSettled(): boolean {
     return this.links.every((link) => link === undefined || !link.isOpen || link.isSettled);
@@ -221,7 +227,9 @@ export class Network implements FabricHandler, LinkOwner {
     if (link === undefined) return;
     this.table.setEnded(link);
     const name = nameOfHost(this.options, link.host);
-    this.options.log('warn', `the connection to ${name} broke: ${why}`);
+    if (this.table.hasSaidFarewell(link.host)) {
+      this.options.log('info', `${name} has closed its connection`);
+    } else this.options.log('warn', `the connection to ${name} broke: ${why}`);
   }
 
   private closeConnection(connection: Connection): void {
