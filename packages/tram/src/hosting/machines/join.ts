@@ -15,6 +15,7 @@ import { beginIncarnation } from '../../memory/shared.js';
 import { nowUs } from '../clock.js';
 import type { ClusterContext } from '../cluster-context.js';
 import type { ClientSlot } from '../slot.js';
+import { STALLED_US, stalls } from '../stall.js';
 import { STATISTIC, STATISTICS_WORDS } from '../statistics.js';
 import type { Credentials } from './cluster-file.js';
 import { homeOf } from './home-slots.js';
@@ -141,14 +142,29 @@ class Stay {
 async function untilConnected(attachment: RemoteAttachment, timeoutMs: number): Promise<void> {
   const { network, config } = attachment;
   const deadlineUs = nowUs() + timeoutMs * 1000;
+  let tellsAtUs = nowUs() + STALLED_US;
   for (;;) {
     turn(network);
     const missing = network.missingHosts();
     if (network.slot !== undefined && 2 * missing.length < config.hosts) return;
     const isHopeless = missing.every((host) => network.refusalOf(host) > 0);
     if (isHopeless || nowUs() > deadlineUs) throw refused(attachment, missing);
+    if (nowUs() > tellsAtUs) {
+      tellsAtUs += STALLED_US;
+      tellStall(refused(attachment, missing));
+    }
     await new Promise((resolve) => setImmediate(resolve));
   }
+}
+
+function tellStall({ message }: TramError): void {
+  stalls.publish({
+    client: undefined,
+    destinations: [],
+    missingGroups: [],
+    stalledGroups: [],
+    reason: message,
+  });
 }
 
 function refused(attachment: RemoteAttachment, missing: readonly number[]): TramError {

@@ -283,7 +283,7 @@ function unknownHost(name: string, { machines }: MachinesConfig): TramError {
   const nearest = nearestName(name, names);
   return new TramError(
     'TRAM_UNKNOWN_REPLICA',
-    `there is no host ${name} in the configuration: there are ${names.join(', ')}`,
+    `there is no host ${name}: there are ${names.join(', ')}`,
     { hint: nearest === undefined ? 'Choose one of these names.' : `Did you mean ${nearest}?` },
   );
 }

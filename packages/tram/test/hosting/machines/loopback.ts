@@ -5,7 +5,6 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import type * as mirrors from '../../../src/hosting/machines/mirror.js';
 import type * as statuses from '../../../src/hosting/status.js';
