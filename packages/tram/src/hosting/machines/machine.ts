@@ -10,6 +10,11 @@
  *   first time (`none`), and tells all others so before its replicas run.
  *
  * So the first start needs all hosts, in any order; a later start needs no particular host.
+ *
+ * A host without memory may also be a new machine, at another address, that takes the place of one that may still run
+ * or come back. Two machines must never act as one host: members would count the promises of both. So the change of an
+ * address raises the `revision` of the configuration, and a host that has not run with its revision before needs all
+ * hosts once more: they must have the same revision, and promise to refuse older ones for ever, before its replicas run.
  */
 import type { Endpoint } from '../../config/addresses.js';
 import type { MachinesConfig } from '../../config/config.js';
@@ -209,9 +214,13 @@ export class Machine {
   private async past(): Promise<Identity['past'] | undefined> {
     if (hasBegun(this.file)) return 'kept';
     const network = this.context.network!;
-    const isKnown = await this.until(() => network.isKnown);
-    if (isKnown === undefined) return undefined;
-    return isKnown ? 'lost' : 'none';
+    const past = await this.until(() => network.past);
+    if (past !== 'replaced') return past;
+    network.refuseOlder();
+    const { revision } = this.settings.config;
+    this.settings.log('info', `takes the place of an earlier host, with revision ${revision}`);
+    const areRefused = await this.until(() => network.areOlderRefused || undefined);
+    return areRefused && 'lost';
   }
 
   /** Records that this host has run its replicas; on a first start, at all other hosts too. */
@@ -226,8 +235,8 @@ export class Machine {
     }
     // Recorded here first: if it ends before the others know, its memory contains no promise.
     Atomics.store(words, ARENA.state, ARENA_STATE.running);
-    if (past !== 'none') return;
     network!.announce();
+    if (past !== 'none') return;
     await this.until(() => network!.isSettled || undefined);
   }
 
@@ -262,13 +271,21 @@ export class Machine {
 
   private sayWhoIsMissing(): void {
     const { config, log } = this.settings;
-    const missing = this.context.network!.missingHosts();
-    if (missing.length === 0) return;
-    const names = missing.map((host) => {
-      const { name, address, port } = config.machines[host];
-      return `${name} (${address}:${port})`;
-    });
-    log('info', `waits for ${names.join(' and ')}: the first start needs all hosts`);
+    const network = this.context.network!;
+    const namesOf = (hosts: readonly number[]): string =>
+      hosts
+        .map((host) => {
+          const { name, address, port } = config.machines[host];
+          return `${name} (${address}:${port})`;
+        })
+        .join(' and ');
+    const { revision } = config;
+    const missing = network.missingHosts();
+    const first = revision === 1 ? 'the first start' : `the first start with revision ${revision}`;
+    if (missing.length > 0) log('info', `waits for ${namesOf(missing)}: ${first} needs all hosts`);
+    const different = network.differentHosts();
+    if (different.length === 0) return;
+    log('info', `waits until ${namesOf(different)} and this host have the same revision`);
   }
 }
 
@@ -308,8 +325,10 @@ function openOwn(
     file.lockHost(host, file.words[map.host(host) + HOST.pid] ?? 0);
     // Two processes may start this host at once.
     file.requireAtPath();
-    if (left !== undefined) requireSame(left, digest, map);
-    else writeHeader(file.words, map.words, digest);
+    if (left !== undefined) {
+      requireSame(left, digest, map);
+      requireRecent(left, config, host, map);
+    } else writeHeader(file.words, map.words, digest);
     return file;
   } catch (error) {
     file.close();
@@ -359,6 +378,23 @@ export function requireSame(file: ArenaFile, digest: Uint8Array, map: ArenaMap):
     {
       hint: 'Give the cluster another name, or remove the file on all hosts: that loses what it holds.',
     },
+  );
+}
+
+/** @throws TRAM_INVALID_CONFIG, having closed the file, if the other hosts would refuse this revision */
+function requireRecent(
+  file: ArenaFile,
+  { revision }: MachinesConfig,
+  host: number,
+  map: ArenaMap,
+): void {
+  const least = file.words[map.host(host) + HOST.leastRevision];
+  if (revision >= least) return;
+  file.close();
+  throw new TramError(
+    'TRAM_INVALID_CONFIG',
+    `the configuration has revision ${revision}, but the cluster uses revision ${least}`,
+    { hint: 'Copy the configuration file from another host.' },
   );
 }
 

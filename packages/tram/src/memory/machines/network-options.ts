@@ -2,6 +2,7 @@
 import type { Arena, ArenaMap } from '../arena.js';
 import type { SocketAddress } from '../fabric/socket-address.js';
 import type { BufferWords } from './buffers.js';
+import type { AddressBook } from './known-hosts.js';
 
 /** Who we are: one of `CALLER` (`handshake.ts`), and the number of the host or of the client's slot. */
 export interface Caller {
@@ -37,6 +38,8 @@ export interface NetworkOptions {
   readonly names?: readonly string[];
   readonly secret: Uint8Array;
   readonly digest: Uint8Array;
+  /** Of a host. */
+  readonly addresses?: AddressBook;
   readonly provider?: string;
   /** A peer that owes us an answer for longer than this is disconnected. */
   readonly patienceUs: number;
