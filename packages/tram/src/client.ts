@@ -7,13 +7,14 @@
  * The client validates every argument here. The protocol only asserts what protects memory.
  */
 import { channel } from 'node:diagnostics_channel';
-import { TramError } from './errors.js';
+import { TramError, type TramErrorOptions } from './errors.js';
 import { nowUs } from './hosting/clock.js';
 import { ClusterContext } from './hosting/cluster-context.js';
 import type { Histogram } from './hosting/histogram.js';
 import { openArena } from './hosting/open-arena.js';
 import { groupsOf, messageId } from './hosting/service.js';
 import { type ClientSlot, takeSlot } from './hosting/slot.js';
+import { STALLED_US, stallOf, stalls } from './hosting/stall.js';
 import { latencyOf, STATISTIC } from './hosting/statistics.js';
 import { TraceFile } from './hosting/trace.js';
 import { ARENA, ARENA_STATE, PARTICIPANT } from './memory/arena.js';
@@ -75,6 +76,8 @@ interface Request {
   readonly high: number;
   payload: Uint8Array;
   readonly replies: Map<number, Uint8Array>;
+  /** Once the message is sent. */
+  call: Call | undefined;
   failure: TramError | undefined;
   resolve(replies: Map<number, Uint8Array>): void;
   reject(error: TramError): void;
@@ -104,6 +107,7 @@ export class Client implements AsyncDisposable {
   private isPollScheduled = false;
   private isFlushScheduled = false;
   private progressUs = 0;
+  private stallsToldUs = 0;
   private onDrained: (() => void) | undefined;
 
   private constructor(
@@ -211,6 +215,7 @@ export class Client implements AsyncDisposable {
         high,
         payload,
         replies: new Map(),
+        call: undefined,
         failure: undefined,
         resolve,
         reject,
@@ -328,21 +333,27 @@ export class Client implements AsyncDisposable {
     if (place >= 0) {
       this.waiting.splice(place, 1);
       const code = why === 'timeout' ? 'TRAM_TIMEOUT' : 'TRAM_ABORTED';
-      request.reject(
-        new TramError(code, `${why} while waiting for room: nothing was sent`, { cause }),
-      );
+      // It waits for the answers to other messages.
+      const { reason } = stallOf(this.context, this.groupsLow, this.groupsHigh);
+      const message = `${why} while waiting for room: nothing was sent`;
+      request.reject(new TramError(code, withReason(message, reason), { cause }));
       this.noteDrained();
       return;
     }
     // The message can't be taken back. Its promise has settled, so its replies change nothing.
-    const message = `${why} after the message was sent: it may still be delivered`;
-    request.reject(new TramError('TRAM_OUTCOME_UNKNOWN', message, { cause }));
+    const { pendingLow, pendingHigh } = request.call!;
+    const missing = groupsOf(pendingLow, pendingHigh).map((group) => `g${group}`);
+    const { reason } = stallOf(this.context, pendingLow, pendingHigh);
+    const message = `${why} after the message was sent: it may still be delivered. No reply from ${missing.join(', ')}`;
+    const hint = reason === '' ? undefined : STALLED_HINT;
+    request.reject(outcomeUnknown(request, withReason(message, reason), { cause, hint }));
   }
 
   private tryOffer(request: Request): boolean {
     if (this.client.offer(request.low, request.high, request.payload) !== 'accepted') return false;
     const call = this.client.lastCall;
     this.requests[call.slot] = request;
+    request.call = call;
     this.noteAccepted(call);
     return true;
   }
@@ -398,8 +409,32 @@ export class Client implements AsyncDisposable {
     while (this.waiting.length > 0 && this.tryOffer(this.waiting[0])) this.waiting.shift();
     this.flush();
     this.noteDrained();
+    if (now - this.stallsToldUs >= STALLED_US) this.tellStalls(now);
     this.schedulePoll();
   };
+
+  /** Tells of the oldest stalled call, at most once in `STALLED_US`. */
+  private tellStalls(now: number): void {
+    this.stallsToldUs = now;
+    if (!stalls.hasSubscribers) return;
+    let oldest: Call | undefined;
+    let sinceUs = now - STALLED_US;
+    for (const request of this.requests) {
+      if (request === undefined || this.offeredUs[request.call!.slot] > sinceUs) continue;
+      oldest = request.call!;
+      sinceUs = this.offeredUs[oldest.slot];
+    }
+    if (oldest === undefined) return;
+    const { destinationsLow, destinationsHigh, pendingLow, pendingHigh } = oldest;
+    const { stalledGroups, reason } = stallOf(this.context, pendingLow, pendingHigh);
+    stalls.publish({
+      client: this.name,
+      destinations: groupsOf(destinationsLow, destinationsHigh),
+      missingGroups: groupsOf(pendingLow, pendingHigh),
+      stalledGroups,
+      reason,
+    });
+  }
 
   private onReply(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome): void {
     const request = this.requests[call.slot];
@@ -464,9 +499,7 @@ export class Client implements AsyncDisposable {
     for (const request of this.requests) {
       if (request === undefined) continue;
       request.release();
-      request.reject(
-        new TramError('TRAM_OUTCOME_UNKNOWN', `${why}: the message may still be delivered`),
-      );
+      request.reject(outcomeUnknown(request, `${why}: the message may still be delivered`));
     }
     for (const request of this.waiting.splice(0)) {
       request.release();
@@ -525,6 +558,24 @@ function abortedEarly(signal: AbortSignal): TramError {
   return new TramError('TRAM_ABORTED', 'aborted before the message was sent', {
     cause: signal.reason,
   });
+}
+
+/** The error of a call whose message was sent, with the replies that have arrived. */
+function outcomeUnknown(
+  { replies, call }: Request,
+  message: string,
+  options: TramErrorOptions = {},
+): TramError {
+  const missingGroups = groupsOf(call!.pendingLow, call!.pendingHigh);
+  return new TramError('TRAM_OUTCOME_UNKNOWN', message, { ...options, replies, missingGroups });
+}
+
+const STALLED_HINT =
+  'A group needs a majority of its replicas: start those that are down. Before you send the message again, ask the ' +
+  'service whether it took effect.';
+
+function withReason(message: string, reason: string): string {
+  return reason === '' ? message : `${message}. ${reason}`;
 }
 
 function replyError(group: number, outcome: ReplyOutcome, replyBytesMax: number): TramError {

@@ -203,6 +203,8 @@ export interface TramErrorOptions {
   readonly hint?: string | undefined;
   readonly cause?: unknown;
   readonly retry?: Retry | undefined;
+  readonly replies?: ReadonlyMap<number, Uint8Array> | undefined;
+  readonly missingGroups?: readonly number[] | undefined;
 }
 
 export class TramError extends Error {
@@ -214,6 +216,10 @@ export class TramError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | undefined;
   readonly retry: Retry;
+  /** Of a call that failed after its message was sent: the replies that had arrived, by group. */
+  declare readonly replies?: ReadonlyMap<number, Uint8Array>;
+  /** Of such a call: the destinations that had not replied. */
+  declare readonly missingGroups?: readonly number[];
 
   constructor(code: ErrorCode, message: string, options: TramErrorOptions = {}) {
     // Node prints a cause that is explicitly undefined.
@@ -221,5 +227,8 @@ export class TramError extends Error {
     this.code = code;
     this.hint = options.hint;
     this.retry = options.retry ?? ERRORS[code].retry;
+    // Absent from all other errors, so that Node does not print them there.
+    if (options.replies !== undefined) this.replies = options.replies;
+    if (options.missingGroups !== undefined) this.missingGroups = options.missingGroups;
   }
 }

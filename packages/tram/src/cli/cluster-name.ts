@@ -1,8 +1,10 @@
 /**
  * Which cluster a command works on: `--name`, or `--config` for the one that a file describes. A cluster of processes has
  * its memory in a file in /dev/shm and the output of its hosts in a state directory. Only the user can access them.
+ *
+ * The logs outlive the cluster: those of the last run are kept, and `tram down --force` removes them.
  */
-import { lstatSync, mkdirSync, rmSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
@@ -70,12 +72,38 @@ export function makeStateDirectory(name: string): string {
   return directory;
 }
 
-/** @returns whether there was one */
-export function removeStateDirectory(name: string): boolean {
+/** Removes the logs of all runs. */
+export function removeStateDirectory(name: string): void {
   const directory = stateDirectory(name);
-  if (!isOurs(directory)) return false;
-  rmSync(directory, { recursive: true });
-  return true;
+  if (isOurs(directory)) rmSync(directory, { recursive: true });
+}
+
+const LOG = /^host-.*\.log$/;
+
+/**
+ * At the end of a run: its logs become `host-N.log.1`, and replace those of the run before it. The caller makes sure that
+ * no cluster of that name runs.
+ */
+export function archiveLogs(name: string): void {
+  const directory = stateDirectory(name);
+  if (!isOurs(directory)) return;
+  for (const file of readdirSync(directory)) {
+    if (LOG.test(file)) renameSync(join(directory, file), join(directory, `${file}.1`));
+  }
+}
+
+/** Removes the logs of a run that has failed to start. Those of the run before it stay. */
+export function removeLastLogs(name: string): void {
+  const directory = stateDirectory(name);
+  if (!isOurs(directory)) return;
+  for (const file of readdirSync(directory)) if (LOG.test(file)) rmSync(join(directory, file));
+  if (readdirSync(directory).length === 0) rmdirSync(directory);
+}
+
+/** The directory with the logs of a cluster, `undefined` if there are none. */
+export function keptLogs(name: string): string | undefined {
+  const directory = stateDirectory(name);
+  return isOurs(directory) && readdirSync(directory).length > 0 ? directory : undefined;
 }
 
 function isOurs(directory: string): boolean {

@@ -7,6 +7,7 @@ import type { Attached } from './attached.js';
 import {
   commandFor,
   configOption,
+  keptLogs,
   nameOption,
   removeStateDirectory,
   type Which,
@@ -26,6 +27,8 @@ interface Outcome {
   /** Hosts that did not end by themselves. */
   readonly killed: readonly HostProcess[];
   readonly trace: string | undefined;
+  /** The directory with the logs, if they are kept. */
+  readonly logs: string | undefined;
 }
 
 const DRAIN_MS = 5000;
@@ -37,13 +40,14 @@ const LOOK_MS = 10;
 const HELP = `
 First the command waits, at most ${DRAIN_MS / 1000} seconds, until all replicas that are up have
 delivered what their groups have ordered. Then it tells the hosts to end, kills those that have not
-ended after ${END_MS / 1000} seconds, and removes the shared memory and the logs. A history (--trace)
-stays. Its last line says whether the cluster was drained. It was not if a client was connected, a
-group had no leader, or a host had to be killed.
+ended after ${END_MS / 1000} seconds, and removes the shared memory. The logs stay, and the command
+says where: until the end of the next cluster of that name. A history (--trace) stays. Its last line
+says whether the cluster was drained. It was not if a client was connected, a group had no leader,
+or a host had to be killed.
 
-With --force the command does not wait and kills the hosts at once. It also removes memory that it
-can't read, because another version made it or a start was interrupted, and hosts whose memory
-somebody has removed.
+With --force the command does not wait, kills the hosts at once, and removes the logs of all runs.
+It also removes memory that it can't read, because another version made it or a start was
+interrupted, and hosts whose memory somebody has removed.
 
 A cluster across machines (--config): the command ends the hosts that run on this machine, as
 SIGTERM does, and names the machines of the others. The memory of the hosts stays, so that they can
@@ -65,9 +69,7 @@ export function registerDown(program: Command): void {
     .command('down')
     .helpGroup('Run a cluster:')
     .summary('end a cluster and clear up')
-    .description(
-      'Ends a cluster: lets it drain, ends its hosts, and removes its shared memory and logs.',
-    )
+    .description('Ends a cluster: lets it drain, ends its hosts, and removes its shared memory.')
     .addOption(nameOption())
     .addOption(configOption())
     .option('--force', 'end it at once, and remove all that has its name')
@@ -90,12 +92,10 @@ async function down(flags: DownFlags): Promise<number> {
     const outcome = await withCluster(flags, (cluster) => takeDown(cluster, force));
     tell(outcome, flags);
   } catch (error) {
-    if (!(error instanceof TramError)) throw error;
-    // A restart of the machine removes the memory and may leave the logs.
-    const hadLogs = error.code === 'TRAM_NOT_FOUND' && removeStateDirectory(name);
-    if (!hadLogs && !(force && UNREADABLE.has(error.code))) throw error;
-    const killed = force ? await removeUnread(name) : [];
-    tell({ isDrained: false, killed, trace: undefined }, flags);
+    const isUnreadable = error instanceof TramError && UNREADABLE.has(error.code);
+    if (!force || !isUnreadable) throw error;
+    const killed = await removeUnread(name);
+    tell({ isDrained: false, killed, trace: undefined, logs: undefined }, flags);
   }
   return ExitCode.fine;
 }
@@ -120,8 +120,9 @@ async function takeDown(cluster: Attached, force: boolean): Promise<Outcome> {
   if (trace !== undefined && (isFirst || !(await hasEnd(trace)))) {
     endTrace(context, crashed, isDrained);
   }
+  if (force) removeStateDirectory(cluster.name);
   clearAway(cluster);
-  return { isDrained, killed, trace };
+  return { isDrained, killed, trace, logs: keptLogs(cluster.name) };
 }
 
 async function warnOfClients({ context }: Attached): Promise<void> {
@@ -162,18 +163,19 @@ async function hasEnd(trace: string): Promise<boolean> {
 }
 
 async function removeUnread(name: string): Promise<HostProcess[]> {
-  const { arenaPath } = await import('../memory/processes/arena-file.js');
-  const { clearAwayUnread } = await import('./remains.js');
+  const { arenaPath, removeArenaFile } = await import('../memory/processes/arena-file.js');
   const path = arenaPath(name);
   const killed = await endHosts(path, 0);
-  clearAwayUnread(name, path);
+  removeArenaFile(path);
+  removeStateDirectory(name);
   return killed;
 }
 
-function tell({ isDrained, killed, trace }: Outcome, { name, force, json }: DownFlags): void {
+function tell({ isDrained, killed, trace, logs }: Outcome, { name, force, json }: DownFlags): void {
   if (json) {
     const hosts = killed.map(({ host, pid }) => ({ host, pid }));
-    const outcome = { name, drained: isDrained, killed: hosts, trace: trace ?? null };
+    const kept = { trace: trace ?? null, logs: logs ?? null };
+    const outcome = { name, drained: isDrained, killed: hosts, ...kept };
     process.stdout.write(`${JSON.stringify(outcome)}\n`);
     return;
   }
@@ -183,6 +185,7 @@ function tell({ isDrained, killed, trace }: Outcome, { name, force, json }: Down
     }
   }
   process.stdout.write(`cluster "${name}" is down${isDrained ? '' : ', not drained'}\n`);
+  if (logs !== undefined) process.stderr.write(`its logs stay in ${logs}\n`);
   if (trace !== undefined) process.stderr.write(`check its history with: tram check ${trace}\n`);
 }
 

@@ -44,6 +44,9 @@ Examples:
   Use the verdict in a script (exit code 3: a property is violated):
     $ tram check trace.jsonl > verdict.txt || echo "failed with exit code $?"
 
+Errors go to stderr: a message and a hint. With --json an error is one line with a JSON object:
+  {"error":{"code":"TRAM_NOT_FOUND","message":"…","hint":"…","retry":"safe"}}
+
 Exit codes:
   0    success
   1    failure

@@ -15,6 +15,13 @@ export function readable(bytes: Uint8Array): Readable {
   return { hex: Buffer.from(bytes).toString('hex') };
 }
 
+/** By group. */
+export function readableReplies(
+  replies: ReadonlyMap<number, Uint8Array>,
+): Readonly<Record<string, Readable>> {
+  return Object.fromEntries([...replies].map(([group, reply]) => [group, readable(reply)]));
+}
+
 /** In one line. */
 export function readableLine(bytes: Uint8Array): string {
   if (bytes.length === 0) return '(empty)';

@@ -2,9 +2,8 @@
 import { TramError } from '../errors.js';
 import { hostProcesses } from '../hosting/host-processes.js';
 import { askToEnd, pause, starterLock } from '../hosting/oversight.js';
-import { removeArenaFile } from '../memory/processes/arena-file.js';
 import type { Attached } from './attached.js';
-import { commandFor, removeStateDirectory } from './cluster-name.js';
+import { archiveLogs, commandFor } from './cluster-name.js';
 
 /** A killed process has ended for /proc before the kernel has released the locks of its last threads. */
 const RELEASE_MS = 1000;
@@ -41,7 +40,7 @@ export function requireNoOrphans(name: string, path: string): void {
 }
 
 /**
- * Remove the memory of a cluster and what its hosts printed. A history stays.
+ * Remove the memory of a cluster. Its logs and its history stay.
  * @returns false if the memory is by now that of another cluster, or if another process removes it
  */
 export function clearAway({ name, arena, context }: Attached): boolean {
@@ -49,12 +48,6 @@ export function clearAway({ name, arena, context }: Attached): boolean {
     // `tram restart` may have just started a host on this memory: it must not go on where nobody finds it.
     askToEnd(context);
     // A new cluster of that name, which has the same directory, can't be started before the file is gone.
-    removeStateDirectory(name);
+    archiveLogs(name);
   });
-}
-
-/** The same for a file that can't be read, without regard to others. */
-export function clearAwayUnread(name: string, path: string): void {
-  removeArenaFile(path);
-  removeStateDirectory(name);
 }

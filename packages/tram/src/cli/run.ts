@@ -1,8 +1,12 @@
-/** Runs a program of commands. An error becomes a message on stderr and an exit code. */
+/**
+ * Runs a program of commands. An error becomes a message on stderr and an exit code; with `--json`, the message is one
+ * line with a JSON object.
+ */
 import { type Command, CommanderError } from 'commander';
 import { ERRORS, TramError } from '../errors.js';
 import { ExitCode, exitCodeOf } from './exit-codes.js';
 import { messageFor } from './missing-package.js';
+import { readableReplies } from './readable.js';
 
 export async function run(program: Command, argv: readonly string[]): Promise<void> {
   // A reader that closes the pipe (`tram check FILE | head`) is not a failure.
@@ -15,20 +19,53 @@ export async function run(program: Command, argv: readonly string[]): Promise<vo
     process.exitCode = ExitCode.usage;
     return;
   }
+  const isJson = argv.includes('--json');
+  // What Commander prints of wrong usage is for people.
+  if (isJson) for (const one of [program, ...program.commands]) one.configureOutput(SILENT);
   try {
     await program.parseAsync(argv);
   } catch (error) {
     if (error instanceof CommanderError) {
       // Commander has already printed; it reports --help and --version as "errors" with code 0.
       process.exitCode = error.exitCode === 0 ? ExitCode.fine : ExitCode.usage;
+      if (isJson && error.exitCode !== 0) process.stderr.write(toJson(usageError(error)));
       return;
     }
-    process.stderr.write(describe(program.name(), error));
+    process.stderr.write(isJson ? toJson(error) : describe(program.name(), error));
     if (process.env['TRAM_DEBUG'] && error instanceof Error) {
       process.stderr.write(`${error.stack}\n`);
     }
     process.exitCode = exitCodeOf(error);
   }
+}
+
+const SILENT = { writeErr: () => undefined };
+
+function usageError({ message }: CommanderError): TramError {
+  return new TramError('TRAM_INVALID_ARGUMENT', message.replace(/^error: /, ''), {
+    hint: 'Run the command with --help for usage.',
+  });
+}
+
+/** `{"error":{"code":"TRAM_NOT_FOUND","message":"…","hint":"…","retry":"safe"}}` */
+function toJson(error: unknown): string {
+  return `${JSON.stringify({ error: fieldsOf(error) })}\n`;
+}
+
+function fieldsOf(error: unknown): unknown {
+  if (!(error instanceof TramError)) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { code: null, message: messageFor(error) ?? message, hint: null, retry: null };
+  }
+  const { code, message, hint = ERRORS[code].whatToDo, retry, missingGroups, replies } = error;
+  return {
+    code,
+    message,
+    hint,
+    retry,
+    ...(missingGroups && { missingGroups }),
+    ...(replies && { replies: readableReplies(replies) }),
+  };
 }
 
 function describe(program: string, error: unknown): string {

@@ -1,14 +1,17 @@
 /** `tram send`: multicasts messages as a client, and prints the replies of the groups. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type Command, Option } from 'commander';
 import type { Client } from '../client.js';
 import { TramError } from '../errors.js';
+import type { StallMessage } from '../hosting/stall.js';
 import { configOption, nameOption, type Which } from './cluster-name.js';
 import { count as counted, paint } from './colors.js';
 import { ExitCode } from './exit-codes.js';
 import { groupList } from './group-list.js';
 import { catchInterruption } from './interruption.js';
 import { integer, milliseconds } from './number-option.js';
-import { readable, readableLine } from './readable.js';
+import { readableLine, readableReplies } from './readable.js';
+import type { Trouble } from './status-view.js';
 
 interface SendFlags extends Which {
   readonly to: number[];
@@ -32,7 +35,8 @@ const WINDOW = 32;
 
 const HELP = `
 The payload is --text, the contents of --file, or what the command reads from stdin. A reply is
-printed as text if it is UTF-8 without control characters, and in hexadecimal otherwise. A message
+printed as text if it is UTF-8 without control characters, and in hexadecimal otherwise. While a
+reply is late, the command says on stderr which groups it waits for, and why if it knows. A message
 that was sent but not answered in time may still be delivered: see TRAM_OUTCOME_UNKNOWN in
 docs/errors.md.
 
@@ -86,6 +90,7 @@ async function send(flags: SendFlags): Promise<number> {
   const location = await locate(flags);
   const payload = await payloadOf(flags);
   const interruption = catchInterruption();
+  const stopSaying = flags.json ? () => undefined : sayStalls();
   const client = await (location.memory === 'machines'
     ? Client.join(location.config)
     : Client.connect(location.name));
@@ -98,6 +103,7 @@ async function send(flags: SendFlags): Promise<number> {
     if (interruption.signal.aborted) return ExitCode.interrupted;
     throw await explained(error, flags);
   } finally {
+    stopSaying();
     interruption.release();
   }
 }
@@ -149,8 +155,8 @@ function print(answer: Answer, { json, count }: SendFlags): void {
   const { number, latencyUs, replies } = answer;
   const sorted = [...replies].sort(([one], [other]) => one - other);
   if (json) {
-    const byGroup = Object.fromEntries(sorted.map(([group, reply]) => [group, readable(reply)]));
-    process.stdout.write(`${JSON.stringify({ number, latencyUs, replies: byGroup })}\n`);
+    const line = { number, latencyUs, replies: readableReplies(replies) };
+    process.stdout.write(`${JSON.stringify(line)}\n`);
     return;
   }
   const place = count > 1 ? `${String(number).padStart(String(count).length)}  ` : '';
@@ -174,10 +180,35 @@ async function explained(error: unknown, flags: SendFlags): Promise<unknown> {
     error instanceof TramError &&
     (error.code === 'TRAM_OUTCOME_UNKNOWN' || error.code === 'TRAM_TIMEOUT');
   if (!isUnanswered) return error;
-  const { withSeen } = await import('./attached.js');
-  const { read, troublesOf } = await import('./status-view.js');
-  const troubles = await withSeen(flags, async (cluster) => troublesOf(cluster, read(cluster)));
+  const troubles = await troublesNow(flags);
   if (troubles.length === 0) return error;
   const hint = troubles.map(({ what, advice }) => `${what}: ${advice}`).join('\n  ');
-  return new TramError(error.code, error.message, { hint, cause: error });
+  const { code, message, retry, replies, missingGroups } = error;
+  return new TramError(code, message, { hint, retry, replies, missingGroups, cause: error });
+}
+
+async function troublesNow(flags: SendFlags): Promise<readonly Trouble[]> {
+  const { withSeen } = await import('./attached.js');
+  const { read, troublesOf } = await import('./status-view.js');
+  try {
+    return await withSeen(flags, async (cluster) => troublesOf(cluster, read(cluster)));
+  } catch (error) {
+    // The cluster can't be seen any more: then the error of the message says more than this one.
+    if (error instanceof TramError) return [];
+    throw error;
+  }
+}
+
+/** Says once for each reason why an answer takes long. @returns how to stop it */
+function sayStalls(): () => void {
+  let said = '';
+  const say = (message: unknown): void => {
+    const { missingGroups, reason } = message as StallMessage;
+    const names = missingGroups.map((group) => `g${group}`).join(', ');
+    const text = `waiting for ${names || 'the hosts'}${reason && `: ${reason}`}\n`;
+    if (text !== said) process.stderr.write(text);
+    said = text;
+  };
+  subscribe('tram:stalled', say);
+  return () => unsubscribe('tram:stalled', say);
 }

@@ -9,7 +9,6 @@ import {
   type GroupStatus,
   type HostStatus,
   type ReplicaStatus,
-  stateLost,
   statusOf,
   totalLatency,
 } from '../hosting/status.js';
@@ -66,15 +65,12 @@ export function ratesBetween(before: Reading, after: Reading): Rates {
   };
 }
 
-/** A group has delivered what the fastest of its replicas has. */
+/** A group has delivered what the fastest of its replicas has. All count the same deliveries. */
 function deliveredBetween(before: GroupStatus, after: GroupStatus): number {
-  const each = after.replicas.map((replica, member) => {
-    const earlier = before.replicas[member];
-    // An incarnation counts from 0. Counts are modulo 2³².
-    if (replica.incarnation !== earlier.incarnation) return 0;
-    return (replica.messages - earlier.messages) >>> 0;
-  });
-  return Math.max(...each);
+  const most = ({ replicas }: GroupStatus): number =>
+    Math.max(...replicas.map(({ messages }) => messages));
+  // Fewer if the fastest replica is down, or if all deliver again from their logs.
+  return Math.max(0, most(after) - most(before));
 }
 
 // --- for programs ------------------------------------------------------------------------------
@@ -96,6 +92,7 @@ export function toJson(
     }),
     groups: status.groups.map((group, index) => ({
       ...group,
+      replicas: group.replicas.map((replica) => replicaJson(replica, reading)),
       leader: group.leader ?? null,
       ballot: group.ballot ?? null,
       messagesPerSecond: rates.groups[index],
@@ -104,6 +101,14 @@ export function toJson(
     latencyNsP50: percentile(latency, 50) ?? null,
     latencyNsP99: percentile(latency, 99) ?? null,
   };
+}
+
+/** Nobody knows the numbers of a replica that can't be reached. */
+function replicaJson(replica: ReplicaStatus, reading: Reading): unknown {
+  const state = shownState(replica, reading);
+  if (state !== 'unreachable') return { ...replica, state };
+  const { name, group, member, host } = replica;
+  return { name, group, member, host, state };
 }
 
 function percentile(latency: Histogram, percent: number): number | undefined {
@@ -138,16 +143,24 @@ export function formatStatus(view: View): string {
   return `${parts.join('\n')}\n`;
 }
 
-const STATE_COLORS = { running: 'green', starting: 'yellow', closing: 'yellow' } as const;
+const STATE_COLORS = {
+  running: 'green',
+  starting: 'yellow',
+  closing: 'yellow',
+  stalled: 'red',
+  'state-lost': 'red',
+  down: 'red',
+} as const;
 
-function heading({ cluster, reading: { status } }: View): string {
-  const [first] = status.groups;
-  const size = `${count(status.groups.length, 'group')} of ${count(first.replicas.length, 'replica')}`;
-  const isLost = stateLost(status).length > 0;
-  const state = isLost
-    ? paint('red', 'state lost')
-    : paint(STATE_COLORS[status.state], status.state);
-  return `${paint('bold', cluster.name)} ${state}: ${size} on ${count(status.hosts.length, 'host')}`;
+function heading({ cluster, reading }: View): string {
+  const { groups, hosts, state } = reading.status;
+  const size = `${count(groups.length, 'group')} of ${count(groups[0].replicas.length, 'replica')}`;
+  const up = hosts.filter((host) => shownState(host, reading) === 'up').length;
+  const where =
+    up === hosts.length
+      ? `on ${count(up, 'host')}`
+      : `on ${count(hosts.length, 'host')}, ${up} of them up`;
+  return `${paint('bold', cluster.name)} ${paint(STATE_COLORS[state], state)}: ${size} ${where}`;
 }
 
 function groupLines({ reading, rates, columns }: View): string[] {
@@ -281,6 +294,10 @@ const TROUBLES = {
     what: `the state of ${groups} is lost`,
     advice: `too many of their replicas have lost it, and none can get it back. ${remedy}`,
   }),
+  starting: (groups: string, remedy: string): Trouble => ({
+    what: `no leader in ${groups} yet`,
+    advice: `their hosts are starting. ${remedy}`,
+  }),
   stateless: (groups: string, remedy: string): Trouble => ({
     what: `no leader in ${groups}`,
     advice: `none of the replicas that run has the state; one that is down may have it. ${remedy}`,
@@ -311,6 +328,8 @@ export function troublesOf(cluster: Seen, { status, stopped }: Reading): Trouble
   const troubleOf = (group: GroupStatus): keyof typeof TROUBLES | undefined => {
     const { leader, health, replicas } = group;
     if (health === 'state-lost') return 'lost';
+    if (leader === undefined && replicas.some(({ state }) => state === 'starting'))
+      return 'starting';
     const isLost = 2 * replicas.filter(canDecide).length < replicas.length;
     if (isLost) return leader === undefined ? 'leaderless' : 'alone';
     if (health === 'no-majority') return 'stateless';
@@ -324,7 +343,7 @@ export function troublesOf(cluster: Seen, { status, stopped }: Reading): Trouble
     const command = stopped.has(host)
       ? commandFor(cluster, `kill ${name} --signal SIGCONT`)
       : restartCommand(cluster, name, host);
-    return `Start one again: ${command}`;
+    return `${stopped.has(host) ? 'Continue' : 'Start'} one: ${command}`;
   };
   const troubles = (Object.keys(TROUBLES) as (keyof typeof TROUBLES)[]).flatMap((trouble) => {
     const those = groups.filter((group) => troubleOf(group) === trouble);

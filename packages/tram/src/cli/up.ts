@@ -5,11 +5,12 @@ import type { ClusterOptions } from '../config/options.js';
 import { TramError } from '../errors.js';
 import type { ClusterStatus } from '../hosting/status.js';
 import {
+  archiveLogs,
   commandFor,
   DEFAULT_NAME,
   makeStateDirectory,
   parseName,
-  removeStateDirectory,
+  removeLastLogs,
 } from './cluster-name.js';
 import { count, paint } from './colors.js';
 import { ExitCode } from './exit-codes.js';
@@ -200,9 +201,7 @@ async function makeWay(name: string): Promise<void> {
     const remains = await removeRemains(name, Date.now() > deadlineMs);
     if (remains === 'none') return requireNoOrphans(name, arenaPath(name));
     if (remains === 'removed') {
-      process.stderr.write(
-        `removed the memory and the logs of cluster "${name}": all of its hosts had ended\n`,
-      );
+      process.stderr.write(`removed the memory of cluster "${name}": all of its hosts had ended\n`);
       return;
     }
     await pause(LOOK_MS);
@@ -260,7 +259,7 @@ async function start(
     });
   } catch (error) {
     const isOthers = error instanceof TramError && error.code === 'TRAM_EXISTS';
-    if (!isOthers) removeStateDirectory(name);
+    if (!isOthers) removeLastLogs(name);
     if (!signal.aborted) throw error;
     process.stderr.write('interrupted: the cluster is down again\n');
     return undefined;
@@ -348,6 +347,6 @@ async function stay(cluster: Cluster, name: string, signal: AbortSignal): Promis
     await pauseUnless(signal, LOOK_MS);
   process.stderr.write(`taking cluster "${name}" down\n`);
   await cluster.close();
-  if (signal.aborted) removeStateDirectory(name);
+  if (signal.aborted) archiveLogs(name);
   return signal.reason === 'SIGINT' ? ExitCode.interrupted : ExitCode.fine;
 }

@@ -21,6 +21,8 @@ export interface Machines {
   readonly machines: readonly Machine[];
   /** An absolute path. */
   readonly secretFile: string;
+  /** Grows with every change of an address. */
+  readonly revision: number;
   /** The libfabric provider. */
   readonly provider: string;
 }
@@ -53,6 +55,7 @@ export function resolveMachines(options: MachinesOptions, directory: string): Ma
   return {
     machines,
     secretFile: resolve(directory, secret),
+    revision: options.revision ?? OPTIONS.revision.default,
     provider: provider ?? OPTIONS.provider.default,
   };
 }

@@ -42,6 +42,8 @@ export interface ClusterOptions {
   members?: readonly (readonly string[])[];
   /** The file with the secret that hosts and clients share. With `memory: 'machines'`, which requires it. */
   secret?: string;
+  /** Of the addresses of the hosts: raise it with every change of one. With `memory: 'machines'` only. Default 1. */
+  revision?: number;
   /** The libfabric provider. With `memory: 'machines'` only. Default `tcp`. */
   provider?: string;
   /** How many clients may be connected at a time. Default 16. */
@@ -151,6 +153,7 @@ export const OPTIONS = {
     required: 'on machines',
     hint: 'Create the file with `tram secret cluster.secret`, copy it to all machines, and add "secret: cluster.secret".',
   },
+  revision: { onMachines: integer(1, 32_767), default: 1 },
   provider: { onMachines: PROVIDER, default: 'tcp' },
   clients: { kind: integer(1, 1024), default: 16 },
   payloadBytesMax: { kind: BODY_BYTES, default: 1024 },

@@ -41,6 +41,7 @@ export class ReplicaAgent implements Agent {
   private isChosen = false;
   private lookUs: number;
   private askUs: number;
+  private seenDeliveries = 0;
 
   constructor(
     private readonly context: ClusterContext,
@@ -78,10 +79,11 @@ export class ReplicaAgent implements Agent {
     }
     if (nowUs >= this.lookUs) this.look(nowUs);
     const work = replica.doWork(nowUs);
-    const { role } = replica;
+    const { role, member } = replica;
     // A new leader has messages waiting, and a candidate must not be late.
     const isUrgent = role !== this.seenRole || (role === 'candidate' && work > 0);
-    if (work > 0 || isUrgent) this.note();
+    // A restored snapshot is no work, but it changes how many deliveries the state contains.
+    if (work > 0 || isUrgent || member.deliveries !== this.seenDeliveries) this.note();
     return isUrgent ? MUCH_WORK : work;
   }
 
@@ -138,6 +140,7 @@ export class ReplicaAgent implements Agent {
   private note(): void {
     this.seenRole = this.replica.role;
     this.words[this.statistics + STATISTIC.role] = ROLES.indexOf(this.seenRole);
-    this.words[this.statistics + STATISTIC.messages] = this.replica.member.deliveries | 0;
+    this.seenDeliveries = this.replica.member.deliveries;
+    this.words[this.statistics + STATISTIC.messages] = this.seenDeliveries | 0;
   }
 }

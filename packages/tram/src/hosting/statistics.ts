@@ -11,7 +11,10 @@ export const STATISTIC = {
   /** Of a replica: one of `ROLES`, and how often it has begun to lead. */
   role: 0,
   timesLed: 1,
-  /** Of a replica: messages delivered to its service. Of a client: messages answered by all destinations. */
+  /**
+   * Of a replica: the deliveries that the state of its service contains, its own or those of a snapshot that it has
+   * restored. Of a client slot: messages of all its clients that all destinations have answered.
+   */
   messages: 2,
   /** Of a replica: snapshots that its service failed to take. */
   failedSnapshots: 3,

@@ -31,7 +31,7 @@ export interface ReplicaStatus {
   readonly promised: string | undefined;
   /** The log entries that the replica has delivered or relayed. */
   readonly delivered: number;
-  /** The messages delivered to the service. */
+  /** The deliveries that the state of the service contains: its own, or those of a snapshot that it has restored. */
   readonly messages: number;
   readonly timesLed: number;
   /** The snapshots for other replicas that the service of this one failed to take. */
@@ -67,8 +67,18 @@ export interface HostStatus {
   readonly address?: string;
 }
 
+/**
+ * - `starting`: hosts are starting, and not every group has a leader yet.
+ * - `running`: every group has a leader.
+ * - `stalled`: some groups have no leader. Messages that need them wait.
+ * - `state-lost`: some groups have lost their state for good.
+ * - `down`: no host runs, or none can be reached.
+ * - `closing`: the cluster is being taken down.
+ */
+export type ClusterState = 'starting' | 'running' | 'stalled' | 'state-lost' | 'down' | 'closing';
+
 export interface ClusterStatus {
-  readonly state: 'starting' | 'running' | 'closing';
+  readonly state: ClusterState;
   readonly memory: string;
   readonly groups: readonly GroupStatus[];
   readonly hosts: readonly HostStatus[];
@@ -84,22 +94,32 @@ export function statusOf(context: ClusterContext): ClusterStatus {
   const { words } = context.arena;
   const { map, config } = context;
   const latency = totalLatency(context);
-  const state = words[ARENA.state];
+  const groups = config.parents.map((parent, group) => groupStatus(context, group, parent));
+  const hosts = Array.from({ length: map.hosts }, (_, host) => hostStatus(context, host));
   return {
-    state:
-      state === ARENA_STATE.running
-        ? 'running'
-        : state === ARENA_STATE.closing
-          ? 'closing'
-          : 'starting',
+    state: stateOf(words[ARENA.state], groups, hosts),
     memory: config.memory,
-    groups: config.parents.map((parent, group) => groupStatus(context, group, parent)),
-    hosts: Array.from({ length: map.hosts }, (_, host) => hostStatus(context, host)),
+    groups,
+    hosts,
     clients: { connected: connectedClients(context), most: config.sizes.clients },
     answered: latency.count,
     latencyNsP50: latency.count > 0 ? latency.percentile(50) : 0,
     latencyNsP99: latency.count > 0 ? latency.percentile(99) : 0,
   };
+}
+
+/** @param arena  one of `ARENA_STATE` */
+function stateOf(
+  arena: number,
+  groups: readonly GroupStatus[],
+  hosts: readonly HostStatus[],
+): ClusterState {
+  if (arena === ARENA_STATE.closing) return 'closing';
+  if (arena === ARENA_STATE.starting) return 'starting';
+  if (hosts.every(({ state }) => state === 'down')) return 'down';
+  if (groups.some(({ health }) => health === 'state-lost')) return 'state-lost';
+  if (groups.every(({ leader }) => leader !== undefined)) return 'running';
+  return hosts.some(({ state }) => state === 'starting') ? 'starting' : 'stalled';
 }
 
 function hostStatus(context: ClusterContext, host: number): HostStatus {

@@ -62,8 +62,12 @@ export const HOST = {
   state: 2,
   /** With `memory: 'machines'`, of another host or client: how to write to its memory (`machines/greeting.ts`). */
   greeting: 4,
-  /** With `memory: 'machines'`, of another host: 1 if it has ever run its replicas. */
+  /** With `memory: 'machines'`, of another host: the revision with which it last ran its replicas; 0 if it never did. */
   begun: 10,
+  /** With `memory: 'machines'`, of another host or client: 1 if it has said that it is about to close its connection. */
+  farewell: 11,
+  /** With `memory: 'machines'`: the oldest revision that the host lets in (`machines/known-hosts.ts`). */
+  leastRevision: 12,
   words: 16,
 } as const;
 

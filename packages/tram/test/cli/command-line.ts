@@ -58,6 +58,7 @@ export class CommandLine {
     for (const child of this.children.splice(0)) child.kill('SIGKILL');
     await this.tram('down', '--force');
     expect(this.remains()).toEqual([]);
+    expect(existsSync(this.stateDirectory())).toBe(false);
   }
 
   /** Makes a file. @returns its path */
@@ -123,9 +124,9 @@ export class CommandLine {
     await until(() => this.processes().length === 0);
   }
 
-  /** What is left of this test's cluster: files, and processes. */
+  /** What is left of this test's cluster: files, and processes. The logs of a run that has ended may stay. */
   remains(): string[] {
-    const files = [`/dev/shm/tram-${this.name}`, this.stateDirectory()];
+    const files = [`/dev/shm/tram-${this.name}`, join(this.stateDirectory(), 'host-0.log')];
     const processes = this.processes().map((pid) => `process ${pid}`);
     return [...files.filter((file) => existsSync(file)), ...processes];
   }

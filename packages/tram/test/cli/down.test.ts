@@ -1,5 +1,5 @@
-/** `tram down`: what it leaves in a history. */
-import { readFileSync } from 'node:fs';
+/** `tram down`: what it leaves in a history, and its logs. */
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { useCommandLine } from './command-line.js';
@@ -19,4 +19,33 @@ test('what is killed and does not come back is told in the history', async () =>
   );
   const verdict = await line.json<{ outcome: string; counts: unknown }>('check', trace);
   expect(verdict).toMatchObject({ outcome: 'holds', counts: { messages: 40, crashes: 3 } });
+});
+
+test('the logs of the last run stay, and no others', async () => {
+  const service = line.write(
+    'talking.mjs',
+    "export function deliver({ payload }) { console.log('heard ' + new TextDecoder().decode(payload)); }",
+  );
+  const logs = line.stateDirectory();
+  const heard = (file: string): string => readFileSync(join(logs, file), 'utf8');
+  for (const run of ['first', 'second']) {
+    await line.up('--service', service);
+    await line.tram('send', '--to', '0', '--text', run);
+    expect(heard('host-0.log')).toContain(`heard ${run}`);
+    const down = await line.tram('down');
+    expect(down.code).toBe(0);
+    expect(down.stderr).toContain(`its logs stay in ${logs}\n`);
+    expect(readdirSync(logs).sort()).toEqual([0, 1, 2].map((host) => `host-${host}.log.1`));
+    expect(heard('host-0.log.1')).toContain(`heard ${run}`);
+  }
+  expect(heard('host-0.log.1')).not.toContain('heard first');
+
+  // A start that fails leaves them alone; one that finds all hosts dead keeps the logs of those.
+  await line.tram('up', '--service', join(line.folder, 'nowhere.mjs'));
+  expect(heard('host-0.log.1')).toContain('heard second');
+  await line.up('--service', service);
+  await line.tram('send', '--to', '0', '--text', 'third');
+  await line.killAll();
+  await line.up();
+  expect(heard('host-0.log.1')).toContain('heard third');
 });

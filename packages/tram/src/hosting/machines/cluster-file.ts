@@ -5,14 +5,16 @@ import { dirname, resolve } from 'node:path';
 import { isOnMachines, type MachinesConfig, resolveConfig } from '../../config/config.js';
 import type { Machine } from '../../config/machines.js';
 import { TramError } from '../../errors.js';
+import type { AddressBook } from '../../memory/machines/known-hosts.js';
 import { NO_SALT } from '../../memory/record.js';
-import { digestOf } from './digest.js';
+import { addressBookOf, digestOf } from './digest.js';
 import { readSecret, saltOf } from './secret.js';
 
 /** What two hosts must share to let each other in. */
 export interface Credentials {
   readonly secret: Uint8Array;
   readonly digest: Uint8Array;
+  readonly addresses: AddressBook;
 }
 
 export interface ClusterFile {
@@ -39,7 +41,8 @@ export async function readClusterFile(path: string): Promise<ClusterFile> {
     machines: await Promise.all(config.machines.map(resolved)),
   };
   // Over the names in the file: they may resolve differently on different machines.
-  return { config: salted, credentials: { secret, digest: digestOf(config) } };
+  const addresses = addressBookOf(config);
+  return { config: salted, credentials: { secret, digest: digestOf(config), addresses } };
 }
 
 async function resolved(machine: Machine): Promise<Machine> {

@@ -24,6 +24,7 @@ export class HomeSlots implements SlotKeeper {
   private readonly sessions = new Map<number, number>();
   private readonly connected = new Set<number>();
   private lastSession = 0;
+  private hasOpened = false;
 
   constructor(
     private readonly words: Int32Array,
@@ -32,16 +33,22 @@ export class HomeSlots implements SlotKeeper {
     private readonly nowMs: () => number = Date.now,
   ) {}
 
+  get isOpen(): boolean {
+    return this.hasOpened;
+  }
+
   /** Starts handing out slots. @param past  the host's past: if its memory is lost, any slot may be in use */
   open(past: Identity['past']): void {
     const { clients } = this.map.layout.sizes;
     for (let slot = 0; slot < clients; slot++) {
-      if (homeOf(slot, this.map.hosts) !== this.host) continue;
-      this.freeAtMs.set(slot, 0);
+      const isOurs = homeOf(slot, this.map.hosts) === this.host;
+      if (isOurs) this.freeAtMs.set(slot, 0);
       if (this.connected.has(slot)) continue;
-      if (past === 'lost') this.words[this.owner(slot)] = OWNER.away;
+      if (isOurs && past === 'lost') this.words[this.owner(slot)] = OWNER.away;
+      // Also for slots of other homes: our memory may name clients that were connected before we ended.
       this.awaitReturn(slot);
     }
+    this.hasOpened = true;
   }
 
   take(): { readonly slot: number; readonly session: number } | undefined {

@@ -3,7 +3,8 @@
  * client's home.
  *
  * An idle client answers its hosts periodically, so that they know it is alive. It records its statistics in its own
- * memory and copies them to its home, where tools read them.
+ * memory and copies them to all hosts, where tools read them: they outlive the client, and any host that fails. The
+ * statistics of a slot are those of all its clients. The copy with the most answers is the latest.
  */
 import type { MachinesConfig } from '../../config/config.js';
 import { TramError } from '../../errors.js';
@@ -14,7 +15,8 @@ import { beginIncarnation } from '../../memory/shared.js';
 import { nowUs } from '../clock.js';
 import type { ClusterContext } from '../cluster-context.js';
 import type { ClientSlot } from '../slot.js';
-import { STATISTICS_WORDS } from '../statistics.js';
+import { STALLED_US, stalls } from '../stall.js';
+import { STATISTIC, STATISTICS_WORDS } from '../statistics.js';
 import type { Credentials } from './cluster-file.js';
 import { homeOf } from './home-slots.js';
 import { attachRemotely, type RemoteAttachment, turn, unreachable } from './remote-attachment.js';
@@ -25,11 +27,11 @@ export interface Joined {
 }
 
 const JOIN_MS = 10_000;
-/** How often an idle client answers its hosts, and how often it copies its statistics to its home. */
+/** How often an idle client answers its hosts, and how often it copies its statistics to them. */
 const STAY_MS = 100;
 const TELL_MS = 1000;
-/** How long it waits for its home when it connects and when it closes. */
-const HOME_US = 100_000;
+/** How long it waits for its hosts when it connects and when it closes. */
+const HOSTS_US = 100_000;
 
 /** @param path  the path of the cluster's configuration file */
 export async function joinFrom(path: string): Promise<Joined> {
@@ -62,6 +64,7 @@ export async function join(
 
 /** A client's use of a slot, from connecting to closing. */
 class Stay {
+  private readonly hosts: readonly Link[];
   private readonly home: Link;
   private timer: NodeJS.Timeout | undefined;
   private toldMs = 0;
@@ -72,7 +75,8 @@ class Stay {
     private readonly participant: number,
   ) {
     const { context, network } = attachment;
-    this.home = network.links[homeOf(slot, context.map.hosts)]!;
+    this.hosts = network.links.slice(0, context.map.hosts) as readonly Link[];
+    this.home = this.hosts[homeOf(slot, context.map.hosts)];
   }
 
   /** Takes over the slot's statistics, and learns whether its last client left messages unanswered. */
@@ -83,12 +87,21 @@ class Stay {
     const session = map.participant(this.participant) + PARTICIPANT.session;
     const statistics = map.statisticsOf(this.participant);
     this.home.readWords(session, words, session, 1);
-    this.home.readWords(statistics, words, statistics, STATISTICS_WORDS);
-    const untilUs = nowUs() + HOME_US;
-    while (!this.home.isSettled && nowUs() < untilUs) {
+    const copies = this.hosts.map((host) => {
+      const copy = new Int32Array(STATISTICS_WORDS);
+      host.readWords(statistics, copy, 0, STATISTICS_WORDS);
+      return copy;
+    });
+    const untilUs = nowUs() + HOSTS_US;
+    while (!network.isSettled && nowUs() < untilUs) {
       turn(network);
       await new Promise((resolve) => setImmediate(resolve));
     }
+    const answers = (copy: Int32Array): number => copy[STATISTIC.messages] >>> 0;
+    words.set(
+      copies.reduce((most, copy) => (answers(copy) > answers(most) ? copy : most)),
+      statistics,
+    );
     const intervalMs = Math.min(STAY_MS, config.timing.suspectAfterUs / 2000);
     this.timer = setInterval(() => this.goOn(), intervalMs).unref();
   }
@@ -104,23 +117,23 @@ class Stay {
     const { map, arena } = this.attachment.context;
     const session = map.participant(this.participant) + PARTICIPANT.session;
     const statistics = map.statisticsOf(this.participant);
-    const copy = (at: number, count: number): void =>
-      this.home.writeWords(at, arena.words.subarray(at, at + count));
-    copy(session, 1);
-    copy(statistics, STATISTICS_WORDS);
+    const part = (at: number, count: number): Int32Array => arena.words.subarray(at, at + count);
+    this.home.writeWords(session, part(session, 1));
+    for (const host of this.hosts) host.writeWords(statistics, part(statistics, STATISTICS_WORDS));
     this.toldMs = Date.now();
   }
 
-  /** Tells the home that the client is closed. If that is lost, the home finds out by its time-out. */
+  /** Tells the hosts that the client is closed. If that is lost, its home finds out by its time-out. */
   end(): void {
     const { context, network, close } = this.attachment;
     clearInterval(this.timer);
     this.tell();
     const owner = context.map.participant(this.participant) + PARTICIPANT.owner;
     this.home.writeWords(owner, Int32Array.of(OWNER.nobody));
-    const untilUs = nowUs() + HOME_US;
+    network.sayFarewell();
+    const untilUs = nowUs() + HOSTS_US;
     do turn(network);
-    while (this.home.isOpen && !this.home.isSettled && nowUs() < untilUs);
+    while (!network.isSettled && nowUs() < untilUs);
     close();
   }
 }
@@ -129,14 +142,29 @@ class Stay {
 async function untilConnected(attachment: RemoteAttachment, timeoutMs: number): Promise<void> {
   const { network, config } = attachment;
   const deadlineUs = nowUs() + timeoutMs * 1000;
+  let tellsAtUs = nowUs() + STALLED_US;
   for (;;) {
     turn(network);
     const missing = network.missingHosts();
     if (network.slot !== undefined && 2 * missing.length < config.hosts) return;
     const isHopeless = missing.every((host) => network.refusalOf(host) > 0);
     if (isHopeless || nowUs() > deadlineUs) throw refused(attachment, missing);
+    if (nowUs() > tellsAtUs) {
+      tellsAtUs += STALLED_US;
+      tellStall(refused(attachment, missing));
+    }
     await new Promise((resolve) => setImmediate(resolve));
   }
+}
+
+function tellStall({ message }: TramError): void {
+  stalls.publish({
+    client: undefined,
+    destinations: [],
+    missingGroups: [],
+    stalledGroups: [],
+    reason: message,
+  });
 }
 
 function refused(attachment: RemoteAttachment, missing: readonly number[]): TramError {
@@ -150,7 +178,8 @@ function refused(attachment: RemoteAttachment, missing: readonly number[]): Tram
       `the hosts run TRAM with another memory version than ${ARENA_VERSION}, that of this client`,
     );
   }
-  if (!areAll(REFUSAL.noSlot)) return unreachable(attachment);
+  // A host that is not full may be down. But without a majority of the hosts, slots would not help.
+  if (!areAll(REFUSAL.noSlot) || 2 * refusals.length < config.hosts) return unreachable(attachment);
   return new TramError(
     'TRAM_NO_CLIENT_SLOT',
     `all ${config.sizes.clients} client slots are taken, or wait for clients that have vanished`,

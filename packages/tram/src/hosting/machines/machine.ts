@@ -10,9 +10,15 @@
  *   first time (`none`), and tells all others so before its replicas run.
  *
  * So the first start needs all hosts, in any order; a later start needs no particular host.
+ *
+ * A host without memory may also be a new machine, at another address, that takes the place of one that may still run
+ * or come back. Two machines must never act as one host: members would count the promises of both. So the change of an
+ * address raises the `revision` of the configuration, and a host that has not run with its revision before needs all
+ * hosts once more: they must have the same revision, and promise to refuse older ones for ever, before its replicas run.
  */
 import type { Endpoint } from '../../config/addresses.js';
 import type { MachinesConfig } from '../../config/config.js';
+import { nearestName } from '../../config/nearest-name.js';
 import { TramError } from '../../errors.js';
 import {
   ARENA,
@@ -63,6 +69,8 @@ export interface MachineSettings {
 /** How often it logs which hosts it waits for. */
 const WAITING_US = 5_000_000;
 const WAIT_SLICE_US = 5000;
+/** How long a host that ends waits for the others to hear of it. */
+const FAREWELL_US = 100_000;
 /** A peer is given up after this many suspicion time-outs without an answer. */
 const PATIENCE = 2;
 const LOOKS_PER_YIELD = 2;
@@ -107,10 +115,7 @@ export class Machine {
     const { config, credentials, name, log } = settings;
     const { machines, provider } = config;
     const host = machines.findIndex((machine) => machine.name === name);
-    if (host < 0) {
-      const names = machines.map((machine) => machine.name).join(', ');
-      throw new TramError('TRAM_UNKNOWN_REPLICA', `there is no host ${name}: there are ${names}`);
-    }
+    if (host < 0) throw unknownHost(name, config);
     const { address, port } = machines[host];
     let file!: ArenaFile;
     let slots!: HomeSlots;
@@ -192,6 +197,7 @@ export class Machine {
   close(): void {
     this.sign(HOST_STATE.ended);
     // First: then the other hosts need not wait for the snapshots before they take over.
+    this.sayFarewell();
     this.context.network!.close();
     const left = this.hasRun ? this.running!.leave() : [];
     if (left.length > 0) {
@@ -200,7 +206,18 @@ export class Machine {
     closeOwn(this.file);
   }
 
-  /** The status, for the HTTP endpoints. */
+  /** So that the others do not take the end of the connections for a failure. */
+  private sayFarewell(): void {
+    const network = this.context.network!;
+    network.sayFarewell();
+    const untilUs = nowUs() + FAREWELL_US;
+    while (!network.isSettled && nowUs() < untilUs) {
+      network.flush(nowUs(), 0);
+      network.wait(WAIT_SLICE_US);
+      network.poll(nowUs());
+    }
+  }
+
   private sign(state: number): void {
     const { words } = this.file;
     const line = this.context.map.host(this.host);
@@ -212,9 +229,13 @@ export class Machine {
   private async past(): Promise<Identity['past'] | undefined> {
     if (hasBegun(this.file)) return 'kept';
     const network = this.context.network!;
-    const isKnown = await this.until(() => network.isKnown);
-    if (isKnown === undefined) return undefined;
-    return isKnown ? 'lost' : 'none';
+    const past = await this.until(() => network.past);
+    if (past !== 'replaced') return past;
+    network.refuseOlder();
+    const { revision } = this.settings.config;
+    this.settings.log('info', `takes the place of an earlier host, with revision ${revision}`);
+    const areRefused = await this.until(() => network.areOlderRefused || undefined);
+    return areRefused && 'lost';
   }
 
   /** Records that this host has run its replicas; on a first start, at all other hosts too. */
@@ -229,8 +250,8 @@ export class Machine {
     }
     // Recorded here first: if it ends before the others know, its memory contains no promise.
     Atomics.store(words, ARENA.state, ARENA_STATE.running);
-    if (past !== 'none') return;
     network!.announce();
+    if (past !== 'none') return;
     await this.until(() => network!.isSettled || undefined);
   }
 
@@ -265,13 +286,21 @@ export class Machine {
 
   private sayWhoIsMissing(): void {
     const { config, log } = this.settings;
-    const missing = this.context.network!.missingHosts();
-    if (missing.length === 0) return;
-    const names = missing.map((host) => {
-      const { name, address, port } = config.machines[host];
-      return `${name} (${address}:${port})`;
-    });
-    log('info', `waits for ${names.join(' and ')}: the first start needs all hosts`);
+    const network = this.context.network!;
+    const namesOf = (hosts: readonly number[]): string =>
+      hosts
+        .map((host) => {
+          const { name, address, port } = config.machines[host];
+          return `${name} (${address}:${port})`;
+        })
+        .join(' and ');
+    const { revision } = config;
+    const missing = network.missingHosts();
+    const first = revision === 1 ? 'the first start' : `the first start with revision ${revision}`;
+    if (missing.length > 0) log('info', `waits for ${namesOf(missing)}: ${first} needs all hosts`);
+    const different = network.differentHosts();
+    if (different.length === 0) return;
+    log('info', `waits until ${namesOf(different)} and this host have the same revision`);
   }
 }
 
@@ -280,6 +309,16 @@ const PASTS: Record<Identity['past'], string> = {
   kept: 'resumes with the memory that it left behind',
   lost: 'has lost its memory, and recovers from its groups',
 };
+
+function unknownHost(name: string, { machines }: MachinesConfig): TramError {
+  const names = machines.map((machine) => machine.name);
+  const nearest = nearestName(name, names);
+  return new TramError(
+    'TRAM_UNKNOWN_REPLICA',
+    `there is no host ${name}: there are ${names.join(', ')}`,
+    { hint: nearest === undefined ? 'Choose one of these names.' : `Did you mean ${nearest}?` },
+  );
+}
 
 /** The path of a host's arena file on its machine. */
 export function machineArenaPath({ name = 'cluster' }: MachinesConfig, host: string): string {
@@ -301,8 +340,10 @@ function openOwn(
     file.lockHost(host, file.words[map.host(host) + HOST.pid] ?? 0);
     // Two processes may start this host at once.
     file.requireAtPath();
-    if (left !== undefined) requireSame(left, digest, map);
-    else writeHeader(file.words, map.words, digest);
+    if (left !== undefined) {
+      requireSame(left, digest, map);
+      requireRecent(left, config, host, map);
+    } else writeHeader(file.words, map.words, digest);
     return file;
   } catch (error) {
     file.close();
@@ -352,6 +393,23 @@ export function requireSame(file: ArenaFile, digest: Uint8Array, map: ArenaMap):
     {
       hint: 'Give the cluster another name, or remove the file on all hosts: that loses what it holds.',
     },
+  );
+}
+
+/** @throws TRAM_INVALID_CONFIG, having closed the file, if the other hosts would refuse this revision */
+function requireRecent(
+  file: ArenaFile,
+  { revision }: MachinesConfig,
+  host: number,
+  map: ArenaMap,
+): void {
+  const least = file.words[map.host(host) + HOST.leastRevision];
+  if (revision >= least) return;
+  file.close();
+  throw new TramError(
+    'TRAM_INVALID_CONFIG',
+    `the configuration has revision ${revision}, but the cluster uses revision ${least}`,
+    { hint: 'Copy the configuration file from another host.' },
   );
 }
 

@@ -5,7 +5,7 @@
  * Copies are refreshed in the background. A copy may be torn if its owner writes at the same time: single words never
  * are, a row is accepted only if it is whole, and of logs only whole entries are shown (`log-copies.ts`).
  */
-import { HOST, HOST_STATE, PARTICIPANT, withHostState } from '../../memory/arena.js';
+import { HOST, HOST_STATE, OWNER, PARTICIPANT, withHostState } from '../../memory/arena.js';
 import { CALLER } from '../../memory/machines/handshake.js';
 import type { Link } from '../../memory/machines/link.js';
 import { epochAt, numberAt, slotAt, wordsOf } from '../../memory/record.js';
@@ -14,7 +14,6 @@ import { nowUs } from '../clock.js';
 import type { ClusterContext } from '../cluster-context.js';
 import { STATISTIC, STATISTICS_WORDS } from '../statistics.js';
 import { ownAddress, readClusterFile } from './cluster-file.js';
-import { homeOf } from './home-slots.js';
 import { LogCopies } from './log-copies.js';
 import { attachRemotely, type RemoteAttachment, turn, unreachable } from './remote-attachment.js';
 
@@ -26,6 +25,8 @@ const COPY_US = 500_000;
 /** How often everything is copied; and how often logs are polled while they have no new entries. */
 const REFRESH_MS = 50;
 const LOGS_MS = 5;
+/** What is copied of each client slot. */
+const SLOT = { owner: 0, answers: 1, words: 2 } as const;
 /** How many words may be in flight to us at a time. */
 const UNDER_WAY_WORDS = 2 ** 15;
 
@@ -34,6 +35,8 @@ export class Mirror {
   private readonly logs: LogCopies;
   /** Rows as they arrive, before they are checked. */
   private readonly rows: Int32Array;
+  /** By host: what it knows of each client slot. All hosts that a client is connected to know of it. */
+  private readonly slots: readonly Int32Array[];
   /** By client slot: the messages answered when its latencies were last copied. */
   private readonly copiedAnswers: Int32Array;
   private underWayWords = 0;
@@ -45,7 +48,12 @@ export class Mirror {
     const { context } = attachment;
     this.context = context;
     this.rows = new Int32Array(context.map.replicas * ROW_RECORD_WORDS);
-    this.copiedAnswers = new Int32Array(context.layout.sizes.clients);
+    const { clients } = context.layout.sizes;
+    this.slots = Array.from(
+      { length: context.map.hosts },
+      () => new Int32Array(clients * SLOT.words),
+    );
+    this.copiedAnswers = new Int32Array(clients);
     this.logs = new LogCopies(context, {
       read: (link, at, into, intoAt, count) => this.read(link, at, into, intoAt, count),
       settle: () => this.settle(),
@@ -128,10 +136,10 @@ export class Mirror {
     }
     await this.settle();
     this.takeRows();
-    await this.readLatencies();
+    await this.takeSlots();
   }
 
-  /** Copies the host's line; line, statistics and row of each of its replicas; and its clients' lines. */
+  /** Copies the host's line; line, statistics and row of each of its replicas; and what it knows of clients. */
   private async readBoard(host: number, link: Link): Promise<void> {
     const { map, layout } = this.context;
     await this.copy(link, map.host(host), HOST.greeting);
@@ -141,11 +149,13 @@ export class Mirror {
       const row = map.region(participant) + layout.row;
       await this.read(link, row, this.rows, participant * ROW_RECORD_WORDS, ROW_RECORD_WORDS);
     }
+    const into = this.slots[host];
     for (let slot = 0; slot < layout.sizes.clients; slot++) {
-      if (homeOf(slot, map.hosts) !== host) continue;
       const participant = layout.clientParticipant(slot);
-      await this.copy(link, map.participant(participant), PARTICIPANT.words);
-      await this.copy(link, map.statisticsOf(participant), STATISTIC.words);
+      const owner = map.participant(participant) + PARTICIPANT.owner;
+      const answers = map.statisticsOf(participant) + STATISTIC.messages;
+      await this.read(link, owner, into, slot * SLOT.words + SLOT.owner, 1);
+      await this.read(link, answers, into, slot * SLOT.words + SLOT.answers, 1);
     }
   }
 
@@ -161,17 +171,27 @@ export class Mirror {
     }
   }
 
-  /** Copies the latencies of clients with new answers only: a histogram is many words. */
-  private async readLatencies(): Promise<void> {
+  /**
+   * A client is connected if a host is connected to it. Its statistics are those of the host that knows most. They are
+   * copied only if there are new answers: a histogram is many words.
+   */
+  private async takeSlots(): Promise<void> {
     const { map, layout, arena } = this.context;
-    const { copiedAnswers } = this;
+    const { copiedAnswers, slots } = this;
+    const { links } = this.attachment.network;
     for (let slot = 0; slot < copiedAnswers.length; slot++) {
-      const statistics = map.statisticsOf(layout.clientParticipant(slot));
-      const answers = arena.words[statistics + STATISTIC.messages];
-      if (answers === copiedAnswers[slot]) continue;
-      copiedAnswers[slot] = answers;
-      const home = this.attachment.network.links[homeOf(slot, map.hosts)]!;
-      await this.copy(home, statistics, STATISTICS_WORDS);
+      const participant = layout.clientParticipant(slot);
+      const at = slot * SLOT.words;
+      const isPresent = slots.some((words) => words[at + SLOT.owner] === OWNER.present);
+      arena.words[map.participant(participant) + PARTICIPANT.owner] = isPresent
+        ? OWNER.present
+        : OWNER.nobody;
+      for (const [host, words] of slots.entries()) {
+        const answers = words[at + SLOT.answers];
+        if (!isLater(answers, copiedAnswers[slot])) continue;
+        copiedAnswers[slot] = answers;
+        await this.copy(links[host]!, map.statisticsOf(participant), STATISTICS_WORDS);
+      }
     }
     await this.settle();
   }
@@ -213,5 +233,11 @@ export class Mirror {
     const { arena, map } = this.context;
     const at = map.host(host) + HOST.state;
     arena.words[at] = withHostState(arena.words[at], HOST_STATE.ended);
+    this.slots[host].fill(0);
   }
+}
+
+/** Counts are modulo 2³². */
+function isLater(count: number, than: number): boolean {
+  return ((count - than) | 0) > 0;
 }

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import type { MachinesConfig } from '../../config/config.js';
 import { TramError } from '../../errors.js';
 import { ARENA, ARENA_STATE, type ArenaMap } from '../../memory/arena.js';
+import { REFUSAL } from '../../memory/machines/handshake.js';
 import { Network } from '../../memory/machines/network.js';
 import {
   type ArenaFile,
@@ -97,14 +98,20 @@ export function turn(network: Network): void {
 }
 
 export function unreachable({ network, config }: RemoteAttachment): TramError {
-  const complaints = network.missingHosts().map((host) => {
+  const missing = network.missingHosts();
+  const complaints = missing.map((host) => {
     const { name, address, port } = config.machines[host];
     return `${name} (${address}:${port}): ${network.complaintOf(host) ?? NO_ANSWER}`;
   });
-  return new TramError('TRAM_UNREACHABLE', `can't reach the cluster. ${complaints.join('; ')}`, {
-    hint: 'Are the hosts running (`tram host NAME`), and is this the configuration and the secret that they have?',
-    retry: 'safe',
-  });
+  const message = `can't reach the cluster. ${complaints.join('; ')}`;
+  const isWaiting = missing.some((host) => network.refusalOf(host) === REFUSAL.notReady);
+  const silent = missing.filter((host) => network.refusalOf(host) === 0);
+  const names = silent.map((host) => config.machines[host].name).join(', ');
+  const hint =
+    isWaiting && silent.length > 0
+      ? `Start the hosts that do not answer: ${names}. The first start of a cluster needs all hosts.`
+      : 'Are the hosts running (`tram host NAME`), and is this the configuration and the secret that they have?';
+  return new TramError('TRAM_UNREACHABLE', message, { hint, retry: 'safe' });
 }
 
 export const NO_ANSWER = 'no answer';

@@ -77,7 +77,8 @@ export class Admission {
   private refuse(request: Request, answer: Uint8Array): void {
     request.reject(answer);
     const [refusal] = answer;
-    if (refusal === REFUSAL.challenge) return;
+    // What a client is told that comes too early is nothing for our log.
+    if (refusal === REFUSAL.challenge || refusal === REFUSAL.notReady) return;
     this.options.onRefusal?.(`${describe(request.peer)} was refused: ${REFUSED[refusal]}`);
   }
 
@@ -100,15 +101,24 @@ export class Admission {
 
   /** Is there a place for a caller that knows the secret? Closes its earlier connection if there is. */
   private grant({ caller, number, session }: Hello): Grant | { readonly refusal: number } {
+    const { knownHosts } = this;
     const { map, self, slots } = this.options;
     const unknown = { refusal: REFUSAL.unknownCaller };
     switch (caller) {
       case CALLER.host:
         if (number <= self.number || number >= map.hosts) return unknown;
+        if (knownHosts.refusalOf(session) > 0) return { refusal: knownHosts.refusalOf(session) };
         this.closeEarlier(number);
-        return { host: number, slot: this.knownHosts.bitsFor(number), session };
+        return {
+          host: number,
+          slot: knownHosts.bitsFor(number, session),
+          session: knownHosts.introduction,
+        };
       case CALLER.newClient: {
-        const free = slots?.take();
+        if (slots?.isOpen !== true || !this.links.hasMajority) {
+          return { refusal: REFUSAL.notReady };
+        }
+        const free = slots.take();
         if (free === undefined) return { refusal: REFUSAL.noSlot };
         return { host: map.hosts + free.slot, ...free };
       }
@@ -138,10 +148,15 @@ export class Admission {
       if (host === undefined) continue;
       const greeting = greetingAt(arena.words, map.host(host) + HOST.greeting, token);
       if (greeting === undefined) continue;
-      this.ungreeted.delete(connection);
       if (hello.caller === CALLER.host) {
-        this.knownHosts.learn(host, greeting.hasRun, hello.session === 1);
+        // The least revision may have risen since.
+        if (this.knownHosts.refusalOf(hello.session) > 0) {
+          this.close(connection);
+          continue;
+        }
+        this.knownHosts.learn(host, greeting.hasRun, hello.session);
       }
+      this.ungreeted.delete(connection);
       this.links.openLink(host, connection, greeting.region);
     }
   }

@@ -10,8 +10,8 @@ import type { Connection } from '../fabric/connection.js';
 import type { Fabric } from '../fabric/fabric.js';
 import { Dialing } from './dialing.js';
 import { greetingToken, greetingWords } from './greeting.js';
-import { CALLER, type Handshake, type Hello, type Welcome } from './handshake.js';
-import { HAS_RUN, type KnownHosts } from './known-hosts.js';
+import { CALLER, type Handshake, type Hello, REFUSED, type Welcome } from './handshake.js';
+import type { KnownHosts } from './known-hosts.js';
 import type { LinkTable } from './link-table.js';
 import { type NetworkOptions, nameOfHost } from './network-options.js';
 
@@ -34,7 +34,13 @@ export class Dialer {
         new Dialing(host, {
           handshake,
           connect: (data) => fabric.connect(peer.host, peer.port, data),
-          complain: (why) => log('warn', `can't connect to ${nameOfHost(options, host)}: ${why}`),
+          complain: (why, isRefused) => {
+            // A host that has not started yet, or has stopped in order, is nothing to warn of.
+            const isExpected =
+              !isRefused && (!links.hasBeenOpen(host) || links.hasSaidFarewell(host));
+            const text = `can't connect to ${nameOfHost(options, host)}: ${why}`;
+            log(isExpected ? 'info' : 'warn', text);
+          },
           nowUs,
         }),
     );
@@ -75,7 +81,7 @@ export class Dialer {
     const { handshake, assigned } = this;
     const { caller, number } = this.options.self;
     return assigned === undefined
-      ? handshake.newHello(caller, number, this.knownHosts.haveRun ? 1 : 0)
+      ? handshake.newHello(caller, number, this.knownHosts.introduction)
       : handshake.newHello(CALLER.client, assigned.slot, assigned.session);
   }
 
@@ -87,11 +93,15 @@ export class Dialer {
     const { caller } = this.options.self;
     if (caller === CALLER.newClient) this.takeSlot(welcome);
     if (caller === CALLER.host) {
-      const bits = welcome.slot;
-      this.knownHosts.learn(host, bits, (bits & HAS_RUN.sender) !== 0);
+      const refusal = this.knownHosts.refusalOf(welcome.session);
+      if (refusal > 0) {
+        dialing.giveUp(REFUSED[refusal]);
+        return;
+      }
+      this.knownHosts.learn(host, welcome.slot, welcome.session);
     }
     this.links.openLink(host, connection, welcome);
-    if (caller !== CALLER.observer) this.greet(dialing, connection);
+    if (caller !== CALLER.observer) this.greet(dialing, connection, welcome);
   }
 
   /** The first slot counts. Hosts that had none left accept us from now on. */
@@ -102,16 +112,17 @@ export class Dialer {
   }
 
   /** Tell the host the key to our arena. Nothing goes over the connection before. */
-  private greet({ host, answer }: Dialing, connection: Connection): void {
+  private greet({ host, answer }: Dialing, connection: Connection, { session }: Welcome): void {
     const region = this.links.register();
     this.links.keep(connection, region);
-    const hasRun = this.knownHosts.bitsFor(host);
+    const hasRun = this.knownHosts.bitsFor(host, session);
     const greeting = greetingWords({ region, hasRun }, greetingToken(answer));
     const at = this.options.map.host(this.ownHost) + HOST.greeting;
     this.links.byHost[host]!.writeWords(at, greeting);
   }
 
-  private get ownHost(): number {
+  /** The number of our own line in the arenas of others. */
+  get ownHost(): number {
     const { map, self } = this.options;
     if (self.caller === CALLER.host) return self.number;
     return map.hosts + (this.assigned?.slot ?? self.number);

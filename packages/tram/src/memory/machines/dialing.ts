@@ -15,7 +15,8 @@ export interface DialingEdges {
   readonly handshake: Handshake;
   /** May throw a system error: the call is then tried again later. */
   readonly connect: (data: Uint8Array) => Connection;
-  readonly complain: (why: string) => void;
+  /** @param isRefused  the host has answered, and does not let us in */
+  readonly complain: (why: string, isRefused: boolean) => void;
   readonly nowUs: () => number;
 }
 
@@ -126,7 +127,7 @@ export class Dialing {
     this.refusal = refusal;
     if (why === this.complaint) return;
     this.complaint = why;
-    this.edges.complain(why);
+    this.edges.complain(why, refusal > 0);
   }
 
   private wait(delayUs: number): void {

@@ -23,7 +23,7 @@ export interface Hello {
   readonly caller: number;
   /** The number of the host, or of a client's slot. */
   readonly number: number;
-  /** A client that has a slot: its session. A host: 1 if it has ever run its replicas. */
+  /** A client that has a slot: its session. A host: its introduction (`known-hosts.ts`). */
   readonly session: number;
   readonly nonce: Uint8Array;
 }
@@ -43,6 +43,7 @@ export interface Welcome {
   readonly keyHigh: number;
   /** A client: its slot. A host: bits of `HAS_RUN` (`known-hosts.ts`). */
   readonly slot: number;
+  /** A client: its session. A host: the introduction of the listener. */
   readonly session: number;
 }
 
@@ -54,7 +55,13 @@ export const REFUSAL = {
   unknownCaller: 3,
   wrongProof: 4,
   noSlot: 5,
-  otherVersion: 6,
+  /** The host assigns no slots yet: it has not started, or is connected to no majority of the hosts. */
+  notReady: 6,
+  /** The dialer has an older revision of the configuration than the listener lets in. */
+  outdated: 7,
+  /** The dialer has the same revision, with other addresses. */
+  otherAddresses: 8,
+  otherVersion: 9,
 } as const;
 
 /** For the dialer: why a host has refused us. */
@@ -64,6 +71,10 @@ export const REFUSALS: Readonly<Record<number, string>> = {
   [REFUSAL.wrongProof]: 'it has another secret',
   [REFUSAL.noSlot]: 'all its client slots are taken',
   [REFUSAL.otherVersion]: 'it runs TRAM with another memory version',
+  [REFUSAL.notReady]: 'it waits for other hosts',
+  [REFUSAL.outdated]: 'it uses a later revision of the configuration',
+  [REFUSAL.otherAddresses]:
+    'it has other addresses of hosts under the same revision of the configuration',
 };
 
 /** For the listener: why we have refused a caller. */
@@ -73,6 +84,9 @@ export const REFUSED: Readonly<Record<number, string>> = {
   [REFUSAL.wrongProof]: 'it could not prove that it knows the secret',
   [REFUSAL.noSlot]: 'all client slots are taken',
   [REFUSAL.otherVersion]: 'it runs TRAM with another memory version',
+  [REFUSAL.outdated]: 'it has an outdated revision of the configuration',
+  [REFUSAL.otherAddresses]:
+    'it has other addresses of hosts under the same revision of the configuration',
 };
 
 const NONCE_BYTES = 8;

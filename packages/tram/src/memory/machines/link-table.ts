@@ -50,8 +50,20 @@ export class LinkTable {
     return this.byConnection.values();
   }
 
+  /** Are we, together with the hosts that we are connected to, a majority of the hosts? */
+  get hasMajority(): boolean {
+    const { hosts } = this.options.map;
+    const missing = this.byHost.slice(0, hosts).filter((link) => link?.isOpen === false);
+    return 2 * missing.length < hosts;
+  }
+
   of(connection: Connection): Link | undefined {
     return this.byConnection.get(connection);
+  }
+
+  /** Was there ever a connection to that host? */
+  hasBeenOpen(host: number): boolean {
+    return this.buffers[host] !== undefined;
   }
 
   connectionOf(link: Link): Connection | undefined {
@@ -76,6 +88,7 @@ export class LinkTable {
     const link = this.byHost[host]!;
     this.buffers[host] ??= makeBuffers(this.fabric, options.bufferWords(host));
     this.byConnection.set(connection, link);
+    options.arena.words[options.map.host(host) + HOST.farewell] = 0;
     link.open(connection, remote, this.buffers[host], options.nowUs());
     this.setState(host, HOST_STATE.running);
     options.log('info', `connected to ${nameOfHost(options, host)}`);
@@ -88,6 +101,12 @@ export class LinkTable {
     const link = this.byConnection.get(connection);
     this.byConnection.delete(connection);
     link?.lose();
+  }
+
+  /** Has the peer said that it is about to close the connection? */
+  hasSaidFarewell(host: number): boolean {
+    const { map, arena } = this.options;
+    return arena.words[map.host(host) + HOST.farewell] === 1;
   }
 
   /** The peer has ended the connection, or it broke: `hasEnded` tells participants so. */

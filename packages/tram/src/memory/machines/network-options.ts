@@ -2,6 +2,7 @@
 import type { Arena, ArenaMap } from '../arena.js';
 import type { SocketAddress } from '../fabric/socket-address.js';
 import type { BufferWords } from './buffers.js';
+import type { AddressBook } from './known-hosts.js';
 
 /** Who we are: one of `CALLER` (`handshake.ts`), and the number of the host or of the client's slot. */
 export interface Caller {
@@ -11,6 +12,8 @@ export interface Caller {
 
 /** Assigns slots to clients. */
 export interface SlotKeeper {
+  /** Does this host assign slots, as far as it knows? Not before it has started its replicas. */
+  readonly isOpen: boolean;
   /** Assign a free slot to a new client, if there is one. */
   take(): { readonly slot: number; readonly session: number } | undefined;
   /** Is the slot still that of the client to which we, or another host, assigned it in that session? */
@@ -35,6 +38,8 @@ export interface NetworkOptions {
   readonly names?: readonly string[];
   readonly secret: Uint8Array;
   readonly digest: Uint8Array;
+  /** Of a host. */
+  readonly addresses?: AddressBook;
   readonly provider?: string;
   /** A peer that owes us an answer for longer than this is disconnected. */
   readonly patienceUs: number;

@@ -14,8 +14,8 @@ import type { FabricHandler } from '../fabric/handler.js';
 import type { Request } from '../fabric/request.js';
 import { Admission } from './admission.js';
 import { Dialer } from './dialer.js';
-import { Handshake, type Welcome } from './handshake.js';
-import { KnownHosts } from './known-hosts.js';
+import { CALLER, Handshake, type Welcome } from './handshake.js';
+import { KnownHosts, NO_ADDRESSES } from './known-hosts.js';
 import type { Link, LinkOwner } from './link.js';
 import { LinkTable } from './link-table.js';
 import { MachinesMemory } from './machines-memory.js';
@@ -49,7 +49,8 @@ export class Network implements FabricHandler, LinkOwner {
     const handshake = new Handshake(options.secret, options.digest);
     this.fabric = Fabric.open({ address, ...(provider !== undefined && { provider }) });
     this.port = port === undefined ? 0 : this.fabric.listen(port);
-    this.knownHosts = new KnownHosts(arena.words, map);
+    const { self, addresses = NO_ADDRESSES } = options;
+    this.knownHosts = new KnownHosts(arena.words, map, self.number, addresses);
     this.table = new LinkTable(options, this.fabric, this);
     this.dialer = new Dialer(options, handshake, this.table, this.knownHosts, this.fabric);
     this.admission = new Admission(options, handshake, this.table, this.knownHosts, (connection) =>
@@ -100,18 +101,50 @@ export class Network implements FabricHandler, LinkOwner {
     return this.dialer.slot;
   }
 
-  /** Does any host remember that we have run our replicas? Undefined as long as none does and not all are connected. */
-  get isKnown(): boolean | undefined {
-    if (this.knownHosts.areRemembered) return true;
-    return this.missingHosts().length > 0 ? undefined : false;
+  /**
+   * What the other hosts remember of us, who have no memory:
+   *
+   * - `lost`: we have run our replicas with this revision of the configuration.
+   * - `replaced`: we have, with an older one only, so this may be another machine than before. All hosts are connected
+   *   and have our revision.
+   * - `none`: we have never run our replicas. All hosts are connected.
+   *
+   * Undefined as long as none of this is certain.
+   */
+  get past(): 'lost' | 'replaced' | 'none' | undefined {
+    const { areRemembered, areRememberedLately, differentHosts } = this.knownHosts;
+    if (areRememberedLately) return 'lost';
+    if (this.missingHosts().length > 0) return undefined;
+    if (!areRemembered) return 'none';
+    return differentHosts.length > 0 ? undefined : 'replaced';
+  }
+
+  /** The hosts that have another revision of the configuration than we have. */
+  differentHosts(): number[] {
+    return this.knownHosts.differentHosts;
+  }
+
+  /** Demand of all hosts that they refuse hosts with an older revision than ours. */
+  refuseOlder(): void {
+    this.knownHosts.demandOurs();
+  }
+
+  /** Do all hosts refuse hosts with an older revision than ours, for ever? */
+  get areOlderRefused(): boolean {
+    return this.knownHosts.isOursDemanded;
   }
 
   /** Tell all hosts that we run our replicas. They remember it once all links are settled. */
   announce(): void {
-    const { map, self } = this.options;
-    for (const link of this.links) {
-      link?.writeWords(map.host(self.number) + HOST.begun, Int32Array.of(1));
-    }
+    const { map, self, addresses = NO_ADDRESSES } = this.options;
+    const begun = map.host(self.number) + HOST.begun;
+    for (const link of this.links) link?.writeWords(begun, Int32Array.of(addresses.revision));
+  }
+
+  /** Tell all hosts that we are about to close our connections in order. */
+  sayFarewell(): void {
+    const at = this.options.map.host(this.dialer.ownHost) + HOST.farewell;
+    for (const link of this.links) link?.writeWords(at, Int32Array.of(1));
   }
 
   /** Has everything that was posted over open links been sent, confirmed and reported? */
@@ -160,6 +193,7 @@ export class Network implements FabricHandler, LinkOwner {
   /** Everything that has a timeout. */
   private check(nowUs: number): void {
     this.checkedUs = nowUs;
+    if (this.options.self.caller === CALLER.host) this.followRevisions();
     for (const link of [...this.table.open]) {
       if (link.silentUs(nowUs) > this.options.patienceUs) this.abandon(link, 'it does not answer');
       else link.probe(nowUs);
@@ -169,6 +203,20 @@ export class Network implements FabricHandler, LinkOwner {
     if (nowUs - this.closedUnauthenticatedUs >= UNAUTHENTICATED_US) {
       this.closedUnauthenticatedUs = nowUs;
       this.fabric.closeUnauthenticated();
+    }
+  }
+
+  /** Disconnect hosts that are outdated now, and only then publish that we refuse them. */
+  private followRevisions(): void {
+    const { map, self } = this.options;
+    for (const host of this.knownHosts.adoptLeast()) {
+      const link = this.links[host];
+      if (link !== undefined) this.abandon(link, 'its revision of the configuration is outdated');
+    }
+    const at = map.host(self.number) + HOST.leastRevision;
+    for (const link of this.table.open) {
+      if (link.host >= map.hosts || !this.knownHosts.takePublication(link.host)) continue;
+      link.writeWords(at, Int32Array.of(this.knownHosts.leastRevision));
     }
   }
 
@@ -221,7 +269,9 @@ export class Network implements FabricHandler, LinkOwner {
     if (link === undefined) return;
     this.table.setEnded(link);
     const name = nameOfHost(this.options, link.host);
-    this.options.log('warn', `the connection to ${name} broke: ${why}`);
+    if (this.table.hasSaidFarewell(link.host)) {
+      this.options.log('info', `${name} has closed its connection`);
+    } else this.options.log('warn', `the connection to ${name} broke: ${why}`);
   }
 
   private closeConnection(connection: Connection): void {

@@ -1,9 +1,13 @@
 /** The digest of a configuration: the same for all who can work together, and another for all others. */
 
 import { describe, expect, test } from 'vitest';
-import { type ClusterConfig, resolveConfig } from '../../../src/config/config.js';
+import {
+  type ClusterConfig,
+  type MachinesConfig,
+  resolveConfig,
+} from '../../../src/config/config.js';
 import type { ClusterOptions } from '../../../src/config/options.js';
-import { digestOf } from '../../../src/hosting/machines/digest.js';
+import { addressBookOf, digestOf } from '../../../src/hosting/machines/digest.js';
 
 const HOSTS = ['alpha', 'beta', 'gamma'].map((name, host) => ({
   name,
@@ -25,6 +29,11 @@ function configOf(
 ): ClusterConfig {
   return resolveConfig({ ...OPTIONS, ...changes }, salt, directory);
 }
+
+/** With one host changed. */
+const other = (host: number, change: object): Partial<ClusterOptions> => ({
+  hosts: HOSTS.with(host, { ...HOSTS[host], ...change }),
+});
 
 const digest = digestOf(configOf());
 
@@ -50,6 +59,9 @@ describe('it does not depend on', () => {
     'the trace': configOf({ trace: 'history' }),
     'the service’s path': configOf({ service: 'service.js' }),
     'status ports': configOf({ hosts: http }),
+    'an address': configOf(other(1, { address: 'beta.example' })),
+    'a port': configOf(other(2, { port: 7412 })),
+    'the revision of the addresses': configOf({ revision: 2 }),
     'a detour through JSON': JSON.parse(JSON.stringify(configOf())),
     'the order of keys': turned(configOf()) as ClusterConfig,
   };
@@ -59,16 +71,11 @@ describe('it does not depend on', () => {
 });
 
 describe('it depends on', () => {
-  const other = (host: number, change: object): Partial<ClusterOptions> => ({
-    hosts: HOSTS.with(host, { ...HOSTS[host], ...change }),
-  });
   const names = HOSTS.map(({ name }) => name);
   const changes: Record<string, Partial<ClusterOptions>> = {
     groups: { groups: 3 },
     tree: { tree: [1, -1] },
     'a name': other(0, { name: 'delta' }),
-    'an address': other(1, { address: 'beta.example' }),
-    'a port': other(2, { port: 7412 }),
     'the order of hosts': { hosts: HOSTS.toReversed() },
     'a placement': { members: [names, names.toReversed()] },
     'another placement': { members: [names.toReversed(), names] },
@@ -93,4 +100,15 @@ describe('it depends on', () => {
     const digests = Object.values(changes).map((change) => digestOf(configOf(change)).join());
     expect(new Set(digests).size).toBe(digests.length);
   });
+});
+
+test('addresses and ports have a digest of their own, and a revision', () => {
+  const bookOf = (changes: Partial<ClusterOptions> = {}) =>
+    addressBookOf(configOf(changes) as MachinesConfig);
+  const { revision, digest: addresses } = bookOf();
+  expect(revision).toBe(1);
+  expect(bookOf({ revision: 7 })).toEqual({ revision: 7, digest: addresses });
+  expect(bookOf(other(1, { address: 'beta.example' })).digest).not.toBe(addresses);
+  expect(bookOf(other(2, { port: 7412 })).digest).not.toBe(addresses);
+  expect(bookOf(other(0, { http: 7412 })).digest).toBe(addresses);
 });

@@ -21,6 +21,8 @@ import {
 const ADDRESS = '127.0.0.1';
 const SECRET = new Uint8Array(32).fill(7);
 const DIGEST = new Uint8Array(8).fill(1);
+/** Of a host that has never run, with the first revision of the addresses. */
+const INTRODUCTION = 1 << 1;
 const DEADLINE_MS = 20_000;
 
 function newMap(hosts = 3): ArenaMap {
@@ -193,7 +195,7 @@ describe('who is let in', () => {
     const fabric = Fabric.open({ address: ADDRESS });
     try {
       const handshake = new Handshake(SECRET, DIGEST);
-      const hello = handshake.newHello(CALLER.host, 1, 0);
+      const hello = handshake.newHello(CALLER.host, 1, INTRODUCTION);
       const sentAway = await call(fabric, port, handshake.hello(hello));
       if (!('refusal' in sentAway)) throw new Error('let in without a proof');
       const answer = handshake.answer(hello, sentAway.refusal)!;

@@ -1,0 +1,187 @@
+/** A cluster across machines as an operator runs it: `tram host` for each, here on addresses of the loopback. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import type * as mirrors from '../../../src/hosting/machines/mirror.js';
+import type * as statuses from '../../../src/hosting/status.js';
+import type { ClusterStatus } from '../../../src/hosting/status.js';
+import { Client } from '../../built.js';
+import { finish, MAIN, type Result, SERVICE, textOf, until } from '../../cli/command-line.js';
+
+const built = (path: string): string => new URL(`../../../dist/${path}`, import.meta.url).href;
+const { Mirror } = (await import(built('hosting/machines/mirror.js'))) as typeof mirrors;
+const { statusOf } = (await import(built('hosting/status.js'))) as typeof statuses;
+
+export const NAMES = ['alpha', 'beta', 'gamma'] as const;
+export type Name = (typeof NAMES)[number];
+
+interface LogLine {
+  /** 30: info, 40: warning, 50: error. */
+  readonly level: number;
+  readonly msg: string;
+}
+
+export class Loopback {
+  readonly folder: string = mkdtempSync(join(tmpdir(), 'tram-loopback-'));
+  /** The configuration file that all machines have, unless a test says otherwise. */
+  readonly config: string = join(this.folder, 'cluster.yaml');
+  readonly hosts: HostProcess[] = [];
+  readonly clients: Client[] = [];
+  /** What to remove at the end. */
+  readonly files: string[] = [];
+  readonly name: string;
+  private readonly children: ChildProcess[] = [];
+
+  private constructor(
+    /** Of each host. */
+    readonly addresses: readonly string[],
+    readonly port: number,
+  ) {
+    this.name = `loopback-${process.pid}-${port}`;
+  }
+
+  /** Nothing of it runs yet. */
+  static async make(): Promise<Loopback> {
+    const addresses = NAMES.map((_, host) => `127.0.0.${host + 2}`);
+    const cluster = new Loopback(addresses, await freePort());
+    writeFileSync(join(cluster.folder, 'service.mjs'), SERVICE);
+    cluster.writeConfig(cluster.config, addresses);
+    const secret = join(cluster.folder, 'cluster.secret');
+    expect(await cluster.tram('secret', secret)).toMatchObject({ code: 0 });
+    return cluster;
+  }
+
+  writeConfig(file: string, addresses: readonly string[], more = ''): void {
+    const hosts = NAMES.map(
+      (name, host) => `  - { name: ${name}, address: ${addresses[host]}, port: ${this.port} }\n`,
+    );
+    writeFileSync(
+      file,
+      `memory: machines\nname: ${this.name}\ngroups: 2\nclients: 4\nlogBytes: 65536\n` +
+        `service: ./service.mjs\nsecret: cluster.secret\nhosts:\n${hosts.join('')}${more}`,
+    );
+  }
+
+  /** @param file  the configuration of its machine */
+  start(name: Name, file: string = this.config): HostProcess {
+    const host = new HostProcess(name, this.command('host', name, '--config', file));
+    this.hosts.push(host);
+    return host;
+  }
+
+  async startAll(): Promise<HostProcess[]> {
+    const hosts = NAMES.map((name) => this.start(name));
+    for (const host of hosts) await host.says('runs its replicas');
+    await this.untilLevel();
+    return hosts;
+  }
+
+  async connect(file: string = this.config): Promise<Client> {
+    const client = await Client.connect(file);
+    this.clients.push(client);
+    return client;
+  }
+
+  tram(...args: string[]): Promise<Result> {
+    return finish(this.command(...args));
+  }
+
+  command(...args: string[]): ChildProcess {
+    const child = spawn(process.execPath, [MAIN, ...args], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: { ...process.env, NO_COLOR: '1' },
+    });
+    this.children.push(child);
+    return child;
+  }
+
+  async look(file: string = this.config): Promise<ClusterStatus> {
+    const mirror = await Mirror.open(file);
+    const seen = statusOf(mirror.context);
+    await mirror.close();
+    return seen;
+  }
+
+  /** Every group has a leader, and all its replicas take part and have delivered the same. */
+  async untilLevel(file: string = this.config): Promise<void> {
+    await until(async () =>
+      (await this.look(file)).groups.every(({ leader, replicas }) => {
+        const isMember = replicas.every(
+          ({ state, role }) => state === 'up' && (role === 'leader' || role === 'follower'),
+        );
+        const delivered = new Set(replicas.map((replica) => replica.delivered));
+        return leader !== undefined && isMember && delivered.size === 1;
+      }),
+    );
+  }
+
+  /** The memory that a host has left. */
+  memoryOf(name: string): string {
+    return `/dev/shm/tram-${this.name}-${name}`;
+  }
+
+  async clearUp(): Promise<void> {
+    for (const client of this.clients) client.destroy();
+    for (const child of this.children) child.kill('SIGKILL');
+    await Promise.all(this.children.map(ended));
+    for (const name of NAMES) this.files.push(this.memoryOf(name));
+    for (const file of this.files) rmSync(file, { force: true });
+    rmSync(this.folder, { recursive: true });
+  }
+}
+
+/** A `tram host`, and what it logs. */
+export class HostProcess {
+  private readonly stdout: { text: string };
+  private readonly stderr: { text: string };
+
+  constructor(
+    readonly name: Name,
+    readonly child: ChildProcess,
+  ) {
+    this.stdout = textOf(child.stdout!);
+    this.stderr = textOf(child.stderr!);
+  }
+
+  get log(): LogLine[] {
+    const lines = this.stdout.text.split('\n').slice(0, -1);
+    return lines.map((line) => JSON.parse(line) as LogLine);
+  }
+
+  /** What it has warned of. */
+  get warnings(): string[] {
+    return this.log.filter(({ level }) => level >= 40).map(({ msg }) => msg);
+  }
+
+  async says(text: string | RegExp): Promise<void> {
+    const isSaid = (): boolean => this.log.some(({ msg }) => msg.match(text) !== null);
+    try {
+      await until(isSaid);
+    } catch (cause) {
+      const said = `${this.stdout.text}${this.stderr.text}`;
+      throw new Error(`${this.name} never said ${text}:\n${said}`, { cause });
+    }
+  }
+
+  async end(signal: NodeJS.Signals): Promise<void> {
+    this.child.kill(signal);
+    await ended(this.child);
+  }
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+}
+
+/** Free at all addresses of the loopback, as far as one can tell. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '0.0.0.0');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  await once(server.close(), 'close');
+  return port;
+}
