@@ -40,7 +40,7 @@ export interface Arena {
 /** "TRAM" */
 export const ARENA_MAGIC = 0x4d415254;
 /** Incremented whenever an offset or the meaning of a word changes. */
-export const ARENA_VERSION = 6;
+export const ARENA_VERSION = 7;
 
 export const ARENA = {
   magic: 0,
@@ -62,6 +62,8 @@ export const HOST = {
   pid: 1,
   /** The number of its starts, shifted left by two, and one of `HOST_STATE` in the lowest two bits. */
   state: 2,
+  /** With `memory: 'machines'`: what others ask of it (`hosting/machines/requests.ts`). */
+  request: 3,
   /** With `memory: 'machines'`, of another host or client: how to write to its memory (`machines/greeting.ts`). */
   greeting: 4,
   /** With `memory: 'machines'`, of another host: 1 if it has ever run its replicas. */

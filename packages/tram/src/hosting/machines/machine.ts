@@ -47,6 +47,7 @@ import { traceName } from '../trace.js';
 import { bufferWordsOf } from './buffer-words.js';
 import type { Credentials } from './cluster-file.js';
 import { HomeSlots } from './home-slots.js';
+import { type HostRequest, Requests } from './requests.js';
 
 export type Log = (level: 'info' | 'warn' | 'error', text: string) => void;
 
@@ -75,6 +76,9 @@ const KEYS_PER_MS = 0.064;
 export class Machine {
   private running: Host | undefined;
   private isStopped = false;
+  private readonly requests: Requests;
+  /** What another machine has asked this host to do, if that is why it ends. */
+  request: HostRequest | undefined;
 
   private constructor(
     readonly context: ClusterContext,
@@ -82,7 +86,10 @@ export class Machine {
     private readonly file: ArenaFile,
     private readonly slots: HomeSlots,
     private readonly settings: MachineSettings,
-  ) {}
+  ) {
+    const { arena, map } = context;
+    this.requests = new Requests(arena.words, map, host, (request) => this.obey(request));
+  }
 
   /** Where it listens. */
   get address(): string {
@@ -164,6 +171,7 @@ export class Machine {
       onMachines: { past, ...pastAt(Date.now()) },
       pacing: { ...pacingOf(config), spinUs: SPIN_US, relax: givingWay() },
       report,
+      watch: this.requests,
     });
     if (this.isStopped) this.running.stop();
   }
@@ -178,9 +186,18 @@ export class Machine {
     this.running?.stop();
   }
 
+  private obey(request: HostRequest): void {
+    this.settings.log('info', `was asked by another machine: ${request}`);
+    if (request === 'kill') process.kill(process.pid, 'SIGKILL');
+    this.request = request;
+    this.stop();
+  }
+
   /** Releases everything, after `run` or instead of it. */
   close(): void {
     this.sign(HOST_STATE.ended);
+    // Before the others notice that it has ended.
+    if (this.request === 'forget' || this.request === 'restart-fresh') this.file.removeFile();
     this.context.network!.close();
     closeOwn(this.file);
   }
@@ -236,6 +253,7 @@ export class Machine {
       const now = nowUs();
       network.poll(now);
       network.flush(now, 0);
+      this.requests.doWork();
       const found = answer();
       if (found !== undefined) return found;
       if (now > saysAtUs) {
