@@ -20,6 +20,7 @@ import type { RemoteHost } from './hosting/machines/remote-host.js';
 import { requestLead } from './hosting/oversight.js';
 import { type ClusterStatus, statusOf } from './hosting/status.js';
 import { type Delivered, type DeliveriesOptions, follow } from './hosting/tail.js';
+import type { MachinesEnding } from './hosting/take-down.js';
 import { ARENA, ARENA_STATE } from './memory/arena.js';
 
 export interface ShutDownOptions {
@@ -133,7 +134,7 @@ export class AttachedCluster implements AsyncDisposable {
    * Ends the cluster, for everybody, and closes this object. Processes: first waits, for up to 5 seconds, until all
    * replicas have delivered what their groups have ordered; then nothing of the cluster is left but its history.
    * Machines: all hosts end in order and keep their memory.
-   * @throws TRAM_UNREACHABLE if a host could not be asked to end
+   * @throws TRAM_UNREACHABLE if hosts could not be asked: they may have ended before. The others have ended.
    */
   async shutDown({ force = false }: ShutDownOptions = {}): Promise<void> {
     this.requireOpen();
@@ -147,7 +148,7 @@ export class AttachedCluster implements AsyncDisposable {
       } else {
         const { config, mirror } = attachment;
         const { missed } = await takeDownMachines(config, mirror, force);
-        if (missed.length > 0) throw missed[0].error;
+        if (missed.length > 0) throw notAllEnded(missed);
       }
     } finally {
       await this.close();
@@ -266,6 +267,12 @@ async function* followCopy(
   } finally {
     leave();
   }
+}
+
+function notAllEnded(missed: MachinesEnding['missed']): TramError {
+  const [{ error: cause }] = missed;
+  const messages = missed.map(({ error }) => error.message);
+  return new TramError('TRAM_UNREACHABLE', messages.join('; '), { hint: cause.hint, cause });
 }
 
 /** The name of a cluster of processes; of one without a name, what the name of its file has instead. */

@@ -129,7 +129,8 @@ export const ERRORS = {
     whatToDo: 'Check the name or path, and that the cluster is up.',
   },
   TRAM_UNREACHABLE: {
-    meaning: 'No majority of the hosts is reachable, or the hosts refused the connection.',
+    meaning:
+      'No majority of the hosts is reachable, a host that is to be asked is not, or the hosts refused the connection.',
     retry: 'safe',
     whatToDo:
       'Check that the hosts are running, and that they have the same configuration and the same secret.',

@@ -1,6 +1,6 @@
 /** The public exports of the package. */
 
-export { AttachedCluster, type ShutDownOptions } from './attached-cluster.js';
+export type { AttachedCluster, ShutDownOptions } from './attached-cluster.js';
 export {
   Client,
   type ClusterAddress,

@@ -12,7 +12,6 @@ import {
   type AbsentHost,
   endHost,
   hostsHere,
-  isOwnAddress,
   killHost,
   type LocalHost,
   signal,
@@ -129,9 +128,7 @@ export async function takeDownMachines(
   const { here, absent, name } = await hostsHere(path);
   const ended: EndedHost[] = [];
   const missed: { readonly name: string; readonly error: TramError }[] = [];
-  const ask = async ({ host, name: title, address }: AbsentHost): Promise<void> => {
-    // It has never run, or the machine was restarted.
-    if (mirror.complaintOf(host) !== undefined && isOwnAddress(address)) return;
+  const ask = async ({ host, name: title }: AbsentHost): Promise<void> => {
     try {
       ended.push(await endRemote(new RemoteHost(mirror, host, path), force));
     } catch (error) {
