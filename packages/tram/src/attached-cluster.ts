@@ -71,7 +71,8 @@ export class AttachedCluster implements AsyncDisposable {
 
   /**
    * Iterates over the messages that a group delivers from now on, in its order. Across machines it begins with the first
-   * copy of the group's log, a few milliseconds after the call. Ends with the cluster, and with this object.
+   * copy of the group's log, a few milliseconds after the call, and waits while hosts are down. Otherwise it ends with the
+   * cluster.
    */
   deliveries({ group, signal }: DeliveriesOptions): AsyncGenerator<Delivered, void, void> {
     this.requireOpen();
@@ -178,7 +179,7 @@ export class AttachedCluster implements AsyncDisposable {
   }
 
   private requireOpen(): void {
-    if (this.isClosed) throw new TramError('TRAM_CLOSED', 'this object is closed');
+    if (this.isClosed) throw new TramError('TRAM_CLOSED', 'this attached cluster is closed');
   }
 
   private notSupported(what: string, instead: string): TramError {

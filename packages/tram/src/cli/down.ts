@@ -80,7 +80,7 @@ async function down(flags: DownFlags): Promise<number> {
   const { withCluster } = await import('./attached.js');
   const { name, force = false } = flags;
   try {
-    const outcome = await withCluster(flags, (cluster) => endProcesses(cluster, force));
+    const outcome = await withCluster(flags, (cluster) => endCluster(cluster, force));
     tell(outcome, flags);
   } catch (error) {
     if (!(error instanceof TramError)) throw error;
@@ -99,7 +99,7 @@ const UNREADABLE: ReadonlySet<string> = new Set([
   'TRAM_VERSION_MISMATCH',
 ]);
 
-async function endProcesses(cluster: Attached, force: boolean): Promise<Outcome> {
+async function endCluster(cluster: Attached, force: boolean): Promise<Outcome> {
   const { takeDown } = await import('../hosting/take-down.js');
   await warnOfClients(cluster);
   return { ...(await takeDown(cluster, force)), trace: cluster.context.config.trace };
@@ -194,7 +194,7 @@ function noneHere(name: string, elsewhere: readonly AbsentHost[], flags: Machine
       hint:
         elsewhere.length === 0
           ? `Start its hosts with \`${commandFor(flags, 'host NAME')}\`.`
-          : `${howToEnd(flags, `those of ${placesOf(elsewhere)}`)}`,
+          : howToEnd(flags, `those of ${placesOf(elsewhere)}`),
     },
   );
 }
@@ -205,7 +205,7 @@ function placesOf(machines: readonly AbsentHost[]): string {
 
 function howToEnd(flags: MachineFlags, whom: string): string {
   const words = flags.force ? 'down --force' : 'down';
-  return `To end ${whom} too, run \`${commandFor(flags, `${words} --all`)}\`, or \`${commandFor(flags, words)}\` on their machines.`;
+  return `To end ${whom}, run \`${commandFor(flags, `${words} --all`)}\`, or \`${commandFor(flags, words)}\` on their machines.`;
 }
 
 /** @param missed  the names of the hosts that were not ended */

@@ -14,10 +14,18 @@ export type Location =
   | { readonly memory: 'threads'; readonly buffer: ArrayBufferLike }
   | ProcessesLocation
   | MachinesLocation;
-/** @property name  or the path of the arena */
-export type ProcessesLocation = { readonly memory: 'processes'; readonly name: string };
-/** @property config  the path of the configuration file */
-export type MachinesLocation = { readonly memory: 'machines'; readonly config: string };
+
+export interface ProcessesLocation {
+  readonly memory: 'processes';
+  /** Or the path of the arena. */
+  readonly name: string;
+}
+
+export interface MachinesLocation {
+  readonly memory: 'machines';
+  /** The path of the configuration file. */
+  readonly config: string;
+}
 
 interface Common {
   readonly context: ClusterContext;
@@ -29,18 +37,29 @@ interface Common {
   close(): Promise<void>;
 }
 
-export type Attachment =
-  | (Common & { readonly memory: 'threads' })
-  | (Common & { readonly memory: 'processes'; readonly arena: ArenaFile })
-  | (Common & { readonly memory: 'machines'; readonly config: string; readonly mirror: Mirror });
+export type Attachment = ThreadsAttachment | ProcessesAttachment | MachinesAttachment;
+
+interface ThreadsAttachment extends Common {
+  readonly memory: 'threads';
+}
+
+export interface ProcessesAttachment extends Common {
+  readonly memory: 'processes';
+  readonly arena: ArenaFile;
+}
+
+export interface MachinesAttachment extends Common, MachinesLocation {
+  readonly mirror: Mirror;
+}
+
+/** The address of a cluster by its configuration file. */
+export const CONFIG_FILE = /\.ya?ml$/;
 
 /** @param address  as for `Client.connect`; a configuration file may also describe a cluster of processes */
 export async function locate(address: ArrayBufferLike | string): Promise<Location> {
   if (typeof address !== 'string') return { memory: 'threads', buffer: address };
   return CONFIG_FILE.test(address) ? locateByFile(address) : { memory: 'processes', name: address };
 }
-
-export const CONFIG_FILE = /\.ya?ml$/;
 
 /** A file without `memory` means processes, as for `tram up`. */
 export async function locateByFile(config: string): Promise<ProcessesLocation | MachinesLocation> {
@@ -72,9 +91,6 @@ function attachToThreads(buffer: ArrayBufferLike): Attachment {
   const context = ClusterContext.attach(arena);
   return { memory: 'threads', context, follow: atOnce, close: async () => arena.close() };
 }
-
-export type ProcessesAttachment = Extract<Attachment, { memory: 'processes' }>;
-export type MachinesAttachment = Extract<Attachment, { memory: 'machines' }>;
 
 export function attachToProcesses(name: string): ProcessesAttachment {
   const arena = openArenaFile(arenaPath(name));
