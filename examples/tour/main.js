@@ -102,6 +102,14 @@ await client.multicast([0, 1, 2, 3], encode('still here'));
 await cluster.restart(replicas[leader].host);
 check('somebody else leads group 0 now', newLeaders.includes(0));
 
+console.log('--- from outside');
+
+const attached = await Cluster.attach(cluster.address);
+const { hosts, clients } = attached.status();
+console.log(`${hosts.length} hosts, ${clients.connected} client`);
+await attached.close();
+check('whoever is attached sees the client', clients.connected === 1);
+
 await cluster.close();
 
 /**

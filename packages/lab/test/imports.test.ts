@@ -35,6 +35,7 @@ const TIMELESS: readonly RegExp[] = [
 const RULES: Readonly<Record<string, Rule>> = {
   tram: {
     imports: [
+      'tram/attached-cluster.ts',
       'tram/client.ts',
       'tram/cluster.ts',
       'tram/errors.ts',

@@ -8,6 +8,7 @@
  */
 import { channel } from 'node:diagnostics_channel';
 import { TramError, type TramErrorOptions } from './errors.js';
+import { CONFIG_FILE } from './hosting/attachment.js';
 import { nowUs } from './hosting/clock.js';
 import { ClusterContext } from './hosting/cluster-context.js';
 import type { Histogram } from './hosting/histogram.js';
@@ -64,9 +65,6 @@ const EAGER_US = 2000;
 const POLL_MS = 1;
 /** The longest delay of a timer in Node. */
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
-
-/** The address of a cluster across machines. */
-const CONFIG_FILE = /\.ya?ml$/;
 
 const multicasts = channel('tram:multicast');
 
@@ -168,11 +166,15 @@ export class Client implements AsyncDisposable {
   }
 
   /** @internal Connects by a configuration file, whatever its name. */
-  static async join(path: string, options: ConnectOptions = {}): Promise<Client> {
+  static async join(
+    path: string,
+    options: ConnectOptions = {},
+    onClosed: () => void = () => undefined,
+  ): Promise<Client> {
     const { joinFrom } = await import('./hosting/machines/join.js');
     const { context, slot } = await joinFrom(path);
     try {
-      return new Client(context, slot, options.listener, () => undefined);
+      return new Client(context, slot, options.listener, onClosed);
     } catch (error) {
       slot.release();
       throw error;
@@ -539,7 +541,8 @@ function listOf(groups: Iterable<number> | Destinations): Iterable<number> {
   );
 }
 
-function requireRunning({ arena }: ClusterContext, name: string): void {
+/** @internal */
+export function requireRunning({ arena }: ClusterContext, name: string): void {
   if (Atomics.load(arena.words, ARENA.state) === ARENA_STATE.running) return;
   throw new TramError('TRAM_CLOSED', `the cluster ${name} is starting or closing`, {
     retry: 'safe',

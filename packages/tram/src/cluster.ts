@@ -1,15 +1,15 @@
 /**
  * A cluster that this process starts: `Cluster.start` creates the shared memory, starts the hosts as threads or as
- * processes, and waits until every group has a leader.
+ * processes, and waits until every group has a leader. (One that others run: `attached-cluster.ts`.)
  */
 import { randomBytes, randomInt } from 'node:crypto';
 import { channel } from 'node:diagnostics_channel';
+import { AttachedCluster } from './attached-cluster.js';
 import { Client, type ClusterAddress, type ConnectOptions } from './client.js';
 import { type ClusterConfig, resolveConfig } from './config/config.js';
 import { ConfigError } from './config/mistakes.js';
 import type { ClusterOptions } from './config/options.js';
 import { TramError } from './errors.js';
-import { nowUs } from './hosting/clock.js';
 import { ClusterContext } from './hosting/cluster-context.js';
 import type { HostReport } from './hosting/host.js';
 import {
@@ -19,8 +19,8 @@ import {
   drain,
   endTrace,
   markEnded,
-  pause,
   replicasDown,
+  requestLead,
   starterLock,
   untilLed,
   wakeHosts,
@@ -33,8 +33,8 @@ import {
   threadStarter,
 } from './hosting/starters.js';
 import { type ClusterStatus, statusOf } from './hosting/status.js';
-import { type Delivered, Tail } from './hosting/tail.js';
-import { ARENA, ARENA_STATE, PARTICIPANT } from './memory/arena.js';
+import { type Delivered, type DeliveriesOptions, follow } from './hosting/tail.js';
+import { ARENA, ARENA_STATE } from './memory/arena.js';
 import {
   type ArenaFile,
   arenaPath,
@@ -65,16 +65,8 @@ export interface StartOptions extends ClusterOptions {
   logDirectory?: string;
 }
 
-export interface DeliveriesOptions {
-  readonly group: number;
-  readonly signal?: AbortSignal;
-}
-
 const SILENT: Logger = { info: () => undefined, warn: () => undefined, error: () => undefined };
 const START_TIMEOUT_MS = 30_000;
-const POLL_MS = 1;
-/** So many polls in vain, and a reader of deliveries sleeps between polls. */
-const EAGER_POLLS = 100;
 /** How long `close` waits until all replicas of a group have delivered the same messages. */
 const DRAIN_MS = 5000;
 /** How long a host may take to end before it is killed. */
@@ -124,6 +116,14 @@ export class Cluster implements AsyncDisposable {
       if (cluster.hasTrace) discardTrace(config.trace!);
       throw signal?.aborted ? startAborted(signal) : error;
     }
+  }
+
+  /**
+   * Attaches to a cluster that another thread, process or machine runs.
+   * @param address  as for `Client.connect`. The configuration file may also describe a cluster of processes.
+   */
+  static attach(address: ClusterAddress): Promise<AttachedCluster> {
+    return AttachedCluster.open(address);
   }
 
   private static create(
@@ -233,7 +233,7 @@ export class Cluster implements AsyncDisposable {
    */
   deliveries({ group, signal }: DeliveriesOptions): AsyncGenerator<Delivered, void, void> {
     this.requireOpen();
-    this.requireGroup(group);
+    this.context.requireGroup(group);
     return follow(this.context, group, () => this.isClosed || signal?.aborted === true);
   }
 
@@ -245,47 +245,29 @@ export class Cluster implements AsyncDisposable {
   /** Asks a replica to become the leader of its group. That may fail; `status` shows the leader. */
   lead(group: number, member: number): void {
     this.requireOpen();
-    this.requireGroup(group);
+    this.context.requireGroup(group);
     requestLead(this.context, group, member);
   }
 
   /** Kills a host, as a crash would: at once, possibly in the middle of a write. */
   async crash(host: number): Promise<void> {
     this.requireOpen();
-    this.requireHost(host);
+    this.context.requireHost(host);
     await this.hosts[host]?.kill();
   }
 
   /** Restarts a host. It resumes with the memory that it left, or with `fresh` starts with empty memory. */
   async restart(host: number, { fresh = false }: { fresh?: boolean } = {}): Promise<void> {
     this.requireOpen();
-    this.requireHost(host);
+    this.context.requireHost(host);
     if (this.hosts[host] !== undefined) {
       throw new TramError('TRAM_HOST_RUNNING', `host ${host} is running`);
     }
     await this.startHost(host, !fresh, Date.now() + START_TIMEOUT_MS);
   }
 
-  private requireHost(host: number): void {
-    const { hosts } = this.context.map;
-    if (Number.isInteger(host) && host >= 0 && host < hosts) return;
-    throw new TramError(
-      'TRAM_UNKNOWN_REPLICA',
-      `there is no host ${host}: hosts are numbered 0 to ${hosts - 1}`,
-    );
-  }
-
   private requireOpen(): void {
     if (this.isClosed) throw new TramError('TRAM_CLOSED', 'this cluster is closed');
-  }
-
-  private requireGroup(group: number): void {
-    const { groups } = this.context.config.sizes;
-    if (Number.isInteger(group) && group >= 0 && group < groups) return;
-    throw new TramError(
-      'TRAM_INVALID_ARGUMENT',
-      `there is no group ${group}: groups are numbered 0 to ${groups - 1}`,
-    );
   }
 
   /**
@@ -345,49 +327,4 @@ export class Cluster implements AsyncDisposable {
 
 function startAborted({ reason }: AbortSignal): TramError {
   return new TramError('TRAM_ABORTED', 'aborted while the cluster started', { cause: reason });
-}
-
-/** @internal Increments a replica's count of requests to lead, and wakes its host, on whatever machine that is. */
-export function requestLead(context: ClusterContext, group: number, member: number): void {
-  const { layout, map, arena, network } = context;
-  const { replicas } = layout.sizes;
-  if (!Number.isInteger(member) || member < 0 || member >= replicas) {
-    throw new TramError('TRAM_UNKNOWN_REPLICA', `there is no replica g${group}/${member}`);
-  }
-  const participant = layout.replicaParticipant(group, member);
-  const at = map.participant(participant) + PARTICIPANT.campaignRequests;
-  const requests = Atomics.add(arena.words, at, 1) + 1;
-  if (network === undefined) {
-    context.memory(participant).wake(participant, true);
-    return;
-  }
-  const link = network.linkOf[participant];
-  link?.writeWords(at, Int32Array.of(requests));
-  link?.wake(participant, true);
-  network.flush(nowUs());
-}
-
-/** @internal Iterates over what a group delivers from this call on. */
-export function follow(
-  context: ClusterContext,
-  group: number,
-  isOver: () => boolean,
-): AsyncGenerator<Delivered, void, void> {
-  // The tail starts here: the body of a generator would start only with the first call of `next`.
-  return readOn(new Tail(context, group), isOver);
-}
-
-async function* readOn(tail: Tail, isOver: () => boolean): AsyncGenerator<Delivered, void, void> {
-  let polls = 0;
-  while (!isOver()) {
-    const delivered = tail.next();
-    if (delivered !== undefined) {
-      polls = 0;
-      yield delivered;
-    } else if (polls++ < EAGER_POLLS) {
-      await new Promise((resolve) => setImmediate(resolve));
-    } else {
-      await pause(POLL_MS);
-    }
-  }
 }

@@ -118,13 +118,26 @@ export const ERRORS = {
     retry: 'useless',
     whatToDo: 'Stop it before you start it again.',
   },
+  TRAM_LAST_COPY: {
+    meaning:
+      "A restart with empty memory was refused: too few other members of a group run to give the host the group's state back.",
+    retry: 'safe',
+    whatToDo:
+      'Restart the other hosts first, and wait until their replicas take part; or restart this one with the memory that it left.',
+  },
+  TRAM_NOT_SUPPORTED: {
+    meaning: 'This kind of memory does not allow the operation.',
+    retry: 'useless',
+    whatToDo: 'Ask the thread or process that has started the cluster to do it.',
+  },
   TRAM_NOT_FOUND: {
     meaning: 'There is no such cluster or file.',
     retry: 'safe',
     whatToDo: 'Check the name or path, and that the cluster is up.',
   },
   TRAM_UNREACHABLE: {
-    meaning: 'No majority of the hosts is reachable, or the hosts refused the connection.',
+    meaning:
+      'No majority of the hosts is reachable, a host that is to be asked is not, or the hosts refused the connection.',
     retry: 'safe',
     whatToDo:
       'Check that the hosts are running, and that they have the same configuration and the same secret.',

@@ -88,14 +88,18 @@ describe('docs/api.md', () => {
     for (const [, path, code] of named) expect(read(path!)).toContain(code);
   });
 
-  test.each(['Cluster', 'Client'])('it has all that is public of %s', (name) => {
-    const [, body] = read(`packages/tram/dist/types/${name.toLowerCase()}.d.ts`).split(
+  test.each([
+    ['Cluster', 'cluster', 'cluster'],
+    ['AttachedCluster', 'attached-cluster', 'attached'],
+    ['Client', 'client', 'client'],
+  ])('it has all that is public of %s', (name, module, variable) => {
+    const [, body] = read(`packages/tram/dist/types/${module}.d.ts`).split(
       `export declare class ${name} `,
     );
     const members = [...body!.matchAll(/^ {4}(static |readonly |get )?(\w+)[(:]/gm)];
     expect(members.length).toBeGreaterThan(5);
     for (const [, kind, member] of members) {
-      const owner = kind === 'static ' ? name : name.toLowerCase();
+      const owner = kind === 'static ' ? name : variable;
       expect(text).toContain(`\`${owner}.${member}`);
     }
   });

@@ -304,7 +304,7 @@ const ON_PROCESSES = `
 `;
 
 const TYPED = `
-import { type Client, Cluster, type ErrorCode, type Message, type Service, TramError } from 'tram-multicast';
+import { type AttachedCluster, type Client, Cluster, type ErrorCode, type Message, type Service, TramError } from 'tram-multicast';
 import { History, judge } from 'tram-multicast/check';
 
 export const service: Service = {
@@ -329,6 +329,12 @@ export async function main(signal: AbortSignal): Promise<void> {
     const code: ErrorCode | undefined = error instanceof TramError ? error.code : undefined;
     console.log(code, judge(new History()).outcome);
   }
+  const attached: AttachedCluster = await Cluster.attach('bank');
+  for await (const { index } of attached.deliveries({ group: 0, signal })) console.log(index, attached.status().state);
+  await attached.restart(0, { fresh: true });
+  await attached.shutDown({ force: true });
+  // @ts-expect-error only its starter can
+  await attached.destroy();
   // @ts-expect-error groups are needed
   await Cluster.start({});
   // @ts-expect-error text is no payload

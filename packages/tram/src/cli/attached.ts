@@ -1,9 +1,16 @@
 /** A running cluster, on this machine or on others, seen from the process of a command. */
-import { ConfigError } from '../config/mistakes.js';
 import { TramError } from '../errors.js';
-import { ClusterContext } from '../hosting/cluster-context.js';
-import { type ArenaFile, arenaPath, openArenaFile } from '../memory/processes/arena-file.js';
-import { commandFor, DEFAULT_NAME, type Which } from './cluster-name.js';
+import {
+  attachToMachines,
+  attachToProcesses,
+  locateByFile,
+  type MachinesLocation,
+  type ProcessesAttachment,
+  type ProcessesLocation,
+} from '../hosting/attachment.js';
+import type { ClusterContext } from '../hosting/cluster-context.js';
+import { type ArenaFile, arenaPath } from '../memory/processes/arena-file.js';
+import { commandFor, type Which } from './cluster-name.js';
 
 /** A cluster that the command can read, and whose replicas it can ask for something. */
 export interface Seen extends Which {
@@ -20,23 +27,12 @@ export interface Attached extends Seen {
   readonly arena: ArenaFile;
 }
 
-/** Where a cluster runs: as processes on this machine, or on machines that a file describes. */
-export type Location =
-  | { readonly memory: 'processes'; readonly name: string }
-  | { readonly memory: 'machines'; readonly config: string };
-
-/** Finds out which kind of cluster the user means. A file without `memory` means processes, as for `tram up`. */
-export async function locate({ name, config }: Which): Promise<Location> {
-  if (config === undefined) return { memory: 'processes', name };
-  const { readConfigFile } = await import('../config/file.js');
-  const { memory = 'processes', name: ownName = DEFAULT_NAME } = await readConfigFile(config);
-  if (memory === 'machines') return { memory, config };
-  if (memory === 'processes') return { memory, name: ownName };
-  throw new ConfigError(
-    ['memory'],
-    `${config} asks for memory: ${memory}, and commands can't reach such a cluster`,
-    { hint: 'Commands reach clusters with memory: processes and memory: machines.' },
-  );
+/** Where the cluster runs that the user means. */
+export async function locate({
+  name,
+  config,
+}: Which): Promise<ProcessesLocation | MachinesLocation> {
+  return config === undefined ? { memory: 'processes', name } : locateByFile(config);
 }
 
 /** Runs `use` on the cluster that the user names. @throws TRAM_NOT_FOUND, TRAM_UNREACHABLE */
@@ -46,19 +42,19 @@ export async function withSeen<Result>(
 ): Promise<Result> {
   const location = await locate(which);
   if (location.memory === 'processes') return withCluster({ ...which, name: location.name }, use);
-  const { config } = location;
-  const { Mirror } = await import('../hosting/machines/mirror.js');
-  const mirror = await Mirror.open(config);
-  const { context } = mirror;
+  const attachment = await attachToMachines(location.config);
+  const { context, config } = attachment;
   try {
     return await use({
       name: context.config.name ?? 'cluster',
       config,
       context,
-      follow: (groups) => mirror.follow(groups),
+      follow: async (groups) => {
+        for (const group of groups) await attachment.follow(group);
+      },
     });
   } finally {
-    await mirror.close();
+    await attachment.close();
   }
 }
 
@@ -73,19 +69,18 @@ export async function withCluster<Result>(
   which: Which,
   use: (cluster: Attached) => Promise<Result>,
 ): Promise<Result> {
-  const path = arenaPath(which.name);
-  const arena = openNamed(which, path);
+  const { arena, context } = attachByName(which);
   try {
-    const context = ClusterContext.attach(arena);
+    const { path } = arena;
     return await use({ ...which, path, arena, context, follow: async () => undefined });
   } finally {
     arena.close();
   }
 }
 
-function openNamed(which: Which, path: string): ArenaFile {
+function attachByName(which: Which): ProcessesAttachment {
   try {
-    return openArenaFile(path);
+    return attachToProcesses(which.name);
   } catch (error) {
     if (!(error instanceof TramError)) throw error;
     const { code, message, retry } = error;
@@ -101,6 +96,7 @@ function openNamed(which: Which, path: string): ArenaFile {
     }
     if (code !== 'TRAM_NOT_FOUND') throw error;
     const other = which.config === undefined ? ', or choose another with --name' : '';
+    const path = arenaPath(which.name);
     throw new TramError('TRAM_NOT_FOUND', `there is no cluster "${which.name}" (no file ${path})`, {
       hint: `Start it with \`${commandFor(which, 'up')}\`${other}.`,
       cause: error,

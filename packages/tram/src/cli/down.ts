@@ -2,66 +2,55 @@
 import type { Command } from 'commander';
 import { TramError } from '../errors.js';
 import type { HostProcess } from '../hosting/host-processes.js';
-import { HOST, HOST_STATE, hostStateOf } from '../memory/arena.js';
+import type { AbsentHost } from '../hosting/local-host.js';
+import { keptLogs } from '../hosting/state-directory.js';
+import type { EndedHost, Ending } from '../hosting/take-down.js';
 import type { Attached } from './attached.js';
-import {
-  commandFor,
-  configOption,
-  keptLogs,
-  nameOption,
-  removeStateDirectory,
-  type Which,
-} from './cluster-name.js';
+import { commandFor, configOption, nameOption, type Which } from './cluster-name.js';
 import { count } from './colors.js';
 import { ExitCode } from './exit-codes.js';
-import type { LocalHost } from './local-host.js';
 
 interface DownFlags extends Which {
+  readonly all?: boolean;
   readonly force?: boolean;
   readonly json?: boolean;
 }
 
-interface Outcome {
-  /** Whether all replicas that were up had delivered everything. */
-  readonly isDrained: boolean;
-  /** Hosts that did not end by themselves. */
-  readonly killed: readonly HostProcess[];
+interface Outcome extends Ending {
   readonly trace: string | undefined;
   /** The directory with the logs, if they are kept. */
   readonly logs: string | undefined;
 }
 
-const DRAIN_MS = 5000;
-const END_MS = 2000;
-/** How long a host may take to write the snapshots of its replicas. */
-const LEAVE_MS = 60_000;
-const LOOK_MS = 10;
-
 const HELP = `
-First the command waits, at most ${DRAIN_MS / 1000} seconds, until all replicas that are up have
+First the command waits, at most 5 seconds, until all replicas that are up have
 delivered what their groups have ordered. Then it tells the hosts to end, kills those that have not
-ended after ${END_MS / 1000} seconds, and removes the shared memory. The logs stay, and the command
-says where: until the end of the next cluster of that name. A history (--trace) stays. Its last line
-says whether the cluster was drained. It was not if a client was connected, a group had no leader,
-or a host had to be killed.
+ended after 2 seconds, and removes the shared memory. The logs stay, and the command says where:
+until the end of the next cluster of that name. A history (--trace) stays. Its last line says
+whether the cluster was drained. It was not if a client was connected, a group had no leader, or a
+host had to be killed.
 
 With --force the command does not wait, kills the hosts at once, and removes the logs of all runs.
 It also removes memory that it can't read, because another version made it or a start was
 interrupted, and hosts whose memory somebody has removed.
 
 A cluster across machines (--config): the command ends the hosts that run on this machine, as
-SIGTERM does, and names the machines of the others. The memory of the hosts stays, so that they can
-start again; --force removes it. A host that has lost its memory recovers from the others. If more than f
-members of a group lose theirs, the group loses its state.
+SIGTERM does, and names the machines of the others. With --all it also asks the hosts on all other
+machines to end. The memory of the hosts stays, so that they can start again; --force removes it. A
+host that has lost its memory recovers from the others. If more than f members of a group lose
+theirs, the group loses its state: with --all --force, all groups do. A service manager that always
+restarts its services starts the hosts again: use it to end them.
 
 Examples:
   $ tram down
   $ tram down --name bank && tram check history
   $ tram down --config cluster.yaml
+  $ tram down --all --config cluster.yaml
 
 Exit codes:
   0  it is down
-  1  there is no such cluster, it can't be read, or none of its hosts is on this machine
+  1  there is no such cluster, it can't be read, none of its hosts is on this machine, or with --all
+     not all hosts could be ended
 `;
 
 export function registerDown(program: Command): void {
@@ -72,16 +61,19 @@ export function registerDown(program: Command): void {
     .description('Ends a cluster: lets it drain, ends its hosts, and removes its shared memory.')
     .addOption(nameOption())
     .addOption(configOption())
+    .option('--all', 'across machines: end the hosts of all machines, not only of this one')
     .option('--force', 'end it at once, and remove all that has its name')
     .option('--json', 'print one JSON object')
     .addHelpText('after', HELP)
     .action(async (flags: DownFlags) => {
       const { locate } = await import('./attached.js');
       const location = await locate(flags);
-      process.exitCode =
-        location.memory === 'machines'
-          ? await endHere({ ...flags, config: location.config })
-          : await down({ ...flags, name: location.name });
+      if (location.memory === 'processes') {
+        process.exitCode = await down({ ...flags, name: location.name });
+        return;
+      }
+      const { config } = location;
+      process.exitCode = await (flags.all ? downEverywhere : downHere)({ ...flags, config });
     });
 }
 
@@ -89,7 +81,7 @@ async function down(flags: DownFlags): Promise<number> {
   const { withCluster } = await import('./attached.js');
   const { name, force = false } = flags;
   try {
-    const outcome = await withCluster(flags, (cluster) => takeDown(cluster, force));
+    const outcome = await withCluster(flags, (cluster) => endCluster(cluster, force));
     tell(outcome, flags);
   } catch (error) {
     const isUnreadable = error instanceof TramError && UNREADABLE.has(error.code);
@@ -106,23 +98,12 @@ const UNREADABLE: ReadonlySet<string> = new Set([
   'TRAM_VERSION_MISMATCH',
 ]);
 
-async function takeDown(cluster: Attached, force: boolean): Promise<Outcome> {
-  const { askToEnd, drain, endTrace, replicasDown } = await import('../hosting/oversight.js');
-  const { clearAway } = await import('./remains.js');
-  const { path, context } = cluster;
+async function endCluster(cluster: Attached, force: boolean): Promise<Outcome> {
+  const { takeDown } = await import('../hosting/take-down.js');
   await warnOfClients(cluster);
-  const wasDrained = !force && (await drain(context, DRAIN_MS));
-  const crashed = replicasDown(context);
-  const isFirst = askToEnd(context);
-  const killed = await endHosts(path, force ? 0 : END_MS);
-  const isDrained = wasDrained && killed.length === 0;
-  const { trace } = context.config;
-  if (trace !== undefined && (isFirst || !(await hasEnd(trace)))) {
-    endTrace(context, crashed, isDrained);
-  }
-  if (force) removeStateDirectory(cluster.name);
-  clearAway(cluster);
-  return { isDrained, killed, trace, logs: keptLogs(cluster.name) };
+  const { name, context } = cluster;
+  const ending = await takeDown(cluster, force);
+  return { ...ending, trace: context.config.trace, logs: keptLogs(name) };
 }
 
 async function warnOfClients({ context }: Attached): Promise<void> {
@@ -134,40 +115,13 @@ async function warnOfClients({ context }: Attached): Promise<void> {
   );
 }
 
-/** Waits until all host processes have ended, then kills the others. @returns those that it has killed */
-async function endHosts(path: string, timeoutMs: number): Promise<HostProcess[]> {
-  const { hostProcesses } = await import('../hosting/host-processes.js');
-  const { pause } = await import('../hosting/oversight.js');
-  const deadlineMs = Date.now() + timeoutMs;
-  while (hostProcesses(path).length > 0 && Date.now() < deadlineMs) await pause(LOOK_MS);
-  const killed = hostProcesses(path);
-  for (const { pid } of killed) send(pid, 'SIGKILL');
-  while (hostProcesses(path).length > 0) await pause(LOOK_MS);
-  return killed;
-}
-
-function send(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch (error) {
-    // It has ended meanwhile.
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
-}
-
-/** Whether another `tram down`, which was interrupted, has written the last line of the history. */
-async function hasEnd(trace: string): Promise<boolean> {
-  const { existsSync } = await import('node:fs');
-  const { join } = await import('node:path');
-  return existsSync(join(trace, 'end.jsonl'));
-}
-
 async function removeUnread(name: string): Promise<HostProcess[]> {
-  const { arenaPath, removeArenaFile } = await import('../memory/processes/arena-file.js');
+  const { arenaPath } = await import('../memory/processes/arena-file.js');
+  const { endProcesses } = await import('../hosting/take-down.js');
+  const { clearAwayUnread } = await import('./remains.js');
   const path = arenaPath(name);
-  const killed = await endHosts(path, 0);
-  removeArenaFile(path);
-  removeStateDirectory(name);
+  const killed = await endProcesses(path, 0);
+  clearAwayUnread(name, path);
   return killed;
 }
 
@@ -191,77 +145,87 @@ function tell({ isDrained, killed, trace, logs }: Outcome, { name, force, json }
 
 // --- across machines ---------------------------------------------------------------------------
 
-/** What has become of a host on this machine. */
-interface Ended {
-  readonly name: string;
-  /** `null` if it was not running. */
-  readonly pid: number | null;
-  readonly wasKilled: boolean;
-}
+type MachineFlags = DownFlags & { readonly config: string };
 
-async function endHere(flags: DownFlags & { readonly config: string }): Promise<number> {
-  const { hostsHere } = await import('./local-host.js');
-  const { here, elsewhere, name } = await hostsHere(flags);
-  const { force = false, json } = flags;
-  const command = commandFor(flags, force ? 'down --force' : 'down');
-  const others = elsewhere.map((machine) => `${machine.name} (${machine.address})`).join(', ');
-  if (here.length === 0) {
-    throw new TramError(
-      'TRAM_NOT_FOUND',
-      `no host of cluster "${name}" runs on this machine or has left memory here`,
-      {
-        hint:
-          others === ''
-            ? `Start its hosts with \`${commandFor(flags, 'host NAME')}\`.`
-            : `Run \`${command}\` on the machines of ${others}.`,
-      },
-    );
-  }
-  const ended: Ended[] = [];
+/** Only the hosts of this machine: to end a whole cluster, one has to say so. */
+async function downHere(flags: MachineFlags): Promise<number> {
+  const { hostsHere, isOwnAddress } = await import('../hosting/local-host.js');
+  const { endLocal } = await import('../hosting/take-down.js');
+  const { here, absent, name } = await hostsHere(flags.config);
+  const elsewhere = absent.filter(({ address }) => !isOwnAddress(address));
+  if (here.length === 0) throw noneHere(name, elsewhere, flags);
+  const ended: EndedHost[] = [];
   try {
-    for (const local of here) ended.push(await endHost(local, force));
+    for (const local of here) ended.push(await endLocal(local, flags.force ?? false));
   } finally {
     for (const { arena } of here) arena.close();
   }
-  if (json) {
-    const memory = force ? 'removed' : 'kept';
-    const names = elsewhere.map((machine) => machine.name);
-    process.stdout.write(`${JSON.stringify({ name, hosts: ended, memory, elsewhere: names })}\n`);
-    return ExitCode.fine;
-  }
-  const memory = force ? 'its memory is removed' : 'its memory stays for its next start';
-  for (const { name, pid, wasKilled } of ended) {
-    const how = pid === null ? 'was not running' : `(process ${pid}) is down`;
-    process.stdout.write(`host ${name} ${how}${wasKilled ? ', killed' : ''}; ${memory}\n`);
-  }
-  if (others !== '') {
-    process.stderr.write(`not on this machine: ${others}. Run \`${command}\` there.\n`);
+  const names = elsewhere.map((machine) => machine.name);
+  tellHosts(name, ended, names, flags);
+  if (names.length > 0 && !flags.json) {
+    process.stderr.write(
+      `not on this machine: ${placesOf(elsewhere)}. ${howToEnd(flags, 'them')}\n`,
+    );
   }
   return ExitCode.fine;
 }
 
-/** Does the host no longer run its replicas? If its process is still there, it writes what they leave. */
-function hasStopped({ arena, context, host }: LocalHost): boolean {
-  return hostStateOf(arena.words[context.map.host(host) + HOST.state]) === HOST_STATE.ended;
+async function downEverywhere(flags: MachineFlags): Promise<number> {
+  const { Mirror } = await import('../hosting/machines/mirror.js');
+  const { takeDownMachines } = await import('../hosting/take-down.js');
+  const { config, force = false, json } = flags;
+  const mirror = await Mirror.open(config);
+  try {
+    const { name, ended, missed } = await takeDownMachines(config, mirror, force);
+    const names = missed.map((host) => host.name);
+    tellHosts(name, ended, names, flags);
+    if (force && !json) {
+      process.stderr.write('the memory of these hosts is removed: what only they had is lost\n');
+    }
+    for (const { error } of missed) process.stderr.write(`${error.message}\n  ${error.hint}\n`);
+    return missed.length === 0 ? ExitCode.fine : ExitCode.failure;
+  } finally {
+    await mirror.close();
+  }
 }
 
-async function endHost(local: LocalHost, force: boolean): Promise<Ended> {
-  const { pause } = await import('../hosting/oversight.js');
-  const { participantOf } = await import('./local-host.js');
-  const { arena, host, title, name } = local;
-  const running = await participantOf(local);
-  let wasKilled = force && running !== undefined;
-  if (running !== undefined) {
-    send(running.pid, force ? 'SIGKILL' : 'SIGTERM');
-    const askedMs = Date.now();
-    while (arena.isHostLocked(host)) {
-      if (!wasKilled && Date.now() - askedMs > (hasStopped(local) ? LEAVE_MS : END_MS)) {
-        wasKilled = true;
-        send(running.pid, 'SIGKILL');
-      }
-      await pause(LOOK_MS);
-    }
+function noneHere(name: string, elsewhere: readonly AbsentHost[], flags: MachineFlags): TramError {
+  return new TramError(
+    'TRAM_NOT_FOUND',
+    `no host of cluster "${name}" runs on this machine or has left memory here`,
+    {
+      hint:
+        elsewhere.length === 0
+          ? `Start its hosts with \`${commandFor(flags, 'host NAME')}\`.`
+          : howToEnd(flags, `those of ${placesOf(elsewhere)}`),
+    },
+  );
+}
+
+function placesOf(machines: readonly AbsentHost[]): string {
+  return machines.map(({ name, address }) => `${name} (${address})`).join(', ');
+}
+
+function howToEnd(flags: MachineFlags, whom: string): string {
+  const words = flags.force ? 'down --force' : 'down';
+  return `To end ${whom}, run \`${commandFor(flags, `${words} --all`)}\`, or \`${commandFor(flags, words)}\` on their machines.`;
+}
+
+/** @param missed  the names of the hosts that were not ended */
+function tellHosts(
+  name: string,
+  ended: readonly EndedHost[],
+  missed: readonly string[],
+  { force, json }: DownFlags,
+): void {
+  if (json) {
+    const memory = force ? 'removed' : 'kept';
+    process.stdout.write(`${JSON.stringify({ name, hosts: ended, memory, elsewhere: missed })}\n`);
+    return;
   }
-  if (force) arena.removeFile(() => removeStateDirectory(`${name}-${title}`));
-  return { name: title, pid: running?.pid ?? null, wasKilled };
+  const memory = force ? 'its memory is removed' : 'its memory stays for its next start';
+  for (const { name: host, pid, wasKilled } of ended) {
+    const how = pid === null ? 'was not running' : `(process ${pid}) is down`;
+    process.stdout.write(`host ${host} ${how}${wasKilled ? ', killed' : ''}; ${memory}\n`);
+  }
 }

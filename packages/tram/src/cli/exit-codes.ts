@@ -7,6 +7,8 @@ export const ExitCode = {
   usage: 2,
   verificationFailed: 3,
   timeout: 4,
+  /** Of `tram host`: its service manager shall start it again. */
+  restart: 5,
   interrupted: 130,
 } as const;
 

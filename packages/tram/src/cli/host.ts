@@ -11,6 +11,7 @@ const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 
 interface HostFlags {
   readonly config: string;
+  readonly respawn?: boolean;
   readonly logLevel: (typeof LEVELS)[number];
 }
 
@@ -28,6 +29,10 @@ another secret or configuration, it logs that and keeps trying. If the configura
 port for the host, it serves /healthz, /readyz and /metrics there. SIGTERM and Ctrl-C end the host,
 and other replicas take over where it leads.
 
+Commands on other machines can ask the host to end (tram kill, tram down --all) or to restart (tram
+restart). To restart, it ends with exit code 5, so that its service manager starts it again (systemd:
+Restart=on-failure). With --respawn it starts its successor itself, in the background.
+
 Examples:
   On each machine, with the name of its host:
     $ tram host alpha --config cluster.yaml
@@ -37,10 +42,11 @@ Examples:
     $ tram send --config cluster.yaml --to 1,4 --text hello
 
 Exit codes:
-  0    a signal ended the host
+  0    a signal or another machine ended the host
   1    the host can't start: the port is in use, a file or libfabric is missing, other users can
        read the secret, the service can't be loaded, or the host is running already
   2    there is no such host, or the configuration is wrong
+  5    another machine asked the host to restart: start it again
 `;
 
 export function registerHost(program: Command): void {
@@ -53,6 +59,7 @@ export function registerHost(program: Command): void {
     )
     .argument('<name>', 'the name of the host in the configuration')
     .option('--config <file>', 'the configuration file of the cluster', 'cluster.yaml')
+    .option('--respawn', 'start a successor when asked to restart, instead of exiting with code 5')
     .addOption(
       new Option('--log-level <level>', 'the least level that is logged')
         .choices(LEVELS)
@@ -64,7 +71,8 @@ export function registerHost(program: Command): void {
     });
 }
 
-async function runHost(name: string, { config: path, logLevel }: HostFlags): Promise<number> {
+async function runHost(name: string, flags: HostFlags): Promise<number> {
+  const { config: path, logLevel, respawn = false } = flags;
   const { pino } = await import('pino');
   const { readClusterFile } = await import('../hosting/machines/cluster-file.js');
   const { Machine } = await import('../hosting/machines/machine.js');
@@ -97,8 +105,21 @@ async function runHost(name: string, { config: path, logLevel }: HostFlags): Pro
     machine.close();
     release();
   }
-  logger.info(`ends: it was asked to by ${signal.reason}`);
+  const { request } = machine;
+  logger.info(
+    `ends: it was asked to by ${request === undefined ? signal.reason : 'another machine'}`,
+  );
+  if (request !== 'restart' && request !== 'restart-fresh') return ExitCode.fine;
+  if (!respawn) return ExitCode.restart;
+  await startSuccessor();
   return ExitCode.fine;
+}
+
+/** Runs the same command again, in a session of its own. */
+async function startSuccessor(): Promise<void> {
+  const { spawn } = await import('node:child_process');
+  const [command, ...args] = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+  spawn(command, args, { detached: true, stdio: 'inherit' }).unref();
 }
 
 async function reporter(logger: Logger): Promise<(report: HostReport) => void> {

@@ -1,9 +1,10 @@
 /** `tram kill`: sends a signal to the process of a host, so that it fails as it would in a crash. */
 import { type Command, Option } from 'commander';
 import { TramError } from '../errors.js';
+import type { RemoteHost } from '../hosting/machines/remote-host.js';
 import { commandFor, configOption, nameOption, type Which } from './cluster-name.js';
 import { ExitCode } from './exit-codes.js';
-import type { ReplicaHost } from './local-host.js';
+import type { ReplicaHost } from './replica-host.js';
 import { listed } from './replica-name.js';
 
 const SIGNALS = ['SIGKILL', 'SIGSTOP', 'SIGCONT'] as const;
@@ -13,9 +14,9 @@ interface KillFlags extends Which {
   readonly json?: boolean;
 }
 
-const VERBS = { SIGKILL: 'killed', SIGSTOP: 'stopped', SIGCONT: 'continued' } as const;
+/** How long the host may take to end. */
 const DEATH_MS = 5000;
-const LOOK_MS = 1;
+const VERBS = { SIGKILL: 'killed', SIGSTOP: 'stopped', SIGCONT: 'continued' } as const;
 
 const HELP = `
 A replica has no process of its own: a host runs one replica of each of its groups, and all of them
@@ -25,8 +26,9 @@ suspectAfterMs. A group that keeps a majority of its replicas goes on.
 SIGSTOP makes the process hang. It has not ended, so no other process can take its place, and it
 may continue at any time (SIGCONT). If it leads a group, the group elects another leader.
 
-A signal reaches only processes of this machine. For a cluster across machines (--config), run the
-command on the machine of the host; on another machine it says where that is.
+For a host on another machine (--config), the command asks the host to send itself SIGKILL. A host
+that hangs can't do that, and other signals reach only processes of this machine: run the command on
+the machine of the host then.
 
 Examples:
   $ tram kill g2/0
@@ -38,8 +40,9 @@ Examples:
 
 Exit codes:
   0  the signal was sent
-  1  there is no such cluster, or the host does not run on this machine
-  2  there is no such replica
+  1  there is no such cluster, or the host does not run or can't be reached
+  2  there is no such replica, or the signal reaches only processes of this machine
+  4  the host was asked to end, and still runs
 `;
 
 export function registerKill(program: Command): void {
@@ -59,14 +62,44 @@ export function registerKill(program: Command): void {
     .option('--json', 'print one JSON object')
     .addHelpText('after', HELP)
     .action(async (replica: string, flags: KillFlags) => {
-      const { withHostOf } = await import('./local-host.js');
+      const { withHostOf } = await import('./replica-host.js');
       const words = `kill ${replica}${flags.signal === 'SIGKILL' ? '' : ` --signal ${flags.signal}`}`;
-      process.exitCode = await withHostOf(flags, replica, words, (host) => kill(host, flags));
+      process.exitCode = await withHostOf(flags, replica, words, {
+        local: (host) => kill(host, flags),
+        remote: (host) => killRemotely(host, words, flags),
+      });
     });
 }
 
+async function killRemotely(
+  target: RemoteHost,
+  words: string,
+  { signal, json, config }: KillFlags,
+): Promise<number> {
+  const { host, title } = target;
+  if (signal !== 'SIGKILL') {
+    throw new TramError('TRAM_INVALID_ARGUMENT', `host ${title} is not on this machine`, {
+      hint: `Another machine can only be asked for SIGKILL. Run \`tram ${words} --config ${config}\` there.`,
+    });
+  }
+  const { pid } = target.status.hosts[host];
+  const { replicas, led } = target.roles;
+  const cost = target.costOfEnd;
+  await target.kill(DEATH_MS);
+  if (json) {
+    process.stdout.write(`${JSON.stringify({ host, name: title, pid, signal, replicas, led })}\n`);
+    return ExitCode.fine;
+  }
+  process.stdout.write(
+    `killed host ${title} (process ${pid} on its machine), which hosts ${listed(replicas)}\n`,
+  );
+  if (led.length > 0) process.stdout.write(`leaders among them: ${listed(led)}\n`);
+  if (cost !== undefined) process.stderr.write(`the end of host ${title} ${cost}\n`);
+  return ExitCode.fine;
+}
+
 async function kill(target: ReplicaHost, { signal, json }: KillFlags): Promise<number> {
-  const { participantOf, replicasOf } = await import('./local-host.js');
+  const { participantOf, replicasOf, untilDead } = await import('../hosting/local-host.js');
   const { host, title, machine } = target;
   const running = await participantOf(target);
   if (running === undefined) throw notRunning(target);
@@ -93,18 +126,4 @@ function notRunning(target: ReplicaHost): TramError {
   return new TramError('TRAM_UNAVAILABLE', `host ${title}, which runs ${replica}, is not running`, {
     hint: `Start it with \`${commandFor(target, `restart ${replica}`)}\`.`,
   });
-}
-
-/** The kernel releases the lock of a process once all of its threads have ended. */
-async function untilDead({ arena, host, title }: ReplicaHost): Promise<void> {
-  const { pause } = await import('../hosting/oversight.js');
-  const deadlineMs = Date.now() + DEATH_MS;
-  while (arena.isHostLocked(host)) {
-    if (Date.now() > deadlineMs) {
-      throw new TramError('TRAM_SYSTEM', `host ${title} was killed but has not ended yet`, {
-        hint: 'The kernel may be busy with it. Look again with `tram status`.',
-      });
-    }
-    await pause(LOOK_MS);
-  }
 }

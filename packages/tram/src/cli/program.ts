@@ -53,6 +53,7 @@ Exit codes:
   2    wrong usage, or an input that can't be read
   3    verification failed: a property is violated
   4    timeout
+  5    tram host: another machine asked it to restart
   130  interrupted
 `;
 

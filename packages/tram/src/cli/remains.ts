@@ -1,9 +1,11 @@
 /** Checks that a cluster has ended, and removes what it has left behind: for `tram up` and `tram down`. */
 import { TramError } from '../errors.js';
 import { hostProcesses } from '../hosting/host-processes.js';
-import { askToEnd, pause, starterLock } from '../hosting/oversight.js';
+import { pause, starterLock } from '../hosting/oversight.js';
+import { removeStateDirectory } from '../hosting/state-directory.js';
+import { removeArenaFile } from '../memory/processes/arena-file.js';
 import type { Attached } from './attached.js';
-import { archiveLogs, commandFor } from './cluster-name.js';
+import { commandFor } from './cluster-name.js';
 
 /** A killed process has ended for /proc before the kernel has released the locks of its last threads. */
 const RELEASE_MS = 1000;
@@ -39,15 +41,8 @@ export function requireNoOrphans(name: string, path: string): void {
   );
 }
 
-/**
- * Remove the memory of a cluster. Its logs and its history stay.
- * @returns false if the memory is by now that of another cluster, or if another process removes it
- */
-export function clearAway({ name, arena, context }: Attached): boolean {
-  return arena.removeFile(() => {
-    // `tram restart` may have just started a host on this memory: it must not go on where nobody finds it.
-    askToEnd(context);
-    // A new cluster of that name, which has the same directory, can't be started before the file is gone.
-    archiveLogs(name);
-  });
+/** Removes a file that can't be read, and what its hosts printed, without regard to others. */
+export function clearAwayUnread(name: string, path: string): void {
+  removeArenaFile(path);
+  removeStateDirectory(name);
 }

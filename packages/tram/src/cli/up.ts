@@ -3,15 +3,14 @@ import type { Command } from 'commander';
 import type { Cluster, Logger } from '../cluster.js';
 import type { ClusterOptions } from '../config/options.js';
 import { TramError } from '../errors.js';
-import type { ClusterStatus } from '../hosting/status.js';
 import {
   archiveLogs,
-  commandFor,
   DEFAULT_NAME,
   makeStateDirectory,
-  parseName,
   removeLastLogs,
-} from './cluster-name.js';
+} from '../hosting/state-directory.js';
+import type { ClusterStatus } from '../hosting/status.js';
+import { commandFor, parseName } from './cluster-name.js';
 import { count, paint } from './colors.js';
 import { ExitCode } from './exit-codes.js';
 import { catchInterruption, pauseUnless } from './interruption.js';
@@ -218,7 +217,8 @@ async function removeRemains(
   isLast: boolean,
 ): Promise<'none' | 'removed' | 'changing'> {
   const { withCluster } = await import('./attached.js');
-  const { clearAway, requireDead } = await import('./remains.js');
+  const { clearAway } = await import('../hosting/take-down.js');
+  const { requireDead } = await import('./remains.js');
   try {
     return await withCluster({ name }, async (cluster) => {
       await requireDead(cluster);
@@ -277,7 +277,7 @@ async function report(
   name: string,
   { json, foreground }: UpFlags,
 ): Promise<void> {
-  const { stateDirectory } = await import('./cluster-name.js');
+  const { stateDirectory } = await import('../hosting/state-directory.js');
   const { arenaPath } = await import('../memory/processes/arena-file.js');
   const { statSync } = await import('node:fs');
   const status = cluster.status();

@@ -27,6 +27,7 @@ import {
   PARTICIPANT,
   withHostState,
 } from '../memory/arena.js';
+import { nowUs } from './clock.js';
 import type { ClusterContext } from './cluster-context.js';
 import {
   type ClusterStatus,
@@ -58,6 +59,26 @@ export function wakeHosts({ map, arena }: ClusterContext): void {
     Atomics.store(arena.words, map.host(host) + HOST.parked, 0);
     arena.parking.wake(map.host(host) + HOST.parked);
   }
+}
+
+/** Increments a replica's count of requests to lead, and wakes its host, on whatever machine that is. */
+export function requestLead(context: ClusterContext, group: number, member: number): void {
+  const { layout, map, arena, network } = context;
+  const { replicas } = layout.sizes;
+  if (!Number.isInteger(member) || member < 0 || member >= replicas) {
+    throw new TramError('TRAM_UNKNOWN_REPLICA', `there is no replica g${group}/${member}`);
+  }
+  const participant = layout.replicaParticipant(group, member);
+  const at = map.participant(participant) + PARTICIPANT.campaignRequests;
+  const requests = Atomics.add(arena.words, at, 1) + 1;
+  if (network === undefined) {
+    context.memory(participant).wake(participant, true);
+    return;
+  }
+  const link = network.linkOf[participant];
+  link?.writeWords(at, Int32Array.of(requests));
+  link?.wake(participant, true);
+  network.flush(nowUs());
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Starts and ends hosts, as worker threads or as processes. */
 import { type ChildProcess, fork } from 'node:child_process';
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
@@ -146,8 +146,11 @@ function forkLogged(script: string, args: readonly string[], log: string): Forke
       execArgv,
       stdio: ['ignore', descriptor, descriptor, 'ipc'],
     });
-    const complaint = (): string =>
-      readFileSync(log).subarray(size).toString('utf8').slice(-COMPLAINT_CHARACTERS_MAX);
+    const complaint = (): string => {
+      // Whoever has ended the cluster may have removed its logs.
+      if (!existsSync(log)) return '';
+      return readFileSync(log).subarray(size).toString('utf8').slice(-COMPLAINT_CHARACTERS_MAX);
+    };
     return { child, complaint };
   } finally {
     closeSync(descriptor);

@@ -60,6 +60,8 @@ export const HOST = {
   pid: 1,
   /** The number of its starts, shifted left by two, and one of `HOST_STATE` in the lowest two bits. */
   state: 2,
+  /** With `memory: 'machines'`: what others ask of it (`hosting/machines/requests.ts`). */
+  request: 3,
   /** With `memory: 'machines'`, of another host or client: how to write to its memory (`machines/greeting.ts`). */
   greeting: 4,
   /** With `memory: 'machines'`, of another host: the revision with which it last ran its replicas; 0 if it never did. */

@@ -1,12 +1,9 @@
 /** `kill`, `restart` and `down` with `--config`: on processes, and on hosts of a cluster across machines. */
-import { once } from 'node:events';
-import { existsSync, readdirSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ClusterStatus } from '../../src/hosting/status.js';
 import { needLibfabric } from '../memory/fabric/present.js';
-import { type Result, until, useCommandLine } from './command-line.js';
+import { type Result, useCommandLine } from './command-line.js';
+import { Loopback, NAMES } from './loopback.js';
 
 const line = useCommandLine();
 
@@ -57,41 +54,13 @@ describe('a cluster of processes', () => {
 });
 
 describe('a cluster across machines', () => {
-  const NAMES = ['alpha', 'beta', 'gamma'] as const;
-
-  /** @returns the configuration file of a cluster with this test's name */
-  async function configure(addresses: readonly string[]): Promise<string> {
-    const ports = await freePorts(NAMES.length);
-    const hosts = NAMES.map(
-      (name, i) => `  - { name: ${name}, address: ${addresses[i]}, port: ${ports[i]} }\n`,
-    );
-    const secret = `${line.name}.secret`;
-    expect(await tram('secret', join(line.folder, secret))).toMatchObject({ code: 0 });
-    return line.write(
-      `${line.name}.yaml`,
-      `memory: machines\nname: ${line.name}\ngroups: 2\nclients: 2\nlogBytes: 65536\nleaders: together\n` +
-        `service: ./service.mjs\nsecret: ${secret}\nhosts:\n${hosts.join('')}`,
-    );
-  }
-
-  async function freePorts(count: number): Promise<number[]> {
-    const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-    await Promise.all(servers.map((server) => once(server, 'listening')));
-    const free = servers.map((server) => (server.address() as AddressInfo).port);
-    await Promise.all(servers.map((server) => once(server.close(), 'close')));
-    return free;
-  }
+  beforeEach(needLibfabric);
 
   async function tram(...args: string[]): Promise<Result> {
     return line.exactly(...args);
   }
 
-  function memories(): string[] {
-    const prefix = `tram-${line.name}-`;
-    return readdirSync('/dev/shm').filter((file) => file.startsWith(prefix));
-  }
-
-  describe('whose hosts are elsewhere', () => {
+  describe('whose hosts can not be reached', () => {
     test.each([
       [
         ['kill', 'g1/2'],
@@ -102,7 +71,7 @@ describe('a cluster across machines', () => {
       [['down'], 'runs on this machine', 'alpha (240.0.0.1), beta (240.0.0.2), gamma (240.0.0.3)'],
     ])('%j says where to run it', async (words, message, machines) => {
       // Reserved addresses, which no machine has.
-      const file = await configure(['240.0.0.1', '240.0.0.2', '240.0.0.3']);
+      const { near: file } = await Loopback.create(line, ['240.0.0.1', '240.0.0.2', '240.0.0.3']);
       const { code, stderr } = await tram(...words, '--config', file);
       expect(code).toBe(1);
       expect(stderr).toContain(message);
@@ -112,7 +81,7 @@ describe('a cluster across machines', () => {
   });
 
   test('whose hosts have never run says how to start them', async () => {
-    const file = await configure(['127.0.0.1', '127.0.0.1', '127.0.0.1']);
+    const { near: file } = await Loopback.create(line);
     for (const words of [
       ['kill', 'g1/2'],
       ['restart', 'g1/2'],
@@ -131,32 +100,21 @@ describe('a cluster across machines', () => {
   });
 
   describe('whose hosts are on this machine', () => {
+    let cluster: Loopback;
     let file: string;
 
-    beforeEach(async (context) => {
-      needLibfabric(context);
-      file = await configure(['127.0.0.1', '127.0.0.1', '127.0.0.1']);
-      for (const name of NAMES) line.startExactly('host', name, '--config', file).stdout!.resume();
-      await untilUp();
+    beforeEach(async () => {
+      cluster = await Loopback.create(line);
+      file = cluster.near;
+      await cluster.up();
     }, 60_000);
 
     afterEach(async () => {
-      await tram('down', '--force', '--config', file);
-      expect(memories()).toEqual([]);
+      await cluster?.clearUp();
       for (const name of NAMES) {
         expect(existsSync(line.stateDirectory(`${line.name}-${name}`))).toBe(false);
       }
     });
-
-    async function states(): Promise<string[]> {
-      const { code, stdout } = await tram('status', '--config', file, '--json');
-      if (code !== 0) return [];
-      return (JSON.parse(stdout) as ClusterStatus).hosts.map(({ state }) => state);
-    }
-
-    async function untilUp(): Promise<void> {
-      await until(async () => (await states()).filter((state) => state === 'up').length === 3);
-    }
 
     test('loses one, and gets it back with and without its memory', async () => {
       expect(await tram('send', '--config', file, '--to', '1', '--text', 'x')).toMatchObject({
@@ -204,7 +162,7 @@ describe('a cluster across machines', () => {
       expect(await tram('kill', 'g0/1', '--signal', 'SIGCONT', '--config', file)).toMatchObject({
         code: 0,
       });
-      await untilUp();
+      await cluster.untilUp();
     });
 
     test('goes down and keeps its memory, unless that is to be removed', async () => {
@@ -215,7 +173,7 @@ describe('a cluster across machines', () => {
           new RegExp(`host ${name} \\(process \\d+\\) is down; its memory stays`),
         );
       }
-      expect(memories()).toHaveLength(NAMES.length);
+      expect(cluster.memories()).toHaveLength(NAMES.length);
       expect(await tram('down', '--config', file)).toMatchObject({
         code: 0,
         stdout: expect.stringContaining('host alpha was not running'),
@@ -227,7 +185,7 @@ describe('a cluster across machines', () => {
         memory: 'removed',
         elsewhere: [],
       });
-      expect(memories()).toEqual([]);
+      expect(cluster.memories()).toEqual([]);
     });
   });
 });

@@ -2,11 +2,12 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { expect, test, vi } from 'vitest';
 import { withCluster } from '../../src/cli/attached.js';
-import { clearAway, requireDead } from '../../src/cli/remains.js';
+import { requireDead } from '../../src/cli/remains.js';
 import { Cluster } from '../../src/cluster.js';
 import { ClusterContext } from '../../src/hosting/cluster-context.js';
 import { hostProcesses } from '../../src/hosting/host-processes.js';
 import { pause } from '../../src/hosting/oversight.js';
+import { clearAway } from '../../src/hosting/take-down.js';
 import { arenaPath, openArenaFile } from '../../src/memory/processes/arena-file.js';
 import { useCommandLine } from './command-line.js';
 

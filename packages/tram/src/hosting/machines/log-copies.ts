@@ -44,7 +44,8 @@ const FEW_WORDS = 512;
 const MANY_WORDS = 8192;
 
 export class LogCopies {
-  private readonly groups: number[] = [];
+  /** By followed group: the number of its readers. */
+  private readonly readers = new Map<number, number>();
   /** By group. */
   private readonly copies = new Map<number, Copy>();
 
@@ -54,23 +55,33 @@ export class LogCopies {
   ) {}
 
   get isEmpty(): boolean {
-    return this.groups.length === 0;
+    return this.readers.size === 0;
   }
 
-  async follow(groups: readonly number[]): Promise<void> {
-    this.groups.push(...groups);
+  /** The decided entries of the group are here once the promise resolves. */
+  async follow(group: number): Promise<void> {
+    this.readers.set(group, (this.readers.get(group) ?? 0) + 1);
     await this.copy();
+  }
+
+  /** A reader needs the group no longer. */
+  leave(group: number): void {
+    const left = this.readers.get(group)! - 1;
+    if (left > 0) this.readers.set(group, left);
+    else this.readers.delete(group);
   }
 
   /** Copies new entries. Returns true if there were any. */
   async copy(): Promise<boolean> {
     if (this.isEmpty) return false;
-    const originals: Original[][] = [];
-    for (const group of this.groups) originals.push(await this.readControls(group));
+    const originals = new Map<number, Original[]>();
+    for (const group of [...this.readers.keys()]) {
+      originals.set(group, await this.readControls(group));
+    }
     await this.source.settle();
     let hasNews = false;
-    for (const [place, group] of this.groups.entries()) {
-      const copy = await this.copyOf(group, originals[place]);
+    for (const [group, logs] of originals) {
+      const copy = await this.copyOf(group, logs);
       if (copy !== undefined && (await this.goOn(group, copy))) hasNews = true;
     }
     return hasNews;

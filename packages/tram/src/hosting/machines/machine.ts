@@ -54,6 +54,7 @@ import { traceName } from '../trace.js';
 import { bufferWordsOf } from './buffer-words.js';
 import type { Credentials } from './cluster-file.js';
 import { HomeSlots } from './home-slots.js';
+import { type HostRequest, Requests } from './requests.js';
 
 export type Log = (level: 'info' | 'warn' | 'error', text: string) => void;
 
@@ -86,6 +87,9 @@ export class Machine {
   private isStopped = false;
   /** False if a replica has failed in the middle of a step: its state is not to be kept. */
   private hasRun = false;
+  private readonly requests: Requests;
+  /** What another machine has asked this host to do, if that is why it ends. */
+  request: HostRequest | undefined;
 
   private constructor(
     readonly context: ClusterContext,
@@ -93,7 +97,10 @@ export class Machine {
     private readonly file: ArenaFile,
     private readonly slots: HomeSlots,
     private readonly settings: MachineSettings,
-  ) {}
+  ) {
+    const { arena, map } = context;
+    this.requests = new Requests(arena.words, map, host, (request) => this.obey(request));
+  }
 
   /** Where it listens. */
   get address(): string {
@@ -178,6 +185,7 @@ export class Machine {
       pacing: { ...pacingOf(config), spinUs: SPIN_US, relax: givingWay() },
       report,
       left: new LeftFiles(this.file.path, this.file.words, (text) => log('warn', text)),
+      watch: this.requests,
     });
     if (this.isStopped) this.running.stop();
   }
@@ -193,13 +201,23 @@ export class Machine {
     this.running?.stop();
   }
 
+  private obey(request: HostRequest): void {
+    this.settings.log('info', `was asked by another machine: ${request}`);
+    if (request === 'kill') process.kill(process.pid, 'SIGKILL');
+    this.request = request;
+    this.stop();
+  }
+
   /** Releases everything, after `run` or instead of it. Its replicas leave their state for the next start. */
   close(): void {
+    const forgets = this.request === 'forget' || this.request === 'restart-fresh';
     this.sign(HOST_STATE.ended);
+    // Before the others notice that it has ended.
+    if (forgets) this.file.removeFile();
     // First: then the other hosts need not wait for the snapshots before they take over.
     this.sayFarewell();
     this.context.network!.close();
-    const left = this.hasRun ? this.running!.leave() : [];
+    const left = this.hasRun && !forgets ? this.running!.leave() : [];
     if (left.length > 0) {
       this.settings.log('info', `has left the state of ${left.join(', ')} for its next start`);
     }
@@ -272,6 +290,7 @@ export class Machine {
       const now = nowUs();
       network.poll(now);
       network.flush(now, 0);
+      this.requests.doWork();
       const found = answer();
       if (found !== undefined) return found;
       if (now > saysAtUs) {

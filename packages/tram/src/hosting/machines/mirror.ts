@@ -1,6 +1,6 @@
 /**
- * A read-only copy of a cluster on machines: an arena with copies of the hosts' state at the same offsets. `status` and
- * `tail` read it as they read shared memory.
+ * A copy of a cluster on machines: an arena with copies of the hosts' state at the same offsets. `status` and `tail` read
+ * it as they read shared memory. Nothing that is written to it reaches the hosts, except by `write`.
  *
  * Copies are refreshed in the background. A copy may be torn if its owner writes at the same time: single words never
  * are, a row is accepted only if it is whole, and of logs only whole entries are shown (`log-copies.ts`).
@@ -15,7 +15,13 @@ import type { ClusterContext } from '../cluster-context.js';
 import { STATISTIC, STATISTICS_WORDS } from '../statistics.js';
 import { ownAddress, readClusterFile } from './cluster-file.js';
 import { LogCopies } from './log-copies.js';
-import { attachRemotely, type RemoteAttachment, turn, unreachable } from './remote-attachment.js';
+import {
+  attachRemotely,
+  NO_ANSWER,
+  type RemoteAttachment,
+  turn,
+  unreachable,
+} from './remote-attachment.js';
 
 /** How long to wait for all hosts once some have answered; and for the first answer. */
 const ALL_US = 500_000;
@@ -41,8 +47,12 @@ export class Mirror {
   private readonly copiedAnswers: Int32Array;
   private underWayWords = 0;
   private refreshedUs = 0;
+  /** What others want done. The loop of `goOn` does it, because it alone uses the network. */
+  private readonly jobs: (() => Promise<void>)[] = [];
   private isStopping = false;
   private going: Promise<void> = Promise.resolve();
+  /** Ends the pause of the loop. */
+  private wake: () => void = () => undefined;
 
   private constructor(private readonly attachment: RemoteAttachment) {
     const { context } = attachment;
@@ -81,23 +91,57 @@ export class Mirror {
     return mirror;
   }
 
-  /** Copies the logs of these groups too, from now on. Returns once the decided entries are here. */
-  async follow(groups: readonly number[]): Promise<void> {
-    await this.stop();
-    await this.logs.follow(groups);
-    this.going = this.goOn();
+  /**
+   * Copies the log of this group too, from now on. Resolves once its decided entries are here.
+   * @returns ends that
+   */
+  async follow(group: number): Promise<() => void> {
+    await this.run(() => this.logs.follow(group));
+    return () => this.logs.leave(group);
+  }
+
+  /**
+   * Changes a word in the memory of a host, and wakes the host. Resolves to true once the word has landed. False: the host
+   * can't be reached or does not confirm it, and the word may still land.
+   */
+  async change(host: number, at: number, next: (before: number) => number): Promise<boolean> {
+    const link = this.attachment.network.links[host]!;
+    const { arena, map } = this.context;
+    let hasLanded = false;
+    await this.run(async () => {
+      link.readWords(at, arena.words, at, 1);
+      await this.untilSettled(link);
+      link.writeWords(at, Int32Array.of(next(arena.words[at])));
+      link.wake(map.participantsOf(host)[0], true);
+      await this.untilSettled(link);
+      hasLanded = link.isOpen;
+    });
+    return hasLanded;
+  }
+
+  /** Or until its connection ends: a host that does not answer is given up. */
+  private async untilSettled(link: Link): Promise<void> {
+    while (link.isOpen && !link.isSettled) await this.turn();
+  }
+
+  /** Why a host can't be reached; undefined if it can. */
+  complaintOf(host: number): string | undefined {
+    const { network } = this.attachment;
+    return network.isConnected(host) ? undefined : (network.complaintOf(host) ?? NO_ANSWER);
   }
 
   async close(): Promise<void> {
-    await this.stop();
+    this.isStopping = true;
+    this.wake();
+    await this.going;
     this.attachment.close();
   }
 
-  /** Closes after the reads in flight have completed. */
-  private async stop(): Promise<void> {
-    this.isStopping = true;
-    await this.going;
-    this.isStopping = false;
+  private run(job: () => Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.jobs.push(() => job().then(resolve, reject));
+      this.wake();
+    });
   }
 
   /** Waits until each host has accepted or refused the connection. */
@@ -116,12 +160,25 @@ export class Mirror {
   }
 
   private async goOn(): Promise<void> {
-    while (!this.isStopping) {
+    for (;;) {
+      for (const job of this.jobs.splice(0)) await job();
+      if (this.isStopping) return;
       if (nowUs() - this.refreshedUs >= REFRESH_MS * 1000) await this.refresh();
       if (await this.logs.copy()) continue;
-      const pauseMs = this.logs.isEmpty ? REFRESH_MS : LOGS_MS;
-      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      if (this.jobs.length === 0) await this.pause(this.logs.isEmpty ? REFRESH_MS : LOGS_MS);
     }
+  }
+
+  /** Does not keep the process running: whoever waits for something does. */
+  private pause(ms: number): Promise<void> {
+    if (this.isStopping) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms).unref();
+      this.wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   /** Copies everything except the logs. */

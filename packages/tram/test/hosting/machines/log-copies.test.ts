@@ -128,7 +128,7 @@ function newContext(): ClusterContext {
 }
 
 async function follow(): Promise<Tail> {
-  await copies.follow([GROUP]);
+  await copies.follow(GROUP);
   return new Tail(here, GROUP);
 }
 

@@ -1,0 +1,206 @@
+/**
+ * A host that runs on this machine, or has run here: it can be signalled, and started again. A host on another machine
+ * can only be asked (`machines/remote-host.ts`).
+ *
+ * A cluster of processes is on this machine as a whole. The hosts of a cluster across machines that are here are those
+ * whose memory is in /dev/shm.
+ */
+import { networkInterfaces } from 'node:os';
+import type { Machine } from '../config/machines.js';
+import { TramError } from '../errors.js';
+import { HOST, HOST_STATE, hostStateOf } from '../memory/arena.js';
+import { type ArenaFile, openArenaFile } from '../memory/processes/arena-file.js';
+import { ClusterContext } from './cluster-context.js';
+import { type HostProcess, hasOpen, hostProcesses, isStopped } from './host-processes.js';
+import { type ClusterFile, readClusterFile } from './machines/cluster-file.js';
+import { machineArenaPath, requireSame } from './machines/machine.js';
+import { pause } from './oversight.js';
+import { statusOf } from './status.js';
+
+export interface LocalHost {
+  /** The name of its cluster. */
+  readonly name: string;
+  /** The configuration file of its cluster, if that is known. */
+  readonly config?: string | undefined;
+  readonly host: number;
+  /** As users know it: its number, or the name of its machine. */
+  readonly title: string;
+  readonly path: string;
+  readonly arena: ArenaFile;
+  /** On machines, only what concerns this host can be read through it. */
+  readonly context: ClusterContext;
+  /** The name of its machine, if the cluster is on machines. */
+  readonly machine?: string;
+}
+
+/** A host that has just taken its lock may not have written its process number yet. */
+const SIGN_MS = 1000;
+/** How long a killed process may take to end. */
+const DEATH_MS = 5000;
+/** How long a host may take to write the snapshots of its replicas. */
+const LEAVE_MS = 60_000;
+const LOOK_MS = 5;
+
+/** Whether this machine has the address. */
+export function isOwnAddress(address: string): boolean {
+  const interfaces = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return address.startsWith('127.') || interfaces.some((own) => own.address === address);
+}
+
+/** A host of a cluster across machines that has no memory on this one. */
+export interface AbsentHost extends Machine {
+  readonly host: number;
+}
+
+/**
+ * All hosts of a cluster across machines: those that have memory on this machine, to be closed by the caller, and the
+ * others.
+ * @param path  the path of the configuration file
+ */
+export async function hostsHere(
+  path: string,
+): Promise<{ here: LocalHost[]; absent: AbsentHost[]; name: string }> {
+  const file = await readClusterFile(path);
+  const { machines, name = 'cluster' } = file.config;
+  const here: LocalHost[] = [];
+  const absent: AbsentHost[] = [];
+  for (const [host, machine] of machines.entries()) {
+    const local = openHere(file, path, host);
+    if (local === undefined) absent.push({ ...machine, host });
+    else here.push(local);
+  }
+  return { here, absent, name };
+}
+
+/**
+ * `undefined` if the host has no memory on this machine.
+ * @param path  the path of the configuration file
+ */
+export function openHere(
+  { config, credentials: { digest } }: ClusterFile,
+  path: string,
+  host: number,
+): LocalHost | undefined {
+  const { name: machine } = config.machines[host];
+  const arena = openIfThere(machineArenaPath(config, machine));
+  if (arena === undefined) return undefined;
+  const context = ClusterContext.onMachines(config, digest, (map) => {
+    requireSame(arena, digest, map);
+    return { arena };
+  });
+  const { name = 'cluster' } = config;
+  const common = { host, title: machine, path: arena.path, arena, context, machine };
+  return { name, config: path, ...common };
+}
+
+function openIfThere(path: string): ArenaFile | undefined {
+  try {
+    return openArenaFile(path);
+  } catch (error) {
+    if (error instanceof TramError && error.code === 'TRAM_NOT_FOUND') return undefined;
+    throw error;
+  }
+}
+
+/** The host with the memory that it has now, to be closed by the caller. `undefined` if it has none that can be read. */
+export async function reopened({ config, host }: LocalHost): Promise<LocalHost | undefined> {
+  const file = await readClusterFile(config!);
+  try {
+    return openHere(file, config!, host);
+  } catch (error) {
+    // The host is creating it.
+    if (error instanceof TramError && error.retry === 'safe') return undefined;
+    throw error;
+  }
+}
+
+/** The process that runs the host, or `undefined` if none does. @throws TRAM_UNAVAILABLE if it can't be signalled */
+export async function participantOf(local: LocalHost): Promise<HostProcess | undefined> {
+  const { host, arena, path, context, machine, title } = local;
+  if (machine === undefined) return hostProcesses(path).find((one) => one.host === host);
+  const deadlineMs = Date.now() + SIGN_MS;
+  while (arena.isHostLocked(host)) {
+    const pid = arena.words[context.map.host(host) + HOST.pid];
+    if (hasOpen(pid, path)) return { pid, host, isStopped: isStopped(pid) };
+    if (Date.now() > deadlineMs) {
+      throw new TramError(
+        'TRAM_UNAVAILABLE',
+        `host ${title} runs, but can't be signalled from here`,
+        {
+          hint: 'It runs as another user or in another container: run the command there.',
+        },
+      );
+    }
+    await pause(LOOK_MS);
+  }
+  return undefined;
+}
+
+/** The names of its replicas, and of those among them that lead. */
+export function replicasOf({ context, host, machine }: LocalHost): {
+  readonly replicas: string[];
+  readonly led: string[];
+} {
+  const replicas = context.map.participantsOf(host).map((replica) => context.nameOf(replica));
+  const { groups } = statusOf(context);
+  const led =
+    machine === undefined
+      ? groups.flatMap(({ group, leader }) => (leader === undefined ? [] : `g${group}/${leader}`))
+      : groups.flatMap((group) =>
+          // The memory of one machine does not tell who leads, but whether a replica of this machine does.
+          group.replicas.filter(({ role }) => role === 'leader').map(({ name }) => name),
+        );
+  return { replicas, led: led.filter((name) => replicas.includes(name)) };
+}
+
+/** Sends SIGKILL, and waits until the process has ended. @returns the process; `undefined` if the host did not run */
+export async function killHost(local: LocalHost): Promise<HostProcess | undefined> {
+  const running = await participantOf(local);
+  if (running === undefined) return undefined;
+  signal(running.pid, 'SIGKILL');
+  await untilDead(local);
+  return running;
+}
+
+/** Sends SIGTERM, and SIGKILL if the host has not stopped in time. */
+export async function endHost(
+  local: LocalHost,
+  timeoutMs: number,
+): Promise<{ readonly running: HostProcess | undefined; readonly wasKilled: boolean }> {
+  const running = await participantOf(local);
+  if (running === undefined) return { running, wasKilled: false };
+  signal(running.pid, 'SIGTERM');
+  const askedMs = Date.now();
+  const isInTime = (): boolean => Date.now() - askedMs < (hasStopped(local) ? LEAVE_MS : timeoutMs);
+  while (local.arena.isHostLocked(local.host) && isInTime()) await pause(LOOK_MS);
+  const wasKilled = local.arena.isHostLocked(local.host);
+  if (wasKilled) await killHost(local);
+  return { running, wasKilled };
+}
+
+/** Does the host no longer run its replicas? If its process is still there, it writes what they leave. */
+function hasStopped({ arena, context, host }: LocalHost): boolean {
+  return hostStateOf(arena.words[context.map.host(host) + HOST.state]) === HOST_STATE.ended;
+}
+
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    // It has ended meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+/** The kernel releases the lock of a process once all of its threads have ended. */
+export async function untilDead({ arena, host, title }: LocalHost): Promise<void> {
+  const deadlineMs = Date.now() + DEATH_MS;
+  while (arena.isHostLocked(host)) {
+    if (Date.now() > deadlineMs) {
+      throw new TramError('TRAM_SYSTEM', `host ${title} was killed but has not ended yet`, {
+        hint: 'The kernel may be busy with it. Look again with `tram status`.',
+      });
+    }
+    await pause(LOOK_MS);
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * A host on another machine, which can be asked to end or to restart (`requests.ts`). What it does then is seen in the
+ * mirror. A host that hangs can't obey, and a host that has ended can't be started from here.
+ */
+import type { Machine } from '../../config/machines.js';
+import { TramError } from '../../errors.js';
+import { HOST, PARTICIPANT } from '../../memory/arena.js';
+import { pause } from '../oversight.js';
+import { costOfEnd, deliveredByGroup, requireOtherCopies, untilRejoined } from '../rejoin.js';
+import { type ClusterStatus, type ReplicaStatus, statusOf } from '../status.js';
+import type { Mirror } from './mirror.js';
+import { type HostRequest, requestWord } from './requests.js';
+
+const LOOK_MS = 5;
+
+export class RemoteHost {
+  private readonly machine: Machine;
+
+  constructor(
+    private readonly mirror: Mirror,
+    readonly host: number,
+    /** The path of the configuration file, for hints. */
+    private readonly config: string,
+  ) {
+    this.machine = mirror.context.config.machines![host];
+  }
+
+  /** The name of its machine. */
+  get title(): string {
+    return this.machine.name;
+  }
+
+  get status(): ClusterStatus {
+    return statusOf(this.mirror.context);
+  }
+
+  /** Ends as by SIGKILL. */
+  async kill(timeoutMs: number): Promise<void> {
+    await this.end('kill', timeoutMs);
+  }
+
+  /** Ends as by SIGTERM. */
+  async stop(timeoutMs: number): Promise<void> {
+    await this.end('stop', timeoutMs);
+  }
+
+  /** Ends in order, and removes its memory. */
+  async forget(timeoutMs: number): Promise<void> {
+    await this.end('forget', timeoutMs);
+  }
+
+  /**
+   * Ends in order, and is started again by its service manager, or by itself if `tram restart` has started it. Returns its
+   * replicas when they are members of their groups again.
+   * @throws TRAM_LAST_COPY if it is to begin with empty memory, and groups could not give it their state
+   */
+  async restart(fresh: boolean, timeoutMs: number): Promise<readonly ReplicaStatus[]> {
+    const { host, title } = this;
+    const { groups } = this.status;
+    if (fresh) requireOtherCopies(groups, host, title);
+    const deadlineMs = Date.now() + timeoutMs;
+    const before = this.incarnation;
+    await this.ask(fresh ? 'restart-fresh' : 'restart');
+    await this.untilGone(before, deadlineMs);
+    await this.untilStarted(before, deadlineMs);
+    const started = { host, title, groups: () => this.status.groups, ended: () => undefined };
+    return untilRejoined(started, deliveredByGroup(groups), deadlineMs);
+  }
+
+  /** What its sudden end costs, in words. */
+  get costOfEnd(): string | undefined {
+    return costOfEnd(this.status.groups, this.host);
+  }
+
+  /** The names of its replicas, and of those among them that lead. */
+  get roles(): { readonly replicas: string[]; readonly led: string[] } {
+    const { groups } = this.status;
+    const isLeader = ({ group, member }: ReplicaStatus): boolean => groups[group].leader === member;
+    const names = (replicas: readonly ReplicaStatus[]): string[] =>
+      replicas.map(({ name }) => name);
+    return { replicas: names(this.replicas), led: names(this.replicas.filter(isLeader)) };
+  }
+
+  private get replicas(): readonly ReplicaStatus[] {
+    const replicas = this.status.groups.flatMap((group) => group.replicas);
+    return replicas.filter(({ host }) => host === this.host);
+  }
+
+  /** Of its first replica: it changes with every start. */
+  private get incarnation(): number {
+    const { map, arena } = this.mirror.context;
+    const [first] = map.participantsOf(this.host);
+    return arena.words[map.participant(first) + PARTICIPANT.incarnation];
+  }
+
+  private async end(request: HostRequest, timeoutMs: number): Promise<void> {
+    const before = this.incarnation;
+    await this.ask(request);
+    await this.untilGone(before, Date.now() + timeoutMs);
+  }
+
+  private async ask(request: HostRequest): Promise<void> {
+    const complaint = this.mirror.complaintOf(this.host);
+    if (complaint !== undefined) throw this.unreachable(complaint);
+    const at = this.mirror.context.map.host(this.host) + HOST.request;
+    const hasLanded = await this.mirror.change(this.host, at, (word) => requestWord(word, request));
+    if (!hasLanded) throw this.unreachable('it did not confirm the request, and may still obey');
+  }
+
+  private async untilGone(incarnation: number, deadlineMs: number): Promise<void> {
+    const isThere = (): boolean =>
+      this.mirror.complaintOf(this.host) === undefined && this.incarnation === incarnation;
+    while (isThere()) {
+      if (Date.now() > deadlineMs) {
+        throw new TramError('TRAM_TIMEOUT', `host ${this.title} was asked to end, and still runs`, {
+          hint: `Look at its log ${this.place}.`,
+        });
+      }
+      await pause(LOOK_MS);
+    }
+  }
+
+  private async untilStarted(before: number, deadlineMs: number): Promise<void> {
+    while (this.mirror.complaintOf(this.host) !== undefined || this.incarnation === before) {
+      if (Date.now() > deadlineMs) {
+        const { title, place } = this;
+        throw new TramError('TRAM_TIMEOUT', `host ${title} has ended, but is not up again`, {
+          hint: `If no service manager starts it, run \`${this.command(`host ${title}`)}\` ${place}.`,
+        });
+      }
+      await pause(LOOK_MS);
+    }
+  }
+
+  private get place(): string {
+    return `on its machine (${this.machine.address})`;
+  }
+
+  private unreachable(why: string): TramError {
+    const { address, port } = this.machine;
+    return new TramError(
+      'TRAM_UNREACHABLE',
+      `host ${this.title} (${address}:${port}) can't be asked from this machine: ${why}`,
+      {
+        hint:
+          `If it has ended, start it with \`${this.command(`host ${this.title}`)}\` ${this.place}. ` +
+          'If it hangs, kill its process there.',
+      },
+    );
+  }
+
+  private command(words: string): string {
+    return `tram ${words} --config ${this.config}`;
+  }
+}

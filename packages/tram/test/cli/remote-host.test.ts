@@ -1,0 +1,168 @@
+/** `kill`, `restart` and `down` on hosts of other machines: the hosts are asked. */
+import { once } from 'node:events';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { needLibfabric } from '../memory/fabric/present.js';
+import { until, useCommandLine } from './command-line.js';
+import { Loopback, NAMES } from './loopback.js';
+
+const line = useCommandLine();
+let cluster: Loopback;
+
+beforeEach(async (context) => {
+  needLibfabric(context);
+  cluster = await Loopback.create(line);
+});
+
+afterEach(() => cluster?.clearUp());
+
+async function replyOf(text: string): Promise<string> {
+  return (await cluster.farAway('send', '--to', '1', '--text', text)).stdout;
+}
+
+describe('a host on another machine', () => {
+  test('is killed, and its machine starts it again', async () => {
+    const [, , gamma] = await cluster.up();
+    const ended = once(gamma, 'exit');
+    expect(await cluster.farAway('kill', 'g1/2')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^killed host gamma \(process \d+ on its machine\), which hosts g0\/2, g1\/2\n/,
+      ),
+    });
+    expect(await ended).toEqual([null, 'SIGKILL']);
+    // Nobody can ask it now.
+    for (const words of [
+      ['kill', 'g1/2'],
+      ['restart', 'g1/2'],
+    ]) {
+      expect(await cluster.farAway(...words)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining(`tram host gamma --config ${cluster.far}`),
+      });
+    }
+    expect(await cluster.nearby('restart', 'g1/2')).toMatchObject({ code: 0 });
+  });
+
+  test('whose end costs groups their majority is killed with a warning', async () => {
+    await cluster.up();
+    expect(await cluster.farAway('kill', 'g1/2')).toMatchObject({ code: 0, stderr: '' });
+    expect(await cluster.farAway('kill', 'g1/1')).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^the end of host beta costs g0, g1 their majority/),
+    });
+  });
+
+  test('gets no signal but SIGKILL', async () => {
+    await cluster.up();
+    expect(await cluster.farAway('kill', 'g1/2', '--signal', 'SIGSTOP')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`tram kill g1/2 --signal SIGSTOP --config ${cluster.far}`),
+    });
+    expect(await cluster.states()).toEqual(['up', 'up', 'up']);
+  });
+
+  test('that hangs does not obey, and the command says so', async () => {
+    const [, , gamma] = await cluster.up();
+    gamma.kill('SIGSTOP');
+    const killed = await cluster.farAway('kill', 'g1/2');
+    gamma.kill('SIGCONT');
+    expect(killed).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('host gamma, which runs g1/2'),
+    });
+    await cluster.untilUp();
+  });
+
+  test('restarts, started again by whoever runs it, with its memory and without', async () => {
+    const [, , gamma] = await cluster.up();
+    expect(await replyOf('a')).toBe('g1  1 a\n');
+    const memory = cluster.memoryOf('gamma');
+    // As a service manager does.
+    const codes: unknown[] = [];
+    const restartAlways = (child: typeof gamma): void => {
+      child.once('exit', (code) => {
+        codes.push(code);
+        if (code === 5) restartAlways(cluster.startHost('gamma'));
+      });
+    };
+    restartAlways(gamma);
+    expect(await cluster.farAway('restart', 'g1/2')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('host gamma is up again, with the memory'),
+    });
+    expect(cluster.memoryOf('gamma')).toBe(memory);
+    const fresh = await cluster.farAway('restart', 'g1/2', '--fresh', '--json');
+    expect(fresh).toMatchObject({ code: 0 });
+    expect(JSON.parse(fresh.stdout)).toMatchObject({ host: 2, name: 'gamma', fresh: true });
+    expect(codes).toEqual([5, 5]);
+    expect(cluster.memoryOf('gamma')).not.toBe(memory);
+    expect(await cluster.farAway('lead', 'g1/2')).toMatchObject({ code: 0 });
+    expect(await replyOf('b')).toBe('g1  2 b\n');
+  });
+
+  test('that `tram restart` has started restarts by itself', async () => {
+    await cluster.up();
+    expect(await cluster.nearby('kill', 'g1/2')).toMatchObject({ code: 0 });
+    expect(await cluster.nearby('restart', 'g1/2')).toMatchObject({ code: 0 });
+    expect(await cluster.farAway('restart', 'g1/2')).toMatchObject({ code: 0 });
+    await cluster.untilUp();
+  });
+
+  test('that nobody starts again is told to be down', async () => {
+    const [, , gamma] = await cluster.up();
+    const ended = once(gamma, 'exit');
+    expect(await cluster.farAway('restart', 'g1/2', '--timeout-ms', '3000')).toMatchObject({
+      code: 4,
+      stderr: expect.stringMatching(/host gamma has ended, but is not up again\n.*tram host gamma/),
+    });
+    expect(await ended).toEqual([5, null]);
+  });
+
+  test('keeps its memory if others could not give it the state back', async () => {
+    await cluster.up();
+    expect(await cluster.farAway('kill', 'g1/1')).toMatchObject({ code: 0 });
+    expect(await cluster.farAway('restart', 'g1/2', '--fresh')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("host gamma can't start with empty memory"),
+    });
+    expect((await cluster.states()).slice(-1)).toEqual(['up']);
+  });
+
+  test('that waits for others to start for the first time can be ended', async () => {
+    const gamma = cluster.startHost('gamma');
+    await until(async () => (await cluster.states()).slice(-1)[0] === 'starting');
+    const ended = once(gamma, 'exit');
+    expect(await cluster.farAway('down', '--all')).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^host gamma \(process \d+\) is down.*\n$/),
+      stderr: expect.stringMatching(/^host alpha \(.*\) can't be asked .*\n.*\nhost beta /),
+    });
+    expect(await ended).toEqual([0, null]);
+  });
+});
+
+describe('down', () => {
+  test('ends no host of another machine, unless it is told to', async () => {
+    const children = await cluster.up();
+    expect(await cluster.farAway('down')).toMatchObject({ code: 1 });
+    expect(await cluster.states()).toEqual(['up', 'up', 'up']);
+    const exits = children.map((child) => once(child, 'exit'));
+    const down = await cluster.farAway('down', '--all');
+    expect(down).toMatchObject({ code: 0, stderr: '' });
+    for (const name of NAMES) {
+      expect(down.stdout).toMatch(
+        new RegExp(`host ${name} \\(process \\d+\\) is down; its memory stays`),
+      );
+    }
+    expect(await Promise.all(exits)).toEqual(NAMES.map(() => [0, null]));
+    expect(cluster.memories()).toHaveLength(NAMES.length);
+  });
+
+  test('removes the memory on other machines with --force, and says what that costs', async () => {
+    await cluster.up();
+    const down = await cluster.farAway('down', '--all', '--force');
+    expect(down).toMatchObject({ code: 0, stderr: expect.stringContaining('is lost') });
+    expect(down.stdout).toContain('its memory is removed');
+    expect(cluster.memories()).toEqual([]);
+  });
+});

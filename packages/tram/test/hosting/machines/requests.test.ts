@@ -1,0 +1,65 @@
+import { beforeEach, expect, test } from 'vitest';
+import { type HostRequest, Requests, requestWord } from '../../../src/hosting/machines/requests.js';
+import { type ArenaMap, HOST } from '../../../src/memory/arena.js';
+
+const LINE = 16;
+const map = { host: (host: number) => host * LINE } as ArenaMap;
+const AT = LINE + HOST.request;
+
+let words: Int32Array;
+let obeyed: HostRequest[];
+
+beforeEach(() => {
+  words = new Int32Array(new SharedArrayBuffer(4 * 3 * LINE));
+  obeyed = [];
+});
+
+function start(): Requests {
+  return new Requests(words, map, 1, (request) => obeyed.push(request));
+}
+
+function ask(request: HostRequest): void {
+  words[AT] = requestWord(words[AT], request);
+}
+
+test('every request is obeyed once, also if it is the same as the last one', () => {
+  const host = start();
+  const asked = ['stop', 'kill', 'restart', 'restart-fresh', 'forget', 'forget'] as const;
+  for (const request of asked) {
+    ask(request);
+    host.doWork();
+    host.doWork();
+  }
+  expect(obeyed).toEqual(asked);
+});
+
+test('a request to an earlier start is not obeyed', () => {
+  ask('kill');
+  const host = start();
+  host.doWork();
+  expect(obeyed).toEqual([]);
+});
+
+test('a request to another host is not obeyed', () => {
+  const host = start();
+  words[2 * LINE + HOST.request] = requestWord(0, 'kill');
+  host.doWork();
+  expect(obeyed).toEqual([]);
+});
+
+test('a word that asks for nothing is not obeyed', () => {
+  const host = start();
+  for (const word of [8, 8 + 6, 8 + 7]) {
+    words[AT] = word;
+    host.doWork();
+  }
+  expect(obeyed).toEqual([]);
+});
+
+test('requests can be counted for ever', () => {
+  words[AT] = 0x7fffffff;
+  const host = start();
+  ask('stop');
+  host.doWork();
+  expect(obeyed).toEqual(['stop']);
+});
