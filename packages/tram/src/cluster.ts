@@ -244,7 +244,7 @@ export class Cluster implements AsyncDisposable {
   lead(group: number, member: number): void {
     this.requireOpen();
     this.requireGroup(group);
-    requestLead(this.context, group, member);
+    requestLead(this.context, group, member, 'choice');
   }
 
   /** Kills a host, as a crash would: at once, possibly in the middle of a write. */
@@ -346,14 +346,21 @@ function startAborted({ reason }: AbortSignal): TramError {
 }
 
 /** @internal Increments a replica's count of requests to lead, and wakes its host, on whatever machine that is. */
-export function requestLead(context: ClusterContext, group: number, member: number): void {
+export function requestLead(
+  context: ClusterContext,
+  group: number,
+  member: number,
+  /** A choice holds until that leader fails or is replaced. After a handover, the first member takes the lead again. */
+  why: 'choice' | 'handover',
+): void {
   const { layout, map, arena, network } = context;
   const { replicas } = layout.sizes;
   if (!Number.isInteger(member) || member < 0 || member >= replicas) {
     throw new TramError('TRAM_UNKNOWN_REPLICA', `there is no replica g${group}/${member}`);
   }
   const participant = layout.replicaParticipant(group, member);
-  const at = map.participant(participant) + PARTICIPANT.campaignRequests;
+  const word = why === 'choice' ? PARTICIPANT.campaignRequests : PARTICIPANT.handovers;
+  const at = map.participant(participant) + word;
   const requests = Atomics.add(arena.words, at, 1) + 1;
   if (network === undefined) {
     context.memory(participant).wake(participant, true);
