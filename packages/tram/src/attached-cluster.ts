@@ -99,7 +99,7 @@ export class AttachedCluster implements AsyncDisposable {
   lead(group: number, member: number): void {
     this.requireOpen();
     this.attachment.context.requireGroup(group);
-    requestLead(this.attachment.context, group, member);
+    requestLead(this.attachment.context, group, member, 'choice');
   }
 
   /** Kills a host, as a crash would: at once, possibly in the middle of a write. */

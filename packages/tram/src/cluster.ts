@@ -246,7 +246,7 @@ export class Cluster implements AsyncDisposable {
   lead(group: number, member: number): void {
     this.requireOpen();
     this.context.requireGroup(group);
-    requestLead(this.context, group, member);
+    requestLead(this.context, group, member, 'choice');
   }
 
   /** Kills a host, as a crash would: at once, possibly in the middle of a write. */

@@ -76,17 +76,18 @@ describe('README.md', () => {
   });
 });
 
+test.each(['docs/api.md', 'docs/upgrading.md'])('the code in %s stands in the examples', (path) => {
+  const text = read(path);
+  const named = [
+    ...text.matchAll(/<!-- (examples\/\S+) -->\n```js\n([^`]*(?:`[^`]+`[^`]*)*?)```\n/g),
+  ];
+  expect(named.length).toBeGreaterThan(2);
+  expect(named).toHaveLength(text.match(/^```js$/gm)!.length);
+  for (const [, example, code] of named) expect(read(example!)).toContain(code);
+});
+
 describe('docs/api.md', () => {
   const text = read('docs/api.md');
-
-  test('its code stands in the examples', () => {
-    const named = [
-      ...text.matchAll(/<!-- (examples\/\S+) -->\n```js\n([^`]*(?:`[^`]+`[^`]*)*?)```\n/g),
-    ];
-    expect(named.length).toBeGreaterThan(5);
-    expect(named).toHaveLength(text.match(/^```js$/gm)!.length);
-    for (const [, path, code] of named) expect(read(path!)).toContain(code);
-  });
 
   test.each([
     ['Cluster', 'cluster', 'cluster'],

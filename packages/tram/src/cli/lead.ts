@@ -83,7 +83,7 @@ async function lead(cluster: Seen, text: string, flags: LeadFlags): Promise<numb
     }
     if (tookMs - askedMs > ASK_AGAIN_MS) {
       askedMs = tookMs;
-      requestLead(context, group, member);
+      requestLead(context, group, member, 'choice');
     }
     await pause(LOOK_MS);
   }

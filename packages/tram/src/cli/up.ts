@@ -32,7 +32,7 @@ const MEBIBYTE = 2 ** 20;
 
 const HELP = `
 The hosts are processes that share a file in /dev/shm. By default there are as many hosts as a group
-has replicas: host h runs member h of every group. With a multiple of that number, each host runs
+has replicas: each host runs one member of every group. With a multiple of that number, each host runs
 members of a part of the groups. With fewer hosts, one host runs several members of a group, and the
 group may lose its majority with that host. The hosts write their output to files in a directory
 that the command names. The cluster runs until "tram down".

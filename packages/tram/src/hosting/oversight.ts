@@ -62,14 +62,21 @@ export function wakeHosts({ map, arena }: ClusterContext): void {
 }
 
 /** Increments a replica's count of requests to lead, and wakes its host, on whatever machine that is. */
-export function requestLead(context: ClusterContext, group: number, member: number): void {
+export function requestLead(
+  context: ClusterContext,
+  group: number,
+  member: number,
+  /** A choice holds until that leader fails or is replaced. After a handover, the first member takes the lead again. */
+  why: 'choice' | 'handover',
+): void {
   const { layout, map, arena, network } = context;
   const { replicas } = layout.sizes;
   if (!Number.isInteger(member) || member < 0 || member >= replicas) {
     throw new TramError('TRAM_UNKNOWN_REPLICA', `there is no replica g${group}/${member}`);
   }
   const participant = layout.replicaParticipant(group, member);
-  const at = map.participant(participant) + PARTICIPANT.campaignRequests;
+  const word = why === 'choice' ? PARTICIPANT.campaignRequests : PARTICIPANT.handovers;
+  const at = map.participant(participant) + word;
   const requests = Atomics.add(arena.words, at, 1) + 1;
   if (network === undefined) {
     context.memory(participant).wake(participant, true);

@@ -2,9 +2,9 @@
  * A replica as an agent of its host: the protocol's replica, when it campaigns without being the one to trust, and its
  * statistics.
  *
- * A replica campaigns at the request of an operator (`cluster.lead`), and the first member of a group also on its own,
- * to return to the lead (`leader-return.ts`). A leader that an operator has chosen asks the first member to wait, for as
- * long as it leads: it changes a word in the first member's line from time to time.
+ * A replica campaigns if an operator chooses it (`cluster.lead`) and if the host of the leader is to end. The first member
+ * of a group also campaigns on its own, to return to the lead (`leader-return.ts`). A leader that an operator has chosen
+ * asks the first member to wait, for as long as it leads: it changes a word in the first member's line from time to time.
  */
 import { PARTICIPANT } from '../memory/arena.js';
 import type { ParticipantId } from '../memory/contract.js';
@@ -35,7 +35,8 @@ export class ReplicaAgent implements Agent {
   private readonly first: ParticipantId;
   private readonly statistics: number;
   private readonly leaderReturn: LeaderReturn | undefined;
-  private seenRequests: number;
+  private seenChoices: number;
+  private seenHandovers: number;
   private seenRole: Role | undefined;
   /** Has an operator chosen this replica, and does it lead or campaign since? */
   private isChosen = false;
@@ -58,7 +59,8 @@ export class ReplicaAgent implements Agent {
     this.line = map.participant(participant);
     this.first = context.layout.replicaParticipant(group, FIRST);
     this.statistics = map.statisticsOf(participant);
-    this.seenRequests = Atomics.load(this.words, this.line + PARTICIPANT.campaignRequests);
+    this.seenChoices = Atomics.load(this.words, this.line + PARTICIPANT.campaignRequests);
+    this.seenHandovers = Atomics.load(this.words, this.line + PARTICIPANT.handovers);
     this.lookUs = nowUs;
     this.askUs = nowUs;
     if (member === FIRST) {
@@ -71,10 +73,12 @@ export class ReplicaAgent implements Agent {
 
   doWork(nowUs: number): number {
     const { replica, words } = this;
-    const requests = words[this.line + PARTICIPANT.campaignRequests];
-    if (requests !== this.seenRequests) {
-      this.seenRequests = requests;
-      this.isChosen = true;
+    const choices = words[this.line + PARTICIPANT.campaignRequests];
+    const handovers = words[this.line + PARTICIPANT.handovers];
+    if (choices !== this.seenChoices || handovers !== this.seenHandovers) {
+      this.isChosen ||= choices !== this.seenChoices;
+      this.seenChoices = choices;
+      this.seenHandovers = handovers;
       replica.campaign(nowUs);
     }
     if (nowUs >= this.lookUs) this.look(nowUs);

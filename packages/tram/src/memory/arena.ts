@@ -93,7 +93,7 @@ export const PARTICIPANT = {
   incarnation: 1,
   /** Of a client slot: one of `OWNER`. With `memory: 'processes'` the locks tell instead. */
   owner: 2,
-  /** Counts the requests that this replica campaign. */
+  /** Of a replica: counts the requests of operators that it lead. */
   campaignRequests: 3,
   /** Of a client slot: the session of the client that uses it, or ended with messages unanswered; otherwise 0. */
   session: 4,
@@ -103,6 +103,8 @@ export const PARTICIPANT = {
   returnWaitMs: 6,
   /** Of a group's first member: changes while a leader that an operator has chosen asks it to wait. */
   returnLater: 7,
+  /** Of a replica: counts how often it was asked to lead because the host of the leader is to end. */
+  handovers: 8,
   words: 16,
 } as const;
 

@@ -197,6 +197,11 @@ const MISTAKES: [options: unknown, path: (string | number)[], message: string][]
   ],
 
   [
+    { ...GOOD, members: [ABC, ABC], leaders: 'spread' },
+    ['leaders'],
+    'leaders and members both say which hosts lead',
+  ],
+  [
     { ...GOOD, members: [ABC] },
     ['members'],
     'members has length 1, but groups is 2: it must have a list of hosts for each group',

@@ -92,6 +92,18 @@ describe('waits longer', () => {
     }
   });
 
+  test('so that a slow host leads only a few times a day', () => {
+    const stage = new Stage();
+    const DAY_US = 24 * HOUR_US;
+    let times = 0;
+    while (stage.nowUs < DAY_US) {
+      stage.untilAsked(FOLLOWS);
+      stage.see(LEADS, 2_000_000);
+      times++;
+    }
+    expect(times).toBeLessThan(35);
+  });
+
   test('at most for an hour', () => {
     const stage = new Stage();
     for (let times = 0; times < 40; times++)
