@@ -46,9 +46,10 @@ can't read, because another version made it or a start was interrupted, and host
 somebody has removed.
 
 A cluster across machines (--config): the command ends the hosts that run on this machine, as
-SIGTERM does, and names the machines of the others. The memory of the hosts stays, so that they can
-start again; --force removes it. A host that has lost its memory recovers from the others. If more than f
-members of a group lose theirs, the group loses its state.
+SIGTERM does, and names the machines of the others. The memory of the hosts and the state of their
+replicas stay in /dev/shm, so that they can start again; --force removes both. A host that has lost
+its memory recovers from the others. If more than f members of a group lose theirs, the group loses
+its state.
 
 Examples:
   $ tram down
