@@ -11,6 +11,7 @@
  *   cB     B campaigns
  *   tB     time passes for B: it sends a heartbeat, reads rows, asks again, resends
  *   rB     B is killed, and resumes with the memory that it left. What it has in flight is lost
+ *   oB     B stops in an orderly way, and resumes with its memory and the snapshot that it left
  *   kB3    B takes a step, and is killed in it at its fourth post or change of permission
  *   fB     B loses its memory and restarts. What it has in flight is lost
  *   nD     the client D crashes; a new session takes its slot and sends a message
@@ -27,6 +28,7 @@ export type Kind =
   | 'campaign'
   | 'beat'
   | 'resume'
+  | 'leave'
   | 'die'
   | 'restart'
   | 'session';
@@ -45,6 +47,7 @@ const PREFIXES: Readonly<Record<string, Kind>> = {
   c: 'campaign',
   t: 'beat',
   r: 'resume',
+  o: 'leave',
   k: 'die',
   f: 'restart',
   n: 'session',
@@ -109,6 +112,7 @@ const KINDS: readonly Kind[] = [
   'campaign',
   'beat',
   'resume',
+  'leave',
   'die',
   'restart',
   'session',

@@ -18,7 +18,17 @@ import type { Action, Kind } from './action.js';
 import { mayBeReported } from './memory.js';
 import type { SmallWorld } from './small-world.js';
 
-const COUNTED: readonly Kind[] = ['pause', 'resume', 'die', 'restart', 'beat', 'break', 'session'];
+const COUNTED: readonly Kind[] = [
+  'pause',
+  'resume',
+  'leave',
+  'die',
+  'restart',
+  'beat',
+  'break',
+  'session',
+];
+const ENDS: readonly Kind[] = ['resume', 'leave', 'restart', 'die', 'session'];
 
 /** What an action touches, in the state in which it was chosen. All are sets of bits. */
 export interface Footprint {
@@ -53,9 +63,8 @@ function exactFootprint(world: SmallWorld, action: Action): Footprint {
   }
   if (kind === 'break')
     return { action, participants: poster, takesFrom: 0, clears: poster, counts };
-  const isEnd = kind === 'resume' || kind === 'restart' || kind === 'die' || kind === 'session';
   // What was under way to the region of a client that has gone is lost.
-  const clears = kind === 'session' ? -1 : isEnd ? poster : 0;
+  const clears = kind === 'session' ? -1 : ENDS.includes(kind) ? poster : 0;
   return { action, participants: poster, takesFrom: 0, clears, counts };
 }
 

@@ -77,6 +77,8 @@ function describe({ kind, participant, more }: Action, world: SmallWorld): strin
       return world.participants[participant].replica === undefined
         ? `${name} resumes with the memory that it left`
         : `${name} is killed, and resumes with the memory that it left`;
+    case 'leave':
+      return `${name} stops in an orderly way, and resumes with its memory and the snapshot that it left`;
     case 'die':
       return `${name} is killed in a step, before its post or change of permission number ${more + 1}`;
     case 'restart':

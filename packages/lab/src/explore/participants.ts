@@ -133,7 +133,7 @@ export class Participants {
     );
   }
 
-  startReplica(participant: Participant, past: Past): void {
+  startReplica(participant: Participant, past: Past, left?: Int32Array): void {
     const { id, group, member } = participant;
     const memory =
       past === 'kept'
@@ -167,7 +167,7 @@ export class Participants {
     };
     const edges = this.edges(memory, observer);
     const { incarnation } = participant;
-    const identity = { group, member, incarnation, firstKey: firstKeyOf(incarnation), past };
+    const identity = { group, member, incarnation, firstKey: firstKeyOf(incarnation), past, left };
     const replica = new Replica(identity, edges, service, participant.nowUs);
     this.edgesOf.set(replica, edges);
     this.commons.journal.set(participant, 'replica', replica);

@@ -51,6 +51,8 @@ export interface Scope {
   readonly campaigns?: string;
   /** Members that are killed between two steps and resume with the memory that they left. */
   readonly resumes?: Allowance;
+  /** Members that stop in an orderly way, and resume with their memory and the snapshot that they left. */
+  readonly leaves?: Allowance;
   /** Members that are killed within a step, and resume. */
   readonly deaths?: Allowance;
   /** Members that lose their memory and restart. */

@@ -34,7 +34,15 @@ export interface Watcher extends Listener {
 }
 
 /** Each kind of action that may happen only so often. */
-type Counted = 'pauses' | 'resumes' | 'deaths' | 'restarts' | 'beats' | 'breaks' | 'sessions';
+type Counted =
+  | 'pauses'
+  | 'resumes'
+  | 'leaves'
+  | 'deaths'
+  | 'restarts'
+  | 'beats'
+  | 'breaks'
+  | 'sessions';
 
 export class SmallWorld {
   readonly journal = new Journal();
@@ -93,6 +101,7 @@ export class SmallWorld {
     this.left = {
       pauses: scope.pauses?.times ?? 0,
       resumes: scope.resumes?.times ?? 0,
+      leaves: scope.leaves?.times ?? 0,
       deaths: scope.deaths?.times ?? 0,
       restarts: scope.restarts?.times ?? 0,
       beats: scope.beats?.times ?? 0,
@@ -243,6 +252,7 @@ export class SmallWorld {
       if (this.campaigns[id] > 0 && replica?.role !== 'recovering' && !isPaused)
         add('campaign', id);
       if (left.resumes > 0 && allows(scope.resumes, id)) add('resume', id);
+      if (left.leaves > 0 && allows(scope.leaves, id)) add('leave', id);
       if (left.restarts > 0 && allows(scope.restarts, id)) add('restart', id);
       if (left.beats > 0 && !isPaused && allows(scope.beats, id)) add('beat', id);
       if (left.sessions > 0 && allows(scope.sessions, id)) add('session', id);
@@ -387,6 +397,13 @@ export class SmallWorld {
         }
         this.population.startReplica(participant, 'kept');
         break;
+      case 'leave': {
+        this.spend('leaves');
+        const snapshot = participant.replica!.leave();
+        this.end(participant);
+        this.population.startReplica(participant, 'kept', snapshot);
+        break;
+      }
       case 'die':
         this.spend('deaths');
         this.die(participant, more);

@@ -35,6 +35,7 @@ export const DEEDS: Partial<Record<Transition, (ballot: string) => string>> = {
   'backlog fetched': () => 'sends entries of its backlog',
   'left behind': () => 'is left behind: the log no longer has what it needs',
   resumed: (ballot) => `resumes: it has promised ${ballot}, and its state is gone`,
+  'resumed from a left snapshot': () => 'restores the state that it left when it stopped',
   recovering: () => 'recovers: it has forgotten what it promised',
   'recovery found a leader': () => 'joins the leader it found',
   recovered: () => 'is a member again',

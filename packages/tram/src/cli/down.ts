@@ -36,10 +36,11 @@ interrupted, and hosts whose memory somebody has removed.
 
 A cluster across machines (--config): the command ends the hosts that run on this machine, as
 SIGTERM does, and names the machines of the others. With --all it also asks the hosts on all other
-machines to end. The memory of the hosts stays, so that they can start again; --force removes it. A
-host that has lost its memory recovers from the others. If more than f members of a group lose
-theirs, the group loses its state: with --all --force, all groups do. A service manager that always
-restarts its services starts the hosts again: use it to end them.
+machines to end. The memory of the hosts and the state of their replicas stay in /dev/shm, so that
+they can start again; --force removes both. A host that has lost its memory recovers from the others.
+If more than f members of a group lose theirs, the group loses its state: with --all --force, all
+groups do. A service manager that always restarts its services starts the hosts again: use it to end
+them.
 
 Examples:
   $ tram down

@@ -21,8 +21,9 @@ the cluster: create that once with \`tram secret\`, and copy it to all machines.
 any order. At its first start a host waits for all others and logs for which ones. After that, a
 group works whenever a majority of its replicas is up.
 
-A host that starts again resumes with the memory that it has left in /dev/shm. After a reboot that
-memory is gone, and the host recovers from the other members of its groups.
+A host that starts again resumes with the memory that it has left in /dev/shm; after SIGTERM or
+Ctrl-C, also with the state of its replicas. After a reboot that memory is gone, and the host recovers
+from the other members of its groups.
 
 The host logs one JSON object per line to stdout (pino). If another host can't be reached, or has
 another secret or configuration, it logs that and keeps trying. If the configuration has an \`http\`

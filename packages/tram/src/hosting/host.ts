@@ -2,7 +2,7 @@
  * A host runs its share of the replicas until the cluster closes. The same code runs in a worker thread
  * (`host-thread.ts`), in a process (`host-process.ts`) and on a machine (`machines/machine.ts`).
  */
-import type { ErrorCode, TramError } from '../errors.js';
+import { type ErrorCode, TramError } from '../errors.js';
 import {
   ARENA,
   ARENA_STATE,
@@ -14,6 +14,7 @@ import {
 } from '../memory/arena.js';
 import { OPEN, type ParticipantId } from '../memory/contract.js';
 import { beginIncarnation } from '../memory/shared.js';
+import { InvariantError } from '../protocol/assert.js';
 import type { Application, Observer } from '../protocol/edges.js';
 import { describeBallot } from '../protocol/leadership/ballot.js';
 import { keyAfter } from '../protocol/leadership/key.js';
@@ -168,7 +169,12 @@ export class Host {
     const trace = this.openTrace(identity);
     if (trace !== undefined) application = traced(application, trace, `${group}/${member}`);
     const observer = this.observe(participant, identity, trace);
-    return new ReplicaAgent(context, participant, identity, application, observer, nowUs());
+    try {
+      return new ReplicaAgent(context, participant, identity, application, observer, nowUs());
+    } catch (error) {
+      if (identity.left === undefined || error instanceof InvariantError) throw error;
+      throw cantResume(context.nameOf(participant), error);
+    }
   }
 
   private openTrace({ group, member, past }: Identity): TraceFile | undefined {
@@ -265,6 +271,19 @@ export class Host {
     }
     return names;
   }
+}
+
+/** The service can't restore what it has left. */
+function cantResume(name: string, cause: unknown): TramError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new TramError(
+    'TRAM_SERVICE_INVALID',
+    `${name} can't resume from the snapshot that it left: ${why}`,
+    {
+      hint: 'Start the host with the service that has left it; or with empty memory, while other replicas have the state.',
+      cause,
+    },
+  );
 }
 
 /** An application that also records its deliveries in the trace. */

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Seen } from '../../src/cli/attached.js';
 import { duration, type Reading, treeOf, troublesOf } from '../../src/cli/status-view.js';
-import type { ReplicaStatus } from '../../src/hosting/status.js';
+import type { GroupHealth, ReplicaStatus } from '../../src/hosting/status.js';
 
 describe('a tree', () => {
   const labels = (parents: number[]): string[] => treeOf(parents).map(({ label }) => label);
@@ -50,5 +50,44 @@ describe('failed snapshots', () => {
     ]);
     expect(troubles([90, 90, 90], [2, 0, 1])).toEqual([]);
     expect(troubles([90, 0, 90], [0, 0, 0])).toEqual([]);
+  });
+});
+
+describe('a group without a leader', () => {
+  /** Its troubles, if its three replicas are in these states and its health is this. */
+  function troubles(health: GroupHealth, states: ('up' | 'down')[], path?: string): string[] {
+    const replicas = states.map((state, member) => ({
+      name: `g0/${member}`,
+      host: member,
+      state,
+      role: 'follower',
+      failedSnapshots: 0,
+    })) as ReplicaStatus[];
+    const hosts = states.map((state, host) => ({ host, state }));
+    const status = { groups: [{ group: 0, leader: undefined, health, replicas }], hosts };
+    const reading = { status, stopped: new Set() } as unknown as Reading;
+    const cluster = { name: 'bank', path, context: { config: {} } } as Seen;
+    return troublesOf(cluster, reading).map(({ what, advice }) => `${what}: ${advice}`);
+  }
+
+  test('elects one', () => {
+    expect(troubles('electing', ['up', 'up', 'up'])).toEqual([
+      'no leader in g0: an election is under way',
+    ]);
+  });
+
+  test('waits for the replica that may have its state', () => {
+    expect(troubles('no-majority', ['up', 'up', 'down'], '/dev/shm/tram-bank')).toEqual([
+      expect.stringMatching(/^no leader in g0: none .* has the state; .*: tram restart g0\/2/),
+    ]);
+  });
+
+  test('has lost its state for good, and it is said how to start anew', () => {
+    expect(troubles('state-lost', ['up', 'up', 'up'], '/dev/shm/tram-bank')).toEqual([
+      expect.stringMatching(/^the state of g0 is lost: .*: tram down .*, then tram up /),
+    ]);
+    expect(troubles('state-lost', ['up', 'up', 'up'])).toEqual([
+      expect.stringMatching(/Run `tram down --force.*` on every machine/),
+    ]);
   });
 });

@@ -18,6 +18,7 @@ import {
   REPLICATION,
   REPLIES,
   ROW,
+  ROWS,
   SHARED,
   SNAPSHOT,
   SNAPSHOTS,
@@ -48,7 +49,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'feed-old-end-stays': {
     title: 'a feed that starts again keeps its old end valid while it is written',
-    caughtBy: { seed: 13, as: 'liveness' },
+    caughtBy: { seed: 51, as: 'integrity' },
     edits: [{ file: FEED, find: 'this.writeEnd(other, this.oldestPosition);', replace: '' }],
   },
   'feed-copy-unchecked': {
@@ -141,7 +142,7 @@ const CAMPAIGNING: Readonly<Record<string, Mutation>> = {
   },
   'lateness-excuses-all': {
     title: 'a member that is late with every step never suspects another member',
-    caughtBy: { seed: 13, as: 'liveness' },
+    caughtBy: { seed: 42, as: 'liveness' },
     edits: [
       {
         file: SUSPICION,
@@ -216,7 +217,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'installs-twice': {
     title: 'a leader installs its log twice at one incarnation of a member under one ballot',
-    caughtBy: { seed: 19, as: 'liveness' },
+    caughtBy: { seed: 2, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'known.incarnation === answer.incarnation', replace: 'false' }],
   },
   'marker-first': {
@@ -393,7 +394,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
   'never-left-behind': {
     title: 'a follower does not notice that it was left behind',
     caughtBy: { seed: 1, as: 'liveness' },
-    edits: [{ file: DELIVERY, find: 'return isBehind;', replace: 'return false;' }],
+    edits: [{ file: DELIVERY, find: 'return isBehind ? first : 0;', replace: 'return 0;' }],
   },
   'delivers-while-overwritten': {
     title: 'a follower delivers entries that may have been overwritten while it copied them',
@@ -444,6 +445,35 @@ const RESTORING: Readonly<Record<string, Mutation>> = {
         replace: '',
       },
     ],
+  },
+  'forgets-left-snapshot': {
+    title: 'a member that resumes ignores the snapshot that it left',
+    caughtBy: { seed: 25, as: 'liveness' },
+    edits: [{ file: REPLICA, find: 'this.snapshots.resumeFrom(identity.left);', replace: '{}' }],
+  },
+  'restores-left-late': {
+    title: 'a member restores the snapshot that it left after its first step',
+    caughtBy: { seed: 14, as: 'assertion' },
+    edits: [
+      {
+        file: REPLICA,
+        find: 'this.snapshots.resumeFrom(identity.left);',
+        replace: 'this.late = identity.left;',
+      },
+      {
+        file: REPLICA,
+        find: 'if (this.rows.publish())',
+        replace: `if (this.late) this.snapshots.resumeFrom(this.late);
+          this.late = undefined;
+          if (this.rows.publish())`,
+      },
+    ],
+  },
+  'hides-its-need': {
+    title:
+      'a member does not tell which entries it lacks, so that nobody knows that a state is lost',
+    caughtBy: { script: 'orderly-stop' },
+    edits: [{ file: ROWS, find: 'row.setWide(ROW.needs, member.needs);', replace: '' }],
   },
   'chunk-misplaced': {
     title: 'the last chunk of a snapshot is put one word before its place',

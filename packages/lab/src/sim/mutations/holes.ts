@@ -81,7 +81,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H4: {
     title: 'a new leader forwards only entries that it has not delivered itself',
-    caughtBy: { seed: 4, as: 'property' },
+    caughtBy: { seed: 10, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -93,7 +93,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H5: {
     title:
       'a new leader finds its place in an inbox by searching there for the last logged message',
-    caughtBy: { seed: 22, as: 'liveness' },
+    caughtBy: { seed: 13, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -133,7 +133,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H8: {
     title: 'one variable holds the ballot that a member proposes and the one that it has promised',
-    caughtBy: { seed: 8, as: 'liveness' },
+    caughtBy: { seed: 9, as: 'liveness' },
     edits: [
       { file: TAKEOVER, find: 'member.promised !== this.ballot', replace: 'false' },
       {
@@ -162,7 +162,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H11: {
     title: 'a grant does not revoke the permission that an earlier grant gave',
-    caughtBy: { seed: 153, as: 'divergence' },
+    caughtBy: { seed: 15, as: 'liveness' },
     edits: [{ file: REPLICATION, find: 'copy.guard = key;', replace: 'copy.guard = OPEN;' }],
   },
   H12: {
@@ -391,7 +391,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H26: {
     title: 'a child reports entries that its leader has taken, even if they are not decided',
-    caughtBy: { seed: 53, as: 'liveness' },
+    caughtBy: { seed: 51, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -407,7 +407,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H27: {
     title: 'a leader sends a granter only the entries that it lacks',
-    caughtBy: { seed: 6, as: 'liveness' },
+    caughtBy: { seed: 5, as: 'liveness' },
     edits: [
       {
         file: REPLICATION,
@@ -424,7 +424,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H28: {
     title: 'a leader notices a higher promise only when it writes',
-    caughtBy: { seed: 22, as: 'liveness' },
+    caughtBy: { seed: 15, as: 'liveness' },
     edits: [
       {
         file: REPLICA,
@@ -467,8 +467,8 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H31: {
     title: 'a member that was killed while it recovered resumes as if it had recovered',
     caughtBy: {
-      seed: 58,
-      as: 'liveness',
+      seed: 43,
+      as: 'divergence',
       options: {
         faults: ['restart', 'kill', 'pause'],
         groups: 1,

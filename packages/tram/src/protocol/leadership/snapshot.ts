@@ -70,6 +70,7 @@ export function restoreSnapshot(words: Int32Array, member: Member, application: 
   }
   replies.load(words.subarray(at, at + replies.words.length));
   at += replies.words.length;
-  const stateAt = words.byteOffset + at * 4;
-  application.restore(new Uint8Array(words.buffer, stateAt, words[FIXED.stateBytes]));
+  application.restore(
+    new Uint8Array(words.buffer, words.byteOffset + at * 4, words[FIXED.stateBytes]),
+  );
 }
