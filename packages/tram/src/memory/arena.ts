@@ -40,7 +40,7 @@ export interface Arena {
 /** "TRAM" */
 export const ARENA_MAGIC = 0x4d415254;
 /** Incremented whenever an offset or the meaning of a word changes. */
-export const ARENA_VERSION = 6;
+export const ARENA_VERSION = 7;
 
 export const ARENA = {
   magic: 0,
