@@ -5,7 +5,7 @@ const source = fileURLToPath(new URL('./packages/tram/src', import.meta.url));
 
 /** Tests that start threads, processes or machines. They need the cores for themselves, so they run one at a time. */
 const ALONE = [
-  'packages/tram/test/{cluster,documents,package}.test.ts',
+  'packages/tram/test/{cluster,documents,package,services}.test.ts',
   'packages/tram/test/cli/**/*.test.ts',
   'packages/tram/test/hosting/machines/machine.test.ts',
   'packages/tram/test/memory/fabric/**/*.test.ts',

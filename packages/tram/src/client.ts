@@ -7,7 +7,7 @@
  * The client validates every argument here. The protocol only asserts what protects memory.
  */
 import { channel } from 'node:diagnostics_channel';
-import { TramError } from './errors.js';
+import { ReplyError, TramError } from './errors.js';
 import { nowUs } from './hosting/clock.js';
 import { ClusterContext } from './hosting/cluster-context.js';
 import type { Histogram } from './hosting/histogram.js';
@@ -27,9 +27,9 @@ import {
 import { NO_OBSERVER } from './protocol/edges.js';
 
 export interface MulticastOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** How long to wait for room and for all replies. Default 30 seconds; `Infinity` is allowed. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 /** How to find a cluster: its shared memory, its name, the path of its arena, or its configuration file. */
@@ -45,7 +45,9 @@ export interface Destinations {
 export interface OfferListener {
   /**
    * @param ticket  the value of `client.ticket` after the offer
-   * @param outcome  unless it is `ok`, the group delivered the message but `reply` is empty
+   * @param reply  if the outcome is `failed`: the message of what the service threw, in UTF-8 and cut to
+   *   `replyBytesMax`. If it is `tooLarge`: empty
+   * @param outcome  whatever it is, the group has delivered the message
    */
   replied(ticket: number, group: number, reply: Uint8Array, outcome: ReplyOutcome): void;
   /** All destinations have replied. */
@@ -54,7 +56,7 @@ export interface OfferListener {
 
 export interface ConnectOptions {
   /** Receives the replies to messages that `offer` accepted. */
-  readonly listener?: OfferListener;
+  readonly listener?: OfferListener | undefined;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -75,7 +77,9 @@ interface Request {
   readonly high: number;
   payload: Uint8Array;
   readonly replies: Map<number, Uint8Array>;
-  failure: TramError | undefined;
+  /** The groups that have failed, and why. */
+  failedGroups: Map<number, string> | undefined;
+  hasServiceFailed: boolean;
   resolve(replies: Map<number, Uint8Array>): void;
   reject(error: TramError): void;
   /** Stops its timer, and listens to its signal no longer. */
@@ -121,7 +125,8 @@ export class Client implements AsyncDisposable {
     this.sessionAt = context.map.participant(slot.participant) + PARTICIPANT.session;
     const edges = context.edges(context.memory(slot.participant), NO_OBSERVER);
     const calls: CallListener = {
-      replied: (call, group, reply, outcome) => this.onReply(call, group, reply, outcome),
+      replied: (call, group, reply, outcome, bytes) =>
+        this.onReply(call, group, reply, outcome, bytes),
       answered: (call) => this.onAnswered(call),
     };
     this.client = new ProtocolClient(edges, slot.slot, session, calls, nowUs());
@@ -211,7 +216,8 @@ export class Client implements AsyncDisposable {
         high,
         payload,
         replies: new Map(),
-        failure: undefined,
+        failedGroups: undefined,
+        hasServiceFailed: false,
         resolve,
         reject,
         release: () => undefined,
@@ -401,14 +407,27 @@ export class Client implements AsyncDisposable {
     this.schedulePoll();
   };
 
-  private onReply(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome): void {
+  private onReply(
+    call: Call,
+    group: number,
+    reply: Uint8Array,
+    outcome: ReplyOutcome,
+    bytes: number,
+  ): void {
     const request = this.requests[call.slot];
     if (request === undefined) {
       this.listener?.replied(this.tickets[call.slot], group, reply, outcome);
     } else if (outcome === 'ok') {
       request.replies.set(group, reply.slice());
+    } else if (outcome === 'failed') {
+      request.hasServiceFailed = true;
+      request.failedGroups ??= new Map();
+      request.failedGroups.set(group, new TextDecoder().decode(reply));
     } else {
-      request.failure ??= replyError(group, outcome, this.context.config.sizes.replyBytesMax);
+      const { replyBytesMax } = this.context.config.sizes;
+      const why = `a reply of ${bytes} bytes exceeds replyBytesMax (${replyBytesMax})`;
+      request.failedGroups ??= new Map();
+      request.failedGroups.set(group, why);
     }
   }
 
@@ -423,11 +442,12 @@ export class Client implements AsyncDisposable {
     }
     this.requests[call.slot] = undefined;
     request.release();
-    if (request.failure === undefined) request.resolve(request.replies);
-    else request.reject(request.failure);
+    const error = replyErrorOf(request);
+    if (error === undefined) request.resolve(request.replies);
+    else request.reject(error);
     if (multicasts.hasSubscribers) {
       const destinations = groupsOf(call.destinationsLow, call.destinationsHigh);
-      multicasts.publish({ client: this.name, destinations, latencyUs, error: request.failure });
+      multicasts.publish({ client: this.name, destinations, latencyUs, error });
     }
   }
 
@@ -527,14 +547,12 @@ function abortedEarly(signal: AbortSignal): TramError {
   });
 }
 
-function replyError(group: number, outcome: ReplyOutcome, replyBytesMax: number): TramError {
-  return outcome === 'tooLarge'
-    ? new TramError(
-        'TRAM_REPLY_TOO_LARGE',
-        `the message was delivered, but the reply of group ${group} exceeds replyBytesMax (${replyBytesMax})`,
-      )
-    : new TramError(
-        'TRAM_SERVICE_FAILED',
-        `the message was delivered, but the service of group ${group} threw an error`,
-      );
+function replyErrorOf({
+  replies,
+  failedGroups,
+  hasServiceFailed,
+}: Request): ReplyError | undefined {
+  if (failedGroups === undefined) return undefined;
+  const code = hasServiceFailed ? 'TRAM_SERVICE_FAILED' : 'TRAM_REPLY_TOO_LARGE';
+  return new ReplyError(code, replies, failedGroups);
 }

@@ -215,3 +215,21 @@ export class TramError extends Error {
     this.retry = options.retry ?? ERRORS[code].retry;
   }
 }
+
+/** All destinations have delivered the message, but not all of them have replied: `multicast` fails with this error. */
+export class ReplyError<Reply = Uint8Array> extends TramError {
+  declare readonly code: 'TRAM_SERVICE_FAILED' | 'TRAM_REPLY_TOO_LARGE';
+
+  constructor(
+    code: 'TRAM_SERVICE_FAILED' | 'TRAM_REPLY_TOO_LARGE',
+    /** The replies of the other groups. */
+    readonly replies: ReadonlyMap<number, Reply>,
+    /** The groups without a reply, and why: the message of what the service threw, or how large the reply was. */
+    readonly failedGroups: ReadonlyMap<number, string>,
+  ) {
+    const failures = [...failedGroups].map(
+      ([group, why]) => `group ${group} failed${why === '' ? '' : `: ${why}`}`,
+    );
+    super(code, `the message was delivered, but ${failures.join('; ')}`);
+  }
+}
