@@ -56,15 +56,17 @@ export const ERRORS = {
   },
   TRAM_SERVICE_FAILED: {
     meaning:
-      'The message was delivered, but the `deliver` function of the service threw an error, at every replica of the group.',
+      'The message was delivered, but the `deliver` function of the service threw an error, or returned neither bytes nor nothing, at every replica of the group.',
     retry: 'unsafe',
     whatToDo:
-      'Correct the service or the payload. A service should refuse a message in its reply, not by throwing.',
+      'See `failedGroups` for what was thrown, and `replies` for the other groups. A service should refuse a message in its reply, not by throwing.',
   },
   TRAM_SERVICE_INVALID: {
-    meaning: "The service module can't be loaded, or does not export `deliver`.",
+    meaning:
+      "The service module can't be loaded, does not export `deliver`, or can't restore the snapshot of its first state.",
     retry: 'useless',
-    whatToDo: 'Check the path of `service` (built JavaScript, not TypeScript) and its exports.',
+    whatToDo:
+      'Correct the service at the place that the message names. The `cause` has the stack. The path of `service` must be built JavaScript, not TypeScript.',
   },
   TRAM_TIMEOUT: {
     meaning: 'The timeout expired while the message waited for room. Nothing was sent.',

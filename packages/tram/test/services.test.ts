@@ -165,11 +165,11 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     const url = (name: string): string => pathToFileURL(join(folder, name)).href;
 
     test.each([
-      ['does not parse', broken, `SyntaxError: Unexpected end of input (${url('broken.mjs')}:5)`],
+      ['does not parse', broken, `SyntaxError: Unexpected token ';' (${url('broken.mjs')}:4)`],
       [
         'imports what does not parse',
         file('deep.mjs', "import './broken.mjs';\nexport const deliver = () => undefined;"),
-        `SyntaxError: Unexpected end of input (${url('broken.mjs')}:5)`,
+        `SyntaxError: Unexpected token ';' (${url('broken.mjs')}:4)`,
       ],
       [
         'imports a name that is not there',

@@ -41,7 +41,7 @@ export interface ClusterOptions {
   clients?: number | undefined;
   /** The largest payload of a message. Default 1024. */
   payloadBytesMax?: number | undefined;
-  /** The largest reply of a group. Default 256. */
+  /** The largest reply of a group. Default 1024. */
   replyBytesMax?: number | undefined;
   /** How many unanswered messages one client may have. Default 64. */
   callsMax?: number | undefined;
@@ -146,7 +146,7 @@ export const OPTIONS = {
   provider: { onMachines: PROVIDER, default: 'tcp' },
   clients: { kind: integer(1, 1024), default: 16 },
   payloadBytesMax: { kind: BODY_BYTES, default: 1024 },
-  replyBytesMax: { kind: BODY_BYTES, default: 256 },
+  replyBytesMax: { kind: BODY_BYTES, default: 1024 },
   // A message names its client and its call in one word.
   callsMax: { kind: integer(1, 32_768), default: 64 },
   logBytes: { kind: RING_BYTES, default: 131_072, computed: LARGEST_MESSAGES },

@@ -6,7 +6,7 @@ import { InvariantError } from '../protocol/assert.js';
 /** The folder of TRAM's modules. */
 const OWN = new URL('..', import.meta.url).href;
 /** `at f (file:///service.js?replica=0.1.2:3:4)` and `at file:///service.js:3:4` */
-const FRAME = /^ +at (?:.* \()?((?:file|data):[^)]*:\d+:\d+)\)?$/m;
+const FRAME = /^ +at (?:.* \()?((?:file|data):[^)\n]*:\d+:\d+)\)?$/m;
 
 /** The innermost frame that is not of Node itself: a URL with line and column. */
 export function placeOf(error: Error): string | undefined {
