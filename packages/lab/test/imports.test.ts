@@ -37,6 +37,8 @@ const RULES: Readonly<Record<string, Rule>> = {
     imports: [
       'tram/client.ts',
       'tram/cluster.ts',
+      'tram/codec.ts',
+      'tram/define-service.ts',
       'tram/errors.ts',
       'tram/config/',
       'tram/hosting/',
