@@ -5,10 +5,9 @@ const source = fileURLToPath(new URL('./packages/tram/src', import.meta.url));
 
 /** Tests that start threads, processes or machines. They need the cores for themselves, so they run one at a time. */
 const ALONE = [
-  'packages/tram/test/{attached-cluster,cluster,documents,package}.test.ts',
-  'packages/tram/test/hosting/stall.test.ts',
+  'packages/tram/test/{attached-cluster,cluster,documents,package,services}.test.ts',
   'packages/tram/test/cli/**/*.test.ts',
-  'packages/tram/test/hosting/{leaders,orderly-stop}.test.ts',
+  'packages/tram/test/hosting/{leaders,orderly-stop,stall,stray-errors}.test.ts',
   'packages/tram/test/hosting/machines/{machine,operator,replaced}.test.ts',
   'packages/tram/test/memory/fabric/**/*.test.ts',
   'packages/tram/test/memory/machines/network.test.ts',

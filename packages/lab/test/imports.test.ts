@@ -38,6 +38,8 @@ const RULES: Readonly<Record<string, Rule>> = {
       'tram/attached-cluster.ts',
       'tram/client.ts',
       'tram/cluster.ts',
+      'tram/codec.ts',
+      'tram/define-service.ts',
       'tram/errors.ts',
       'tram/config/',
       'tram/hosting/',

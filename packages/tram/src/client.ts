@@ -7,7 +7,7 @@
  * The client validates every argument here. The protocol only asserts what protects memory.
  */
 import { channel } from 'node:diagnostics_channel';
-import { TramError, type TramErrorOptions } from './errors.js';
+import { ReplyError, TramError, type TramErrorOptions } from './errors.js';
 import { CONFIG_FILE } from './hosting/attachment.js';
 import { nowUs } from './hosting/clock.js';
 import { ClusterContext } from './hosting/cluster-context.js';
@@ -29,9 +29,9 @@ import {
 import { NO_OBSERVER } from './protocol/edges.js';
 
 export interface MulticastOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** How long to wait for room and for all replies. Default 30 seconds; `Infinity` is allowed. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 /** How to find a cluster: its shared memory, its name, the path of its arena, or its configuration file. */
@@ -47,7 +47,9 @@ export interface Destinations {
 export interface OfferListener {
   /**
    * @param ticket  the value of `client.ticket` after the offer
-   * @param outcome  unless it is `ok`, the group delivered the message but `reply` is empty
+   * @param reply  if the outcome is `failed`: the message of what the service threw, in UTF-8 and cut to
+   *   `replyBytesMax`. If it is `tooLarge`: empty
+   * @param outcome  whatever it is, the group has delivered the message
    */
   replied(ticket: number, group: number, reply: Uint8Array, outcome: ReplyOutcome): void;
   /** All destinations have replied. */
@@ -56,7 +58,7 @@ export interface OfferListener {
 
 export interface ConnectOptions {
   /** Receives the replies to messages that `offer` accepted. */
-  readonly listener?: OfferListener;
+  readonly listener?: OfferListener | undefined;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -76,7 +78,9 @@ interface Request {
   readonly replies: Map<number, Uint8Array>;
   /** Once the message is sent. */
   call: Call | undefined;
-  failure: TramError | undefined;
+  /** The groups that have failed, and why. */
+  failedGroups: Map<number, string> | undefined;
+  hasServiceFailed: boolean;
   resolve(replies: Map<number, Uint8Array>): void;
   reject(error: TramError): void;
   /** Stops its timer, and listens to its signal no longer. */
@@ -123,7 +127,8 @@ export class Client implements AsyncDisposable {
     this.sessionAt = context.map.participant(slot.participant) + PARTICIPANT.session;
     const edges = context.edges(context.memory(slot.participant), NO_OBSERVER);
     const calls: CallListener = {
-      replied: (call, group, reply, outcome) => this.onReply(call, group, reply, outcome),
+      replied: (call, group, reply, outcome, bytes) =>
+        this.onReply(call, group, reply, outcome, bytes),
       answered: (call) => this.onAnswered(call),
     };
     this.client = new ProtocolClient(edges, slot.slot, session, calls, nowUs());
@@ -218,7 +223,8 @@ export class Client implements AsyncDisposable {
         payload,
         replies: new Map(),
         call: undefined,
-        failure: undefined,
+        failedGroups: undefined,
+        hasServiceFailed: false,
         resolve,
         reject,
         release: () => undefined,
@@ -438,14 +444,27 @@ export class Client implements AsyncDisposable {
     });
   }
 
-  private onReply(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome): void {
+  private onReply(
+    call: Call,
+    group: number,
+    reply: Uint8Array,
+    outcome: ReplyOutcome,
+    bytes: number,
+  ): void {
     const request = this.requests[call.slot];
     if (request === undefined) {
       this.listener?.replied(this.tickets[call.slot], group, reply, outcome);
     } else if (outcome === 'ok') {
       request.replies.set(group, reply.slice());
+    } else if (outcome === 'failed') {
+      request.hasServiceFailed = true;
+      request.failedGroups ??= new Map();
+      request.failedGroups.set(group, new TextDecoder().decode(reply));
     } else {
-      request.failure ??= replyError(group, outcome, this.context.config.sizes.replyBytesMax);
+      const { replyBytesMax } = this.context.config.sizes;
+      const why = `a reply of ${bytes} bytes exceeds replyBytesMax (${replyBytesMax})`;
+      request.failedGroups ??= new Map();
+      request.failedGroups.set(group, why);
     }
   }
 
@@ -460,11 +479,12 @@ export class Client implements AsyncDisposable {
     }
     this.requests[call.slot] = undefined;
     request.release();
-    if (request.failure === undefined) request.resolve(request.replies);
-    else request.reject(request.failure);
+    const error = replyErrorOf(request);
+    if (error === undefined) request.resolve(request.replies);
+    else request.reject(error);
     if (multicasts.hasSubscribers) {
       const destinations = groupsOf(call.destinationsLow, call.destinationsHigh);
-      multicasts.publish({ client: this.name, destinations, latencyUs, error: request.failure });
+      multicasts.publish({ client: this.name, destinations, latencyUs, error });
     }
   }
 
@@ -570,7 +590,7 @@ function outcomeUnknown(
   options: TramErrorOptions = {},
 ): TramError {
   const missingGroups = groupsOf(call!.pendingLow, call!.pendingHigh);
-  return new TramError('TRAM_OUTCOME_UNKNOWN', message, { ...options, replies, missingGroups });
+  return new ReplyError('TRAM_OUTCOME_UNKNOWN', message, { replies, missingGroups }, options);
 }
 
 const STALLED_HINT =
@@ -581,14 +601,12 @@ function withReason(message: string, reason: string): string {
   return reason === '' ? message : `${message}. ${reason}`;
 }
 
-function replyError(group: number, outcome: ReplyOutcome, replyBytesMax: number): TramError {
-  return outcome === 'tooLarge'
-    ? new TramError(
-        'TRAM_REPLY_TOO_LARGE',
-        `the message was delivered, but the reply of group ${group} exceeds replyBytesMax (${replyBytesMax})`,
-      )
-    : new TramError(
-        'TRAM_SERVICE_FAILED',
-        `the message was delivered, but the service of group ${group} threw an error`,
-      );
+function replyErrorOf({
+  replies,
+  failedGroups,
+  hasServiceFailed,
+}: Request): ReplyError | undefined {
+  if (failedGroups === undefined) return undefined;
+  const code = hasServiceFailed ? 'TRAM_SERVICE_FAILED' : 'TRAM_REPLY_TOO_LARGE';
+  return ReplyError.delivered(code, replies, failedGroups);
 }

@@ -53,16 +53,16 @@ export interface Logger {
 
 export interface StartOptions extends ClusterOptions {
   /** Default: no logging. */
-  logger?: Logger;
+  logger?: Logger | undefined;
   /** How long the start may take. Default 30 seconds. */
-  startTimeoutMs?: number;
+  startTimeoutMs?: number | undefined;
   /** Aborts the start, and leaves nothing behind. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /**
    * For processes: a directory in which each host writes its output to a file. Only such hosts can outlive this process
    * (`detach`). Default: hosts inherit the output of this process.
    */
-  logDirectory?: string;
+  logDirectory?: string | undefined;
 }
 
 const SILENT: Logger = { info: () => undefined, warn: () => undefined, error: () => undefined };
@@ -257,7 +257,10 @@ export class Cluster implements AsyncDisposable {
   }
 
   /** Restarts a host. It resumes with the memory that it left, or with `fresh` starts with empty memory. */
-  async restart(host: number, { fresh = false }: { fresh?: boolean } = {}): Promise<void> {
+  async restart(
+    host: number,
+    { fresh = false }: { fresh?: boolean | undefined } = {},
+  ): Promise<void> {
     this.requireOpen();
     this.context.requireHost(host);
     if (this.hosts[host] !== undefined) {

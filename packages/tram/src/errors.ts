@@ -56,15 +56,17 @@ export const ERRORS = {
   },
   TRAM_SERVICE_FAILED: {
     meaning:
-      'The message was delivered, but the `deliver` function of the service threw an error, at every replica of the group.',
+      'The message was delivered, but the `deliver` function of the service threw an error, or returned neither bytes nor nothing, at every replica of the group.',
     retry: 'unsafe',
     whatToDo:
-      'Correct the service or the payload. A service should refuse a message in its reply, not by throwing.',
+      'See `failedGroups` for what was thrown, and `replies` for the other groups. A service should refuse a message in its reply, not by throwing.',
   },
   TRAM_SERVICE_INVALID: {
-    meaning: "The service module can't be loaded, or does not export `deliver`.",
+    meaning:
+      "The service module can't be loaded, does not export `deliver`, or can't restore the snapshot of its first state.",
     retry: 'useless',
-    whatToDo: 'Check the path of `service` (built JavaScript, not TypeScript) and its exports.',
+    whatToDo:
+      'Correct the service at the place that the message names. The `cause` has the stack. The path of `service` must be built JavaScript, not TypeScript.',
   },
   TRAM_TIMEOUT: {
     meaning: 'The timeout expired while the message waited for room. Nothing was sent.',
@@ -216,8 +218,6 @@ export interface TramErrorOptions {
   readonly hint?: string | undefined;
   readonly cause?: unknown;
   readonly retry?: Retry | undefined;
-  readonly replies?: ReadonlyMap<number, Uint8Array> | undefined;
-  readonly missingGroups?: readonly number[] | undefined;
 }
 
 export class TramError extends Error {
@@ -229,10 +229,6 @@ export class TramError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | undefined;
   readonly retry: Retry;
-  /** Of a call that failed after its message was sent: the replies that had arrived, by group. */
-  declare readonly replies?: ReadonlyMap<number, Uint8Array>;
-  /** Of such a call: the destinations that had not replied. */
-  declare readonly missingGroups?: readonly number[];
 
   constructor(code: ErrorCode, message: string, options: TramErrorOptions = {}) {
     // Node prints a cause that is explicitly undefined.
@@ -240,8 +236,53 @@ export class TramError extends Error {
     this.code = code;
     this.hint = options.hint;
     this.retry = options.retry ?? ERRORS[code].retry;
-    // Absent from all other errors, so that Node does not print them there.
-    if (options.replies !== undefined) this.replies = options.replies;
-    if (options.missingGroups !== undefined) this.missingGroups = options.missingGroups;
+  }
+}
+
+export type ReplyErrorCode =
+  | 'TRAM_SERVICE_FAILED'
+  | 'TRAM_REPLY_TOO_LARGE'
+  | 'TRAM_OUTCOME_UNKNOWN';
+
+/** What is known of a message that was sent. */
+export interface Replies<Reply> {
+  /** The replies that have arrived, by group. */
+  readonly replies: ReadonlyMap<number, Reply>;
+  /** The groups that can't reply, and why: the message of what the service threw, or how large the reply was. */
+  readonly failedGroups?: ReadonlyMap<number, string>;
+  /** The groups that had not replied yet. */
+  readonly missingGroups?: readonly number[];
+}
+
+/** A message was sent, but not all its destinations have replied: `multicast` fails with this error. */
+export class ReplyError<Reply = Uint8Array> extends TramError implements Replies<Reply> {
+  declare readonly code: ReplyErrorCode;
+  readonly replies: ReadonlyMap<number, Reply>;
+  readonly failedGroups: ReadonlyMap<number, string>;
+  readonly missingGroups: readonly number[];
+
+  constructor(
+    code: ReplyErrorCode,
+    message: string,
+    { replies, failedGroups = new Map(), missingGroups = [] }: Replies<Reply>,
+    options?: TramErrorOptions,
+  ) {
+    super(code, message, options);
+    this.replies = replies;
+    this.failedGroups = failedGroups;
+    this.missingGroups = missingGroups;
+  }
+
+  /** @internal The error of a message that all groups have delivered. */
+  static delivered<Reply>(
+    code: 'TRAM_SERVICE_FAILED' | 'TRAM_REPLY_TOO_LARGE',
+    replies: ReadonlyMap<number, Reply>,
+    failedGroups: ReadonlyMap<number, string>,
+  ): ReplyError<Reply> {
+    const failures = [...failedGroups].map(
+      ([group, why]) => `group ${group} failed${why === '' ? '' : `: ${why}`}`,
+    );
+    const message = `the message was delivered, but ${failures.join('; ')}`;
+    return new ReplyError(code, message, { replies, failedGroups });
   }
 }

@@ -10,10 +10,24 @@ export {
   type OfferListener,
 } from './client.js';
 export { Cluster, type Logger, type StartOptions } from './cluster.js';
+export { bytesCodec, type Codec } from './codec.js';
 export { ConfigError } from './config/mistakes.js';
 export type { ClusterOptions, MachineOptions, MemoryKind } from './config/options.js';
-export { ERRORS, type ErrorCode, type Retry, TramError } from './errors.js';
-export type { Message, Service, ServiceContext } from './hosting/service.js';
+export {
+  type CommandContext,
+  defineService,
+  type ServiceDefinition,
+  type TypedClient,
+  type TypedService,
+} from './define-service.js';
+export { ERRORS, type ErrorCode, ReplyError, type Retry, TramError } from './errors.js';
+export type {
+  Message,
+  Service,
+  ServiceContext,
+  StatefulService,
+  StatelessService,
+} from './hosting/service.js';
 export type { ClusterStatus, GroupStatus, HostStatus, ReplicaStatus } from './hosting/status.js';
 export type { Delivered, DeliveriesOptions } from './hosting/tail.js';
 export type { Offer, ReplyOutcome } from './protocol/data-path/client.js';

@@ -7,10 +7,11 @@ const entry = new URL('../dist/index.js', import.meta.url);
 if (!existsSync(entry)) throw new Error('run `npm run build` first');
 
 // The types are those of the sources, so that an old build does not confuse the compiler.
-export const { Cluster, Client, TramError } = (await import(entry.href)) as typeof tram;
+export const { Cluster, Client, ReplyError, TramError } = (await import(entry.href)) as typeof tram;
 export type AttachedCluster = tram.AttachedCluster;
 export type Cluster = tram.Cluster;
 export type Client = tram.Client;
+export type ReplyError = tram.ReplyError;
 export type StartOptions = tram.StartOptions;
 
 export const projectDirectory: string = fileURLToPath(new URL('../../../', import.meta.url));

@@ -304,7 +304,7 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
         '2 g0 ok offered',
         '2 g1 ok offered',
         '3 answered',
-        '3 g0 failed ',
+        '3 g0 failed as it was told',
         '4 answered',
         '4 g0 tooLarge ',
       ]);
@@ -493,8 +493,13 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
 
   test('a snapshot() that throws ends no host', async () => {
     const { logger, errors } = keeping();
-    const source = `export const deliver = () => undefined, restore = () => undefined;
-      export function snapshot() { throw new Error('disk full'); }`;
+    const source = `
+      let count = 0;
+      export const deliver = () => void count++, restore = () => undefined;
+      export function snapshot() {
+        if (count > 0) throw new Error('disk full');
+        return new Uint8Array(1);
+      }`;
     const cluster = await start({ groups: 1, logBytes: 2048, service: service(source), logger });
     const client = await cluster.connect();
     await restartLate(cluster, client);
@@ -511,8 +516,10 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
 
   test('a restore() that throws ends its own host only, and says so', async () => {
     const { logger, warnings } = keeping();
-    const source = `export const deliver = () => undefined, snapshot = () => Uint8Array.of(1);
-      export function restore() { throw new Error('unknown format'); }`;
+    const source = `
+      let count = 0;
+      export const deliver = () => void count++, snapshot = () => Uint8Array.of(count);
+      export function restore([state]) { if (state > 0) throw new Error('unknown format'); }`;
     const cluster = await start({ groups: 1, logBytes: 2048, service: service(source), logger });
     const client = await cluster.connect();
     await restartLate(cluster, client);

@@ -20,16 +20,17 @@ import { ERRORS } from '../src/errors.js';
 import { projectDirectory } from './built.js';
 
 const examples = join(projectDirectory, 'examples');
+const compiler = join(projectDirectory, 'node_modules', 'typescript', 'bin', 'tsc');
 const names = readdirSync(examples, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name);
 
 test('there are examples', () => {
-  expect(names).toEqual(expect.arrayContaining(['bank', 'counter', 'work-queue']));
+  expect(names).toEqual(expect.arrayContaining(['bank', 'counter', 'inventory', 'work-queue']));
 });
 
 test.each(names)('%s', (name) => {
-  const main = join(examples, name, 'main.js');
+  const main = compiled(join(examples, name));
   const { status, stdout, stderr } = spawnSync(process.execPath, [main], { encoding: 'utf8' });
   expect(stderr).toBe('');
   expect(stdout).toMatch(/^ok: /m);
@@ -37,8 +38,15 @@ test.each(names)('%s', (name) => {
   expect(status).toBe(0);
 });
 
+/** The main module of an example. Those in TypeScript are compiled: Node runs JavaScript. */
+function compiled(example: string): string {
+  if (!existsSync(join(example, 'main.ts'))) return join(example, 'main.js');
+  const { stdout } = spawnSync(process.execPath, [compiler, '-p', example], { encoding: 'utf8' });
+  expect(stdout).toBe('');
+  return join(example, 'dist', 'main.js');
+}
+
 test('they are typed', () => {
-  const compiler = join(projectDirectory, 'node_modules', 'typescript', 'bin', 'tsc');
   const { stdout } = spawnSync(process.execPath, [compiler, '-p', examples], { encoding: 'utf8' });
   expect(stdout).toBe('');
 });
@@ -79,10 +87,10 @@ describe('README.md', () => {
 test.each(['docs/api.md', 'docs/upgrading.md'])('the code in %s stands in the examples', (path) => {
   const text = read(path);
   const named = [
-    ...text.matchAll(/<!-- (examples\/\S+) -->\n```js\n([^`]*(?:`[^`]+`[^`]*)*?)```\n/g),
+    ...text.matchAll(/<!-- (examples\/\S+) -->\n```[jt]s\n([^`]*(?:`[^`]+`[^`]*)*?)```\n/g),
   ];
   expect(named.length).toBeGreaterThan(2);
-  expect(named).toHaveLength(text.match(/^```js$/gm)!.length);
+  expect(named).toHaveLength(text.match(/^```[jt]s$/gm)!.length);
   for (const [, example, code] of named) expect(read(example!)).toContain(code);
 });
 

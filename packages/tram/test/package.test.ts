@@ -187,7 +187,16 @@ describe('without any other package', () => {
     expect(bare.program(source)).toEqual({
       version,
       inner: 'ERR_PACKAGE_PATH_NOT_EXPORTED',
-      api: ['Client', 'Cluster', 'ConfigError', 'ERRORS', 'TramError'],
+      api: [
+        'Client',
+        'Cluster',
+        'ConfigError',
+        'ERRORS',
+        'ReplyError',
+        'TramError',
+        'bytesCodec',
+        'defineService',
+      ],
       check: [
         'DEFINITIONS',
         'History',
@@ -204,7 +213,7 @@ describe('without any other package', () => {
     bare.write('service.js', quickStart('service.js'));
     bare.write('main.js', quickStart('main.js'));
     const { stdout } = bare.run(process.execPath, 'main.js');
-    expect(stdout).toBe('Uint8Array(1) [ 5 ] Uint8Array(1) [ 5 ]\n');
+    expect(stdout).toBe('{ total: 5 } { total: 5 }\n');
   });
 
   test('processes name the package that is missing', () => {
@@ -278,6 +287,16 @@ describe('its types', () => {
     project.typeCheck('typed.ts', { exactOptionalPropertyTypes: true });
   });
 
+  test('compile the example of a typed service, which runs', () => {
+    const example = join(projectDirectory, 'examples/inventory');
+    const project = bare.copyWith('inventory', '@types');
+    cpSync(example, project.path, { recursive: true, filter: (path) => !path.endsWith('dist') });
+    project.run(process.execPath, join(MODULES, 'typescript/bin/tsc'), '-p', project.path);
+    const { stdout, stderr } = project.run(process.execPath, 'dist/main.js');
+    expect(stderr).toBe('');
+    expect(stdout.trimEnd().split('\n')).toEqual(Array(3).fill(expect.stringMatching(/^ok: /)));
+  });
+
   test('accept the quick start of the README', () => {
     const project = bare.copyWith('typed-readme', '@types');
     project.write('service.js', quickStart('service.js'));
@@ -304,7 +323,7 @@ const ON_PROCESSES = `
 `;
 
 const TYPED = `
-import { type AttachedCluster, type Client, Cluster, type ErrorCode, type Message, type Service, TramError } from 'tram-multicast';
+import { type AttachedCluster, bytesCodec, type Client, Cluster, defineService, type ErrorCode, type Message, ReplyError, type Service, TramError } from 'tram-multicast';
 import { History, judge } from 'tram-multicast/check';
 
 export const service: Service = {
@@ -312,7 +331,45 @@ export const service: Service = {
     destinations.includes(group) && id !== '' ? payload : undefined,
 };
 
-export async function main(signal: AbortSignal): Promise<void> {
+export const stateful: Service = {
+  deliver: () => undefined,
+  snapshot: () => new Uint8Array(1),
+  restore: (snapshot: Uint8Array) => console.log(snapshot.length),
+};
+// @ts-expect-error snapshot needs restore
+export const half: Service = { deliver: () => undefined, snapshot: () => new Uint8Array(1) };
+
+const sums = defineService({
+  initial: (group) => ({ sum: group }),
+  deliver(state, { add }: { add: number }) {
+    state.sum += add;
+    return { sum: state.sum };
+  },
+});
+export const echo = defineService({
+  initial: () => ({}),
+  deliver: (_state, bytes: Uint8Array) => bytes,
+  codecs: { command: bytesCodec, reply: bytesCodec, state: undefined },
+});
+// @ts-expect-error deliver must be synchronous
+export const late = defineService({ initial: () => ({}), deliver: async (_state, command: string) => command });
+
+export async function typed(cluster: Cluster, timeoutMs: number | undefined): Promise<number | undefined> {
+  const client = sums.client(await cluster.connect({ listener: undefined }));
+  const { sum } = await client.call(1, { add: 5 }, { timeoutMs, signal: undefined });
+  const replies: Map<number, { sum: number }> = await client.multicast([1, 3], { add: sum });
+  // @ts-expect-error not a command
+  await client.call(1, { subtract: 5 });
+  await client.close();
+  return replies.get(1)?.sum;
+}
+
+export function failedGroups(error: unknown): number[] {
+  return error instanceof ReplyError ? [...error.failedGroups.keys()] : [];
+}
+
+export async function main(signal: AbortSignal | undefined, name: string | undefined): Promise<void> {
+  await Cluster.start({ groups: 8, name, hosts: undefined, logger: undefined, startTimeoutMs: undefined, signal });
   const cluster: Cluster = await Cluster.start({ groups: 8, tree: 'base', memory: 'threads', signal });
   const client: Client = await cluster.connect({
     listener: {

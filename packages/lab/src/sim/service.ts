@@ -19,6 +19,11 @@ const CELLS_PER_DELIVERY = 3;
 /** The failure that the plan asks for. */
 export class ServiceFailure extends Error {}
 
+/** What the service of a group throws. It has characters of one to four bytes, so that a cut may fall into one. */
+export function failureText(group: number, number: number): string {
+  return `g${group} ≠ ü𝄞${number}`;
+}
+
 /** Does the service fail on this message? It fails on one of `every` messages, or on none if that is 0. */
 export function failsOn(every: number, session: number, number: number): boolean {
   return every > 0 && (session + (number >>> 0)) % every === 0;
@@ -59,7 +64,9 @@ export class Service implements Application {
     this.ledger.deliver(this.group, this.member, this.count, message);
     this.onDeliver(message);
     this.apply(message);
-    if (failsOn(this.failsEvery, message.session, message.number)) throw new ServiceFailure();
+    if (failsOn(this.failsEvery, message.session, message.number)) {
+      throw new ServiceFailure(failureText(this.group, message.number));
+    }
     return this.reply;
   }
 

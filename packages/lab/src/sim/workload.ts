@@ -11,7 +11,7 @@ import { highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
 import { type Ledger, type Sent, SimulationFailure } from './ledger.js';
 import type { Plan } from './plan.js';
 import type { Random } from './random.js';
-import { failsOn, REPLY_BYTES } from './service.js';
+import { failsOn, failureText, REPLY_BYTES } from './service.js';
 
 /** Is told when messages are sent and when all their replies have come. */
 export interface Watch {
@@ -111,6 +111,7 @@ export class Workload implements CallListener {
         `group ${group} replied to ${sent.id}: ${outcome}, not ${expected}`,
       );
     }
+    if (outcome === 'failed') this.requireFailureText(call, group, reply);
     if (outcome !== 'ok') return;
     const count = new DataView(reply.buffer, reply.byteOffset).getInt32(0, true);
     const delivered = this.ledger.orders[group][count - 1];
@@ -120,6 +121,19 @@ export class Workload implements CallListener {
         `group ${group} replied to ${sent.id} as its delivery number ${count - 1}, which is ${delivered?.id}`,
       );
     }
+  }
+
+  /** The reply is what the service threw, up to the last character that fits. */
+  private requireFailureText(call: Call, group: number, reply: Uint8Array): void {
+    const { replyBytesMax } = this.layout.sizes;
+    let expected = '';
+    for (const character of failureText(group, call.number)) {
+      if (Buffer.byteLength(expected + character) > replyBytesMax) break;
+      expected += character;
+    }
+    const text = Buffer.from(reply).toString();
+    if (text === expected) return;
+    throw new SimulationFailure('reply', `group ${group} failed with "${text}", not "${expected}"`);
   }
 
   private expectedOutcome(call: Call): ReplyOutcome {

@@ -2,7 +2,7 @@
 
 import { FRAME_WORDS, HEAD_WORDS, seal, slotAt } from 'tram-multicast/internal/memory/record.js';
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
-import { MESSAGE, REPLY, seriesOf, TOO_LARGE } from 'tram-multicast/internal/protocol/layout.js';
+import { MESSAGE, OUTCOME, REPLY, seriesOf } from 'tram-multicast/internal/protocol/layout.js';
 import { GROUPS_MAX, highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
 import { describe, expect, test } from 'vitest';
 import { Stage } from '../../src/sim/stage.js';
@@ -90,7 +90,7 @@ attack(
     const { slot, number } = client.lastCall;
     const window = slotAt(memory.own, world.layout.reply(B.participant, slot));
     memory.own[window.at + HEAD_WORDS + REPLY.series] = seriesOf(0, number - 2 ** 32);
-    memory.own[window.at + HEAD_WORDS + REPLY.bytes] = TOO_LARGE;
+    memory.own[window.at + HEAD_WORDS + REPLY.outcome] = OUTCOME.tooLarge;
     seal(window, 0, REPLY.payload, client.session, number);
     memory.own[world.layout.replyNotification(B.participant)]++;
     stage.settle();

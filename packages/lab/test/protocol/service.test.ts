@@ -8,14 +8,15 @@ import { Stage } from '../../src/sim/stage.js';
 import type { ReplicaHost } from '../../src/sim/world.js';
 import { attack } from './attack.js';
 
-/** Collects the replies to client 0 from now on, as `group outcome`. */
+/** Collects the replies to client 0 from now on, as `group outcome`, and what the service threw. */
 function listen(stage: Stage): string[] {
   const told: string[] = [];
   const { workload } = stage.world.clients[0];
   const replied = workload.replied.bind(workload);
   workload.replied = (call, group, reply: Uint8Array, outcome: ReplyOutcome) => {
-    told.push(`${group} ${outcome}`);
-    expect(reply.length > 0).toBe(outcome === 'ok');
+    const thrown = outcome === 'failed' ? ` ${new TextDecoder().decode(reply)}` : '';
+    told.push(`${group} ${outcome}${thrown}`);
+    expect(reply.length > 0).toBe(outcome !== 'tooLarge');
     replied(call, group, reply, outcome);
   };
   return told;
@@ -33,7 +34,7 @@ test('a failure is a reply like any other, at every destination and every member
   const outcomes = (group: number) => told.filter((one) => one.startsWith(`${group} `));
   for (const group of [0, 1]) {
     expect(outcomes(group)).toEqual(
-      ['ok', 'ok', 'failed', 'ok'].map((outcome) => `${group} ${outcome}`),
+      ['ok', 'ok', `failed g${group} ≠ ü𝄞2`, 'ok'].map((outcome) => `${group} ${outcome}`),
     );
   }
   expect(world.replicas.map(({ replica }) => replica.member.deliveries)).toEqual([
@@ -51,7 +52,8 @@ test('a failure is distinct from a reply that is too large', () => {
   stage.send(0, [0], 'even');
   stage.send(0, [0], 'odd');
   stage.settle();
-  expect(told).toEqual(['0 tooLarge', '0 failed']);
+  // Of the text of the failure, as many whole characters as fit into four bytes.
+  expect(told).toEqual(['0 tooLarge', '0 failed g0 ']);
 });
 
 test('the next leader sends the failure again if the reply of the first one did not arrive', () => {
@@ -65,7 +67,7 @@ test('the next leader sends the failure again if the reply of the first one did 
   expect(told).toEqual([]);
   stage.crashUnheard(A);
   stage.settle();
-  expect(told).toEqual(['0 failed']);
+  expect(told).toEqual(['0 failed g0 ≠ ü𝄞0']);
 });
 
 test('a violated invariant is not a failure of the service: the replica stops', () => {

@@ -3,7 +3,7 @@
  * line with a JSON object.
  */
 import { type Command, CommanderError } from 'commander';
-import { ERRORS, TramError } from '../errors.js';
+import { ERRORS, ReplyError, TramError } from '../errors.js';
 import { ExitCode, exitCodeOf } from './exit-codes.js';
 import { messageFor } from './missing-package.js';
 import { readableReplies } from './readable.js';
@@ -57,15 +57,12 @@ function fieldsOf(error: unknown): unknown {
     const message = error instanceof Error ? error.message : String(error);
     return { code: null, message: messageFor(error) ?? message, hint: null, retry: null };
   }
-  const { code, message, hint = ERRORS[code].whatToDo, retry, missingGroups, replies } = error;
-  return {
-    code,
-    message,
-    hint,
-    retry,
-    ...(missingGroups && { missingGroups }),
-    ...(replies && { replies: readableReplies(replies) }),
-  };
+  const { code, message, hint = ERRORS[code].whatToDo, retry } = error;
+  if (!(error instanceof ReplyError)) return { code, message, hint, retry };
+  const { missingGroups, failedGroups } = error;
+  const replies = readableReplies(error.replies);
+  const failures = Object.fromEntries(failedGroups);
+  return { code, message, hint, retry, missingGroups, failedGroups: failures, replies };
 }
 
 function describe(program: string, error: unknown): string {

@@ -2,7 +2,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type Command, Option } from 'commander';
 import type { Client } from '../client.js';
-import { TramError } from '../errors.js';
+import { ReplyError, TramError } from '../errors.js';
 import type { StallMessage } from '../hosting/stall.js';
 import { configOption, nameOption, type Which } from './cluster-name.js';
 import { count as counted, paint } from './colors.js';
@@ -183,8 +183,11 @@ async function explained(error: unknown, flags: SendFlags): Promise<unknown> {
   const troubles = await troublesNow(flags);
   if (troubles.length === 0) return error;
   const hint = troubles.map(({ what, advice }) => `${what}: ${advice}`).join('\n  ');
-  const { code, message, retry, replies, missingGroups } = error;
-  return new TramError(code, message, { hint, retry, replies, missingGroups, cause: error });
+  const { code, message, retry } = error;
+  const options = { hint, retry, cause: error };
+  return error instanceof ReplyError
+    ? new ReplyError(error.code, message, error, options)
+    : new TramError(code, message, options);
 }
 
 async function troublesNow(flags: SendFlags): Promise<readonly Trouble[]> {

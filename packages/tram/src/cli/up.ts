@@ -100,7 +100,7 @@ export function registerUp(program: Command): void {
       anyNumber,
     )
     .option('--payload-bytes-max <n>', 'largest payload (default: 1024)', anyNumber)
-    .option('--reply-bytes-max <n>', 'largest reply (default: 256)', anyNumber)
+    .option('--reply-bytes-max <n>', 'largest reply (default: 1024)', anyNumber)
     .option(
       '--calls-max <n>',
       'unanswered messages that a client may have (default: 64)',

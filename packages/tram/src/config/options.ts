@@ -16,58 +16,58 @@ export interface ClusterOptions {
   /** How many replica groups: 1 to 64. */
   groups: number;
   /** Members of each group: 1, 3, 5 or 7. A group tolerates the loss of fewer than half of them. Default 3. */
-  replicas?: number;
+  replicas?: number | undefined;
   /** A shape, or the parent of each group and -1 for the root: `[-1, 0, 0]` or `'-1,0,0'`. Default `base`. */
-  tree?: Shape | (string & Record<never, never>) | readonly number[];
+  tree?: Shape | (string & Record<never, never>) | readonly number[] | undefined;
   /** What runs the replicas: worker threads, processes or machines. Default `threads`. */
-  memory?: MemoryKind;
+  memory?: MemoryKind | undefined;
   /** The name under which other processes find the cluster. */
-  name?: string;
+  name?: string | undefined;
   /** The module of the replicated service: a URL, or a path relative to the working directory. */
-  service?: URL | string;
+  service?: URL | string | undefined;
   /**
    * How many threads or processes run the replicas: up to `replicas`, or a multiple of it. With at least `replicas`
    * hosts, the crash of one costs no group two members. Default for processes: `replicas`; for threads: the number of
    * cores less one, since busy threads slow each other down if there are more of them than cores. With `memory:
    * 'machines'`: the list of machines, as many as `replicas` or a multiple of it, or as `members` needs.
    */
-  hosts?: number | readonly MachineOptions[];
+  hosts?: number | readonly MachineOptions[] | undefined;
   /**
    * Which hosts lead groups: all hosts alike (`spread`), or as few as possible (`together`). Default on machines:
    * `spread`; on threads and processes: `spread` if there are at least `replicas` hosts and more cores than hosts, since
    * otherwise messages wait for hosts that wait for a core.
    */
-  leaders?: Leaders;
+  leaders?: Leaders | undefined;
   /** For each group, the names of its members' hosts. With `memory: 'machines'` only. Default: spread evenly. */
-  members?: readonly (readonly string[])[];
+  members?: readonly (readonly string[])[] | undefined;
   /** The file with the secret that hosts and clients share. With `memory: 'machines'`, which requires it. */
-  secret?: string;
+  secret?: string | undefined;
   /** Of the addresses of the hosts: raise it with every change of one. With `memory: 'machines'` only. Default 1. */
-  revision?: number;
+  revision?: number | undefined;
   /** The libfabric provider. With `memory: 'machines'` only. Default `tcp`. */
-  provider?: string;
+  provider?: string | undefined;
   /** How many clients may be connected at a time. Default 16. */
-  clients?: number;
+  clients?: number | undefined;
   /** The largest payload of a message. Default 1024. */
-  payloadBytesMax?: number;
-  /** The largest reply of a group. Default 256. */
-  replyBytesMax?: number;
+  payloadBytesMax?: number | undefined;
+  /** The largest reply of a group. Default 1024. */
+  replyBytesMax?: number | undefined;
   /** How many unanswered messages one client may have. Default 64. */
-  callsMax?: number;
+  callsMax?: number | undefined;
   /** The size of each replica's log, rounded up to a power of two. Default 131072, or 8 of the largest messages. */
-  logBytes?: number;
+  logBytes?: number | undefined;
   /** The size of a client's ring to one group, rounded up likewise. Default 32768, or 8 of the largest messages. */
-  inboxBytes?: number;
+  inboxBytes?: number | undefined;
   /** The size of a group's ring to one child, rounded up likewise. Default 65536, or 8 of the largest messages. */
-  feedBytes?: number;
+  feedBytes?: number | undefined;
   /** The interval between heartbeats of a replica. Default 5. */
-  heartbeatMs?: number;
+  heartbeatMs?: number | undefined;
   /** How long a leader may be silent before the others suspect it. Default 500, or 20 heartbeats. */
-  suspectAfterMs?: number;
+  suspectAfterMs?: number | undefined;
   /** How long a client waits for replies before it resends a message. Default 50. */
-  resendAfterMs?: number;
+  resendAfterMs?: number | undefined;
   /** A directory for the history of the run, which `tram check` can judge. */
-  trace?: string;
+  trace?: string | undefined;
 }
 
 export interface MachineOptions {
@@ -78,7 +78,7 @@ export interface MachineOptions {
   /** The port at which other hosts and clients reach its memory. */
   port: number;
   /** Where it serves /metrics, /healthz and /readyz: a port of loopback, or `'10.0.0.1:7412'`. Default: nowhere. */
-  http?: number | string;
+  http?: number | string | undefined;
 }
 
 export type OptionName = keyof ClusterOptions;
@@ -157,7 +157,7 @@ export const OPTIONS = {
   provider: { onMachines: PROVIDER, default: 'tcp' },
   clients: { kind: integer(1, 1024), default: 16 },
   payloadBytesMax: { kind: BODY_BYTES, default: 1024 },
-  replyBytesMax: { kind: BODY_BYTES, default: 256 },
+  replyBytesMax: { kind: BODY_BYTES, default: 1024 },
   // A message names its client and its call in one word.
   callsMax: { kind: integer(1, 32_768), default: 64 },
   logBytes: { kind: RING_BYTES, default: 131_072, computed: LARGEST_MESSAGES },

@@ -24,9 +24,11 @@ import type { ClusterContext } from './cluster-context.js';
 import { type Agent, Duty, type Pacing } from './duty.js';
 import type { LeftSnapshots } from './left-snapshots.js';
 import { Lookout } from './lookout.js';
+import { describeThrown } from './origin.js';
 import { ReplicaAgent } from './replica-agent.js';
 import { loadService, messageId, NO_SERVICE, type ServiceFailure } from './service.js';
 import { STATISTIC } from './statistics.js';
+import { catchStrayErrors } from './stray-errors.js';
 import { TraceFile, traceName } from './trace.js';
 import { inlineGenerously } from './v8-flags.js';
 import { warmUp } from './warm-up.js';
@@ -50,10 +52,20 @@ export interface HostFailure {
   readonly code: ErrorCode;
   readonly message: string;
   readonly hint?: string;
+  /** Errors do not cross the boundary of a process. */
+  readonly cause?: { readonly name: string; readonly message: string; readonly stack: string };
 }
 
-export function failureOf({ code, message, hint }: TramError): HostFailure {
-  return { what: 'failed', code, message, ...(hint !== undefined && { hint }) };
+export function failureOf({ code, message, hint, cause }: TramError): HostFailure {
+  return {
+    what: 'failed',
+    code,
+    message,
+    ...(hint !== undefined && { hint }),
+    ...(cause instanceof Error && {
+      cause: { name: cause.name, message: cause.message, stack: cause.stack ?? String(cause) },
+    }),
+  };
 }
 
 export interface HostSettings {
@@ -90,6 +102,7 @@ export class Host {
   private duty!: Duty;
   private isStopped = false;
   private readonly lookout: Lookout;
+  private stopCatching!: () => void;
 
   private constructor(
     private readonly context: ClusterContext,
@@ -103,12 +116,20 @@ export class Host {
   /** The caller must be the only one that runs this host. */
   static async start(context: ClusterContext, settings: HostSettings): Promise<Host> {
     const host = new Host(context, settings);
-    await host.begin();
-    return host;
+    try {
+      await host.begin();
+      return host;
+    } catch (error) {
+      host.stopCatching();
+      throw error;
+    }
   }
 
   private async begin(): Promise<void> {
     const { words, line, settings, context } = this;
+    this.stopCatching = catchStrayErrors((error) =>
+      settings.report({ what: 'service-failed', in: 'background', error }),
+    );
     inlineGenerously();
     warmUp(REHEARSAL_MS, () => performance.now());
     Atomics.store(words, line + HOST.pid, process.pid);
@@ -201,7 +222,7 @@ export class Host {
     const replica = `${group}/${member}`;
     const statistics = this.context.map.statisticsOf(participant);
     const reportFailure = (failing: ServiceFailure['in'], error: unknown): void => {
-      const text = error instanceof Error ? String(error.stack) : String(error);
+      const text = describeThrown(error);
       settings.report({ what: 'service-failed', group, member, in: failing, error: text });
     };
     return {
@@ -224,6 +245,14 @@ export class Host {
 
   /** Returns when the cluster closes, or after `stop`. */
   async run(): Promise<void> {
+    try {
+      await this.runReplicas();
+    } finally {
+      this.stopCatching();
+    }
+  }
+
+  private async runReplicas(): Promise<void> {
     const { words } = this;
     while (!this.isStopped && Atomics.load(words, ARENA.state) !== ARENA_STATE.closing) {
       this.duty.run(SLICE_US);

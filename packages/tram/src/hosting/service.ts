@@ -5,6 +5,8 @@
 import { TramError } from '../errors.js';
 import type { Application, Delivery } from '../protocol/edges.js';
 import { contains } from '../protocol/overlay.js';
+import { describeThrown } from './origin.js';
+import { type Exports, importModule, nameOf } from './service-module.js';
 
 /** A message as a service sees it. The object and its payload are reused after the call: copy what you keep. */
 export interface Message {
@@ -22,16 +24,32 @@ export interface ServiceContext {
   readonly member: number;
 }
 
-/** What the module of a service exports. */
-export interface Service {
-  /** Deterministic: the same messages in the same order give the same state and replies. */
+/** What a service does with a message. */
+interface Deliver {
+  /**
+   * Deterministic: the same messages in the same order give the same state and replies. If it throws, or returns anything
+   * but a Uint8Array or nothing, the message fails at all replicas alike.
+   */
   // biome-ignore lint/suspicious/noConfusingVoidType: a service that does not reply returns nothing
   deliver(message: Message, context: ServiceContext): Uint8Array | void;
-  /** The whole state. A service without `snapshot` has no state. */
-  snapshot?(context: ServiceContext): Uint8Array;
-  /** Replaces the state by one that `snapshot` returned. */
-  restore?(snapshot: Uint8Array, context: ServiceContext): void;
 }
+
+/** A service that keeps no state. */
+export interface StatelessService extends Deliver {
+  snapshot?: undefined;
+  restore?: undefined;
+}
+
+/** A service that keeps state. */
+export interface StatefulService extends Deliver {
+  /** The whole state. */
+  snapshot(context: ServiceContext): Uint8Array;
+  /** Replaces the state by one that `snapshot` returned. */
+  restore(snapshot: Uint8Array, context: ServiceContext): void;
+}
+
+/** What the module of a service exports: by name, or as its default export. */
+export type Service = StatelessService | StatefulService;
 
 /** @internal `c12:3.456`: the client's session, the entry group, and the number in that group. */
 export function messageId({
@@ -65,17 +83,21 @@ class ServiceMessage implements Message {
   }
 }
 
-/** @internal A function of the service has thrown at a replica, which continues. */
-export interface ServiceFailure {
-  readonly group: number;
-  readonly member: number;
-  readonly in: 'deliver' | 'snapshot';
-  readonly error: string;
-}
+/** @internal The service has failed, and its host continues. */
+export type ServiceFailure =
+  | {
+      readonly in: 'deliver' | 'snapshot';
+      readonly group: number;
+      readonly member: number;
+      readonly error: string;
+    }
+  | { readonly in: 'background'; readonly error: string };
 
 /** @internal For the log. */
 export function describeFailure(failure: ServiceFailure): string {
-  const { group, member, error } = failure;
+  const { error } = failure;
+  if (failure.in === 'background') return `the service failed outside of its functions: ${error}`;
+  const { group, member } = failure;
   return failure.in === 'deliver'
     ? `the service threw at g${group}/${member}: ${error}`
     : `snapshot() of the service failed at g${group}/${member}, which continues. A replica of g${group} that is behind ` +
@@ -91,84 +113,133 @@ export const NO_SERVICE: Application = {
   restore: () => undefined,
 };
 
-/** @internal @param href  the module's URL; `incarnation` makes each incarnation load a new instance of the module */
+/**
+ * @internal Loads the service of one replica, and tries to restore the first snapshot that it takes.
+ *
+ * @param href  the module's URL
+ * @param incarnation  makes each incarnation load a new instance of the module
+ * @throws TRAM_SERVICE_INVALID
+ */
 export async function loadService(
   href: string,
   context: ServiceContext,
   incarnation: number,
 ): Promise<Application> {
-  const service = await importService(href, context, incarnation);
+  const { group, member } = context;
+  const exported = await importModule(href, `replica=${group}.${member}.${incarnation}`);
+  const service = serviceOf(exported, href, context);
+  tryRestore(service, href, context);
   const message = new ServiceMessage();
   return {
     deliver: (delivery) => {
       message.delivery = delivery;
       const reply: unknown = service.deliver(message, context);
-      rejectPromise('deliver', reply);
-      return (reply as Uint8Array | undefined) ?? undefined;
+      if (reply === undefined || reply instanceof Uint8Array) return reply;
+      throw wrongResult('deliver', reply, 'a Uint8Array or nothing');
     },
     snapshot: () => snapshotOf(service, context),
     restore: (snapshot) => restore(service, snapshot, context),
   };
 }
 
+/** What a module exports by name, or as its default export. */
+function serviceOf(exported: Exports, href: string, context: ServiceContext): Service {
+  const found = typeof exported.deliver === 'function' ? exported : Object(exported.default);
+  const service = isDefinition(found) ? makeService(found, href, context) : found;
+  if (typeof service.deliver !== 'function') {
+    throw invalid(
+      `the service ${nameOf(href)} exports no function "deliver", and no default export that has one`,
+    );
+  }
+  if ((service.snapshot === undefined) !== (service.restore === undefined)) {
+    throw invalid(
+      `the service ${nameOf(href)} exports only one of "snapshot" and "restore": it needs both, or has no state`,
+    );
+  }
+  return service as Service;
+}
+
+/** What `defineService` returns: it makes a service for each replica. */
+interface Definition {
+  serviceOf(context: ServiceContext): Service;
+}
+
+function isDefinition(found: Partial<Definition>): found is Definition {
+  return typeof found.serviceOf === 'function';
+}
+
+function makeService(definition: Definition, href: string, context: ServiceContext): Service {
+  try {
+    return definition.serviceOf(context);
+  } catch (cause) {
+    throw invalid(
+      `the service ${nameOf(href)} can't make its first state: ${firstLine(cause)}`,
+      cause,
+    );
+  }
+}
+
+function firstLine(thrown: unknown): string {
+  return describeThrown(thrown).split('\n', 1)[0];
+}
+
+function invalid(message: string, cause?: unknown): TramError {
+  return new TramError('TRAM_SERVICE_INVALID', message, { cause });
+}
+
+/**
+ * Finds a service that can't restore its snapshots before the cluster depends on them. Every incarnation of every replica
+ * begins with this, so all of them begin with the same state.
+ */
+function tryRestore(service: Service, href: string, context: ServiceContext): void {
+  if (service.snapshot === undefined) return;
+  let step = 'take a snapshot of its first state';
+  try {
+    // A copy, as replicas receive it.
+    const snapshot = snapshotOf(service, context).slice();
+    step = 'restore the snapshot of its first state';
+    const result: unknown = service.restore(snapshot, context);
+    if (result instanceof Promise) throw wrongResult('restore', result, 'nothing');
+  } catch (cause) {
+    throw invalid(`the service ${nameOf(href)} can't ${step}: ${firstLine(cause)}`, cause);
+  }
+}
+
 function snapshotOf(service: Service, context: ServiceContext): Uint8Array {
   if (service.snapshot === undefined) return NOTHING;
   const state: unknown = service.snapshot(context);
   if (state instanceof Uint8Array) return state;
-  rejectPromise('snapshot', state);
-  const what = state === null ? 'null' : typeof state;
-  throw new TypeError(`snapshot() must return a Uint8Array, and it returned ${what}`);
+  throw wrongResult('snapshot', state, 'a Uint8Array');
 }
 
-/** @throws if a function of a service is asynchronous: the replica can't wait for it */
-function rejectPromise(name: string, value: unknown): void {
-  if (!(value instanceof Promise)) return;
-  // Otherwise its rejection would end the process.
-  value.catch(() => undefined);
-  throw new TypeError(`${name}() must not be asynchronous, and it returned a promise`);
+/** Functions of a service must not be asynchronous: a replica can't wait for them. */
+function wrongResult(name: string, value: unknown, allowed: string): TypeError {
+  if (value instanceof Promise) {
+    // Otherwise its rejection would be reported as well.
+    value.catch(() => undefined);
+    return new TypeError(
+      `${name}() must return ${allowed}, and it returned a promise: it must not be asynchronous`,
+    );
+  }
+  return new TypeError(`${name}() must return ${allowed}, and it returned ${kindOf(value)}`);
+}
+
+/** `null`, `a string`, `an object of class Map`: for an error. */
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (typeof value !== 'object') return `a ${typeof value}`;
+  const name = value.constructor?.name;
+  return name === undefined ? 'an object without a class' : `an object of class ${name}`;
 }
 
 /** @throws if the service does. That ends the host: the replica can't continue with half a state. */
 function restore(service: Service, snapshot: Uint8Array, context: ServiceContext): void {
   try {
-    rejectPromise('restore', service.restore?.(snapshot, context));
+    const result: unknown = service.restore?.(snapshot, context);
+    if (result instanceof Promise) throw wrongResult('restore', result, 'nothing');
   } catch (error) {
     const { group, member } = context;
-    const why = error instanceof Error ? error.stack : String(error);
+    const why = describeThrown(error);
     throw new Error(`restore() of the service failed at g${group}/${member}: ${why}`);
   }
-}
-
-async function importService(
-  href: string,
-  { group, member }: ServiceContext,
-  incarnation: number,
-): Promise<Service> {
-  const instance = new URL(href);
-  // A data: URL has no query, so the fragment makes each import a new one.
-  const label = `replica=${group}.${member}.${incarnation}`;
-  if (instance.protocol === 'file:') instance.search = label;
-  else instance.hash = label;
-  let module: Partial<Service>;
-  try {
-    module = (await import(instance.href)) as Partial<Service>;
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new TramError('TRAM_SERVICE_INVALID', `can't load the service ${href}: ${why}`, {
-      cause,
-    });
-  }
-  if (typeof module.deliver !== 'function') {
-    throw new TramError(
-      'TRAM_SERVICE_INVALID',
-      `the service ${href} exports no function "deliver"`,
-    );
-  }
-  if ((module.snapshot === undefined) !== (module.restore === undefined)) {
-    throw new TramError(
-      'TRAM_SERVICE_INVALID',
-      `the service ${href} exports only one of "snapshot" and "restore": it needs both, or has no state`,
-    );
-  }
-  return module as Service;
 }

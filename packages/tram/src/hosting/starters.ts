@@ -205,8 +205,7 @@ class Started implements HostHandle {
   async ready(deadlineMs: number): Promise<void> {
     while (!this.isReady) {
       if (this.failure !== undefined) {
-        const { code, message, hint } = this.failure;
-        throw new TramError(code, message, { hint });
+        throw errorOf(this.failure);
       }
       if (this.exit !== undefined) {
         throw new TramError(
@@ -241,6 +240,14 @@ class Started implements HostHandle {
     }
     if (this.exit === undefined) await this.kill();
   }
+}
+
+function errorOf({ code, message, hint, cause: told }: HostFailure): TramError {
+  if (told === undefined) return new TramError(code, message, { hint });
+  const cause = new Error(told.message);
+  cause.name = told.name;
+  cause.stack = told.stack;
+  return new TramError(code, message, { hint, cause });
 }
 
 function describe(error: unknown): string {

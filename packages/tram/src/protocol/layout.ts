@@ -210,12 +210,19 @@ export const CHUNK = {
   data: 7,
 } as const;
 
-/** The series of the message that it answers; its number is that of the record. */
-export const REPLY = { series: 0, bytes: 1, payload: 2 } as const;
+/** A reply. Its number is that of the record. */
+export const REPLY = {
+  /** The series of the message that it answers. */
+  series: 0,
+  /** One of `OUTCOME`. */
+  outcome: 1,
+  bytes: 2,
+  /** The reply, or what the service threw. Absent if the reply is too large. */
+  payload: 3,
+} as const;
 
-/** In place of a reply's size: it exceeds `replyBytesMax` and was not sent, or the service failed. */
-export const TOO_LARGE = -1;
-export const FAILED = -2;
+/** What a group made of a message: a reply, one that exceeds `replyBytesMax`, or the service failed. */
+export const OUTCOME = { ok: 0, tooLarge: 1, failed: 2 } as const;
 
 /**
  * Where a reader of a feed may begin: the index in the parent's log, and the position in the feed. It is meant for one

@@ -50,7 +50,7 @@ test('only groups must be given', () => {
       replicas: 3,
       clients: 16,
       payloadBytesMax: 1024,
-      replyBytesMax: 256,
+      replyBytesMax: 1024,
       callsMax: 64,
       logBytes: 131_072,
       inboxBytes: 32_768,

@@ -1,5 +1,5 @@
 /** A service as its replica calls it. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { loadService } from '../../src/hosting/service.js';
 import type { Application, Delivery } from '../../src/protocol/edges.js';
 
@@ -12,15 +12,39 @@ function load(body: string, deliver = DELIVER): Promise<Application> {
 }
 
 test.each([
-  ['text', "'state'", 'string'],
+  ['text', "'state'", 'a string'],
   ['nothing', 'undefined', 'undefined'],
   ['null', 'null', 'null'],
-  ['an array', '[1]', 'object'],
+  ['an array', '[1]', 'an object of class Array'],
+  ['an object', 'Object.create(null)', 'an object without a class'],
+  ['a promise', 'Promise.resolve(new Uint8Array())', 'a promise: it must not be asynchronous'],
 ])('a snapshot() that returns %s fails', async (_, value, what) => {
-  const service = await load(`export const snapshot = () => ${value}, restore = () => undefined;`);
+  const service = await load(`
+    let isFirst = true;
+    export const snapshot = () => isFirst ? new Uint8Array() : ${value};
+    export const restore = () => { isFirst = false; }`);
   expect(() => service.snapshot()).toThrow(
-    `snapshot() must return a Uint8Array, and it returned ${what}`,
+    new TypeError(`snapshot() must return a Uint8Array, and it returned ${what}`),
   );
+});
+
+test.each([
+  ['text', "'hello'", 'a string'],
+  ['a number', '5', 'a number'],
+  ['null', 'null', 'null'],
+  ['another array', 'new Uint16Array(1)', 'an object of class Uint16Array'],
+  ['a promise', 'Promise.resolve()', 'a promise: it must not be asynchronous'],
+])('a deliver() that returns %s fails', async (_, value, what) => {
+  const service = await load('', `export const deliver = () => (${value});`);
+  expect(() => service.deliver({} as Delivery)).toThrow(
+    new TypeError(`deliver() must return a Uint8Array or nothing, and it returned ${what}`),
+  );
+});
+
+test('deliver() may return bytes, or nothing', async () => {
+  const bytes = await load('', 'export const deliver = () => Buffer.from([1, 2]);');
+  expect(bytes.deliver({} as Delivery)).toEqual(Buffer.from([1, 2]));
+  expect((await load('')).deliver({} as Delivery)).toBeUndefined();
 });
 
 test('a message has an id of its own beyond 2³² messages of a client', async () => {
@@ -34,13 +58,15 @@ test('a message has an id of its own beyond 2³² messages of a client', async (
 
 test('an asynchronous function of a service fails, and its rejection ends no process', async () => {
   const service = await load(
-    'export async function snapshot() { throw 1; } export async function restore() { throw 2; }',
+    `let isFirst = true;
+     export const snapshot = () => isFirst ? new Uint8Array() : Promise.reject(1);
+     export const restore = () => isFirst ? void (isFirst = false) : Promise.reject(2);`,
     'export async function deliver() { throw 3; }',
   );
-  const message = 'must not be asynchronous, and it returned a promise';
-  expect(() => service.snapshot()).toThrow(`snapshot() ${message}`);
-  expect(() => service.restore(new Uint8Array(1))).toThrow(`restore() ${message}`);
-  expect(() => service.deliver({} as Delivery)).toThrow(`deliver() ${message}`);
+  const message = 'it returned a promise: it must not be asynchronous';
+  expect(() => service.snapshot()).toThrow(message);
+  expect(() => service.restore(new Uint8Array(1))).toThrow(message);
+  expect(() => service.deliver({} as Delivery)).toThrow(message);
   // Vitest fails if a rejection is not handled.
   await new Promise((resolve) => setImmediate(resolve));
 });
@@ -52,9 +78,74 @@ test('a service without snapshot() has no state', async () => {
 });
 
 test('a restore() that throws names its replica', async () => {
-  const service = await load(`export const snapshot = () => new Uint8Array(1);
-    export function restore() { throw new Error('unknown format'); }`);
+  const service = await load(`export const snapshot = () => new Uint8Array();
+    export function restore({ length }) { if (length > 0) throw new Error('unknown format'); }`);
   expect(() => service.restore(new Uint8Array(1))).toThrow(
     /^restore\(\) of the service failed at g2\/1: Error: unknown format/,
   );
+});
+
+describe('a service whose first state', () => {
+  const deliver = 'export const deliver = () => undefined;';
+
+  test.each([
+    [
+      'has no snapshot',
+      "export const snapshot = () => { throw new Error('disk full'); }, restore = () => undefined;",
+      "can't take a snapshot of its first state: Error: disk full",
+    ],
+    [
+      'has a snapshot of text',
+      "export const snapshot = () => '{}', restore = () => undefined;",
+      "can't take a snapshot of its first state: TypeError: snapshot() must return a Uint8Array, and it returned a string",
+    ],
+    [
+      "can't be restored",
+      "export const snapshot = () => new Uint8Array(1); export function restore() { throw new Error('unknown format'); }",
+      "can't restore the snapshot of its first state: Error: unknown format",
+    ],
+    [
+      'is restored later',
+      'export const snapshot = () => new Uint8Array(1); export async function restore() { throw 1; }',
+      'it must not be asynchronous',
+    ],
+  ])('%s is invalid', async (_, body, message) => {
+    const error = await load(body, deliver).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: 'TRAM_SERVICE_INVALID',
+      message: expect.stringContaining(message),
+      cause: expect.any(Error),
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+  });
+
+  test('is restored once, from a copy of its snapshot', async () => {
+    const service = await load(
+      `const restored = [], state = Uint8Array.of(7);
+       export const deliver = () => Uint8Array.of(restored.length, ...restored[0]);
+       export const snapshot = () => state;
+       export function restore(snapshot) { if (snapshot !== state) restored.push(snapshot); }`,
+      '',
+    );
+    expect(service.deliver({} as Delivery)).toEqual(Uint8Array.of(1, 7));
+  });
+});
+
+describe('a default export', () => {
+  test('may be the service', async () => {
+    const service = await load('', 'export default { deliver: () => Uint8Array.of(1) };');
+    expect(service.deliver({} as Delivery)).toEqual(Uint8Array.of(1));
+  });
+
+  test('of a definition makes a service for each replica', async () => {
+    const definition = `export default {
+      serviceOf: ({ group, member }) => ({ deliver: () => Uint8Array.of(group, member) }),
+    };`;
+    expect((await load('', definition)).deliver({} as Delivery)).toEqual(Uint8Array.of(2, 1));
+  });
+
+  test('comes after a deliver() that is exported by name', async () => {
+    const service = await load('export default { deliver: () => 1 };');
+    expect(service.deliver({} as Delivery)).toBeUndefined();
+  });
 });

@@ -1,7 +1,7 @@
 /** What a caller learns while a group that its message needs has no leader. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { TramError } from '../../src/errors.js';
+import type { ReplyError } from '../../src/errors.js';
 import { type Client, Cluster, encode } from '../built.js';
 
 let cluster: Cluster;
@@ -23,10 +23,10 @@ afterEach(async () => {
   await cluster.close();
 });
 
-async function errorOf(call: Promise<unknown>): Promise<TramError> {
+async function errorOf(call: Promise<unknown>): Promise<ReplyError> {
   return call.then(
     () => expect.unreachable('the call must fail'),
-    (error) => error as TramError,
+    (error) => error as ReplyError,
   );
 }
 
@@ -35,7 +35,7 @@ test('a destination without a leader is named, with the replies that are there',
   // Longer than a second: until then, nothing is told.
   const error = await errorOf(client.multicast([0, 1], encode('x'), { timeoutMs: 3000 }));
   expect(error).toMatchObject({ code: 'TRAM_OUTCOME_UNKNOWN', missingGroups: [1] });
-  expect([...error.replies!.keys()]).toEqual([0]);
+  expect([...error.replies.keys()]).toEqual([0]);
   expect(error.message).toMatch(
     /No reply from g1\. g1 has no leader: g1\/0, g1\/1, g1\/2 are down$/,
   );

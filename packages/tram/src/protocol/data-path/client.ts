@@ -21,7 +21,7 @@ import {
 } from '../../memory/record.js';
 import { assert } from '../assert.js';
 import type { Edges } from '../edges.js';
-import { INBOX_CONTROL, REPLY, seriesOf, TOO_LARGE } from '../layout.js';
+import { INBOX_CONTROL, OUTCOME, REPLY, seriesOf } from '../layout.js';
 import { NO_BALLOT } from '../leadership/ballot.js';
 import { Peer, ROW_RECORD_WORDS } from '../leadership/row.js';
 import { contains } from '../overlay.js';
@@ -36,9 +36,14 @@ export type Offer = 'accepted' | 'backPressured';
 /** The message was delivered. Its reply may have exceeded `replyBytesMax`, or the service may have failed. */
 export type ReplyOutcome = 'ok' | 'tooLarge' | 'failed';
 
-/** @internal Told of replies. `reply` is valid during the call only, and empty if the outcome is not `ok`. */
+/** @internal Told of replies. */
 export interface CallListener {
-  replied(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome): void;
+  /**
+   * @param reply  valid during the call only. If the outcome is `failed`: the message of what the service threw, cut to
+   *   `replyBytesMax`. If it is `tooLarge`: empty
+   * @param bytes  how large the reply is, or was
+   */
+  replied(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome, bytes: number): void;
   answered(call: Call): void;
 }
 
@@ -299,9 +304,10 @@ export class Client {
     else call.pendingHigh &= ~(1 << (group - 32));
     outbox.lastProgressUs = this.nowUs;
     outbox.resends = 0;
-    const outcome = bytes >= 0 ? 'ok' : bytes === TOO_LARGE ? 'tooLarge' : 'failed';
-    const payload = bytes > 0 ? this.replyPayload.subarray(0, bytes) : NO_BYTES;
-    this.listener.replied(call, group, payload, outcome);
+    const outcome = outcomeOf(reply.words[HEAD_WORDS + REPLY.outcome]);
+    const hasPayload = bytes > 0 && outcome !== 'tooLarge';
+    const payload = hasPayload ? this.replyPayload.subarray(0, bytes) : NO_BYTES;
+    this.listener.replied(call, group, payload, outcome, bytes);
     if ((call.pendingLow | call.pendingHigh) === 0) this.close(call);
     return true;
   }
@@ -358,4 +364,9 @@ export class Client {
     this.leaders[group] = UNKNOWN;
     this.notifyAll(group, outbox);
   }
+}
+
+function outcomeOf(outcome: number): ReplyOutcome {
+  if (outcome === OUTCOME.ok) return 'ok';
+  return outcome === OUTCOME.tooLarge ? 'tooLarge' : 'failed';
 }

@@ -22,11 +22,10 @@ import {
 } from '../../memory/record.js';
 import { assert, InvariantError } from '../assert.js';
 import type { Application, Delivery } from '../edges.js';
-import { entryGroupOf, FAILED, MESSAGE, numberIn } from '../layout.js';
+import { entryGroupOf, MESSAGE, numberIn, OUTCOME } from '../layout.js';
 import type { Member } from '../member.js';
 import { contains } from '../overlay.js';
 import type { LogRing } from './log.js';
-import type { Reply } from './replies.js';
 
 /** How much of the log is copied out at a time, unless one entry is larger. */
 const STRETCH_WORDS = 2048;
@@ -188,23 +187,41 @@ export class Delivering {
       member.edges.observer.relayed(message);
       return;
     }
-    const reply = this.serve();
+    let reply: Uint8Array | undefined;
+    let outcome: number = OUTCOME.ok;
+    try {
+      reply = this.application.deliver(message);
+    } catch (error) {
+      reply = this.failure(error);
+      outcome = OUTCOME.failed;
+    }
     member.deliveries++;
-    const isKept = member.replies.keep(client, call, session, series, numberLow, reply);
+    const isKept = member.replies.keep(client, call, session, series, numberLow, outcome, reply);
     if (isKept && sendsReplies) member.replies.send(client, call);
   }
 
-  /** A service fails at every member or at none, so all members agree that the reply is a failure, and go on. */
-  private serve(): Reply {
-    try {
-      return this.application.deliver(this.message);
-    } catch (error) {
-      if (error instanceof InvariantError) throw error;
-      const { observer } = this.member.edges;
-      observer.transition('service failed');
-      observer.failed(error);
-      return FAILED;
-    }
+  /**
+   * A service fails at every member or at none, so all members agree that the reply is a failure, and go on. Returns the
+   * message of the error, which is the same at every member, as far as a reply has room for it.
+   */
+  private failure(error: unknown): Uint8Array {
+    if (error instanceof InvariantError) throw error;
+    const { edges, layout } = this.member;
+    edges.observer.transition('service failed');
+    edges.observer.failed(error);
+    const bytes = new Uint8Array(layout.sizes.replyBytesMax);
+    // Ends with a whole character.
+    const { written } = new TextEncoder().encodeInto(messageOf(error), bytes);
+    return bytes.subarray(0, written);
+  }
+}
+
+function messageOf(error: unknown): string {
+  try {
+    return error instanceof Error ? error.message || error.name : String(error);
+  } catch {
+    // Whatever was thrown can't be converted to text.
+    return '';
   }
 }
 

@@ -21,12 +21,12 @@ import {
   type Window,
 } from '../../memory/record.js';
 import { align } from '../../memory/words.js';
-import { FAILED, REPLY, TOO_LARGE } from '../layout.js';
+import { OUTCOME, REPLY } from '../layout.js';
 import type { Member } from '../member.js';
 import { KIND } from '../tags.js';
 
-/** What the service made of a message. */
-export type Reply = Uint8Array | undefined | typeof FAILED;
+/** The most that the word for a reply's size can hold. */
+const BYTES_MAX = 2 ** 31 - 1;
 
 export class Replies {
   /** The last reply of each (client, call slot), each in a slot of `slotWords`. */
@@ -68,6 +68,8 @@ export class Replies {
   /**
    * Keep a reply, or the fact that there is none to send. False if the client slot has a newer session by now, whose
    * replies take precedence. (Messages of the older session may still be on their way down the tree.)
+   *
+   * @param outcome  one of `OUTCOME`: `ok`, or `failed` with what the service threw as reply
    */
   keep(
     client: number,
@@ -75,24 +77,20 @@ export class Replies {
     session: number,
     series: number,
     numberLow: number,
-    reply: Reply,
+    outcome: number,
+    reply: Uint8Array | undefined,
   ): boolean {
-    const size = this.sizeOf(reply);
-    const bytes = Math.max(0, size);
+    const bytes = reply === undefined ? 0 : reply.length;
+    const fits = bytes <= this.replyBytesMax;
     const at = this.slot(client, call);
     if (epochAt(this.kept, at) > session) return false;
     const body = at + HEAD_WORDS;
     this.kept.words[body + REPLY.series] = series;
-    this.kept.words[body + REPLY.bytes] = size;
-    if (bytes > 0) packBytes(reply as Uint8Array, this.kept, body + REPLY.payload);
-    name(this.kept, at, REPLY.payload + ((bytes + 3) >> 2), session, numberLow);
+    this.kept.words[body + REPLY.outcome] = fits ? outcome : OUTCOME.tooLarge;
+    this.kept.words[body + REPLY.bytes] = Math.min(bytes, BYTES_MAX);
+    if (fits && bytes > 0) packBytes(reply!, this.kept, body + REPLY.payload);
+    name(this.kept, at, REPLY.payload + (fits ? (bytes + 3) >> 2 : 0), session, numberLow);
     return true;
-  }
-
-  private sizeOf(reply: Reply): number {
-    if (reply === undefined) return 0;
-    if (reply === FAILED) return FAILED;
-    return reply.length > this.replyBytesMax ? TOO_LARGE : reply.length;
   }
 
   /** Write the kept reply into the client's memory. */

@@ -41,7 +41,7 @@ const PATIENCE_MS = 20_000;
 const CLIENTS = 4;
 /** As libfabric makes it, and the data that it announces is missing. */
 const HALF_A_REQUEST = Buffer.from(`0300000b${'00'.repeat(20)}0100000000000000`, 'hex');
-/** Replies with how many messages the group has delivered, and the payload; fails if it is told to. */
+/** Replies with how many messages the group has delivered, and the payload; fails, or goes astray, if it is told to. */
 const SERVICE = `
   let count = 0;
   const encoder = new TextEncoder();
@@ -49,6 +49,7 @@ const SERVICE = `
   export function deliver({ payload }) {
     const text = decoder.decode(payload);
     if (text === 'fail') throw new Error('as it was told');
+    if (text === 'stray') Promise.reject(new Error('nobody handles this'));
     return encoder.encode(++count + ' ' + text);
   }
   export const snapshot = () => encoder.encode(String(count));
@@ -441,10 +442,24 @@ describe('three hosts', () => {
     expect(after.latencyNsP50).toBeGreaterThan(0);
     const alpha = hosts.get('alpha')!;
     await alpha.says('the service threw');
-    const failures = alpha.log.filter(({ level }) => level === 50);
-    expect(failures.map(({ msg }) => msg)).toEqual([
-      expect.stringMatching(/^the service threw at g1\/0: Error: as it was told/),
+    const failures = alpha.log.filter(({ msg }) => msg.startsWith('the service threw'));
+    expect(failures).toEqual([
+      expect.objectContaining({
+        level: 50,
+        msg: expect.stringMatching(/^the service threw at g1\/0: Error: as it was told/),
+      }),
     ]);
+  });
+
+  test('survive a rejection that the service does not handle, and log it', async () => {
+    const client = await connectClient();
+    await client.multicast([0, 1, 2], encode('stray'));
+    const report = 'the service failed outside of its functions: Error: nobody handles this';
+    for (const name of NAMES) await hosts.get(name)!.says(report);
+    const replies = await client.multicast([0, 1, 2], encode('goes on'));
+    expect([...replies.values()].map(decode)).toEqual(
+      Array(3).fill(expect.stringMatching(/goes on$/)),
+    );
   });
 
   test('have so many slots and no more, and get them back', async () => {

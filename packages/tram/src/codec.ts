@@ -1,0 +1,96 @@
+/**
+ * How commands, replies and states of a typed service become bytes.
+ *
+ * JSON is the default. It changes or drops some values without a word: a `Map` becomes `{}`, a `Date` text, `NaN` null. A
+ * state that loses something on the way to another replica is no longer the same state, so the codec refuses such values.
+ */
+
+export interface Codec<Value> {
+  encode(value: Value): Uint8Array;
+  /** @param bytes  a copy, which the value may keep. @throws if they are not those of a value */
+  decode(bytes: Uint8Array): Value;
+}
+
+/** Bytes as they are. */
+export const bytesCodec: Codec<Uint8Array> = {
+  encode: (bytes) => {
+    if (bytes instanceof Uint8Array) return bytes;
+    throw new TypeError(`the value must be a Uint8Array, not ${describe(bytes)}`);
+  },
+  decode: (bytes) => bytes,
+};
+
+/** `undefined` has no JSON: it is no bytes at all. */
+const NOTHING = new Uint8Array(0);
+const DEPTH_MAX = 500;
+const PATH_MAX = 100;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/** @internal */
+export const jsonCodec: Codec<unknown> = {
+  encode: (value) => {
+    if (value === undefined) return NOTHING;
+    const loss = lossIn(value, 0);
+    if (loss !== undefined) throw new TypeError(describeLoss(loss));
+    return encoder.encode(JSON.stringify(value));
+  },
+  decode: (bytes) => {
+    if (bytes.length === 0) return undefined;
+    try {
+      return JSON.parse(decoder.decode(bytes));
+    } catch (cause) {
+      // The text of the cause depends on the version of Node, and all replicas must fail alike.
+      throw new TypeError(`${bytes.length} bytes are not JSON`, { cause });
+    }
+  },
+};
+
+/** A part of a value that JSON would change. */
+interface Loss {
+  readonly what: string;
+  /** Such as `.items[2]`. */
+  readonly path: string;
+}
+
+/** The first part that JSON would change. The path is put together only if there is one. */
+function lossIn(value: unknown, depth: number): Loss | undefined {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return undefined;
+  if (typeof value === 'number' && Number.isFinite(value)) return undefined;
+  if (depth > DEPTH_MAX) return { what: 'a value that contains itself or is too deep', path: '' };
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      const loss = lossIn(value[i], depth + 1);
+      if (loss !== undefined) return { ...loss, path: `[${i}]${loss.path}` };
+    }
+    return undefined;
+  }
+  if (!isPlain(value)) return { what: describe(value), path: '' };
+  for (const key of Object.keys(value)) {
+    // JSON leaves a property without a value out, and reading it gives undefined all the same.
+    const loss = value[key] === undefined ? undefined : lossIn(value[key], depth + 1);
+    if (loss !== undefined) return { ...loss, path: `.${key}${loss.path}` };
+  }
+  return undefined;
+}
+
+function describeLoss({ what, path }: Loss): string {
+  const where =
+    path === '' ? '' : `, at ${path.length > PATH_MAX ? `${path.slice(0, PATH_MAX)}…` : path}`;
+  const instead = what === 'a Uint8Array' && path === '' ? ': use bytesCodec for bytes' : '';
+  return `JSON can't represent ${what}${where}${instead}`;
+}
+
+function isPlain(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/** `NaN`, `a bigint`, `a Map`: for an error. */
+function describe(value: unknown): string {
+  if (typeof value === 'number' || value === undefined || value === null) return String(value);
+  if (typeof value !== 'object') return `a ${typeof value}`;
+  return `a ${value.constructor?.name ?? 'object'}`;
+}

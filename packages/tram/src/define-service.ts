@@ -1,0 +1,187 @@
+/**
+ * Typed services: commands, replies and a state of the user's own types, instead of bytes.
+ *
+ * A module exports what `defineService` returns as its default export. Hosts load the module and make a service of bytes
+ * from it for each replica, which keeps the state. Clients import the same module for its types and codecs. The module
+ * itself holds no state, so both may share it.
+ */
+import type { Client, Destinations, MulticastOptions } from './client.js';
+import { type Codec, jsonCodec } from './codec.js';
+import { ReplyError, TramError } from './errors.js';
+import type { Message, ServiceContext, StatefulService } from './hosting/service.js';
+
+/** The message that carries a command. */
+export interface CommandContext {
+  /** The group that delivers it. */
+  readonly group: number;
+  /** All groups that deliver it, ascending. */
+  readonly destinations: readonly number[];
+  /** Unique in the cluster, and the same at every replica. */
+  readonly id: string;
+}
+
+export interface ServiceDefinition<Command, Reply, State> {
+  /** The state in which a group starts. Deterministic. */
+  initial(group: number): State;
+  /**
+   * Changes the state and returns the reply. Deterministic: the same commands in the same order give the same state and
+   * the same replies. To refuse a command, return a reply that says so.
+   */
+  deliver(state: State, command: Command, context: CommandContext): Reply;
+  /** How values become bytes. Default for each: JSON. */
+  readonly codecs?:
+    | {
+        readonly command?: Codec<Command> | undefined;
+        readonly reply?: Codec<Reply> | undefined;
+        readonly state?: Codec<State> | undefined;
+      }
+    | undefined;
+}
+
+export interface TypedService<Command, Reply> {
+  /** A client that sends commands of this service and reads its replies. */
+  client(client: Client): TypedClient<Command, Reply>;
+  /** Makes the service of one replica; hosts call it. */
+  serviceOf(context: ServiceContext): StatefulService;
+}
+
+/** Makes an asynchronous `deliver` an error of the compiler. */
+type Synchronous<Reply> =
+  Reply extends PromiseLike<unknown> ? 'deliver must be synchronous' : unknown;
+
+/** @throws TRAM_INVALID_ARGUMENT */
+export function defineService<Command, Reply, State>(
+  definition: ServiceDefinition<Command, Reply, State> & Synchronous<Reply>,
+): TypedService<Command, Reply> {
+  for (const name of ['initial', 'deliver'] as const) {
+    if (typeof definition?.[name] === 'function') continue;
+    throw new TramError('TRAM_INVALID_ARGUMENT', `defineService needs a function "${name}"`);
+  }
+  const { codecs = {} } = definition;
+  const command = codecs.command ?? (jsonCodec as Codec<Command>);
+  const reply = codecs.reply ?? (jsonCodec as Codec<Reply>);
+  const state = codecs.state ?? (jsonCodec as Codec<State>);
+  return {
+    client: (client) => new TypedClient(client, command, reply),
+    serviceOf: ({ group }) => {
+      const context = new MessageContext(group);
+      let current = definition.initial(group);
+      return {
+        deliver: (message) => {
+          const decoded = named('the command', () => command.decode(message.payload.slice()));
+          context.message = message;
+          const answer = definition.deliver(current, decoded, context);
+          // Whoever calls this refuses it.
+          if (answer instanceof Promise) return answer as never;
+          return named('the reply', () => reply.encode(answer));
+        },
+        snapshot: () => named('the state', () => state.encode(current)),
+        restore: (snapshot) => {
+          current = named('the snapshot', () => state.decode(snapshot.slice()));
+        },
+      };
+    },
+  };
+}
+
+/** Reads a message when the service asks. One for all messages of a replica. */
+class MessageContext implements CommandContext {
+  message!: Message;
+
+  constructor(readonly group: number) {}
+
+  get destinations(): readonly number[] {
+    return this.message.destinations;
+  }
+
+  get id(): string {
+    return this.message.id;
+  }
+}
+
+/** Says in the error which value could not be converted. */
+function named<T>(what: string, convert: () => T): T {
+  try {
+    return convert();
+  } catch (cause) {
+    throw new TypeError(`${what}: ${reason(cause)}`, { cause });
+  }
+}
+
+function reason(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** A client of one service. `client` is the client of bytes underneath. */
+export class TypedClient<Command, Reply> implements AsyncDisposable {
+  /** @internal */
+  constructor(
+    readonly client: Client,
+    private readonly command: Codec<Command>,
+    private readonly reply: Codec<Reply>,
+  ) {}
+
+  /** Delivers the command at all these groups, as `Client.multicast` does, and returns the reply of each group. */
+  async multicast(
+    destinations: Iterable<number> | Destinations,
+    command: Command,
+    options?: MulticastOptions,
+  ): Promise<Map<number, Reply>> {
+    const call = this.client.multicast(destinations, this.encode(command), options);
+    const outcome = await call.catch((error: unknown) => {
+      if (error instanceof ReplyError) return error as ReplyError;
+      throw error;
+    });
+    if (outcome instanceof ReplyError) throw this.decodeError(outcome);
+    const [replies, failedGroups] = this.decode(outcome, new Map());
+    if (failedGroups.size === 0) return replies;
+    throw ReplyError.delivered('TRAM_SERVICE_FAILED', replies, failedGroups);
+  }
+
+  /** Delivers the command at one group, and returns its reply. */
+  async call(group: number, command: Command, options?: MulticastOptions): Promise<Reply> {
+    const replies = await this.multicast([group], command, options);
+    return replies.get(group) as Reply;
+  }
+
+  private encode(command: Command): Uint8Array {
+    try {
+      return this.command.encode(command);
+    } catch (cause) {
+      throw new TramError('TRAM_INVALID_ARGUMENT', `the command: ${reason(cause)}`, { cause });
+    }
+  }
+
+  private decodeError(error: ReplyError): ReplyError<Reply> {
+    const { code, message, missingGroups, hint, retry, cause } = error;
+    const [replies, failedGroups] = this.decode(error.replies, error.failedGroups);
+    const known = { replies, failedGroups, missingGroups };
+    return new ReplyError(code, message, known, { hint, retry, cause });
+  }
+
+  /** The decoded replies, and the groups without one, among them those whose reply can't be decoded. */
+  private decode(
+    replies: ReadonlyMap<number, Uint8Array>,
+    failedGroups: ReadonlyMap<number, string>,
+  ): [Map<number, Reply>, Map<number, string>] {
+    const decoded = new Map<number, Reply>();
+    const failed = new Map(failedGroups);
+    for (const [group, reply] of replies) {
+      try {
+        decoded.set(group, this.reply.decode(reply));
+      } catch (error) {
+        failed.set(group, `can't decode its reply: ${reason(error)}`);
+      }
+    }
+    return [decoded, failed];
+  }
+
+  /** Waits for the replies to all commands, and closes the client underneath. */
+  close(): Promise<void> {
+    return this.client.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}

@@ -1,0 +1,251 @@
+/** What services do wrong, on threads and on processes: it costs a message or the start, never a host. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import {
+  type Client,
+  Cluster,
+  decode,
+  encode,
+  pause,
+  ReplyError,
+  type StartOptions,
+  until,
+} from './built.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'tram-services-test-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** The path of a file with this text. */
+function file(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+/** Evaluates the payload, as the service of a group. */
+const EVALUATOR = file(
+  'evaluator.mjs',
+  `export function deliver({ payload }, { group }) {
+    const reply = new Function('group', new TextDecoder().decode(payload))(group);
+    return reply;
+  }`,
+);
+
+describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
+  const OPTIONS = { groups: 3, hosts: 3, memory, replyBytesMax: 200 } as const;
+
+  async function errorOfStart(service: string, rest: Partial<StartOptions> = {}): Promise<unknown> {
+    const cluster = Cluster.start({ ...OPTIONS, service, ...rest });
+    return cluster.then(
+      (started) => started.destroy(),
+      (error: unknown) => error,
+    );
+  }
+
+  describe('while it runs', () => {
+    const errors: string[] = [];
+    let cluster: Cluster;
+    let client: Client;
+
+    beforeAll(async () => {
+      const logger = {
+        info: () => undefined,
+        warn: () => undefined,
+        error: (text: string) => void errors.push(text),
+      };
+      cluster = await Cluster.start({ ...OPTIONS, service: EVALUATOR, logger });
+      client = await cluster.connect();
+    });
+
+    afterEach(async () => {
+      errors.length = 0;
+      const replies = await client.multicast([0, 1, 2], encode("return Buffer.from('goes on')"));
+      expect([...replies.values()].map(decode)).toEqual(['goes on', 'goes on', 'goes on']);
+      expect(cluster.status().hosts.map(({ state }) => state)).toEqual(['up', 'up', 'up']);
+    });
+
+    afterAll(() => cluster.close());
+
+    async function failureOf(program: string, groups = [0]): Promise<ReplyError> {
+      const outcome = await client.multicast(groups, encode(program)).catch((error) => error);
+      expect(outcome).toBeInstanceOf(ReplyError);
+      return outcome;
+    }
+
+    test.each([
+      ["return 'hello'", 'and it returned a string'],
+      ['return 5', 'and it returned a number'],
+      ['return null', 'and it returned null'],
+      ['return (async () => new Uint8Array(1))()', 'it must not be asynchronous'],
+      ["return Promise.reject(new Error('later'))", 'it must not be asynchronous'],
+    ])('a wrong result fails the message: %s', async (program, why) => {
+      const { code, retry, failedGroups } = await failureOf(program);
+      expect({ code, retry }).toEqual({ code: 'TRAM_SERVICE_FAILED', retry: 'unsafe' });
+      expect(failedGroups.get(0)).toMatch(/^deliver\(\) must return a Uint8Array or nothing, /);
+      expect(failedGroups.get(0)).toContain(why);
+    });
+
+    test.each([
+      ["throw new RangeError('none left')", 'none left'],
+      ['throw new RangeError()', 'RangeError'],
+      ["throw 'none left'", 'none left'],
+      ['throw undefined', 'undefined'],
+      ['throw Object.create(null)', ''],
+      [`throw new Error('ü'.repeat(1000))`, 'ü'.repeat(100)],
+      [`throw new Error('x' + 'ü'.repeat(1000))`, `x${'ü'.repeat(99)}`],
+    ])('the error says what was thrown: %s', async (program, text) => {
+      const { message, failedGroups, replies } = await failureOf(program);
+      expect([...failedGroups]).toEqual([[0, text]]);
+      expect([...replies]).toEqual([]);
+      expect(message).toBe(
+        `the message was delivered, but group 0 failed${text === '' ? '' : `: ${text}`}`,
+      );
+    });
+
+    test('the error has the replies of the other groups', async () => {
+      const error = await failureOf(
+        `if (group === 1) throw new Error('none left');
+         return new Uint8Array(group === 2 ? 201 : 1);`,
+        [0, 1, 2],
+      );
+      expect(error.code).toBe('TRAM_SERVICE_FAILED');
+      expect([...error.replies]).toEqual([[0, new Uint8Array(1)]]);
+      expect([...error.failedGroups].sort()).toEqual([
+        [1, 'none left'],
+        [2, 'a reply of 201 bytes exceeds replyBytesMax (200)'],
+      ]);
+      expect(error.message).toContain('group 1 failed: none left');
+      expect(error.message).toContain('group 2 failed: a reply of 201 bytes');
+    });
+
+    test('a reply that is too large is not a failure of the service', async () => {
+      const error = await failureOf('return new Uint8Array(group === 2 ? 5000 : 1)', [1, 2]);
+      expect(error).toMatchObject({ code: 'TRAM_REPLY_TOO_LARGE', retry: 'unsafe' });
+      expect([...error.replies.keys()]).toEqual([1]);
+      expect([...error.failedGroups]).toEqual([
+        [2, 'a reply of 5000 bytes exceeds replyBytesMax (200)'],
+      ]);
+    });
+
+    test.each([
+      [
+        'a promise that rejects',
+        "void Promise.reject(new Error('stray 1'))",
+        'Error: stray 1\n    at ',
+      ],
+      [
+        'a promise that rejects later',
+        "void (async () => { await 0; throw new Error('stray 2'); })()",
+        'Error: stray 2\n    at ',
+      ],
+      ['a promise that rejects with text', "void Promise.reject('stray 3')", 'stray 3'],
+      [
+        'a timer that throws',
+        "setTimeout(() => { throw new Error('stray 4'); }, 1)",
+        'Error: stray 4\n    at ',
+      ],
+    ])('%s ends no host, and is reported', async (_, program, text) => {
+      const isReported = (): boolean => errors.some((error) => error.includes(text));
+      // Reports are rate-limited, so the first ones may be suppressed.
+      while (!isReported()) {
+        await client.multicast([0, 1, 2], encode(program));
+        await pause(50);
+      }
+      const report = errors.find((error) => error.includes(text));
+      expect(report).toMatch(/^the service failed outside of its functions: /);
+    });
+  });
+
+  describe('at the start, with file and line,', () => {
+    const BROKEN = 'import "node:fs";\n\nexport function deliver( {\n  return;\n';
+    const broken = file('broken.mjs', BROKEN);
+    const url = (name: string): string => pathToFileURL(join(folder, name)).href;
+
+    test.each([
+      ['does not parse', broken, `SyntaxError: Unexpected token ';' (${url('broken.mjs')}:4)`],
+      [
+        'imports what does not parse',
+        file('deep.mjs', "import './broken.mjs';\nexport const deliver = () => undefined;"),
+        `SyntaxError: Unexpected token ';' (${url('broken.mjs')}:4)`,
+      ],
+      [
+        'imports a name that is not there',
+        file('name.mjs', "\nimport { nothing } from 'node:fs';\nexport const deliver = nothing;"),
+        `does not provide an export named 'nothing' (${url('name.mjs')}:2)`,
+      ],
+      [
+        'throws',
+        file('throws.mjs', "export const deliver = 1;\nthrow new Error('no licence');"),
+        `Error: no licence (${url('throws.mjs')}:2:7)`,
+      ],
+      [
+        'imports a missing file',
+        file('imports.mjs', "import './gone.mjs';"),
+        `Cannot find module '${join(folder, 'gone.mjs')}' imported from ${join(folder, 'imports.mjs')}`,
+      ],
+      [
+        'imports a missing package',
+        file('package.mjs', "import 'gone-for-good';"),
+        `Cannot find package 'gone-for-good' imported from ${join(folder, 'package.mjs')}`,
+      ],
+    ])('a service that %s is invalid', async (_, service, message) => {
+      const error = await errorOfStart(service);
+      expect(error).toMatchObject({
+        code: 'TRAM_SERVICE_INVALID',
+        retry: 'useless',
+        message: expect.stringContaining(message),
+        cause: { name: expect.stringMatching(/Error$/), stack: expect.stringContaining('    at ') },
+      });
+    });
+
+    test('a service that is missing is invalid', async () => {
+      expect(await errorOfStart(join(folder, 'gone.mjs'))).toMatchObject({
+        code: 'TRAM_SERVICE_INVALID',
+        message: `can't load the service ${url('gone.mjs')}: there is no such file`,
+        hint: expect.stringContaining('working directory'),
+      });
+    });
+
+    test('a service in TypeScript must be compiled', async () => {
+      // An enum is more than a type: no version of Node can leave it out.
+      const source = 'enum Kind { one }\nexport const deliver = (): Kind => Kind.one;';
+      expect(await errorOfStart(file('service.ts', source))).toMatchObject({
+        code: 'TRAM_SERVICE_INVALID',
+        hint: expect.stringContaining('npx tsc'),
+      });
+    });
+
+    test('a service whose first state has no snapshot is invalid', async () => {
+      const source = `export const deliver = () => undefined, restore = () => undefined;
+        export function snapshot() { throw new Error('disk full'); }`;
+      const service = file('snapshot.mjs', source);
+      expect(await errorOfStart(service)).toMatchObject({
+        code: 'TRAM_SERVICE_INVALID',
+        message: `the service ${url('snapshot.mjs')} can't take a snapshot of its first state: Error: disk full`,
+        cause: { message: 'disk full', stack: expect.stringContaining('snapshot.mjs') },
+      });
+    });
+  });
+
+  test('a module that starts a promise which rejects runs all the same', async () => {
+    const errors: string[] = [];
+    const error = (text: string): void => void errors.push(text);
+    const cluster = await Cluster.start({
+      ...OPTIONS,
+      groups: 1,
+      service: file(
+        'stray.mjs',
+        "export const deliver = () => undefined; Promise.reject('stray');",
+      ),
+      logger: { info: () => undefined, warn: () => undefined, error },
+    });
+    const client = await cluster.connect();
+    await client.multicast([0], new Uint8Array(1));
+    await until(() => errors.length > 0);
+    await cluster.close();
+    expect(errors[0]).toBe('the service failed outside of its functions: stray');
+  });
+});
