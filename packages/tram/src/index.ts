@@ -13,6 +13,12 @@ export { ConfigError } from './config/mistakes.js';
 export type { ClusterOptions, MachineOptions, MemoryKind } from './config/options.js';
 export { ERRORS, type ErrorCode, type Retry, TramError } from './errors.js';
 export type { Message, Service, ServiceContext } from './hosting/service.js';
-export type { ClusterStatus, GroupStatus, HostStatus, ReplicaStatus } from './hosting/status.js';
+export type {
+  ClusterState,
+  ClusterStatus,
+  GroupStatus,
+  HostStatus,
+  ReplicaStatus,
+} from './hosting/status.js';
 export type { Delivered } from './hosting/tail.js';
 export type { Offer, ReplyOutcome } from './protocol/data-path/client.js';
