@@ -28,6 +28,12 @@ export type {
   StatefulService,
   StatelessService,
 } from './hosting/service.js';
-export type { ClusterStatus, GroupStatus, HostStatus, ReplicaStatus } from './hosting/status.js';
+export type {
+  ClusterState,
+  ClusterStatus,
+  GroupStatus,
+  HostStatus,
+  ReplicaStatus,
+} from './hosting/status.js';
 export type { Delivered, DeliveriesOptions } from './hosting/tail.js';
 export type { Offer, ReplyOutcome } from './protocol/data-path/client.js';

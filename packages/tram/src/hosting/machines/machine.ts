@@ -71,7 +71,7 @@ export interface MachineSettings {
 const WAITING_US = 5_000_000;
 const WAIT_SLICE_US = 5000;
 /** How long a host that ends waits for the others to hear of it. */
-const FAREWELL_US = 100_000;
+const FAREWELL_US = 500_000;
 /** A peer is given up after this many suspicion time-outs without an answer. */
 const PATIENCE = 2;
 const LOOKS_PER_YIELD = 2;
@@ -356,7 +356,7 @@ function openOwn(
   const left = openLeft(path, host);
   const file = left ?? createArenaFile(path, map.words, map.partsOf(host));
   try {
-    file.lockHost(host, file.words[map.host(host) + HOST.pid] ?? 0);
+    lockOwn(file, name, host, file.words[map.host(host) + HOST.pid] ?? 0);
     // Two processes may start this host at once.
     file.requireAtPath();
     if (left !== undefined) {
@@ -367,6 +367,16 @@ function openOwn(
   } catch (error) {
     file.close();
     throw error;
+  }
+}
+
+function lockOwn(file: ArenaFile, name: string, host: number, pid: number): void {
+  try {
+    file.lockHost(host, pid);
+  } catch (cause) {
+    if (!(cause instanceof TramError) || cause.code !== 'TRAM_HOST_RUNNING') throw cause;
+    const message = `host ${name} is already running, as process ${pid}`;
+    throw new TramError('TRAM_HOST_RUNNING', message, { cause });
   }
 }
 

@@ -104,14 +104,27 @@ export function unreachable({ network, config }: RemoteAttachment): TramError {
     return `${name} (${address}:${port}): ${network.complaintOf(host) ?? NO_ANSWER}`;
   });
   const message = `can't reach the cluster. ${complaints.join('; ')}`;
-  const isWaiting = missing.some((host) => network.refusalOf(host) === REFUSAL.notReady);
+  return new TramError('TRAM_UNREACHABLE', message, {
+    hint: hintFor(network, config, missing),
+    retry: 'safe',
+  });
+}
+
+function hintFor(network: Network, { machines }: MachinesConfig, missing: number[]): string {
+  const refusals = new Set(missing.map((host) => network.refusalOf(host)));
+  if (refusals.has(REFUSAL.wrongProof)) {
+    return 'Copy the secret file of the hosts to this machine.';
+  }
+  if (refusals.has(REFUSAL.otherCluster)) {
+    return 'Use the configuration file of the hosts, and their version of TRAM.';
+  }
   const silent = missing.filter((host) => network.refusalOf(host) === 0);
-  const names = silent.map((host) => config.machines[host].name).join(', ');
-  const hint =
-    isWaiting && silent.length > 0
-      ? `Start the hosts that do not answer: ${names}. The first start of a cluster needs all hosts.`
-      : 'Are the hosts running (`tram host NAME`), and is this the configuration and the secret that they have?';
-  return new TramError('TRAM_UNREACHABLE', message, { hint, retry: 'safe' });
+  if (silent.length === 0) return 'The hosts are starting: try again in a moment.';
+  const names = silent.map((host) => machines[host].name).join(', ');
+  const needed = refusals.has(REFUSAL.notReady)
+    ? 'The first start of a cluster needs all hosts.'
+    : 'A cluster needs a majority of its hosts.';
+  return `Start the hosts that do not answer (\`tram host NAME\`): ${names}. ${needed}`;
 }
 
 export const NO_ANSWER = 'no answer';

@@ -5,6 +5,7 @@
  * The library is loaded with the first use, once in every thread. Functions return 0 or a count, or a negative error
  * code.
  */
+import { constants } from 'node:os';
 import { TramError, type TramErrorOptions } from '../../errors.js';
 import { type Koffi, loadKoffi, type NativeFunction, type NativeLibrary } from '../koffi.js';
 import { FIELDS } from './binary-interface.js';
@@ -208,6 +209,9 @@ export class Libfabric {
 
   /** A description of an error code. */
   reason(code: number): string {
+    // The most frequent one, by far: a host that does not run.
+    if (Math.abs(code) === constants.errno.ECONNREFUSED)
+      return 'connection refused, no host runs there';
     return `${this.describe(Math.abs(code))} (libfabric error ${Math.abs(code)})`;
   }
 }

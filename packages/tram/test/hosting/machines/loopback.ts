@@ -61,7 +61,7 @@ export class Loopback {
     );
     writeFileSync(
       file,
-      `memory: machines\nname: ${this.name}\ngroups: 2\nclients: 4\nlogBytes: 65536\n` +
+      `memory: machines\nname: ${this.name}\ngroups: 2\nclients: 4\nlogBytes: 65536\nsuspectAfterMs: 2000\n` +
         `service: ./service.mjs\nsecret: cluster.secret\nhosts:\n${hosts.join('')}${more}`,
     );
   }
