@@ -111,6 +111,13 @@ export const ERRORS = {
     retry: 'useless',
     whatToDo: 'Stop it before you start it again.',
   },
+  TRAM_LAST_COPY: {
+    meaning:
+      "A restart with empty memory was refused: too few other members of a group run to give the host the group's state back.",
+    retry: 'safe',
+    whatToDo:
+      'Restart the other hosts first, and wait until their replicas take part; or restart this one with the memory that it left.',
+  },
   TRAM_NOT_FOUND: {
     meaning: 'There is no such cluster or file.',
     retry: 'safe',

@@ -2,8 +2,9 @@
 import { ConfigError } from '../config/mistakes.js';
 import { TramError } from '../errors.js';
 import { ClusterContext } from '../hosting/cluster-context.js';
+import { DEFAULT_NAME } from '../hosting/state-directory.js';
 import { type ArenaFile, arenaPath, openArenaFile } from '../memory/processes/arena-file.js';
-import { commandFor, DEFAULT_NAME, type Which } from './cluster-name.js';
+import { commandFor, type Which } from './cluster-name.js';
 
 /** A cluster that the command can read, and whose replicas it can ask for something. */
 export interface Seen extends Which {

@@ -2,14 +2,9 @@
 import type { Command } from 'commander';
 import { TramError } from '../errors.js';
 import type { HostProcess } from '../hosting/host-processes.js';
+import { removeStateDirectory } from '../hosting/state-directory.js';
 import type { Attached } from './attached.js';
-import {
-  commandFor,
-  configOption,
-  nameOption,
-  removeStateDirectory,
-  type Which,
-} from './cluster-name.js';
+import { commandFor, configOption, nameOption, type Which } from './cluster-name.js';
 import { count } from './colors.js';
 import { ExitCode } from './exit-codes.js';
 import type { LocalHost } from './local-host.js';
@@ -130,15 +125,19 @@ async function warnOfClients({ context }: Attached): Promise<void> {
   );
 }
 
-/** Waits until all host processes have ended, then kills the others. @returns those that it has killed */
+/** Waits until the hosts and their starter have ended, then kills the others. @returns the hosts that it has killed */
 async function endHosts(path: string, timeoutMs: number): Promise<HostProcess[]> {
-  const { hostProcesses } = await import('../hosting/host-processes.js');
+  const { hostProcesses, starterProcesses } = await import('../hosting/host-processes.js');
   const { pause } = await import('../hosting/oversight.js');
   const deadlineMs = Date.now() + timeoutMs;
-  while (hostProcesses(path).length > 0 && Date.now() < deadlineMs) await pause(LOOK_MS);
+  const isRunning = (): boolean =>
+    hostProcesses(path).length > 0 || starterProcesses(path).length > 0;
+  while (isRunning() && Date.now() < deadlineMs) await pause(LOOK_MS);
+  // The starter first: it would restart hosts.
+  for (const pid of starterProcesses(path)) send(pid, 'SIGKILL');
   const killed = hostProcesses(path);
   for (const { pid } of killed) send(pid, 'SIGKILL');
-  while (hostProcesses(path).length > 0) await pause(LOOK_MS);
+  while (isRunning()) await pause(LOOK_MS);
   return killed;
 }
 

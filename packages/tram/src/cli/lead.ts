@@ -52,8 +52,7 @@ export function registerLead(program: Command): void {
 }
 
 async function lead(cluster: Seen, text: string, flags: LeadFlags): Promise<number> {
-  const { requestLead } = await import('../cluster.js');
-  const { pause } = await import('../hosting/oversight.js');
+  const { pause, requestLead } = await import('../hosting/oversight.js');
   const { statusOf } = await import('../hosting/status.js');
   const { restartCommand } = await import('./attached.js');
   const { context } = cluster;

@@ -58,7 +58,7 @@ export function registerTail(program: Command): void {
 }
 
 async function tail(cluster: Seen, flags: TailFlags): Promise<number> {
-  const { follow } = await import('../cluster.js');
+  const { follow } = await import('../hosting/tail.js');
   const { ARENA, ARENA_STATE } = await import('../memory/arena.js');
   const { context } = cluster;
   const groups = groupsOf(context.config.sizes.groups, flags.group);

@@ -85,6 +85,26 @@ export class ClusterContext {
     return { memory, layout, overlay, timing, pace: PACE, observer };
   }
 
+  /** @throws TRAM_INVALID_ARGUMENT */
+  requireGroup(group: number): void {
+    const { groups } = this.config.sizes;
+    if (Number.isInteger(group) && group >= 0 && group < groups) return;
+    throw new TramError(
+      'TRAM_INVALID_ARGUMENT',
+      `there is no group ${group}: groups are numbered 0 to ${groups - 1}`,
+    );
+  }
+
+  /** @throws TRAM_UNKNOWN_REPLICA */
+  requireHost(host: number): void {
+    const { hosts } = this.map;
+    if (Number.isInteger(host) && host >= 0 && host < hosts) return;
+    throw new TramError(
+      'TRAM_UNKNOWN_REPLICA',
+      `there is no host ${host}: hosts are numbered 0 to ${hosts - 1}`,
+    );
+  }
+
   /** `g2/0` */
   nameOf(participant: ParticipantId): string {
     const { replicas } = this.config.sizes;

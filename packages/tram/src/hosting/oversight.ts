@@ -27,6 +27,7 @@ import {
   PARTICIPANT,
   withHostState,
 } from '../memory/arena.js';
+import { nowUs } from './clock.js';
 import type { ClusterContext } from './cluster-context.js';
 import { type ClusterStatus, type GroupStatus, isLocked, statusOf } from './status.js';
 import { TraceFile } from './trace.js';
@@ -37,11 +38,25 @@ const STILL_MS = 50;
 const TRACE_FILE = /^(groups|end|client-\d+|replica-\d+-\d+)\.jsonl$/;
 
 /**
- * The lock that the process which starts a cluster holds, from before the memory can be read until all hosts hold theirs.
- * Without it another start could take the new memory for that of a dead cluster.
+ * The lock of the process that has started a cluster, its *starter*. It holds the lock from before the memory can be read
+ * until it ends or detaches. Without it another start could take the new memory for that of a dead cluster.
  */
 export function starterLock({ hosts, sizes }: ClusterConfig): number {
   return hosts + sizes.clients;
+}
+
+/** Before a host is ended on purpose: nobody restarts it until it is asked for. */
+export function keepDown({ arena, map }: ClusterContext, host: number): void {
+  Atomics.store(arena.words, map.host(host) + HOST.staysDown, 1);
+}
+
+export function staysDown({ arena, map }: ClusterContext, host: number): boolean {
+  return Atomics.load(arena.words, map.host(host) + HOST.staysDown) === 1;
+}
+
+/** Does the starter of a cluster of processes run, and restart hosts that end unexpectedly? */
+export function isSupervised({ arena, config }: ClusterContext): boolean {
+  return arena.words[ARENA.restartsHosts] === 1 && isLocked(arena, starterLock(config)) === true;
 }
 
 export function wakeHosts({ map, arena }: ClusterContext): void {
@@ -49,6 +64,26 @@ export function wakeHosts({ map, arena }: ClusterContext): void {
     Atomics.store(arena.words, map.host(host) + HOST.parked, 0);
     arena.parking.wake(map.host(host) + HOST.parked);
   }
+}
+
+/** Increments a replica's count of requests to lead, and wakes its host, on whatever machine that is. */
+export function requestLead(context: ClusterContext, group: number, member: number): void {
+  const { layout, map, arena, network } = context;
+  const { replicas } = layout.sizes;
+  if (!Number.isInteger(member) || member < 0 || member >= replicas) {
+    throw new TramError('TRAM_UNKNOWN_REPLICA', `there is no replica g${group}/${member}`);
+  }
+  const participant = layout.replicaParticipant(group, member);
+  const at = map.participant(participant) + PARTICIPANT.campaignRequests;
+  const requests = Atomics.add(arena.words, at, 1) + 1;
+  if (network === undefined) {
+    context.memory(participant).wake(participant, true);
+    return;
+  }
+  const link = network.linkOf[participant];
+  link?.writeWords(at, Int32Array.of(requests));
+  link?.wake(participant, true);
+  network.flush(nowUs());
 }
 
 /**
@@ -73,7 +108,7 @@ export function askToEnd(context: ClusterContext): boolean {
   return before !== ARENA_STATE.closing;
 }
 
-/** Waits until every group has a leader. @throws TRAM_START_FAILED */
+/** Waits until every group has a leader and all its replicas take part. @throws TRAM_START_FAILED */
 export async function untilLed(
   context: ClusterContext,
   deadlineMs: number,
@@ -81,14 +116,21 @@ export async function untilLed(
 ): Promise<void> {
   for (;;) {
     signal?.throwIfAborted();
-    const missing = statusOf(context).groups.filter((group) => group.leader === undefined);
+    const missing = statusOf(context).groups.filter((group) => !isComplete(group));
     if (missing.length === 0) return;
     if (Date.now() > deadlineMs) {
       const names = missing.map(({ group }) => `g${group}`).join(', ');
-      throw new TramError('TRAM_START_FAILED', `no leader was elected in ${names} in time`);
+      throw new TramError(
+        'TRAM_START_FAILED',
+        `${names} did not elect a leader that all replicas follow in time`,
+      );
     }
     await pause(LOOK_MS);
   }
+}
+
+function isComplete({ leader, replicas }: GroupStatus): boolean {
+  return leader !== undefined && replicas.every(({ role }) => role !== 'recovering');
 }
 
 /**

@@ -8,6 +8,9 @@ import { TramError } from '../errors.js';
 import type { HostFailure, HostReport } from './host.js';
 import type { HostThreadData } from './host-thread.js';
 
+/** The one message to a host in a worker thread: end in order. */
+const STOP = 'stop';
+
 export interface HostEvents {
   onReport(report: HostReport): void;
   onExit(why: string): void;
@@ -18,6 +21,8 @@ export interface HostHandle {
   ready(deadlineMs: number): Promise<void>;
   /** Ends the host at once. */
   kill(): Promise<void>;
+  /** Asks the host to end in order, waits for it, then ends it by force. */
+  stop(timeoutMs: number): Promise<void>;
   /** Waits for the host to end, then ends it by force. */
   end(timeoutMs: number): Promise<void>;
   /** Lets the host outlive this process. Has no effect on threads. */
@@ -46,8 +51,11 @@ export function threadStarter(
         workerData: data,
         resourceLimits: { maxYoungGenerationSizeMb: 3 * SEMI_SPACE_MB },
       });
-      const terminate = (): Promise<void> => worker.terminate().then(() => undefined);
-      const handle = new Started(host, events, terminate, () => undefined);
+      const handle = new Started(host, events, {
+        askToStop: () => worker.postMessage(STOP),
+        terminate: async () => void (await worker.terminate()),
+        detach: () => undefined,
+      });
       worker.on('message', (report: HostReport | HostFailure) => handle.onMessage(report));
       worker.on('error', (error) => handle.onExit(describe(error)));
       worker.on('exit', (code) => handle.onExit(`exit code ${code}`));
@@ -58,8 +66,7 @@ export function threadStarter(
 
 /**
  * @param path  the path of the arena
- * @param logDirectory  each host logs to a file there, and can then be detached. Without it, hosts print where this
- *   process does.
+ * @param logDirectory  each host logs to a file there. Without it, hosts print where this process does, so they need it.
  * @param url  the host's entry point; another protocol has its own
  */
 export function processStarter(
@@ -75,17 +82,14 @@ export function processStarter(
         logDirectory === undefined
           ? forkAttached(script, args)
           : forkLogged(script, args, logFile(logDirectory, host));
-      const handle = new Started(
-        host,
-        events,
-        async () => {
-          child.kill('SIGKILL');
-        },
-        () => {
+      const handle = new Started(host, events, {
+        askToStop: () => void child.kill('SIGTERM'),
+        terminate: async () => void child.kill('SIGKILL'),
+        detach: () => {
           if (child.connected) child.disconnect();
           child.unref();
         },
-      );
+      });
       child.on('message', (report: HostReport | HostFailure) => handle.onMessage(report));
       child.on('error', (error) => handle.onExit(describe(error)));
       child.on('exit', (code, signal) => {
@@ -141,6 +145,13 @@ function forkLogged(script: string, args: readonly string[], log: string): Forke
 
 const COMPLAINT_CHARACTERS_MAX = 4000;
 
+/** What differs between a thread and a process. */
+interface Runner {
+  askToStop(): void;
+  terminate(): Promise<void>;
+  detach(): void;
+}
+
 class Started implements HostHandle {
   private isReady = false;
   private exit: string | undefined;
@@ -150,9 +161,12 @@ class Started implements HostHandle {
   constructor(
     private readonly host: number,
     private readonly events: HostEvents,
-    private readonly terminate: () => Promise<void>,
-    readonly detach: () => void,
+    private readonly runner: Runner,
   ) {}
+
+  detach(): void {
+    this.runner.detach();
+  }
 
   onMessage(message: HostReport | HostFailure): void {
     if (message.what === 'failed') this.failure = message;
@@ -206,8 +220,13 @@ class Started implements HostHandle {
   }
 
   async kill(): Promise<void> {
-    await this.terminate();
+    await this.runner.terminate();
     while (this.exit === undefined) await this.change(1000);
+  }
+
+  async stop(timeoutMs: number): Promise<void> {
+    this.runner.askToStop();
+    await this.end(timeoutMs);
   }
 
   async end(timeoutMs: number): Promise<void> {

@@ -28,7 +28,12 @@ import {
 import { NO_BALLOT } from '../protocol/leadership/ballot.js';
 import { contains } from '../protocol/overlay.js';
 import type { ClusterContext } from './cluster-context.js';
+import { pause } from './oversight.js';
 import { groupsOf, messageId } from './service.js';
+
+const POLL_MS = 1;
+/** So many polls in vain, and a reader of deliveries sleeps between polls. */
+const EAGER_POLLS = 100;
 
 /** A message that a group has delivered. */
 export interface Delivered {
@@ -38,6 +43,11 @@ export interface Delivered {
   readonly id: string;
   readonly destinations: readonly number[];
   readonly payload: Uint8Array;
+}
+
+export interface DeliveriesOptions {
+  readonly group: number;
+  readonly signal?: AbortSignal;
 }
 
 /** @internal */
@@ -183,4 +193,29 @@ function ringsOf(own: Int32Array, layout: Layout, group: number): LogRing[] {
     }
   }
   return rings;
+}
+
+/** @internal Iterates over what a group delivers from this call on. */
+export function follow(
+  context: ClusterContext,
+  group: number,
+  isOver: () => boolean,
+): AsyncGenerator<Delivered, void, void> {
+  // The tail starts here: the body of a generator would start only with the first call of `next`.
+  return readOn(new Tail(context, group), isOver);
+}
+
+async function* readOn(tail: Tail, isOver: () => boolean): AsyncGenerator<Delivered, void, void> {
+  let polls = 0;
+  while (!isOver()) {
+    const delivered = tail.next();
+    if (delivered !== undefined) {
+      polls = 0;
+      yield delivered;
+    } else if (polls++ < EAGER_POLLS) {
+      await new Promise((resolve) => setImmediate(resolve));
+    } else {
+      await pause(POLL_MS);
+    }
+  }
 }

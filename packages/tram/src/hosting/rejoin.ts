@@ -1,0 +1,150 @@
+/**
+ * What the end of a host costs the groups of its replicas, and the wait until the replicas of a started host take part
+ * again. `Cluster` and the commands `tram kill` and `tram restart` follow the same rules.
+ *
+ * A replica *takes part* in its group if its host is up and the replica is not recovering. A host that starts with empty
+ * memory learns from f+1 other members of each group what its replicas have promised, and fetches the state from one of
+ * them. If fewer take part, such a start would never end, and could cost the last copy of the state.
+ */
+import { TramError } from '../errors.js';
+import { pause } from './oversight.js';
+import type { GroupStatus, ReplicaStatus } from './status.js';
+
+const LOOK_MS = 5;
+
+export function takesPart({ state, role }: ReplicaStatus): boolean {
+  return state === 'up' && role !== 'recovering';
+}
+
+/** A group without a majority delivers nothing. */
+function hasMajority({ replicas }: GroupStatus): boolean {
+  return 2 * replicas.filter(({ state }) => state === 'up').length > replicas.length;
+}
+
+function membersTakingPart({ replicas }: GroupStatus, withoutHost: number): ReplicaStatus[] {
+  return replicas.filter((replica) => replica.host !== withoutHost && takesPart(replica));
+}
+
+function majorityOf({ replicas }: GroupStatus): number {
+  return (replicas.length + 1) / 2;
+}
+
+/** The groups that have a replica on this host. */
+export function groupsOn(groups: readonly GroupStatus[], host: number): GroupStatus[] {
+  return groups.filter(({ replicas }) => replicas.some((replica) => replica.host === host));
+}
+
+/** By group: how many log entries its replicas have delivered, also those that have ended. */
+export function deliveredByGroup(groups: readonly GroupStatus[]): number[] {
+  return groups.map(({ replicas }) => Math.max(...replicas.map(({ delivered }) => delivered)));
+}
+
+/** @throws TRAM_LAST_COPY if the host can't recover from empty memory */
+export function requireOtherCopies(
+  groups: readonly GroupStatus[],
+  host: number,
+  title = String(host),
+): void {
+  for (const group of groupsOn(groups, host)) {
+    const others = group.replicas.filter((replica) => replica.host !== host);
+    const present = membersTakingPart(group, host);
+    const needed = majorityOf(group);
+    if (present.length >= needed) continue;
+    const canEver = others.length >= needed;
+    throw new TramError(
+      'TRAM_LAST_COPY',
+      `host ${title} can't start with empty memory: g${group.group} needs ${needed} other members to recover from, ` +
+        `and ${present.length} of ${others.length} take part`,
+      {
+        hint: canEver
+          ? 'Restart the other hosts first, and wait until their replicas take part; or start this one without `fresh`.'
+          : 'Start it without `fresh`, so that it resumes with the memory that it left.',
+      },
+    );
+  }
+}
+
+/** What it costs to end this host without a chance to leave its state, in words; `undefined` if others can go on. */
+export function costOfEnd(groups: readonly GroupStatus[], host: number): string | undefined {
+  const hit = groupsOn(groups, host).filter(({ replicas }) =>
+    replicas.some((replica) => replica.host === host && takesPart(replica)),
+  );
+  const last = hit.filter((group) => membersTakingPart(group, host).length === 0);
+  const stopping = hit.filter((group) => {
+    const remaining = membersTakingPart(group, host).length;
+    const before = group.replicas.filter(takesPart).length;
+    return remaining > 0 && remaining < majorityOf(group) && before >= majorityOf(group);
+  });
+  const costs: string[] = [];
+  if (last.length > 0) {
+    costs.push(
+      `${namesOf(last)} the last running copy of their state, which is lost if the log has dropped its beginning`,
+    );
+  }
+  if (stopping.length > 0) {
+    costs.push(`${namesOf(stopping)} their majority, and they stop until enough hosts are back`);
+  }
+  return costs.length === 0 ? undefined : `costs ${costs.join('; ')}`;
+}
+
+function namesOf(groups: readonly GroupStatus[]): string {
+  return groups.map(({ group }) => `g${group}`).join(', ');
+}
+
+/** A host that has been started. */
+export interface StartedHost {
+  readonly host: number;
+  /** As users know it: its number, or the name of its machine. */
+  readonly title: string;
+  /** Where it prints, if that is a file. */
+  readonly log?: string | undefined;
+  /** The groups as they are now; none if the memory can't be read yet. */
+  groups(): readonly GroupStatus[] | Promise<readonly GroupStatus[]>;
+  /** How it has ended, if it has. */
+  ended(): string | undefined;
+}
+
+/**
+ * Waits until all replicas of the host take part and have delivered what their groups had delivered. A group without a
+ * majority delivers nothing, so it is not waited for.
+ * @param targets  by group: the log entries to be delivered
+ * @returns the replicas of the host
+ * @throws TRAM_START_FAILED if the host ends again, TRAM_TIMEOUT
+ */
+export async function untilRejoined(
+  started: StartedHost,
+  targets: readonly number[],
+  deadlineMs: number,
+): Promise<ReplicaStatus[]> {
+  const { host, title } = started;
+  for (;;) {
+    const groups = await started.groups();
+    const ours = groups
+      .flatMap(({ replicas }) => replicas)
+      .filter((replica) => replica.host === host);
+    const missing = ours.filter((replica) => {
+      const { group, delivered } = replica;
+      return !takesPart(replica) || (delivered < targets[group] && hasMajority(groups[group]));
+    });
+    if (ours.length > 0 && missing.length === 0) return ours;
+    const exit = started.ended();
+    if (exit !== undefined) {
+      throw new TramError('TRAM_START_FAILED', `host ${title} has ended again: ${exit}`, {
+        hint: started.log === undefined ? undefined : `Read its log: ${started.log}`,
+      });
+    }
+    if (Date.now() > deadlineMs) {
+      const names = ours.length === 0 ? 'its replicas' : missing.map(({ name }) => name).join(', ');
+      throw new TramError(
+        'TRAM_TIMEOUT',
+        `host ${title} runs, but ${names} did not rejoin in time`,
+        {
+          hint:
+            'See the status of the cluster. A group goes on once a majority of it is up. If more than half of its ' +
+            'replicas were killed at once, its state may be lost: then start the cluster anew.',
+        },
+      );
+    }
+    await pause(LOOK_MS);
+  }
+}
