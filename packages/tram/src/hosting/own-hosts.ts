@@ -51,7 +51,7 @@ export class OwnHosts {
   /** Those that this process has started, and that run. */
   private readonly handles: (HostHandle | undefined)[] = [];
   /** By host: how it has ended. */
-  private readonly exits: string[] = [];
+  private readonly exits: (string | undefined)[] = [];
   /** Hosts that a call starts: the call learns of their end, and nobody else restarts them. */
   private readonly starting = new Set<number>();
   private supervisor: Supervisor | undefined;
@@ -90,6 +90,10 @@ export class OwnHosts {
         hostChannel.publish({ what: 'given-up', host, why });
       },
     });
+    // Those that have ended between their start and now.
+    for (const [host, why] of this.exits.entries()) {
+      if (why !== undefined && this.handles[host] === undefined) this.supervisor.ended(host, why);
+    }
   }
 
   private async start(host: number, resumes: boolean, deadlineMs: number): Promise<void> {
