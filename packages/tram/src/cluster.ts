@@ -50,9 +50,9 @@ export interface StartOptions extends ClusterOptions {
    */
   logDirectory?: string;
   /** For processes with a `name`: the hosts outlive this process, until `close` or `tram down`. Default false. */
-  detached?: boolean;
+  detached?: boolean | undefined;
   /** Restart hosts that end unexpectedly, while this process runs. Default true. */
-  restartHosts?: boolean;
+  restartHosts?: boolean | undefined;
 }
 
 const SILENT: Logger = { info: () => undefined, warn: () => undefined, error: () => undefined };

@@ -28,17 +28,17 @@ export interface Logger {
 
 export interface RestartOptions {
   /** Start with empty memory, and recover from the other members. Default false. */
-  readonly fresh?: boolean;
+  readonly fresh?: boolean | undefined;
   /** How long the host may take until its replicas take part again. Default 30 seconds. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 export interface RollingRestartOptions {
   /** Ends the rolling restart before the next host. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
-/** How long a start may take. */
+/** @internal How long a start may take. */
 export const START_TIMEOUT_MS = 30_000;
 /** How long a host may take to end before it is killed. */
 const END_MS = 2000;

@@ -8,9 +8,6 @@ import { TramError } from '../errors.js';
 import type { HostFailure, HostReport } from './host.js';
 import type { HostThreadData } from './host-thread.js';
 
-/** The one message to a host in a worker thread: end in order. */
-const STOP = 'stop';
-
 export interface HostEvents {
   onReport(report: HostReport): void;
   onExit(why: string): void;
@@ -21,7 +18,10 @@ export interface HostHandle {
   ready(deadlineMs: number): Promise<void>;
   /** Ends the host at once. */
   kill(): Promise<void>;
-  /** Asks the host to end in order, waits for it, then ends it by force. */
+  /**
+   * Asks the host to end in an orderly way, so that its replicas leave their state for its next start. Resolves when it
+   * has ended; by force, if that takes longer.
+   */
   stop(timeoutMs: number): Promise<void>;
   /** Waits for the host to end, then ends it by force. */
   end(timeoutMs: number): Promise<void>;
@@ -51,11 +51,9 @@ export function threadStarter(
         workerData: data,
         resourceLimits: { maxYoungGenerationSizeMb: 3 * SEMI_SPACE_MB },
       });
-      const handle = new Started(host, events, {
-        askToStop: () => worker.postMessage(STOP),
-        terminate: async () => void (await worker.terminate()),
-        detach: () => undefined,
-      });
+      const terminate = (): Promise<void> => worker.terminate().then(() => undefined);
+      const stop = (): void => worker.postMessage('stop');
+      const handle = new Started(host, events, stop, terminate, () => undefined);
       worker.on('message', (report: HostReport | HostFailure) => handle.onMessage(report));
       worker.on('error', (error) => handle.onExit(describe(error)));
       worker.on('exit', (code) => handle.onExit(`exit code ${code}`));
@@ -82,14 +80,18 @@ export function processStarter(
         logDirectory === undefined
           ? forkAttached(script, args)
           : forkLogged(script, args, logFile(logDirectory, host));
-      const handle = new Started(host, events, {
-        askToStop: () => void child.kill('SIGTERM'),
-        terminate: async () => void child.kill('SIGKILL'),
-        detach: () => {
+      const handle = new Started(
+        host,
+        events,
+        () => child.kill('SIGTERM'),
+        async () => {
+          child.kill('SIGKILL');
+        },
+        () => {
           if (child.connected) child.disconnect();
           child.unref();
         },
-      });
+      );
       child.on('message', (report: HostReport | HostFailure) => handle.onMessage(report));
       child.on('error', (error) => handle.onExit(describe(error)));
       child.on('exit', (code, signal) => {
@@ -145,13 +147,6 @@ function forkLogged(script: string, args: readonly string[], log: string): Forke
 
 const COMPLAINT_CHARACTERS_MAX = 4000;
 
-/** What differs between a thread and a process. */
-interface Runner {
-  askToStop(): void;
-  terminate(): Promise<void>;
-  detach(): void;
-}
-
 class Started implements HostHandle {
   private isReady = false;
   private exit: string | undefined;
@@ -161,12 +156,10 @@ class Started implements HostHandle {
   constructor(
     private readonly host: number,
     private readonly events: HostEvents,
-    private readonly runner: Runner,
+    private readonly askToStop: () => void,
+    private readonly terminate: () => Promise<void>,
+    readonly detach: () => void,
   ) {}
-
-  detach(): void {
-    this.runner.detach();
-  }
 
   onMessage(message: HostReport | HostFailure): void {
     if (message.what === 'failed') this.failure = message;
@@ -220,12 +213,12 @@ class Started implements HostHandle {
   }
 
   async kill(): Promise<void> {
-    await this.runner.terminate();
+    await this.terminate();
     while (this.exit === undefined) await this.change(1000);
   }
 
   async stop(timeoutMs: number): Promise<void> {
-    this.runner.askToStop();
+    this.askToStop();
     await this.end(timeoutMs);
   }
 
