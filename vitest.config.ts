@@ -7,7 +7,8 @@ const source = fileURLToPath(new URL('./packages/tram/src', import.meta.url));
 const ALONE = [
   'packages/tram/test/{attached-cluster,cluster,documents,package,services}.test.ts',
   'packages/tram/test/cli/**/*.test.ts',
-  'packages/tram/test/hosting/{leaders,orderly-stop,stall,stray-errors}.test.ts',
+  'packages/tram/test/hosting/{leaders,orderly-stop,rejoin,rolling-restart}.test.ts',
+  'packages/tram/test/hosting/{stall,stray-errors,supervisor}.test.ts',
   'packages/tram/test/hosting/machines/{machine,operator,replaced}.test.ts',
   'packages/tram/test/memory/fabric/**/*.test.ts',
   'packages/tram/test/memory/machines/network.test.ts',

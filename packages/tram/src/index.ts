@@ -9,7 +9,7 @@ export {
   type MulticastOptions,
   type OfferListener,
 } from './client.js';
-export { Cluster, type Logger, type StartOptions } from './cluster.js';
+export { Cluster, type StartOptions } from './cluster.js';
 export { bytesCodec, type Codec } from './codec.js';
 export { ConfigError } from './config/mistakes.js';
 export type { ClusterOptions, MachineOptions, MemoryKind } from './config/options.js';
@@ -21,6 +21,7 @@ export {
   type TypedService,
 } from './define-service.js';
 export { ERRORS, type ErrorCode, ReplyError, type Retry, TramError } from './errors.js';
+export type { Logger, RestartOptions, RollingRestartOptions } from './hosting/own-hosts.js';
 export type {
   Message,
   Service,

@@ -133,6 +133,7 @@ export class Host {
     inlineGenerously();
     warmUp(REHEARSAL_MS, () => performance.now());
     Atomics.store(words, line + HOST.pid, process.pid);
+    Atomics.store(words, line + HOST.staysDown, 0);
     Atomics.store(words, line + HOST.state, nextHostStart(Atomics.load(words, line + HOST.state)));
     const { agents } = this;
     for (const replica of context.map.participantsOf(settings.host)) {

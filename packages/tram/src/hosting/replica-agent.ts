@@ -59,6 +59,8 @@ export class ReplicaAgent implements Agent {
     this.line = map.participant(participant);
     this.first = context.layout.replicaParticipant(group, FIRST);
     this.statistics = map.statisticsOf(participant);
+    // What an earlier incarnation was says nothing about this one.
+    this.words[this.statistics + STATISTIC.role] = ROLES.indexOf('recovering');
     this.seenChoices = Atomics.load(this.words, this.line + PARTICIPANT.campaignRequests);
     this.seenHandovers = Atomics.load(this.words, this.line + PARTICIPANT.handovers);
     this.lookUs = nowUs;

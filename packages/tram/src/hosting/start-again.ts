@@ -4,17 +4,14 @@ import { closeSync, constants, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { removeUnlocked } from '../memory/processes/arena-file.js';
 import { type LocalHost, reopened } from './local-host.js';
+import { keepDown } from './oversight.js';
+import type { StartedHost } from './rejoin.js';
 import { logFile, processStarter } from './starters.js';
 import { makeStateDirectory } from './state-directory.js';
+import { statusOf } from './status.js';
 
-/** A host that has been started. */
-export interface Starting {
-  /** Where it prints. */
-  readonly log: string;
-  /** The host as it is now, if its memory can be read. */
-  look(): Promise<LocalHost | undefined>;
-  /** How its process has ended, if it has. */
-  ended(): string | undefined;
+/** A host that has been started, and what is kept open to look at it. */
+export interface Starting extends StartedHost {
   close(): void;
 }
 
@@ -34,9 +31,11 @@ async function startProcess(
   fresh: boolean,
   deadlineMs: number,
 ): Promise<Starting> {
-  const { name, path, host } = target;
+  const { name, path, host, title, context } = target;
   const logs = makeStateDirectory(name);
   let exit: string | undefined;
+  // The starter of the cluster leaves it to us.
+  keepDown(context, host);
   const handle = processStarter(path, logs).start(host, !fresh, {
     onReport: () => undefined,
     onExit: (why) => {
@@ -51,8 +50,10 @@ async function startProcess(
   }
   handle.detach();
   return {
+    host,
+    title,
     log: logFile(logs, host),
-    look: async () => target,
+    groups: () => statusOf(context).groups,
     ended: () => exit,
     close: () => undefined,
   };
@@ -60,7 +61,7 @@ async function startProcess(
 
 /** Starts `tram host` in a session of its own. If it is asked to restart, it starts its successor itself. */
 async function startMachine(target: LocalHost, machine: string, fresh: boolean): Promise<Starting> {
-  const { name, config, path, host } = target;
+  const { name, config, path, host, title } = target;
   // Without memory, the host learns from the others that it had some, and recovers from them.
   if (fresh) removeUnlocked(path, host);
   const log = logFile(makeStateDirectory(`${name}-${machine}`), machine);
@@ -84,13 +85,16 @@ async function startMachine(target: LocalHost, machine: string, fresh: boolean):
     current = undefined;
   };
   return {
+    host,
+    title,
     log,
-    look: async () => {
+    groups: async () => {
       // Until the host has locked it, the file may be replaced.
-      if (current?.arena.isHostLocked(current.host)) return current;
-      close();
-      current = await reopened(target);
-      return current;
+      if (!current?.arena.isHostLocked(current.host)) {
+        close();
+        current = await reopened(target);
+      }
+      return current === undefined ? [] : statusOf(current.context).groups;
     },
     ended: () => exit,
     close,

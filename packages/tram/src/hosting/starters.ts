@@ -72,8 +72,7 @@ export function threadStarter(
 
 /**
  * @param path  the path of the arena
- * @param logDirectory  each host logs to a file there, and can then be detached. Without it, hosts print where this
- *   process does.
+ * @param logDirectory  each host logs to a file there. Without it, hosts print where this process does, so they need it.
  * @param url  the host's entry point; another protocol has its own
  */
 export function processStarter(

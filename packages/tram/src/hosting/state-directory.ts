@@ -30,7 +30,7 @@ export function makeStateDirectory(name: string): string {
       throw new TramError(
         'TRAM_SYSTEM',
         `can't use ${directory} for logs: it is not a directory that only you can access`,
-        { hint: 'Remove it, choose another --name, or set TMPDIR.' },
+        { hint: 'Remove it, choose another name, or set TMPDIR.' },
       );
     }
   }
@@ -43,7 +43,7 @@ export function removeStateDirectory(name: string): void {
   if (isOurs(directory)) rmSync(directory, { recursive: true });
 }
 
-const LOG = /^host-.*\.log$/;
+const LOG = /^(host-.*|starter)\.log$/;
 
 /**
  * At the end of a run: its logs become `host-N.log.1`, and replace those of the run before it. The caller makes sure that

@@ -39,6 +39,8 @@ export function tram({ tree, memory, hosts, leaders, signal }: TramOptions): Sys
         payloadBytesMax: setup.payloadBytesMax,
         replyBytesMax: 16,
         ...ringBytes(setup),
+        // A host that ends is a failure, not something to measure.
+        restartHosts: false,
       });
       return {
         measure: (load) => runLoad(memory, { ...load, address: cluster.address }, signal),
