@@ -489,7 +489,7 @@ const RESTORING: Readonly<Record<string, Mutation>> = {
   },
   'chunks-of-two-members': {
     title: 'a snapshot is assembled from chunks of two members',
-    caughtBy: { seed: 10, as: 'assertion' },
+    caughtBy: { seed: 10, as: 'divergence' },
     edits: [
       {
         file: SNAPSHOTS,
