@@ -222,7 +222,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'marker-first': {
     title: 'the marker of a log is written before its entries',
-    caughtBy: { seed: 73, as: 'divergence' },
+    caughtBy: { seed: 114, as: 'assertion' },
     edits: [
       {
         file: REPLICATION,
@@ -586,7 +586,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'client-never-resends': {
     title: 'a client writes each message only once',
-    caughtBy: { seed: 14, as: 'liveness' },
+    caughtBy: { seed: 22, as: 'liveness' },
     edits: [{ file: CLIENT, find: 'this.resend(group, outbox);', replace: '' }],
   },
 };
@@ -595,7 +595,7 @@ const CLIENTS: Readonly<Record<string, Mutation>> = {
 const SHARED_MEMORY: Readonly<Record<string, Mutation>> = {
   'permission-ignored': {
     title: 'a write to shared memory succeeds whatever its target permits',
-    caughtBy: { seed: 9, as: 'divergence', options: { memory: 'shared' } },
+    caughtBy: { seed: 29, as: 'divergence', options: { memory: 'shared' } },
     edits: [
       {
         file: SHARED,
