@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { TramError } from '../errors.js';
 import type { RemoteHost } from '../hosting/machines/remote-host.js';
-import type { GroupStatus, ReplicaStatus } from '../hosting/status.js';
+import type { ReplicaStatus } from '../hosting/status.js';
 import { commandFor, configOption, nameOption, type Which } from './cluster-name.js';
 import { ExitCode } from './exit-codes.js';
 import { milliseconds } from './number-option.js';
@@ -92,14 +92,7 @@ async function restart(target: ReplicaHost, flags: RestartFlags): Promise<number
   const targets = deliveredByGroup(statusOf(target.context).groups);
   const starting = await startAgain(target, fresh, deadlineMs);
   try {
-    const { log, look, ended } = starting;
-    const groups = async (): Promise<readonly GroupStatus[]> => {
-      const local = await look();
-      return local === undefined ? [] : statusOf(local.context).groups;
-    };
-    const { host, title } = target;
-    const started = { host, title, log, groups, ended };
-    const replicas = await untilRejoined(started, targets, deadlineMs);
+    const replicas = await untilRejoined(starting, targets, deadlineMs);
     tell(target, replicas, performance.now() - startedMs, flags);
   } finally {
     starting.close();

@@ -2,18 +2,25 @@
 import { spawn } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { PARTICIPANT } from '../memory/arena.js';
 import { removeUnlocked } from '../memory/processes/arena-file.js';
 import { type LocalHost, reopened } from './local-host.js';
+import type { StartedHost } from './rejoin.js';
 import { logFile, processStarter } from './starters.js';
 import { makeStateDirectory } from './state-directory.js';
+import { type GroupStatus, statusOf } from './status.js';
 
-/** A host that has been started. */
-export interface Starting {
-  /** Where it prints. */
+/** A host that has been started, to be closed by the caller. */
+export interface Starting extends StartedHost {
+  groups(): Promise<readonly GroupStatus[]>;
+  close(): void;
+}
+
+/** What has been started. */
+interface Started {
   readonly log: string;
   /** The host as it is now, if its memory can be read. */
   look(): Promise<LocalHost | undefined>;
-  /** How its process has ended, if it has. */
   ended(): string | undefined;
   close(): void;
 }
@@ -24,16 +31,32 @@ export async function startAgain(
   fresh: boolean,
   deadlineMs: number,
 ): Promise<Starting> {
-  return target.machine === undefined
-    ? startProcess(target, fresh, deadlineMs)
-    : startMachine(target, target.machine, fresh);
+  const { host, title, machine } = target;
+  const before = incarnationOf(target);
+  const { look, ...started } =
+    machine === undefined
+      ? await startProcess(target, fresh, deadlineMs)
+      : startMachine(target, machine, fresh);
+  const groups = async (): Promise<readonly GroupStatus[]> => {
+    const local = await look();
+    // Until it begins its next incarnation, its memory shows the one that has ended.
+    if (local === undefined || incarnationOf(local) === before) return [];
+    return statusOf(local.context).groups;
+  };
+  return { host, title, groups, ...started };
+}
+
+/** Of its first replica: it changes with every start. */
+function incarnationOf({ host, context: { map, arena } }: LocalHost): number {
+  const [first] = map.participantsOf(host);
+  return arena.words[map.participant(first) + PARTICIPANT.incarnation];
 }
 
 async function startProcess(
   target: LocalHost,
   fresh: boolean,
   deadlineMs: number,
-): Promise<Starting> {
+): Promise<Started> {
   const { name, path, host } = target;
   const logs = makeStateDirectory(name);
   let exit: string | undefined;
@@ -59,7 +82,7 @@ async function startProcess(
 }
 
 /** Starts `tram host` in a session of its own. If it is asked to restart, it starts its successor itself. */
-async function startMachine(target: LocalHost, machine: string, fresh: boolean): Promise<Starting> {
+function startMachine(target: LocalHost, machine: string, fresh: boolean): Started {
   const { name, config, path, host } = target;
   // Without memory, the host learns from the others that it had some, and recovers from them.
   if (fresh) removeUnlocked(path, host);
