@@ -218,11 +218,13 @@ export class AttachedCluster implements AsyncDisposable {
     const { openHere } = await import('./hosting/local-host.js');
     const { readClusterFile } = await import('./hosting/machines/cluster-file.js');
     const { RemoteHost } = await import('./hosting/machines/remote-host.js');
+    const remote = new RemoteHost(mirror, host, config);
     const local = openHere(await readClusterFile(config), config, host);
     try {
       const isAsked = what === 'restart' && local?.arena.isHostLocked(host) === true;
-      if (local === undefined || isAsked) await uses.remote(new RemoteHost(mirror, host, config));
-      else await uses.local(local);
+      if (local === undefined || isAsked) await uses.remote(remote);
+      else if (what === 'restart') await uses.local(local);
+      else await remote.endBy(() => uses.local(local), END_MS);
     } finally {
       local?.arena.close();
     }
@@ -239,12 +241,15 @@ export class AttachedCluster implements AsyncDisposable {
     const { groups } = this.status();
     if (fresh) requireOtherCopies(groups, host, title);
     await endHost(local, END_MS);
-    const { log, ended, close } = await startAgain(local, fresh, deadlineMs);
+    const starting = await startAgain(local, fresh, deadlineMs);
     try {
-      const started = { host, title, log, groups: () => this.status().groups, ended };
-      await untilRejoined(started, deliveredByGroup(groups), deadlineMs);
+      const delivered = deliveredByGroup(groups);
+      await untilRejoined(starting, delivered, deadlineMs);
+      // Across machines, `status` is a copy and shows it later.
+      const seen = { ...starting, groups: () => this.status().groups };
+      await untilRejoined(seen, delivered, deadlineMs);
     } finally {
-      close();
+      starting.close();
     }
   }
 }

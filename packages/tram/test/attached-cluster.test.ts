@@ -256,7 +256,9 @@ describe('across machines', () => {
     await cluster.up();
     const attached = await attach(cluster.near);
     await attached.crash(2);
+    expect(statesOf(attached)).toEqual(['up', 'up', 'down']);
     await attached.restart(2);
+    expect(statesOf(attached)).toEqual(['up', 'up', 'up']);
     // It runs in the background now, and starts its successor itself.
     await attached.restart(2);
     await attached.shutDown({ force: true });

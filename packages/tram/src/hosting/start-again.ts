@@ -2,16 +2,27 @@
 import { spawn } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { PARTICIPANT } from '../memory/arena.js';
 import { removeUnlocked } from '../memory/processes/arena-file.js';
 import { type LocalHost, reopened } from './local-host.js';
 import { keepDown } from './oversight.js';
 import type { StartedHost } from './rejoin.js';
 import { logFile, processStarter } from './starters.js';
 import { makeStateDirectory } from './state-directory.js';
-import { statusOf } from './status.js';
+import { type GroupStatus, statusOf } from './status.js';
 
-/** A host that has been started, and what is kept open to look at it. */
+/** A host that has been started, to be closed by the caller. */
 export interface Starting extends StartedHost {
+  groups(): Promise<readonly GroupStatus[]>;
+  close(): void;
+}
+
+/** What has been started. */
+interface Started {
+  readonly log: string;
+  /** The host as it is now, if its memory can be read. */
+  look(): Promise<LocalHost | undefined>;
+  ended(): string | undefined;
   close(): void;
 }
 
@@ -21,17 +32,33 @@ export async function startAgain(
   fresh: boolean,
   deadlineMs: number,
 ): Promise<Starting> {
-  return target.machine === undefined
-    ? startProcess(target, fresh, deadlineMs)
-    : startMachine(target, target.machine, fresh);
+  const { host, title, machine } = target;
+  const before = incarnationOf(target);
+  const { look, ...started } =
+    machine === undefined
+      ? await startProcess(target, fresh, deadlineMs)
+      : startMachine(target, machine, fresh);
+  const groups = async (): Promise<readonly GroupStatus[]> => {
+    const local = await look();
+    // Until it begins its next incarnation, its memory shows the one that has ended.
+    if (local === undefined || incarnationOf(local) === before) return [];
+    return statusOf(local.context).groups;
+  };
+  return { host, title, groups, ...started };
+}
+
+/** Of its first replica: it changes with every start. */
+function incarnationOf({ host, context: { map, arena } }: LocalHost): number {
+  const [first] = map.participantsOf(host);
+  return arena.words[map.participant(first) + PARTICIPANT.incarnation];
 }
 
 async function startProcess(
   target: LocalHost,
   fresh: boolean,
   deadlineMs: number,
-): Promise<Starting> {
-  const { name, path, host, title, context } = target;
+): Promise<Started> {
+  const { name, path, host, context } = target;
   const logs = makeStateDirectory(name);
   let exit: string | undefined;
   // The starter of the cluster leaves it to us.
@@ -50,18 +77,16 @@ async function startProcess(
   }
   handle.detach();
   return {
-    host,
-    title,
     log: logFile(logs, host),
-    groups: () => statusOf(context).groups,
+    look: async () => target,
     ended: () => exit,
     close: () => undefined,
   };
 }
 
 /** Starts `tram host` in a session of its own. If it is asked to restart, it starts its successor itself. */
-async function startMachine(target: LocalHost, machine: string, fresh: boolean): Promise<Starting> {
-  const { name, config, path, host, title } = target;
+function startMachine(target: LocalHost, machine: string, fresh: boolean): Started {
+  const { name, config, path, host } = target;
   // Without memory, the host learns from the others that it had some, and recovers from them.
   if (fresh) removeUnlocked(path, host);
   const log = logFile(makeStateDirectory(`${name}-${machine}`), machine);
@@ -85,16 +110,13 @@ async function startMachine(target: LocalHost, machine: string, fresh: boolean):
     current = undefined;
   };
   return {
-    host,
-    title,
     log,
-    groups: async () => {
+    look: async () => {
       // Until the host has locked it, the file may be replaced.
-      if (!current?.arena.isHostLocked(current.host)) {
-        close();
-        current = await reopened(target);
-      }
-      return current === undefined ? [] : statusOf(current.context).groups;
+      if (current?.arena.isHostLocked(current.host)) return current;
+      close();
+      current = await reopened(target);
+      return current;
     },
     ended: () => exit,
     close,

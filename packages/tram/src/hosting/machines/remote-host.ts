@@ -36,17 +36,24 @@ export class RemoteHost {
 
   /** Ends as by SIGKILL. */
   async kill(timeoutMs: number): Promise<void> {
-    await this.end('kill', timeoutMs);
+    await this.endBy(() => this.ask('kill'), timeoutMs);
   }
 
   /** Ends as by SIGTERM. */
   async stop(timeoutMs: number): Promise<void> {
-    await this.end('stop', timeoutMs);
+    await this.endBy(() => this.ask('stop'), timeoutMs);
   }
 
   /** Ends in order, and removes its memory. */
   async forget(timeoutMs: number): Promise<void> {
-    await this.end('forget', timeoutMs);
+    await this.endBy(() => this.ask('forget'), timeoutMs);
+  }
+
+  /** Ends by what `end` does. Returns when that is seen in the mirror. */
+  async endBy(end: () => Promise<void>, timeoutMs: number): Promise<void> {
+    const before = this.incarnation;
+    await end();
+    await this.untilGone(before, Date.now() + timeoutMs);
   }
 
   /**
@@ -91,12 +98,6 @@ export class RemoteHost {
     const { map, arena } = this.mirror.context;
     const [first] = map.participantsOf(this.host);
     return arena.words[map.participant(first) + PARTICIPANT.incarnation];
-  }
-
-  private async end(request: HostRequest, timeoutMs: number): Promise<void> {
-    const before = this.incarnation;
-    await this.ask(request);
-    await this.untilGone(before, Date.now() + timeoutMs);
   }
 
   private async ask(request: HostRequest): Promise<void> {
