@@ -32,7 +32,7 @@ import type { Mutation } from './mutation.js';
 const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-end-first': {
     title: 'the end of a feed is published before its entries are written',
-    caughtBy: { seed: 6, as: 'liveness' },
+    caughtBy: { seed: 6, as: 'integrity' },
     edits: [
       {
         file: FEED,
@@ -288,7 +288,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
 const DELIVERING: Readonly<Record<string, Mutation>> = {
   'decided-before-held': {
     title: 'followers are told that entries are decided before f+1 members hold them',
-    caughtBy: { seed: 154, as: 'assertion' },
+    caughtBy: { seed: 116, as: 'divergence' },
     edits: [
       {
         file: REPLICATION,
@@ -383,7 +383,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'backlog-of-any-ballot': {
     title: 'a piece of the backlog has entries of several ballots',
-    caughtBy: { seed: 265, as: 'assertion' },
+    caughtBy: { seed: 15, as: 'assertion' },
     edits: [{ file: BACKLOG, find: 'piece?.ballot !== ballot', replace: 'piece === undefined' }],
   },
   'fetches-from-any': {
@@ -393,7 +393,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'never-left-behind': {
     title: 'a follower does not notice that it was left behind',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { seed: 2, as: 'liveness' },
     edits: [{ file: DELIVERY, find: 'return isBehind ? first : 0;', replace: 'return 0;' }],
   },
   'delivers-while-overwritten': {
@@ -489,7 +489,7 @@ const RESTORING: Readonly<Record<string, Mutation>> = {
   },
   'chunks-of-two-members': {
     title: 'a snapshot is assembled from chunks of two members',
-    caughtBy: { seed: 10, as: 'divergence' },
+    caughtBy: { seed: 65, as: 'state' },
     edits: [
       {
         file: SNAPSHOTS,
@@ -606,7 +606,15 @@ const SHARED_MEMORY: Readonly<Record<string, Mutation>> = {
   },
   'permission-read-first': {
     title: 'the permission of a write to shared memory is read before its words are stored',
-    caughtBy: { seed: 443, as: 'divergence', options: { memory: 'shared' } },
+    caughtBy: {
+      seed: 23,
+      as: 'divergence',
+      options: {
+        memory: 'shared',
+        groups: 1,
+        faults: ['suspicion', 'rivals', 'pause', 'interruptions'],
+      },
+    },
     edits: [
       {
         file: SHARED,
