@@ -7,6 +7,7 @@ const source = fileURLToPath(new URL('./packages/tram/src', import.meta.url));
 const ALONE = [
   'packages/tram/test/{attached-cluster,cluster,documents,package}.test.ts',
   'packages/tram/test/cli/**/*.test.ts',
+  'packages/tram/test/hosting/{rejoin,rolling-restart,supervisor}.test.ts',
   'packages/tram/test/hosting/machines/machine.test.ts',
   'packages/tram/test/memory/fabric/**/*.test.ts',
   'packages/tram/test/memory/machines/network.test.ts',

@@ -167,7 +167,10 @@ export class Faults {
     await pause(fault.downMs);
     const restarted = this.restart(host, fault.fresh);
     restarted.catch(() => undefined);
-    if (fault.draw % 4 < 2) await restarted;
+    const isUp = () => this.cluster.status().hosts[host].state === 'up';
+    if (fault.draw % 4 < 2) {
+      await Promise.race([restarted, until(isUp, REJOIN_MS, `host ${host} is up`)]);
+    }
     await pause(fault.draw % 4 < 2 ? fault.againMs / CATCH_UP_SHARE : fault.againMs);
     await this.crash(host);
     const state = await restarted.then(
@@ -206,6 +209,7 @@ export class Faults {
     try {
       await this.restart(host, fresh);
     } catch (error) {
+      if (this.isOver) return;
       throw new CheckError(`host ${host} did not restart: ${error}`);
     }
     await this.untilCaughtUp(host, targets);

@@ -208,6 +208,8 @@ export class Round {
       callsMax: CALLS_MAX,
       trace: this.trace,
       logDirectory: this.logs,
+      // A host that ends unasked is a failure.
+      restartHosts: false,
       logger: {
         info: (text) => this.log(text),
         warn: (text) => this.log(text),

@@ -131,6 +131,8 @@ function start({ tree, hosts, clients }, trace, signal, complaints) {
     memory: 'processes',
     service: new URL('./bank.mjs', import.meta.url),
     signal,
+    // A host that ends is a failure.
+    restartHosts: false,
     logger: {
       info: () => undefined,
       warn: (text) => complaints.push(text),

@@ -1,9 +1,8 @@
 /**
  * A cluster that this process starts: `Cluster.start` creates the shared memory, starts the hosts as threads or as
- * processes, and waits until every group has a leader. (One that others run: `attached-cluster.ts`.)
+ * processes, and waits until every group has a leader. While this process runs, it restarts hosts that end unexpectedly.
  */
 import { randomBytes, randomInt } from 'node:crypto';
-import { channel } from 'node:diagnostics_channel';
 import { AttachedCluster } from './attached-cluster.js';
 import { Client, type ClusterAddress, type ConnectOptions } from './client.js';
 import { type ClusterConfig, resolveConfig } from './config/config.js';
@@ -11,45 +10,33 @@ import { ConfigError } from './config/mistakes.js';
 import type { ClusterOptions } from './config/options.js';
 import { TramError } from './errors.js';
 import { ClusterContext } from './hosting/cluster-context.js';
-import type { HostReport } from './hosting/host.js';
+import { nameThreads } from './hosting/open-arena.js';
 import {
   askToEnd,
   beginTrace,
   discardTrace,
   drain,
   endTrace,
-  markEnded,
   replicasDown,
   requestLead,
   starterLock,
   untilLed,
-  wakeHosts,
 } from './hosting/oversight.js';
-import { describeFailure } from './hosting/service.js';
 import {
-  type HostHandle,
-  type HostStarter,
-  processStarter,
-  threadStarter,
-} from './hosting/starters.js';
+  type Logger,
+  OwnHosts,
+  type RestartOptions,
+  type RollingRestartOptions,
+  START_TIMEOUT_MS,
+} from './hosting/own-hosts.js';
+import { type HostStarter, processStarter, threadStarter } from './hosting/starters.js';
+import { makeStateDirectory } from './hosting/state-directory.js';
 import { type ClusterStatus, statusOf } from './hosting/status.js';
 import { type Delivered, type DeliveriesOptions, follow } from './hosting/tail.js';
 import { ARENA, ARENA_STATE } from './memory/arena.js';
-import {
-  type ArenaFile,
-  arenaPath,
-  createArenaFile,
-  type HostLock,
-} from './memory/processes/arena-file.js';
+import { type ArenaFile, arenaPath, createArenaFile } from './memory/processes/arena-file.js';
 import { saltFrom } from './memory/record.js';
 import { threadsArena } from './memory/threads.js';
-
-/** Receives log messages. `console` and pino loggers have this interface. */
-export interface Logger {
-  info(message: string): void;
-  warn(message: string): void;
-  error(message: string): void;
-}
 
 export interface StartOptions extends ClusterOptions {
   /** Default: no logging. */
@@ -59,27 +46,24 @@ export interface StartOptions extends ClusterOptions {
   /** Aborts the start, and leaves nothing behind. */
   signal?: AbortSignal;
   /**
-   * For processes: a directory in which each host writes its output to a file. Only such hosts can outlive this process
-   * (`detach`). Default: hosts inherit the output of this process.
+   * For processes: a directory in which each host writes its output to a file. Default: hosts inherit the output of this
+   * process; those of a detached cluster write to `tram-NAME-UID` in the directory for temporary files.
    */
   logDirectory?: string;
+  /** For processes with a `name`: the hosts outlive this process, until `close` or `tram down`. Default false. */
+  detached?: boolean | undefined;
+  /** Restart hosts that end unexpectedly, while this process runs. Default true. */
+  restartHosts?: boolean | undefined;
 }
 
 const SILENT: Logger = { info: () => undefined, warn: () => undefined, error: () => undefined };
-const START_TIMEOUT_MS = 30_000;
 /** How long `close` waits until all replicas of a group have delivered the same messages. */
 const DRAIN_MS = 5000;
-/** How long a host may take to end before it is killed. */
-const END_MS = 2000;
-
-const leaderChannel = channel('tram:leader');
-const hostChannel = channel('tram:host');
-
 export class Cluster implements AsyncDisposable {
   /** For `Client.connect`: shared memory that can be posted to another thread, or a path for other processes. */
   readonly address: ClusterAddress;
   private readonly clients = new Set<Client>();
-  private readonly hosts: (HostHandle | undefined)[] = [];
+  private readonly hosts: OwnHosts;
   private hasTrace = false;
   private isClosed = false;
   private closing: Promise<void> | undefined;
@@ -87,13 +71,14 @@ export class Cluster implements AsyncDisposable {
 
   private constructor(
     private readonly context: ClusterContext,
-    private readonly starter: HostStarter,
-    private readonly logger: Logger,
+    starter: HostStarter,
+    private readonly settings: Settings,
     /** The file of processes. */
     private readonly file?: ArenaFile,
-    /** Held until all hosts run. */
-    private readonly starting?: HostLock,
+    /** Makes the name of threads free again. */
+    private readonly forgetName: () => void = () => undefined,
   ) {
+    this.hosts = new OwnHosts(context, starter, settings.logger, file);
     this.address = file?.path ?? context.arena.words.buffer;
   }
 
@@ -103,11 +88,14 @@ export class Cluster implements AsyncDisposable {
       startTimeoutMs = START_TIMEOUT_MS,
       signal,
       logDirectory,
+      detached = false,
+      restartHosts = true,
       ...rest
     } = options;
     const config = resolveConfig(rest, saltFrom(randomBytes(8)));
+    if (detached) requireDetachable(config);
     if (signal?.aborted) throw startAborted(signal);
-    const cluster = Cluster.create(config, logger, logDirectory);
+    const cluster = Cluster.create(config, { logger, detached, restartHosts, logDirectory });
     try {
       await cluster.begin(startTimeoutMs, signal);
       return cluster;
@@ -126,24 +114,26 @@ export class Cluster implements AsyncDisposable {
     return AttachedCluster.open(address);
   }
 
-  private static create(
-    config: ClusterConfig,
-    logger: Logger,
-    logDirectory: string | undefined,
-  ): Cluster {
+  private static create(config: ClusterConfig, settings: Settings): Cluster {
     const words = ClusterContext.wordsOf(config);
+    const { name } = config;
     if (config.memory === 'processes') {
-      const path = arenaPath(config.name ?? `${process.pid}-${randomInt(2 ** 31)}`);
+      const { detached, restartHosts } = settings;
+      const path = arenaPath(name ?? `${process.pid}-${randomInt(2 ** 31)}`);
+      const logs = settings.logDirectory ?? (detached ? makeStateDirectory(name!) : undefined);
       const arena = createArenaFile(path, words);
       // Before `ClusterContext.create` makes it readable.
-      const starting = arena.lockHost(starterLock(config), 0);
+      arena.lockHost(starterLock(config), 0);
+      arena.words[ARENA.isDetached] = Number(detached);
+      arena.words[ARENA.restartsHosts] = Number(restartHosts);
       const context = ClusterContext.create(config, arena);
-      return new Cluster(context, processStarter(path, logDirectory), logger, arena, starting);
+      return new Cluster(context, processStarter(path, logs), settings, arena);
     }
     if (config.memory === 'threads') {
       const buffer = new SharedArrayBuffer(words * 4);
+      const forget = name === undefined ? undefined : nameThreads(name, buffer);
       const context = ClusterContext.create(config, threadsArena(buffer));
-      return new Cluster(context, threadStarter(buffer), logger);
+      return new Cluster(context, threadStarter(buffer), settings, undefined, forget);
     }
     throw new ConfigError(['memory'], "Cluster.start can't start a cluster across machines", {
       hint: 'Start each host on its machine with `tram host`.',
@@ -157,64 +147,19 @@ export class Cluster implements AsyncDisposable {
       beginTrace(config, config.trace);
       this.hasTrace = true;
     }
-    const giveUp = (): void => {
-      for (const host of this.hosts) void host?.kill();
-    };
+    const giveUp = (): void => this.hosts.killAll();
     signal?.addEventListener('abort', giveUp);
     try {
-      const hosts = Array.from({ length: map.hosts }, (_, host) => host);
-      await Promise.all(hosts.map((host) => this.startHost(host, false, deadlineMs)));
+      await this.hosts.startAll(deadlineMs);
       await untilLed(this.context, deadlineMs, signal);
     } finally {
       signal?.removeEventListener('abort', giveUp);
     }
-    Atomics.store(this.words, ARENA.state, ARENA_STATE.running);
-    this.starting?.release();
-    this.logger.info(
+    Atomics.store(this.context.arena.words, ARENA.state, ARENA_STATE.running);
+    if (this.settings.restartHosts) this.hosts.supervise();
+    this.settings.logger.info(
       `cluster of ${config.sizes.groups} groups on ${map.hosts} ${config.memory} is up`,
     );
-  }
-
-  private get words(): Int32Array {
-    return this.context.arena.words;
-  }
-
-  private async startHost(host: number, resumes: boolean, deadlineMs: number): Promise<void> {
-    const handle = this.starter.start(host, resumes, {
-      onReport: (report) => this.onReport(report),
-      onExit: (why) => this.onHostExit(host, why),
-    });
-    this.hosts[host] = handle;
-    try {
-      await handle.ready(deadlineMs);
-    } catch (error) {
-      await handle.kill();
-      throw error;
-    }
-    hostChannel.publish({ what: 'started', host });
-  }
-
-  private onReport(report: HostReport): void {
-    // While the cluster closes, replicas may still take over from hosts that have ended: not worth a report.
-    if (this.isClosed) return;
-    if (report.what === 'leader') {
-      const { group, member, ballot } = report;
-      this.logger.info(`g${group}/${member} leads its group under ballot ${ballot}`);
-      leaderChannel.publish({ group, member, ballot });
-    } else if (report.what === 'service-failed') {
-      this.logger.error(describeFailure(report));
-    }
-  }
-
-  /** Marks the host as ended and wakes the others, so that they take over at once. */
-  private onHostExit(host: number, why: string): void {
-    this.hosts[host] = undefined;
-    // A cluster that closes, or has detached, no longer has the memory. What its hosts do is their own business.
-    if (this.isClosed) return;
-    markEnded(this.context, host);
-    wakeHosts(this.context);
-    this.logger.warn(`host ${host} has ended: ${why}`);
-    hostChannel.publish({ what: 'ended', host, why });
   }
 
   /** Connects a client in this thread. Other threads and processes use `Client.connect`. */
@@ -247,21 +192,47 @@ export class Cluster implements AsyncDisposable {
     requestLead(this.context, group, member);
   }
 
-  /** Kills a host, as a crash would: at once, possibly in the middle of a write. */
+  /**
+   * Kills a host, as a crash would: at once, possibly in the middle of a write. It stays down until `restart`. A warning
+   * is logged if this costs a group its majority, or the last running copy of its state.
+   */
   async crash(host: number): Promise<void> {
     this.requireOpen();
     this.context.requireHost(host);
-    await this.hosts[host]?.kill();
+    await this.hosts.crash(host);
   }
 
-  /** Restarts a host. It resumes with the memory that it left, or with `fresh` starts with empty memory. */
-  async restart(host: number, { fresh = false }: { fresh?: boolean } = {}): Promise<void> {
+  /**
+   * Ends a host in order: hands its leaderships to other members, as far as there are some, and lets it end. It stays
+   * down until `restart`.
+   */
+  async stop(host: number): Promise<void> {
     this.requireOpen();
     this.context.requireHost(host);
-    if (this.hosts[host] !== undefined) {
-      throw new TramError('TRAM_HOST_RUNNING', `host ${host} is running`);
-    }
-    await this.startHost(host, !fresh, Date.now() + START_TIMEOUT_MS);
+    await this.hosts.stop(host);
+  }
+
+  /**
+   * Starts a host that has ended, and returns when its replicas take part in their groups again and have caught up. The
+   * host resumes with the memory that it left, or with `fresh` starts with empty memory.
+   * @throws TRAM_LAST_COPY if too few other members run to recover from, TRAM_HOST_RUNNING, TRAM_START_FAILED,
+   *   TRAM_TIMEOUT
+   */
+  async restart(host: number, options: RestartOptions = {}): Promise<void> {
+    this.requireOpen();
+    this.context.requireHost(host);
+    await this.hosts.restart(host, options);
+  }
+
+  /**
+   * Restarts all hosts, one after the other, while the cluster serves its clients: each is stopped in order, started with
+   * the memory that it left, and waited for. Each start loads the module of the service again. Stops at the first host
+   * that fails, with an error that names the hosts that were restarted.
+   * @throws TRAM_UNAVAILABLE if not all replicas take part
+   */
+  async rollingRestart(options: RollingRestartOptions = {}): Promise<void> {
+    this.requireOpen();
+    await this.hosts.restartAll(options);
   }
 
   private requireOpen(): void {
@@ -296,31 +267,56 @@ export class Cluster implements AsyncDisposable {
 
   private async endHosts(isQuiescent: boolean): Promise<void> {
     this.isClosed = true;
+    this.hosts.close();
+    this.forgetName();
     const down = replicasDown(this.context);
     // Otherwise another process is closing the cluster, and may have started the next one of that name.
     const isOurs = askToEnd(this.context);
-    await Promise.all(this.hosts.map((host) => host?.end(END_MS)));
+    await this.hosts.untilEnded();
     if (isOurs && this.hasTrace) endTrace(this.context, down, isQuiescent);
     if (isOurs) this.file?.removeFile();
     this.context.arena.close();
   }
 
   /**
-   * Leaves the cluster running without this process: others connect to it by its name. For processes that were started
-   * with a `logDirectory`.
+   * Leaves a detached cluster running without this process: others connect to it by its name. From now on nobody restarts
+   * its hosts if they end.
    */
   async detach(): Promise<void> {
     this.requireOpen();
+    if (!this.settings.detached) {
+      throw new TramError('TRAM_INVALID_ARGUMENT', 'this cluster ends with its process', {
+        hint: 'Start it with `detached: true`, so that its hosts can run on without this process.',
+      });
+    }
     await Promise.all([...this.clients].map((client) => client.close()));
     this.isClosed = true;
     this.ending = Promise.resolve();
-    for (const host of this.hosts) host?.detach();
+    this.hosts.close();
+    this.hosts.detach();
     this.context.arena.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+}
+
+/** How a cluster is run, besides what its memory describes. */
+interface Settings {
+  readonly logger: Logger;
+  readonly detached: boolean;
+  readonly restartHosts: boolean;
+  readonly logDirectory: string | undefined;
+}
+
+function requireDetachable({ memory, name }: ClusterConfig): void {
+  if (memory === 'processes' && name !== undefined) return;
+  throw new ConfigError(
+    ['detached'],
+    "detached: only clusters with memory: 'processes' and a name can outlive the process that starts them",
+    { hint: 'Clients and commands find such a cluster by its name.' },
+  );
 }
 
 function startAborted({ reason }: AbortSignal): TramError {

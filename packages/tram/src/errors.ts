@@ -195,7 +195,8 @@ export const ERRORS = {
     whatToDo: 'Check the numbers: groups, members and hosts count from 0.',
   },
   TRAM_UNAVAILABLE: {
-    meaning: 'A group has lost the majority of its replicas, or has no leader at the moment.',
+    meaning:
+      'A group has lost the majority of its replicas, has no leader at the moment, or lacks replicas that the call needs.',
     retry: 'safe',
     whatToDo: 'Wait for a new leader, or restart the replicas that are down.',
   },

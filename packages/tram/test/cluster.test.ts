@@ -3,6 +3,8 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -479,10 +481,10 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
   }
 
   /** Restarts host 1 with empty memory when the log no longer has its beginning, so that g0/1 needs a snapshot. */
-  async function restartLate(cluster: Cluster, client: Client): Promise<void> {
+  async function restartLate(cluster: Cluster, client: Client): Promise<{ code: Promise<string> }> {
     await cluster.crash(1);
     for (let n = 0; n < 100; n++) await client.multicast([0], encode(`${n}`));
-    await cluster.restart(1, { fresh: true });
+    return { code: codeOf(cluster.restart(1, { fresh: true })) };
   }
 
   test('a snapshot() that throws ends no host', async () => {
@@ -491,7 +493,7 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
       export function snapshot() { throw new Error('disk full'); }`;
     const cluster = await start({ groups: 1, logBytes: 2048, service: service(source), logger });
     const client = await cluster.connect();
-    await restartLate(cluster, client);
+    const restart = await restartLate(cluster, client);
     const failing = () =>
       cluster.status().groups[0].replicas.filter(({ failedSnapshots }) => failedSnapshots > 0);
     // It asks one after the other, in vain.
@@ -501,6 +503,8 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     await until(() => errors.length > 0);
     expect(errors[0]).toMatch(/^snapshot\(\) of the service failed at g0\/[02], which continues/);
     expect(errors[0]).toContain('disk full');
+    await cluster.destroy();
+    expect(await restart.code).toBe('TRAM_CLOSED useless');
   });
 
   test('a restore() that throws ends its own host only, and says so', async () => {
@@ -509,8 +513,8 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
       export function restore() { throw new Error('unknown format'); }`;
     const cluster = await start({ groups: 1, logBytes: 2048, service: service(source), logger });
     const client = await cluster.connect();
-    await restartLate(cluster, client);
-    await until(() => warnings.length === 2);
+    const restart = await restartLate(cluster, client);
+    expect(await restart.code).toBe('TRAM_START_FAILED safe');
     expect(warnings[1]).toContain('restore() of the service failed at g0/1: Error: unknown format');
     await client.multicast([0], encode('goes on'));
     expect(cluster.status().hosts.map(({ state }) => state)).toEqual(['up', 'down', 'up']);
@@ -778,8 +782,11 @@ describe('from other processes', () => {
     expect(await codeOf(Client.connect(name))).toBe('TRAM_NOT_FOUND safe');
   });
 
-  test('a cluster without a name ends with the process that started it', async () => {
-    const starter = fork(fileURLToPath(new URL('./starter.mjs', import.meta.url)));
+  test.each([
+    ['without a name', []],
+    ['with a name', [`ends-with-starter-${process.pid}`]],
+  ])('a cluster %s ends with the process that started it', async (_, args) => {
+    const starter = fork(fileURLToPath(new URL('./starter.mjs', import.meta.url)), args);
     leftOver.push({ destroy: () => starter.kill('SIGKILL') });
     const [{ address, pids }] = (await once(starter, 'message')) as [
       { address: string; pids: number[] },
@@ -795,7 +802,8 @@ describe('from other processes', () => {
 
   test('the end of a host does not matter to a process that has detached', async () => {
     const name = `detached-${process.pid}`;
-    const cluster = await Cluster.start({ ...SIZES, groups: 1, memory: 'processes', name });
+    const options = { ...SIZES, groups: 1, memory: 'processes', name } as const;
+    const cluster = await Cluster.start({ ...options, detached: true });
     const pids = cluster.status().hosts.map(({ pid }) => pid!);
     await cluster.detach();
     for (const pid of pids) process.kill(pid, 'SIGKILL');
@@ -811,10 +819,31 @@ describe('from other processes', () => {
     await until(() => pids.every(isGone));
     await pause(50);
     rmSync(`/dev/shm/tram-${name}`, { force: true });
+    rmSync(logsOf(name), { recursive: true });
   });
 
-  test('a cluster with a name goes on without the process that started it', async () => {
-    const starter = fork(fileURLToPath(new URL('./starter.mjs', import.meta.url)), [name]);
+  /** Where the hosts of a detached cluster log. */
+  function logsOf(name: string): string {
+    return join(tmpdir(), `tram-${name}-${process.getuid!()}`);
+  }
+
+  test.each([
+    ['threads have it', { memory: 'threads', name: 'detached' }],
+    ['it has no name', { memory: 'processes' }],
+  ] as const)('a cluster can not be detached if %s', async (_, options) => {
+    const start = Cluster.start({ ...SIZES, groups: 1, ...options, detached: true });
+    expect(await errorOf(start)).toMatchObject({ code: 'TRAM_INVALID_CONFIG', path: ['detached'] });
+  });
+
+  test('a cluster that ends with its process can not be left by it', async () => {
+    const cluster = await startNamed();
+    expect(await codeOf(cluster.detach())).toBe('TRAM_INVALID_ARGUMENT useless');
+    expect((await cluster.connect()).constructor).toBe(Client);
+  });
+
+  test('a detached cluster goes on without the process that started it', async () => {
+    const script = fileURLToPath(new URL('./starter.mjs', import.meta.url));
+    const starter = fork(script, [name, 'detached']);
     const [{ address, pids }] = (await once(starter, 'message')) as [
       { address: string; pids: number[] },
     ];
@@ -822,6 +851,7 @@ describe('from other processes', () => {
       destroy: () => {
         for (const pid of pids) process.kill(pid, 'SIGKILL');
         rmSync(address);
+        rmSync(logsOf(name), { recursive: true });
       },
     });
     starter.kill('SIGKILL');
@@ -844,5 +874,25 @@ describe('from other processes', () => {
   test('there is one cluster of a name', async () => {
     await startNamed();
     expect(await codeOf(startNamed())).toBe('TRAM_EXISTS useless');
+  });
+});
+
+describe('names of clusters of threads', () => {
+  const options = { groups: 1, hosts: 1, name: `threads-${process.pid}` } as const;
+
+  test('a second cluster of a name is refused, until the first has ended', async () => {
+    const first = await Cluster.start(options);
+    leftOver.push(first);
+    expect(await codeOf(Cluster.start(options))).toBe('TRAM_EXISTS useless');
+    await first.close();
+    leftOver.push(await Cluster.start(options));
+  });
+
+  test('the thread that has started it can connect by name', async () => {
+    const cluster = await Cluster.start({ ...options, service: RECORDER });
+    leftOver.push(cluster);
+    const client = await Client.connect(options.name);
+    leftOver.push(client);
+    expect(decode((await client.multicast([0], encode('by name'))).get(0))).toBe('1:by name');
   });
 });

@@ -21,7 +21,9 @@ const VERBS = { SIGKILL: 'killed', SIGSTOP: 'stopped', SIGCONT: 'continued' } as
 const HELP = `
 A replica has no process of its own: a host runs one replica of each of its groups, and all of them
 fail with it. The output names them. A group that loses its leader elects another one within about
-suspectAfterMs. A group that keeps a majority of its replicas goes on.
+suspectAfterMs. A group that keeps a majority of its replicas goes on. The command warns if a group
+loses its majority, or the last running copy of its state. A killed host stays down until
+"tram restart".
 
 SIGSTOP makes the process hang. It has not ended, so no other process can take its place, and it
 may continue at any time (SIGCONT). If it leads a group, the group elects another leader.
@@ -105,6 +107,7 @@ async function kill(target: ReplicaHost, { signal, json }: KillFlags): Promise<n
   if (running === undefined) throw notRunning(target);
   const { pid } = running;
   const { replicas, led } = replicasOf(target);
+  if (signal === 'SIGKILL' && machine === undefined) await announceEnd(target);
   process.kill(pid, signal);
   if (signal === 'SIGKILL') await untilDead(target);
   if (json) {
@@ -119,6 +122,16 @@ async function kill(target: ReplicaHost, { signal, json }: KillFlags): Promise<n
     }
   }
   return ExitCode.fine;
+}
+
+/** The starter of the cluster must not restart the host. The memory of one machine does not tell of other hosts. */
+async function announceEnd({ context, host, title }: ReplicaHost): Promise<void> {
+  const { keepDown } = await import('../hosting/oversight.js');
+  const { costOfEnd } = await import('../hosting/rejoin.js');
+  const { statusOf } = await import('../hosting/status.js');
+  const cost = costOfEnd(statusOf(context).groups, host);
+  if (cost !== undefined) process.stderr.write(`warning: the end of host ${title} ${cost}\n`);
+  keepDown(context, host);
 }
 
 function notRunning(target: ReplicaHost): TramError {

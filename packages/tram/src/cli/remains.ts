@@ -1,6 +1,6 @@
 /** Checks that a cluster has ended, and removes what it has left behind: for `tram up` and `tram down`. */
 import { TramError } from '../errors.js';
-import { hostProcesses } from '../hosting/host-processes.js';
+import { hostProcesses, starterProcesses } from '../hosting/host-processes.js';
 import { pause, starterLock } from '../hosting/oversight.js';
 import { removeStateDirectory } from '../hosting/state-directory.js';
 import { removeArenaFile } from '../memory/processes/arena-file.js';
@@ -17,14 +17,16 @@ export async function requireDead({ name, path, arena, context }: Attached): Pro
   const locks = [...hosts, starterLock(context.config)];
   const isHeld = (): boolean => locks.some((lock) => arena.isHostLocked(lock));
   const pids = hostProcesses(path).map(({ pid }) => pid);
+  const starters = starterProcesses(path);
   for (let waitedMs = 0; pids.length === 0 && waitedMs < RELEASE_MS; waitedMs += LOOK_MS) {
     if (!isHeld()) return;
     await pause(LOOK_MS);
   }
-  const who =
-    pids.length === 0
-      ? 'another process is starting it, or its hosts run in another container'
-      : `its hosts are the processes ${pids.join(', ')}`;
+  const others =
+    starters.length > 0
+      ? `its hosts are down, and its starter is process ${starters.join(', ')}`
+      : 'the process that started it runs, or its hosts run in another container';
+  const who = pids.length === 0 ? others : `its hosts are the processes ${pids.join(', ')}`;
   throw new TramError('TRAM_EXISTS', `cluster "${name}" is up: ${who}`, {
     hint: `Take it down with \`${commandFor({ name }, 'down')}\`, or choose another --name.`,
   });

@@ -1,8 +1,13 @@
-/** `tram restart`: starts a host that has ended, and waits until its replicas have rejoined their groups. */
+/**
+ * `tram restart`: starts a host that has ended, and waits until its replicas have rejoined their groups; with `--all`,
+ * restarts all hosts of a cluster of processes in turn.
+ */
 import type { Command } from 'commander';
 import { TramError } from '../errors.js';
+import type { LocalHost } from '../hosting/local-host.js';
 import type { RemoteHost } from '../hosting/machines/remote-host.js';
-import type { ReplicaStatus } from '../hosting/status.js';
+import type { GroupStatus, ReplicaStatus } from '../hosting/status.js';
+import type { Attached } from './attached.js';
 import { commandFor, configOption, nameOption, type Which } from './cluster-name.js';
 import { ExitCode } from './exit-codes.js';
 import { milliseconds } from './number-option.js';
@@ -10,9 +15,15 @@ import type { ReplicaHost } from './replica-host.js';
 import { listed } from './replica-name.js';
 
 interface RestartFlags extends Which {
+  readonly all?: boolean;
   readonly fresh?: boolean;
   readonly timeoutMs: number;
   readonly json?: boolean;
+}
+
+interface Rejoined {
+  readonly replicas: readonly ReplicaStatus[];
+  readonly tookMs: number;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -21,11 +32,18 @@ const HELP = `
 A host that was killed leaves the memory of its replicas behind: their logs and their promises. When
 it starts again, its replicas resume with that memory. With --fresh they start with empty memory, as
 on a new machine: they learn from the other members what they must promise, and fetch the state from
-one of them. For that they need a leader and f + 1 other members: of three replicas, both others.
+one of them. For that they need f + 1 other members that take part: of three replicas, both others.
+The command refuses --fresh if there are fewer, since that could cost the last copy of the state.
 
 The command ends when all replicas of the host are members of their groups again and have delivered
 what their groups had delivered when the command began. It does not wait for deliveries of a group
 that has no majority.
+
+With --all the command restarts all hosts, one after the other, while the cluster serves its
+clients. Each host hands its leaderships over, ends in order, and starts with the memory that it
+left. The next one follows when its replicas have caught up. Each start loads the module of the
+service again, so this is also the way to upgrade a service. The command does not begin unless all
+replicas take part, and ends at the first host that fails.
 
 A cluster across machines (--config): on the machine of the host, the command starts a host that has
 ended, by "tram host" in the background. On another machine, it asks a host that runs to end in order
@@ -37,31 +55,43 @@ Examples:
   $ tram kill g2/0 && tram restart g2/0
   $ tram kill g2/0 && tram restart g2/0 --fresh
   $ tram restart g2/0 --config cluster.yaml
+  $ tram restart --all
 
 Exit codes:
-  0  the replicas of the host have rejoined
-  1  there is no such cluster, or the host is running on this machine, can't be reached on another
-     one, did not start, or has the last copies of a group's state (--fresh)
-  2  there is no such replica
-  4  the host runs, but not all of its replicas have rejoined in time
+  0    the replicas of the host have rejoined
+  1    there is no such cluster, or the host is running on this machine, can't be reached on another
+       one, did not start, or has the last copies of a group's state (--fresh)
+  2    there is no such replica
+  4    the host runs, but not all of its replicas have rejoined in time
+  130  interrupted, with --all: the hosts that follow were not restarted
 `;
 
 export function registerRestart(program: Command): void {
   program
     .command('restart')
     .helpGroup('Make things go wrong:')
-    .summary('start the host of a replica again, and wait until it has rejoined')
+    .summary('start the host of a replica again, or restart all hosts in turn')
     .description(
-      'Starts the process that hosts a replica again, and waits until all its replicas have rejoined.',
+      'Starts the process that hosts a replica again, and waits until all its replicas have rejoined; or restarts all hosts in turn.',
     )
-    .argument('<replica>', 'group/member, such as g2/0')
+    .argument('[replica]', 'group/member, such as g2/0')
     .addOption(nameOption())
     .addOption(configOption())
+    .option('--all', 'restart all hosts, one after the other')
     .option('--fresh', 'start with empty memory')
-    .option('--timeout-ms <ms>', 'how long to wait', milliseconds, DEFAULT_TIMEOUT_MS)
-    .option('--json', 'print one JSON object')
+    .option('--timeout-ms <ms>', 'how long to wait for each host', milliseconds, DEFAULT_TIMEOUT_MS)
+    .option('--json', 'print one JSON object; with --all, one per host and line')
     .addHelpText('after', HELP)
-    .action(async (replica: string, flags: RestartFlags) => {
+    .action(async (replica: string | undefined, flags: RestartFlags) => {
+      if ((replica === undefined) !== (flags.all === true) || (flags.all && flags.fresh)) {
+        throw new TramError('TRAM_INVALID_ARGUMENT', 'restart needs a replica, or --all', {
+          hint: 'Name one replica, such as g2/0, with or without --fresh; or give --all alone.',
+        });
+      }
+      if (replica === undefined) {
+        process.exitCode = await restartAll(flags);
+        return;
+      }
       const { withHostOf } = await import('./replica-host.js');
       const words = `restart ${replica}${flags.fresh ? ' --fresh' : ''}`;
       process.exitCode = await withHostOf(flags, replica, words, {
@@ -76,29 +106,103 @@ async function restartRemotely(target: RemoteHost, flags: RestartFlags): Promise
   const { host, title } = target;
   const startedMs = performance.now();
   const replicas = await target.restart(fresh, timeoutMs);
-  tell({ host, title, machine: title }, replicas, performance.now() - startedMs, flags);
+  const tookMs = performance.now() - startedMs;
+  tell({ host, title, machine: title }, { replicas, tookMs }, flags);
   return ExitCode.fine;
 }
 
 async function restart(target: ReplicaHost, flags: RestartFlags): Promise<number> {
-  const { deliveredByGroup, untilRejoined } = await import('../hosting/rejoin.js');
+  await requireEnded(target);
+  tell(target, await start(target, flags), flags);
+  return ExitCode.fine;
+}
+
+async function start(
+  target: LocalHost,
+  { fresh = false, timeoutMs }: RestartFlags,
+): Promise<Rejoined> {
+  const { deliveredByGroup, requireOtherCopies, untilRejoined } = await import(
+    '../hosting/rejoin.js'
+  );
   const { startAgain } = await import('../hosting/start-again.js');
   const { statusOf } = await import('../hosting/status.js');
-  const { fresh = false, timeoutMs } = flags;
-  await requireEnded(target);
+  const { context, host, title } = target;
   const startedMs = performance.now();
   const deadlineMs = Date.now() + timeoutMs;
-  // The memory of one machine tells only what the replicas of its host had delivered.
-  const targets = deliveredByGroup(statusOf(target.context).groups);
+  if (fresh) requireOtherCopies(await groupsOf(target), host, title);
+  // The memory of one machine tells only of the replicas of its host.
+  const targets = deliveredByGroup(statusOf(context).groups);
   const starting = await startAgain(target, fresh, deadlineMs);
   try {
     const replicas = await untilRejoined(starting, targets, deadlineMs);
-    tell(target, replicas, performance.now() - startedMs, flags);
+    return { replicas, tookMs: performance.now() - startedMs };
   } finally {
     starting.close();
   }
+}
+
+/** All groups of the cluster, also those on other machines. @throws TRAM_UNREACHABLE */
+async function groupsOf(target: LocalHost): Promise<readonly GroupStatus[]> {
+  const { withSeen } = await import('./attached.js');
+  const { statusOf } = await import('../hosting/status.js');
+  if (target.machine === undefined) return statusOf(target.context).groups;
+  return withSeen(target, async ({ context }) => statusOf(context).groups);
+}
+
+// --- all hosts ---------------------------------------------------------------------------------
+
+async function restartAll(flags: RestartFlags): Promise<number> {
+  const { locate, withCluster } = await import('./attached.js');
+  const { catchInterruption } = await import('./interruption.js');
+  const location = await locate(flags);
+  if (location.memory === 'machines') {
+    throw new TramError('TRAM_INVALID_ARGUMENT', '--all is for clusters of processes', {
+      hint: 'Restart the hosts of machines one at a time, and look at `tram status` in between.',
+    });
+  }
+  const interruption = catchInterruption();
+  try {
+    return await withCluster({ ...flags, name: location.name }, (cluster) =>
+      restartEach(cluster, flags, interruption.signal),
+    );
+  } catch (error) {
+    if (!(error instanceof TramError) || error.code !== 'TRAM_ABORTED') throw error;
+    process.stderr.write(`${error.message}\n`);
+    return ExitCode.interrupted;
+  } finally {
+    interruption.release();
+  }
+}
+
+async function restartEach(
+  cluster: Attached,
+  flags: RestartFlags,
+  signal: AbortSignal,
+): Promise<number> {
+  const { endHostProcess } = await import('../hosting/host-processes.js');
+  const { keepDown } = await import('../hosting/oversight.js');
+  const { handOver, restartInTurn, STOP_MS } = await import('../hosting/rolling-restart.js');
+  const { context, arena } = cluster;
+  const control = {
+    context,
+    stop: async (host: number): Promise<void> => {
+      await handOver(context, host);
+      keepDown(context, host);
+      await endHostProcess(arena, host, 'SIGTERM', STOP_MS);
+    },
+    restart: async (host: number): Promise<void> => {
+      const rejoined = await start({ ...cluster, host, title: String(host) }, flags);
+      if (flags.json) return tellJson({ host }, rejoined, flags);
+      const names = listed(rejoined.replicas.map(({ name }) => name));
+      const tookMs = Math.round(rejoined.tookMs);
+      process.stdout.write(`host ${host} was restarted in ${tookMs} ms: ${names}\n`);
+    },
+  };
+  await restartInTurn(control, { signal });
   return ExitCode.fine;
 }
+
+// --- one host ----------------------------------------------------------------------------------
 
 async function requireEnded(target: ReplicaHost): Promise<void> {
   const { participantOf } = await import('../hosting/local-host.js');
@@ -124,27 +228,34 @@ async function requireEnded(target: ReplicaHost): Promise<void> {
 
 function tell(
   { host, title, machine }: Pick<ReplicaHost, 'host' | 'title' | 'machine'>,
-  replicas: readonly ReplicaStatus[],
-  tookMs: number,
-  { fresh = false, json }: RestartFlags,
+  rejoined: Rejoined,
+  flags: RestartFlags,
 ): void {
-  if (json) {
-    const rejoined = replicas.map(({ name, role, incarnation, delivered }) => ({
-      name,
-      role,
-      incarnation,
-      delivered,
-    }));
-    const name = machine === undefined ? {} : { name: machine };
-    const report = { host, ...name, fresh, tookMs: Math.round(tookMs), replicas: rejoined };
-    process.stdout.write(`${JSON.stringify(report)}\n`);
+  const { replicas, tookMs } = rejoined;
+  if (flags.json) {
+    tellJson({ host, ...(machine !== undefined && { name: machine }) }, rejoined, flags);
     return;
   }
-  const how = fresh
+  const how = flags.fresh
     ? 'with empty memory; its replicas fetched the state from others'
     : 'with the memory that it had left behind';
   const names = listed(replicas.map(({ name }) => name));
   process.stdout.write(
     `host ${title} is up again, ${how}\nrejoined after ${Math.round(tookMs)} ms: ${names}\n`,
   );
+}
+
+function tellJson(
+  host: { readonly host: number; readonly name?: string },
+  { replicas, tookMs }: Rejoined,
+  { fresh = false }: RestartFlags,
+): void {
+  const rejoined = replicas.map(({ name, role, incarnation, delivered }) => ({
+    name,
+    role,
+    incarnation,
+    delivered,
+  }));
+  const report = { ...host, fresh, tookMs: Math.round(tookMs), replicas: rejoined };
+  process.stdout.write(`${JSON.stringify(report)}\n`);
 }

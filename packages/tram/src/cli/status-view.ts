@@ -4,6 +4,7 @@ import type { ClusterContext } from '../hosting/cluster-context.js';
 import type { Histogram } from '../hosting/histogram.js';
 import { hostProcesses } from '../hosting/host-processes.js';
 import { NO_ANSWER } from '../hosting/machines/remote-attachment.js';
+import { isSupervised } from '../hosting/oversight.js';
 import {
   type ClusterStatus,
   type GroupStatus,
@@ -21,6 +22,8 @@ export interface Reading {
   readonly atMs: number;
   readonly status: ClusterStatus;
   readonly latency: Histogram;
+  /** Is there a process that restarts hosts if they end? `undefined` across machines, where that is not ours to know. */
+  readonly isSupervised: boolean | undefined;
   /** Hosts whose process is stopped: neither running nor ended. */
   readonly stopped: ReadonlySet<number>;
   /** Across machines, by host: why it can't be reached. */
@@ -43,6 +46,7 @@ export function read({ context, path }: Seen): Reading {
     atMs: performance.now(),
     status: statusOf(context),
     latency: totalLatency(context),
+    isSupervised: path === undefined ? undefined : isSupervised(context),
     stopped: new Set(stopped.map(({ host }) => host)),
     unreachable: unreachableFrom(context),
   };
@@ -88,6 +92,7 @@ export function toJson(
   return {
     name,
     ...status,
+    supervised: reading.isSupervised ?? null,
     hosts: status.hosts.map((host) => {
       const why = reading.unreachable.get(host.host);
       const state = shownState(host, reading);
@@ -230,14 +235,17 @@ function hostLines({ reading, columns }: View): string[] {
   const width = Math.max(...texts.map(widthOf)) + 3;
   const perRow = memory === 'machines' ? 1 : Math.max(1, Math.floor((columns - 9) / width));
   const rows = inRowsOf(perRow, texts);
-  return rows.map((row, index) => {
+  const lines = rows.map((row, index) => {
     const line = row
       .map((text) => padEnd(text, width))
       .join('')
       .trimEnd();
     return `${(index === 0 ? 'hosts' : '').padEnd(9)}${line}`;
   });
+  return reading.isSupervised === false ? [...lines, UNSUPERVISED] : lines;
 }
+
+const UNSUPERVISED = `${' '.repeat(9)}not supervised: no process restarts hosts that end`;
 
 /** `0 up (process 17)`, or across machines `alpha up at 10.0.0.1:7411 (process 17)`. */
 function hostText(status: HostStatus, reading: Reading): string {

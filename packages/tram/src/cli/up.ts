@@ -1,8 +1,12 @@
-/** `tram up`: starts a cluster of processes that run on after the command has ended. */
+/**
+ * `tram up`: starts a cluster of processes that run on after the command has ended, and a process in the background that
+ * restarts them if they end unexpectedly.
+ */
+import type { ChildProcess } from 'node:child_process';
 import type { Command } from 'commander';
-import type { Cluster, Logger } from '../cluster.js';
 import type { ClusterOptions } from '../config/options.js';
 import { TramError } from '../errors.js';
+import type { Logger } from '../hosting/own-hosts.js';
 import {
   DEFAULT_NAME,
   makeStateDirectory,
@@ -12,8 +16,9 @@ import type { ClusterStatus } from '../hosting/status.js';
 import { commandFor, parseName } from './cluster-name.js';
 import { count, paint } from './colors.js';
 import { ExitCode } from './exit-codes.js';
-import { catchInterruption, pauseUnless } from './interruption.js';
+import { catchInterruption } from './interruption.js';
 import { anyNumber, milliseconds } from './number-option.js';
+import type { StarterOrders, StarterReport } from './starter-process.js';
 
 interface UpFlags extends Partial<ClusterOptions> {
   readonly config?: string;
@@ -34,7 +39,8 @@ The hosts are processes that share a file in /dev/shm. By default there are as m
 has replicas: host h runs member h of every group. With a multiple of that number, each host runs
 members of a part of the groups. With fewer hosts, one host runs several members of a group, and the
 group may lose its majority with that host. The hosts write their output to files in a directory
-that the command names. The cluster runs until "tram down".
+that the command names. The cluster runs until "tram down". A process in the background restarts
+hosts that end unexpectedly, at most 5 times a minute each; it logs to starter.log.
 
 A configuration file has the same options in YAML, with their names in camel case
 ("payloadBytesMax: 4096"). Options on the command line take precedence. The default is
@@ -140,15 +146,97 @@ async function up(flags: UpFlags): Promise<number> {
   await makeWay(name);
   const interruption = catchInterruption();
   try {
-    const cluster = await start(options, flags, interruption.signal);
-    if (cluster === undefined) return ExitCode.interrupted;
-    await report(cluster, name, flags);
-    if (flags.foreground) return await stay(cluster, name, interruption.signal);
-    await cluster.detach();
-    return ExitCode.fine;
+    const { signal } = interruption;
+    return flags.foreground
+      ? await runInForeground(options, flags, signal)
+      : await runInBackground(options, flags, signal);
   } finally {
     interruption.release();
   }
+}
+
+async function runInForeground(
+  options: ClusterOptions,
+  flags: UpFlags,
+  signal: AbortSignal,
+): Promise<number> {
+  const { startCluster, stay } = await import('./foreground.js');
+  const name = options.name!;
+  const cluster = await startCluster(options, flags.timeoutMs, signal, LOGGER);
+  if (cluster === undefined) return interrupted();
+  await report(cluster.status(), name, flags);
+  await stay(cluster, name, signal);
+  process.stderr.write(`cluster "${name}" is down\n`);
+  return signal.reason === 'SIGINT' ? ExitCode.interrupted : ExitCode.fine;
+}
+
+async function runInBackground(
+  options: ClusterOptions,
+  flags: UpFlags,
+  signal: AbortSignal,
+): Promise<number> {
+  const { withCluster } = await import('./attached.js');
+  const { statusOf } = await import('../hosting/status.js');
+  const { arenaPath } = await import('../memory/processes/arena-file.js');
+  const { existsSync } = await import('node:fs');
+  const name = options.name!;
+  const starter = await forkStarter(name);
+  const giveUp = (): void => void starter.kill('SIGINT');
+  signal.addEventListener('abort', giveUp);
+  try {
+    const reported = reportOf(starter);
+    const { timeoutMs } = flags;
+    starter.send({ options, timeoutMs } satisfies StarterOrders);
+    const outcome = await reported;
+    if (outcome.what !== 'up' && !existsSync(arenaPath(name))) removeStateDirectory(name);
+    if (outcome.what !== 'up' && signal.aborted) return interrupted();
+    if (outcome.what === 'failed') {
+      const { code, message, hint } = outcome;
+      throw code === undefined ? new Error(message) : new TramError(code, message, { hint });
+    }
+    await withCluster({ name }, ({ context }) => report(statusOf(context), name, flags));
+    return ExitCode.fine;
+  } finally {
+    signal.removeEventListener('abort', giveUp);
+    if (starter.connected) starter.disconnect();
+    starter.unref();
+  }
+}
+
+function interrupted(): number {
+  process.stderr.write('interrupted: the cluster is down again\n');
+  return ExitCode.interrupted;
+}
+
+/** Starts the starter in a session of its own, so that it outlives this command and its terminal. */
+async function forkStarter(name: string): Promise<ChildProcess> {
+  const { fork } = await import('node:child_process');
+  const { closeSync, constants, openSync } = await import('node:fs');
+  const { join } = await import('node:path');
+  const { fileURLToPath } = await import('node:url');
+  const { arenaPath } = await import('../memory/processes/arena-file.js');
+  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
+  const log = join(makeStateDirectory(name), 'starter.log');
+  const descriptor = openSync(log, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600);
+  try {
+    const script = fileURLToPath(new URL('./starter-process.js', import.meta.url));
+    return fork(script, [arenaPath(name)], {
+      detached: true,
+      stdio: ['ignore', descriptor, descriptor, 'ipc'],
+    });
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function reportOf(starter: ChildProcess): Promise<StarterReport> {
+  return new Promise((resolve) => {
+    starter.once('message', (message: StarterReport) => resolve(message));
+    starter.once('exit', (code, signal) => {
+      const message = `the process that starts the hosts has ended: ${signal ?? `exit code ${code}`}`;
+      resolve({ what: 'failed', code: 'TRAM_START_FAILED', message, hint: undefined });
+    });
+  });
 }
 
 /** Options of the command line take precedence over those of the file. */
@@ -238,34 +326,6 @@ async function removeRemains(
   }
 }
 
-/** Leaves nothing behind if it fails. Returns `undefined` if it was interrupted. */
-async function start(
-  options: ClusterOptions,
-  flags: UpFlags,
-  signal: AbortSignal,
-): Promise<Cluster | undefined> {
-  const { Cluster } = await import('../cluster.js');
-  const name = options.name!;
-  const logDirectory = makeStateDirectory(name);
-  const { timeoutMs: startTimeoutMs, foreground } = flags;
-  const logger = foreground ? LOGGER : undefined;
-  try {
-    return await Cluster.start({
-      ...options,
-      logDirectory,
-      startTimeoutMs,
-      signal,
-      ...(logger && { logger }),
-    });
-  } catch (error) {
-    const isOthers = error instanceof TramError && error.code === 'TRAM_EXISTS';
-    if (!isOthers) removeStateDirectory(name);
-    if (!signal.aborted) throw error;
-    process.stderr.write('interrupted: the cluster is down again\n');
-    return undefined;
-  }
-}
-
 const LOGGER: Logger = {
   info: (message) => process.stderr.write(`${message}\n`),
   warn: (message) => process.stderr.write(`${message}\n`),
@@ -273,14 +333,13 @@ const LOGGER: Logger = {
 };
 
 async function report(
-  cluster: Cluster,
+  status: ClusterStatus,
   name: string,
   { json, foreground }: UpFlags,
 ): Promise<void> {
   const { stateDirectory } = await import('../hosting/state-directory.js');
   const { arenaPath } = await import('../memory/processes/arena-file.js');
   const { statSync } = await import('node:fs');
-  const status = cluster.status();
   const memory = arenaPath(name);
   const memoryBytes = statSync(memory).size;
   const logs = stateDirectory(name);
@@ -339,14 +398,4 @@ function nextSteps(name: string): string {
   return steps
     .map(([words, why]) => `  ${commandFor({ name }, words).padEnd(width)}  ${why}\n`)
     .join('');
-}
-
-/** Returns after a signal, or when another process has taken the cluster down. */
-async function stay(cluster: Cluster, name: string, signal: AbortSignal): Promise<number> {
-  while (!signal.aborted && cluster.status().state !== 'closing')
-    await pauseUnless(signal, LOOK_MS);
-  process.stderr.write(`taking cluster "${name}" down\n`);
-  await cluster.close();
-  if (signal.aborted) removeStateDirectory(name);
-  return signal.reason === 'SIGINT' ? ExitCode.interrupted : ExitCode.fine;
 }

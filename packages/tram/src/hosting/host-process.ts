@@ -2,8 +2,9 @@
  * The process of a host: `node host-process.js ARENA HOST [--fresh] [--log]`, started by `Cluster.start` for
  * `memory: 'processes'` and by `tram up` and `tram restart`. With `--log` it logs events as text.
  *
- * The process that started it may end first. A cluster with a name then goes on: clients can connect to it, and
- * `tram down` ends it. A cluster without a name can no longer be found, so its hosts end.
+ * The process that started the cluster may end first. The hosts of a *detached* cluster then go on: clients connect to it
+ * by its name, and `tram down` ends it. The hosts of any other cluster end too: the released lock of the starter shows
+ * them that it has ended, however it has.
  */
 import { TramError } from '../errors.js';
 import { ARENA, ARENA_STATE, HOST, HOST_STATE, hostStateOf } from '../memory/arena.js';
@@ -11,7 +12,7 @@ import { type ArenaFile, openArenaFile } from '../memory/processes/arena-file.js
 import { ClusterContext } from './cluster-context.js';
 import type { Agent } from './duty.js';
 import { failureOf, Host, type HostFailure, type HostReport } from './host.js';
-import { askToEnd, markEnded } from './oversight.js';
+import { askToEnd, markEnded, starterLock } from './oversight.js';
 import { pacingOf } from './pacing.js';
 import { rateLimited } from './rate-limit.js';
 import { describeFailure } from './service.js';
@@ -38,7 +39,6 @@ try {
 
 async function live(arena: ArenaFile): Promise<void> {
   const context = ClusterContext.attach(arena);
-  if (!isLogged && context.config.name === undefined) endWithStarter(context, arena);
   // A stopped predecessor must not continue beside us. Its lock ends with its process.
   arena.lockHost(host, Atomics.load(arena.words, context.map.host(host) + HOST.pid));
   const names = context.map.participantsOf(host).map((replica) => context.nameOf(replica));
@@ -50,21 +50,13 @@ async function live(arena: ArenaFile): Promise<void> {
     resumes: !flags.includes('--fresh'),
     pacing: pacingOf(context.config),
     report: tell,
-    watch: watchOthers(context, host),
+    watch: watchOthers(context, arena),
   });
   process.on('SIGTERM', () => running.stop());
   await running.run();
   const isClosing = Atomics.load(arena.words, ARENA.state) === ARENA_STATE.closing;
   log(isClosing ? 'ends with its cluster' : 'ends: it was asked to by SIGTERM');
   arena.close();
-}
-
-function endWithStarter(context: ClusterContext, arena: ArenaFile): void {
-  const end = (): void => {
-    if (askToEnd(context)) arena.removeFile();
-  };
-  if (process.connected) process.on('disconnect', end);
-  else end();
 }
 
 function tell(report: HostReport): void {
@@ -89,13 +81,16 @@ function fail(error: unknown): void {
 }
 
 /** A released lock shows at once that its process has ended. */
-function watchOthers(context: ClusterContext, self: number): Agent {
-  const { arena, map } = context;
+function watchOthers(context: ClusterContext, arena: ArenaFile): Agent {
+  const { map, config } = context;
+  const endsWithStarter = arena.words[ARENA.isDetached] === 0;
+  const starter = starterLock(config);
   return {
     doWork: () => {
+      if (endsWithStarter && !arena.isHostLocked(starter) && askToEnd(context)) arena.removeFile();
       for (let other = 0; other < map.hosts; other++) {
         const state = Atomics.load(arena.words, map.host(other) + HOST.state);
-        if (other === self || hostStateOf(state) !== HOST_STATE.running) continue;
+        if (other === host || hostStateOf(state) !== HOST_STATE.running) continue;
         markEnded(context, other);
       }
       return 0;

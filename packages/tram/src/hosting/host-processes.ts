@@ -1,9 +1,11 @@
 /**
- * Finds the processes that run the hosts of a cluster in /proc, for the commands that signal them. The pid that a
+ * Finds the processes of a cluster in /proc, for those that signal them and have not started them. The pid that a
  * host wrote into the arena may belong to another program by now.
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ArenaFile } from '../memory/processes/arena-file.js';
+import { pause } from './oversight.js';
 
 export interface HostProcess {
   readonly pid: number;
@@ -12,17 +14,44 @@ export interface HostProcess {
   readonly isStopped: boolean;
 }
 
-const SCRIPT = /\/host-process\.js$/;
+const HOST_SCRIPT = /\/host-process\.js$/;
+/** What `tram up` leaves in the background to start the hosts and restart them. */
+const STARTER_SCRIPT = /\/starter-process\.js$/;
+const LOOK_MS = 5;
 
 /** @param path  the path of the arena, as it was passed to the hosts */
 export function hostProcesses(path: string): HostProcess[] {
-  const found: HostProcess[] = [];
-  for (const entry of readdirSync('/proc')) {
-    const host = /^\d+$/.test(entry) ? hostOf(entry, path) : undefined;
-    if (host === undefined) continue;
-    found.push({ pid: Number(entry), host, isStopped: stateOf(entry) === 'T' });
+  return processesOf(HOST_SCRIPT, path)
+    .map(({ pid, word }) => ({ pid, host: Number(word), isStopped: isStopped(pid) }))
+    .sort((one, other) => one.host - other.host);
+}
+
+/** The starters of `tram up` in the background; not a program of the user that has started a cluster. */
+export function starterProcesses(path: string): number[] {
+  return processesOf(STARTER_SCRIPT, path).map(({ pid }) => pid);
+}
+
+/**
+ * Ends the process of a host that this process has not started, and returns when its lock is free.
+ * @param timeoutMs  after that it is killed
+ */
+export async function endHostProcess(
+  arena: ArenaFile,
+  host: number,
+  signal: 'SIGTERM' | 'SIGKILL',
+  timeoutMs: number,
+): Promise<void> {
+  const signalIt = (name: NodeJS.Signals): void => {
+    for (const { pid, ...one } of hostProcesses(arena.path)) {
+      if (one.host === host) process.kill(pid, name);
+    }
+  };
+  const deadlineMs = Date.now() + timeoutMs;
+  signalIt(signal);
+  while (arena.isHostLocked(host)) {
+    await pause(LOOK_MS);
+    if (Date.now() > deadlineMs) signalIt('SIGKILL');
   }
-  return found.sort((one, other) => one.host - other.host);
 }
 
 /** Has this process the file open? Then a number found in the file is that of a process which uses it. */
@@ -46,12 +75,16 @@ export function isStopped(pid: number): boolean {
   return stateOf(String(pid)) === 'T';
 }
 
-function hostOf(entry: string, path: string): number | undefined {
-  const words = read(`/proc/${entry}/cmdline`).split('\0');
-  const script = words.findIndex((word) => SCRIPT.test(word));
-  if (script < 0 || words[script + 1] !== path) return undefined;
-  // A zombie has ended.
-  return 'ZX'.includes(stateOf(entry)) ? undefined : Number(words[script + 2]);
+/** The processes that run this script on an arena, with the word that follows the path of the arena. */
+function processesOf(script: RegExp, path: string): { pid: number; word: string | undefined }[] {
+  return readdirSync('/proc').flatMap((entry) => {
+    if (!/^\d+$/.test(entry)) return [];
+    const words = read(`/proc/${entry}/cmdline`).split('\0');
+    const at = words.findIndex((word) => script.test(word));
+    if (at < 0 || words[at + 1] !== path) return [];
+    // A zombie has ended.
+    return 'ZX'.includes(stateOf(entry)) ? [] : [{ pid: Number(entry), word: words[at + 2] }];
+  });
 }
 
 /** The state letter of the kernel; X if there is no such process. */

@@ -21,6 +21,8 @@ try {
     pacing: pacingOf(context.config),
     report: (report) => parentPort?.postMessage(report),
   });
+  // It is the only message that a host gets.
+  parentPort?.once('message', () => running.stop()).unref();
   await running.run();
 } catch (error) {
   // Any other error is a bug: it ends the thread and shows its stack.

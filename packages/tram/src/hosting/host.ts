@@ -102,6 +102,7 @@ export class Host {
     inlineGenerously();
     warmUp(REHEARSAL_MS, () => performance.now());
     Atomics.store(words, line + HOST.pid, process.pid);
+    Atomics.store(words, line + HOST.staysDown, 0);
     Atomics.store(words, line + HOST.state, nextHostStart(Atomics.load(words, line + HOST.state)));
     const agents: Agent[] = [];
     for (const replica of context.map.participantsOf(settings.host)) {

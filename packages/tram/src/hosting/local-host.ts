@@ -14,7 +14,7 @@ import { ClusterContext } from './cluster-context.js';
 import { type HostProcess, hasOpen, hostProcesses, isStopped } from './host-processes.js';
 import { type ClusterFile, readClusterFile } from './machines/cluster-file.js';
 import { machineArenaPath, requireSame } from './machines/machine.js';
-import { pause } from './oversight.js';
+import { keepDown, pause } from './oversight.js';
 import { statusOf } from './status.js';
 
 export interface LocalHost {
@@ -154,6 +154,7 @@ export function replicasOf({ context, host, machine }: LocalHost): {
 /** Sends SIGKILL, and waits until the process has ended. @returns the process; `undefined` if the host did not run */
 export async function killHost(local: LocalHost): Promise<HostProcess | undefined> {
   const running = await participantOf(local);
+  leaveDown(local);
   if (running === undefined) return undefined;
   signal(running.pid, 'SIGKILL');
   await untilDead(local);
@@ -166,6 +167,7 @@ export async function endHost(
   timeoutMs: number,
 ): Promise<{ readonly running: HostProcess | undefined; readonly wasKilled: boolean }> {
   const running = await participantOf(local);
+  leaveDown(local);
   if (running === undefined) return { running, wasKilled: false };
   signal(running.pid, 'SIGTERM');
   const deadlineMs = Date.now() + timeoutMs;
@@ -173,6 +175,11 @@ export async function endHost(
   const wasKilled = local.arena.isHostLocked(local.host);
   if (wasKilled) await killHost(local);
   return { running, wasKilled };
+}
+
+/** The starter of a cluster of processes must not restart the host. */
+function leaveDown({ machine, context, host }: LocalHost): void {
+  if (machine === undefined) keepDown(context, host);
 }
 
 export function signal(pid: number, name: NodeJS.Signals): void {

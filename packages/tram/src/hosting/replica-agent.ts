@@ -31,6 +31,8 @@ export class ReplicaAgent implements Agent {
     this.campaignRequests = context.map.participant(participant) + PARTICIPANT.campaignRequests;
     this.statistics = context.map.statisticsOf(participant);
     this.seenStandRequests = Atomics.load(this.words, this.campaignRequests);
+    // What an earlier incarnation was says nothing about this one.
+    this.words[this.statistics + STATISTIC.role] = ROLES.indexOf('recovering');
     const edges = context.edges(context.memory(participant), observer);
     this.replica = new Replica(identity, edges, application, nowUs);
   }

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { PARTICIPANT } from '../memory/arena.js';
 import { removeUnlocked } from '../memory/processes/arena-file.js';
 import { type LocalHost, reopened } from './local-host.js';
+import { keepDown } from './oversight.js';
 import type { StartedHost } from './rejoin.js';
 import { logFile, processStarter } from './starters.js';
 import { makeStateDirectory } from './state-directory.js';
@@ -57,9 +58,11 @@ async function startProcess(
   fresh: boolean,
   deadlineMs: number,
 ): Promise<Started> {
-  const { name, path, host } = target;
+  const { name, path, host, context } = target;
   const logs = makeStateDirectory(name);
   let exit: string | undefined;
+  // The starter of the cluster leaves it to us.
+  keepDown(context, host);
   const handle = processStarter(path, logs).start(host, !fresh, {
     onReport: () => undefined,
     onExit: (why) => {

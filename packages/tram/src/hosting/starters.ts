@@ -18,6 +18,11 @@ export interface HostHandle {
   ready(deadlineMs: number): Promise<void>;
   /** Ends the host at once. */
   kill(): Promise<void>;
+  /**
+   * Asks the host to end in an orderly way, so that its replicas leave their state for its next start. Resolves when it
+   * has ended; by force, if that takes longer.
+   */
+  stop(timeoutMs: number): Promise<void>;
   /** Waits for the host to end, then ends it by force. */
   end(timeoutMs: number): Promise<void>;
   /** Lets the host outlive this process. Has no effect on threads. */
@@ -47,7 +52,8 @@ export function threadStarter(
         resourceLimits: { maxYoungGenerationSizeMb: 3 * SEMI_SPACE_MB },
       });
       const terminate = (): Promise<void> => worker.terminate().then(() => undefined);
-      const handle = new Started(host, events, terminate, () => undefined);
+      const stop = (): void => worker.postMessage('stop');
+      const handle = new Started(host, events, stop, terminate, () => undefined);
       worker.on('message', (report: HostReport | HostFailure) => handle.onMessage(report));
       worker.on('error', (error) => handle.onExit(describe(error)));
       worker.on('exit', (code) => handle.onExit(`exit code ${code}`));
@@ -58,8 +64,7 @@ export function threadStarter(
 
 /**
  * @param path  the path of the arena
- * @param logDirectory  each host logs to a file there, and can then be detached. Without it, hosts print where this
- *   process does.
+ * @param logDirectory  each host logs to a file there. Without it, hosts print where this process does, so they need it.
  * @param url  the host's entry point; another protocol has its own
  */
 export function processStarter(
@@ -78,6 +83,7 @@ export function processStarter(
       const handle = new Started(
         host,
         events,
+        () => child.kill('SIGTERM'),
         async () => {
           child.kill('SIGKILL');
         },
@@ -153,6 +159,7 @@ class Started implements HostHandle {
   constructor(
     private readonly host: number,
     private readonly events: HostEvents,
+    private readonly askToStop: () => void,
     private readonly terminate: () => Promise<void>,
     readonly detach: () => void,
   ) {}
@@ -211,6 +218,11 @@ class Started implements HostHandle {
   async kill(): Promise<void> {
     await this.terminate();
     while (this.exit === undefined) await this.change(1000);
+  }
+
+  async stop(timeoutMs: number): Promise<void> {
+    this.askToStop();
+    await this.end(timeoutMs);
   }
 
   async end(timeoutMs: number): Promise<void> {

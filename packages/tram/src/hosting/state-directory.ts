@@ -28,7 +28,7 @@ export function makeStateDirectory(name: string): string {
       throw new TramError(
         'TRAM_SYSTEM',
         `can't use ${directory} for logs: it is not a directory that only you can access`,
-        { hint: 'Remove it, choose another --name, or set TMPDIR.' },
+        { hint: 'Remove it, choose another name, or set TMPDIR.' },
       );
     }
   }

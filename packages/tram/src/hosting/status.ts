@@ -163,7 +163,8 @@ function replicaStatus(
     member,
     host,
     state: hostState(context, host),
-    role: isNormal ? ROLES[words[statistics + STATISTIC.role]] : 'recovering',
+    // A row that is just being written can't be read. Then its host still tells the role.
+    role: row === undefined || isNormal ? ROLES[words[statistics + STATISTIC.role]] : 'recovering',
     incarnation,
     promised:
       row === undefined || row.promised === NO_BALLOT ? undefined : describeBallot(row.promised),

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { TramError } from '../errors.js';
 import type { ArenaFile } from '../memory/processes/arena-file.js';
 import type { ClusterContext } from './cluster-context.js';
-import { type HostProcess, hostProcesses } from './host-processes.js';
+import { type HostProcess, hostProcesses, starterProcesses } from './host-processes.js';
 import {
   type AbsentHost,
   endHost,
@@ -58,13 +58,17 @@ export async function takeDown(target: Target, force: boolean): Promise<Ending> 
   return { isDrained, killed };
 }
 
-/** Waits until all host processes have ended, then kills the others. @returns those that it has killed */
+/** Waits until the hosts and their starter have ended, then kills the others. @returns the hosts that it has killed */
 export async function endProcesses(path: string, timeoutMs: number): Promise<HostProcess[]> {
   const deadlineMs = Date.now() + timeoutMs;
-  while (hostProcesses(path).length > 0 && Date.now() < deadlineMs) await pause(LOOK_MS);
+  const isRunning = (): boolean =>
+    hostProcesses(path).length > 0 || starterProcesses(path).length > 0;
+  while (isRunning() && Date.now() < deadlineMs) await pause(LOOK_MS);
+  // The starter first: it would restart hosts.
+  for (const pid of starterProcesses(path)) signal(pid, 'SIGKILL');
   const killed = hostProcesses(path);
   for (const { pid } of killed) signal(pid, 'SIGKILL');
-  while (hostProcesses(path).length > 0) await pause(LOOK_MS);
+  while (isRunning()) await pause(LOOK_MS);
   return killed;
 }
 

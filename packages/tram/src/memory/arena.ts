@@ -7,7 +7,7 @@
  *   │ description: the cluster's configuration     │   for clients and tools that attach
  *   ├──────────────────────────────────────────────┤
  *   │ board                                        │
- *   │   per host: parked, pid, state               │   a line each
+ *   │   per host: parked, pid, state, stays down   │   a line each
  *   │   per host: ready flags, two per participant │   set by those that write to it
  *   │   per participant: permission, incarnation … │   a line each
  *   │   per participant: statistics                │
@@ -51,6 +51,10 @@ export const ARENA = {
   /** Counts client sessions. */
   sessions: 4,
   descriptionBytes: 5,
+  /** 1 if the hosts outlive the process that started them. Written before the magic word. */
+  isDetached: 6,
+  /** 1 if the process that started the hosts restarts those that end unexpectedly. Written before the magic word. */
+  restartsHosts: 7,
   description: 16,
 } as const;
 
@@ -68,6 +72,8 @@ export const HOST = {
   greeting: 4,
   /** With `memory: 'machines'`, of another host: 1 if it has ever run its replicas. */
   begun: 10,
+  /** 1 if the host was ended on purpose: it stays down until it is restarted. The host itself clears it when it starts. */
+  staysDown: 11,
   words: 16,
 } as const;
 

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeEach, expect } from 'vitest';
+import { starterProcesses } from '../../src/hosting/host-processes.js';
 import type { ClusterStatus } from '../../src/hosting/status.js';
 
 export const MAIN: string = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
@@ -117,10 +118,18 @@ export class CommandLine {
     return (await this.status()).hosts.map(({ pid }) => pid);
   }
 
-  /** Kills all hosts, and returns when none is left. */
+  /** Kills the starter and all hosts, and returns when none is left. */
   async killAll(): Promise<void> {
+    process.kill(this.starter(), 'SIGKILL');
     for (const pid of await this.pids()) process.kill(pid, 'SIGKILL');
     await until(() => this.processes().length === 0);
+  }
+
+  /** The process that `up` leaves in the background. */
+  starter(): number {
+    const [pid] = starterProcesses(`/dev/shm/tram-${this.name}`);
+    if (pid === undefined) throw new Error('there is no starter');
+    return pid;
   }
 
   /** What is left of this test's cluster: files, and processes. */
@@ -134,7 +143,7 @@ export class CommandLine {
     return join(tmpdir(), `tram-${name}-${process.getuid!()}`);
   }
 
-  /** The processes of the cluster's hosts. */
+  /** The processes of the cluster: its hosts and its starter. */
   processes(): string[] {
     return readdirSync('/proc').filter((entry) => {
       try {

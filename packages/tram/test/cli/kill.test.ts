@@ -1,6 +1,6 @@
-/** `tram kill`: hosts that hang. */
+/** `tram kill`: hosts that hang, and hosts that end. */
 import { expect, test } from 'vitest';
-import { useCommandLine } from './command-line.js';
+import { SMALL, useCommandLine } from './command-line.js';
 
 const line = useCommandLine();
 
@@ -21,4 +21,20 @@ test('a host that hangs is deposed, shown, and killed in the end', async () => {
   });
   await line.tram('kill', `g0/${group!.leader}`, '--signal', 'SIGCONT');
   expect((await line.tram('lead', `g0/${group!.leader}`)).code).toBe(0);
+});
+
+test('a host that is killed stays down, and a kill that costs a majority or the state is warned of', async () => {
+  await line.up();
+  expect((await line.tram('kill', 'g0/1')).stderr).toBe('');
+  expect((await line.tram('kill', 'g0/0')).stderr).toBe(
+    'warning: the end of host 0 costs g0, g1, g2 their majority, and they stop until enough hosts are back\n',
+  );
+  expect((await line.tram('kill', 'g0/2')).stderr).toContain(
+    'costs g0, g1, g2 the last running copy of their state',
+  );
+  expect((await line.status()).hosts.map(({ state }) => state)).toEqual(['down', 'down', 'down']);
+  const taken = await line.tram('up', ...SMALL);
+  expect(taken.stderr).toContain(
+    `its hosts are down, and its starter is process ${line.starter()}`,
+  );
 });

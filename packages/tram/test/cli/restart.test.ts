@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Cluster, pause } from '../built.js';
-import { MAIN, useCommandLine } from './command-line.js';
+import { finish, MAIN, until, useCommandLine } from './command-line.js';
 
 const line = useCommandLine();
 
@@ -61,4 +61,50 @@ test('a restarted host stays up when its starter learns late that it had ended',
   } finally {
     await cluster.destroy();
   }
+});
+
+test('a restart with empty memory is refused where it would cost the last copy of the state', async () => {
+  await line.up('--service', line.service);
+  await line.tram('send', '--to', '1', '--text', 'x');
+  await line.tram('kill', 'g0/0');
+  await line.tram('kill', 'g0/1');
+  expect(await line.tram('restart', 'g0/0', '--fresh')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("host 0 can't start with empty memory: g0 needs 2 other"),
+  });
+  expect((await line.tram('restart', 'g0/0')).code).toBe(0);
+  expect((await line.tram('restart', 'g0/1', '--fresh')).code).toBe(0);
+  expect((await line.tram('send', '--to', '1', '--text', 'y')).stdout).toBe('g1  2 y\n');
+});
+
+test('all hosts are restarted in turn while a client sends, and the starter watches over them', async () => {
+  await line.up('--service', line.service);
+  const before = await line.pids();
+  const sending = finish(line.start('send', '--to', '1,2', '--text', 'x', '--count', '2000'));
+  const restarted = await line.tram('restart', '--all');
+  expect(restarted).toMatchObject({ code: 0, stderr: '' });
+  expect(restarted.stdout).toMatch(
+    /^(host \d was restarted in \d+ ms: g0\/\d, g1\/\d, g2\/\d\n){3}$/,
+  );
+  expect(await sending).toMatchObject({ code: 0 });
+  expect((await line.tram('send', '--to', '1', '--text', 'y')).stdout).toBe('g1  2001 y\n');
+  const after = await line.pids();
+  expect(after.filter((pid) => before.includes(pid))).toEqual([]);
+  process.kill(after[0]!, 'SIGKILL');
+  await until(async () => {
+    const [first] = (await line.status()).hosts;
+    return first!.state === 'up' && first!.pid !== after[0];
+  });
+});
+
+test('a restart of all hosts does not begin while one is down', async () => {
+  await line.up();
+  await line.tram('kill', 'g0/1');
+  expect(await line.tram('restart', '--all')).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringContaining('g0/1 (down)'),
+  });
+  expect(await line.tram('restart')).toMatchObject({ code: 2 });
+  expect(await line.tram('restart', 'g0/1', '--all')).toMatchObject({ code: 2 });
 });

@@ -1,6 +1,6 @@
 /** `tram up`: with what it starts, what it refuses, and that it leaves nothing behind when it fails. */
 import { once } from 'node:events';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { finish, SMALL, textOf, until, useCommandLine } from './command-line.js';
@@ -32,7 +32,8 @@ describe('up', () => {
     const endless = line.write('endless.mjs', 'await new Promise((end) => setTimeout(end, 1e8));');
     const child = line.start('up', ...SMALL, '--trace', trace, '--service', endless);
     const finished = finish(child);
-    await until(() => line.processes().length > 0);
+    // The starter, and a host.
+    await until(() => line.processes().length > 1);
     child.kill('SIGINT');
     expect(await finished).toMatchObject({
       code: 130,
@@ -100,6 +101,43 @@ describe('up', () => {
     await until(() => saidToo.text.includes('logs '));
     expect((await line.tram('down')).code).toBe(0);
     expect(await otherEnds).toEqual([0, null]);
+    expect(line.remains()).toEqual([]);
+  });
+
+  test('leaves a process behind that restarts hosts which end, until somebody takes it down', async () => {
+    await line.up();
+    expect((await line.tram('status')).stdout).not.toContain('supervised');
+    const [, second] = await line.pids();
+    process.kill(second!, 'SIGKILL');
+    await until(async () => {
+      const { hosts } = await line.status();
+      return hosts[1]!.state === 'up' && hosts[1]!.pid !== second;
+    });
+    const log = readFileSync(join(line.stateDirectory(), 'starter.log'), 'utf8');
+    expect(log).toMatch(/starter: host 1 has ended: SIGKILL\n.*starter: host 1 is restarted in/);
+
+    // A host that the starter has not started itself is restarted too.
+    await line.tram('kill', 'g0/2');
+    expect((await line.tram('restart', 'g0/2')).code).toBe(0);
+    const [, , third] = await line.pids();
+    process.kill(third!, 'SIGKILL');
+    await until(async () => {
+      const { hosts } = await line.status();
+      return hosts[2]!.state === 'up' && hosts[2]!.pid !== third;
+    });
+    expect((await line.tram('down')).code).toBe(0);
+    expect(line.remains()).toEqual([]);
+  });
+
+  test('its hosts go on without that process, and status says so', async () => {
+    await line.up();
+    process.kill(line.starter(), 'SIGKILL');
+    await until(
+      async () => (await line.json<{ supervised: boolean }>('status')).supervised === false,
+    );
+    expect((await line.tram('status')).stdout).toContain('not supervised');
+    expect((await line.tram('send', '--to', '1', '--text', 'x')).code).toBe(0);
+    expect((await line.tram('down')).code).toBe(0);
     expect(line.remains()).toEqual([]);
   });
 });

@@ -37,6 +37,8 @@ export function tram({ tree, memory, hosts, signal }: TramOptions): System {
         payloadBytesMax: setup.payloadBytesMax,
         replyBytesMax: 16,
         ...ringBytes(setup),
+        // A host that ends is a failure, not something to measure.
+        restartHosts: false,
       });
       return {
         measure: (load) => runLoad(memory, { ...load, address: cluster.address }, signal),

@@ -1,0 +1,258 @@
+/**
+ * The hosts of a cluster, for the process that starts them: `Cluster` starts, kills, stops and restarts them through this
+ * class, and it restarts those that end unexpectedly.
+ *
+ * A host of a cluster of processes may be ended and restarted by other processes, with the commands. This process then
+ * has no handle for it, and its lock in the arena shows that it runs.
+ */
+import { channel } from 'node:diagnostics_channel';
+import { TramError } from '../errors.js';
+import type { ArenaFile } from '../memory/processes/arena-file.js';
+import type { ClusterContext } from './cluster-context.js';
+import type { HostReport } from './host.js';
+import { endHostProcess } from './host-processes.js';
+import { keepDown, markEnded, wakeHosts } from './oversight.js';
+import { costOfEnd, deliveredByGroup, requireOtherCopies, untilRejoined } from './rejoin.js';
+import { handOver, restartInTurn, STOP_MS } from './rolling-restart.js';
+import { describeFailure } from './service.js';
+import type { HostHandle, HostStarter } from './starters.js';
+import { type GroupStatus, statusOf } from './status.js';
+import { Supervisor } from './supervisor.js';
+
+/** Receives log messages. `console` and pino loggers have this interface. */
+export interface Logger {
+  info(message: string): void;
+  warn(message: string): void;
+  error(message: string): void;
+}
+
+export interface RestartOptions {
+  /** Start with empty memory, and recover from the other members. Default false. */
+  readonly fresh?: boolean | undefined;
+  /** How long the host may take until its replicas take part again. Default 30 seconds. */
+  readonly timeoutMs?: number | undefined;
+}
+
+export interface RollingRestartOptions {
+  /** Ends the rolling restart before the next host. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** @internal How long a start may take. */
+export const START_TIMEOUT_MS = 30_000;
+/** How long a host may take to end before it is killed. */
+const END_MS = 2000;
+
+const leaderChannel = channel('tram:leader');
+const hostChannel = channel('tram:host');
+
+/** @internal */
+export class OwnHosts {
+  /** Those that this process has started, and that run. */
+  private readonly handles: (HostHandle | undefined)[] = [];
+  /** By host: how it has ended. */
+  private readonly exits: (string | undefined)[] = [];
+  /** Hosts that a call starts: the call learns of their end, and nobody else restarts them. */
+  private readonly starting = new Set<number>();
+  private supervisor: Supervisor | undefined;
+  private isClosed = false;
+
+  constructor(
+    private readonly context: ClusterContext,
+    private readonly starter: HostStarter,
+    private readonly logger: Logger,
+    /** The file of processes. */
+    private readonly file?: ArenaFile,
+  ) {}
+
+  // --- starting ----------------------------------------------------------------------------------
+
+  async startAll(deadlineMs: number): Promise<void> {
+    const hosts = Array.from({ length: this.context.map.hosts }, (_, host) => host);
+    await Promise.all(hosts.map((host) => this.start(host, false, deadlineMs)));
+  }
+
+  /** From now on, hosts that end unexpectedly are restarted. */
+  supervise(): void {
+    this.supervisor = new Supervisor(this.context, {
+      restart: (host) => this.start(host, true, Date.now() + START_TIMEOUT_MS),
+      isWatched: (host) => this.handles[host] !== undefined || this.starting.has(host),
+      onEnded: (host) => this.onExit(host, 'its process is gone'),
+      onRestarting: (host, delayMs) => {
+        this.logger.warn(`host ${host} is restarted in ${delayMs} ms`);
+        hostChannel.publish({ what: 'restarting', host, delayMs });
+      },
+      onGivenUp: (host, why) => {
+        this.logger.error(
+          `host ${host} keeps ending and is left down: ${why}. Correct the cause, then restart it: ` +
+            `cluster.restart(${host}), or \`tram restart\``,
+        );
+        hostChannel.publish({ what: 'given-up', host, why });
+      },
+    });
+    // Those that have ended between their start and now.
+    for (const [host, why] of this.exits.entries()) {
+      if (why !== undefined && this.handles[host] === undefined) this.supervisor.ended(host, why);
+    }
+  }
+
+  private async start(host: number, resumes: boolean, deadlineMs: number): Promise<void> {
+    this.starting.add(host);
+    try {
+      await this.untilReady(host, resumes, deadlineMs);
+    } finally {
+      this.starting.delete(host);
+    }
+  }
+
+  private async untilReady(host: number, resumes: boolean, deadlineMs: number): Promise<void> {
+    const handle = this.starter.start(host, resumes, {
+      onReport: (report) => this.onReport(report),
+      onExit: (why) => this.onExit(host, why),
+    });
+    this.handles[host] = handle;
+    try {
+      await handle.ready(deadlineMs);
+    } catch (error) {
+      await handle.kill();
+      throw error;
+    }
+    hostChannel.publish({ what: 'started', host });
+  }
+
+  private onReport(report: HostReport): void {
+    // While the cluster closes, replicas may still take over from hosts that have ended: not worth a report.
+    if (this.isClosed) return;
+    if (report.what === 'leader') {
+      const { group, member, ballot } = report;
+      this.logger.info(`g${group}/${member} leads its group under ballot ${ballot}`);
+      leaderChannel.publish({ group, member, ballot });
+    } else if (report.what === 'service-failed') {
+      this.logger.error(describeFailure(report));
+    }
+  }
+
+  /** Marks the host as ended and wakes the others, so that they take over at once. */
+  private onExit(host: number, why: string): void {
+    this.handles[host] = undefined;
+    this.exits[host] = why;
+    // A cluster that closes, or has detached, no longer has the memory. What its hosts do is their own business.
+    if (this.isClosed) return;
+    markEnded(this.context, host);
+    wakeHosts(this.context);
+    this.logger.warn(`host ${host} has ended: ${why}`);
+    hostChannel.publish({ what: 'ended', host, why });
+    if (!this.starting.has(host)) this.supervisor?.ended(host, why);
+  }
+
+  // --- one host ----------------------------------------------------------------------------------
+
+  /** Kills a host. It stays down until `restart`. */
+  async crash(host: number): Promise<void> {
+    const cost = costOfEnd(this.groups(), host);
+    if (cost !== undefined) this.logger.warn(`the crash of host ${host} ${cost}`);
+    keepDown(this.context, host);
+    const handle = this.handles[host];
+    if (handle !== undefined) await handle.kill();
+    else await this.endForeign(host, 'SIGKILL', END_MS);
+  }
+
+  /** Hands its leaderships over, as far as others can take them, and ends a host in order. It stays down likewise. */
+  async stop(host: number): Promise<void> {
+    await handOver(this.context, host);
+    this.requireOpen();
+    keepDown(this.context, host);
+    const handle = this.handles[host];
+    if (handle !== undefined) await handle.stop(STOP_MS);
+    else await this.endForeign(host, 'SIGTERM', STOP_MS);
+  }
+
+  /** Ends a host that another process has started. */
+  private async endForeign(
+    host: number,
+    signal: 'SIGTERM' | 'SIGKILL',
+    timeoutMs: number,
+  ): Promise<void> {
+    if (!this.file?.isHostLocked(host)) return;
+    await endHostProcess(this.file, host, signal, timeoutMs);
+    this.onExit(host, signal);
+  }
+
+  /** Starts a host that has ended, and waits until its replicas take part in their groups again. */
+  async restart(host: number, options: RestartOptions): Promise<void> {
+    const { fresh = false, timeoutMs = START_TIMEOUT_MS } = options;
+    this.requireEnded(host);
+    const deadlineMs = Date.now() + timeoutMs;
+    const before = this.groups();
+    if (fresh) requireOtherCopies(before, host);
+    this.supervisor?.leave(host);
+    keepDown(this.context, host);
+    this.starting.add(host);
+    try {
+      await this.untilReady(host, !fresh, deadlineMs);
+      const started = {
+        host,
+        title: String(host),
+        groups: () => this.groups(),
+        ended: () => (this.handles[host] === undefined ? this.exits[host] : undefined),
+      };
+      await untilRejoined(started, deliveredByGroup(before), deadlineMs);
+    } catch (error) {
+      // The caller is told, and decides what to do.
+      if (!this.isClosed && this.handles[host] === undefined) keepDown(this.context, host);
+      throw error;
+    } finally {
+      this.starting.delete(host);
+    }
+  }
+
+  /** Stops and restarts all hosts, one after the other. */
+  async restartAll({ signal }: RollingRestartOptions): Promise<void> {
+    const onRestarted = (host: number): void => this.logger.info(`host ${host} was restarted`);
+    await restartInTurn(
+      {
+        context: this.context,
+        stop: (host) => this.stop(host),
+        restart: (host) => this.restart(host, {}),
+      },
+      { signal, onRestarted },
+    );
+  }
+
+  private groups(): readonly GroupStatus[] {
+    this.requireOpen();
+    return statusOf(this.context).groups;
+  }
+
+  private requireOpen(): void {
+    if (this.isClosed) throw new TramError('TRAM_CLOSED', 'this cluster is closed');
+  }
+
+  private requireEnded(host: number): void {
+    const isRunning = this.handles[host] !== undefined || this.file?.isHostLocked(host);
+    if (isRunning || this.starting.has(host)) {
+      throw new TramError('TRAM_HOST_RUNNING', `host ${host} is running`);
+    }
+  }
+
+  // --- the end -----------------------------------------------------------------------------------
+
+  /** Hosts may end from now on, and nobody restarts them. */
+  close(): void {
+    this.isClosed = true;
+    this.supervisor?.close();
+  }
+
+  killAll(): void {
+    for (const handle of this.handles) void handle?.kill();
+  }
+
+  /** Waits for the hosts, which have been told to end, and kills those that do not. */
+  async untilEnded(): Promise<void> {
+    await Promise.all(this.handles.map((handle) => handle?.end(END_MS)));
+  }
+
+  detach(): void {
+    for (const handle of this.handles) handle?.detach();
+  }
+}

@@ -1,0 +1,152 @@
+/** All hosts are restarted in turn, while a client multicasts all the while. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import {
+  type Client,
+  Cluster,
+  decode,
+  encode,
+  type StartOptions,
+  TramError,
+  until,
+} from '../built.js';
+
+const RECORDER = new URL('../recorder.mjs', import.meta.url);
+const SIZES = { hosts: 3, payloadBytesMax: 64, replyBytesMax: 4000 } as const;
+
+/** What a test leaves behind. */
+const leftOver: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const remove of leftOver.splice(0).reverse()) await remove();
+});
+
+/** Sends one message after the other until it is told to stop. @returns the last reply, and how many messages it sent */
+function load(client: Client): { stop(): Promise<{ sent: number; last: string | undefined }> } {
+  let isOver = false;
+  const running = (async () => {
+    let sent = 0;
+    let last: string | undefined;
+    while (!isOver) {
+      last = decode((await client.multicast([0, 1], encode(`${sent++}`))).get(1));
+    }
+    return { sent, last };
+  })();
+  // An error is told by `stop`.
+  running.catch(() => undefined);
+  return {
+    stop: () => {
+      isOver = true;
+      return running;
+    },
+  };
+}
+
+describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
+  async function start(options: Partial<StartOptions> = {}): Promise<Cluster> {
+    const cluster = await Cluster.start({
+      groups: 2,
+      memory,
+      service: RECORDER,
+      ...SIZES,
+      ...options,
+    });
+    leftOver.push(() => cluster.destroy());
+    return cluster;
+  }
+
+  test('no call is lost or fails while all hosts are restarted in turn', async () => {
+    const told: string[] = [];
+    const cluster = await start({
+      logger: { info: (text) => told.push(text), warn: () => undefined, error: () => undefined },
+    });
+    const incarnations = () =>
+      cluster.status().groups.flatMap(({ replicas }) => replicas.map((one) => one.incarnation));
+    const client = await cluster.connect();
+    const loaded = load(client);
+    await cluster.rollingRestart();
+    const { sent, last } = await loaded.stop();
+    // The replies count: each message was delivered once, and none was lost.
+    expect(last).toBe(`${sent}:${sent - 1}`);
+    expect(incarnations()).toEqual([2, 2, 2, 2, 2, 2]);
+    expect(told.filter((text) => text.endsWith('was restarted'))).toEqual(
+      [0, 1, 2].map((host) => `host ${host} was restarted`),
+    );
+  });
+
+  test('it upgrades the code of the service', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tram-upgrade-'));
+    leftOver.push(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'service.mjs');
+    const version = (number: number) => `
+      let count = 0;
+      const encoder = new TextEncoder();
+      export const deliver = () => encoder.encode('version ${number}: ' + ++count);
+      export const snapshot = () => encoder.encode(String(count));
+      export const restore = (state) => { count = Number(new TextDecoder().decode(state)); };`;
+    writeFileSync(file, version(1));
+    const cluster = await start({ service: file });
+    const client = await cluster.connect();
+    const send = async () => decode((await client.multicast([1], encode('x'))).get(1));
+    expect(await send()).toBe('version 1: 1');
+    writeFileSync(file, version(2));
+    await cluster.rollingRestart();
+    expect(await send()).toBe('version 2: 2');
+  });
+
+  test('it does not begin while a host is down', async () => {
+    const cluster = await start();
+    await cluster.stop(1);
+    await expect(cluster.rollingRestart()).rejects.toMatchObject({
+      code: 'TRAM_UNAVAILABLE',
+      message: expect.stringMatching(/needs all replicas, .*g0\/1 \(down\), g1\/1 \(down\)$/),
+    });
+    expect(cluster.status().hosts.map(({ state }) => state)).toEqual(['up', 'down', 'up']);
+  });
+
+  test('it ends at the first host that fails, and says what was done', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tram-upgrade-'));
+    leftOver.push(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'service.mjs');
+    writeFileSync(file, 'export const deliver = () => undefined;');
+    const cluster = await start({ service: file });
+    writeFileSync(file, 'throw new Error("not ready yet");');
+    const error = await cluster.rollingRestart().catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(TramError);
+    expect((error as Error).message).toMatch(
+      /^the rolling restart has stopped at host 0: .*not ready yet.*\(restarted: none; not: 0, 1, 2\)$/s,
+    );
+    expect(cluster.status().hosts.map(({ state }) => state)).toEqual(['down', 'up', 'up']);
+  });
+
+  test('a signal ends it before the next host', async () => {
+    const controller = new AbortController();
+    const logger = {
+      info: (text: string) => text === 'host 0 was restarted' && controller.abort('enough'),
+      warn: () => undefined,
+      error: () => undefined,
+    };
+    const cluster = await start({ logger });
+    await expect(cluster.rollingRestart({ signal: controller.signal })).rejects.toMatchObject({
+      code: 'TRAM_ABORTED',
+      message: expect.stringMatching(/\(restarted: 0; not: 1, 2\)$/),
+    });
+    expect(cluster.status().hosts.map(({ state }) => state)).toEqual(['up', 'up', 'up']);
+  });
+
+  test('a host that is stopped hands its leaderships over first', async () => {
+    const cluster = await start();
+    const { leader = 0, replicas } = cluster.status().groups[0];
+    await until(() =>
+      cluster.status().groups[0].replicas.every(({ role }) => role !== 'recovering'),
+    );
+    const { host } = replicas[leader];
+    await cluster.stop(host);
+    expect(cluster.status().hosts[host].state).toBe('down');
+    const { groups } = cluster.status();
+    expect(groups.map((group) => group.replicas[group.leader!].host)).not.toContain(host);
+    await cluster.restart(host);
+  });
+});
