@@ -111,7 +111,7 @@ export class AttachedCluster implements AsyncDisposable {
     });
   }
 
-  /** Ends a host in order. */
+  /** Ends a host in order: hands its leaderships to other members, as far as there are some, and lets it end. */
   async stop(host: number): Promise<void> {
     const { endHost } = await import('./hosting/local-host.js');
     await this.withHost(host, 'stop', {
@@ -124,7 +124,10 @@ export class AttachedCluster implements AsyncDisposable {
    * Restarts a host, and returns when its replicas are members of their groups again. A host that runs ends in order
    * first. A host on another machine must be running: only its own machine can start it.
    */
-  async restart(host: number, { fresh = false }: { fresh?: boolean } = {}): Promise<void> {
+  async restart(
+    host: number,
+    { fresh = false }: { fresh?: boolean | undefined } = {},
+  ): Promise<void> {
     await this.withHost(host, 'restart', {
       local: (local) => this.restartLocal(local, fresh),
       remote: async (remote) => void (await remote.restart(fresh, RESTART_MS)),
@@ -199,6 +202,8 @@ export class AttachedCluster implements AsyncDisposable {
     const { attachment } = this;
     attachment.context.requireHost(host);
     if (attachment.memory === 'threads') throw this.notSupported(what, what);
+    const { handOver } = await import('./hosting/rolling-restart.js');
+    if (what !== 'crash') await handOver(attachment.context, host);
     if (attachment.memory === 'processes') {
       const { arena, context } = attachment;
       const common = { host, title: String(host), path: arena.path, arena, context };

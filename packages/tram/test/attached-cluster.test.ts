@@ -268,8 +268,10 @@ describe('across machines', () => {
 
 describe('on threads', () => {
   test('it is seen and used in other threads, but belongs to the one that has started it', async () => {
-    const cluster = await Cluster.start({ groups: 2, hosts: 1, service: line.service });
+    const { name, service } = line;
+    const cluster = await Cluster.start({ groups: 2, hosts: 1, service, name });
     try {
+      expect((await attach(name)).status().memory).toBe('threads');
       const attached = await attach(cluster.address);
       const text = nextText(attached);
       expect(await replyTo('a', attached)).toBe('1 a');

@@ -157,7 +157,7 @@ async function restartAll(flags: RestartFlags): Promise<number> {
   const location = await locate(flags);
   if (location.memory === 'machines') {
     throw new TramError('TRAM_INVALID_ARGUMENT', '--all is for clusters of processes', {
-      hint: 'Restart the hosts of machines one at a time, each on its machine, and look at `tram status` in between.',
+      hint: 'Restart the hosts of machines one at a time, and look at `tram status` in between.',
     });
   }
   const interruption = catchInterruption();

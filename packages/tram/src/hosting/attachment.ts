@@ -7,6 +7,7 @@ import { type ArenaFile, arenaPath, openArenaFile } from '../memory/processes/ar
 import { threadsArena } from '../memory/threads.js';
 import { ClusterContext } from './cluster-context.js';
 import type { Mirror } from './machines/mirror.js';
+import { threadsNamed } from './open-arena.js';
 import { DEFAULT_NAME } from './state-directory.js';
 
 /** Where a cluster runs. */
@@ -58,7 +59,11 @@ export const CONFIG_FILE = /\.ya?ml$/;
 /** @param address  as for `Client.connect`; a configuration file may also describe a cluster of processes */
 export async function locate(address: ArrayBufferLike | string): Promise<Location> {
   if (typeof address !== 'string') return { memory: 'threads', buffer: address };
-  return CONFIG_FILE.test(address) ? locateByFile(address) : { memory: 'processes', name: address };
+  if (CONFIG_FILE.test(address)) return locateByFile(address);
+  const buffer = threadsNamed(address);
+  return buffer === undefined
+    ? { memory: 'processes', name: address }
+    : { memory: 'threads', buffer };
 }
 
 /** A file without `memory` means processes, as for `tram up`. */

@@ -14,7 +14,7 @@ import { ClusterContext } from './cluster-context.js';
 import { type HostProcess, hasOpen, hostProcesses, isStopped } from './host-processes.js';
 import { type ClusterFile, readClusterFile } from './machines/cluster-file.js';
 import { machineArenaPath, requireSame } from './machines/machine.js';
-import { pause } from './oversight.js';
+import { keepDown, pause } from './oversight.js';
 import { statusOf } from './status.js';
 
 export interface LocalHost {
@@ -156,6 +156,7 @@ export function replicasOf({ context, host, machine }: LocalHost): {
 /** Sends SIGKILL, and waits until the process has ended. @returns the process; `undefined` if the host did not run */
 export async function killHost(local: LocalHost): Promise<HostProcess | undefined> {
   const running = await participantOf(local);
+  leaveDown(local);
   if (running === undefined) return undefined;
   signal(running.pid, 'SIGKILL');
   await untilDead(local);
@@ -168,6 +169,7 @@ export async function endHost(
   timeoutMs: number,
 ): Promise<{ readonly running: HostProcess | undefined; readonly wasKilled: boolean }> {
   const running = await participantOf(local);
+  leaveDown(local);
   if (running === undefined) return { running, wasKilled: false };
   signal(running.pid, 'SIGTERM');
   const askedMs = Date.now();
@@ -181,6 +183,11 @@ export async function endHost(
 /** Does the host no longer run its replicas? If its process is still there, it writes what they leave. */
 function hasStopped({ arena, context, host }: LocalHost): boolean {
   return hostStateOf(arena.words[context.map.host(host) + HOST.state]) === HOST_STATE.ended;
+}
+
+/** The starter of a cluster of processes must not restart the host. */
+function leaveDown({ machine, context, host }: LocalHost): void {
+  if (machine === undefined) keepDown(context, host);
 }
 
 export function signal(pid: number, name: NodeJS.Signals): void {

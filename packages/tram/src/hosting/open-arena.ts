@@ -22,6 +22,11 @@ export function nameThreads(name: string, buffer: SharedArrayBuffer): () => void
 /** @param address  the shared memory itself, or the name of the cluster, or the path of the file that holds its memory */
 export function openArena(address: ArrayBufferLike | string): Arena {
   if (typeof address !== 'string') return threadsArena(address as SharedArrayBuffer);
-  const buffer = ownThreads.get(address);
+  const buffer = threadsNamed(address);
   return buffer === undefined ? openArenaFile(arenaPath(address)) : threadsArena(buffer);
+}
+
+/** The memory of the cluster of threads that this thread has started by that name, if there is one. */
+export function threadsNamed(name: string): SharedArrayBuffer | undefined {
+  return ownThreads.get(name);
 }
