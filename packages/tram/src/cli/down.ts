@@ -23,24 +23,24 @@ interface Outcome extends Ending {
 }
 
 const HELP = `
-First the command waits, at most 5 seconds, until all replicas that are up have
-delivered what their groups have ordered. Then it tells the hosts to end, kills those that have not
-ended after 2 seconds, and removes the shared memory. The logs stay, and the command says where:
-until the end of the next cluster of that name. A history (--trace) stays. Its last line says
-whether the cluster was drained. It was not if a client was connected, a group had no leader, or a
-host had to be killed.
+A cluster of processes: first the command waits, for at most 5 seconds, until all replicas that are
+up have delivered what their groups have ordered. Then it tells the hosts to end, kills those that
+have not ended after 2 seconds, and removes the shared memory and the state.
 
-With --force the command does not wait, kills the hosts at once, and removes the logs of all runs.
-It also removes memory that it can't read, because another version made it or a start was
-interrupted, and hosts whose memory somebody has removed.
+The logs stay until the next cluster of that name ends, and the command prints their directory. A
+history (--trace) stays too. Its last line records whether the cluster was drained. It was not if a
+client was connected, a group had no leader, or a host had to be killed.
+
+With --force the command does not wait, kills the hosts at once, and also removes the logs. Use it
+if the command can't read the memory, because another version of TRAM created it, its start was
+interrupted, or its file is gone while hosts still run.
 
 A cluster across machines (--config): the command ends the hosts that run on this machine, as
-SIGTERM does, and names the machines of the others. With --all it also asks the hosts on all other
-machines to end. The memory of the hosts and the state of their replicas stay in /dev/shm, so that
-they can start again; --force removes both. A host that has lost its memory recovers from the others.
-If more than f members of a group lose theirs, the group loses its state: with --all --force, all
-groups do. A service manager that always restarts its services starts the hosts again: use it to end
-them.
+SIGTERM does, and names the hosts on other machines. With --all it also asks those to end. The
+memory of the hosts and the state of their replicas stay in /dev/shm for the next start. With
+--force they are removed. A host without memory recovers from the others. But if more than f of the
+2f+1 members of a group lose their memory, the group loses its state; with --all --force, all groups
+do. If a service manager runs the hosts, use it to end them: it may start them again otherwise.
 
 Examples:
   $ tram down
@@ -49,21 +49,24 @@ Examples:
   $ tram down --all --config cluster.yaml
 
 Exit codes:
-  0  it is down
-  1  there is no such cluster, it can't be read, none of its hosts is on this machine, or with --all
-     not all hosts could be ended
+  0  the cluster, or all of its hosts on this machine, are down
+  1  there is no such cluster, its memory can't be read, none of its hosts is on this machine, or,
+     with --all, not all hosts could be ended
 `;
 
 export function registerDown(program: Command): void {
   program
     .command('down')
     .helpGroup('Run a cluster:')
-    .summary('end a cluster and clear up')
+    .summary('end a cluster and clean up')
     .description('Ends a cluster: lets it drain, ends its hosts, and removes its shared memory.')
     .addOption(nameOption())
     .addOption(configOption())
     .option('--all', 'across machines: end the hosts of all machines, not only of this one')
-    .option('--force', 'end it at once, and remove all that has its name')
+    .option(
+      '--force',
+      'kill the hosts at once, and remove everything that has the name of the cluster',
+    )
     .option('--json', 'print one JSON object')
     .addHelpText('after', HELP)
     .action(async (flags: DownFlags) => {

@@ -16,19 +16,20 @@ interface HostFlags {
 }
 
 const HELP = `
-All machines have the same configuration file. It names the hosts and the file with the secret of
-the cluster: create that once with \`tram secret\`, and copy it to all machines. Start the hosts in
-any order. At its first start a host waits for all others and logs for which ones. After that, a
-group works whenever a majority of its replicas is up.
+All machines have the same configuration file. It names the hosts, and the file with the secret of
+the cluster. Create the secret once with "tram secret", and copy it to all machines.
 
-A host that starts again resumes with the memory that it has left in /dev/shm; after SIGTERM or
-Ctrl-C, also with the state of its replicas. After a reboot that memory is gone, and the host recovers
-from the other members of its groups.
+Start the hosts in any order. At its first start a host waits for all others, and logs for which
+ones. After that, a group works whenever a majority of its replicas is up.
+
+SIGTERM and Ctrl-C stop the host in an orderly way: other replicas take over where it leads, and its
+replicas leave their state in /dev/shm. The next start resumes with this state and with the memory
+of the host. A host that was killed has left only the memory. After a reboot the memory is gone, and
+the host recovers from the other members of its groups.
 
 The host logs one JSON object per line to stdout (pino). If another host can't be reached, or has
-another secret or configuration, it logs that and keeps trying. If the configuration has an \`http\`
-port for the host, it serves /healthz, /readyz and /metrics there. SIGTERM and Ctrl-C end the host,
-and other replicas take over where it leads.
+another secret or configuration, it logs that and keeps trying. If the configuration has an "http"
+port for the host, it serves /healthz, /readyz and /metrics there.
 
 Commands on other machines can ask the host to end (tram kill, tram down --all) or to restart (tram
 restart). To restart, it ends with exit code 5, so that its service manager starts it again (systemd:
@@ -47,7 +48,7 @@ Exit codes:
   1    the host can't start: the port is in use, a file or libfabric is missing, other users can
        read the secret, the service can't be loaded, or the host is running already
   2    there is no such host, or the configuration is wrong
-  5    another machine asked the host to restart: start it again
+  5    another machine asked the host to restart; its service manager is to start it again
 `;
 
 export function registerHost(program: Command): void {
@@ -62,7 +63,7 @@ export function registerHost(program: Command): void {
     .option('--config <file>', 'the configuration file of the cluster', 'cluster.yaml')
     .option('--respawn', 'start a successor when asked to restart, instead of exiting with code 5')
     .addOption(
-      new Option('--log-level <level>', 'the least level that is logged')
+      new Option('--log-level <level>', 'the lowest level that is logged')
         .choices(LEVELS)
         .default('info'),
     )

@@ -19,18 +19,19 @@ const DEATH_MS = 5000;
 const VERBS = { SIGKILL: 'killed', SIGSTOP: 'stopped', SIGCONT: 'continued' } as const;
 
 const HELP = `
-A replica has no process of its own: a host runs one replica of each of its groups, and all of them
-fail with it. The output names them. A group that loses its leader elects another one within about
-suspectAfterMs. A group that keeps a majority of its replicas goes on. The command warns if a group
-loses its majority, or the last running copy of its state. A killed host stays down until
-"tram restart".
+A host is a process that runs one or more replicas, and all of them fail with it. The command names
+them. It warns if a group loses its majority, or the last running copy of its state. A group that
+keeps a majority continues. If it loses its leader, it elects another one.
 
-SIGSTOP makes the process hang. It has not ended, so no other process can take its place, and it
-may continue at any time (SIGCONT). If it leads a group, the group elects another leader.
+A killed host stays down until "tram restart". The others notice its end at once.
+
+SIGSTOP makes the process hang. The others notice that only after suspectAfterMs. The process has
+not ended, so no other process can take its place, and it may continue at any time (SIGCONT).
 
 For a host on another machine (--config), the command asks the host to send itself SIGKILL. A host
-that hangs can't do that, and other signals reach only processes of this machine: run the command on
-the machine of the host then.
+that hangs can't do that, and other signals reach only processes of this machine. In these cases,
+run the command on the machine of the host. There the command can't see the other hosts, and does
+not warn. If a service manager runs the host, it may start the host again.
 
 Examples:
   $ tram kill g2/0
@@ -44,13 +45,13 @@ Exit codes:
   0  the signal was sent
   1  there is no such cluster, or the host does not run or can't be reached
   2  there is no such replica, or the signal reaches only processes of this machine
-  4  the host was asked to end, and still runs
+  4  a host on another machine was asked to end, and still runs
 `;
 
 export function registerKill(program: Command): void {
   program
     .command('kill')
-    .helpGroup('Make things go wrong:')
+    .helpGroup('Operate hosts and leaders:')
     .summary('kill or stop the process that hosts a replica')
     .description(
       'Sends a signal to the process that hosts a replica, and names all replicas that it hosts.',

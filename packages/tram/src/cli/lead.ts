@@ -19,7 +19,8 @@ const LOOK_MS = 1;
 
 const HELP = `
 No message is lost: the new leader adopts what the old one has decided. Clients notice a short
-pause. Before you stop a host, use this command to move its leaderships to other hosts.
+pause. The choice holds until this leader fails or is replaced. After that, member 0 of the group
+takes the lead again.
 
 Examples:
   $ tram lead g2/1
@@ -36,7 +37,7 @@ Exit codes:
 export function registerLead(program: Command): void {
   program
     .command('lead')
-    .helpGroup('Make things go wrong:')
+    .helpGroup('Operate hosts and leaders:')
     .summary('make a replica the leader of its group')
     .description('Asks a replica to lead its group, and waits until it does.')
     .argument('<replica>', 'group/member, such as g2/1')

@@ -20,10 +20,10 @@ import { registerTail } from './tail.js';
 import { registerUp } from './up.js';
 
 const INTRODUCTION =
-  'TRAM orders messages that are addressed to any set of replica groups, so that no two replicas ' +
-  'disagree on the order of the messages that both deliver. The groups form a tree. A message ' +
-  'enters at the lowest common ancestor of its destinations, and involves only the groups on its ' +
-  'way down.';
+  'TRAM delivers messages to groups of replicas. A message may be addressed to several groups, and ' +
+  'any two replicas deliver the messages that they have in common in the same order. The groups ' +
+  'form a tree. A message enters at the lowest common ancestor of its destinations, and involves ' +
+  'only the groups on its way down.';
 
 const EPILOGUE = `
 Examples:

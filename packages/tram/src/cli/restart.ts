@@ -29,27 +29,28 @@ interface Rejoined {
 const DEFAULT_TIMEOUT_MS = 30_000;
 
 const HELP = `
-A host that was killed leaves the memory of its replicas behind: their logs and their promises. When
-it starts again, its replicas resume with that memory. With --fresh they start with empty memory, as
-on a new machine: they learn from the other members what they must promise, and fetch the state from
-one of them. For that they need f + 1 other members that take part: of three replicas, both others.
-The command refuses --fresh if there are fewer, since that could cost the last copy of the state.
+A host that has ended leaves the memory of its replicas behind: their logs and their promises. When
+it starts again, its replicas resume with that memory. The command ends when they are members of
+their groups again and have delivered what their groups had delivered when the command began. It
+does not wait for deliveries of a group that has no majority.
 
-The command ends when all replicas of the host are members of their groups again and have delivered
-what their groups had delivered when the command began. It does not wait for deliveries of a group
-that has no majority.
+With --fresh the replicas start with empty memory, as on a new machine. They learn from the other
+members what they must promise, and fetch the state from one of them. For that, f+1 other members of
+each group of 2f+1 must take part: of three replicas, both others. The command refuses --fresh if
+there are fewer, because that could cost the last copy of the state.
 
-With --all the command restarts all hosts, one after the other, while the cluster serves its
-clients. Each host hands its leaderships over, ends in order, and starts with the memory that it
-left. The next one follows when its replicas have caught up. Each start loads the module of the
-service again, so this is also the way to upgrade a service. The command does not begin unless all
-replicas take part, and ends at the first host that fails.
+With --all the command restarts all hosts of a cluster of processes, one after the other, while
+clients use it. Other members take over where the host leads, the host stops in an orderly way, and
+it starts with the memory and the state that it left. The next host follows when its replicas have
+caught up. Each start loads the module of the service again, so this is also the way to upgrade a
+service. The command begins only if all replicas take part, and ends at the first host that fails.
 
-A cluster across machines (--config): on the machine of the host, the command starts a host that has
-ended, by "tram host" in the background. On another machine, it asks a host that runs to end in order
-and to start again. The host then exits with code 5, for its service manager to start it again; if
-"tram restart" had started it, it starts its successor itself. A host that has ended can't be started
-from another machine. The command ends when the replicas are members again.
+A cluster across machines (--config):
+- A host on this machine must have ended. The command starts it, by "tram host" in the background.
+- A host on another machine must run. The command asks it to stop in an orderly way and to start
+  again. It exits with code 5, for its service manager to start it again. If it runs with the option
+  --respawn, as hosts do that "tram restart" has started, it starts its successor itself.
+- A host that has ended can't be started from another machine.
 
 Examples:
   $ tram kill g2/0 && tram restart g2/0
@@ -59,25 +60,25 @@ Examples:
 
 Exit codes:
   0    the replicas of the host have rejoined
-  1    there is no such cluster, or the host is running on this machine, can't be reached on another
-       one, did not start, or has the last copies of a group's state (--fresh)
-  2    there is no such replica
-  4    the host runs, but not all of its replicas have rejoined in time
-  130  interrupted, with --all: the hosts that follow were not restarted
+  1    there is no such cluster; the host runs on this machine already, can't be reached, or did not
+       start; or too few other members have the state (--fresh) or take part (--all)
+  2    there is no such replica, or --all was used for a cluster across machines
+  4    the host is not up again, or not all of its replicas have rejoined, in time
+  130  interrupted; with --all, the hosts that follow were not restarted
 `;
 
 export function registerRestart(program: Command): void {
   program
     .command('restart')
-    .helpGroup('Make things go wrong:')
+    .helpGroup('Operate hosts and leaders:')
     .summary('start the host of a replica again, or restart all hosts in turn')
     .description(
-      'Starts the process that hosts a replica again, and waits until all its replicas have rejoined; or restarts all hosts in turn.',
+      'Starts the host of a replica again, and waits until all its replicas have rejoined; or restarts all hosts in turn.',
     )
     .argument('[replica]', 'group/member, such as g2/0')
     .addOption(nameOption())
     .addOption(configOption())
-    .option('--all', 'restart all hosts, one after the other')
+    .option('--all', 'restart all hosts of a cluster of processes, one after the other')
     .option('--fresh', 'start with empty memory')
     .option('--timeout-ms <ms>', 'how long to wait for each host', milliseconds, DEFAULT_TIMEOUT_MS)
     .option('--json', 'print one JSON object; with --all, one per host and line')

@@ -35,10 +35,11 @@ const WINDOW = 32;
 
 const HELP = `
 The payload is --text, the contents of --file, or what the command reads from stdin. A reply is
-printed as text if it is UTF-8 without control characters, and in hexadecimal otherwise. While a
-reply is late, the command says on stderr which groups it waits for, and why if it knows. A message
-that was sent but not answered in time may still be delivered: see TRAM_OUTCOME_UNKNOWN in
-docs/errors.md.
+printed as text if it is UTF-8 without control characters, and in hexadecimal otherwise.
+
+After a second without a reply, the command writes to stderr which groups it waits for, and why if
+it knows. A message that was sent but not answered in time may still be delivered: see
+TRAM_OUTCOME_UNKNOWN in docs/errors.md.
 
 Examples:
   $ tram send --to 1,4 --text "hello"

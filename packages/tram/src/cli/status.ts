@@ -18,12 +18,14 @@ const DEFAULT_INTERVAL_MS = 1000;
 const DEFAULT_COLUMNS = 80;
 
 const HELP = `
+For each replica the command shows how many log entries it has delivered or relayed. * marks the
+leader; ×2 is a replica in its second incarnation. The ballot grows with every change of leader.
+msg/s is the rate at which a group delivers. Latencies are those of all clients, from sending a
+message until its last destination has replied: since the start or, with --watch, in the last
+interval. docs/operating.md explains the states, and what to do about problems.
+
 The command reads the memory of the cluster and does not slow the replicas down. Across machines it
-reads copies from the hosts that it can reach, and says which ones it can't. For each replica it
-shows how many log entries it has delivered or relayed. * marks the leader; ×2 is a replica in its
-second incarnation. msg/s is the rate at which a group delivers. Latencies are those of all
-clients, from sending a message until its last destination has replied: since the start or, with
---watch, in the last interval.
+reads copies from the hosts that it can reach, and names those that it can't reach.
 
 Examples:
   $ tram status

@@ -32,18 +32,23 @@ const MEBIBYTE = 2 ** 20;
 
 const HELP = `
 The hosts are processes that share a file in /dev/shm. By default there are as many hosts as a group
-has replicas: each host runs one member of every group. With a multiple of that number, each host runs
-members of a part of the groups. With fewer hosts, one host runs several members of a group, and the
-group may lose its majority with that host. The hosts write their output to files in a directory
-that the command names. The cluster runs until "tram down". A process in the background restarts
-hosts that end unexpectedly, at most 5 times a minute each; it logs to starter.log.
+has replicas, and each host runs one member of every group. With a multiple of that number, each
+host runs members of a part of the groups. With fewer hosts, one host runs several members of a
+group, and the group may lose its majority with that host.
+
+By default as few hosts as possible lead groups (--leaders together). All hosts lead (--leaders
+spread) if there are at least as many hosts as a group has replicas, and more cores than hosts.
+
+The cluster runs until "tram down". A process in the background, the starter, restarts hosts that
+end unexpectedly, at most 5 times a minute each. The hosts and the starter write their logs to a
+directory that the command names: host-N.log and starter.log.
 
 A configuration file has the same options in YAML, with their names in camel case
-("payloadBytesMax: 4096"). Options on the command line take precedence. The default is
-${DEFAULT_GROUPS} groups of 3 replicas.
+("payloadBytesMax: 4096"). Options on the command line take precedence.
 
-The service is a JavaScript module that every replica loads. It exports "deliver(message, context)",
-which returns the reply. If it keeps state, it also exports "snapshot()" and "restore(snapshot)".
+The service is a JavaScript module that every replica loads. Its default export is made by
+"defineService", or it exports "deliver(message, context)", which returns the reply. In that case, a
+service that keeps state also exports "snapshot()" and "restore(snapshot)".
 
 Examples:
   $ tram up
@@ -57,7 +62,7 @@ Examples:
     $ tram up --foreground
 
 Exit codes:
-  0    the cluster is up: every group has a leader
+  0    the cluster is up: every group has a leader; with --foreground, it was taken down
   1    the cluster did not start; nothing is left behind
   2    an option or the configuration file is wrong
   130  interrupted; nothing is left behind
@@ -82,12 +87,15 @@ export function registerUp(program: Command): void {
       `number of replica groups, 1 to 64 (default: ${DEFAULT_GROUPS})`,
       anyNumber,
     )
-    .option('--leaders <where>', 'which hosts lead: all alike (spread), or few (together)')
+    .option(
+      '--leaders <where>',
+      'which hosts lead groups: all of them (spread), or as few as possible (together)',
+    )
     .option('--replicas <n>', 'members of each group: 1, 3, 5 or 7 (default: 3)', anyNumber)
     .option('--tree <tree>', 'base, breadth, depth, simple, or the parent of each group: -1,0,0')
     .option(
       '--hosts <n>',
-      'number of processes: at most the replicas of a group (default), or a multiple',
+      'number of processes: up to --replicas, or a multiple of it (default: --replicas)',
       anyNumber,
     )
     .option(

@@ -1,7 +1,7 @@
 /**
  * Which host runs which member of each group, where the user does not list them.
  *
- * Member 0 of a group leads it at first, and again after failures (`hosting/first-choice.ts`). So placement decides
+ * Member 0 of a group leads it at first, and again after failures (`hosting/leader-return.ts`). So placement decides
  * which hosts lead: `together` puts the members 0 on as few hosts as possible, `spread` on all hosts alike.
  *
  * Invariant: with at least as many hosts as a group has replicas, no host runs two members of one group.

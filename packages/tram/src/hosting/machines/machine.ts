@@ -14,7 +14,7 @@
  * A host without memory may also be a new machine, at another address, that takes the place of one that may still run
  * or come back. Two machines must never act as one host: members would count the promises of both. So the change of an
  * address raises the `revision` of the configuration, and a host that has not run with its revision before needs all
- * hosts once more: they must have the same revision, and promise to refuse older ones for ever, before its replicas run.
+ * hosts once more: they must have the same revision, and promise to refuse older ones from then on, before its replicas run.
  */
 import type { Endpoint } from '../../config/addresses.js';
 import type { MachinesConfig } from '../../config/config.js';

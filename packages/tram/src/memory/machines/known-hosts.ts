@@ -3,7 +3,7 @@
  * configuration. They exchange it when they connect. Called by `dialer.ts`, `admission.ts` and `network.ts`.
  *
  * - A host that has lost its memory learns that it had one (`hosting/machines/machine.ts`).
- * - A host that was *replaced*, by one with another address, is refused for ever: it has an older revision.
+ * - A host that was *replaced*, by one with another address, is refused from then on: it has an older revision.
  *
  * The revisions of two hosts may differ while a change of addresses is rolled out. The *least revision* ends that: hosts
  * refuse all hosts below it. It only grows. Each host publishes its own in its line of all arenas, adopts the highest
