@@ -2,38 +2,42 @@
  * A cluster that others run, as `Cluster.attach` returns it: threads of this process, processes of this machine, or
  * machines. Methods that `Cluster` has too mean the same here, except that `close` leaves the cluster running.
  *
- * Across machines, what it reads is a copy that is refreshed in the background (`hosting/machines/mirror.ts`). A host on
- * this machine is signalled, and started if it has ended. A host on another machine is asked.
+ * Across machines, what it reads is a copy that is refreshed in the background (`hosting/machines/mirror.ts`).
  */
-import { basename } from 'node:path';
 import { Client, type ClusterAddress, type ConnectOptions, requireRunning } from './client.js';
 import { TramError } from './errors.js';
+import type { AttachedHosts } from './hosting/attached-hosts.js';
 import {
   type Attachment,
   attachTo,
   locate,
   type MachinesAttachment,
-  type ProcessesAttachment,
 } from './hosting/attachment.js';
-import type { LocalHost } from './hosting/local-host.js';
-import type { RemoteHost } from './hosting/machines/remote-host.js';
 import { requestLead } from './hosting/oversight.js';
+import {
+  type Logger,
+  type RestartOptions,
+  type RollingRestartOptions,
+  SILENT,
+} from './hosting/own-hosts.js';
+import type { Restarted } from './hosting/rolling-restart.js';
 import { type ClusterStatus, statusOf } from './hosting/status.js';
 import { type Delivered, type DeliveriesOptions, follow } from './hosting/tail.js';
 import type { MachinesEnding } from './hosting/take-down.js';
 import { ARENA, ARENA_STATE } from './memory/arena.js';
+
+export interface AttachOptions {
+  /** Default: no logging. */
+  readonly logger?: Logger | undefined;
+}
 
 export interface ShutDownOptions {
   /**
    * Processes: kills the hosts at once, instead of waiting until they have delivered everything. Machines: also removes
    * the memory of the hosts, and with it the state of the cluster.
    */
-  readonly force?: boolean;
+  readonly force?: boolean | undefined;
 }
-
-/** How long a host may take to end, and to be a member of all its groups again. */
-const END_MS = 10_000;
-const RESTART_MS = 30_000;
 
 export class AttachedCluster implements AsyncDisposable {
   private readonly clients = new Set<Client>();
@@ -44,13 +48,17 @@ export class AttachedCluster implements AsyncDisposable {
     private readonly attachment: Attachment,
     /** As the user has named it, for messages. */
     private readonly name: string,
+    private readonly logger: Logger,
   ) {}
 
   /** @internal */
-  static async open(address: ClusterAddress): Promise<AttachedCluster> {
+  static async open(
+    address: ClusterAddress,
+    { logger = SILENT }: AttachOptions,
+  ): Promise<AttachedCluster> {
     const attachment = await attachTo(await locate(address));
     const name = typeof address === 'string' ? address : 'of this process';
-    return new AttachedCluster(attachment, name);
+    return new AttachedCluster(attachment, name, logger);
   }
 
   /** Connects a client in this thread. It is closed with this object. */
@@ -102,36 +110,48 @@ export class AttachedCluster implements AsyncDisposable {
     requestLead(this.attachment.context, group, member, 'choice');
   }
 
-  /** Kills a host, as a crash would: at once, possibly in the middle of a write. */
+  /**
+   * Kills a host, as a crash would: at once, possibly in the middle of a write. It stays down until `restart`. A warning
+   * is logged if this costs a group its majority, or the last running copy of its state.
+   */
   async crash(host: number): Promise<void> {
-    const { killHost } = await import('./hosting/local-host.js');
-    await this.withHost(host, 'crash', {
-      local: async (local) => void (await killHost(local)),
-      remote: (remote) => remote.kill(END_MS),
-    });
-  }
-
-  /** Ends a host in order: hands its leaderships to other members, as far as there are some, and lets it end. */
-  async stop(host: number): Promise<void> {
-    const { endHost } = await import('./hosting/local-host.js');
-    await this.withHost(host, 'stop', {
-      local: async (local) => void (await endHost(local, END_MS)),
-      remote: (remote) => remote.stop(END_MS),
-    });
+    const hosts = await this.hosts('crash');
+    this.attachment.context.requireHost(host);
+    await hosts.crash(host);
   }
 
   /**
-   * Restarts a host, and returns when its replicas are members of their groups again. A host that runs ends in order
-   * first. A host on another machine must be running: only its own machine can start it.
+   * Ends a host in order: hands its leaderships to other members, as far as there are some, and lets it end. It stays
+   * down until `restart`.
    */
-  async restart(
-    host: number,
-    { fresh = false }: { fresh?: boolean | undefined } = {},
-  ): Promise<void> {
-    await this.withHost(host, 'restart', {
-      local: (local) => this.restartLocal(local, fresh),
-      remote: async (remote) => void (await remote.restart(fresh, RESTART_MS)),
-    });
+  async stop(host: number): Promise<void> {
+    const hosts = await this.hosts('stop');
+    this.attachment.context.requireHost(host);
+    await hosts.stop(host);
+  }
+
+  /**
+   * Restarts a host, and returns when its replicas take part in their groups again and have caught up. A host that runs is
+   * stopped in order first. A host on another machine must be running: only its own machine can start it.
+   * @throws TRAM_LAST_COPY if too few other members have the state, TRAM_START_FAILED, TRAM_STATE_LOST, TRAM_TIMEOUT;
+   *   TRAM_UNREACHABLE if a host on another machine can't be asked
+   */
+  async restart(host: number, options: RestartOptions = {}): Promise<void> {
+    const hosts = await this.hosts('restart');
+    this.attachment.context.requireHost(host);
+    await hosts.restart(host, options);
+  }
+
+  /**
+   * Restarts all hosts, one after the other, while the cluster serves its clients, as `Cluster.rollingRestart` does. Each
+   * host of a cluster across machines is asked to restart.
+   * @throws TRAM_UNAVAILABLE if not all replicas take part
+   */
+  async rollingRestart({ signal }: RollingRestartOptions = {}): Promise<void> {
+    const hosts = await this.hosts('rollingRestart');
+    const onRestarted = ({ title }: Restarted): void =>
+      this.logger.info(`host ${title} was restarted`);
+    await hosts.restartAll({ signal, onRestarted });
   }
 
   /**
@@ -148,6 +168,7 @@ export class AttachedCluster implements AsyncDisposable {
     await this.closeClients(force);
     try {
       if (attachment.memory === 'processes') {
+        const { nameOf } = await import('./hosting/attached-hosts.js');
         await takeDown({ ...attachment, name: nameOf(attachment) }, force);
       } else {
         const { config, mirror } = attachment;
@@ -193,76 +214,13 @@ export class AttachedCluster implements AsyncDisposable {
     );
   }
 
-  private async withHost(
-    host: number,
-    what: 'crash' | 'stop' | 'restart',
-    uses: Uses,
-  ): Promise<void> {
+  private async hosts(what: string): Promise<AttachedHosts> {
     this.requireOpen();
     const { attachment } = this;
-    attachment.context.requireHost(host);
     if (attachment.memory === 'threads') throw this.notSupported(what, what);
-    const { handOver } = await import('./hosting/rolling-restart.js');
-    if (what !== 'crash') await handOver(attachment.context, host);
-    if (attachment.memory === 'processes') {
-      const { arena, context } = attachment;
-      const common = { host, title: String(host), path: arena.path, arena, context };
-      await uses.local({ name: nameOf(attachment), ...common });
-      return;
-    }
-    await this.withMachine(attachment, host, what, uses);
+    const { AttachedHosts } = await import('./hosting/attached-hosts.js');
+    return new AttachedHosts(attachment, this.logger);
   }
-
-  /** A host that runs may belong to a service manager, so it is asked to restart, wherever it is. */
-  private async withMachine(
-    { config, mirror }: MachinesAttachment,
-    host: number,
-    what: 'crash' | 'stop' | 'restart',
-    uses: Uses,
-  ): Promise<void> {
-    const { openHere } = await import('./hosting/local-host.js');
-    const { readClusterFile } = await import('./hosting/machines/cluster-file.js');
-    const { RemoteHost } = await import('./hosting/machines/remote-host.js');
-    const remote = new RemoteHost(mirror, host, config);
-    const local = openHere(await readClusterFile(config), config, host);
-    try {
-      const isAsked = what === 'restart' && local?.arena.isHostLocked(host) === true;
-      if (local === undefined || isAsked) await uses.remote(remote);
-      else if (what === 'restart') await uses.local(local);
-      else await remote.endBy(() => uses.local(local), END_MS);
-    } finally {
-      local?.arena.close();
-    }
-  }
-
-  private async restartLocal(local: LocalHost, fresh: boolean): Promise<void> {
-    const { endHost } = await import('./hosting/local-host.js');
-    const { deliveredByGroup, requireOtherCopies, untilRejoined } = await import(
-      './hosting/rejoin.js'
-    );
-    const { startAgain } = await import('./hosting/start-again.js');
-    const { host, title } = local;
-    const deadlineMs = Date.now() + RESTART_MS;
-    const { groups } = this.status();
-    if (fresh) requireOtherCopies(groups, host, title);
-    await endHost(local, END_MS);
-    const starting = await startAgain(local, fresh, deadlineMs);
-    try {
-      const delivered = deliveredByGroup(groups);
-      await untilRejoined(starting, delivered, deadlineMs);
-      // Across machines, `status` is a copy and shows it later.
-      const seen = { ...starting, groups: () => this.status().groups };
-      await untilRejoined(seen, delivered, deadlineMs);
-    } finally {
-      starting.close();
-    }
-  }
-}
-
-/** What a method does to a host. */
-interface Uses {
-  local(host: LocalHost): Promise<void>;
-  remote(host: RemoteHost): Promise<void>;
 }
 
 /** Follows the copy of a log from when it is there. */
@@ -284,9 +242,4 @@ function notAllEnded(missed: MachinesEnding['missed']): TramError {
   const [{ error: cause }] = missed;
   const messages = missed.map(({ error }) => error.message);
   return new TramError('TRAM_UNREACHABLE', messages.join('; '), { hint: cause.hint, cause });
-}
-
-/** The name of a cluster of processes; of one without a name, what the name of its file has instead. */
-function nameOf({ context, arena }: ProcessesAttachment): string {
-  return context.config.name ?? basename(arena.path).replace(/^tram-/, '');
 }

@@ -4,7 +4,7 @@
  * (A cluster that others run: `attached-cluster.ts`.)
  */
 import { randomBytes, randomInt } from 'node:crypto';
-import { AttachedCluster } from './attached-cluster.js';
+import { AttachedCluster, type AttachOptions } from './attached-cluster.js';
 import { Client, type ClusterAddress, type ConnectOptions } from './client.js';
 import { type ClusterConfig, resolveConfig } from './config/config.js';
 import { ConfigError } from './config/mistakes.js';
@@ -28,6 +28,7 @@ import {
   OwnHosts,
   type RestartOptions,
   type RollingRestartOptions,
+  SILENT,
   START_TIMEOUT_MS,
 } from './hosting/own-hosts.js';
 import { type HostStarter, processStarter, threadStarter } from './hosting/starters.js';
@@ -57,7 +58,6 @@ export interface StartOptions extends ClusterOptions {
   restartHosts?: boolean | undefined;
 }
 
-const SILENT: Logger = { info: () => undefined, warn: () => undefined, error: () => undefined };
 /** How long `close` waits until all replicas of a group have delivered the same messages. */
 const DRAIN_MS = 5000;
 export class Cluster implements AsyncDisposable {
@@ -111,8 +111,8 @@ export class Cluster implements AsyncDisposable {
    * Attaches to a cluster that another thread, process or machine runs.
    * @param address  as for `Client.connect`. The configuration file may also describe a cluster of processes.
    */
-  static attach(address: ClusterAddress): Promise<AttachedCluster> {
-    return AttachedCluster.open(address);
+  static attach(address: ClusterAddress, options: AttachOptions = {}): Promise<AttachedCluster> {
+    return AttachedCluster.open(address, options);
   }
 
   private static create(config: ClusterConfig, settings: Settings): Cluster {
@@ -214,10 +214,10 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Starts a host that has ended, and returns when its replicas take part in their groups again and have caught up. The
-   * host resumes with the memory that it left, or with `fresh` starts with empty memory.
-   * @throws TRAM_LAST_COPY if too few other members run to recover from, TRAM_HOST_RUNNING, TRAM_START_FAILED,
-   *   TRAM_TIMEOUT
+   * Restarts a host, and returns when its replicas take part in their groups again and have caught up. A host that runs is
+   * stopped in order first. It resumes with the memory that it left, or with `fresh` starts with empty memory.
+   * @throws TRAM_LAST_COPY if too few other members have the state, TRAM_START_FAILED, TRAM_STATE_LOST, TRAM_TIMEOUT;
+   *   TRAM_HOST_RUNNING if the host is being started already
    */
   async restart(host: number, options: RestartOptions = {}): Promise<void> {
     this.requireOpen();

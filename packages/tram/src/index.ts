@@ -1,6 +1,6 @@
 /** The public exports of the package. */
 
-export type { AttachedCluster, ShutDownOptions } from './attached-cluster.js';
+export type { AttachedCluster, AttachOptions, ShutDownOptions } from './attached-cluster.js';
 export {
   Client,
   type ClusterAddress,

@@ -11,11 +11,12 @@ import {
   Cluster,
   decode,
   encode,
+  keeping,
   projectDirectory,
   until,
 } from './built.js';
 import { useCommandLine } from './cli/command-line.js';
-import { Loopback } from './cli/loopback.js';
+import { Loopback } from './loopback.js';
 import { needLibfabric } from './memory/fabric/present.js';
 
 const line = useCommandLine();
@@ -98,6 +99,69 @@ describe('on processes', () => {
     expect(await replyTo('b', attached)).toBe('2 b');
   });
 
+  test('a host that was crashed or stopped stays down, although a starter watches over it', async () => {
+    const attached = await attach(line.name);
+    await attached.crash(2);
+    await attached.stop(1);
+    // The starter restarts a host that ends unexpectedly, so it has looked at the others too.
+    const { pid } = attached.status().hosts[0];
+    process.kill(pid, 'SIGKILL');
+    await until(() => {
+      const [{ state, pid: next }] = attached.status().hosts;
+      return state === 'up' && next !== pid;
+    });
+    expect(statesOf(attached)).toEqual(['up', 'down', 'down']);
+  });
+
+  test('a host that is stopped hands its leaderships over first', async () => {
+    const attached = await attach(line.name);
+    await untilLeads(attached, 1);
+    const { host } = attached.status().groups[1].replicas[1];
+    await attached.stop(host);
+    const { groups } = attached.status();
+    expect(groups.map(({ leader, replicas }) => replicas[leader!].host)).not.toContain(host);
+  });
+
+  test('a crash that costs groups their majority is warned of', async () => {
+    const { logger, warnings } = keeping();
+    const attached = await Cluster.attach(line.name, { logger });
+    attachments.push(attached);
+    await attached.crash(2);
+    expect(warnings).toEqual([]);
+    await attached.crash(1);
+    expect(warnings).toEqual([
+      expect.stringMatching(/^the crash of host 1 costs g0, g1, g2 their majority/),
+    ]);
+  });
+
+  test('all hosts are restarted in turn, until a signal', async () => {
+    const controller = new AbortController();
+    const { logger, infos } = keeping();
+    const info = (text: string): void => {
+      logger.info(text);
+      if (infos.length === 4) controller.abort();
+    };
+    const attached = await Cluster.attach(line.name, { logger: { ...logger, info } });
+    attachments.push(attached);
+    expect(await replyTo('a', attached)).toBe('1 a');
+    await attached.rollingRestart();
+    expect(infos).toEqual([0, 1, 2].map((host) => `host ${host} was restarted`));
+    const { signal } = controller;
+    await expect(attached.rollingRestart({ signal })).rejects.toMatchObject({
+      code: 'TRAM_ABORTED',
+      message: expect.stringMatching(/\(restarted: 0; not: 1, 2\)$/),
+    });
+    expect(await replyTo('b', attached)).toBe('2 b');
+  });
+
+  test('a restart that takes too long says so', async () => {
+    const attached = await attach(line.name);
+    await expect(attached.restart(1, { timeoutMs: 1 })).rejects.toMatchObject({
+      code: 'TRAM_START_FAILED',
+    });
+    await attached.restart(1);
+  });
+
   test('it is shut down, for everybody', async () => {
     const attached = await attach(line.name);
     const other = await attach(line.name);
@@ -169,13 +233,13 @@ describe('across machines', () => {
 
   beforeEach(async (context) => {
     needLibfabric(context);
-    cluster = await Loopback.create(line);
+    cluster = await Loopback.make();
   });
 
   afterEach(() => cluster?.clearUp());
 
   test('it is seen and used by its configuration file', async () => {
-    await cluster.up();
+    await cluster.startAll();
     const attached = await attach(cluster.far);
     expect(attached.status()).toMatchObject({ state: 'running', memory: 'machines' });
     // Two readers of one group, of which one ends early.
@@ -196,7 +260,7 @@ describe('across machines', () => {
   });
 
   test('a program that is attached ends when it has nothing else to do', async () => {
-    await cluster.up();
+    await cluster.startAll();
     const program = line.write(
       'program.mjs',
       `import { Cluster } from ${JSON.stringify(join(projectDirectory, 'packages/tram/dist/index.js'))};
@@ -210,7 +274,7 @@ describe('across machines', () => {
   });
 
   test('hosts of other machines crash, stop, restart, and end all together', async () => {
-    const children = await cluster.up('--respawn');
+    const [, beta] = await cluster.startAll('--respawn');
     const attached = await attach(cluster.far);
     await replyTo('a', attached);
     const incarnation = (): number => attached.status().groups[1].replicas[2].incarnation;
@@ -220,7 +284,9 @@ describe('across machines', () => {
     await attached.restart(2, { fresh: true });
     expect(statesOf(attached)).toEqual(['up', 'up', 'up']);
     expect(await replyTo('b', attached)).toBe('2 b');
-    const killed = once(children[1], 'exit');
+    await attached.rollingRestart();
+    expect(await replyTo('c', attached)).toBe('3 c');
+    const killed = once(beta.child, 'exit');
     await attached.crash(1);
     expect(await killed).toEqual([null, 'SIGKILL']);
     // Only its own machine can start it.
@@ -235,26 +301,26 @@ describe('across machines', () => {
       code: 'TRAM_UNREACHABLE',
       message: expect.stringMatching(/alpha.*beta/),
     });
-    expect(cluster.memories()).toHaveLength(3);
+    expect(cluster.hasMemory()).toBe(true);
     await expect(Cluster.attach(cluster.far)).rejects.toMatchObject({ code: 'TRAM_UNREACHABLE' });
   });
 
   test('a host that hangs does not obey', async () => {
-    const [, , gamma] = await cluster.up();
+    const [, , gamma] = await cluster.startAll();
     const attached = await attach(cluster.far);
-    gamma.kill('SIGSTOP');
+    gamma.child.kill('SIGSTOP');
     await expect(attached.stop(2)).rejects.toMatchObject({
       code: 'TRAM_UNREACHABLE',
       hint: expect.stringContaining('If it hangs, kill its process there'),
     });
     await expect(attached.shutDown()).rejects.toMatchObject({ code: 'TRAM_UNREACHABLE' });
-    gamma.kill('SIGKILL');
+    gamma.child.kill('SIGKILL');
     expect(() => attached.status()).toThrow('closed');
   });
 
   test('a host of this machine that has ended is started', async () => {
-    await cluster.up();
-    const attached = await attach(cluster.near);
+    await cluster.startAll();
+    const attached = await attach(cluster.config);
     await attached.crash(2);
     expect(statesOf(attached)).toEqual(['up', 'up', 'down']);
     await attached.restart(2);
@@ -281,6 +347,7 @@ describe('on threads', () => {
         () => attached.crash(0),
         () => attached.stop(0),
         () => attached.restart(0),
+        () => attached.rollingRestart(),
         () => attached.shutDown(),
       ]) {
         await expect(call()).rejects.toMatchObject({ code: 'TRAM_NOT_SUPPORTED' });

@@ -24,6 +24,27 @@ export function decode(bytes: Uint8Array | undefined): string | undefined {
   return bytes === undefined ? undefined : new TextDecoder().decode(bytes);
 }
 
+/** The TramError of a promise that rejects with one. */
+export async function errorOf(promise: Promise<unknown>): Promise<tram.TramError> {
+  const outcome = await promise.then(
+    () => 'no error',
+    (error: unknown) => error,
+  );
+  if (!(outcome instanceof TramError)) throw new Error(`no TramError: ${outcome}`);
+  return outcome;
+}
+
+/** A logger that keeps what it is told. */
+export function keeping() {
+  const [infos, warnings, errors]: string[][] = [[], [], []];
+  const logger: tram.Logger = {
+    info: (text) => void infos.push(text),
+    warn: (text) => void warnings.push(text),
+    error: (text) => void errors.push(text),
+  };
+  return { logger, infos, warnings, errors };
+}
+
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }

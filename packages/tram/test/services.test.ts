@@ -9,6 +9,7 @@ import {
   Cluster,
   decode,
   encode,
+  keeping,
   pause,
   ReplyError,
   type StartOptions,
@@ -46,16 +47,11 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
   }
 
   describe('while it runs', () => {
-    const errors: string[] = [];
+    const { logger, errors } = keeping();
     let cluster: Cluster;
     let client: Client;
 
     beforeAll(async () => {
-      const logger = {
-        info: () => undefined,
-        warn: () => undefined,
-        error: (text: string) => void errors.push(text),
-      };
       cluster = await Cluster.start({ ...OPTIONS, service: EVALUATOR, logger });
       client = await cluster.connect();
     });

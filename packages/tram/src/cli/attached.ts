@@ -78,7 +78,8 @@ export async function withCluster<Result>(
   }
 }
 
-function attachByName(which: Which): ProcessesAttachment {
+/** @throws TRAM_NOT_FOUND, TRAM_CORRUPT, TRAM_VERSION_MISMATCH */
+export function attachByName(which: Which): ProcessesAttachment {
   try {
     return attachToProcesses(which.name);
   } catch (error) {

@@ -4,8 +4,6 @@
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ArenaFile } from '../memory/processes/arena-file.js';
-import { pause } from './oversight.js';
 
 export interface HostProcess {
   readonly pid: number;
@@ -17,7 +15,6 @@ export interface HostProcess {
 const HOST_SCRIPT = /\/host-process\.js$/;
 /** What `tram up` leaves in the background to start the hosts and restart them. */
 const STARTER_SCRIPT = /\/starter-process\.js$/;
-const LOOK_MS = 5;
 
 /** @param path  the path of the arena, as it was passed to the hosts */
 export function hostProcesses(path: string): HostProcess[] {
@@ -29,29 +26,6 @@ export function hostProcesses(path: string): HostProcess[] {
 /** The starters of `tram up` in the background; not a program of the user that has started a cluster. */
 export function starterProcesses(path: string): number[] {
   return processesOf(STARTER_SCRIPT, path).map(({ pid }) => pid);
-}
-
-/**
- * Ends the process of a host that this process has not started, and returns when its lock is free.
- * @param timeoutMs  after that it is killed
- */
-export async function endHostProcess(
-  arena: ArenaFile,
-  host: number,
-  signal: 'SIGTERM' | 'SIGKILL',
-  timeoutMs: number,
-): Promise<void> {
-  const signalIt = (name: NodeJS.Signals): void => {
-    for (const { pid, ...one } of hostProcesses(arena.path)) {
-      if (one.host === host) process.kill(pid, name);
-    }
-  };
-  const deadlineMs = Date.now() + timeoutMs;
-  signalIt(signal);
-  while (arena.isHostLocked(host)) {
-    await pause(LOOK_MS);
-    if (Date.now() > deadlineMs) signalIt('SIGKILL');
-  }
 }
 
 /** Has this process the file open? Then a number found in the file is that of a process which uses it. */

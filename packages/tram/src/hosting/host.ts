@@ -254,8 +254,7 @@ export class Host {
   }
 
   private async runReplicas(): Promise<void> {
-    const { words } = this;
-    while (!this.isStopped && Atomics.load(words, ARENA.state) !== ARENA_STATE.closing) {
+    while (!this.isStopped && !this.isClosing) {
       this.duty.run(SLICE_US);
       for (const trace of this.traces) trace.flush();
       this.lookout.look(this.agents);
@@ -263,6 +262,10 @@ export class Host {
     }
     this.enter(HOST_STATE.ended);
     for (const trace of this.traces) trace.close();
+  }
+
+  private get isClosing(): boolean {
+    return Atomics.load(this.words, ARENA.state) === ARENA_STATE.closing;
   }
 
   stop(): void {
@@ -279,8 +282,8 @@ export class Host {
    * @returns the names of the replicas that have left theirs
    */
   leave(): string[] {
-    const { context, settings, words } = this;
-    if (Atomics.load(words, ARENA.state) === ARENA_STATE.closing) return [];
+    const { context, settings } = this;
+    if (this.isClosing) return [];
     const names: string[] = [];
     for (const { replica, participant } of this.agents) {
       const name = context.nameOf(participant);
@@ -299,7 +302,10 @@ export class Host {
         });
       }
     }
-    return names;
+    if (!this.isClosing) return names;
+    // Whoever closes the cluster may have removed its files before these were written.
+    for (const { participant } of this.agents) settings.left.discard(participant);
+    return [];
   }
 }
 

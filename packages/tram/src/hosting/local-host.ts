@@ -15,6 +15,7 @@ import { type HostProcess, hasOpen, hostProcesses, isStopped } from './host-proc
 import { type ClusterFile, readClusterFile } from './machines/cluster-file.js';
 import { machineArenaPath, requireSame } from './machines/machine.js';
 import { keepDown, pause } from './oversight.js';
+import { STOP_MS } from './rolling-restart.js';
 import { statusOf } from './status.js';
 
 export interface LocalHost {
@@ -37,8 +38,6 @@ export interface LocalHost {
 const SIGN_MS = 1000;
 /** How long a killed process may take to end. */
 const DEATH_MS = 5000;
-/** How long a host may take to write the snapshots of its replicas. */
-const LEAVE_MS = 60_000;
 const LOOK_MS = 5;
 
 /** Whether this machine has the address. */
@@ -163,7 +162,10 @@ export async function killHost(local: LocalHost): Promise<HostProcess | undefine
   return running;
 }
 
-/** Sends SIGTERM, and SIGKILL if the host has not stopped in time. */
+/**
+ * Sends SIGTERM, and SIGKILL if the host has not stopped in time.
+ * @param timeoutMs  how long it may take to stop its replicas. If it does, it also gets the time to write what they leave
+ */
 export async function endHost(
   local: LocalHost,
   timeoutMs: number,
@@ -173,7 +175,7 @@ export async function endHost(
   if (running === undefined) return { running, wasKilled: false };
   signal(running.pid, 'SIGTERM');
   const askedMs = Date.now();
-  const isInTime = (): boolean => Date.now() - askedMs < (hasStopped(local) ? LEAVE_MS : timeoutMs);
+  const isInTime = (): boolean => Date.now() - askedMs < (hasStopped(local) ? STOP_MS : timeoutMs);
   while (local.arena.isHostLocked(local.host) && isInTime()) await pause(LOOK_MS);
   const wasKilled = local.arena.isHostLocked(local.host);
   if (wasKilled) await killHost(local);

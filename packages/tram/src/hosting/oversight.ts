@@ -124,22 +124,33 @@ export function askToEnd(context: ClusterContext): boolean {
   return before !== ARENA_STATE.closing;
 }
 
+/**
+ * For those that wait for groups and look at them again and again: the returned function throws TRAM_STATE_LOST once
+ * groups have lost their state.
+ */
+export function stateLossCheck(): (groups: readonly GroupStatus[]) => void {
+  let lostSinceMs = Number.POSITIVE_INFINITY;
+  return (groups) => {
+    const lost = stateLost(groups);
+    lostSinceMs = lost.length > 0 ? Math.min(lostSinceMs, Date.now()) : Number.POSITIVE_INFINITY;
+    if (Date.now() - lostSinceMs > LOST_MS) {
+      throw new TramError('TRAM_STATE_LOST', describeStateLoss(lost));
+    }
+  };
+}
+
 /** Waits until every group has a leader and all its replicas take part. @throws TRAM_START_FAILED, TRAM_STATE_LOST */
 export async function untilLed(
   context: ClusterContext,
   deadlineMs: number,
   signal?: AbortSignal,
 ): Promise<void> {
-  let lostSinceMs = Number.POSITIVE_INFINITY;
+  const requireState = stateLossCheck();
   for (;;) {
     signal?.throwIfAborted();
-    const status = statusOf(context);
-    const lost = stateLost(status);
-    lostSinceMs = lost.length > 0 ? Math.min(lostSinceMs, Date.now()) : Number.POSITIVE_INFINITY;
-    if (Date.now() - lostSinceMs > LOST_MS) {
-      throw new TramError('TRAM_STATE_LOST', describeStateLoss(lost));
-    }
-    const missing = status.groups.filter((group) => !isComplete(group));
+    const { groups } = statusOf(context);
+    requireState(groups);
+    const missing = groups.filter((group) => !isComplete(group));
     if (missing.length === 0) return;
     if (Date.now() > deadlineMs) {
       const names = missing.map(({ group }) => `g${group}`).join(', ');

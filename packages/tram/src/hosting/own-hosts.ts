@@ -10,13 +10,13 @@ import { TramError } from '../errors.js';
 import type { ArenaFile } from '../memory/processes/arena-file.js';
 import type { ClusterContext } from './cluster-context.js';
 import type { HostReport } from './host.js';
-import { endHostProcess } from './host-processes.js';
 import { keepDown, markEnded, wakeHosts } from './oversight.js';
+import { rateLimited } from './rate-limit.js';
 import { costOfEnd, deliveredByGroup, requireOtherCopies, untilRejoined } from './rejoin.js';
-import { handOver, restartInTurn, STOP_MS } from './rolling-restart.js';
+import { handOver, type Restarted, restartInTurn, STOP_MS } from './rolling-restart.js';
 import { describeFailure } from './service.js';
 import type { HostHandle, HostStarter } from './starters.js';
-import { type GroupStatus, statusOf } from './status.js';
+import { type GroupStatus, type ReplicaStatus, statusOf } from './status.js';
 import { Supervisor } from './supervisor.js';
 
 /** Receives log messages. `console` and pino loggers have this interface. */
@@ -26,10 +26,17 @@ export interface Logger {
   error(message: string): void;
 }
 
+/** @internal */
+export const SILENT: Logger = {
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+
 export interface RestartOptions {
   /** Start with empty memory, and recover from the other members. Default false. */
   readonly fresh?: boolean | undefined;
-  /** How long the host may take until its replicas take part again. Default 30 seconds. */
+  /** How long the host may take from its start until its replicas take part again. Default 30 seconds. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -106,8 +113,10 @@ export class OwnHosts {
   }
 
   private async untilReady(host: number, resumes: boolean, deadlineMs: number): Promise<void> {
+    // A service that fails with every message must not fill the log.
+    const logFailure = rateLimited((text) => this.logger.error(text));
     const handle = this.starter.start(host, resumes, {
-      onReport: (report) => this.onReport(report),
+      onReport: (report) => this.onReport(report, logFailure),
       onExit: (why) => this.onExit(host, why),
     });
     this.handles[host] = handle;
@@ -120,7 +129,7 @@ export class OwnHosts {
     hostChannel.publish({ what: 'started', host });
   }
 
-  private onReport(report: HostReport): void {
+  private onReport(report: HostReport, logFailure: (text: string) => void): void {
     // While the cluster closes, replicas may still take over from hosts that have ended: not worth a report.
     if (this.isClosed) return;
     if (report.what === 'leader') {
@@ -128,7 +137,7 @@ export class OwnHosts {
       this.logger.info(`g${group}/${member} leads its group under ballot ${ballot}`);
       leaderChannel.publish({ group, member, ballot });
     } else if (report.what === 'service-failed') {
-      this.logger.error(describeFailure(report));
+      logFailure(describeFailure(report));
     } else if (report.what === 'trouble') {
       this.logger.error(report.text);
     }
@@ -156,7 +165,7 @@ export class OwnHosts {
     keepDown(this.context, host);
     const handle = this.handles[host];
     if (handle !== undefined) await handle.kill();
-    else await this.endForeign(host, 'SIGKILL', END_MS);
+    else await this.endForeign(host, 'SIGKILL');
   }
 
   /** Hands its leaderships over, as far as others can take them, and ends a host in order. It stays down likewise. */
@@ -166,31 +175,36 @@ export class OwnHosts {
     keepDown(this.context, host);
     const handle = this.handles[host];
     if (handle !== undefined) await handle.stop(STOP_MS);
-    else await this.endForeign(host, 'SIGTERM', STOP_MS);
+    else await this.endForeign(host, 'SIGTERM');
   }
 
   /** Ends a host that another process has started. */
-  private async endForeign(
-    host: number,
-    signal: 'SIGTERM' | 'SIGKILL',
-    timeoutMs: number,
-  ): Promise<void> {
-    if (!this.file?.isHostLocked(host)) return;
-    await endHostProcess(this.file, host, signal, timeoutMs);
+  private async endForeign(host: number, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const { context, file: arena } = this;
+    if (!arena?.isHostLocked(host)) return;
+    const { endHost, killHost } = await import('./local-host.js');
+    const { path } = arena;
+    const local = { name: path, host, title: String(host), path, arena, context };
+    if (signal === 'SIGKILL') await killHost(local);
+    else await endHost(local, STOP_MS);
     this.onExit(host, signal);
   }
 
-  /** Starts a host that has ended, and waits until its replicas take part in their groups again. */
-  async restart(host: number, options: RestartOptions): Promise<void> {
+  /**
+   * Restarts a host, which is stopped in order if it runs, and waits until its replicas take part in their groups again.
+   * @returns its replicas
+   */
+  async restart(host: number, options: RestartOptions): Promise<ReplicaStatus[]> {
     const { fresh = false, timeoutMs = START_TIMEOUT_MS } = options;
-    this.requireEnded(host);
-    const deadlineMs = Date.now() + timeoutMs;
+    this.requireNotStarting(host);
     const before = this.groups();
     if (fresh) requireOtherCopies(before, host);
     this.supervisor?.leave(host);
     keepDown(this.context, host);
     this.starting.add(host);
     try {
+      if (this.isRunning(host)) await this.stop(host);
+      const deadlineMs = Date.now() + timeoutMs;
       await this.untilReady(host, !fresh, deadlineMs);
       const started = {
         host,
@@ -198,7 +212,7 @@ export class OwnHosts {
         groups: () => this.groups(),
         ended: () => (this.handles[host] === undefined ? this.exits[host] : undefined),
       };
-      await untilRejoined(started, deliveredByGroup(before), deadlineMs);
+      return await untilRejoined(started, deliveredByGroup(before), deadlineMs);
     } catch (error) {
       // The caller is told, and decides what to do.
       if (!this.isClosed && this.handles[host] === undefined) keepDown(this.context, host);
@@ -208,17 +222,12 @@ export class OwnHosts {
     }
   }
 
-  /** Stops and restarts all hosts, one after the other. */
+  /** Restarts all hosts, one after the other. */
   async restartAll({ signal }: RollingRestartOptions): Promise<void> {
-    const onRestarted = (host: number): void => this.logger.info(`host ${host} was restarted`);
-    await restartInTurn(
-      {
-        context: this.context,
-        stop: (host) => this.stop(host),
-        restart: (host) => this.restart(host, {}),
-      },
-      { signal, onRestarted },
-    );
+    const onRestarted = ({ title }: Restarted): void =>
+      this.logger.info(`host ${title} was restarted`);
+    const control = { context: this.context, restart: (host: number) => this.restart(host, {}) };
+    await restartInTurn(control, { signal, onRestarted });
   }
 
   private groups(): readonly GroupStatus[] {
@@ -230,11 +239,13 @@ export class OwnHosts {
     if (this.isClosed) throw new TramError('TRAM_CLOSED', 'this cluster is closed');
   }
 
-  private requireEnded(host: number): void {
-    const isRunning = this.handles[host] !== undefined || this.file?.isHostLocked(host);
-    if (isRunning || this.starting.has(host)) {
-      throw new TramError('TRAM_HOST_RUNNING', `host ${host} is running`);
-    }
+  private isRunning(host: number): boolean {
+    return this.handles[host] !== undefined || this.file?.isHostLocked(host) === true;
+  }
+
+  private requireNotStarting(host: number): void {
+    if (!this.starting.has(host)) return;
+    throw new TramError('TRAM_HOST_RUNNING', `host ${host} is being started already`);
   }
 
   // --- the end -----------------------------------------------------------------------------------

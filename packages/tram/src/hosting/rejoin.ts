@@ -2,12 +2,13 @@
  * What the end of a host costs the groups of its replicas, and the wait until the replicas of a started host take part
  * again. `Cluster` and the commands `tram kill` and `tram restart` follow the same rules.
  *
- * A replica *takes part* in its group if its host is up and the replica is not recovering. A host that starts with empty
- * memory learns from f+1 other members of each group what its replicas have promised, and fetches the state from one of
- * them. If fewer take part, such a start would never end, and could cost the last copy of the state.
+ * A replica *takes part* in its group if its host is up and the replica is not recovering. It has a *copy* of the state if
+ * it also does not lack entries that it needs from another replica. A host that starts with empty memory learns from f+1
+ * other members of each group what its replicas have promised, and fetches the state from one of them. If fewer have a
+ * copy, such a start might never end, and could cost the last copy of the state.
  */
 import { TramError } from '../errors.js';
-import { pause } from './oversight.js';
+import { pause, stateLossCheck } from './oversight.js';
 import type { GroupStatus, ReplicaStatus } from './status.js';
 
 const LOOK_MS = 5;
@@ -16,13 +17,12 @@ export function takesPart({ state, role }: ReplicaStatus): boolean {
   return state === 'up' && role !== 'recovering';
 }
 
-/** A group without a majority delivers nothing. */
-function hasMajority({ replicas }: GroupStatus): boolean {
-  return 2 * replicas.filter(({ state }) => state === 'up').length > replicas.length;
+function hasCopy(replica: ReplicaStatus): boolean {
+  return takesPart(replica) && !replica.lacksState;
 }
 
-function membersTakingPart({ replicas }: GroupStatus, withoutHost: number): ReplicaStatus[] {
-  return replicas.filter((replica) => replica.host !== withoutHost && takesPart(replica));
+function others({ replicas }: GroupStatus, host: number): ReplicaStatus[] {
+  return replicas.filter((replica) => replica.host !== host);
 }
 
 function majorityOf({ replicas }: GroupStatus): number {
@@ -46,15 +46,15 @@ export function requireOtherCopies(
   title = String(host),
 ): void {
   for (const group of groupsOn(groups, host)) {
-    const others = group.replicas.filter((replica) => replica.host !== host);
-    const present = membersTakingPart(group, host);
+    const members = others(group, host);
+    const copies = members.filter(hasCopy).length;
     const needed = majorityOf(group);
-    if (present.length >= needed) continue;
-    const canEver = others.length >= needed;
+    if (copies >= needed) continue;
+    const canEver = members.length >= needed;
     throw new TramError(
       'TRAM_LAST_COPY',
       `host ${title} can't start with empty memory: g${group.group} needs ${needed} other members to recover from, ` +
-        `and ${present.length} of ${others.length} take part`,
+        `and ${copies} of ${members.length} take part and have the state`,
       {
         hint: canEver
           ? 'Restart the other hosts first, and wait until their replicas take part; or start this one without `fresh`.'
@@ -66,14 +66,14 @@ export function requireOtherCopies(
 
 /** What it costs to end this host without a chance to leave its state, in words; `undefined` if others can go on. */
 export function costOfEnd(groups: readonly GroupStatus[], host: number): string | undefined {
-  const hit = groupsOn(groups, host).filter(({ replicas }) =>
-    replicas.some((replica) => replica.host === host && takesPart(replica)),
+  const last = groupsOn(groups, host).filter(
+    (group) => group.replicas.some(hasCopy) && !others(group, host).some(hasCopy),
   );
-  const last = hit.filter((group) => membersTakingPart(group, host).length === 0);
-  const stopping = hit.filter((group) => {
-    const remaining = membersTakingPart(group, host).length;
+  const stopping = groupsOn(groups, host).filter((group) => {
+    const remaining = others(group, host).filter(takesPart).length;
     const before = group.replicas.filter(takesPart).length;
-    return remaining > 0 && remaining < majorityOf(group) && before >= majorityOf(group);
+    const loses = remaining < majorityOf(group) && before >= majorityOf(group);
+    return loses && !last.includes(group);
   });
   const costs: string[] = [];
   if (last.length > 0) {
@@ -105,11 +105,11 @@ export interface StartedHost {
 }
 
 /**
- * Waits until all replicas of the host take part and have delivered what their groups had delivered. A group without a
- * majority delivers nothing, so it is not waited for.
+ * Waits until all replicas of the host take part and have delivered what their groups had delivered. A group that waits
+ * for other hosts delivers nothing, so its deliveries are not waited for.
  * @param targets  by group: the log entries to be delivered
  * @returns the replicas of the host
- * @throws TRAM_START_FAILED if the host ends again, TRAM_TIMEOUT
+ * @throws TRAM_START_FAILED if the host ends again, TRAM_STATE_LOST if a group of it has lost its state, TRAM_TIMEOUT
  */
 export async function untilRejoined(
   started: StartedHost,
@@ -117,14 +117,17 @@ export async function untilRejoined(
   deadlineMs: number,
 ): Promise<ReplicaStatus[]> {
   const { host, title } = started;
+  const requireState = stateLossCheck();
   for (;;) {
     const groups = await started.groups();
+    requireState(groupsOn(groups, host));
     const ours = groups
       .flatMap(({ replicas }) => replicas)
       .filter((replica) => replica.host === host);
     const missing = ours.filter((replica) => {
       const { group, delivered } = replica;
-      return !takesPart(replica) || (delivered < targets[group] && hasMajority(groups[group]));
+      const { health } = groups[group];
+      return !takesPart(replica) || (delivered < targets[group] && health !== 'no-majority');
     });
     if (ours.length > 0 && missing.length === 0) return ours;
     const exit = started.ended();
@@ -139,9 +142,7 @@ export async function untilRejoined(
         'TRAM_TIMEOUT',
         `host ${title} runs, but ${names} did not rejoin in time`,
         {
-          hint:
-            'See the status of the cluster. A group goes on once a majority of it is up. If more than half of its ' +
-            'replicas were killed at once, its state may be lost: then start the cluster anew.',
+          hint: 'See the status of the cluster. A group goes on once a majority of it is up.',
         },
       );
     }

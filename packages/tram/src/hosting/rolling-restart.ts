@@ -17,20 +17,32 @@ const ASK_AGAIN_MS = 50;
 /** How long to wait for replicas that do not take part yet, before a host is ended. */
 const TAKE_PART_MS = 5000;
 
-/** How a program or a command ends and starts the hosts of a cluster. */
+/** How a program or a command restarts the hosts of a cluster. */
 export interface HostControl {
   readonly context: ClusterContext;
-  /** Hands its leaderships over and ends a host in order. */
-  stop(host: number): Promise<void>;
-  /** Starts it again, and waits until its replicas have rejoined. */
-  restart(host: number): Promise<void>;
+  /** Hands its leaderships over, ends it in order, starts it again, and waits until its replicas have rejoined. */
+  restart(host: number): Promise<readonly ReplicaStatus[]>;
+}
+
+/** A host, after its restart. */
+export interface Restarted {
+  readonly host: number;
+  /** As users know it: its number, or the name of its machine. */
+  readonly title: string;
+  readonly replicas: readonly ReplicaStatus[];
+  readonly tookMs: number;
 }
 
 export interface TurnOptions {
   /** Checked before each host. */
   readonly signal?: AbortSignal | undefined;
   /** Called after each host. */
-  readonly onRestarted?: ((host: number) => void) | undefined;
+  readonly onRestarted?: ((restarted: Restarted) => void) | undefined;
+}
+
+/** What users call a host: its number, or the name of its machine. */
+export function titleOf({ config }: ClusterContext, host: number): string {
+  return config.machines?.[host].name ?? String(host);
 }
 
 /** @throws what has stopped it, with the hosts that were restarted and those that were not */
@@ -42,28 +54,31 @@ export async function restartInTurn(
   const hosts = Array.from({ length: context.map.hosts }, (_, host) => host);
   await untilAllTakePart(context, 'a rolling restart');
   for (const host of hosts) {
+    const title = titleOf(context, host);
+    const startedMs = performance.now();
+    let replicas: readonly ReplicaStatus[];
     try {
       if (signal?.aborted) {
         throw new TramError('TRAM_ABORTED', 'aborted', { cause: signal.reason });
       }
-      await untilAllTakePart(context, `the restart of host ${host}`);
-      await control.stop(host);
-      await control.restart(host);
+      await untilAllTakePart(context, `the restart of host ${title}`);
+      replicas = await control.restart(host);
     } catch (error) {
-      throw withProgress(error, hosts, host);
+      const titles = hosts.map((one) => titleOf(context, one));
+      throw withProgress(error, titles, host);
     }
-    onRestarted(host);
+    onRestarted({ host, title, replicas, tookMs: performance.now() - startedMs });
   }
 }
 
-function withProgress(error: unknown, hosts: readonly number[], failed: number): unknown {
+function withProgress(error: unknown, titles: readonly string[], failed: number): unknown {
   if (!(error instanceof TramError)) return error;
   const { code, hint, retry, message } = error;
-  const done = hosts.slice(0, failed).join(', ') || 'none';
-  const open = hosts.slice(failed).join(', ');
+  const done = titles.slice(0, failed).join(', ') || 'none';
+  const open = titles.slice(failed).join(', ');
   return new TramError(
     code,
-    `the rolling restart has stopped at host ${failed}: ${message} (restarted: ${done}; not: ${open})`,
+    `the rolling restart has stopped at host ${titles[failed]}: ${message} (restarted: ${done}; not: ${open})`,
     { hint, retry, cause: error },
   );
 }

@@ -1,18 +1,60 @@
-/** Starts a host that has ended, on this machine, so that it outlives this process and its terminal. */
+/**
+ * Restarts a host on this machine: starts it so that it outlives this process and its terminal, and waits until its
+ * replicas take part again.
+ */
 import { spawn } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { PARTICIPANT } from '../memory/arena.js';
 import { removeUnlocked } from '../memory/processes/arena-file.js';
-import { type LocalHost, reopened } from './local-host.js';
+import type { ClusterContext } from './cluster-context.js';
+import { endHost, type LocalHost, reopened } from './local-host.js';
 import { keepDown } from './oversight.js';
-import type { StartedHost } from './rejoin.js';
+import { deliveredByGroup, requireOtherCopies, type StartedHost, untilRejoined } from './rejoin.js';
+import { handOver } from './rolling-restart.js';
 import { logFile, processStarter } from './starters.js';
 import { makeStateDirectory } from './state-directory.js';
-import { type GroupStatus, statusOf } from './status.js';
+import { type GroupStatus, type ReplicaStatus, statusOf } from './status.js';
+
+/** How long a host may take to stop its replicas. What they leave takes its own time. */
+const END_MS = 10_000;
+
+/**
+ * A host of a cluster of processes that runs is stopped in order first. (One of a cluster across machines is asked to
+ * restart: `machines/remote-host.ts`.)
+ * @param options.timeoutMs  how long it may take from its start until its replicas take part
+ * @param seen  shows the whole cluster; across machines, the memory of the host itself tells only of its own replicas
+ * @returns its replicas
+ * @throws TRAM_LAST_COPY, TRAM_START_FAILED, TRAM_STATE_LOST, TRAM_TIMEOUT
+ */
+export async function restartHost(
+  target: LocalHost,
+  { fresh, timeoutMs }: { readonly fresh: boolean; readonly timeoutMs: number },
+  seen: ClusterContext = target.context,
+): Promise<ReplicaStatus[]> {
+  const { host, title, machine } = target;
+  const { groups } = statusOf(seen);
+  if (fresh) requireOtherCopies(groups, host, title);
+  if (machine === undefined) {
+    await handOver(seen, host);
+    await endHost(target, END_MS);
+  }
+  const deadlineMs = Date.now() + timeoutMs;
+  const starting = await startAgain(target, fresh, deadlineMs);
+  const targets = deliveredByGroup(groups);
+  try {
+    const replicas = await untilRejoined(starting, targets, deadlineMs);
+    if (seen === target.context) return replicas;
+    // Across machines it is a copy, which shows this later.
+    const copied = { ...starting, groups: () => statusOf(seen).groups };
+    return await untilRejoined(copied, targets, deadlineMs);
+  } finally {
+    starting.close();
+  }
+}
 
 /** A host that has been started, to be closed by the caller. */
-export interface Starting extends StartedHost {
+interface Starting extends StartedHost {
   groups(): Promise<readonly GroupStatus[]>;
   close(): void;
 }
@@ -27,7 +69,7 @@ interface Started {
 }
 
 /** @throws TRAM_START_FAILED */
-export async function startAgain(
+async function startAgain(
   target: LocalHost,
   fresh: boolean,
   deadlineMs: number,

@@ -203,7 +203,7 @@ function majorityOf({ length }: readonly unknown[]): number {
 }
 
 /** @internal The groups that have lost their state. */
-export function stateLost({ groups }: ClusterStatus): number[] {
+export function stateLost(groups: readonly GroupStatus[]): number[] {
   return groups.filter(({ health }) => health === 'state-lost').map(({ group }) => group);
 }
 

@@ -47,7 +47,7 @@ export interface Delivered {
 
 export interface DeliveriesOptions {
   readonly group: number;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** @internal */

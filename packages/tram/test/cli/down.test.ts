@@ -35,7 +35,12 @@ test('the logs of the last run stay, and no others', async () => {
     const down = await line.tram('down');
     expect(down.code).toBe(0);
     expect(down.stderr).toContain(`its logs stay in ${logs}\n`);
-    expect(readdirSync(logs).sort()).toEqual([0, 1, 2].map((host) => `host-${host}.log.1`));
+    expect(readdirSync(logs).sort()).toEqual([
+      'host-0.log.1',
+      'host-1.log.1',
+      'host-2.log.1',
+      'starter.log.1',
+    ]);
     expect(heard('host-0.log.1')).toContain(`heard ${run}`);
   }
   expect(heard('host-0.log.1')).not.toContain('heard first');

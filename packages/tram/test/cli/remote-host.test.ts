@@ -1,16 +1,17 @@
 /** `kill`, `restart` and `down` on hosts of other machines: the hosts are asked. */
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { statSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Loopback, NAMES } from '../loopback.js';
 import { needLibfabric } from '../memory/fabric/present.js';
-import { until, useCommandLine } from './command-line.js';
-import { Loopback, NAMES } from './loopback.js';
+import { until } from './command-line.js';
 
-const line = useCommandLine();
 let cluster: Loopback;
 
 beforeEach(async (context) => {
   needLibfabric(context);
-  cluster = await Loopback.create(line);
+  cluster = await Loopback.make();
 });
 
 afterEach(() => cluster?.clearUp());
@@ -21,8 +22,8 @@ async function replyOf(text: string): Promise<string> {
 
 describe('a host on another machine', () => {
   test('is killed, and its machine starts it again', async () => {
-    const [, , gamma] = await cluster.up();
-    const ended = once(gamma, 'exit');
+    const [, , gamma] = await cluster.startAll();
+    const ended = once(gamma.child, 'exit');
     expect(await cluster.farAway('kill', 'g1/2')).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(
@@ -44,7 +45,7 @@ describe('a host on another machine', () => {
   });
 
   test('whose end costs groups their majority is killed with a warning', async () => {
-    await cluster.up();
+    await cluster.startAll();
     expect(await cluster.farAway('kill', 'g1/2')).toMatchObject({ code: 0, stderr: '' });
     expect(await cluster.farAway('kill', 'g1/1')).toMatchObject({
       code: 0,
@@ -53,7 +54,7 @@ describe('a host on another machine', () => {
   });
 
   test('gets no signal but SIGKILL', async () => {
-    await cluster.up();
+    await cluster.startAll();
     expect(await cluster.farAway('kill', 'g1/2', '--signal', 'SIGSTOP')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining(`tram kill g1/2 --signal SIGSTOP --config ${cluster.far}`),
@@ -62,64 +63,75 @@ describe('a host on another machine', () => {
   });
 
   test('that hangs does not obey, and the command says so', async () => {
-    const [, , gamma] = await cluster.up();
-    gamma.kill('SIGSTOP');
+    const [, , gamma] = await cluster.startAll();
+    gamma.child.kill('SIGSTOP');
     const killed = await cluster.farAway('kill', 'g1/2');
-    gamma.kill('SIGCONT');
+    gamma.child.kill('SIGCONT');
     expect(killed).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('host gamma, which runs g1/2'),
     });
-    await cluster.untilUp();
+    await cluster.untilLevel();
   });
 
   test('restarts, started again by whoever runs it, with its memory and without', async () => {
-    const [, , gamma] = await cluster.up();
+    const [, , gamma] = await cluster.startAll();
     expect(await replyOf('a')).toBe('g1  1 a\n');
-    const memory = cluster.memoryOf('gamma');
+    const inode = (): number => statSync(cluster.memoryOf('gamma')).ino;
+    const memory = inode();
     // As a service manager does.
     const codes: unknown[] = [];
-    const restartAlways = (child: typeof gamma): void => {
+    const restartAlways = (child: ChildProcess): void => {
       child.once('exit', (code) => {
         codes.push(code);
-        if (code === 5) restartAlways(cluster.startHost('gamma'));
+        if (code === 5) restartAlways(cluster.start('gamma').child);
       });
     };
-    restartAlways(gamma);
+    restartAlways(gamma.child);
     expect(await cluster.farAway('restart', 'g1/2')).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('host gamma is up again, with the memory'),
     });
-    expect(cluster.memoryOf('gamma')).toBe(memory);
+    expect(inode()).toBe(memory);
     const fresh = await cluster.farAway('restart', 'g1/2', '--fresh', '--json');
     expect(fresh).toMatchObject({ code: 0 });
     expect(JSON.parse(fresh.stdout)).toMatchObject({ host: 2, name: 'gamma', fresh: true });
     expect(codes).toEqual([5, 5]);
-    expect(cluster.memoryOf('gamma')).not.toBe(memory);
+    expect(inode()).not.toBe(memory);
     expect(await cluster.farAway('lead', 'g1/2')).toMatchObject({ code: 0 });
     expect(await replyOf('b')).toBe('g1  2 b\n');
   });
 
   test('that `tram restart` has started restarts by itself', async () => {
-    await cluster.up();
+    await cluster.startAll();
     expect(await cluster.nearby('kill', 'g1/2')).toMatchObject({ code: 0 });
     expect(await cluster.nearby('restart', 'g1/2')).toMatchObject({ code: 0 });
     expect(await cluster.farAway('restart', 'g1/2')).toMatchObject({ code: 0 });
-    await cluster.untilUp();
+    await cluster.untilLevel();
   });
 
   test('that nobody starts again is told to be down', async () => {
-    const [, , gamma] = await cluster.up();
-    const ended = once(gamma, 'exit');
+    const [, , gamma] = await cluster.startAll();
+    const ended = once(gamma.child, 'exit');
     expect(await cluster.farAway('restart', 'g1/2', '--timeout-ms', '3000')).toMatchObject({
       code: 4,
-      stderr: expect.stringMatching(/host gamma has ended, but is not up again\n.*tram host gamma/),
+      stderr: expect.stringMatching(
+        /host gamma has ended, but is not up again\n.*--respawn.*tram host gamma/,
+      ),
     });
     expect(await ended).toEqual([5, null]);
   });
 
+  test('is asked likewise on its own machine, if it runs', async () => {
+    const [, , gamma] = await cluster.startAll('--respawn');
+    const ended = once(gamma.child, 'exit');
+    expect(await cluster.nearby('restart', 'g1/2')).toMatchObject({ code: 0 });
+    expect(await ended).toEqual([0, null]);
+    expect(await cluster.states()).toEqual(['up', 'up', 'up']);
+  });
+
   test('keeps its memory if others could not give it the state back', async () => {
-    await cluster.up();
+    await cluster.startAll();
     expect(await cluster.farAway('kill', 'g1/1')).toMatchObject({ code: 0 });
     expect(await cluster.farAway('restart', 'g1/2', '--fresh')).toMatchObject({
       code: 1,
@@ -129,9 +141,9 @@ describe('a host on another machine', () => {
   });
 
   test('that waits for others to start for the first time can be ended', async () => {
-    const gamma = cluster.startHost('gamma');
+    const gamma = cluster.start('gamma');
     await until(async () => (await cluster.states()).slice(-1)[0] === 'starting');
-    const ended = once(gamma, 'exit');
+    const ended = once(gamma.child, 'exit');
     expect(await cluster.farAway('down', '--all')).toMatchObject({
       code: 1,
       stdout: expect.stringMatching(/^host gamma \(process \d+\) is down.*\n$/),
@@ -141,12 +153,42 @@ describe('a host on another machine', () => {
   });
 });
 
+describe('restart --all', () => {
+  test('asks one host after the other', async () => {
+    await cluster.startAll('--respawn');
+    expect(await replyOf('a')).toBe('g1  1 a\n');
+    expect(await cluster.farAway('restart', '--all')).toMatchObject({
+      code: 0,
+      stderr: '',
+      stdout: expect.stringMatching(
+        /^(host (alpha|beta|gamma) was restarted in \d+ ms: g0\/\d, g1\/\d\n){3}$/,
+      ),
+    });
+    expect(await replyOf('b')).toBe('g1  2 b\n');
+  });
+
+  test('ends at a host that nobody starts again, and does not begin without all replicas', async () => {
+    await cluster.startAll();
+    expect(await cluster.farAway('restart', '--all', '--timeout-ms', '3000')).toMatchObject({
+      code: 4,
+      stderr: expect.stringMatching(
+        /stopped at host alpha: .*\(restarted: none; not: alpha, beta, gamma\)\n.*--respawn/,
+      ),
+    });
+    expect(await cluster.farAway('restart', '--all')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('g0/0 (down)'),
+    });
+    expect(await cluster.states()).toEqual(['down', 'up', 'up']);
+  });
+});
+
 describe('down', () => {
   test('ends no host of another machine, unless it is told to', async () => {
-    const children = await cluster.up();
+    const hosts = await cluster.startAll();
     expect(await cluster.farAway('down')).toMatchObject({ code: 1 });
     expect(await cluster.states()).toEqual(['up', 'up', 'up']);
-    const exits = children.map((child) => once(child, 'exit'));
+    const exits = hosts.map(({ child }) => once(child, 'exit'));
     const down = await cluster.farAway('down', '--all');
     expect(down).toMatchObject({ code: 0, stderr: '' });
     for (const name of NAMES) {
@@ -155,11 +197,11 @@ describe('down', () => {
       );
     }
     expect(await Promise.all(exits)).toEqual(NAMES.map(() => [0, null]));
-    expect(cluster.memories()).toHaveLength(NAMES.length);
+    expect(cluster.hasMemory()).toBe(true);
   });
 
   test('removes the memory on other machines with --force, and says what that costs', async () => {
-    await cluster.up();
+    await cluster.startAll();
     const down = await cluster.farAway('down', '--all', '--force');
     expect(down).toMatchObject({ code: 0, stderr: expect.stringContaining('is lost') });
     expect(down.stdout).toContain('its memory is removed');

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { Cluster, pause } from '../built.js';
+import { Cluster, keeping, pause } from '../built.js';
 import { finish, MAIN, until, useCommandLine } from './command-line.js';
 
 const line = useCommandLine();
@@ -35,17 +35,13 @@ test('memory outlives its processes: hosts that were killed and resume have lost
 });
 
 test('a restarted host stays up when its starter learns late that it had ended', async () => {
-  const warnings: string[] = [];
+  const { logger, warnings } = keeping();
   const cluster = await Cluster.start({
     groups: 1,
     hosts: 3,
     memory: 'processes',
     name: line.name,
-    logger: {
-      info: () => undefined,
-      warn: (text) => void warnings.push(text),
-      error: () => undefined,
-    },
+    logger,
   });
   try {
     process.kill(cluster.status().hosts[1].pid, 'SIGKILL');
@@ -55,12 +51,28 @@ test('a restarted host stays up when its starter learns late that it had ended',
     while (warnings.length === 0) await pause(5);
     expect(warnings).toEqual(['host 1 has ended: SIGKILL']);
     expect(cluster.status().hosts[1].state).toBe('up');
-    // The process of a second restart ends too.
-    await expect(cluster.restart(1)).rejects.toMatchObject({ code: 'TRAM_HOST_RUNNING' });
+    // One that another process has started is restarted too.
+    const { pid } = cluster.status().hosts[1];
+    await cluster.restart(1);
+    expect(cluster.status().hosts[1].pid).not.toBe(pid);
     expect(cluster.status().hosts[1].state).toBe('up');
   } finally {
     await cluster.destroy();
   }
+});
+
+test('a host that runs ends in order, and starts again', async () => {
+  await line.up('--service', line.service);
+  await line.tram('send', '--to', '1', '--text', 'x');
+  const before = await line.pids();
+  expect(await line.tram('restart', 'g0/1')).toMatchObject({ code: 0 });
+  const after = await line.pids();
+  expect(after.map((pid, host) => pid === before[host])).toEqual([true, false, true]);
+  expect(await line.tram('kill', 'g0/1', '--signal', 'SIGSTOP')).toMatchObject({ code: 0 });
+  expect(await line.tram('restart', 'g0/1')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/stopped \(SIGSTOP\).*\n.*tram kill g0\/1/),
+  });
 });
 
 test('a restart with empty memory is refused where it would cost the last copy of the state', async () => {

@@ -56,6 +56,7 @@ test('a group without a leader is named while the command waits, and when it giv
       hint: expect.stringContaining('tram restart g0/'),
       retry: 'unsafe',
       missingGroups: [0, 1],
+      failedGroups: {},
       replies: {},
     },
   });

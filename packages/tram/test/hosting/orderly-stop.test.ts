@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
 import type * as configs from '../../src/config/config.js';
@@ -15,10 +15,10 @@ import type { HostReport } from '../../src/hosting/host.js';
 import type * as oversights from '../../src/hosting/oversight.js';
 import type * as startersModule from '../../src/hosting/starters.js';
 import type * as statuses from '../../src/hosting/status.js';
-import { ARENA, ARENA_STATE } from '../../src/memory/arena.js';
+import { ARENA, ARENA_STATE, HOST, HOST_STATE, hostStateOf } from '../../src/memory/arena.js';
 import type * as arenaFiles from '../../src/memory/processes/arena-file.js';
 import type * as threads from '../../src/memory/threads.js';
-import { Client, Cluster, decode, encode, TramError, until } from '../built.js';
+import { Client, Cluster, decode, encode, until } from '../built.js';
 
 const built = (path: string): Promise<unknown> =>
   import(new URL(`../../dist/${path}`, import.meta.url).href);
@@ -40,17 +40,26 @@ const LOG_BYTES = 16_384;
 const START_MS = 30_000;
 const STOP_MS = 30_000;
 
-/** Replies with how many messages it has delivered. Fails to take a snapshot if it is told to. */
+/**
+ * Replies with how many messages it has delivered. If it is told to, it fails to take a snapshot, or waits with that until a
+ * file is gone.
+ */
 const COUNTING = `
+  import { existsSync } from 'node:fs';
+  const idle = new Int32Array(new SharedArrayBuffer(4));
   let count = 0;
   let fails = false;
+  let path;
   const decoder = new TextDecoder();
   export function deliver({ payload }) {
-    if (decoder.decode(payload) === 'fail') fails = true;
+    const text = decoder.decode(payload);
+    if (text === 'fail') fails = true;
+    if (text.startsWith('/')) path = text;
     return new TextEncoder().encode(String(++count));
   }
   export function snapshot() {
     if (fails) throw new Error('as it was told');
+    while (path !== undefined && existsSync(path)) Atomics.wait(idle, 0, 0, 5);
     return new TextEncoder().encode(String(count));
   }
   export const restore = (state) => { count = Number(decoder.decode(state)); };
@@ -90,6 +99,8 @@ class Rig {
     } else {
       this.address = files.arenaPath(options.name);
       const arena = files.createArenaFile(this.address, words);
+      // Nobody holds the lock of a starter.
+      arena.words[ARENA.isDetached] = 1;
       this.context = ClusterContext.create(config, arena);
       this.starter = starters.processStarter(this.address);
     }
@@ -251,7 +262,7 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     const { rig } = await started();
     await rig.kill(...HOSTS);
     await rig.start(true);
-    await until(() => stateLost(statusOf(rig.context)).length === 2);
+    await until(() => stateLost(statusOf(rig.context).groups).length === 2);
     const replicas = statusOf(rig.context).groups.flatMap((group) => group.replicas);
     expect(replicas.filter(({ lacksState }) => lacksState)).toHaveLength(replicas.length);
     await expect(rig.led()).rejects.toMatchObject({ code: 'TRAM_STATE_LOST' });
@@ -264,8 +275,26 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     await rig.kill(0, 1);
     await rig.startHost(0, false);
     await rig.startHost(1, false);
-    await until(() => stateLost(statusOf(rig.context)).length === 2);
+    await until(() => stateLost(statusOf(rig.context).groups).length === 2);
   });
+});
+
+test('a cluster that ends while a host leaves its state keeps no files', async () => {
+  const rig = new Rig('processes');
+  await rig.start(false);
+  await rig.led();
+  const { words } = rig.context.arena;
+  Atomics.store(words, ARENA.state, ARENA_STATE.running);
+  const path = rig.address as string;
+  await (await rig.connect()).multicast([0, 1], encode(path));
+  const at = rig.context.map.host(1) + HOST.state;
+  const stopped = rig.stop(1);
+  await until(() => hostStateOf(Atomics.load(words, at)) === HOST_STATE.ended);
+  askToEnd(rig.context);
+  files.removeArenaFile(path);
+  await stopped;
+  const prefix = basename(path);
+  expect(readdirSync('/dev/shm').filter((file) => file.startsWith(prefix))).toEqual([]);
 });
 
 const isRecovering = ({ role }: statuses.ReplicaStatus): boolean => role === 'recovering';
@@ -280,6 +309,7 @@ test('hosts of a cluster that get SIGTERM leave their state; the history holds, 
     memory: 'processes',
     service: SERVICE,
     trace,
+    restartHosts: false,
   });
   leftOver.push(() => cluster.destroy());
   const path = cluster.address as string;
@@ -288,7 +318,8 @@ test('hosts of a cluster that get SIGTERM leave their state; the history holds, 
   const client = await cluster.connect();
   await send(client, MESSAGES);
   for (const { pid } of cluster.status().hosts) process.kill(pid, 'SIGTERM');
-  for (const host of HOSTS) await restarted(cluster, host);
+  await until(() => cluster.status().hosts.every(({ state }) => state === 'down'));
+  for (const host of HOSTS) await cluster.restart(host);
   expect(await send(client, 1)).toEqual(['4001', '4001']);
   expect(filesOfCluster()).toHaveLength(1 + 2 * HOSTS.length);
   await cluster.close();
@@ -297,15 +328,3 @@ test('hosts of a cluster that get SIGTERM leave their state; the history holds, 
     'holds',
   );
 });
-
-/** Restarts a host once its process has ended. */
-async function restarted(cluster: Cluster, host: number): Promise<void> {
-  for (;;) {
-    try {
-      return await cluster.restart(host);
-    } catch (error) {
-      if (!(error instanceof TramError) || error.code !== 'TRAM_HOST_RUNNING') throw error;
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-  }
-}

@@ -8,6 +8,7 @@ import {
   Cluster,
   decode,
   encode,
+  keeping,
   type StartOptions,
   TramError,
   until,
@@ -58,10 +59,8 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
   }
 
   test('no call is lost or fails while all hosts are restarted in turn', async () => {
-    const told: string[] = [];
-    const cluster = await start({
-      logger: { info: (text) => told.push(text), warn: () => undefined, error: () => undefined },
-    });
+    const { logger, infos } = keeping();
+    const cluster = await start({ logger });
     const incarnations = () =>
       cluster.status().groups.flatMap(({ replicas }) => replicas.map((one) => one.incarnation));
     const client = await cluster.connect();
@@ -71,7 +70,7 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     // The replies count: each message was delivered once, and none was lost.
     expect(last).toBe(`${sent}:${sent - 1}`);
     expect(incarnations()).toEqual([2, 2, 2, 2, 2, 2]);
-    expect(told.filter((text) => text.endsWith('was restarted'))).toEqual(
+    expect(infos.filter((text) => text.endsWith('was restarted'))).toEqual(
       [0, 1, 2].map((host) => `host ${host} was restarted`),
     );
   });

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Cluster, decode, encode, type StartOptions, until } from '../built.js';
+import { Cluster, decode, encode, keeping, type StartOptions, until } from '../built.js';
 
 /**
  * Counts its messages. `end 1` ends the host of member 1, once: the message is delivered again after the restart. A file
@@ -41,17 +41,6 @@ afterEach(async () => {
   for (const remove of leftOver.splice(0).reverse()) await remove();
   rmSync(folder, { recursive: true });
 });
-
-function keeping() {
-  const warnings: string[] = [];
-  const errors: string[] = [];
-  const logger = {
-    info: () => undefined,
-    warn: (text: string) => void warnings.push(text),
-    error: (text: string) => void errors.push(text),
-  };
-  return { logger, warnings, errors };
-}
 
 function listen(): { what: string; host: number }[] {
   const heard: { what: string; host: number }[] = [];

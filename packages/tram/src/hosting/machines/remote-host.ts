@@ -7,6 +7,7 @@ import { TramError } from '../../errors.js';
 import { HOST, PARTICIPANT } from '../../memory/arena.js';
 import { pause } from '../oversight.js';
 import { costOfEnd, deliveredByGroup, requireOtherCopies, untilRejoined } from '../rejoin.js';
+import { handOver } from '../rolling-restart.js';
 import { type ClusterStatus, type ReplicaStatus, statusOf } from '../status.js';
 import type { Mirror } from './mirror.js';
 import { type HostRequest, requestWord } from './requests.js';
@@ -50,21 +51,23 @@ export class RemoteHost {
   }
 
   /** Ends by what `end` does. Returns when that is seen in the mirror. */
-  async endBy(end: () => Promise<void>, timeoutMs: number): Promise<void> {
+  async endBy(end: () => Promise<unknown>, timeoutMs: number): Promise<void> {
     const before = this.incarnation;
     await end();
     await this.untilGone(before, Date.now() + timeoutMs);
   }
 
   /**
-   * Ends in order, and is started again by its service manager, or by itself if `tram restart` has started it. Returns its
-   * replicas when they are members of their groups again.
+   * Hands its leaderships over, ends in order, and is started again by its service manager, or by itself if it was started
+   * with `--respawn`. Returns its replicas when they are members of their groups again.
    * @throws TRAM_LAST_COPY if it is to begin with empty memory, and groups could not give it their state
    */
-  async restart(fresh: boolean, timeoutMs: number): Promise<readonly ReplicaStatus[]> {
+  async restart(fresh: boolean, timeoutMs: number): Promise<ReplicaStatus[]> {
     const { host, title } = this;
     const { groups } = this.status;
     if (fresh) requireOtherCopies(groups, host, title);
+    this.requireReachable();
+    await handOver(this.mirror.context, host);
     const deadlineMs = Date.now() + timeoutMs;
     const before = this.incarnation;
     await this.ask(fresh ? 'restart-fresh' : 'restart');
@@ -101,11 +104,15 @@ export class RemoteHost {
   }
 
   private async ask(request: HostRequest): Promise<void> {
-    const complaint = this.mirror.complaintOf(this.host);
-    if (complaint !== undefined) throw this.unreachable(complaint);
+    this.requireReachable();
     const at = this.mirror.context.map.host(this.host) + HOST.request;
     const hasLanded = await this.mirror.change(this.host, at, (word) => requestWord(word, request));
     if (!hasLanded) throw this.unreachable('it did not confirm the request, and may still obey');
+  }
+
+  private requireReachable(): void {
+    const complaint = this.mirror.complaintOf(this.host);
+    if (complaint !== undefined) throw this.unreachable(complaint);
   }
 
   private async untilGone(incarnation: number, deadlineMs: number): Promise<void> {
@@ -126,7 +133,9 @@ export class RemoteHost {
       if (Date.now() > deadlineMs) {
         const { title, place } = this;
         throw new TramError('TRAM_TIMEOUT', `host ${title} has ended, but is not up again`, {
-          hint: `If no service manager starts it, run \`${this.command(`host ${title}`)}\` ${place}.`,
+          hint:
+            'A host that is asked to restart needs a service manager that starts it again, or the option --respawn. ' +
+            `Otherwise run \`${this.command(`host ${title}`)}\` ${place}.`,
         });
       }
       await pause(LOOK_MS);

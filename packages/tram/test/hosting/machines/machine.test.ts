@@ -350,7 +350,7 @@ describe('a state that is lost', () => {
       text: expect.stringMatching(/^the state of g0 is lost/),
     });
     const { stdout } = await tram('status', '--config', config);
-    expect(stdout).toContain(`${cluster} state lost: 3 groups`);
+    expect(stdout).toContain(`${cluster} state-lost: 3 groups`);
     expect(stdout).toContain('the state of g0 is lost: too many of their replicas have lost it');
     expect(stdout).toContain('down --force');
     expect(await tram('down', '--config', config, '--force')).toMatchObject({ code: 0 });

@@ -3,8 +3,8 @@ import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { encode } from '../../built.js';
 import { until } from '../../cli/command-line.js';
+import { Loopback, NAMES } from '../../loopback.js';
 import { needLibfabric } from '../../memory/fabric/present.js';
-import { Loopback, NAMES } from './loopback.js';
 
 let cluster: Loopback;
 

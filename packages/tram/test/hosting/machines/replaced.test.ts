@@ -10,10 +10,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Client, decode, encode } from '../../built.js';
 import { until } from '../../cli/command-line.js';
+import { type HostProcess, Loopback, NAMES, type Name } from '../../loopback.js';
 import { needLibfabric } from '../../memory/fabric/present.js';
-import { type HostProcess, Loopback, type Name } from './loopback.js';
 
 const NEW_ADDRESS = '127.0.0.9';
+const GAMMA = NAMES.indexOf('gamma');
 
 let cluster: Loopback;
 /** As on the machine that is replaced: its memory has another path. */
@@ -42,7 +43,6 @@ const oldMemory = (): string => `/dev/shm/tram-${oldName()}-gamma`;
 async function fail(gamma: HostProcess): Promise<void> {
   await gamma.end('SIGKILL');
   renameSync(cluster.memoryOf('gamma'), oldMemory());
-  cluster.files.push(oldMemory());
 }
 
 async function restart(host: HostProcess, file: string): Promise<HostProcess> {
@@ -59,7 +59,9 @@ async function untilLed(file: string): Promise<void> {
     (await cluster.look(file)).groups.every(
       ({ leader, replicas }) =>
         leader !== undefined &&
-        replicas.slice(0, 2).every(({ role }) => role === 'leader' || role === 'follower'),
+        replicas
+          .filter(({ host }) => host !== GAMMA)
+          .every(({ role }) => role === 'leader' || role === 'follower'),
     ),
   );
 }

@@ -1,18 +1,23 @@
-/** A cluster across machines as an operator runs it: `tram host` for each, here on addresses of the loopback. */
+/**
+ * A cluster across machines as an operator runs it: `tram host` for each, here on addresses of the loopback.
+ *
+ * A command takes a host for one of this machine if it finds its memory, by the name of the cluster. This name may differ
+ * between machines. So with the same configuration under another name, all hosts are on another machine.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import type * as mirrors from '../../../src/hosting/machines/mirror.js';
-import type * as statuses from '../../../src/hosting/status.js';
-import type { ClusterStatus } from '../../../src/hosting/status.js';
-import { Client } from '../../built.js';
-import { finish, MAIN, type Result, SERVICE, textOf, until } from '../../cli/command-line.js';
+import type * as mirrors from '../src/hosting/machines/mirror.js';
+import type * as statuses from '../src/hosting/status.js';
+import type { ClusterStatus } from '../src/hosting/status.js';
+import { Client, TramError } from './built.js';
+import { finish, MAIN, type Result, SERVICE, textOf, until } from './cli/command-line.js';
 
-const built = (path: string): string => new URL(`../../../dist/${path}`, import.meta.url).href;
+const built = (path: string): string => new URL(`../dist/${path}`, import.meta.url).href;
 const { Mirror } = (await import(built('hosting/machines/mirror.js'))) as typeof mirrors;
 const { statusOf } = (await import(built('hosting/status.js'))) as typeof statuses;
 
@@ -29,10 +34,10 @@ export class Loopback {
   readonly folder: string = mkdtempSync(join(tmpdir(), 'tram-loopback-'));
   /** The configuration file that all machines have, unless a test says otherwise. */
   readonly config: string = join(this.folder, 'cluster.yaml');
+  /** As a machine has it that runs none of the hosts. */
+  readonly far: string = join(this.folder, 'far.yaml');
   readonly hosts: HostProcess[] = [];
   readonly clients: Client[] = [];
-  /** What to remove at the end. */
-  readonly files: string[] = [];
   readonly name: string;
   private readonly children: ChildProcess[] = [];
 
@@ -44,37 +49,42 @@ export class Loopback {
     this.name = `loopback-${process.pid}-${port}`;
   }
 
-  /** Nothing of it runs yet. */
-  static async make(): Promise<Loopback> {
-    const addresses = NAMES.map((_, host) => `127.0.0.${host + 2}`);
+  /** Nothing of it runs yet. @param addresses  of the hosts */
+  static async make(
+    addresses: readonly string[] = NAMES.map((_, host) => `127.0.0.${host + 2}`),
+  ): Promise<Loopback> {
     const cluster = new Loopback(addresses, await freePort());
     writeFileSync(join(cluster.folder, 'service.mjs'), SERVICE);
     cluster.writeConfig(cluster.config, addresses);
+    cluster.writeConfig(cluster.far, addresses, '', `${cluster.name}-far`);
     const secret = join(cluster.folder, 'cluster.secret');
     expect(await cluster.tram('secret', secret)).toMatchObject({ code: 0 });
     return cluster;
   }
 
-  writeConfig(file: string, addresses: readonly string[], more = ''): void {
+  /** @param name  as its machine calls the cluster */
+  writeConfig(file: string, addresses: readonly string[], more = '', name = this.name): void {
     const hosts = NAMES.map(
-      (name, host) => `  - { name: ${name}, address: ${addresses[host]}, port: ${this.port} }\n`,
+      (machine, host) =>
+        `  - { name: ${machine}, address: ${addresses[host]}, port: ${this.port} }\n`,
     );
     writeFileSync(
       file,
-      `memory: machines\nname: ${this.name}\ngroups: 2\nclients: 4\nlogBytes: 65536\nsuspectAfterMs: 2000\n` +
-        `service: ./service.mjs\nsecret: cluster.secret\nhosts:\n${hosts.join('')}${more}`,
+      `memory: machines\nname: ${name}\ngroups: 2\nclients: 4\nlogBytes: 65536\nsuspectAfterMs: 2000\n` +
+        `leaders: together\nservice: ./service.mjs\nsecret: cluster.secret\nhosts:\n${hosts.join('')}${more}`,
     );
   }
 
-  /** @param file  the configuration of its machine */
-  start(name: Name, file: string = this.config): HostProcess {
-    const host = new HostProcess(name, this.command('host', name, '--config', file));
+  /** @param file  the configuration of its machine @param more  options of `tram host` */
+  start(name: Name, file: string = this.config, ...more: string[]): HostProcess {
+    const host = new HostProcess(name, this.command('host', name, '--config', file, ...more));
     this.hosts.push(host);
     return host;
   }
 
-  async startAll(): Promise<HostProcess[]> {
-    const hosts = NAMES.map((name) => this.start(name));
+  /** @param more  options of `tram host` */
+  async startAll(...more: string[]): Promise<HostProcess[]> {
+    const hosts = NAMES.map((name) => this.start(name, this.config, ...more));
     for (const host of hosts) await host.says('runs its replicas');
     await this.untilLevel();
     return hosts;
@@ -88,6 +98,16 @@ export class Loopback {
 
   tram(...args: string[]): Promise<Result> {
     return finish(this.command(...args));
+  }
+
+  /** Runs a command on the machine of the hosts. */
+  nearby(...args: string[]): Promise<Result> {
+    return this.tram(...args, '--config', this.config);
+  }
+
+  /** Runs a command on another machine. */
+  farAway(...args: string[]): Promise<Result> {
+    return this.tram(...args, '--config', this.far);
   }
 
   command(...args: string[]): ChildProcess {
@@ -104,6 +124,16 @@ export class Loopback {
     const seen = statusOf(mirror.context);
     await mirror.close();
     return seen;
+  }
+
+  /** Of the hosts; none if no host can be reached. */
+  async states(): Promise<string[]> {
+    try {
+      return (await this.look()).hosts.map(({ state }) => state);
+    } catch (error) {
+      if (error instanceof TramError && error.code === 'TRAM_UNREACHABLE') return [];
+      throw error;
+    }
   }
 
   /** Every group has a leader, and all its replicas take part and have delivered the same. */
@@ -124,12 +154,23 @@ export class Loopback {
     return `/dev/shm/tram-${this.name}-${name}`;
   }
 
+  /** The names of the files with the memory of its hosts, and with what they have left. */
+  memories(): string[] {
+    return readdirSync('/dev/shm').filter((file) => file.startsWith(`tram-${this.name}-`));
+  }
+
+  /** Do all its hosts have memory? */
+  hasMemory(): boolean {
+    return NAMES.every((name) => existsSync(this.memoryOf(name)));
+  }
+
   async clearUp(): Promise<void> {
     for (const client of this.clients) client.destroy();
+    // Also those that were started in the background.
+    await this.nearby('down', '--force');
     for (const child of this.children) child.kill('SIGKILL');
     await Promise.all(this.children.map(ended));
-    for (const name of NAMES) this.files.push(this.memoryOf(name));
-    for (const file of this.files) rmSync(file, { force: true });
+    for (const file of this.memories()) rmSync(join('/dev/shm', file));
     rmSync(this.folder, { recursive: true });
   }
 }
