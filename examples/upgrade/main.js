@@ -33,7 +33,7 @@ try {
   await until(() => expected[0] >= 1000);
 
   install(2);
-  for (const { host } of cluster.status().hosts) await restart(host);
+  await cluster.rollingRestart();
   console.log(`all hosts run version 2, after ${expected[0]} points by the rules of version 1`);
   await send({ rules: 2 });
   const atSwitch = expected[0];
@@ -92,20 +92,6 @@ try {
 function install(version) {
   copyFileSync(new URL(`./service-${version}.js`, import.meta.url), `${service}.new`);
   renameSync(`${service}.new`, service);
-}
-
-/** Returns once the replicas of the host have caught up: a majority of each group must have its state. @param {number} host */
-async function restart(host) {
-  await cluster.crash(host);
-  const before = cluster.status().groups;
-  await cluster.restart(host);
-  await until(() =>
-    cluster.status().groups.every(({ group, replicas }) => {
-      const target = Math.max(...before[group].replicas.map(({ delivered }) => delivered));
-      const here = replicas.filter((replica) => replica.host === host);
-      return here.every(({ role, delivered }) => role !== 'recovering' && delivered >= target);
-    }),
-  );
 }
 
 /** @param {() => boolean} isSo */
