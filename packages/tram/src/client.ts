@@ -583,14 +583,15 @@ function abortedEarly(signal: AbortSignal): TramError {
   });
 }
 
-/** The error of a call whose message was sent, with the replies that have arrived. */
+/** The error of a call whose message was sent, with what is known of its groups. */
 function outcomeUnknown(
-  { replies, call }: Request,
+  { replies, failedGroups = new Map(), call }: Request,
   message: string,
   options: TramErrorOptions = {},
 ): TramError {
   const missingGroups = groupsOf(call!.pendingLow, call!.pendingHigh);
-  return new ReplyError('TRAM_OUTCOME_UNKNOWN', message, { replies, missingGroups }, options);
+  const known = { replies, failedGroups, missingGroups };
+  return new ReplyError('TRAM_OUTCOME_UNKNOWN', message, known, options);
 }
 
 const STALLED_HINT =

@@ -6,10 +6,10 @@
  */
 
 /**
- * Whether the caller may retry the same call, which sends the same payload as a new message.
- * - `safe`: nothing was sent; the call may succeed later.
+ * Whether the caller may retry the same call. A retry of `multicast` sends the payload as a new message.
+ * - `safe`: no message was sent; the call may succeed later.
  * - `unsafe`: the message was delivered or may still be, so a retry may deliver it a second time.
- * - `useless`: nothing was sent, and the same call fails again until something changes.
+ * - `useless`: no message was sent, and the same call fails again until something changes.
  */
 export type Retry = 'safe' | 'unsafe' | 'useless';
 
@@ -69,13 +69,15 @@ export const ERRORS = {
       'Correct the service at the place that the message names. The `cause` has the stack. The path of `service` must be built JavaScript, not TypeScript.',
   },
   TRAM_TIMEOUT: {
-    meaning: 'The timeout expired while the message waited for room. Nothing was sent.',
+    meaning:
+      'The time ran out: the message waited for room and was not sent, or a host did not end or rejoin its groups in time.',
     retry: 'safe',
     whatToDo:
-      'Retry, at a lower rate or with a longer timeout. If it persists, look for a group without a leader.',
+      'Retry a message at a lower rate or with a longer timeout. If it persists, look at the status of the cluster.',
   },
   TRAM_ABORTED: {
-    meaning: 'The `signal` of the call aborted it. Nothing was sent.',
+    meaning:
+      'The `signal` of the call aborted it before the message was sent, while the cluster started, or during a rolling restart.',
     retry: 'safe',
     whatToDo: 'Nothing: the caller asked for it. The `cause` is the reason of the signal.',
   },
@@ -87,9 +89,10 @@ export const ERRORS = {
       'Ask the service whether the message took effect. Retry only if the payload has an idempotency key that the service recognises.',
   },
   TRAM_CLOSED: {
-    meaning: 'The cluster or the client is closed.',
+    meaning: 'The cluster or the client is closed, or the cluster is still starting.',
     retry: 'useless',
-    whatToDo: 'Connect a new client, or start the cluster again.',
+    whatToDo:
+      'Connect a new client, or start the cluster again. If `retry` is `safe`, the cluster is starting or closing: connect later.',
   },
   TRAM_NO_CLIENT_SLOT: {
     meaning: 'All client slots of the cluster are taken.',
@@ -126,6 +129,17 @@ export const ERRORS = {
     retry: 'safe',
     whatToDo:
       'Restart the other hosts first, and wait until their replicas take part; or restart this one with the memory that it left.',
+  },
+  TRAM_UNAVAILABLE: {
+    meaning:
+      'A group has lost the majority of its replicas, has no leader at the moment, or lacks replicas that the call needs.',
+    retry: 'safe',
+    whatToDo: 'Wait for a new leader, or restart the replicas that are down.',
+  },
+  TRAM_UNKNOWN_REPLICA: {
+    meaning: 'The cluster has no such replica or host.',
+    retry: 'useless',
+    whatToDo: 'Check the numbers: groups, members and hosts count from 0.',
   },
   TRAM_NOT_SUPPORTED: {
     meaning: 'This kind of memory does not allow the operation.',
@@ -198,17 +212,6 @@ export const ERRORS = {
     meaning: 'A system call failed. The message names the call and its error.',
     retry: 'useless',
     whatToDo: 'Check permissions, limits on memory and processes, and disk space.',
-  },
-  TRAM_UNKNOWN_REPLICA: {
-    meaning: 'The cluster has no such replica or host.',
-    retry: 'useless',
-    whatToDo: 'Check the numbers: groups, members and hosts count from 0.',
-  },
-  TRAM_UNAVAILABLE: {
-    meaning:
-      'A group has lost the majority of its replicas, has no leader at the moment, or lacks replicas that the call needs.',
-    retry: 'safe',
-    whatToDo: 'Wait for a new leader, or restart the replicas that are down.',
   },
 } as const satisfies Record<string, ErrorDescription>;
 

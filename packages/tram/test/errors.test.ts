@@ -56,9 +56,9 @@ describe('an error', () => {
 
 describe('the example', () => {
   interface Client {
-    multicast(destinations: number[], payload: Uint8Array): Promise<string>;
+    multicast(groups: number[], command: object): Promise<string>;
   }
-  type MulticastOnce = (client: Client, destinations: number[], order: object) => Promise<string>;
+  type MulticastOnce = (client: Client, groups: number[], order: object) => Promise<string>;
 
   const [, code] = /```js\n([\s\S]*?)```/.exec(text)!;
   const body = code.replace(/^import .*$/m, '').replace('export ', '');
@@ -67,12 +67,12 @@ describe('the example', () => {
   );
 
   /** Fails with these codes, one a call, then answers. */
-  function failingClient(...failures: ErrorCode[]): Client & { readonly payloads: string[] } {
-    const payloads: string[] = [];
+  function failingClient(...failures: ErrorCode[]): Client & { readonly commands: string[] } {
+    const commands: string[] = [];
     return {
-      payloads,
-      async multicast(_, payload) {
-        payloads.push(new TextDecoder().decode(payload));
+      commands,
+      async multicast(_, command) {
+        commands.push(JSON.stringify(command));
         const failure = failures.shift();
         if (failure !== undefined) throw new TramError(failure, 'as planned');
         return 'answer';
@@ -83,9 +83,9 @@ describe('the example', () => {
   test('sends again under the same id if the outcome is unknown, or nothing was sent', async () => {
     const client = failingClient('TRAM_OUTCOME_UNKNOWN', 'TRAM_TIMEOUT');
     expect(await multicastOnce(client, [1], { item: 'tea' })).toBe('answer');
-    expect(client.payloads).toHaveLength(3);
-    expect(new Set(client.payloads).size).toBe(1);
-    expect(JSON.parse(client.payloads[0])).toEqual({ id: expect.any(String), item: 'tea' });
+    expect(client.commands).toHaveLength(3);
+    expect(new Set(client.commands).size).toBe(1);
+    expect(JSON.parse(client.commands[0])).toEqual({ id: expect.any(String), item: 'tea' });
   });
 
   test.each(['TRAM_SERVICE_FAILED', 'TRAM_CLOSED', 'TRAM_PAYLOAD_TOO_LARGE'] as const)(
@@ -93,13 +93,13 @@ describe('the example', () => {
     async (failure) => {
       const client = failingClient(failure);
       await expect(multicastOnce(client, [1], {})).rejects.toMatchObject({ code: failure });
-      expect(client.payloads).toHaveLength(1);
+      expect(client.commands).toHaveLength(1);
     },
   );
 
   test('gives up in the end', async () => {
     const client = failingClient(...Array<ErrorCode>(9).fill('TRAM_OUTCOME_UNKNOWN'));
     await expect(multicastOnce(client, [1], {})).rejects.toThrow('as planned');
-    expect(client.payloads).toHaveLength(5);
+    expect(client.commands).toHaveLength(5);
   });
 });

@@ -1,6 +1,6 @@
 /**
  * The options of a cluster. `OPTIONS` is the one list of them: the validator, the names, the defaults and a test of
- * docs/api.md follow it, for programs and for files.
+ * docs/options.md follow it, for programs and for files.
  */
 import { GROUPS_MAX, type Shape } from '../protocol/overlay.js';
 import { ADDRESS, LISTENING_ENDPOINT, PORT } from './addresses.js';
@@ -127,7 +127,7 @@ const RING_BYTES = integer(64, 2 ** 30);
 const DURATION_MS = number(1, 60_000);
 const LARGEST_MESSAGES = '8 of the largest messages';
 
-/** @internal In the order in which docs/api.md describes them. */
+/** @internal In the order in which docs/options.md describes them. */
 export const OPTIONS = {
   groups: { kind: integer(1, GROUPS_MAX), required: 'always' },
   replicas: {

@@ -96,7 +96,7 @@ test('hosts may be a number, where they are threads or processes', async () => {
   expect(await readConfigFile(path)).toMatchObject({ hosts: 6 });
 });
 
-test.each(['api', 'operating'])('the files shown in docs/%s.md are right', async (name) => {
+test.each(['options', 'operating'])('the files shown in docs/%s.md are right', async (name) => {
   const document = new URL(`../../../../docs/${name}.md`, import.meta.url);
   const text = await readFile(document, 'utf8');
   const files = [...text.matchAll(/^```yaml\n(.*?)^```$/gms)];

@@ -1,4 +1,4 @@
-/** The list of options: it is complete, its defaults are valid, and docs/api.md says the same. */
+/** The list of options: it is complete, its defaults are valid, and docs/options.md says the same. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import type { Option } from '../../src/config/kinds.js';
@@ -30,9 +30,9 @@ test.each(OPTION_NAMES)('the default of %s is a valid value', (name) => {
   expect(mistakesIn({ groups: 1, ...others, ...(value && { [name]: value }) })).toEqual([]);
 });
 
-describe('docs/api.md', () => {
-  const text = readFileSync(new URL('../../../../docs/api.md', import.meta.url), 'utf8');
-  const [everywhere, onMachines] = text.split(/^### (?:Across machines$|`cluster\.connect)/m);
+describe('docs/options.md', () => {
+  const text = readFileSync(new URL('../../../../docs/options.md', import.meta.url), 'utf8');
+  const [everywhere, onMachines] = text.split(/^## Across machines$/m);
 
   /** Name and default of each row, in the order of the table. */
   function rowsOf(section: string): [name: string, fallback: string][] {

@@ -4,6 +4,13 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ReplyError } from '../../src/errors.js';
 import { type Client, Cluster, encode } from '../built.js';
 
+/** Group 0 refuses messages that begin with "!". */
+const SERVICE = `data:text/javascript,${encodeURIComponent(`
+  export function deliver({ payload }, { group }) {
+    if (group === 0 && payload[0] === 33) throw new Error('refused');
+  }
+`)}`;
+
 let cluster: Cluster;
 let client: Client;
 const told: unknown[] = [];
@@ -13,7 +20,8 @@ const tell = (message: unknown): void => void told.push(message);
 beforeEach(async () => {
   told.length = 0;
   subscribe('tram:stalled', tell);
-  cluster = await Cluster.start({ groups: 3, hosts: 9, tree: [-1, 0, 0], clients: 2 });
+  const options = { groups: 3, hosts: 9, tree: [-1, 0, 0], clients: 2, service: SERVICE };
+  cluster = await Cluster.start(options);
   client = await cluster.connect();
 });
 
@@ -56,6 +64,20 @@ test('so is the group at which the message enters, also if it is no destination'
   expect(error.message).toMatch(/No reply from g1, g2\. g0 has no leader: /);
   // A message to g1 alone does not pass g0.
   expect((await client.multicast([1], encode('y'))).size).toBe(1);
+});
+
+test('a group that has failed is named as well', async () => {
+  for (const host of [3, 4, 5]) await cluster.crash(host);
+  const controller = new AbortController();
+  const call = errorOf(client.multicast([0, 1], encode('!'), { signal: controller.signal }));
+  await expect.poll(() => told.at(-1), { timeout: 20_000 }).toMatchObject({ missingGroups: [1] });
+  controller.abort();
+  expect(await call).toMatchObject({
+    code: 'TRAM_OUTCOME_UNKNOWN',
+    replies: new Map(),
+    failedGroups: new Map([[0, 'refused']]),
+    missingGroups: [1],
+  });
 });
 
 test('a message that waits for room learns what it waits for', async () => {
