@@ -42,8 +42,6 @@ import { TraceFile } from './trace.js';
 const LOOK_MS = 1;
 /** Messages of a crashed client may still move from group to group, so nothing may move for this long. */
 const STILL_MS = 50;
-/** Words of several replicas are not read at one moment, so that a state is lost must be so for this long. */
-const LOST_MS = 500;
 const TRACE_FILE = /^(groups|end|client-\d+|replica-\d+-\d+)\.jsonl$/;
 
 /**
@@ -130,15 +128,11 @@ export async function untilLed(
   deadlineMs: number,
   signal?: AbortSignal,
 ): Promise<void> {
-  let lostSinceMs = Number.POSITIVE_INFINITY;
   for (;;) {
     signal?.throwIfAborted();
     const status = statusOf(context);
     const lost = stateLost(status);
-    lostSinceMs = lost.length > 0 ? Math.min(lostSinceMs, Date.now()) : Number.POSITIVE_INFINITY;
-    if (Date.now() - lostSinceMs > LOST_MS) {
-      throw new TramError('TRAM_STATE_LOST', describeStateLoss(lost));
-    }
+    if (lost.length > 0) throw new TramError('TRAM_STATE_LOST', describeStateLoss(lost));
     const missing = status.groups.filter((group) => !isComplete(group));
     if (missing.length === 0) return;
     if (Date.now() > deadlineMs) {
