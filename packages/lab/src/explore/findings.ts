@@ -58,7 +58,6 @@ export const FINDINGS: Readonly<Record<string, Finding>> = {
     scope: 'server',
     script: 'fC C>B tC C>B C>B C>B B>C B>C C>B C>B B>C C>B rB B>C B>C',
   },
-  'restores-left-late': { scope: 'left', script: 'oC' },
   'decided-before-held': { scope: 'five', script: 'cB B>A A>C E>B A>C' },
 };
 
@@ -120,6 +119,10 @@ export const NOT_FOUND: Readonly<Record<string, string>> = {
   'restores-other-counters': `${NOR_IN_FULL_LOGS}: ${UNSEEN}`,
   'restores-no-replies': `${NOR_IN_FULL_LOGS}: ${UNSEEN}`,
   'forgets-left-snapshot': `no violation in \`orderly\` either: ${PROGRESS}`,
+  'restores-needlessly': UNSEEN,
+  'ignores-kept-log': DROPS,
+  'ignores-own-entries': DROPS,
+  'calls-fetching-lost': UNSEEN,
   'hides-its-need': `no violation in \`orderly\` either: ${UNSEEN}`,
   'session-goes-on': PROGRESS,
   'replies-sent-once': PROGRESS,

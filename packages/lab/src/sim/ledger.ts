@@ -23,6 +23,7 @@ export class SimulationFailure extends Error {
       | 'reply'
       | 'fairness'
       | 'availability'
+      | 'loss'
       | 'liveness'
       | 'property'
       | 'assertion'

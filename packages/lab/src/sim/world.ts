@@ -27,6 +27,7 @@ import { firstKeyOf } from './first-key.js';
 import { Incidents } from './incidents.js';
 import { Interruptions } from './interruptions.js';
 import { Ledger, SimulationFailure } from './ledger.js';
+import { Losses } from './losses.js';
 import type { Fault, Plan } from './plan.js';
 import { Random } from './random.js';
 import { Service, ServiceFailure } from './service.js';
@@ -109,6 +110,7 @@ export class World {
   private readonly incidents: Incidents;
   private readonly fairness: Fairness;
   private readonly availability: Availability;
+  readonly losses: Losses;
   private sessions = 0;
   private lastDeliveryUs = 0;
 
@@ -136,6 +138,7 @@ export class World {
       settings.keepsTrace === true,
       settings.keepsHistory !== false,
     );
+    this.losses = new Losses(this);
     this.droppedBelow = plan.parents.map(() => sizes.firstIndex);
     this.incidents = new Incidents(this);
     for (let group = 0; group < sizes.groups; group++) {
@@ -271,6 +274,7 @@ export class World {
     const sent = this.ledger.find(session, entryGroup, number);
     const isNew = this.ledger.decided(group, member, host.replica.member.nextToDeliver, sent);
     this.compareState(host);
+    if (isNew) this.losses.goesOn(group);
     if (isNew && sent && entryGroup === group)
       this.fairness.ordered(sent, this.ledger.decidedCount(group));
     return isNew;
@@ -336,6 +340,7 @@ export class World {
       led: (ballot) => {
         this.fairness.disturbed(host!.group);
         this.availability.led(host!.group, this.nowUs);
+        this.losses.goesOn(host!.group);
         this.ledger.record({
           event: 'leader',
           group: host!.group,
@@ -466,6 +471,7 @@ export class World {
 
   /** Run the next event: an incident of the plan, an event in memory, or a step of a participant. */
   advance(): void {
+    this.losses.look();
     const stepUs = this.steps.nextUs();
     const memoryUs = this.fabric.nextUs();
     const incidentUs = this.incidents.nextUs();

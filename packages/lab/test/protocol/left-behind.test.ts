@@ -62,7 +62,7 @@ attack(
     //    Harm, first half: it has delivered nothing then.
     // 3. C leads with A and D, which continues only for its grant. C has read the row of B's earlier incarnation only.
     //    During eight more messages it drops the first ones: A, C and "B" have delivered them.
-    // 4. A and C crash for good. B, D and E have delivered nothing.
+    // 4. A and C crash for good. B, D and E have delivered nothing. B campaigns at once, and adopts the log that C left at D.
     //    Harm: no member has the dropped messages, and the group cannot continue.
     const stage = new Stage('replicas=5 clients=1 rings=1024', { timing: { suspectAfterUs: 600 } });
     const { world } = stage;
@@ -101,10 +101,10 @@ attack(
     world.crash(A);
     world.crash(C);
     stage.runFor(20);
-    world.resume(D);
-    stage.campaign(D);
-    stage.runFor(20);
     world.resume(B);
+    stage.campaign(B);
+    stage.runFor(20);
+    world.resume(D);
     world.resume(E);
     stage.settle();
     expect(world.ledger.orders[0]).toHaveLength(14);

@@ -2,9 +2,17 @@
  * What hosts, clients and tools of a cluster share: its configuration, and where everything lies in its arena.
  * Each of them creates a context of its own.
  */
+import { randomInt } from 'node:crypto';
 import type { ClusterConfig } from '../config/config.js';
 import { TramError } from '../errors.js';
-import { ARENA, ARENA_MAGIC, ARENA_VERSION, type Arena, ArenaMap } from '../memory/arena.js';
+import {
+  ARENA,
+  ARENA_MAGIC,
+  ARENA_VERSION,
+  type Arena,
+  ArenaMap,
+  LIFE_WORDS,
+} from '../memory/arena.js';
 import type { ParticipantId } from '../memory/contract.js';
 import type { Network } from '../memory/machines/network.js';
 import { SharedMemory } from '../memory/shared.js';
@@ -128,6 +136,7 @@ export function writeHeader(words: Int32Array, arenaWords: number, description: 
   words[ARENA.descriptionBytes] = description.length;
   bytesOf(words, description.length).set(description);
   words[ARENA.version] = ARENA_VERSION;
+  for (let i = 0; i < LIFE_WORDS; i++) words[ARENA.life + i] = randomInt(2 ** 32) | 0;
   // Written last: a reader that sees the magic number may rely on the rest.
   Atomics.store(words, ARENA.magic, ARENA_MAGIC);
 }

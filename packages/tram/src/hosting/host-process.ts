@@ -52,7 +52,7 @@ async function live(arena: ArenaFile): Promise<void> {
     pacing: pacingOf(context.config),
     report: tell,
     watch: watchOthers(context, arena),
-    left: new LeftFiles(path, arena.words, (text) => tell({ what: 'trouble', text })),
+    left: new LeftFiles(arena, (text) => tell({ what: 'trouble', text })),
   });
   process.on('SIGTERM', () => running.stop());
   await running.run();

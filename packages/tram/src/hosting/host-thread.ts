@@ -31,6 +31,7 @@ const snapshots: LeftSnapshots = {
   keep: (participant, snapshot) => {
     const message = { what: 'left', participant, snapshot } as LeftSnapshot;
     starter.postMessage(message, [message.snapshot.buffer]);
+    return true;
   },
   // The starter has done that.
   discard: () => undefined,

@@ -101,7 +101,7 @@ export class Host {
   private readonly agents: ReplicaAgent[] = [];
   private duty!: Duty;
   private isStopped = false;
-  private readonly lookout: Lookout;
+  private lookout!: Lookout;
   private stopCatching!: () => void;
 
   private constructor(
@@ -110,7 +110,6 @@ export class Host {
   ) {
     this.words = context.arena.words;
     this.line = context.map.host(settings.host);
-    this.lookout = new Lookout((text) => settings.report({ what: 'trouble', text }));
   }
 
   /** The caller must be the only one that runs this host. */
@@ -139,6 +138,7 @@ export class Host {
     for (const replica of context.map.participantsOf(settings.host)) {
       agents.push(await this.startReplica(replica));
     }
+    this.lookout = new Lookout(agents, (text) => settings.report({ what: 'trouble', text }));
     const { map, arena } = context;
     const at = {
       parked: line + HOST.parked,
@@ -175,7 +175,6 @@ export class Host {
     const firstKey =
       lastKey === OPEN && onMachines !== undefined ? onMachines.firstKey : keyAfter(lastKey, 1);
     const { left } = settings;
-    if (!resumes) left.discard(participant);
     const identity: Identity = {
       group,
       member,
@@ -191,12 +190,16 @@ export class Host {
     const trace = this.openTrace(identity);
     if (trace !== undefined) application = traced(application, trace, `${group}/${member}`);
     const observer = this.observe(participant, identity, trace);
+    let agent: ReplicaAgent;
     try {
-      return new ReplicaAgent(context, participant, identity, application, observer, nowUs());
+      agent = new ReplicaAgent(context, participant, identity, application, observer, nowUs());
     } catch (error) {
       if (identity.left === undefined || error instanceof InvariantError) throw error;
       throw cantResume(context.nameOf(participant), error);
     }
+    // If its memory is gone, what it left is of no use any more. Only the replica itself knows that for certain.
+    if (agent.replica.member.past !== 'kept') left.discard(participant);
+    return agent;
   }
 
   private openTrace({ group, member, past }: Identity): TraceFile | undefined {
@@ -257,7 +260,7 @@ export class Host {
     while (!this.isStopped && !this.isClosing) {
       this.duty.run(SLICE_US);
       for (const trace of this.traces) trace.flush();
-      this.lookout.look(this.agents);
+      this.lookout.look();
       await new Promise((resolve) => setImmediate(resolve));
     }
     this.enter(HOST_STATE.ended);
@@ -290,8 +293,7 @@ export class Host {
       try {
         const snapshot = replica.leave();
         if (snapshot === undefined) continue;
-        settings.left.keep(participant, snapshot);
-        names.push(name);
+        if (settings.left.keep(participant, snapshot)) names.push(name);
       } catch (error) {
         const why = error instanceof Error ? error.stack : String(error);
         settings.report({

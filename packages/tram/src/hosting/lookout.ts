@@ -1,40 +1,57 @@
 /**
- * Looks, for a host, whether a group of one of its replicas has lost its state for good, and tells so. A host on a machine
- * does not see the memory of other hosts, so it judges by what its replicas have read of each other.
+ * Looks, for a host, whether a group of one of its replicas has lost its state for good, and tells so: in words, and in the
+ * statistics of the replica, where `status.ts` finds it. A host on a machine does not see the memory of other hosts, so it
+ * judges by what its replicas have read of each other.
  */
 import { NO_BALLOT } from '../protocol/leadership/ballot.js';
+import { type Standing, StateLoss } from '../protocol/leadership/state-loss.js';
+import type { Replica } from '../protocol/replica.js';
 import { nowUs } from './clock.js';
-import type { ReplicaAgent } from './replica-agent.js';
-import { describeStateLoss, isStateLost, type MemberState } from './status.js';
+import { describeStateLoss } from './status.js';
 
-/** What one look finds may be passing; what two of them find is not. */
 const LOOK_US = 1_000_000;
 const TELL_AGAIN_US = 60_000_000;
 
+/** What it needs of a `ReplicaAgent`. */
+export interface Observed {
+  readonly replica: Pick<Replica, 'member' | 'rows' | 'suspicion'>;
+  noteStateLost(isLost: boolean): void;
+}
+
 export class Lookout {
   private nextUs = 0;
-  /** The groups that had lost their state at the last look, and when to tell it. */
+  /** By group, one of our replicas looks: several of them would see the same. */
+  private readonly watches = new Map<
+    number,
+    { readonly agent: Observed; readonly loss: StateLoss }
+  >();
+  /** The groups that have lost their state, and when to tell it again. */
   private readonly lost = new Map<number, number>();
 
-  constructor(private readonly tell: (text: string) => void) {}
+  constructor(
+    agents: readonly Observed[],
+    private readonly tell: (text: string) => void,
+  ) {
+    for (const agent of agents) {
+      const { group } = agent.replica.member;
+      if (!this.watches.has(group)) this.watches.set(group, { agent, loss: new StateLoss() });
+    }
+  }
 
   /** The groups that have lost their state, ascending. */
   get lostGroups(): number[] {
     return [...this.lost.keys()].sort((a, b) => a - b);
   }
 
-  look(agents: readonly ReplicaAgent[]): void {
-    const now = nowUs();
+  look(now = nowUs()): void {
     if (now < this.nextUs) return;
     this.nextUs = now + LOOK_US;
-    for (const { replica } of agents) {
-      const { group } = replica.member;
-      const tellUs = this.lost.get(group);
-      if (!isLost(replica)) {
+    for (const [group, { agent, loss }] of this.watches) {
+      const isLost = loss.look(standings(agent.replica, now));
+      agent.noteStateLost(isLost);
+      if (!isLost) {
         this.lost.delete(group);
-      } else if (tellUs === undefined) {
-        this.lost.set(group, now);
-      } else if (now >= tellUs) {
+      } else if (now >= (this.lost.get(group) ?? 0)) {
         this.lost.set(group, now + TELL_AGAIN_US);
         this.tell(describeStateLoss([group]));
       }
@@ -42,19 +59,21 @@ export class Lookout {
   }
 }
 
-function isLost({ member, rows, suspicion, role }: ReplicaAgent['replica']): boolean {
-  let hasLeader = role === 'leader';
-  const members: MemberState[] = [];
-  for (let other = 0; other < member.replicas; other++) {
-    if (other === member.index) {
-      const { normal, nextToDeliver, needs } = member;
-      members.push({ isUp: true, isRecovering: !normal, delivered: nextToDeliver, needs });
-      continue;
-    }
-    const { seen, normal, delivered, needs, ledBallot } = rows.peer(other);
-    const isUp = seen && suspicion.isLive(other);
-    hasLeader ||= isUp && ledBallot !== NO_BALLOT;
-    members.push({ isUp, isRecovering: !normal, delivered, needs });
-  }
-  return isStateLost(members, hasLeader);
+/** What a replica knows of the members of its group. */
+function standings(
+  { member, rows, suspicion }: Observed['replica'],
+  now: number,
+): (Standing | undefined)[] {
+  return Array.from({ length: member.replicas }, (_, other) => {
+    if (other === member.index) return standingOf(member, now);
+    const peer = rows.peer(other);
+    return peer.seen && suspicion.isLive(other) ? peer : undefined;
+  });
+}
+
+function standingOf(member: Observed['replica']['member'], now: number): Standing {
+  const { incarnation, normal, promised, nextToDeliver, needs } = member;
+  const logBallot = member.log.current()?.marker ?? NO_BALLOT;
+  // It is heard from all the time.
+  return { incarnation, beats: now, normal, promised, logBallot, delivered: nextToDeliver, needs };
 }

@@ -42,8 +42,6 @@ import { TraceFile } from './trace.js';
 const LOOK_MS = 1;
 /** Messages of a crashed client may still move from group to group, so nothing may move for this long. */
 const STILL_MS = 50;
-/** Words of several replicas are not read at one moment, so that a state is lost must be so for this long. */
-const LOST_MS = 500;
 const TRACE_FILE = /^(groups|end|client-\d+|replica-\d+-\d+)\.jsonl$/;
 
 /**
@@ -124,19 +122,10 @@ export function askToEnd(context: ClusterContext): boolean {
   return before !== ARENA_STATE.closing;
 }
 
-/**
- * For those that wait for groups and look at them again and again: the returned function throws TRAM_STATE_LOST once
- * groups have lost their state.
- */
-export function stateLossCheck(): (groups: readonly GroupStatus[]) => void {
-  let lostSinceMs = Number.POSITIVE_INFINITY;
-  return (groups) => {
-    const lost = stateLost(groups);
-    lostSinceMs = lost.length > 0 ? Math.min(lostSinceMs, Date.now()) : Number.POSITIVE_INFINITY;
-    if (Date.now() - lostSinceMs > LOST_MS) {
-      throw new TramError('TRAM_STATE_LOST', describeStateLoss(lost));
-    }
-  };
+/** For those that wait for groups. @throws TRAM_STATE_LOST if groups have lost their state for good */
+export function requireState(groups: readonly GroupStatus[]): void {
+  const lost = stateLost(groups);
+  if (lost.length > 0) throw new TramError('TRAM_STATE_LOST', describeStateLoss(lost));
 }
 
 /** Waits until every group has a leader and all its replicas take part. @throws TRAM_START_FAILED, TRAM_STATE_LOST */
@@ -145,7 +134,6 @@ export async function untilLed(
   deadlineMs: number,
   signal?: AbortSignal,
 ): Promise<void> {
-  const requireState = stateLossCheck();
   for (;;) {
     signal?.throwIfAborted();
     const { groups } = statusOf(context);

@@ -8,7 +8,7 @@
  * copy, such a start might never end, and could cost the last copy of the state.
  */
 import { TramError } from '../errors.js';
-import { pause, stateLossCheck } from './oversight.js';
+import { pause, requireState } from './oversight.js';
 import type { GroupStatus, ReplicaStatus } from './status.js';
 
 const LOOK_MS = 5;
@@ -117,7 +117,6 @@ export async function untilRejoined(
   deadlineMs: number,
 ): Promise<ReplicaStatus[]> {
   const { host, title } = started;
-  const requireState = stateLossCheck();
   for (;;) {
     const groups = await started.groups();
     requireState(groupsOn(groups, host));

@@ -61,6 +61,7 @@ export class ReplicaAgent implements Agent {
     this.statistics = map.statisticsOf(participant);
     // What an earlier incarnation was says nothing about this one.
     this.words[this.statistics + STATISTIC.role] = ROLES.indexOf('recovering');
+    this.noteStateLost(false);
     this.seenChoices = Atomics.load(this.words, this.line + PARTICIPANT.campaignRequests);
     this.seenHandovers = Atomics.load(this.words, this.line + PARTICIPANT.handovers);
     this.lookUs = nowUs;
@@ -91,6 +92,10 @@ export class ReplicaAgent implements Agent {
     // A restored snapshot is no work, but it changes how many deliveries the state contains.
     if (work > 0 || isUrgent || member.deliveries !== this.seenDeliveries) this.note();
     return isUrgent ? MUCH_WORK : work;
+  }
+
+  noteStateLost(isLost: boolean): void {
+    this.words[this.statistics + STATISTIC.stateLost] = Number(isLost);
   }
 
   private look(nowUs: number): void {

@@ -18,6 +18,8 @@ export const STATISTIC = {
   messages: 2,
   /** Of a replica: snapshots that its service failed to take. */
   failedSnapshots: 3,
+  /** Of a replica: 1 if its host has found that its group has lost its state for good (`lookout.ts`). */
+  stateLost: 4,
   words: 16,
 } as const;
 

@@ -43,7 +43,7 @@ export interface ReplicaStatus {
 /**
  * `ok`: it has a leader. `electing`: it is about to have one. `no-majority`: it waits for replicas that are down, because
  * too few run, or because none that runs has the state. `state-lost`: too many replicas have lost it, and none can get it
- * back.
+ * back. A host says so only after it has looked twice, and it is never taken back.
  */
 export type GroupHealth = 'ok' | 'electing' | 'no-majority' | 'state-lost';
 
@@ -152,12 +152,19 @@ function groupStatus(context: ClusterContext, group: number, parent: number): Gr
   }
   const leader = leaderAmong(replicas, rows);
   const ballot = leader === undefined ? undefined : describeBallot(rows[leader]!.ledBallot);
-  const members = replicas.map(({ state, role, delivered, lacksState }, member) => ({
-    isUp: state === 'up',
-    isRecovering: role === 'recovering',
-    delivered,
-    needs: lacksState ? rows[member]!.needs : 0,
-  }));
+  const members = replicas.map(({ state, incarnation, delivered, lacksState }, member) => {
+    const row = rows[member];
+    const { words } = context.arena;
+    const statistics = context.map.statisticsOf(layout.replicaParticipant(group, member));
+    return {
+      isUp: state === 'up',
+      // Without a row of this incarnation, nothing is known yet.
+      isNormal: row?.incarnation === incarnation ? row.normal : undefined,
+      delivered,
+      needs: lacksState ? row!.needs : 0,
+      seesLoss: words[statistics + STATISTIC.stateLost] === 1,
+    };
+  });
   const health = healthOf(members, leader !== undefined);
   return { group, parent, leader, ballot, health, replicas };
 }
@@ -165,34 +172,26 @@ function groupStatus(context: ClusterContext, group: number, parent: number): Gr
 /** @internal What is known of a member of a group. The rest counts only if it is up. */
 export interface MemberState {
   readonly isUp: boolean;
-  readonly isRecovering: boolean;
+  /** False while it recovers. */
+  readonly isNormal: boolean | undefined;
   readonly delivered: number;
   /** The first index of its log, if it has yet to deliver earlier entries; otherwise 0. */
   readonly needs: number;
+  /** Has its host found that the group has lost its state for good (`lookout.ts`)? */
+  readonly seesLoss: boolean;
 }
 
 /** @internal */
 export function healthOf(members: readonly MemberState[], hasLeader: boolean): GroupHealth {
-  if (isStateLost(members, hasLeader)) return 'state-lost';
-  if (hasLeader) return 'ok';
-  const normal = members.filter(({ isUp, isRecovering }) => isUp && !isRecovering);
-  return normal.length < majorityOf(members) || isStateMissing(normal) ? 'no-majority' : 'electing';
-}
-
-/**
- * @internal Has the group lost its state for good? A member that has lost its memory recovers with the help of a majority
- * that has not. A member that lacks entries which logs have dropped needs one that has delivered them; a member that is
- * down may have left a snapshot.
- */
-export function isStateLost(members: readonly MemberState[], hasLeader: boolean): boolean {
   const up = members.filter(({ isUp }) => isUp);
-  const normal = up.filter(({ isRecovering }) => !isRecovering);
-  const recovering = up.length - normal.length;
-  if (members.length - recovering < majorityOf(members)) return true;
-  return !hasLeader && up.length === members.length && isStateMissing(normal);
+  if (up.some(({ seesLoss }) => seesLoss)) return 'state-lost';
+  if (hasLeader) return 'ok';
+  const normal = up.filter(({ isNormal }) => isNormal === true);
+  const canElect = up.filter(({ isNormal }) => isNormal !== false).length >= majorityOf(members);
+  return canElect && !isStateMissing(normal) ? 'electing' : 'no-majority';
 }
 
-/** Is there a log of which no member has delivered what comes before it? */
+/** Is there a log of which none of these has delivered what comes before it? */
 function isStateMissing(members: readonly MemberState[]): boolean {
   const delivered = Math.max(...members.map((member) => member.delivered));
   return members.some(({ needs }) => needs > delivered);

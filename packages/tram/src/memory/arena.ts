@@ -38,7 +38,7 @@ export interface Arena {
 /** "TRAM" */
 export const ARENA_MAGIC = 0x4d415254;
 /** The memory version: incremented whenever an offset, the meaning of a word or the handshake of machines changes. */
-export const ARENA_VERSION = 7;
+export const ARENA_VERSION = 8;
 
 export const ARENA = {
   magic: 0,
@@ -53,8 +53,13 @@ export const ARENA = {
   isDetached: 6,
   /** 1 if the process that started the hosts restarts those that end unexpectedly. Written before the magic word. */
   restartsHosts: 7,
+  /** Random words, drawn when the arena is created: they tell it from all others, also from earlier ones at its path. */
+  life: 8,
   description: 16,
 } as const;
+
+/** The number of words of `ARENA.life`. */
+export const LIFE_WORDS = 4;
 
 export const ARENA_STATE = { starting: 0, running: 1, closing: 2 } as const;
 

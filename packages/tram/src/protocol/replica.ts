@@ -6,7 +6,7 @@
  * becomes a follower in the next step.
  */
 import { OPEN, type Outcome } from '../memory/contract.js';
-import { Delivering, missingBelow } from './data-path/delivery.js';
+import { Delivering, decidedIndex, missingBelow } from './data-path/delivery.js';
 import { Leader } from './data-path/leader.js';
 import { Replication } from './data-path/replication.js';
 import type { Application, Edges } from './edges.js';
@@ -15,6 +15,7 @@ import { Follower } from './leadership/follower.js';
 import { Grants, Requests } from './leadership/grants.js';
 import { Recovery } from './leadership/recovery.js';
 import { Rows } from './leadership/rows.js';
+import { indexOf } from './leadership/snapshot.js';
 import { Snapshots } from './leadership/snapshots.js';
 import type { Suspicion } from './leadership/suspicion.js';
 import { Takeover } from './leadership/takeover.js';
@@ -22,6 +23,17 @@ import { type Identity, Member } from './member.js';
 import { KIND, kindOf, numberOf } from './tags.js';
 
 export type Role = 'recovering' | 'follower' | 'candidate' | 'leader';
+
+/**
+ * Does the log of a member that resumes make the snapshot that it left needless? It does if it still has its beginning,
+ * and is decided up to where the snapshot was taken. Then the member delivers it again, which needs no `restore`: the
+ * service may have changed, or keep its state in variables without a snapshot of them.
+ */
+function hasAllOf(left: Int32Array, member: Member): boolean {
+  const log = member.log.current();
+  if (log === undefined || missingBelow(member, log) > 0) return false;
+  return decidedIndex(member, log) >= indexOf(left);
+}
 
 export class Replica {
   role: Role;
@@ -51,7 +63,14 @@ export class Replica {
     this.snapshots = new Snapshots(member, rows, delivering, application);
     this.replication = new Replication(member);
     const requests = new Requests(member);
-    this.takeover = new Takeover(member, rows, requests, this.replication, this.snapshots);
+    this.takeover = new Takeover(
+      member,
+      rows,
+      requests,
+      this.replication,
+      this.snapshots,
+      delivering,
+    );
     this.leader = new Leader(member, rows, this.replication, delivering);
     this.follower = new Follower(member, rows.suspicion, delivering, this.snapshots);
     // A restarted member takes no part before it knows what it had promised (H21).
@@ -61,7 +80,8 @@ export class Replica {
     this.role = recovers ? 'recovering' : 'follower';
     if (member.past === 'kept') {
       edges.observer.transition('resumed');
-      if (identity.left !== undefined) this.snapshots.resumeFrom(identity.left);
+      const { left } = identity;
+      if (left !== undefined && !hasAllOf(left, member)) this.snapshots.resumeFrom(left);
       const log = member.log.current();
       if (log !== undefined) member.needs = missingBelow(member, log);
       // It does not know yet which members are alive.

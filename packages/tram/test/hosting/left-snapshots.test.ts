@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LeftFiles } from '../../src/hosting/left-snapshots.js';
-import { ARENA } from '../../src/memory/arena.js';
+import { ARENA, LIFE_WORDS } from '../../src/memory/arena.js';
 import { leftSnapshotPath, removeArenaFile } from '../../src/memory/processes/arena-file.js';
 
 const SNAPSHOT = Int32Array.from({ length: 5000 }, (_, i) => i * 7);
@@ -28,13 +28,12 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The files of a cluster with this description. */
-function filesOf(description: string): LeftFiles {
-  const bytes = new TextEncoder().encode(description);
+/** The files beside an arena that was created with these random words. */
+function filesOf(life: string, isAtPath = true): LeftFiles {
   const words = new Int32Array(ARENA.description + 64);
-  words[ARENA.descriptionBytes] = bytes.length;
-  new Uint8Array(words.buffer, ARENA.description * 4, bytes.length).set(bytes);
-  return new LeftFiles(path, words, (text) => complaints.push(text));
+  words.fill(life.length, ARENA.life, ARENA.life + LIFE_WORDS);
+  const arena = { path, words, isAtPath: () => isAtPath };
+  return new LeftFiles(arena, (text) => complaints.push(text));
 }
 
 test('a snapshot is found again, and only its owner can read the file', () => {
@@ -80,6 +79,12 @@ test('an unfinished snapshot is not found', () => {
   files.discard(3);
   writeFileSync(`${leftSnapshotPath(path, 3)}.draft`, whole.subarray(0, 100));
   expect(files.find(3)).toBeUndefined();
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test('what is left after the arena was removed is removed too', () => {
+  expect(filesOf('one', false).keep(3, SNAPSHOT)).toBe(false);
+  expect(readdirSync(folder)).toEqual([]);
 });
 
 test('what was left goes with the arena', () => {
@@ -112,7 +117,7 @@ describe('not restored but reported', () => {
     return bytes;
   };
 
-  test('a file of another cluster', () => {
+  test('a file of another cluster, or of an earlier life of this one', () => {
     filesOf('another').keep(3, SNAPSHOT);
     expect(filesOf('one').find(3)).toBeUndefined();
     expect(complaints).toEqual([
@@ -125,9 +130,9 @@ describe('not restored but reported', () => {
   });
 
   test.each([
-    ['in the snapshot', 20 * 4 + 400],
-    ['in its last byte', 20 * 4 + SNAPSHOT.byteLength - 1],
-    ['in the checksum', 12 * 4],
+    ['in the snapshot', 19 * 4 + 400],
+    ['in its last byte', 19 * 4 + SNAPSHOT.byteLength - 1],
+    ['in the checksum', 11 * 4],
   ])('a file with a wrong bit %s', (_, at) => {
     expect(complaintAfter(withByte(at))).toContain('it is corrupt');
   });
@@ -143,7 +148,7 @@ describe('not restored but reported', () => {
   test.each([
     ['to half', 10_000, 'it is incomplete'],
     ['to an odd size', 10_001, 'it has 10001 bytes'],
-    ['to its header', 80, 'it is incomplete'],
+    ['to its header', 76, 'it is incomplete'],
     ['to nothing', 0, 'it has 0 bytes'],
   ])('a file that was cut %s', (_, bytes, complaint) => {
     expect(complaintAfter((whole) => whole.subarray(0, bytes))).toContain(complaint);

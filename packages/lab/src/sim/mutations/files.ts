@@ -23,6 +23,7 @@ export const ROWS = 'protocol/leadership/rows.js';
 export const SHARED = 'memory/shared.js';
 export const SNAPSHOT = 'protocol/leadership/snapshot.js';
 export const SNAPSHOTS = 'protocol/leadership/snapshots.js';
+export const STATE_LOSS = 'protocol/leadership/state-loss.js';
 export const SUSPICION = 'protocol/leadership/suspicion.js';
 export const TAKEOVER = 'protocol/leadership/takeover.js';
 export const TRUNCATION = 'protocol/data-path/truncation.js';

@@ -9,6 +9,7 @@ import {
   COUNTERS,
   DELIVERY,
   FEED,
+  FOLLOWER,
   KEY,
   LAYOUT,
   LEADER,
@@ -22,6 +23,7 @@ import {
   SHARED,
   SNAPSHOT,
   SNAPSHOTS,
+  STATE_LOSS,
   SUSPICION,
   TAKEOVER,
   TRUNCATION,
@@ -449,25 +451,27 @@ const RESTORING: Readonly<Record<string, Mutation>> = {
   'forgets-left-snapshot': {
     title: 'a member that resumes ignores the snapshot that it left',
     caughtBy: { seed: 25, as: 'liveness' },
-    edits: [{ file: REPLICA, find: 'this.snapshots.resumeFrom(identity.left);', replace: '{}' }],
+    edits: [{ file: REPLICA, find: 'this.snapshots.resumeFrom(left);', replace: '{}' }],
   },
-  'restores-left-late': {
-    title: 'a member restores the snapshot that it left after its first step',
-    caughtBy: { seed: 14, as: 'assertion' },
-    edits: [
-      {
-        file: REPLICA,
-        find: 'this.snapshots.resumeFrom(identity.left);',
-        replace: 'this.late = identity.left;',
-      },
-      {
-        file: REPLICA,
-        find: 'if (this.rows.publish())',
-        replace: `if (this.late) this.snapshots.resumeFrom(this.late);
-          this.late = undefined;
-          if (this.rows.publish())`,
-      },
-    ],
+  'restores-needlessly': {
+    title: 'a member restores the snapshot that it left although its log still has its beginning',
+    caughtBy: { script: 'orderly-stop' },
+    edits: [{ file: REPLICA, find: '!hasAllOf(left, member)', replace: 'true' }],
+  },
+  'ignores-kept-log': {
+    title: 'a member without the log of the ballot that it has promised delivers nothing',
+    caughtBy: { script: 'orderly-stop' },
+    edits: [{ file: FOLLOWER, find: 'followed ?? member.log.current()', replace: 'followed' }],
+  },
+  'ignores-own-entries': {
+    title: 'a candidate does not deliver from its own log what the adopted log has dropped',
+    caughtBy: { script: 'orderly-stop' },
+    edits: [{ file: TAKEOVER, find: 'this.deliverDropped();', replace: '' }],
+  },
+  'calls-fetching-lost': {
+    title: 'the state of a group is called lost although a member is about to fetch it',
+    caughtBy: { script: 'orderly-stop' },
+    edits: [{ file: STATE_LOSS, find: ' && member.promised === NO_BALLOT', replace: '' }],
   },
   'hides-its-need': {
     title:

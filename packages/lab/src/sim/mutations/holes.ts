@@ -53,18 +53,8 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: FOLLOWER,
-        find: 'member.log.under(member.promised, member.promisedMember)',
-        replace: 'member.log.current()',
-      },
-      {
-        file: FOLLOWER,
         find: 'decidedIndex(member, log)',
         replace: 'member.log.extentOf(log, member.nextToDeliver).endIndex - 1',
-      },
-      {
-        file: FOLLOWER,
-        find: 'deliver(log, member.promised, ',
-        replace: 'deliver(log, log.marker, ',
       },
     ],
   },
@@ -332,9 +322,9 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: FOLLOWER,
-        find: 'const log = member.log.under(member.promised, member.promisedMember);',
-        replace: `const log = member.log.under(member.promised, member.promisedMember);
-          member.followed = log ?? member.followed;`,
+        find: 'const followed = member.log.under(member.promised, member.promisedMember);',
+        replace: `const followed = member.log.under(member.promised, member.promisedMember);
+          member.followed = followed ?? member.followed;`,
       },
       {
         file: MEMBER,

@@ -36,6 +36,7 @@ import {
   type ArenaFile,
   arenaPath,
   createArenaFile,
+  leftSnapshotPath,
   openArenaFile,
   removeUnlocked,
 } from '../../memory/processes/arena-file.js';
@@ -184,7 +185,7 @@ export class Machine {
       onMachines: { past, ...pastAt(Date.now()) },
       pacing: { ...pacingOf(config), spinUs: SPIN_US, relax: givingWay() },
       report,
-      left: new LeftFiles(this.file.path, this.file.words, (text) => log('warn', text)),
+      left: new LeftFiles(this.file, (text) => log('warn', text)),
       watch: this.requests,
     });
     if (this.isStopped) this.running.stop();
@@ -420,7 +421,7 @@ export function requireSame(file: ArenaFile, digest: Uint8Array, map: ArenaMap):
     'TRAM_INVALID_CONFIG',
     `${path} was left by a host of another configuration of this cluster`,
     {
-      hint: 'Give the cluster another name, or remove the file on all hosts: that loses what it holds.',
+      hint: `Give the cluster another name, or remove ${path} and ${leftSnapshotPath(path, '*')} on all hosts: that loses what they hold.`,
     },
   );
 }

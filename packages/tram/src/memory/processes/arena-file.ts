@@ -73,6 +73,9 @@ export interface ArenaFile extends Arena {
    */
   requireAtPath(): void;
 
+  /** Is the file still at its path, and does no other process remove it? */
+  isAtPath(): boolean;
+
   /** The file stays. `words` can still be accessed, but is no longer shared. */
   close(): void;
 }
@@ -92,8 +95,8 @@ export function arenaPath(nameOrPath: string): string {
 /** Not part of any name, so that it is not the path of another arena. */
 const LEFT = '~left-';
 
-/** The path of the snapshot that a replica leaves when its host stops. It is removed with the arena. */
-export function leftSnapshotPath(path: string, participant: number): string {
+/** The path of the snapshot that a replica leaves when its host stops; `*`: of all of them. They go with the arena. */
+export function leftSnapshotPath(path: string, participant: number | '*'): string {
   return `${path}${LEFT}${participant}`;
 }
 
@@ -183,7 +186,8 @@ function leftBeside(path: string): string[] {
   return names.map((name) => join(directory, name));
 }
 
-function removeIfThere(path: string): void {
+/** Remove a file. Does nothing if there is none. */
+export function removeIfThere(path: string): void {
   try {
     unlinkSync(path);
   } catch (cause) {
@@ -247,9 +251,8 @@ class MappedArena implements ArenaFile {
   }
 
   requireAtPath(): void {
-    const { system, lockDescriptor, path } = this;
-    const isBeingRemoved = system.isLockedElsewhere(lockDescriptor, REMOVAL_LOCK);
-    if (isBeingRemoved || !isAtPath(lockDescriptor, path)) {
+    const { path } = this;
+    if (!this.isAtPath()) {
       throw new TramError(
         'TRAM_NOT_FOUND',
         `Another process is removing ${path}, or has removed it.`,
@@ -259,6 +262,12 @@ class MappedArena implements ArenaFile {
         },
       );
     }
+  }
+
+  isAtPath(): boolean {
+    const { system, lockDescriptor, path } = this;
+    const isBeingRemoved = system.isLockedElsewhere(lockDescriptor, REMOVAL_LOCK);
+    return !isBeingRemoved && isAtPath(lockDescriptor, path);
   }
 
   close(): void {
@@ -333,7 +342,8 @@ function reserve(system: Native, descriptor: number, path: string, parts: readon
   throw systemError(`Can't reserve ${mebibytes(bytes)} for ${path}`, errno);
 }
 
-function space(directory: string): { usedBytes: number; freeBytes: number } {
+/** The space of the file system that has this directory. */
+export function space(directory: string): { usedBytes: number; freeBytes: number } {
   const { blocks, bfree, bavail, bsize } = statfsSync(directory);
   // A file system in memory may have no limit.
   if (blocks === 0) return { usedBytes: 0, freeBytes: Number.POSITIVE_INFINITY };

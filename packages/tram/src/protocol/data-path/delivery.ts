@@ -218,7 +218,8 @@ export class Delivering {
 
 function messageOf(error: unknown): string {
   try {
-    return error instanceof Error ? error.message || error.name : String(error);
+    // The message of an error need not be text.
+    return String(error instanceof Error ? error.message || error.name : error);
   } catch {
     // Whatever was thrown can't be converted to text.
     return '';

@@ -125,8 +125,8 @@ export class Truncation {
 
   /**
    * The first index that a member may still fetch from the log or the backlog: what it delivers next, or what follows a
-   * snapshot that it serves. A member that needs older entries must fetch a snapshot anyway. One that has ended comes back
-   * without its state, and needs one too.
+   * snapshot that it serves. A member that needs older entries must fetch a snapshot anyway. One that has ended
+   * comes back without its state, or with an older one.
    */
   private fetchableFrom(): number {
     const { member, rows, replication, deliveredBy } = this;

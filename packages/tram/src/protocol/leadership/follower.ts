@@ -3,8 +3,12 @@
  * when this member is the one to trust (step 2.1). The replica calls `followLog` and `shouldCampaign` in every step
  * while it follows, and `backOff` after a failed attempt.
  *
- * Invariant: only entries of the ballot this member has promised are consumed, contiguously from its
- * own next index (H2).
+ * A member that has promised a ballot but does not have its log yet goes on with the log that it has. The leader of that
+ * one wrote there how far it is decided. It did so after the entries, so they are whole, and decided entries never
+ * change, whoever leads next. A member that resumes may be the only one that can still deliver them.
+ *
+ * Invariant: only entries that their leader has published as decided are consumed, contiguously from this member's own
+ * next index (H2).
  */
 import { type Delivering, decidedIndex, missingBelow } from '../data-path/delivery.js';
 import type { Member } from '../member.js';
@@ -29,12 +33,14 @@ export class Follower {
   followLog(nowUs: number): number {
     const { member } = this;
     const { observer } = member.edges;
-    // Only the log of the ballot it promised, and of that only what the leader has published as decided (H2).
-    const log = member.log.under(member.promised, member.promisedMember);
+    const followed = member.log.under(member.promised, member.promisedMember);
+    const log = followed ?? member.log.current();
     if (log === undefined) return 0;
-    if (log.writer !== member.index) this.failedAttempts = 0;
-    const count = this.delivering.deliver(log, member.promised, decidedIndex(member, log), false);
+    // Only what the leader of that log has published as decided (H2).
+    const count = this.delivering.deliver(log, log.marker, decidedIndex(member, log), false);
     member.needs = missingBelow(member, log);
+    if (followed === undefined) return count;
+    if (log.writer !== member.index) this.failedAttempts = 0;
     while (member.needs > 0 && this.snapshots.fetch(nowUs))
       member.needs = missingBelow(member, log);
     if (member.needs > 0) {

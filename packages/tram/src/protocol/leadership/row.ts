@@ -42,7 +42,7 @@ export class Peer {
   isAlone = false;
   /** Never goes back within one incarnation. */
   promised = NO_BALLOT;
-  /** `promised` if the log of that ballot is installed, else NO_BALLOT. */
+  /** The marker of its log, or NO_BALLOT if it has none: `promised` once the log of that ballot is installed. */
   logBallot = NO_BALLOT;
   /** The ballot it leads, or NO_BALLOT. ledBallot ≤ promised. */
   ledBallot = NO_BALLOT;

@@ -122,11 +122,12 @@ export class Rows {
       row.set(ROW.trusts, suspicion.trusted());
       this.isAlone = suspicion.isAlone();
     }
-    const installed = member.log.under(member.promised, member.promisedMember) !== undefined;
+    const { log, promised, promisedMember } = member;
+    const ring = log.under(promised, promisedMember) ?? log.current();
     row.set(ROW.heartbeat, this.heartbeat);
     row.set(ROW.state, this.state());
     row.set(ROW.promised, member.promised);
-    row.set(ROW.logBallot, installed ? member.promised : NO_BALLOT);
+    row.set(ROW.logBallot, ring?.marker ?? NO_BALLOT);
     row.set(ROW.ledBallot, this.ledBallot);
     row.setWide(ROW.holdAt, member.holdAt);
     row.setWide(ROW.backlog, member.backlog.firstIndex);

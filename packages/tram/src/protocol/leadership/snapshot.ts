@@ -54,9 +54,14 @@ export function takeSnapshot(member: Member, application: Application): Int32Arr
   return words;
 }
 
+/** The first index that a snapshot does not include. */
+export function indexOf(words: Int32Array): number {
+  return readWide(words, FIXED.nextToDeliver);
+}
+
 export function restoreSnapshot(words: Int32Array, member: Member, application: Application): void {
   const { delivered, replies } = member;
-  const nextToDeliver = readWide(words, FIXED.nextToDeliver);
+  const nextToDeliver = indexOf(words);
   assert(nextToDeliver > member.nextToDeliver, 'delivery never goes back');
   member.nextToDeliver = nextToDeliver;
   member.nextPosition = words[FIXED.nextPosition];

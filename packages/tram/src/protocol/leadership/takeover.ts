@@ -10,7 +10,8 @@
  *   has ended is worth nothing (H24).
  * - *adopt*: copy the whole log with the highest marker and, among equals, the greatest end; never a mix of entries from
  *   several (H20). After copying, its member must still promise us.
- * - *catchUp*: if the adopted log starts after what we have delivered, fetch a snapshot first.
+ * - *catchUp*: if the adopted log starts after what we have delivered, deliver what is missing from our own log, or fetch
+ *   a snapshot.
  * - *install*: write the whole log under our ballot to every member that granted. We lead once it is installed at f+1
  *   members, and then everything adopted is decided.
  *
@@ -20,6 +21,7 @@
  */
 
 import { assert } from '../assert.js';
+import type { Delivering } from '../data-path/delivery.js';
 import { type Extent, isFurther, spareRing } from '../data-path/log.js';
 import type { Replication } from '../data-path/replication.js';
 import type { Member } from '../member.js';
@@ -85,6 +87,7 @@ export class Takeover {
     private readonly requests: Requests,
     private readonly replication: Replication,
     private readonly snapshots: Snapshots,
+    private readonly delivering: Delivering,
   ) {
     const { firstIndex } = member.layout.sizes;
     this.grants = new Array<Grant | undefined>(member.replicas).fill(undefined);
@@ -304,6 +307,7 @@ export class Takeover {
 
   private catchUp(nowUs: number): void {
     const { member, replication } = this;
+    this.deliverDropped();
     while (replication.baseIndex > member.nextToDeliver) {
       member.needs = replication.baseIndex;
       if (!this.snapshots.fetch(nowUs)) return;
@@ -314,6 +318,18 @@ export class Takeover {
     for (let other = 0; other < this.grants.length; other++) {
       if (other !== this.member.index && this.grants[other] !== undefined) this.install(other);
     }
+  }
+
+  /**
+   * Deliver the entries that the adopted log has dropped, as far as our own log still has them. Only decided entries are
+   * ever dropped. If both logs are of one ballot, they have the same entry at each index: one leader wrote both.
+   */
+  private deliverDropped(): void {
+    const { member, replication } = this;
+    const { ballot, writer, ringIndex, endIndex } = this.grantOf(member.index).log;
+    if (replication.baseIndex <= member.nextToDeliver || ballot !== this.source.log.ballot) return;
+    const ring = member.log.ring(writer, ringIndex);
+    this.delivering.deliver(ring, ballot, Math.min(endIndex, replication.baseIndex), false);
   }
 
   /** Write our log into the ring that `other` named as spare. */
