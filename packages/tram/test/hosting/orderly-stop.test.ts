@@ -18,7 +18,7 @@ import type * as statuses from '../../src/hosting/status.js';
 import { ARENA, ARENA_STATE } from '../../src/memory/arena.js';
 import type * as arenaFiles from '../../src/memory/processes/arena-file.js';
 import type * as threads from '../../src/memory/threads.js';
-import { Client, Cluster, decode, encode, TramError, until } from '../built.js';
+import { Client, Cluster, decode, encode, until } from '../built.js';
 
 const built = (path: string): Promise<unknown> =>
   import(new URL(`../../dist/${path}`, import.meta.url).href);
@@ -90,6 +90,8 @@ class Rig {
     } else {
       this.address = files.arenaPath(options.name);
       const arena = files.createArenaFile(this.address, words);
+      // No process holds the lock of a starter.
+      arena.words[ARENA.isDetached] = 1;
       this.context = ClusterContext.create(config, arena);
       this.starter = starters.processStarter(this.address);
     }
@@ -287,8 +289,14 @@ test('hosts of a cluster that get SIGTERM leave their state; the history holds, 
     readdirSync('/dev/shm').filter((name) => path.endsWith(name.split('~')[0]));
   const client = await cluster.connect();
   await send(client, MESSAGES);
-  for (const { pid } of cluster.status().hosts) process.kill(pid, 'SIGTERM');
-  for (const host of HOSTS) await restarted(cluster, host);
+  const before = cluster.status().hosts;
+  for (const { pid } of before) process.kill(pid, 'SIGTERM');
+  // The cluster restarts them.
+  await until(() =>
+    cluster
+      .status()
+      .hosts.every(({ pid, state }, host) => state === 'up' && pid !== before[host].pid),
+  );
   expect(await send(client, 1)).toEqual(['4001', '4001']);
   expect(filesOfCluster()).toHaveLength(1 + 2 * HOSTS.length);
   await cluster.close();
@@ -297,15 +305,3 @@ test('hosts of a cluster that get SIGTERM leave their state; the history holds, 
     'holds',
   );
 });
-
-/** Restarts a host once its process has ended. */
-async function restarted(cluster: Cluster, host: number): Promise<void> {
-  for (;;) {
-    try {
-      return await cluster.restart(host);
-    } catch (error) {
-      if (!(error instanceof TramError) || error.code !== 'TRAM_HOST_RUNNING') throw error;
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-  }
-}
