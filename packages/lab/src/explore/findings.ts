@@ -58,7 +58,7 @@ export const FINDINGS: Readonly<Record<string, Finding>> = {
     scope: 'server',
     script: 'fC C>B tC C>B C>B C>B B>C B>C C>B C>B B>C C>B rB B>C B>C',
   },
-  'decided-before-held': { scope: 'five', script: 'cB B>A A>C E>B A>C' },
+  'decided-before-held': { scope: 'five', script: 'cB B>A A>C E>B' },
 };
 
 /** Exhausted with every mutation of NOT_FOUND, without a violation. */

@@ -57,7 +57,7 @@ attack(
   'a restarted member counts only when it has delivered what its earlier incarnation had',
   { 'recovers-too-early': STUCK },
   ({ Stage }) => {
-    // 1. A leads. D and E are paused from the start; A, B and C deliver six messages.
+    // 1. A leads. D and E are paused from the start and get nothing of A; A, B and C deliver six messages.
     // 2. B restarts with empty memory and joins A. As soon as it is a member again, it pauses.
     //    Harm, first half: it has delivered nothing then.
     // 3. C leads with A and D, which continues only for its grant. C has read the row of B's earlier incarnation only.
@@ -68,6 +68,7 @@ attack(
     const { world } = stage;
     const [A, B, C, D, E] = stage.group(0);
     for (const host of [D, E]) world.pause(host);
+    stage.hold(A, D, E);
     stage.runFor(60);
     for (let i = 0; i < 6; i++) {
       stage.send(0, [0], `m${i}`);
@@ -102,6 +103,8 @@ attack(
     world.crash(C);
     stage.runFor(20);
     world.resume(B);
+    // Once more, to outbid C.
+    stage.campaign(B);
     stage.campaign(B);
     stage.runFor(20);
     world.resume(D);

@@ -43,6 +43,25 @@ test('a failure is a reply like any other, at every destination and every member
   expect(world.tally.transitions.get('service failed')).toBe(6);
 });
 
+test('an error whose message is no text is a failure like any other', () => {
+  const stage = new Stage('replicas=3 clients=1', { serviceFailsEvery: 1 });
+  const told = listen(stage);
+  for (const { service } of stage.group(0)) {
+    const deliver = service.deliver.bind(service);
+    service.deliver = (delivery) => {
+      try {
+        return deliver(delivery);
+      } catch (error) {
+        const { message } = error as Error;
+        throw Object.assign(error as Error, { message: [message] });
+      }
+    };
+  }
+  stage.send(0, [0], 'm');
+  stage.settle();
+  expect(told).toEqual(['0 failed g0 ≠ ü𝄞0']);
+});
+
 test('a failure is distinct from a reply that is too large', () => {
   const stage = new Stage('replicas=1 clients=1', {
     serviceFailsEvery: 2,

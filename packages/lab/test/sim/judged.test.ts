@@ -27,7 +27,7 @@ const SMALL: Options = { groups: 1, replicas: 3, messages: 150 };
 const bestRunsOf = (name: string): Options => (HOLES[name].caughtBy as BySeed).options!;
 
 const VIOLATIONS: Readonly<Record<string, Shown>> = {
-  H1: { property: 'uniform-prefix-order', seed: 3, options: SMALL },
+  H1: { property: 'uniform-prefix-order', seed: 1, options: SMALL },
   H2: { property: 'uniform-prefix-order', seed: 12, options: SMALL },
   H4: { property: 'uniform-prefix-order', seed: 69, options: { ...SMALL, groups: 2 } },
   H6: { property: 'uniform-integrity', seed: 2, options: SMALL, isUnasserted: true },
@@ -36,9 +36,9 @@ const VIOLATIONS: Readonly<Record<string, Shown>> = {
     seed: 188,
     options: { ...SMALL, messages: 300, faults: ['suspicion', 'rivals', 'pause', 'slow-link'] },
   },
-  H12: { property: 'uniform-prefix-order', seed: 2, options: SMALL },
+  H12: { property: 'uniform-prefix-order', seed: 175, options: SMALL },
   H17: { property: 'uniform-prefix-order', seed: 242, options: SMALL, isUnasserted: true },
-  H19: { property: 'uniform-integrity', seed: 1, options: SMALL, isUnasserted: true },
+  H19: { property: 'uniform-integrity', seed: 2, options: SMALL, isUnasserted: true },
   H20: { property: 'uniform-prefix-order', seed: 316, options: bestRunsOf('H20') },
   H21: { property: 'uniform-prefix-order', seed: 3, options: bestRunsOf('H21') },
   H22: {

@@ -99,7 +99,7 @@ class Rig {
     } else {
       this.address = files.arenaPath(options.name);
       const arena = files.createArenaFile(this.address, words);
-      // Nobody holds the lock of a starter.
+      // No process holds the lock of a starter.
       arena.words[ARENA.isDetached] = 1;
       this.context = ClusterContext.create(config, arena);
       this.starter = starters.processStarter(this.address);

@@ -219,7 +219,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'installs-twice': {
     title: 'a leader installs its log twice at one incarnation of a member under one ballot',
-    caughtBy: { seed: 2, as: 'liveness' },
+    caughtBy: { seed: 28, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'known.incarnation === answer.incarnation', replace: 'false' }],
   },
   'marker-first': {
@@ -385,7 +385,7 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'backlog-of-any-ballot': {
     title: 'a piece of the backlog has entries of several ballots',
-    caughtBy: { seed: 15, as: 'assertion' },
+    caughtBy: { seed: 287, as: 'assertion' },
     edits: [{ file: BACKLOG, find: 'piece?.ballot !== ballot', replace: 'piece === undefined' }],
   },
   'fetches-from-any': {
@@ -493,7 +493,7 @@ const RESTORING: Readonly<Record<string, Mutation>> = {
   },
   'chunks-of-two-members': {
     title: 'a snapshot is assembled from chunks of two members',
-    caughtBy: { seed: 65, as: 'state' },
+    caughtBy: { seed: 99, as: 'assertion' },
     edits: [
       {
         file: SNAPSHOTS,

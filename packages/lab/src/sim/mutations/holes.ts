@@ -71,7 +71,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H4: {
     title: 'a new leader forwards only entries that it has not delivered itself',
-    caughtBy: { seed: 10, as: 'liveness' },
+    caughtBy: { seed: 14, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -152,12 +152,12 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H11: {
     title: 'a grant does not revoke the permission that an earlier grant gave',
-    caughtBy: { seed: 15, as: 'liveness' },
+    caughtBy: { seed: 17, as: 'divergence' },
     edits: [{ file: REPLICATION, find: 'copy.guard = key;', replace: 'copy.guard = OPEN;' }],
   },
   H12: {
     title: 'a leader that has promised another candidate still counts its own copy',
-    caughtBy: { seed: 11, as: 'liveness' },
+    caughtBy: { seed: 10, as: 'liveness' },
     edits: [
       {
         file: REPLICA,
@@ -381,7 +381,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H26: {
     title: 'a child reports entries that its leader has taken, even if they are not decided',
-    caughtBy: { seed: 51, as: 'liveness' },
+    caughtBy: { seed: 75, as: 'liveness' },
     edits: [
       {
         file: LEADER,
