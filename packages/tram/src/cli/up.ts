@@ -2,7 +2,9 @@
  * `tram up`: starts a cluster of processes that run on after the command has ended, and a process in the background that
  * restarts them if they end unexpectedly.
  */
+
 import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import type { Command } from 'commander';
 import type { ClusterOptions } from '../config/options.js';
 import { TramError } from '../errors.js';
@@ -193,6 +195,7 @@ async function runInBackground(
     const { timeoutMs } = flags;
     starter.send({ options, timeoutMs } satisfies StarterOrders);
     const outcome = await reported;
+    if (outcome.what !== 'up') await untilEnded(starter);
     if (outcome.what !== 'up' && !existsSync(arenaPath(name))) removeLastLogs(name);
     if (outcome.what !== 'up' && signal.aborted) return interrupted();
     if (outcome.what === 'failed') {
@@ -242,6 +245,10 @@ function reportOf(starter: ChildProcess): Promise<StarterReport> {
       resolve({ what: 'failed', code: 'TRAM_START_FAILED', message, hint: undefined });
     });
   });
+}
+
+async function untilEnded(starter: ChildProcess): Promise<void> {
+  if (starter.exitCode === null && starter.signalCode === null) await once(starter, 'exit');
 }
 
 /** Options of the command line take precedence over those of the file. */

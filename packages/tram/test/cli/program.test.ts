@@ -74,10 +74,6 @@ test('a cluster lives, loses hosts, gets them back and ends; its history holds',
     code: 0,
     stdout: expect.stringContaining('with the memory that it had left behind'),
   });
-  expect(await line.tram('restart', leader)).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining('is running, as process'),
-  });
   expect((await line.tram('lead', leader)).code).toBe(0);
   expect((await line.tram('send', '--to', '2', '--text', 'z')).stdout).toBe('g2  6 z\n');
 

@@ -115,6 +115,10 @@ test('nothing that goes as it should is logged as a warning', async () => {
   for (const host of [beta, gamma]) await host.says('alpha has closed its connection');
   await cluster.start('alpha').says('runs its replicas');
   await cluster.untilLevel();
+  // Also to the alpha that has just started.
+  for (const host of [beta, gamma]) {
+    await until(() => host.log.filter(({ msg }) => msg === 'connected to alpha').length === 2);
+  }
   expect(cluster.hosts.flatMap(({ warnings }) => warnings)).toEqual([]);
 
   await cluster.hosts.at(-1)!.end('SIGKILL');
