@@ -281,7 +281,7 @@ export class Cluster implements AsyncDisposable {
 
   /**
    * Leaves a detached cluster running without this process: others connect to it by its name. From now on nobody restarts
-   * its hosts if they end.
+   * its hosts if they end. Hosts that are being started are waited for.
    */
   async detach(): Promise<void> {
     this.requireOpen();
@@ -293,8 +293,7 @@ export class Cluster implements AsyncDisposable {
     await Promise.all([...this.clients].map((client) => client.close()));
     this.isClosed = true;
     this.ending = Promise.resolve();
-    this.hosts.close();
-    this.hosts.detach();
+    await this.hosts.detach();
     this.context.arena.close();
   }
 

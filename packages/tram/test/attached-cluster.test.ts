@@ -99,6 +99,18 @@ describe('on processes', () => {
     expect(await replyTo('b', attached)).toBe('2 b');
   });
 
+  test('of two programs that restart a host afresh at once, one is refused', async () => {
+    const [one, other] = [await attach(line.name), await attach(line.name)];
+    expect(await replyTo('a', one)).toBe('1 a');
+    const outcomes = await Promise.allSettled([
+      one.restart(0, { fresh: true }),
+      other.restart(1, { fresh: true }),
+    ]);
+    const refused = outcomes.filter(({ status }) => status === 'rejected');
+    expect(refused).toMatchObject([{ reason: { code: 'TRAM_LAST_COPY' } }]);
+    expect(await replyTo('b', one)).toBe('2 b');
+  });
+
   test('a host that was crashed or stopped stays down, although a starter watches over it', async () => {
     const attached = await attach(line.name);
     await attached.crash(2);
