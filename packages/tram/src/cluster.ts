@@ -229,7 +229,7 @@ export class Cluster implements AsyncDisposable {
    * Restarts all hosts, one after the other, while the cluster serves its clients: each is stopped in order, started with
    * the memory that it left, and waited for. Each start loads the module of the service again. Stops at the first host
    * that fails, with an error that names the hosts that were restarted.
-   * @throws TRAM_UNAVAILABLE if not all replicas take part
+   * @throws TRAM_UNAVAILABLE if not all replicas take part, or a group has no leader; TRAM_STATE_LOST
    */
   async rollingRestart(options: RollingRestartOptions = {}): Promise<void> {
     this.requireOpen();

@@ -1,6 +1,5 @@
 /** A cluster that others run, as `Cluster.attach` shows it: on processes, across machines, and on threads. */
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { copyFileSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -203,7 +202,8 @@ describe('on processes', () => {
   test('it is seen, and its hosts come back, although all have ended', async () => {
     await line.killAll();
     const attached = await attach(line.name);
-    expect(statesOf(attached)).toEqual(['down', 'down', 'down']);
+    // A process holds its lock a moment longer than it is seen to run.
+    await until(() => statesOf(attached).every((state) => state === 'down'));
     await Promise.all([0, 1, 2].map((host) => attached.restart(host)));
     expect(await replyTo('a', attached)).toBe('1 a');
   });
@@ -286,7 +286,7 @@ describe('across machines', () => {
   });
 
   test('hosts of other machines crash, stop, restart, and end all together', async () => {
-    const [, beta] = await cluster.startAll('--respawn');
+    await cluster.startAll('--respawn');
     const attached = await attach(cluster.far);
     await replyTo('a', attached);
     const incarnation = (): number => attached.status().groups[1].replicas[2].incarnation;
@@ -298,9 +298,8 @@ describe('across machines', () => {
     expect(await replyTo('b', attached)).toBe('2 b');
     await attached.rollingRestart();
     expect(await replyTo('c', attached)).toBe('3 c');
-    const killed = once(beta.child, 'exit');
     await attached.crash(1);
-    expect(await killed).toEqual([null, 'SIGKILL']);
+    expect(statesOf(attached)).toEqual(['up', 'down', 'up']);
     // Only its own machine can start it.
     await expect(attached.restart(1)).rejects.toMatchObject({
       code: 'TRAM_UNREACHABLE',

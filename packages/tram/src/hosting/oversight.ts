@@ -62,7 +62,12 @@ export function keepDown({ arena, map }: ClusterContext, host: number): void {
   Atomics.store(arena.words, map.host(host) + HOST.staysDown, STAYS_DOWN.yes);
 }
 
-/** Before a host is started: until it has begun, nobody else restarts it. */
+/** Before its starter starts a host: it is restarted if it ends unexpectedly. */
+export function letRestart({ arena, map }: ClusterContext, host: number): void {
+  Atomics.store(arena.words, map.host(host) + HOST.staysDown, STAYS_DOWN.no);
+}
+
+/** Before another process than the starter starts a host: the starter leaves it alone until it has begun. */
 export function keepDownUntilStarted({ arena, map }: ClusterContext, host: number): void {
   Atomics.store(arena.words, map.host(host) + HOST.staysDown, STAYS_DOWN.untilStarted);
 }

@@ -13,7 +13,7 @@ import type { HostReport } from './host.js';
 import {
   claimFreshRestart,
   keepDown,
-  keepDownUntilStarted,
+  letRestart,
   markEnded,
   pause,
   wakeHosts,
@@ -137,7 +137,8 @@ export class OwnHosts {
   private async untilReady(host: number, resumes: boolean, deadlineMs: number): Promise<void> {
     // A service that fails with every message must not fill the log.
     const logFailure = rateLimited((text) => this.logger.error(text));
-    keepDownUntilStarted(this.context, host);
+    // Not later: if the host is stopped while it starts, it stays down.
+    letRestart(this.context, host);
     const handle = this.starter.start(host, resumes, {
       onReport: (report) => this.onReport(report, logFailure),
       onExit: (why) => this.onExit(host, why),

@@ -48,8 +48,9 @@ export async function restartHost(
   const { groups } = statusOf(seen);
   const targets = deliveredByGroup(groups);
   if (fresh) requireOtherCopies(groups, host, title);
-  if (machine !== undefined)
+  if (machine !== undefined) {
     return startAndWait(target, fresh, Date.now() + timeoutMs, targets, seen);
+  }
   const release = fresh ? claimFreshRestart(seen) : undefined;
   try {
     await handOver(seen, host);

@@ -80,9 +80,9 @@ export const HOST = {
 } as const;
 
 /**
- * A host that was ended on purpose stays down until somebody starts it. Whoever does that writes `untilStarted`, so that
- * nobody else starts it too, and the host replaces this word alone. So if the host is ended again while it starts, it
- * stays down.
+ * A host that was ended on purpose stays down until somebody starts it. The starter of the cluster clears the word before it
+ * does so. Another process writes `untilStarted` instead, so that the starter does not start the host too, and the host
+ * replaces only this by `no`. So a host that is ended while it starts stays down.
  */
 export const STAYS_DOWN = { no: 0, yes: 1, untilStarted: 2 } as const;
 

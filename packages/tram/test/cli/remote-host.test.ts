@@ -142,13 +142,15 @@ describe('a host on another machine', () => {
 
   test('keeps its memory likewise if others have ended since the command has looked', async () => {
     const [, beta, gamma] = await cluster.startAll('--respawn');
+    expect(await replyOf('a')).toBe('g1  1 a\n');
+    await cluster.untilLevel();
     const memory = statSync(cluster.memoryOf('gamma')).ino;
     await beta.end('SIGKILL');
     const ended = once(gamma.child, 'exit');
     await cluster.ask('gamma', 'restart-fresh');
     await ended;
     await gamma.says(/^keeps its memory, because too few other members of g0, g1 take part/);
-    await gamma.says(/^has left the state of g0\/2, g1\/2/);
+    await gamma.says(/^has left the state of .*g1\/2/);
     expect(statSync(cluster.memoryOf('gamma')).ino).toBe(memory);
     await until(async () => (await cluster.states()).slice(-1)[0] === 'up');
   });
