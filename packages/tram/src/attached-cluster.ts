@@ -145,7 +145,7 @@ export class AttachedCluster implements AsyncDisposable {
   /**
    * Restarts all hosts, one after the other, while the cluster serves its clients, as `Cluster.rollingRestart` does. Each
    * host of a cluster across machines is asked to restart.
-   * @throws TRAM_UNAVAILABLE if not all replicas take part
+   * @throws TRAM_UNAVAILABLE if not all replicas take part, or a group has no leader; TRAM_STATE_LOST
    */
   async rollingRestart({ signal }: RollingRestartOptions = {}): Promise<void> {
     const hosts = await this.hosts('rollingRestart');

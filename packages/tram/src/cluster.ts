@@ -229,7 +229,7 @@ export class Cluster implements AsyncDisposable {
    * Restarts all hosts, one after the other, while the cluster serves its clients: each is stopped in order, started with
    * the memory that it left, and waited for. Each start loads the module of the service again. Stops at the first host
    * that fails, with an error that names the hosts that were restarted.
-   * @throws TRAM_UNAVAILABLE if not all replicas take part
+   * @throws TRAM_UNAVAILABLE if not all replicas take part, or a group has no leader; TRAM_STATE_LOST
    */
   async rollingRestart(options: RollingRestartOptions = {}): Promise<void> {
     this.requireOpen();
@@ -281,7 +281,7 @@ export class Cluster implements AsyncDisposable {
 
   /**
    * Leaves a detached cluster running without this process: others connect to it by its name. From now on nobody restarts
-   * its hosts if they end.
+   * its hosts if they end. Hosts that are being started are waited for.
    */
   async detach(): Promise<void> {
     this.requireOpen();
@@ -293,8 +293,7 @@ export class Cluster implements AsyncDisposable {
     await Promise.all([...this.clients].map((client) => client.close()));
     this.isClosed = true;
     this.ending = Promise.resolve();
-    this.hosts.close();
-    this.hosts.detach();
+    await this.hosts.detach();
     this.context.arena.close();
   }
 

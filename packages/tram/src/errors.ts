@@ -125,7 +125,7 @@ export const ERRORS = {
   },
   TRAM_LAST_COPY: {
     meaning:
-      "A restart with empty memory was refused: too few other members of a group run to give the host the group's state back.",
+      "A restart with empty memory was refused, or the host was restarted with its memory instead: too few other members of a group run to give the host the group's state back.",
     retry: 'safe',
     whatToDo:
       'Restart the other hosts first, and wait until their replicas take part; or restart this one with the memory that it left.',

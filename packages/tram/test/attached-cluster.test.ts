@@ -1,6 +1,5 @@
 /** A cluster that others run, as `Cluster.attach` shows it: on processes, across machines, and on threads. */
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { copyFileSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -97,6 +96,18 @@ describe('on processes', () => {
     expect(statesOf(attached)).toEqual(['up', 'up', 'up']);
     await untilLeads(attached, 1);
     expect(await replyTo('b', attached)).toBe('2 b');
+  });
+
+  test('of two programs that restart a host afresh at once, one is refused', async () => {
+    const [one, other] = [await attach(line.name), await attach(line.name)];
+    expect(await replyTo('a', one)).toBe('1 a');
+    const outcomes = await Promise.allSettled([
+      one.restart(0, { fresh: true }),
+      other.restart(1, { fresh: true }),
+    ]);
+    const refused = outcomes.filter(({ status }) => status === 'rejected');
+    expect(refused).toMatchObject([{ reason: { code: 'TRAM_LAST_COPY' } }]);
+    expect(await replyTo('b', one)).toBe('2 b');
   });
 
   test('a host that was crashed or stopped stays down, although a starter watches over it', async () => {
@@ -275,7 +286,7 @@ describe('across machines', () => {
   });
 
   test('hosts of other machines crash, stop, restart, and end all together', async () => {
-    const [, beta] = await cluster.startAll('--respawn');
+    await cluster.startAll('--respawn');
     const attached = await attach(cluster.far);
     await replyTo('a', attached);
     const incarnation = (): number => attached.status().groups[1].replicas[2].incarnation;
@@ -285,9 +296,10 @@ describe('across machines', () => {
     await attached.restart(2, { fresh: true });
     expect(statesOf(attached)).toEqual(['up', 'up', 'up']);
     expect(await replyTo('b', attached)).toBe('2 b');
-    const killed = once(beta.child, 'exit');
+    await attached.rollingRestart();
+    expect(await replyTo('c', attached)).toBe('3 c');
     await attached.crash(1);
-    expect(await killed).toEqual([null, 'SIGKILL']);
+    expect(statesOf(attached)).toEqual(['up', 'down', 'up']);
     // Only its own machine can start it.
     await expect(attached.restart(1)).rejects.toMatchObject({
       code: 'TRAM_UNREACHABLE',

@@ -825,6 +825,23 @@ describe('from other processes', () => {
     rmSync(logsOf(name), { recursive: true });
   });
 
+  test('a host that is being started when its starter detaches runs on', async () => {
+    const name = `detaching-${process.pid}`;
+    const options = { ...SIZES, groups: 1, hosts: 3, memory: 'processes', name } as const;
+    const cluster = await Cluster.start({ ...options, detached: true });
+    const attached = await Cluster.attach(name);
+    try {
+      await cluster.crash(1);
+      const restarted = cluster.restart(1);
+      await cluster.detach();
+      await restarted;
+      expect(attached.status().hosts.map(({ state }) => state)).toEqual(['up', 'up', 'up']);
+      expect(await codeOf(cluster.restart(1))).toBe('TRAM_CLOSED useless');
+    } finally {
+      await attached.shutDown({ force: true });
+    }
+  });
+
   /** Where the hosts of a detached cluster log. */
   function logsOf(name: string): string {
     return join(tmpdir(), `tram-${name}-${process.getuid!()}`);

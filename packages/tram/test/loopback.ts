@@ -12,8 +12,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type * as mirrors from '../src/hosting/machines/mirror.js';
+import { type HostRequest, requestWord } from '../src/hosting/machines/requests.js';
 import type * as statuses from '../src/hosting/status.js';
 import type { ClusterStatus } from '../src/hosting/status.js';
+import { HOST } from '../src/memory/arena.js';
 import { Client, TramError } from './built.js';
 import { finish, MAIN, type Result, SERVICE, textOf, until } from './cli/command-line.js';
 
@@ -124,6 +126,16 @@ export class Loopback {
     const seen = statusOf(mirror.context);
     await mirror.close();
     return seen;
+  }
+
+  /** Asks a host, without the checks of the commands. */
+  async ask(name: Name, request: HostRequest): Promise<void> {
+    const mirror = await Mirror.open(this.far);
+    const host = NAMES.indexOf(name);
+    const at = mirror.context.map.host(host) + HOST.request;
+    const hasLanded = await mirror.change(host, at, (word) => requestWord(word, request));
+    await mirror.close();
+    expect(hasLanded).toBe(true);
   }
 
   /** Of the hosts; none if no host can be reached. */

@@ -102,15 +102,21 @@ async function killRemotely(
 }
 
 async function kill(target: ReplicaHost, { signal, json }: KillFlags): Promise<number> {
-  const { participantOf, replicasOf, untilDead } = await import('../hosting/local-host.js');
+  const {
+    killHost,
+    participantOf,
+    replicasOf,
+    signal: send,
+  } = await import('../hosting/local-host.js');
   const { host, title, machine } = target;
   const running = await participantOf(target);
   if (running === undefined) throw notRunning(target);
   const { pid } = running;
   const { replicas, led } = replicasOf(target);
-  if (signal === 'SIGKILL' && machine === undefined) await announceEnd(target);
-  process.kill(pid, signal);
-  if (signal === 'SIGKILL') await untilDead(target);
+  if (signal === 'SIGKILL') {
+    await warnOfCost(target);
+    await killHost(target);
+  } else if (!send(pid, signal)) throw notRunning(target);
   if (json) {
     const name = machine === undefined ? {} : { name: machine };
     process.stdout.write(`${JSON.stringify({ host, ...name, pid, signal, replicas, led })}\n`);
@@ -125,14 +131,13 @@ async function kill(target: ReplicaHost, { signal, json }: KillFlags): Promise<n
   return ExitCode.fine;
 }
 
-/** The starter of the cluster must not restart the host. The memory of one machine does not tell of other hosts. */
-async function announceEnd({ context, host, title }: ReplicaHost): Promise<void> {
-  const { keepDown } = await import('../hosting/oversight.js');
+/** The memory of one machine does not tell of other hosts. */
+async function warnOfCost({ context, host, title, machine }: ReplicaHost): Promise<void> {
+  if (machine !== undefined) return;
   const { costOfEnd } = await import('../hosting/rejoin.js');
   const { statusOf } = await import('../hosting/status.js');
   const cost = costOfEnd(statusOf(context).groups, host);
   if (cost !== undefined) process.stderr.write(`warning: the end of host ${title} ${cost}\n`);
-  keepDown(context, host);
 }
 
 function notRunning(target: ReplicaHost): TramError {

@@ -37,12 +37,14 @@ deliveries of a group that has no majority.
 With --fresh the replicas start with empty memory, as on a new machine. They learn from the other
 members what they must promise, and fetch the state from one of them. For that, f+1 other members of
 each group of 2f+1 must take part: of three replicas, both others. The command refuses --fresh if
-there are fewer, because that could cost the last copy of the state.
+there are fewer, because that could cost the last copy of the state. If others end while the host
+does, it is restarted with its memory, and the command fails.
 
 With --all the command restarts all hosts, one after the other, while clients use the cluster. Other members take over where the host leads, the host stops in an orderly way, and
 it starts with the memory and the state that it left. The next host follows when its replicas have
 caught up. Each start loads the module of the service again, so this is also the way to upgrade a
-service. The command begins only if all replicas take part, and ends at the first host that fails.
+service. The command ends a host only if all replicas take part, every group has a leader, and no
+host is stopped (SIGSTOP). It ends at the first host that fails.
 
 A cluster across machines (--config):
 - A host that has ended is started by "tram host" in the background, on its own machine only.

@@ -12,7 +12,13 @@ import { readClusterFile } from './machines/cluster-file.js';
 import { RemoteHost } from './machines/remote-host.js';
 import { type Logger, type RestartOptions, START_TIMEOUT_MS } from './own-hosts.js';
 import { costOfEnd } from './rejoin.js';
-import { handOver, restartInTurn, type TurnOptions, titleOf } from './rolling-restart.js';
+import {
+  type BeforeEnd,
+  handOver,
+  restartInTurn,
+  type TurnOptions,
+  titleOf,
+} from './rolling-restart.js';
 import { restartHost } from './start-again.js';
 import { type ReplicaStatus, statusOf } from './status.js';
 
@@ -58,12 +64,12 @@ export class AttachedHosts {
   }
 
   /** Restarts a host, which is stopped in order if it runs, and waits until its replicas take part in their groups again. */
-  restart(host: number, options: RestartOptions): Promise<ReplicaStatus[]> {
+  restart(host: number, options: RestartOptions, beforeEnd?: BeforeEnd): Promise<ReplicaStatus[]> {
     const { fresh = false, timeoutMs = START_TIMEOUT_MS } = options;
     return this.use(host, (local, remote) => {
       const isAsked = remote !== undefined && local?.arena.isHostLocked(host) !== false;
-      if (isAsked) return remote.restart(fresh, timeoutMs);
-      return restartHost(local!, { fresh, timeoutMs }, this.attachment.context);
+      if (isAsked) return remote.restart(fresh, timeoutMs, beforeEnd);
+      return restartHost(local!, { fresh, timeoutMs, beforeEnd }, this.attachment.context);
     });
   }
 
@@ -72,7 +78,7 @@ export class AttachedHosts {
     const { timeoutMs } = options;
     const control = {
       context: this.attachment.context,
-      restart: (host: number) => this.restart(host, { timeoutMs }),
+      restart: (host: number, beforeEnd: BeforeEnd) => this.restart(host, { timeoutMs }, beforeEnd),
     };
     await restartInTurn(control, options);
   }

@@ -10,6 +10,7 @@ import {
   HOST_STATE,
   nextHostStart,
   PARTICIPANT,
+  STAYS_DOWN,
   withHostState,
 } from '../memory/arena.js';
 import { OPEN, type ParticipantId } from '../memory/contract.js';
@@ -132,7 +133,7 @@ export class Host {
     inlineGenerously();
     warmUp(REHEARSAL_MS, () => performance.now());
     Atomics.store(words, line + HOST.pid, process.pid);
-    Atomics.store(words, line + HOST.staysDown, 0);
+    Atomics.compareExchange(words, line + HOST.staysDown, STAYS_DOWN.untilStarted, STAYS_DOWN.no);
     Atomics.store(words, line + HOST.state, nextHostStart(Atomics.load(words, line + HOST.state)));
     const { agents } = this;
     for (const replica of context.map.participantsOf(settings.host)) {
@@ -278,6 +279,25 @@ export class Host {
   /** Groups of its replicas that have lost their state for good. */
   get lostGroups(): number[] {
     return this.lookout.lostGroups;
+  }
+
+  /**
+   * For each group of its replicas: the hosts whose members take part and have the state, as this host knows; and how many
+   * of them it takes to recover from empty memory.
+   */
+  get copies(): { readonly group: number; readonly hosts: number[]; readonly needed: number }[] {
+    const { layout, map } = this.context;
+    return this.agents.map(({ replica: { member, rows, suspicion } }) => {
+      const { group, index, replicas } = member;
+      const hosts: number[] = [];
+      for (let other = 0; other < replicas; other++) {
+        if (other === index) continue;
+        const { seen, normal, needs } = rows.peer(other);
+        if (!seen || !normal || needs > 0 || !suspicion.isLive(other)) continue;
+        hosts.push(map.hostOf(layout.replicaParticipant(group, other)));
+      }
+      return { group, hosts, needed: (replicas + 1) / 2 };
+    });
   }
 
   /**

@@ -192,17 +192,18 @@ function leaveDown({ machine, context, host }: LocalHost): void {
   if (machine === undefined) keepDown(context, host);
 }
 
-export function signal(pid: number, name: NodeJS.Signals): void {
+/** @returns false if the process has ended meanwhile */
+export function signal(pid: number, name: NodeJS.Signals): boolean {
   try {
-    process.kill(pid, name);
+    return process.kill(pid, name);
   } catch (error) {
-    // It has ended meanwhile.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    return false;
   }
 }
 
 /** The kernel releases the lock of a process once all of its threads have ended. */
-export async function untilDead({ arena, host, title }: LocalHost): Promise<void> {
+async function untilDead({ arena, host, title }: LocalHost): Promise<void> {
   const deadlineMs = Date.now() + DEATH_MS;
   while (arena.isHostLocked(host)) {
     if (Date.now() > deadlineMs) {

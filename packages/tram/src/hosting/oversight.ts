@@ -22,11 +22,14 @@ import { TramError } from '../errors.js';
 import {
   ARENA,
   ARENA_STATE,
+  type Arena,
   HOST,
   HOST_STATE,
   PARTICIPANT,
+  STAYS_DOWN,
   withHostState,
 } from '../memory/arena.js';
+import type { ArenaFile } from '../memory/processes/arena-file.js';
 import { nowUs } from './clock.js';
 import type { ClusterContext } from './cluster-context.js';
 import {
@@ -54,11 +57,43 @@ export function starterLock({ hosts, sizes }: ClusterConfig): number {
 
 /** Before a host is ended on purpose: nobody restarts it until it is asked for. */
 export function keepDown({ arena, map }: ClusterContext, host: number): void {
-  Atomics.store(arena.words, map.host(host) + HOST.staysDown, 1);
+  Atomics.store(arena.words, map.host(host) + HOST.staysDown, STAYS_DOWN.yes);
+}
+
+/** Before its starter starts a host: it is restarted if it ends unexpectedly. */
+export function letRestart({ arena, map }: ClusterContext, host: number): void {
+  Atomics.store(arena.words, map.host(host) + HOST.staysDown, STAYS_DOWN.no);
+}
+
+/** Before another process than the starter starts a host: the starter leaves it alone until it has begun. */
+export function keepDownUntilStarted({ arena, map }: ClusterContext, host: number): void {
+  Atomics.store(arena.words, map.host(host) + HOST.staysDown, STAYS_DOWN.untilStarted);
 }
 
 export function staysDown({ arena, map }: ClusterContext, host: number): boolean {
-  return Atomics.load(arena.words, map.host(host) + HOST.staysDown) === 1;
+  return Atomics.load(arena.words, map.host(host) + HOST.staysDown) !== STAYS_DOWN.no;
+}
+
+/** Memory without locks, in which a host is being restarted afresh. */
+const claimed = new WeakSet<Arena>();
+
+/**
+ * Before a host is restarted with empty memory: one at a time, because each relies on the copies of the others.
+ * @returns ends the claim, which also ends with this process
+ * @throws TRAM_LAST_COPY if another one is under way
+ */
+export function claimFreshRestart({ arena, config }: ClusterContext): () => void {
+  const lock = starterLock(config) + 1;
+  if (isLocked(arena, lock) ?? claimed.has(arena)) {
+    throw new TramError(
+      'TRAM_LAST_COPY',
+      'another host is being restarted with empty memory, and may need the state of this one',
+      { hint: 'Wait until its replicas take part.' },
+    );
+  }
+  if ('lockHost' in arena) return (arena as ArenaFile).lockHost(lock, 0).release;
+  claimed.add(arena);
+  return () => claimed.delete(arena);
 }
 
 /** Does the starter of a cluster of processes run, and restart hosts that end unexpectedly? */

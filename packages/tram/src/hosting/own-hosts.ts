@@ -10,10 +10,29 @@ import { TramError } from '../errors.js';
 import type { ArenaFile } from '../memory/processes/arena-file.js';
 import type { ClusterContext } from './cluster-context.js';
 import type { HostReport } from './host.js';
-import { keepDown, markEnded, wakeHosts } from './oversight.js';
+import {
+  claimFreshRestart,
+  keepDown,
+  letRestart,
+  markEnded,
+  pause,
+  wakeHosts,
+} from './oversight.js';
 import { rateLimited } from './rate-limit.js';
-import { costOfEnd, deliveredByGroup, requireOtherCopies, untilRejoined } from './rejoin.js';
-import { handOver, type Restarted, restartInTurn, STOP_MS } from './rolling-restart.js';
+import {
+  costOfEnd,
+  deliveredByGroup,
+  refusalAfterEnd,
+  requireOtherCopies,
+  untilRejoined,
+} from './rejoin.js';
+import {
+  type BeforeEnd,
+  handOver,
+  type Restarted,
+  restartInTurn,
+  STOP_MS,
+} from './rolling-restart.js';
 import { describeFailure } from './service.js';
 import type { HostHandle, HostStarter } from './starters.js';
 import { type GroupStatus, type ReplicaStatus, statusOf } from './status.js';
@@ -49,6 +68,7 @@ export interface RollingRestartOptions {
 export const START_TIMEOUT_MS = 30_000;
 /** How long a host may take to end before it is killed. */
 const END_MS = 2000;
+const LOOK_MS = 5;
 
 const leaderChannel = channel('tram:leader');
 const hostChannel = channel('tram:host');
@@ -63,6 +83,8 @@ export class OwnHosts {
   private readonly starting = new Set<number>();
   private supervisor: Supervisor | undefined;
   private isClosed = false;
+  /** Is it about to leave its hosts to themselves? Then it starts no more. */
+  private isLeaving = false;
 
   constructor(
     private readonly context: ClusterContext,
@@ -115,6 +137,8 @@ export class OwnHosts {
   private async untilReady(host: number, resumes: boolean, deadlineMs: number): Promise<void> {
     // A service that fails with every message must not fill the log.
     const logFailure = rateLimited((text) => this.logger.error(text));
+    // Not later: if the host is stopped while it starts, it stays down.
+    letRestart(this.context, host);
     const handle = this.starter.start(host, resumes, {
       onReport: (report) => this.onReport(report, logFailure),
       onExit: (why) => this.onExit(host, why),
@@ -169,8 +193,9 @@ export class OwnHosts {
   }
 
   /** Hands its leaderships over, as far as others can take them, and ends a host in order. It stays down likewise. */
-  async stop(host: number): Promise<void> {
+  async stop(host: number, beforeEnd: BeforeEnd = async () => undefined): Promise<void> {
     await handOver(this.context, host);
+    await beforeEnd();
     this.requireOpen();
     keepDown(this.context, host);
     const handle = this.handles[host];
@@ -194,31 +219,39 @@ export class OwnHosts {
    * Restarts a host, which is stopped in order if it runs, and waits until its replicas take part in their groups again.
    * @returns its replicas
    */
-  async restart(host: number, options: RestartOptions): Promise<ReplicaStatus[]> {
+  async restart(
+    host: number,
+    options: RestartOptions,
+    beforeEnd?: BeforeEnd,
+  ): Promise<ReplicaStatus[]> {
     const { fresh = false, timeoutMs = START_TIMEOUT_MS } = options;
-    this.requireNotStarting(host);
+    this.requireStartable(host);
     const before = this.groups();
     if (fresh) requireOtherCopies(before, host);
+    const release = fresh ? claimFreshRestart(this.context) : undefined;
     this.supervisor?.leave(host);
-    keepDown(this.context, host);
     this.starting.add(host);
     try {
-      if (this.isRunning(host)) await this.stop(host);
+      if (this.isRunning(host)) await this.stop(host, beforeEnd);
+      const refusal = fresh ? refusalAfterEnd(this.groups(), host) : undefined;
       const deadlineMs = Date.now() + timeoutMs;
-      await this.untilReady(host, !fresh, deadlineMs);
+      await this.untilReady(host, !fresh || refusal !== undefined, deadlineMs);
       const started = {
         host,
         title: String(host),
         groups: () => this.groups(),
         ended: () => (this.handles[host] === undefined ? this.exits[host] : undefined),
       };
-      return await untilRejoined(started, deliveredByGroup(before), deadlineMs);
+      const replicas = await untilRejoined(started, deliveredByGroup(before), deadlineMs);
+      if (refusal !== undefined) throw refusal;
+      return replicas;
     } catch (error) {
       // The caller is told, and decides what to do.
-      if (!this.isClosed && this.handles[host] === undefined) keepDown(this.context, host);
+      if (!this.isClosed && !this.isRunning(host)) keepDown(this.context, host);
       throw error;
     } finally {
       this.starting.delete(host);
+      release?.();
     }
   }
 
@@ -226,7 +259,10 @@ export class OwnHosts {
   async restartAll({ signal }: RollingRestartOptions): Promise<void> {
     const onRestarted = ({ title }: Restarted): void =>
       this.logger.info(`host ${title} was restarted`);
-    const control = { context: this.context, restart: (host: number) => this.restart(host, {}) };
+    const control = {
+      context: this.context,
+      restart: (host: number, beforeEnd: BeforeEnd) => this.restart(host, {}, beforeEnd),
+    };
     await restartInTurn(control, { signal, onRestarted });
   }
 
@@ -243,7 +279,8 @@ export class OwnHosts {
     return this.handles[host] !== undefined || this.file?.isHostLocked(host) === true;
   }
 
-  private requireNotStarting(host: number): void {
+  private requireStartable(host: number): void {
+    if (this.isLeaving) throw new TramError('TRAM_CLOSED', 'this cluster is being detached');
     if (!this.starting.has(host)) return;
     throw new TramError('TRAM_HOST_RUNNING', `host ${host} is being started already`);
   }
@@ -265,7 +302,12 @@ export class OwnHosts {
     await Promise.all(this.handles.map((handle) => handle?.end(END_MS)));
   }
 
-  detach(): void {
+  /** Leaves the hosts to themselves, once those run that are being started: what they report on the way must be heard. */
+  async detach(): Promise<void> {
+    this.isLeaving = true;
+    this.supervisor?.close();
+    while (this.starting.size > 0) await pause(LOOK_MS);
+    this.close();
     for (const handle of this.handles) handle?.detach();
   }
 }

@@ -45,13 +45,23 @@ export function requireOtherCopies(
   host: number,
   title = String(host),
 ): void {
+  const error = lackOfCopies(groups, host, title);
+  if (error !== undefined) throw error;
+}
+
+/** TRAM_LAST_COPY if the host can't recover from empty memory */
+function lackOfCopies(
+  groups: readonly GroupStatus[],
+  host: number,
+  title: string,
+): TramError | undefined {
   for (const group of groupsOn(groups, host)) {
     const members = others(group, host);
     const copies = members.filter(hasCopy).length;
     const needed = majorityOf(group);
     if (copies >= needed) continue;
     const canEver = members.length >= needed;
-    throw new TramError(
+    return new TramError(
       'TRAM_LAST_COPY',
       `host ${title} can't start with empty memory: g${group.group} needs ${needed} other members to recover from, ` +
         `and ${copies} of ${members.length} take part and have the state`,
@@ -62,6 +72,30 @@ export function requireOtherCopies(
       },
     );
   }
+  return undefined;
+}
+
+/**
+ * After the end of a host that is to be restarted with empty memory: other hosts may have ended since that was asked for.
+ * Of two such hosts at least one sees that the other has ended, because each looks after its own end.
+ * @returns TRAM_LAST_COPY if the host is to be started with its memory, for the caller to throw once it runs
+ */
+export function refusalAfterEnd(
+  groups: readonly GroupStatus[],
+  host: number,
+  title = String(host),
+): TramError | undefined {
+  const error = lackOfCopies(groups, host, title);
+  return error && keptItsMemory(title, error.message);
+}
+
+/** TRAM_LAST_COPY for a host that was to begin with empty memory. */
+export function keptItsMemory(title: string, why: string): TramError {
+  return new TramError(
+    'TRAM_LAST_COPY',
+    `host ${title} was restarted with the memory that it left: ${why}`,
+    { hint: 'Wait until all replicas take part, then try again.' },
+  );
 }
 
 /** What it costs to end this host without a chance to leave its state, in words; `undefined` if others can go on. */
@@ -126,7 +160,9 @@ export async function untilRejoined(
     const missing = ours.filter((replica) => {
       const { group, delivered } = replica;
       const { health } = groups[group];
-      return !takesPart(replica) || (delivered < targets[group] && health !== 'no-majority');
+      const isBehind = delivered < targets[group] && health !== 'no-majority';
+      // That the state is lost must be so for a while.
+      return !takesPart(replica) || isBehind || health === 'state-lost';
     });
     if (ours.length > 0 && missing.length === 0) return ours;
     const exit = started.ended();

@@ -1,28 +1,36 @@
 /**
- * Restarts all hosts of a cluster, one after the other, while it serves its clients. For each host: hand its leaderships
- * to other members, end it in order, start it with the memory that it left, and wait until its replicas take part and
+ * Restarts all hosts of a cluster, one after the other, while it serves its clients. It begins, and goes on with the next
+ * host, only if every group has a leader and all replicas take part. For each host: hand its leaderships to other members,
+ * end it in order, start it with the memory that it left, and wait until its replicas take part and
  * have caught up. Each start loads the module of the service again, so this also upgrades the service.
  */
 import { TramError } from '../errors.js';
 import type { ClusterContext } from './cluster-context.js';
-import { pause, requestLead } from './oversight.js';
+import { isStopped } from './host-processes.js';
+import { pause, requestLead, stateLossCheck } from './oversight.js';
 import { takesPart } from './rejoin.js';
-import { type GroupStatus, type ReplicaStatus, statusOf } from './status.js';
+import { type GroupStatus, type HostStatus, type ReplicaStatus, statusOf } from './status.js';
 
 /** How long to wait until the other members have taken over. A host that ends as a leader only costs time. */
 const HAND_OVER_MS = 2000;
 /** How long a host may take to end in order, which includes snapshots of its replicas, before it is killed. */
 export const STOP_MS = 60_000;
 const ASK_AGAIN_MS = 50;
-/** How long to wait for replicas that do not take part yet, before a host is ended. */
+/** How long to wait for replicas that do not take part yet, and for leaders, before a host is ended. */
 const TAKE_PART_MS = 5000;
 
 /** How a program or a command restarts the hosts of a cluster. */
 export interface HostControl {
   readonly context: ClusterContext;
-  /** Hands its leaderships over, ends it in order, starts it again, and waits until its replicas have rejoined. */
-  restart(host: number): Promise<readonly ReplicaStatus[]>;
+  /**
+   * Hands its leaderships over, ends it in order, starts it again, and waits until its replicas have rejoined.
+   * @param beforeEnd  if it rejects, the host runs on, and so does the rejection
+   */
+  restart(host: number, beforeEnd: BeforeEnd): Promise<readonly ReplicaStatus[]>;
 }
+
+/** Called when a host has handed its leaderships over, before it is ended. */
+export type BeforeEnd = () => Promise<void>;
 
 /** A host, after its restart. */
 export interface Restarted {
@@ -52,7 +60,7 @@ export async function restartInTurn(
 ): Promise<void> {
   const { context } = control;
   const hosts = Array.from({ length: context.map.hosts }, (_, host) => host);
-  await untilAllTakePart(context, 'a rolling restart');
+  await untilWhole(context, 'a rolling restart');
   for (const host of hosts) {
     const title = titleOf(context, host);
     const startedMs = performance.now();
@@ -61,8 +69,10 @@ export async function restartInTurn(
       if (signal?.aborted) {
         throw new TramError('TRAM_ABORTED', 'aborted', { cause: signal.reason });
       }
-      await untilAllTakePart(context, `the restart of host ${title}`);
-      replicas = await control.restart(host);
+      const untilReady = (): Promise<void> => untilWhole(context, `the restart of host ${title}`);
+      await untilReady();
+      // Another host may have ended while this one handed over.
+      replicas = await control.restart(host, untilReady);
     } catch (error) {
       const titles = hosts.map((one) => titleOf(context, one));
       throw withProgress(error, titles, host);
@@ -84,16 +94,23 @@ function withProgress(error: unknown, titles: readonly string[], failed: number)
 }
 
 /**
- * Waits until all replicas take part in their groups. A host that is down does not come back by waiting.
- * @throws TRAM_UNAVAILABLE
+ * Waits until all replicas take part in their groups, and every group has a leader. A host that is down or hangs does not
+ * come back by waiting.
+ * @throws TRAM_UNAVAILABLE, TRAM_STATE_LOST
  */
-async function untilAllTakePart(context: ClusterContext, what: string): Promise<void> {
+async function untilWhole(context: ClusterContext, what: string): Promise<void> {
   const deadlineMs = Date.now() + TAKE_PART_MS;
+  const requireState = stateLossCheck();
   for (;;) {
-    const replicas = statusOf(context).groups.flatMap((group) => group.replicas);
+    const { groups, hosts } = statusOf(context);
+    requireNoneHangs(context, hosts, what);
+    requireState(groups);
+    const replicas = groups.flatMap((group) => group.replicas);
     const missing = replicas.filter((replica) => !takesPart(replica));
-    if (missing.length === 0) return;
-    if (missing.some(({ state }) => state === 'down') || Date.now() > deadlineMs) {
+    const unhealthy = groups.filter(({ health }) => health !== 'ok');
+    if (missing.length === 0 && unhealthy.length === 0) return;
+    const isLate = Date.now() > deadlineMs;
+    if (missing.some(({ state }) => state === 'down') || (isLate && missing.length > 0)) {
       const names = missing.map(
         ({ name, state, role }) => `${name} (${state === 'up' ? role : state})`,
       );
@@ -103,8 +120,35 @@ async function untilAllTakePart(context: ClusterContext, what: string): Promise<
         { hint: 'Restart the hosts that are down first, and wait until their replicas take part.' },
       );
     }
+    if (isLate) {
+      const names = unhealthy.map(({ group }) => `g${group}`).join(', ');
+      throw new TramError(
+        'TRAM_UNAVAILABLE',
+        `${what} needs a leader of every group, and these have none: ${names}`,
+        { hint: 'Look at `tram status` for what they wait for.' },
+      );
+    }
     await pause(ASK_AGAIN_MS);
   }
+}
+
+/** A stopped process looks as if it took part, but its group does not hear it. A host on a machine that hangs is down. */
+function requireNoneHangs(
+  { config }: ClusterContext,
+  hosts: readonly HostStatus[],
+  what: string,
+): void {
+  if (config.memory !== 'processes') return;
+  const hanging = hosts.filter(({ state, pid }) => state !== 'down' && isStopped(pid));
+  if (hanging.length === 0) return;
+  const names = hanging.map(({ host, pid }) => `host ${host} (process ${pid})`).join(', ');
+  throw new TramError(
+    'TRAM_UNAVAILABLE',
+    `${what} needs all hosts, and these are stopped (SIGSTOP): ${names}`,
+    {
+      hint: 'Let them continue with `tram kill --signal SIGCONT`, or end them with `tram kill` and restart them.',
+    },
+  );
 }
 
 /** Asks members on other hosts to lead the groups that this host leads, and waits a bounded time for them. */

@@ -9,9 +9,15 @@ import { PARTICIPANT } from '../memory/arena.js';
 import { removeUnlocked } from '../memory/processes/arena-file.js';
 import type { ClusterContext } from './cluster-context.js';
 import { endHost, type LocalHost, reopened } from './local-host.js';
-import { keepDown } from './oversight.js';
-import { deliveredByGroup, requireOtherCopies, type StartedHost, untilRejoined } from './rejoin.js';
-import { handOver } from './rolling-restart.js';
+import { claimFreshRestart, keepDownUntilStarted } from './oversight.js';
+import {
+  deliveredByGroup,
+  refusalAfterEnd,
+  requireOtherCopies,
+  type StartedHost,
+  untilRejoined,
+} from './rejoin.js';
+import { type BeforeEnd, handOver } from './rolling-restart.js';
 import { logFile, processStarter } from './starters.js';
 import { makeStateDirectory } from './state-directory.js';
 import { type GroupStatus, type ReplicaStatus, statusOf } from './status.js';
@@ -19,29 +25,55 @@ import { type GroupStatus, type ReplicaStatus, statusOf } from './status.js';
 /** How long a host may take to stop its replicas. What they leave takes its own time. */
 const END_MS = 10_000;
 
+interface RestartSettings {
+  readonly fresh: boolean;
+  /** How long it may take from its start until its replicas take part. */
+  readonly timeoutMs: number;
+  readonly beforeEnd?: BeforeEnd | undefined;
+}
+
 /**
  * A host of a cluster of processes that runs is stopped in order first. (One of a cluster across machines is asked to
  * restart: `machines/remote-host.ts`.)
- * @param options.timeoutMs  how long it may take from its start until its replicas take part
  * @param seen  shows the whole cluster; across machines, the memory of the host itself tells only of its own replicas
  * @returns its replicas
  * @throws TRAM_LAST_COPY, TRAM_START_FAILED, TRAM_STATE_LOST, TRAM_TIMEOUT
  */
 export async function restartHost(
   target: LocalHost,
-  { fresh, timeoutMs }: { readonly fresh: boolean; readonly timeoutMs: number },
+  { fresh, timeoutMs, beforeEnd }: RestartSettings,
   seen: ClusterContext = target.context,
 ): Promise<ReplicaStatus[]> {
   const { host, title, machine } = target;
   const { groups } = statusOf(seen);
-  if (fresh) requireOtherCopies(groups, host, title);
-  if (machine === undefined) {
-    await handOver(seen, host);
-    await endHost(target, END_MS);
-  }
-  const deadlineMs = Date.now() + timeoutMs;
-  const starting = await startAgain(target, fresh, deadlineMs);
   const targets = deliveredByGroup(groups);
+  if (fresh) requireOtherCopies(groups, host, title);
+  if (machine !== undefined) {
+    return startAndWait(target, fresh, Date.now() + timeoutMs, targets, seen);
+  }
+  const release = fresh ? claimFreshRestart(seen) : undefined;
+  try {
+    await handOver(seen, host);
+    await beforeEnd?.();
+    await endHost(target, END_MS);
+    const refusal = fresh ? refusalAfterEnd(statusOf(seen).groups, host, title) : undefined;
+    const isFresh = fresh && refusal === undefined;
+    const replicas = await startAndWait(target, isFresh, Date.now() + timeoutMs, targets, seen);
+    if (refusal !== undefined) throw refusal;
+    return replicas;
+  } finally {
+    release?.();
+  }
+}
+
+async function startAndWait(
+  target: LocalHost,
+  fresh: boolean,
+  deadlineMs: number,
+  targets: readonly number[],
+  seen: ClusterContext,
+): Promise<ReplicaStatus[]> {
+  const starting = await startAgain(target, fresh, deadlineMs);
   try {
     const replicas = await untilRejoined(starting, targets, deadlineMs);
     if (seen === target.context) return replicas;
@@ -104,7 +136,7 @@ async function startProcess(
   const logs = makeStateDirectory(name);
   let exit: string | undefined;
   // The starter of the cluster leaves it to us.
-  keepDown(context, host);
+  keepDownUntilStarted(context, host);
   const handle = processStarter(path, logs).start(host, !fresh, {
     onReport: () => undefined,
     onExit: (why) => {

@@ -3,7 +3,7 @@
  * most 5 restarts a minute, each after twice the delay of the one before.
  *
  * A host that was ended on purpose is marked in the arena (`HOST.staysDown`) before it ends, by whichever process ends it,
- * and a command that is about to start a host marks it too. So the supervisor does not interfere with either.
+ * and so is a host that another process is about to start. So the supervisor does not interfere with either.
  */
 import { TramError } from '../errors.js';
 import { ARENA, ARENA_STATE } from '../memory/arena.js';

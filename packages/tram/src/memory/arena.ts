@@ -79,10 +79,17 @@ export const HOST = {
   farewell: 11,
   /** With `memory: 'machines'`: the oldest revision that the host lets in (`machines/known-hosts.ts`). */
   leastRevision: 12,
-  /** 1 if the host was ended on purpose: it stays down until it is restarted. The host itself clears it when it starts. */
+  /** One of `STAYS_DOWN`: whether it is left down if it ends. */
   staysDown: 13,
   words: 16,
 } as const;
+
+/**
+ * A host that was ended on purpose stays down until somebody starts it. The starter of the cluster clears the word before it
+ * does so. Another process writes `untilStarted` instead, so that the starter does not start the host too, and the host
+ * replaces only this by `no`. So a host that is ended while it starts stays down.
+ */
+export const STAYS_DOWN = { no: 0, yes: 1, untilStarted: 2 } as const;
 
 export const HOST_STATE = { none: 0, starting: 1, running: 2, ended: 3 } as const;
 
@@ -90,9 +97,14 @@ export function hostStateOf(word: number): number {
   return word & 3;
 }
 
+/** How often a host has started with this memory. */
+export function hostStartsOf(word: number): number {
+  return word >> 2;
+}
+
 /** The state word of a host's next start. */
 export function nextHostStart(word: number): number {
-  return (((word >> 2) + 1) << 2) | HOST_STATE.starting;
+  return ((hostStartsOf(word) + 1) << 2) | HOST_STATE.starting;
 }
 
 export function withHostState(word: number, state: number): number {

@@ -1,10 +1,16 @@
 /** `kill`, `restart` and `down` with `--config`: on processes, and on hosts of a cluster across machines. */
+import { spawnSync } from 'node:child_process';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { signal } from '../../src/hosting/local-host.js';
 import { Loopback, NAMES } from '../loopback.js';
 import { needLibfabric } from '../memory/fabric/present.js';
 import { type Result, useCommandLine } from './command-line.js';
 
 const line = useCommandLine();
+
+test('a signal to a process that has ended meanwhile is no error', () => {
+  expect(signal(spawnSync('true').pid, 'SIGKILL')).toBe(false);
+});
 
 describe('a cluster of processes', () => {
   test('is named by its configuration file', async () => {

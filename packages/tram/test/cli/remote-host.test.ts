@@ -140,6 +140,35 @@ describe('a host on another machine', () => {
     expect((await cluster.states()).slice(-1)).toEqual(['up']);
   });
 
+  test('keeps its memory likewise if others have ended since the command has looked', async () => {
+    const [, beta, gamma] = await cluster.startAll('--respawn');
+    expect(await replyOf('a')).toBe('g1  1 a\n');
+    await cluster.untilLevel();
+    const memory = statSync(cluster.memoryOf('gamma')).ino;
+    await beta.end('SIGKILL');
+    const ended = once(gamma.child, 'exit');
+    await cluster.ask('gamma', 'restart-fresh');
+    await ended;
+    await gamma.says(/^keeps its memory, because too few other members of g0, g1 take part/);
+    await gamma.says(/^has left the state of .*g1\/2/);
+    expect(statSync(cluster.memoryOf('gamma')).ino).toBe(memory);
+    await until(async () => (await cluster.states()).slice(-1)[0] === 'up');
+  });
+
+  test('and another one, restarted with empty memory at once, do not lose the state', async () => {
+    await cluster.startAll('--respawn');
+    expect(await replyOf('a')).toBe('g1  1 a\n');
+    const restarts = await Promise.all(
+      ['g1/1', 'g1/2'].map((replica) => cluster.farAway('restart', replica, '--fresh')),
+    );
+    for (const { code, stderr } of restarts) {
+      // One may begin when the other has recovered.
+      if (code !== 0) expect(stderr).toMatch(/with the memory that it left|with empty memory/);
+    }
+    await cluster.untilLevel();
+    expect(await replyOf('b')).toBe('g1  2 b\n');
+  });
+
   test('that waits for others to start for the first time can be ended', async () => {
     const gamma = cluster.start('gamma');
     await until(async () => (await cluster.states()).slice(-1)[0] === 'starting');

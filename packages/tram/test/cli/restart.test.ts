@@ -104,8 +104,14 @@ test('all hosts are restarted in turn while a client sends, and the starter watc
   });
 });
 
-test('a restart of all hosts does not begin while one is down', async () => {
+test('a restart of all hosts does not begin while one hangs or is down', async () => {
   await line.up();
+  await line.tram('kill', 'g0/1', '--signal', 'SIGSTOP');
+  expect(await line.tram('restart', '--all')).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/stopped \(SIGSTOP\): host 1 \(process \d+\)\n.*SIGCONT/),
+  });
   await line.tram('kill', 'g0/1');
   expect(await line.tram('restart', '--all')).toMatchObject({
     code: 1,

@@ -1,4 +1,7 @@
 /** Restarts wait until replicas take part again, and never cost the last copy of a group's state. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { costOfEnd, requireOtherCopies } from '../../src/hosting/rejoin.js';
 import type { GroupStatus } from '../../src/hosting/status.js';
@@ -16,6 +19,17 @@ const COUNTER = `data:text/javascript,${encodeURIComponent(`
   export const snapshot = () => encoder.encode(String(count));
   export const restore = (state) => { count = Number(new TextDecoder().decode(state)); };
 `)}`;
+
+/** The same. What its host leaves when it ends is held up while there is a file `hold` in the folder. */
+const holdingIn = (folder: string): string =>
+  COUNTER.replace(
+    encodeURIComponent('export const snapshot = () =>'),
+    encodeURIComponent(`
+      import { existsSync } from 'node:fs';
+      const isHeld = () => existsSync(${JSON.stringify(join(folder, 'hold'))});
+      export const snapshot = () => { while (isHeld()); return save(); };
+      const save = () =>`),
+  );
 
 const clusters: Cluster[] = [];
 
@@ -109,6 +123,42 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     const { code, message } = await errorOf(cluster.restart(2));
     expect(code).toBe('TRAM_STATE_LOST');
     expect(message).toMatch(/^the state of g0, g1 is lost/);
+    // Also when it had been lost before.
+    expect((await errorOf(cluster.restart(0))).code).toBe('TRAM_STATE_LOST');
+    expect((await errorOf(cluster.rollingRestart())).code).toBe('TRAM_STATE_LOST');
+  });
+
+  test('of two hosts that are restarted afresh at once, only one gives its memory up', async () => {
+    const cluster = await start();
+    const client = await cluster.connect();
+    await client.multicast([0, 1], encode('before'));
+    const outcomes = await Promise.allSettled(
+      [0, 1].map((host) => cluster.restart(host, { fresh: true })),
+    );
+    expect(outcomes).toMatchObject([
+      { status: 'fulfilled' },
+      { status: 'rejected', reason: { code: 'TRAM_LAST_COPY' } },
+    ]);
+    expect(decode((await client.multicast([1], encode('read'))).get(1))).toBe('before');
+    // The claim has ended.
+    await cluster.restart(1, { fresh: true });
+  });
+
+  test('a host keeps its memory if another one ends while it is restarted afresh', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tram-rejoin-'));
+    const cluster = await start({ service: holdingIn(folder) });
+    const client = await cluster.connect();
+    await client.multicast([0, 1], encode('x'));
+    writeFileSync(join(folder, 'hold'), '');
+    const restart = errorOf(cluster.restart(0, { fresh: true }));
+    await until(() => cluster.status().hosts[0].state === 'down');
+    await cluster.crash(1);
+    rmSync(folder, { recursive: true });
+    const { code, message } = await restart;
+    expect(code).toBe('TRAM_LAST_COPY');
+    expect(message).toMatch(/^host 0 was restarted with the memory that it left: .*1 of 2/);
+    await cluster.restart(1);
+    expect(decode((await client.multicast([1], encode('x'))).get(1))).toBe('2');
   });
 
   test('a restart whose host is killed again says so', async () => {

@@ -3,11 +3,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import { isStopped } from '../../src/hosting/host-processes.js';
 import {
   type Client,
   Cluster,
   decode,
   encode,
+  errorOf,
   keeping,
   type StartOptions,
   TramError,
@@ -148,4 +150,41 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     expect(groups.map((group) => group.replicas[group.leader!].host)).not.toContain(host);
     await cluster.restart(host);
   });
+});
+
+test('it does not begin while a host hangs', async () => {
+  const cluster = await Cluster.start({ groups: 2, memory: 'processes', ...SIZES });
+  leftOver.push(() => cluster.destroy());
+  const pids = () => cluster.status().hosts.map(({ pid }) => pid);
+  const before = pids();
+  process.kill(before[1], 'SIGSTOP');
+  await until(() => isStopped(before[1]));
+  await expect(cluster.rollingRestart()).rejects.toMatchObject({
+    code: 'TRAM_UNAVAILABLE',
+    message: `a rolling restart needs all hosts, and these are stopped (SIGSTOP): host 1 (process ${before[1]})`,
+    hint: expect.stringContaining('SIGCONT'),
+  });
+  expect(pids()).toEqual(before);
+  process.kill(before[1], 'SIGCONT');
+  await cluster.rollingRestart();
+  expect(pids().filter((pid) => before.includes(pid))).toEqual([]);
+});
+
+test('it ends no host if another one hangs by the time leaderships are handed over', async () => {
+  const options = { groups: 2, memory: 'processes', leaders: 'together', ...SIZES } as const;
+  const cluster = await Cluster.start(options);
+  leftOver.push(() => cluster.destroy());
+  await until(() => cluster.status().groups.every(({ leader }) => leader === 0));
+  const pids = () => cluster.status().hosts.map(({ pid }) => pid);
+  const before = pids();
+  const rolling = errorOf(cluster.rollingRestart());
+  // So many turns later, and before any timer fires, it has found all hosts running and waits for other leaders.
+  for (let turn = 0; turn < 1000; turn++) await undefined;
+  process.kill(before[2], 'SIGSTOP');
+  const { code, message } = await rolling;
+  process.kill(before[2], 'SIGCONT');
+  expect(code).toBe('TRAM_UNAVAILABLE');
+  expect(message).toMatch(/^the rolling restart has stopped at host 0: .* host 2 .*not: 0, 1, 2/);
+  expect(pids()).toEqual(before);
+  await cluster.rollingRestart();
 });

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Cluster, decode, encode, keeping, type StartOptions, until } from '../built.js';
+import { Cluster, decode, encode, keeping, pause, type StartOptions, until } from '../built.js';
 
 /**
  * Counts its messages. `end 1` ends the host of member 1, once: the message is delivered again after the restart. A file
@@ -117,6 +117,28 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     rmSync(join(folder, 'broken'));
     await cluster.restart(1);
     expect(isUp(cluster, 1)).toBe(true);
+  });
+
+  test('a host that is stopped while it is restarted stays down', async () => {
+    const cluster = await start();
+    let stopped: Promise<void> | undefined;
+    const onEvent = (message: unknown): void => {
+      const { what, delayMs } = message as { what: string; delayMs: number };
+      if (what !== 'restarting') return;
+      // Timers of one length fire in the order in which they were set: this one when the start has just begun.
+      stopped ??= pause(delayMs).then(() => cluster.stop(1));
+    };
+    subscribe('tram:host', onEvent);
+    leftOver.push(() => unsubscribe('tram:host', onEvent));
+    const client = await cluster.connect();
+    await client.multicast([0], encode('end 1'));
+    await until(() => stopped !== undefined);
+    await stopped;
+    // By then, a restart of host 1 would have begun.
+    await client.multicast([0], encode('end 2'));
+    await until(() => incarnationOn(cluster, 2) === 2 && isUp(cluster, 2));
+    expect(cluster.status().hosts.map(({ state }) => state)).toEqual(['up', 'down', 'up']);
+    await cluster.restart(1);
   });
 
   test('with restartHosts: false it stays down', async () => {

@@ -211,12 +211,16 @@ export class Machine {
 
   /** Releases everything, after `run` or instead of it. Its replicas leave their state for the next start. */
   close(): void {
-    const forgets = this.request === 'forget' || this.request === 'restart-fresh';
     this.sign(HOST_STATE.ended);
+    let forgets = this.request === 'forget';
     // Before the others notice that it has ended.
     if (forgets) this.file.removeFile();
     // First: then the other hosts need not wait for the snapshots before they take over.
-    this.sayFarewell();
+    const staying = this.sayFarewell();
+    if (this.request === 'restart-fresh' && this.canRecoverFrom(staying)) {
+      forgets = true;
+      this.file.removeFile();
+    }
     this.context.network!.close();
     const left = this.hasRun && !forgets ? this.running!.leave() : [];
     if (left.length > 0) {
@@ -225,16 +229,43 @@ export class Machine {
     closeOwn(this.file);
   }
 
-  /** So that the others do not take the end of the connections for a failure. */
-  private sayFarewell(): void {
+  /**
+   * So that the others do not take the end of the connections for a failure.
+   * @returns the hosts that know that this one ends, and do not end themselves. So of two hosts that end at the same time,
+   *   at least one knows it of the other.
+   */
+  private sayFarewell(): readonly number[] {
     const network = this.context.network!;
+    let staying = Array.from({ length: this.context.map.hosts }, (_, host) => host);
+    const look = (): void => {
+      staying = staying.filter(
+        (host) => network.isConnected(host) && !network.hasSaidFarewell(host),
+      );
+    };
     network.sayFarewell();
     const untilUs = nowUs() + FAREWELL_US;
     while (!network.isSettled && nowUs() < untilUs) {
       network.flush(nowUs(), 0);
       network.wait(WAIT_SLICE_US);
       network.poll(nowUs());
+      look();
     }
+    look();
+    return staying.filter((host) => network.links[host]!.isSettled);
+  }
+
+  /** Can its replicas get promises and state back from these hosts, if it gives its memory up? */
+  private canRecoverFrom(staying: readonly number[]): boolean {
+    // Without replicas that run there is nothing to lose.
+    const copies = this.running?.copies ?? [];
+    const lacking = copies.filter(
+      ({ hosts, needed }) => hosts.filter((host) => staying.includes(host)).length < needed,
+    );
+    if (lacking.length === 0) return true;
+    const names = lacking.map(({ group }) => `g${group}`).join(', ');
+    const text = `keeps its memory, because too few other members of ${names} take part and have the state`;
+    this.settings.log('warn', text);
+    return false;
   }
 
   private sign(state: number): void {

@@ -4,10 +4,16 @@
  */
 import type { Machine } from '../../config/machines.js';
 import { TramError } from '../../errors.js';
-import { HOST, PARTICIPANT } from '../../memory/arena.js';
+import { HOST, hostStartsOf, PARTICIPANT } from '../../memory/arena.js';
 import { pause } from '../oversight.js';
-import { costOfEnd, deliveredByGroup, requireOtherCopies, untilRejoined } from '../rejoin.js';
-import { handOver } from '../rolling-restart.js';
+import {
+  costOfEnd,
+  deliveredByGroup,
+  keptItsMemory,
+  requireOtherCopies,
+  untilRejoined,
+} from '../rejoin.js';
+import { type BeforeEnd, handOver } from '../rolling-restart.js';
 import { type ClusterStatus, type ReplicaStatus, statusOf } from '../status.js';
 import type { Mirror } from './mirror.js';
 import { type HostRequest, requestWord } from './requests.js';
@@ -60,21 +66,32 @@ export class RemoteHost {
   /**
    * Hands its leaderships over, ends in order, and is started again by its service manager, or by itself if it was started
    * with `--respawn`. Returns its replicas when they are members of their groups again.
-   * @throws TRAM_LAST_COPY if it is to begin with empty memory, and groups could not give it their state
+   * @throws TRAM_LAST_COPY if it is to begin with empty memory, and groups could not give it their state; also if the host
+   *   has found that itself, and was restarted with its memory
    */
-  async restart(fresh: boolean, timeoutMs: number): Promise<ReplicaStatus[]> {
+  async restart(
+    fresh: boolean,
+    timeoutMs: number,
+    beforeEnd?: BeforeEnd,
+  ): Promise<ReplicaStatus[]> {
     const { host, title } = this;
     const { groups } = this.status;
     if (fresh) requireOtherCopies(groups, host, title);
     this.requireReachable();
     await handOver(this.mirror.context, host);
+    await beforeEnd?.();
     const deadlineMs = Date.now() + timeoutMs;
     const before = this.incarnation;
+    const { starts } = this;
     await this.ask(fresh ? 'restart-fresh' : 'restart');
     await this.untilGone(before, deadlineMs);
     await this.untilStarted(before, deadlineMs);
     const started = { host, title, groups: () => this.status.groups, ended: () => undefined };
-    return untilRejoined(started, deliveredByGroup(groups), deadlineMs);
+    const replicas = await untilRejoined(started, deliveredByGroup(groups), deadlineMs);
+    if (fresh && this.starts > starts) {
+      throw keptItsMemory(title, 'when it ended, too few other members were connected to it');
+    }
+    return replicas;
   }
 
   /** What its sudden end costs, in words. */
@@ -101,6 +118,12 @@ export class RemoteHost {
     const { map, arena } = this.mirror.context;
     const [first] = map.participantsOf(this.host);
     return arena.words[map.participant(first) + PARTICIPANT.incarnation];
+  }
+
+  /** How often it has started with the memory that it has. */
+  private get starts(): number {
+    const { map, arena } = this.mirror.context;
+    return hostStartsOf(arena.words[map.host(this.host) + HOST.state]);
   }
 
   private async ask(request: HostRequest): Promise<void> {

@@ -8,7 +8,10 @@
 import { type ArenaMap, HOST } from '../../memory/arena.js';
 import type { Agent } from '../duty.js';
 
-/** `forget`: end, and remove the memory. `restart-fresh`: the same, and start again. */
+/**
+ * `forget`: end, and remove the memory. `restart-fresh`: the same, and start again; but it keeps the memory if too few other
+ * hosts have copies.
+ */
 export type HostRequest = 'stop' | 'kill' | 'restart' | 'restart-fresh' | 'forget';
 
 /** By the lowest bits of the word. */

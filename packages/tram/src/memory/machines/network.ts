@@ -147,6 +147,11 @@ export class Network implements FabricHandler, LinkOwner {
     for (const link of this.links) link?.writeWords(at, Int32Array.of(1));
   }
 
+  /** Has that host told us that it is about to close its connection? */
+  hasSaidFarewell(host: number): boolean {
+    return this.table.hasSaidFarewell(host);
+  }
+
   /** Has everything that was posted over open links been sent, confirmed and reported? */
   get isSettled(): boolean {
     return this.links.every((link) => link === undefined || !link.isOpen || link.isSettled);
