@@ -115,6 +115,13 @@ export const ERRORS = {
     whatToDo:
       'End the whole cluster, remove its memory (`tram down`; on every machine: `tram down --config FILE --force`) and start it anew. Everything that was delivered is lost.',
   },
+  TRAM_SNAPSHOT_FAILED: {
+    meaning:
+      "A host has ended in order, but the state of a replica could not be saved, usually because `snapshot` of the service failed. The host's memory is kept, and the other replicas of the group still have the state.",
+    retry: 'useless',
+    whatToDo:
+      'End no other host. Send a command that makes the state one that can be saved, then restart the host. Its log has the stack of the error.',
+  },
   TRAM_HOST_RUNNING: {
     meaning: 'The host is already running.',
     retry: 'useless',

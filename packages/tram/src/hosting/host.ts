@@ -44,7 +44,12 @@ export type HostReport =
     }
   | ({ readonly what: 'service-failed' } & ServiceFailure)
   /** Something that an operator must know, in words for the log. */
-  | { readonly what: 'trouble'; readonly text: string };
+  | {
+      readonly what: 'trouble';
+      readonly text: string;
+      /** If a replica could not leave its state: why. */
+      readonly unsavedBy?: string;
+    };
 
 /** Why a host did not start. Reported instead of being ready. */
 export interface HostFailure {
@@ -293,9 +298,11 @@ export class Host {
         settings.left.keep(participant, snapshot);
         names.push(name);
       } catch (error) {
-        const why = error instanceof Error ? error.stack : String(error);
+        const why = describeThrown(error);
+        this.words[context.map.statisticsOf(participant) + STATISTIC.unsavedEnds]++;
         settings.report({
           what: 'trouble',
+          unsavedBy: why,
           text:
             `${name} can't leave its state for its next start, and will fetch it from another replica of its group. ` +
             `If no other one keeps it, the state may be lost: ${why}`,

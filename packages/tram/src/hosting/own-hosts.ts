@@ -12,7 +12,13 @@ import type { ClusterContext } from './cluster-context.js';
 import type { HostReport } from './host.js';
 import { keepDown, markEnded, wakeHosts } from './oversight.js';
 import { rateLimited } from './rate-limit.js';
-import { costOfEnd, deliveredByGroup, requireOtherCopies, untilRejoined } from './rejoin.js';
+import {
+  costOfEnd,
+  deliveredByGroup,
+  requireOtherCopies,
+  savedStateCheck,
+  untilRejoined,
+} from './rejoin.js';
 import { handOver, type Restarted, restartInTurn, STOP_MS } from './rolling-restart.js';
 import { describeFailure } from './service.js';
 import type { HostHandle, HostStarter } from './starters.js';
@@ -59,6 +65,8 @@ export class OwnHosts {
   private readonly handles: (HostHandle | undefined)[] = [];
   /** By host: how it has ended. */
   private readonly exits: (string | undefined)[] = [];
+  /** By host: why a replica could not leave its state. */
+  private readonly unsavedBy: (string | undefined)[] = [];
   /** Hosts that a call starts: the call learns of their end, and nobody else restarts them. */
   private readonly starting = new Set<number>();
   private supervisor: Supervisor | undefined;
@@ -116,10 +124,11 @@ export class OwnHosts {
     // A service that fails with every message must not fill the log.
     const logFailure = rateLimited((text) => this.logger.error(text));
     const handle = this.starter.start(host, resumes, {
-      onReport: (report) => this.onReport(report, logFailure),
+      onReport: (report) => this.onReport(host, report, logFailure),
       onExit: (why) => this.onExit(host, why),
     });
     this.handles[host] = handle;
+    this.unsavedBy[host] = undefined;
     try {
       await handle.ready(deadlineMs);
     } catch (error) {
@@ -129,7 +138,7 @@ export class OwnHosts {
     hostChannel.publish({ what: 'started', host });
   }
 
-  private onReport(report: HostReport, logFailure: (text: string) => void): void {
+  private onReport(host: number, report: HostReport, logFailure: (text: string) => void): void {
     // While the cluster closes, replicas may still take over from hosts that have ended: not worth a report.
     if (this.isClosed) return;
     if (report.what === 'leader') {
@@ -140,6 +149,7 @@ export class OwnHosts {
       logFailure(describeFailure(report));
     } else if (report.what === 'trouble') {
       this.logger.error(report.text);
+      this.unsavedBy[host] ??= report.unsavedBy;
     }
   }
 
@@ -168,8 +178,17 @@ export class OwnHosts {
     else await this.endForeign(host, 'SIGKILL');
   }
 
-  /** Hands its leaderships over, as far as others can take them, and ends a host in order. It stays down likewise. */
+  /**
+   * Hands its leaderships over, as far as others can take them, and ends a host in order. It stays down likewise.
+   * @throws TRAM_SNAPSHOT_FAILED
+   */
   async stop(host: number): Promise<void> {
+    const requireSaved = savedStateCheck(this.context, host);
+    await this.end(host);
+    if (!this.isClosed) requireSaved(this.unsavedBy[host]);
+  }
+
+  private async end(host: number): Promise<void> {
     await handOver(this.context, host);
     this.requireOpen();
     keepDown(this.context, host);
@@ -203,7 +222,8 @@ export class OwnHosts {
     keepDown(this.context, host);
     this.starting.add(host);
     try {
-      if (this.isRunning(host)) await this.stop(host);
+      // What it would leave is not used if it starts with empty memory.
+      if (this.isRunning(host)) await (fresh ? this.end(host) : this.stop(host));
       const deadlineMs = Date.now() + timeoutMs;
       await this.untilReady(host, !fresh, deadlineMs);
       const started = {

@@ -10,7 +10,13 @@ import { removeUnlocked } from '../memory/processes/arena-file.js';
 import type { ClusterContext } from './cluster-context.js';
 import { endHost, type LocalHost, reopened } from './local-host.js';
 import { keepDown } from './oversight.js';
-import { deliveredByGroup, requireOtherCopies, type StartedHost, untilRejoined } from './rejoin.js';
+import {
+  deliveredByGroup,
+  requireOtherCopies,
+  type StartedHost,
+  savedStateCheck,
+  untilRejoined,
+} from './rejoin.js';
 import { handOver } from './rolling-restart.js';
 import { logFile, processStarter } from './starters.js';
 import { makeStateDirectory } from './state-directory.js';
@@ -25,7 +31,7 @@ const END_MS = 10_000;
  * @param options.timeoutMs  how long it may take from its start until its replicas take part
  * @param seen  shows the whole cluster; across machines, the memory of the host itself tells only of its own replicas
  * @returns its replicas
- * @throws TRAM_LAST_COPY, TRAM_START_FAILED, TRAM_STATE_LOST, TRAM_TIMEOUT
+ * @throws TRAM_LAST_COPY, TRAM_SNAPSHOT_FAILED, TRAM_START_FAILED, TRAM_STATE_LOST, TRAM_TIMEOUT
  */
 export async function restartHost(
   target: LocalHost,
@@ -37,7 +43,9 @@ export async function restartHost(
   if (fresh) requireOtherCopies(groups, host, title);
   if (machine === undefined) {
     await handOver(seen, host);
+    const requireSaved = savedStateCheck(seen, host, title);
     await endHost(target, END_MS);
+    if (!fresh) requireSaved();
   }
   const deadlineMs = Date.now() + timeoutMs;
   const starting = await startAgain(target, fresh, deadlineMs);

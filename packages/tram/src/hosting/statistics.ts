@@ -18,6 +18,8 @@ export const STATISTIC = {
   messages: 2,
   /** Of a replica: snapshots that its service failed to take. */
   failedSnapshots: 3,
+  /** Of a replica: orderly ends of its host at which it could not leave its state. */
+  unsavedEnds: 4,
   words: 16,
 } as const;
 

@@ -6,7 +6,13 @@ import type { Machine } from '../../config/machines.js';
 import { TramError } from '../../errors.js';
 import { HOST, PARTICIPANT } from '../../memory/arena.js';
 import { pause } from '../oversight.js';
-import { costOfEnd, deliveredByGroup, requireOtherCopies, untilRejoined } from '../rejoin.js';
+import {
+  costOfEnd,
+  deliveredByGroup,
+  requireOtherCopies,
+  savedStateCheck,
+  untilRejoined,
+} from '../rejoin.js';
 import { handOver } from '../rolling-restart.js';
 import { type ClusterStatus, type ReplicaStatus, statusOf } from '../status.js';
 import type { Mirror } from './mirror.js';
@@ -60,7 +66,8 @@ export class RemoteHost {
   /**
    * Hands its leaderships over, ends in order, and is started again by its service manager, or by itself if it was started
    * with `--respawn`. Returns its replicas when they are members of their groups again.
-   * @throws TRAM_LAST_COPY if it is to begin with empty memory, and groups could not give it their state
+   * @throws TRAM_LAST_COPY if it is to begin with empty memory, and groups could not give it their state;
+   *   TRAM_SNAPSHOT_FAILED
    */
   async restart(fresh: boolean, timeoutMs: number): Promise<ReplicaStatus[]> {
     const { host, title } = this;
@@ -70,11 +77,14 @@ export class RemoteHost {
     await handOver(this.mirror.context, host);
     const deadlineMs = Date.now() + timeoutMs;
     const before = this.incarnation;
+    const requireSaved = savedStateCheck(this.mirror.context, host, title);
     await this.ask(fresh ? 'restart-fresh' : 'restart');
     await this.untilGone(before, deadlineMs);
     await this.untilStarted(before, deadlineMs);
     const started = { host, title, groups: () => this.status.groups, ended: () => undefined };
-    return untilRejoined(started, deliveredByGroup(groups), deadlineMs);
+    const replicas = await untilRejoined(started, deliveredByGroup(groups), deadlineMs);
+    if (!fresh) requireSaved();
+    return replicas;
   }
 
   /** What its sudden end costs, in words. */
