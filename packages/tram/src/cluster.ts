@@ -92,7 +92,8 @@ export class Cluster implements AsyncDisposable {
       detached = false,
       restartHosts = true,
       ...rest
-    } = options;
+      // Without options, the error names the first one that is required.
+    } = Object(options) as StartOptions;
     const config = resolveConfig(rest, saltFrom(randomBytes(8)));
     if (detached) requireDetachable(config);
     if (signal?.aborted) throw startAborted(signal);
@@ -158,8 +159,9 @@ export class Cluster implements AsyncDisposable {
     }
     Atomics.store(this.context.arena.words, ARENA.state, ARENA_STATE.running);
     if (this.settings.restartHosts) this.hosts.supervise();
+    const { groups } = config.sizes;
     this.settings.logger.info(
-      `cluster of ${config.sizes.groups} groups on ${map.hosts} ${config.memory} is up`,
+      `cluster of ${groups} ${groups === 1 ? 'group' : 'groups'} on ${map.hosts} ${config.memory} is up`,
     );
   }
 

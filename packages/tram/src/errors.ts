@@ -264,6 +264,10 @@ export interface Replies<Reply> {
 
 /** A message was sent, but not all its destinations have replied: `multicast` fails with this error. */
 export class ReplyError<Reply = Uint8Array> extends TramError implements Replies<Reply> {
+  static {
+    ReplyError.prototype.name = 'ReplyError';
+  }
+
   declare readonly code: ReplyErrorCode;
   readonly replies: ReadonlyMap<number, Reply>;
   readonly failedGroups: ReadonlyMap<number, string>;

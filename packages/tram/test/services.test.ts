@@ -102,6 +102,18 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
       );
     });
 
+    test('the log has what was thrown, with the frames of the service only', async () => {
+      const report = (): string | undefined => errors.find((text) => text.includes('for the log'));
+      // Reports are rate-limited, so the first ones may be suppressed.
+      while (report() === undefined) {
+        await failureOf("throw new Error('for the log')");
+        await pause(50);
+      }
+      expect(report()).toMatch(/^the service threw at g0\/\d: Error: for the log\n +at /);
+      expect(report()).toContain('evaluator.mjs');
+      expect(report()).not.toContain('/dist/');
+    });
+
     test('the error has the replies of the other groups', async () => {
       const error = await failureOf(
         `if (group === 1) throw new Error('none left');

@@ -11,7 +11,6 @@ import type { ArenaFile } from '../memory/processes/arena-file.js';
 import type { ClusterContext } from './cluster-context.js';
 import type { HostReport } from './host.js';
 import { keepDown, markEnded, wakeHosts } from './oversight.js';
-import { rateLimited } from './rate-limit.js';
 import {
   costOfEnd,
   deliveredByGroup,
@@ -20,7 +19,6 @@ import {
   untilRejoined,
 } from './rejoin.js';
 import { handOver, type Restarted, restartInTurn, STOP_MS } from './rolling-restart.js';
-import { describeFailure } from './service.js';
 import type { HostHandle, HostStarter } from './starters.js';
 import { type GroupStatus, type ReplicaStatus, statusOf } from './status.js';
 import { Supervisor } from './supervisor.js';
@@ -121,10 +119,8 @@ export class OwnHosts {
   }
 
   private async untilReady(host: number, resumes: boolean, deadlineMs: number): Promise<void> {
-    // A service that fails with every message must not fill the log.
-    const logFailure = rateLimited((text) => this.logger.error(text));
     const handle = this.starter.start(host, resumes, {
-      onReport: (report) => this.onReport(host, report, logFailure),
+      onReport: (report) => this.onReport(host, report),
       onExit: (why) => this.onExit(host, why),
     });
     this.handles[host] = handle;
@@ -138,15 +134,13 @@ export class OwnHosts {
     hostChannel.publish({ what: 'started', host });
   }
 
-  private onReport(host: number, report: HostReport, logFailure: (text: string) => void): void {
+  private onReport(host: number, report: HostReport): void {
     // While the cluster closes, replicas may still take over from hosts that have ended: not worth a report.
     if (this.isClosed) return;
     if (report.what === 'leader') {
       const { group, member, ballot } = report;
       this.logger.info(`g${group}/${member} leads its group under ballot ${ballot}`);
       leaderChannel.publish({ group, member, ballot });
-    } else if (report.what === 'service-failed') {
-      logFailure(describeFailure(report));
     } else if (report.what === 'trouble') {
       this.logger.error(report.text);
       this.unsavedBy[host] ??= report.unsavedBy;
