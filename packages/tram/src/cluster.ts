@@ -208,6 +208,7 @@ export class Cluster implements AsyncDisposable {
   /**
    * Ends a host in order: hands its leaderships to other members, as far as there are some, and lets it end. It stays
    * down until `restart`.
+   * @throws TRAM_SNAPSHOT_FAILED if it has ended, but the state of a replica could not be saved
    */
   async stop(host: number): Promise<void> {
     this.requireOpen();
@@ -218,8 +219,8 @@ export class Cluster implements AsyncDisposable {
   /**
    * Restarts a host, and returns when its replicas take part in their groups again and have caught up. A host that runs is
    * stopped in order first. It resumes with the memory that it left, or with `fresh` starts with empty memory.
-   * @throws TRAM_LAST_COPY if too few other members have the state, TRAM_START_FAILED, TRAM_STATE_LOST, TRAM_TIMEOUT;
-   *   TRAM_HOST_RUNNING if the host is being started already
+   * @throws TRAM_LAST_COPY if too few other members have the state, TRAM_SNAPSHOT_FAILED if the host could not save the
+   *   state before its end, TRAM_START_FAILED, TRAM_STATE_LOST, TRAM_TIMEOUT; TRAM_HOST_RUNNING if the host is being started already
    */
   async restart(host: number, options: RestartOptions = {}): Promise<void> {
     this.requireOpen();

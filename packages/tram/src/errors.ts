@@ -63,7 +63,7 @@ export const ERRORS = {
   },
   TRAM_SERVICE_INVALID: {
     meaning:
-      "The service module can't be loaded, does not export `deliver`, or can't restore the snapshot of its first state.",
+      "The service module can't be loaded, does not export `deliver`, can't restore the snapshot of its first state, or would share its state between the replicas of a host.",
     retry: 'useless',
     whatToDo:
       'Correct the service at the place that the message names. The `cause` has the stack. The path of `service` must be built JavaScript, not TypeScript.',
