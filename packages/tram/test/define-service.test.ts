@@ -113,15 +113,6 @@ describe('the service of a replica', () => {
     );
   });
 
-  test('gives a promise back, for its host to refuse', () => {
-    const late = defineService<null, number, null>({
-      initial: () => null,
-      deliver: (async () => 1) as never,
-    });
-    const message = { payload: json(null), destinations: [0], id: '' };
-    expect(late.serviceOf(context(0)).deliver(message, context(0))).toBeInstanceOf(Promise);
-  });
-
   test('uses the codecs that it is given, and they own the bytes', () => {
     const kept: Uint8Array[] = [];
     const service = defineService({

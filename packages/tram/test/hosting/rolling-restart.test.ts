@@ -165,6 +165,18 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
       expect(statesOf(cluster)).toEqual(['down', 'up', 'up']);
     });
 
+    if (memory === 'processes') {
+      test('so does one by another process, and its stop says so', async () => {
+        const cluster = await startUnsaved();
+        const attached = await Cluster.attach(cluster.address);
+        leftOver.push(() => attached.close());
+        await expect(attached.stop(2)).rejects.toMatchObject(UNSAVED);
+        await attached.restart(2);
+        await expect(attached.rollingRestart()).rejects.toMatchObject(UNSAVED);
+        expect(statesOf(cluster)).toEqual(['down', 'up', 'up']);
+      });
+    }
+
     test('a restart with empty memory needs no saved state', async () => {
       const cluster = await startUnsaved();
       await cluster.restart(2, { fresh: true });
