@@ -123,6 +123,8 @@ export class AttachedCluster implements AsyncDisposable {
   /**
    * Ends a host in order: hands its leaderships to other members, as far as there are some, and lets it end. It stays
    * down until `restart`.
+   * @throws TRAM_SNAPSHOT_FAILED if it has ended, but the state of a replica could not be saved. Of a host on another
+   *   machine, only its log tells
    */
   async stop(host: number): Promise<void> {
     const hosts = await this.hosts('stop');
@@ -133,8 +135,8 @@ export class AttachedCluster implements AsyncDisposable {
   /**
    * Restarts a host, and returns when its replicas take part in their groups again and have caught up. A host that runs is
    * stopped in order first. A host on another machine must be running: only its own machine can start it.
-   * @throws TRAM_LAST_COPY if too few other members have the state, TRAM_START_FAILED, TRAM_STATE_LOST, TRAM_TIMEOUT;
-   *   TRAM_UNREACHABLE if a host on another machine can't be asked
+   * @throws TRAM_LAST_COPY if too few other members have the state, TRAM_SNAPSHOT_FAILED if the host could not save the
+   *   state before its end, TRAM_START_FAILED, TRAM_STATE_LOST, TRAM_TIMEOUT; TRAM_UNREACHABLE if a host on another machine can't be asked
    */
   async restart(host: number, options: RestartOptions = {}): Promise<void> {
     const hosts = await this.hosts('restart');

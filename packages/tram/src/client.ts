@@ -7,6 +7,8 @@
  * The client validates every argument here. The protocol only asserts what protects memory.
  */
 import { channel } from 'node:diagnostics_channel';
+import { describeValue } from './config/mistakes.js';
+import { requireKnown } from './config/nearest-name.js';
 import { TramError } from './errors.js';
 import { CONFIG_FILE } from './hosting/attachment.js';
 import { nowUs } from './hosting/clock.js';
@@ -55,6 +57,10 @@ export interface ConnectOptions {
   /** Receives the replies to messages that `offer` accepted. */
   readonly listener?: OfferListener | undefined;
 }
+
+const MULTICAST_OPTIONS: readonly (keyof MulticastOptions)[] = ['signal', 'timeoutMs'];
+const CONNECT_OPTIONS: readonly (keyof ConnectOptions)[] = ['listener'];
+const NO_OPTIONS: MulticastOptions = {};
 
 /** For so long after the last reply the client polls with every turn of the event loop, then by a timer. */
 const EAGER_US = 2000;
@@ -151,6 +157,7 @@ export class Client implements AsyncDisposable {
     options: ConnectOptions = {},
     onClosed: () => void = () => undefined,
   ): Promise<Client> {
+    requireKnown(options, CONNECT_OPTIONS);
     const { joinFrom } = await import('./hosting/machines/join.js');
     const { context, slot } = await joinFrom(path);
     try {
@@ -163,6 +170,7 @@ export class Client implements AsyncDisposable {
 
   /** @internal Connects to a cluster that this thread has attached to. */
   static attach(context: ClusterContext, options: ConnectOptions, onClosed: () => void): Client {
+    requireKnown(options, CONNECT_OPTIONS);
     return new Client(context, takeSlot(context), options.listener, onClosed);
   }
 
@@ -183,12 +191,13 @@ export class Client implements AsyncDisposable {
   multicast(
     destinations: Iterable<number> | Destinations,
     payload: Uint8Array,
-    options: MulticastOptions = {},
+    options: MulticastOptions = NO_OPTIONS,
   ): Promise<Map<number, Uint8Array>> {
     return new Promise((resolve, reject) => {
       const { low, high } = this.destinations(destinations);
       this.checkPayload(payload);
       this.requireOpen();
+      if (options !== NO_OPTIONS) requireKnown(options, MULTICAST_OPTIONS);
       const request = new Request(low, high, payload, resolve, reject);
       request.limit(options, (why, cause) => this.giveUp(request, why, cause));
       if (this.waiting.length > 0 || !this.tryOffer(request)) {
@@ -226,6 +235,12 @@ export class Client implements AsyncDisposable {
     let low = 0;
     let high = 0;
     for (const group of listOf(groups)) {
+      if (typeof group !== 'number') {
+        throw new TramError(
+          'TRAM_INVALID_DESTINATIONS',
+          `a group must be a number, not ${describeValue(group)}`,
+        );
+      }
       if (!Number.isInteger(group) || group < 0 || group >= count) {
         throw new TramError(
           'TRAM_INVALID_DESTINATIONS',

@@ -92,7 +92,8 @@ export class Cluster implements AsyncDisposable {
       detached = false,
       restartHosts = true,
       ...rest
-    } = options;
+      // Without options, the error names the first one that is required.
+    } = Object(options) as StartOptions;
     const config = resolveConfig(rest, saltFrom(randomBytes(8)));
     if (detached) requireDetachable(config);
     if (signal?.aborted) throw startAborted(signal);
@@ -158,8 +159,9 @@ export class Cluster implements AsyncDisposable {
     }
     Atomics.store(this.context.arena.words, ARENA.state, ARENA_STATE.running);
     if (this.settings.restartHosts) this.hosts.supervise();
+    const { groups } = config.sizes;
     this.settings.logger.info(
-      `cluster of ${config.sizes.groups} groups on ${map.hosts} ${config.memory} is up`,
+      `cluster of ${groups} ${groups === 1 ? 'group' : 'groups'} on ${map.hosts} ${config.memory} is up`,
     );
   }
 
@@ -206,6 +208,7 @@ export class Cluster implements AsyncDisposable {
   /**
    * Ends a host in order: hands its leaderships to other members, as far as there are some, and lets it end. It stays
    * down until `restart`.
+   * @throws TRAM_SNAPSHOT_FAILED if it has ended, but the state of a replica could not be saved
    */
   async stop(host: number): Promise<void> {
     this.requireOpen();
@@ -216,8 +219,8 @@ export class Cluster implements AsyncDisposable {
   /**
    * Restarts a host, and returns when its replicas take part in their groups again and have caught up. A host that runs is
    * stopped in order first. It resumes with the memory that it left, or with `fresh` starts with empty memory.
-   * @throws TRAM_LAST_COPY if too few other members have the state, TRAM_START_FAILED, TRAM_STATE_LOST, TRAM_TIMEOUT;
-   *   TRAM_HOST_RUNNING if the host is being started already
+   * @throws TRAM_LAST_COPY if too few other members have the state, TRAM_SNAPSHOT_FAILED if the host could not save the
+   *   state before its end, TRAM_START_FAILED, TRAM_STATE_LOST, TRAM_TIMEOUT; TRAM_HOST_RUNNING if the host is being started already
    */
   async restart(host: number, options: RestartOptions = {}): Promise<void> {
     this.requireOpen();

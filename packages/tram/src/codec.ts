@@ -28,14 +28,9 @@ const PATH_MAX = 100;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** @internal */
+/** @internal For commands and replies. */
 export const jsonCodec: Codec<unknown> = {
-  encode: (value) => {
-    if (value === undefined) return NOTHING;
-    const loss = lossIn(value, 0);
-    if (loss !== undefined) throw new TypeError(describeLoss(loss));
-    return encoder.encode(JSON.stringify(value));
-  },
+  encode: (value) => encodeJson(value, false),
   decode: (bytes) => {
     if (bytes.length === 0) return undefined;
     try {
@@ -47,6 +42,22 @@ export const jsonCodec: Codec<unknown> = {
   },
 };
 
+/**
+ * @internal For states. A service reads its state again, so here JSON must not even leave out a property that is undefined
+ * (which `Object.keys` shows), or make two objects of one that occurs twice (of which a change would reach only one).
+ */
+export const jsonStateCodec: Codec<unknown> = {
+  encode: (state) => encodeJson(state, true),
+  decode: jsonCodec.decode,
+};
+
+function encodeJson(value: unknown, isState: boolean): Uint8Array {
+  if (value === undefined) return NOTHING;
+  const loss = new Search(isState).lossIn(value, 0);
+  if (loss !== undefined) throw new TypeError(describeLoss(loss));
+  return encoder.encode(JSON.stringify(value));
+}
+
 /** A part of a value that JSON would change. */
 interface Loss {
   readonly what: string;
@@ -54,25 +65,49 @@ interface Loss {
   readonly path: string;
 }
 
-/** The first part that JSON would change. The path is put together only if there is one. */
-function lossIn(value: unknown, depth: number): Loss | undefined {
-  if (value === null || typeof value === 'string' || typeof value === 'boolean') return undefined;
-  if (typeof value === 'number' && Number.isFinite(value)) return undefined;
-  if (depth > DEPTH_MAX) return { what: 'a value that contains itself or is too deep', path: '' };
-  if (Array.isArray(value)) {
-    for (let i = 0; i < value.length; i++) {
-      const loss = lossIn(value[i], depth + 1);
+/** Searches a value for what JSON would change. */
+class Search {
+  /** The objects in which nothing was found: each is searched once, however often it occurs. */
+  private readonly done = new Set<unknown>();
+
+  constructor(private readonly isState: boolean) {}
+
+  /** The first such part. The path is put together only if there is one. */
+  lossIn(value: unknown, depth: number): Loss | undefined {
+    if (value === null || typeof value === 'string' || typeof value === 'boolean') return undefined;
+    if (typeof value === 'number' && Number.isFinite(value) && !Object.is(value, -0)) {
+      return undefined;
+    }
+    if (depth > DEPTH_MAX) return { what: 'a value that contains itself or is too deep', path: '' };
+    if (this.done.has(value)) {
+      return this.isState ? { what: 'an object that occurs twice', path: '' } : undefined;
+    }
+    const loss = Array.isArray(value)
+      ? this.lossInArray(value, depth)
+      : isPlain(value)
+        ? this.lossInObject(value, depth)
+        : { what: describe(value), path: '' };
+    if (loss === undefined) this.done.add(value);
+    return loss;
+  }
+
+  private lossInArray(array: readonly unknown[], depth: number): Loss | undefined {
+    for (let i = 0; i < array.length; i++) {
+      const loss = this.lossIn(array[i], depth + 1);
       if (loss !== undefined) return { ...loss, path: `[${i}]${loss.path}` };
     }
     return undefined;
   }
-  if (!isPlain(value)) return { what: describe(value), path: '' };
-  for (const key of Object.keys(value)) {
-    // JSON leaves a property without a value out, and reading it gives undefined all the same.
-    const loss = value[key] === undefined ? undefined : lossIn(value[key], depth + 1);
-    if (loss !== undefined) return { ...loss, path: `.${key}${loss.path}` };
+
+  private lossInObject(object: Record<string, unknown>, depth: number): Loss | undefined {
+    for (const key of Object.keys(object)) {
+      // Of a command or a reply, JSON leaves it out, and reading it gives undefined all the same.
+      if (object[key] === undefined && !this.isState) continue;
+      const loss = this.lossIn(object[key], depth + 1);
+      if (loss !== undefined) return { ...loss, path: `.${key}${loss.path}` };
+    }
+    return undefined;
   }
-  return undefined;
 }
 
 function describeLoss({ what, path }: Loss): string {
@@ -90,6 +125,7 @@ function isPlain(value: unknown): value is Record<string, unknown> {
 
 /** `NaN`, `a bigint`, `a Map`: for an error. */
 function describe(value: unknown): string {
+  if (Object.is(value, -0)) return '-0';
   if (typeof value === 'number' || value === undefined || value === null) return String(value);
   if (typeof value !== 'object') return `a ${typeof value}`;
   return `a ${value.constructor?.name ?? 'object'}`;

@@ -6,7 +6,7 @@
  * itself holds no state, so both may share it.
  */
 import type { Client, Destinations } from './client.js';
-import { type Codec, jsonCodec } from './codec.js';
+import { type Codec, jsonCodec, jsonStateCodec } from './codec.js';
 import { ReplyError, TramError } from './errors.js';
 import type { Message, ServiceContext, StatefulService } from './hosting/service.js';
 import type { MulticastOptions } from './multicast-request.js';
@@ -61,7 +61,7 @@ export function defineService<Command, Reply, State>(
   const { codecs = {} } = definition;
   const command = codecs.command ?? (jsonCodec as Codec<Command>);
   const reply = codecs.reply ?? (jsonCodec as Codec<Reply>);
-  const state = codecs.state ?? (jsonCodec as Codec<State>);
+  const state = codecs.state ?? (jsonStateCodec as Codec<State>);
   return {
     client: (client) => new TypedClient(client, command, reply),
     serviceOf: ({ group }) => {
@@ -72,8 +72,7 @@ export function defineService<Command, Reply, State>(
           const decoded = named('the command', () => command.decode(message.payload.slice()));
           context.message = message;
           const answer = definition.deliver(current, decoded, context);
-          // Whoever calls this refuses it.
-          if (answer instanceof Promise) return answer as never;
+          if (answer instanceof Promise) throw asynchronous(answer);
           return named('the reply', () => reply.encode(answer));
         },
         snapshot: () => named('the state', () => state.encode(current)),
@@ -98,6 +97,15 @@ class MessageContext implements CommandContext {
   get id(): string {
     return this.message.id;
   }
+}
+
+/** A replica can't wait for a reply. */
+function asynchronous(answer: Promise<unknown>): TypeError {
+  // Otherwise its rejection would be reported as well.
+  answer.catch(() => undefined);
+  return new TypeError(
+    'deliver() must return the reply, and it returned a promise: it must not be asynchronous',
+  );
 }
 
 /** Says in the error which value could not be converted. */

@@ -63,7 +63,7 @@ export const ERRORS = {
   },
   TRAM_SERVICE_INVALID: {
     meaning:
-      "The service module can't be loaded, does not export `deliver`, or can't restore the snapshot of its first state.",
+      "The service module can't be loaded, does not export `deliver`, can't restore the snapshot of its first state, or would share its state between the replicas of a host.",
     retry: 'useless',
     whatToDo:
       'Correct the service at the place that the message names. The `cause` has the stack. The path of `service` must be built JavaScript, not TypeScript.',
@@ -117,6 +117,13 @@ export const ERRORS = {
     retry: 'useless',
     whatToDo:
       'End the whole cluster, remove its memory (`tram down`; on every machine: `tram down --config FILE --force`) and start it anew. Everything that was delivered is lost.',
+  },
+  TRAM_SNAPSHOT_FAILED: {
+    meaning:
+      "A host has ended in order, but the state of a replica could not be saved, usually because `snapshot` of the service failed. The host's memory is kept, and the other replicas of the group still have the state.",
+    retry: 'useless',
+    whatToDo:
+      'End no other host. Send a command that makes the state one that can be saved, then restart the host. Its log has the stack of the error.',
   },
   TRAM_HOST_RUNNING: {
     meaning: 'The host is already running.',
@@ -260,6 +267,10 @@ export interface Replies<Reply> {
 
 /** A message was sent, but not all its destinations have replied: `multicast` fails with this error. */
 export class ReplyError<Reply = Uint8Array> extends TramError implements Replies<Reply> {
+  static {
+    ReplyError.prototype.name = 'ReplyError';
+  }
+
   declare readonly code: ReplyErrorCode;
   readonly replies: ReadonlyMap<number, Reply>;
   readonly failedGroups: ReadonlyMap<number, string>;

@@ -139,6 +139,7 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
       ['a forged set', { low: 8, high: 0 }, new Uint8Array(1), {}, 'TRAM_INVALID_DESTINATIONS'],
       ['no time at all', [0], new Uint8Array(1), { timeoutMs: 0 }, 'TRAM_INVALID_ARGUMENT'],
       ['a time in words', [0], new Uint8Array(1), { timeoutMs: '1' }, 'TRAM_INVALID_ARGUMENT'],
+      ['options that are none', [0], new Uint8Array(1), 100, 'TRAM_INVALID_ARGUMENT'],
     ])('%s is refused', async (_, destinations, payload, options, code) => {
       const call = client.multicast(destinations as [], payload as Uint8Array, options as object);
       expect(await codeOf(call)).toBe(`${code} useless`);
@@ -152,6 +153,22 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
         await codeOf(client.multicast([0, 1], encode('throw')));
       }
       expect(errors.length - before).toBeLessThan(messages);
+    });
+
+    test.each<[unknown, object, string]>([
+      ['0', {}, 'a group must be a number, not the string "0"'],
+      [0, { timeout: 100 }, 'unknown option "timeout": did you mean timeoutMs?'],
+      [0, { retries: 3 }, 'unknown option "retries": known: signal, timeoutMs'],
+    ])('a mistake is named: group %j, options %j', async (group, options, message) => {
+      const call = client.multicast([group as number], new Uint8Array(1), options);
+      await expect(call).rejects.toThrow(message);
+    });
+
+    test('an unknown option of connect is refused', async () => {
+      await expect(cluster.connect({ listeners: {} } as object)).rejects.toMatchObject({
+        code: 'TRAM_INVALID_ARGUMENT',
+        message: 'unknown option "listeners": did you mean listener?',
+      });
     });
 
     test('a service that throws fails that message alone', async () => {
@@ -656,6 +673,14 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     await client.multicast([0, 1], new Uint8Array(0));
     const replies = await client.multicast([0, 1, 2], new Uint8Array(0));
     expect([...replies].sort().map(([, [count]]) => count)).toEqual([2, 2, 1]);
+  });
+
+  test('a start without options says what is missing', async () => {
+    const start = Cluster.start as () => Promise<Cluster>;
+    expect(await errorOf(start())).toMatchObject({
+      code: 'TRAM_INVALID_CONFIG',
+      message: expect.stringMatching(/^groups is required/),
+    });
   });
 
   test('a start can be given up', async () => {

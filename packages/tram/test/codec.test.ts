@@ -1,7 +1,7 @@
 /** Values that JSON keeps pass; values that it would change are refused, with their path. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { bytesCodec, jsonCodec } from '../src/codec.js';
+import { bytesCodec, jsonCodec, jsonStateCodec } from '../src/codec.js';
 
 const text = (value: string): Uint8Array => new TextEncoder().encode(value);
 
@@ -38,6 +38,8 @@ describe('JSON', () => {
     [new Date(0), 'a Date'],
     [1n, 'a bigint'],
     [Number.NaN, 'NaN'],
+    [-0, '-0'],
+    [{ least: [-0] }, '-0, at .least[0]'],
     [Number.POSITIVE_INFINITY, 'Infinity'],
     [() => 1, 'a function'],
     [Symbol('s'), 'a symbol'],
@@ -50,6 +52,44 @@ describe('JSON', () => {
     [Promise.resolve(), 'a Promise'],
   ])('refuses %s', (value, what) => {
     expect(() => jsonCodec.encode(value)).toThrow(new TypeError(`JSON can't represent ${what}`));
+  });
+
+  test('searches an object once, however often it occurs', () => {
+    let value: unknown[] = [];
+    // 2⁶⁰ ways lead to the innermost one.
+    for (let i = 0; i < 60; i++) value = [value, value];
+    expect(() => jsonCodec.encode([value, new Map()])).toThrow("can't represent a Map, at [1]");
+  });
+
+  test('of a command or a reply may have an object twice', () => {
+    const item = { a: 1 };
+    expect(jsonCodec.encode([item, item])).toEqual(text('[{"a":1},{"a":1}]'));
+  });
+
+  const item = { a: 1 };
+
+  test.each<[string, unknown, string]>([
+    [
+      'with an object that occurs twice',
+      { one: item, other: item },
+      'an object that occurs twice, at .other',
+    ],
+    ['with a property that is undefined', { list: [{ a: undefined }] }, 'undefined, at .list[0].a'],
+    ['with a Map', { a: new Map() }, 'a Map, at .a'],
+  ])('refuses a state %s', (_, state, what) => {
+    expect(() => jsonStateCodec.encode(state)).toThrow(
+      new TypeError(`JSON can't represent ${what}`),
+    );
+  });
+
+  test('keeps every state of JSON values', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        // A copy has no object twice.
+        const state = JSON.parse(JSON.stringify(value));
+        expect(jsonStateCodec.decode(jsonStateCodec.encode(state))).toEqual(state);
+      }),
+    );
   });
 
   test('refuses a value that contains itself', () => {

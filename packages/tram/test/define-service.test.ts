@@ -74,6 +74,32 @@ describe('the service of a replica', () => {
     );
   });
 
+  test('fails if deliver is asynchronous, and its rejection ends no process', async () => {
+    const service = defineService({
+      initial: () => ({}),
+      deliver: (async () => Promise.reject(new Error('later'))) as () => unknown,
+    }).serviceOf(context(1));
+    expect(() => deliver(service, json({}))).toThrow(
+      'deliver() must return the reply, and it returned a promise: it must not be asynchronous',
+    );
+    // Vitest fails if a rejection is not handled.
+    await new Promise((resolve) => setImmediate(resolve));
+  });
+
+  test('refuses a state that another replica would not get as it is', () => {
+    const item = {};
+    const service = defineService({
+      initial: () => ({ items: [] as object[] }),
+      deliver: (state) => void state.items.push(item),
+    }).serviceOf(context(1));
+    deliver(service, json({}));
+    service.snapshot(context(1));
+    deliver(service, json({}));
+    expect(() => service.snapshot(context(1))).toThrow(
+      "the state: JSON can't represent an object that occurs twice, at .items[1]",
+    );
+  });
+
   test('fails on a reply that JSON would change', () => {
     expect(() => deliver(sums.serviceOf(context(1)), json({ reply: 'a Map' }))).toThrow(
       "the reply: JSON can't represent a Map, at .sum",
@@ -85,15 +111,6 @@ describe('the service of a replica', () => {
     expect(() => service.serviceOf(context(0)).snapshot(context(0))).toThrow(
       "the state: JSON can't represent a Map",
     );
-  });
-
-  test('gives a promise back, for its host to refuse', () => {
-    const late = defineService<null, number, null>({
-      initial: () => null,
-      deliver: (async () => 1) as never,
-    });
-    const message = { payload: json(null), destinations: [0], id: '' };
-    expect(late.serviceOf(context(0)).deliver(message, context(0))).toBeInstanceOf(Promise);
   });
 
   test('uses the codecs that it is given, and they own the bytes', () => {

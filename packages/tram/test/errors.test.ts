@@ -2,7 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, expectTypeOf, test } from 'vitest';
-import { ERRORS, type ErrorCode, TramError } from '../src/errors.js';
+import { ConfigError } from '../src/config/mistakes.js';
+import { ERRORS, type ErrorCode, ReplyError, TramError } from '../src/errors.js';
 
 const text = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8');
 const codes = Object.keys(ERRORS) as ErrorCode[];
@@ -45,6 +46,14 @@ describe('an error', () => {
     expect(error).toBeInstanceOf(Error);
     expect(String(error)).toBe('TramError: the client is closed');
     expect(error.stack).toMatch(/^TramError: the client is closed\n/);
+  });
+
+  test('of a class of its own prints under the name of that class', () => {
+    const replies = new Map<number, Uint8Array>();
+    expect(String(new ReplyError('TRAM_OUTCOME_UNKNOWN', 'timeout', { replies }))).toBe(
+      'ReplyError: timeout',
+    );
+    expect(String(new ConfigError(['groups'], 'too many'))).toBe('ConfigError: too many');
   });
 
   test('has a code of the table, also to the compiler', () => {

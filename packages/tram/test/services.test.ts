@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   type Client,
@@ -16,6 +16,7 @@ import {
   until,
 } from './built.js';
 
+const entry = new URL('../dist/index.js', import.meta.url);
 const folder = mkdtempSync(join(tmpdir(), 'tram-services-test-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -101,6 +102,18 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
       );
     });
 
+    test('the log has what was thrown, with the frames of the service only', async () => {
+      const report = (): string | undefined => errors.find((text) => text.includes('for the log'));
+      // Reports are rate-limited, so the first ones may be suppressed.
+      while (report() === undefined) {
+        await failureOf("throw new Error('for the log')");
+        await pause(50);
+      }
+      expect(report()).toMatch(/^the service threw at g0\/\d: Error: for the log\n +at /);
+      expect(report()).toContain('evaluator.mjs');
+      expect(report()).not.toContain('/dist/');
+    });
+
     test('the error has the replies of the other groups', async () => {
       const error = await failureOf(
         `if (group === 1) throw new Error('none left');
@@ -153,6 +166,75 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
       const report = errors.find((error) => error.includes(text));
       expect(report).toMatch(/^the service failed outside of its functions: /);
     });
+  });
+
+  describe('a module that Node loads once for all replicas of a host', () => {
+    const COUNTER = 'let n = 0; exports.deliver = () => Buffer.from([++n]);';
+    const counter = file('counter.cjs', COUNTER);
+    file('shared.mjs', 'let n = 0; export const deliver = () => Buffer.from([++n]);');
+
+    test.each([
+      ['in CommonJS', counter],
+      ['in CommonJS, as one object', file('object.cjs', `${COUNTER} module.exports = exports;`)],
+      [
+        'that exports deliver of another',
+        file('again.mjs', "export { deliver } from './shared.mjs';"),
+      ],
+      [
+        'whose default export is that of another',
+        file('default.mjs', "import { deliver } from './shared.mjs'; export default { deliver };"),
+      ],
+    ])('is refused: %s', async (_, service) => {
+      expect(await errorOfStart(service)).toMatchObject({
+        code: 'TRAM_SERVICE_INVALID',
+        message: expect.stringContaining('would share its state'),
+        hint: expect.stringContaining('"type": "module"'),
+      });
+    });
+
+    test('may hold the class of a service, of which each replica makes an instance', async () => {
+      file(
+        'class.mjs',
+        'export class Counter { n = 0; deliver() { return Buffer.from([++this.n]); } }',
+      );
+      const service = file(
+        'instance.mjs',
+        "import { Counter } from './class.mjs'; export default new Counter();",
+      );
+      expect(await countsOf(service, new Uint8Array(1), ([n]) => n)).toEqual([1, 2, 1]);
+    });
+
+    test('may hold a typed service, also one that is compiled to CommonJS', async () => {
+      const service = file(
+        'typed.cjs',
+        `Object.defineProperty(exports, '__esModule', { value: true });
+         const { defineService } = require(${JSON.stringify(fileURLToPath(entry))});
+         exports.default = defineService({
+           initial: () => ({ n: 0 }),
+           deliver: (state) => ++state.n,
+         });`,
+      );
+      expect(await countsOf(service, encode('{}'), (reply) => Number(decode(reply)))).toEqual([
+        1, 2, 1,
+      ]);
+    });
+
+    /** What a counter replies at group 0 twice, then at group 1. */
+    async function countsOf(
+      service: string,
+      payload: Uint8Array,
+      count: (reply: Uint8Array) => number,
+    ): Promise<number[]> {
+      const cluster = await Cluster.start({ ...OPTIONS, service });
+      const client = await cluster.connect();
+      const counts: number[] = [];
+      for (const group of [0, 0, 1]) {
+        const replies = await client.multicast([group], payload);
+        counts.push(count(replies.get(group)!));
+      }
+      await cluster.close();
+      return counts;
+    }
   });
 
   describe('at the start, with file and line,', () => {

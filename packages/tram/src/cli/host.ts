@@ -87,7 +87,7 @@ async function runHost(name: string, flags: HostFlags): Promise<number> {
     credentials,
     name,
     log: (level, text) => logger[level](text),
-    report: await reporter(logger),
+    report: reporter(logger),
   });
   signal.addEventListener('abort', () => machine.stop());
   if (signal.aborted) machine.stop();
@@ -124,17 +124,10 @@ async function startSuccessor(): Promise<void> {
   spawn(command, args, { detached: true, stdio: 'inherit' }).unref();
 }
 
-async function reporter(logger: Logger): Promise<(report: HostReport) => void> {
-  const { rateLimited } = await import('../hosting/rate-limit.js');
-  const { describeFailure } = await import('../hosting/service.js');
-  const logFailure = rateLimited((text) => logger.error(text));
+function reporter(logger: Logger): (report: HostReport) => void {
   return (report) => {
     if (report.what === 'ready') {
       logger.info('runs its replicas');
-      return;
-    }
-    if (report.what === 'service-failed') {
-      logFailure(describeFailure(report));
       return;
     }
     if (report.what === 'trouble') {

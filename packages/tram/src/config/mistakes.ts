@@ -14,6 +14,10 @@ export interface Mistake {
 
 /** A mistake as the user sees it. */
 export class ConfigError extends TramError {
+  static {
+    ConfigError.prototype.name = 'ConfigError';
+  }
+
   constructor(
     readonly path: Path,
     message: string,

@@ -1,4 +1,21 @@
 /** Finds the name that a user probably meant: for "did you mean …?" in error messages. */
+import { TramError } from '../errors.js';
+import { describeValue, quote } from './mistakes.js';
+
+/** For the options of a call. @throws TRAM_INVALID_ARGUMENT if they are no object, or have one that is not known */
+export function requireKnown(options: object, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null) {
+    const message = `the options must be an object, not ${describeValue(options)}`;
+    throw new TramError('TRAM_INVALID_ARGUMENT', message);
+  }
+  for (const name in options) {
+    if (known.includes(name)) continue;
+    const nearest = nearestName(name, known);
+    const remedy =
+      nearest === undefined ? `known: ${known.join(', ')}` : `did you mean ${nearest}?`;
+    throw new TramError('TRAM_INVALID_ARGUMENT', `unknown option ${quote(name)}: ${remedy}`);
+  }
+}
 
 /** The known name that `name` resembles most, or undefined if it resembles none. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {

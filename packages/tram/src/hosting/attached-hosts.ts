@@ -11,7 +11,7 @@ import { endHost, killHost, type LocalHost, openHere } from './local-host.js';
 import { readClusterFile } from './machines/cluster-file.js';
 import { RemoteHost } from './machines/remote-host.js';
 import { type Logger, type RestartOptions, START_TIMEOUT_MS } from './own-hosts.js';
-import { costOfEnd } from './rejoin.js';
+import { costOfEnd, savedStateCheck } from './rejoin.js';
 import {
   type BeforeEnd,
   handOver,
@@ -41,12 +41,20 @@ export class AttachedHosts {
     await this.end(host, killHost, (remote) => remote.kill(END_MS));
   }
 
-  /** Hands its leaderships over, as far as others can take them, and ends a host in order. It stays down likewise. */
+  /**
+   * Hands its leaderships over, as far as others can take them, and ends a host in order. It stays down likewise.
+   * @throws TRAM_SNAPSHOT_FAILED. The memory of a host on another machine can't be read after its end: there, only its log
+   *   tells.
+   */
   async stop(host: number): Promise<void> {
     await handOver(this.attachment.context, host);
     await this.end(
       host,
-      (local) => endHost(local, END_MS),
+      async (local) => {
+        const requireSaved = savedStateCheck(local.context, host, local.title);
+        await endHost(local, END_MS);
+        requireSaved();
+      },
       (remote) => remote.stop(END_MS),
     );
   }

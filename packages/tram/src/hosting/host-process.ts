@@ -15,8 +15,6 @@ import { failureOf, Host, type HostFailure, type HostReport } from './host.js';
 import { LeftFiles } from './left-snapshots.js';
 import { askToEnd, markEnded, starterLock } from './oversight.js';
 import { pacingOf } from './pacing.js';
-import { rateLimited } from './rate-limit.js';
-import { describeFailure } from './service.js';
 
 const [path, hostText, ...flags] = process.argv.slice(2);
 const host = Number(hostText);
@@ -24,9 +22,6 @@ const isLogged = flags.includes('--log');
 const log = isLogged
   ? (text: string): void => console.error(`${new Date().toISOString()} host ${host}: ${text}`)
   : (): void => undefined;
-
-/** Rate-limited: a service that fails with every message must not fill the disk. */
-const logFailure = rateLimited(log);
 
 // An interrupt at the terminal is handled by the process that started us, which may close the cluster in order.
 if (!isLogged) process.on('SIGINT', () => undefined);
@@ -65,7 +60,6 @@ async function live(arena: ArenaFile): Promise<void> {
 
 function tell(report: HostReport): void {
   if (report.what === 'ready') log('runs');
-  else if (report.what === 'service-failed') logFailure(describeFailure(report));
   else if (report.what === 'trouble') log(report.text);
   else log(`g${report.group}/${report.member} leads its group under ballot ${report.ballot}`);
   send(report);

@@ -25,9 +25,10 @@ import type { ClusterContext } from './cluster-context.js';
 import { type Agent, Duty, type Pacing } from './duty.js';
 import type { LeftSnapshots } from './left-snapshots.js';
 import { Lookout } from './lookout.js';
-import { describeThrown } from './origin.js';
+import { describeThrownByService } from './origin.js';
+import { rateLimited } from './rate-limit.js';
 import { ReplicaAgent } from './replica-agent.js';
-import { loadService, messageId, NO_SERVICE, type ServiceFailure } from './service.js';
+import { describeFailure, loadService, messageId, NO_SERVICE } from './service.js';
 import { STATISTIC } from './statistics.js';
 import { catchStrayErrors } from './stray-errors.js';
 import { TraceFile, traceName } from './trace.js';
@@ -43,9 +44,13 @@ export type HostReport =
       readonly member: number;
       readonly ballot: string;
     }
-  | ({ readonly what: 'service-failed' } & ServiceFailure)
   /** Something that an operator must know, in words for the log. */
-  | { readonly what: 'trouble'; readonly text: string };
+  | {
+      readonly what: 'trouble';
+      readonly text: string;
+      /** If a replica could not leave its state: why. */
+      readonly unsavedBy?: string;
+    };
 
 /** Why a host did not start. Reported instead of being ready. */
 export interface HostFailure {
@@ -104,6 +109,8 @@ export class Host {
   private isStopped = false;
   private lookout!: Lookout;
   private stopCatching!: () => void;
+  /** Rate-limited: a service that fails with every message must not fill the log. */
+  private readonly tellFailure: (text: string) => void;
 
   private constructor(
     private readonly context: ClusterContext,
@@ -111,6 +118,7 @@ export class Host {
   ) {
     this.words = context.arena.words;
     this.line = context.map.host(settings.host);
+    this.tellFailure = rateLimited((text) => settings.report({ what: 'trouble', text }));
   }
 
   /** The caller must be the only one that runs this host. */
@@ -128,7 +136,7 @@ export class Host {
   private async begin(): Promise<void> {
     const { words, line, settings, context } = this;
     this.stopCatching = catchStrayErrors((error) =>
-      settings.report({ what: 'service-failed', in: 'background', error }),
+      this.tellFailure(describeFailure({ in: 'background', error })),
     );
     inlineGenerously();
     warmUp(REHEARSAL_MS, () => performance.now());
@@ -226,9 +234,9 @@ export class Host {
     const { group, member } = identity;
     const replica = `${group}/${member}`;
     const statistics = this.context.map.statisticsOf(participant);
-    const reportFailure = (failing: ServiceFailure['in'], error: unknown): void => {
-      const text = describeThrown(error);
-      settings.report({ what: 'service-failed', group, member, in: failing, error: text });
+    const reportFailure = (failing: 'deliver' | 'snapshot', error: unknown): void => {
+      const text = describeThrownByService(error);
+      this.tellFailure(describeFailure({ group, member, in: failing, error: text }));
     };
     return {
       transition: () => undefined,
@@ -315,9 +323,11 @@ export class Host {
         if (snapshot === undefined) continue;
         if (settings.left.keep(participant, snapshot)) names.push(name);
       } catch (error) {
-        const why = error instanceof Error ? error.stack : String(error);
+        const why = describeThrownByService(error);
+        this.words[context.map.statisticsOf(participant) + STATISTIC.unsavedEnds]++;
         settings.report({
           what: 'trouble',
+          unsavedBy: why,
           text:
             `${name} can't leave its state for its next start, and will fetch it from another replica of its group. ` +
             `If no other one keeps it, the state may be lost: ${why}`,

@@ -18,12 +18,12 @@ import {
   pause,
   wakeHosts,
 } from './oversight.js';
-import { rateLimited } from './rate-limit.js';
 import {
   costOfEnd,
   deliveredByGroup,
   refusalAfterEnd,
   requireOtherCopies,
+  savedStateCheck,
   untilRejoined,
 } from './rejoin.js';
 import {
@@ -33,7 +33,6 @@ import {
   restartInTurn,
   STOP_MS,
 } from './rolling-restart.js';
-import { describeFailure } from './service.js';
 import type { HostHandle, HostStarter } from './starters.js';
 import { type GroupStatus, type ReplicaStatus, statusOf } from './status.js';
 import { Supervisor } from './supervisor.js';
@@ -79,6 +78,8 @@ export class OwnHosts {
   private readonly handles: (HostHandle | undefined)[] = [];
   /** By host: how it has ended. */
   private readonly exits: (string | undefined)[] = [];
+  /** By host: why a replica could not leave its state. */
+  private readonly unsavedBy: (string | undefined)[] = [];
   /** Hosts that a call starts: the call learns of their end, and nobody else restarts them. */
   private readonly starting = new Set<number>();
   private supervisor: Supervisor | undefined;
@@ -135,15 +136,14 @@ export class OwnHosts {
   }
 
   private async untilReady(host: number, resumes: boolean, deadlineMs: number): Promise<void> {
-    // A service that fails with every message must not fill the log.
-    const logFailure = rateLimited((text) => this.logger.error(text));
     // Not later: if the host is stopped while it starts, it stays down.
     letRestart(this.context, host);
     const handle = this.starter.start(host, resumes, {
-      onReport: (report) => this.onReport(report, logFailure),
+      onReport: (report) => this.onReport(host, report),
       onExit: (why) => this.onExit(host, why),
     });
     this.handles[host] = handle;
+    this.unsavedBy[host] = undefined;
     try {
       await handle.ready(deadlineMs);
     } catch (error) {
@@ -153,17 +153,16 @@ export class OwnHosts {
     hostChannel.publish({ what: 'started', host });
   }
 
-  private onReport(report: HostReport, logFailure: (text: string) => void): void {
+  private onReport(host: number, report: HostReport): void {
     // While the cluster closes, replicas may still take over from hosts that have ended: not worth a report.
     if (this.isClosed) return;
     if (report.what === 'leader') {
       const { group, member, ballot } = report;
       this.logger.info(`g${group}/${member} leads its group under ballot ${ballot}`);
       leaderChannel.publish({ group, member, ballot });
-    } else if (report.what === 'service-failed') {
-      logFailure(describeFailure(report));
     } else if (report.what === 'trouble') {
       this.logger.error(report.text);
+      this.unsavedBy[host] ??= report.unsavedBy;
     }
   }
 
@@ -192,10 +191,19 @@ export class OwnHosts {
     else await this.endForeign(host, 'SIGKILL');
   }
 
-  /** Hands its leaderships over, as far as others can take them, and ends a host in order. It stays down likewise. */
-  async stop(host: number, beforeEnd: BeforeEnd = async () => undefined): Promise<void> {
+  /**
+   * Hands its leaderships over, as far as others can take them, and ends a host in order. It stays down likewise.
+   * @throws TRAM_SNAPSHOT_FAILED
+   */
+  async stop(host: number, beforeEnd?: BeforeEnd): Promise<void> {
+    const requireSaved = savedStateCheck(this.context, host);
+    await this.end(host, beforeEnd);
+    if (!this.isClosed) requireSaved(this.unsavedBy[host]);
+  }
+
+  private async end(host: number, beforeEnd?: BeforeEnd): Promise<void> {
     await handOver(this.context, host);
-    await beforeEnd();
+    await beforeEnd?.();
     this.requireOpen();
     keepDown(this.context, host);
     const handle = this.handles[host];
@@ -232,7 +240,10 @@ export class OwnHosts {
     this.supervisor?.leave(host);
     this.starting.add(host);
     try {
-      if (this.isRunning(host)) await this.stop(host, beforeEnd);
+      // What it would leave is not used if it starts with empty memory.
+      if (this.isRunning(host)) {
+        await (fresh ? this.end(host, beforeEnd) : this.stop(host, beforeEnd));
+      }
       const refusal = fresh ? refusalAfterEnd(this.groups(), host) : undefined;
       const deadlineMs = Date.now() + timeoutMs;
       await this.untilReady(host, !fresh || refusal !== undefined, deadlineMs);

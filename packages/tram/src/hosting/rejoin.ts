@@ -8,7 +8,10 @@
  * copy, such a start might never end, and could cost the last copy of the state.
  */
 import { TramError } from '../errors.js';
+import type { ParticipantId } from '../memory/contract.js';
+import type { ClusterContext } from './cluster-context.js';
 import { pause, requireState } from './oversight.js';
+import { STATISTIC } from './statistics.js';
 import type { GroupStatus, ReplicaStatus } from './status.js';
 
 const LOOK_MS = 5;
@@ -125,6 +128,37 @@ function namesOf(groups: readonly GroupStatus[]): string {
   return groups.map(({ group }) => `g${group}`).join(', ');
 }
 
+/**
+ * For a host that is about to end in order.
+ * @returns throws TRAM_SNAPSHOT_FAILED, after its end, if a replica could not leave its state. `why` is what it threw
+ */
+export function savedStateCheck(
+  context: ClusterContext,
+  host: number,
+  title = String(host),
+): (why?: string) => void {
+  const { map, arena } = context;
+  const replicas = map.participantsOf(host);
+  const unsavedEnds = (replica: ParticipantId): number =>
+    arena.words[map.statisticsOf(replica) + STATISTIC.unsavedEnds];
+  const before = replicas.map(unsavedEnds);
+  return (why) => {
+    const unsaved = replicas.filter((replica, i) => unsavedEnds(replica) !== before[i]);
+    if (unsaved.length === 0) return;
+    const names = unsaved.map((replica) => context.nameOf(replica)).join(', ');
+    const reason = why === undefined ? '' : `: ${why.split('\n', 1)[0]}`;
+    throw new TramError(
+      'TRAM_SNAPSHOT_FAILED',
+      `host ${title} has ended, but the state of ${names} could not be saved${reason}`,
+      {
+        hint:
+          'End no other host: the other replicas still have the state. Send a command that makes the state one that can ' +
+          'be saved, then restart this host. Its log says why it failed.',
+      },
+    );
+  };
+}
+
 /** A host that has been started. */
 export interface StartedHost {
   readonly host: number;
@@ -177,10 +211,22 @@ export async function untilRejoined(
         'TRAM_TIMEOUT',
         `host ${title} runs, but ${names} did not rejoin in time`,
         {
-          hint: 'See the status of the cluster. A group goes on once a majority of it is up.',
+          hint:
+            failingSnapshots(groupsOn(groups, host)) ??
+            'See the status of the cluster. A group goes on once a majority of it is up.',
         },
       );
     }
     await pause(LOOK_MS);
   }
+}
+
+/** A replica that has to catch up waits for a snapshot of another one. */
+function failingSnapshots(groups: readonly GroupStatus[]): string | undefined {
+  const failing = groups
+    .flatMap(({ replicas }) => replicas)
+    .filter(({ failedSnapshots }) => failedSnapshots > 0);
+  if (failing.length === 0) return undefined;
+  const names = failing.map(({ name }) => name).join(', ');
+  return `snapshot() of the service fails at ${names}, and others can't catch up without it. The logs of their hosts say why.`;
 }

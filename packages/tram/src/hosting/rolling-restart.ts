@@ -7,7 +7,7 @@
 import { TramError } from '../errors.js';
 import type { ClusterContext } from './cluster-context.js';
 import { isStopped } from './host-processes.js';
-import { pause, requestLead, stateLossCheck } from './oversight.js';
+import { pause, requestLead, requireState } from './oversight.js';
 import { takesPart } from './rejoin.js';
 import { type GroupStatus, type HostStatus, type ReplicaStatus, statusOf } from './status.js';
 
@@ -100,7 +100,6 @@ function withProgress(error: unknown, titles: readonly string[], failed: number)
  */
 async function untilWhole(context: ClusterContext, what: string): Promise<void> {
   const deadlineMs = Date.now() + TAKE_PART_MS;
-  const requireState = stateLossCheck();
   for (;;) {
     const { groups, hosts } = statusOf(context);
     requireNoneHangs(context, hosts, what);

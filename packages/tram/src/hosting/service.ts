@@ -1,8 +1,10 @@
 /**
  * The user's service: a module that every replica loads for itself. The module's variables are the state of that
- * one replica.
+ * one replica. Node loads some modules only once, for all replicas: those in CommonJS, and those that the module imports.
+ * A service whose state would be in such a module is refused.
  */
-import { TramError } from '../errors.js';
+import { types } from 'node:util';
+import { TramError, type TramErrorOptions } from '../errors.js';
 import type { Application, Delivery } from '../protocol/edges.js';
 import { contains } from '../protocol/overlay.js';
 import { describeThrown } from './origin.js';
@@ -128,13 +130,15 @@ export async function loadService(
   const { group, member } = context;
   const exported = await importModule(href, `replica=${group}.${member}.${incarnation}`);
   const service = serviceOf(exported, href, context);
+  requireOwn(service, href, context);
   tryRestore(service, href, context);
   const message = new ServiceMessage();
   return {
     deliver: (delivery) => {
       message.delivery = delivery;
       const reply: unknown = service.deliver(message, context);
-      if (reply === undefined || reply instanceof Uint8Array) return reply;
+      // Unlike `instanceof`, this does not accept a proxy, whose length would throw where nobody catches it.
+      if (reply === undefined || types.isUint8Array(reply)) return reply;
       throw wrongResult('deliver', reply, 'a Uint8Array or nothing');
     },
     snapshot: () => snapshotOf(service, context),
@@ -144,7 +148,15 @@ export async function loadService(
 
 /** What a module exports by name, or as its default export. */
 function serviceOf(exported: Exports, href: string, context: ServiceContext): Service {
-  const found = typeof exported.deliver === 'function' ? exported : Object(exported.default);
+  const byDefault = Object(exported.default);
+  // TypeScript that is compiled to CommonJS has its default export one step further.
+  const candidates: Partial<Service & Definition>[] = [
+    exported,
+    byDefault,
+    Object(byDefault.default),
+  ];
+  const found =
+    candidates.find((one) => typeof one.deliver === 'function' || isDefinition(one)) ?? byDefault;
   const service = isDefinition(found) ? makeService(found, href, context) : found;
   if (typeof service.deliver !== 'function') {
     throw invalid(
@@ -172,19 +184,42 @@ function makeService(definition: Definition, href: string, context: ServiceConte
   try {
     return definition.serviceOf(context);
   } catch (cause) {
-    throw invalid(
-      `the service ${nameOf(href)} can't make its first state: ${firstLine(cause)}`,
+    throw invalid(`the service ${nameOf(href)} can't make its first state: ${firstLine(cause)}`, {
       cause,
+    });
+  }
+}
+
+/** By what holds the state of a service: the replica that it belongs to. */
+const owners = new WeakMap<object, string>();
+
+/** @throws TRAM_SERVICE_INVALID if another replica of this host has the same service */
+function requireOwn(service: Service, href: string, { group, member }: ServiceContext): void {
+  // All instances of a class have the same methods. There, the instance holds the state.
+  const holder = Object.hasOwn(service, 'deliver') ? service.deliver : service;
+  const replica = `g${group}/${member}`;
+  const owner = owners.get(holder) ?? replica;
+  if (owner !== replica) {
+    throw invalid(
+      `the service ${nameOf(href)} would share its state between replicas: ${owner} and ${replica} got the same ` +
+        '"deliver", because Node loads its module once for all replicas of a host',
+      {
+        hint:
+          'Make the service an ECMAScript module: "type": "module" in package.json, or a file that ends in .mjs. Define ' +
+          '"deliver" in that module itself, with its state, not in one that it imports. Or use defineService, which keeps ' +
+          'a state for each replica.',
+      },
     );
   }
+  owners.set(holder, replica);
 }
 
 function firstLine(thrown: unknown): string {
   return describeThrown(thrown).split('\n', 1)[0];
 }
 
-function invalid(message: string, cause?: unknown): TramError {
-  return new TramError('TRAM_SERVICE_INVALID', message, { cause });
+function invalid(message: string, options?: TramErrorOptions): TramError {
+  return new TramError('TRAM_SERVICE_INVALID', message, options);
 }
 
 /**
@@ -201,14 +236,14 @@ function tryRestore(service: Service, href: string, context: ServiceContext): vo
     const result: unknown = service.restore(snapshot, context);
     if (result instanceof Promise) throw wrongResult('restore', result, 'nothing');
   } catch (cause) {
-    throw invalid(`the service ${nameOf(href)} can't ${step}: ${firstLine(cause)}`, cause);
+    throw invalid(`the service ${nameOf(href)} can't ${step}: ${firstLine(cause)}`, { cause });
   }
 }
 
 function snapshotOf(service: Service, context: ServiceContext): Uint8Array {
   if (service.snapshot === undefined) return NOTHING;
   const state: unknown = service.snapshot(context);
-  if (state instanceof Uint8Array) return state;
+  if (types.isUint8Array(state)) return state;
   throw wrongResult('snapshot', state, 'a Uint8Array');
 }
 

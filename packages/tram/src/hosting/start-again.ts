@@ -15,6 +15,7 @@ import {
   refusalAfterEnd,
   requireOtherCopies,
   type StartedHost,
+  savedStateCheck,
   untilRejoined,
 } from './rejoin.js';
 import { type BeforeEnd, handOver } from './rolling-restart.js';
@@ -37,7 +38,7 @@ interface RestartSettings {
  * restart: `machines/remote-host.ts`.)
  * @param seen  shows the whole cluster; across machines, the memory of the host itself tells only of its own replicas
  * @returns its replicas
- * @throws TRAM_LAST_COPY, TRAM_START_FAILED, TRAM_STATE_LOST, TRAM_TIMEOUT
+ * @throws TRAM_LAST_COPY, TRAM_SNAPSHOT_FAILED, TRAM_START_FAILED, TRAM_STATE_LOST, TRAM_TIMEOUT
  */
 export async function restartHost(
   target: LocalHost,
@@ -55,7 +56,9 @@ export async function restartHost(
   try {
     await handOver(seen, host);
     await beforeEnd?.();
+    const requireSaved = savedStateCheck(seen, host, title);
     await endHost(target, END_MS);
+    if (!fresh) requireSaved();
     const refusal = fresh ? refusalAfterEnd(statusOf(seen).groups, host, title) : undefined;
     const isFresh = fresh && refusal === undefined;
     const replicas = await startAndWait(target, isFresh, Date.now() + timeoutMs, targets, seen);

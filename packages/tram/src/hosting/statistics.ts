@@ -20,6 +20,8 @@ export const STATISTIC = {
   failedSnapshots: 3,
   /** Of a replica: 1 if its host has found that its group has lost its state for good (`lookout.ts`). */
   stateLost: 4,
+  /** Of a replica: orderly ends of its host at which it could not leave its state. */
+  unsavedEnds: 5,
   words: 16,
 } as const;
 

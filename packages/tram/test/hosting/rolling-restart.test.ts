@@ -122,6 +122,81 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     expect(cluster.status().hosts.map(({ state }) => state)).toEqual(['down', 'up', 'up']);
   });
 
+  describe('a service whose state can no longer be saved', () => {
+    const SOURCE = `
+      let count = 0;
+      export const deliver = () => void count++;
+      export const restore = () => undefined;
+      export function snapshot() {
+        if (count > 0) throw new Error('disk full');
+        return new Uint8Array(1);
+      }`;
+    const service = `data:text/javascript,${encodeURIComponent(SOURCE)}`;
+    const UNSAVED = {
+      code: 'TRAM_SNAPSHOT_FAILED',
+      hint: expect.stringContaining('End no other host'),
+    };
+
+    async function startUnsaved(options: Partial<StartOptions> = {}): Promise<Cluster> {
+      const cluster = await start({ service, ...options });
+      await (await cluster.connect()).multicast([1], encode('x'));
+      await until(() => cluster.status().groups[1].replicas.every((one) => one.delivered > 0));
+      return cluster;
+    }
+
+    const statesOf = (cluster: Cluster) => cluster.status().hosts.map(({ state }) => state);
+
+    test('stop says so, and the host can start again', async () => {
+      const cluster = await startUnsaved();
+      const error = await cluster.stop(2).catch((reason: unknown) => reason);
+      expect(error).toMatchObject({
+        ...UNSAVED,
+        message: expect.stringMatching(
+          /^host 2 has ended, but the state of g1\/2 could not be saved/,
+        ),
+      });
+      if (memory === 'threads') expect((error as Error).message).toContain('Error: disk full');
+      expect(statesOf(cluster)).toEqual(['up', 'up', 'down']);
+      await cluster.restart(2);
+      expect(statesOf(cluster)).toEqual(['up', 'up', 'up']);
+    });
+
+    test('a rolling restart ends before a second host is ended', async () => {
+      const cluster = await startUnsaved();
+      await expect(cluster.rollingRestart()).rejects.toMatchObject(UNSAVED);
+      expect(statesOf(cluster)).toEqual(['down', 'up', 'up']);
+    });
+
+    if (memory === 'processes') {
+      test('so does one by another process, and its stop says so', async () => {
+        const cluster = await startUnsaved();
+        const attached = await Cluster.attach(cluster.address);
+        leftOver.push(() => attached.close());
+        await expect(attached.stop(2)).rejects.toMatchObject(UNSAVED);
+        await attached.restart(2);
+        await expect(attached.rollingRestart()).rejects.toMatchObject(UNSAVED);
+        expect(statesOf(cluster)).toEqual(['down', 'up', 'up']);
+      });
+    }
+
+    test('a restart with empty memory needs no saved state', async () => {
+      const cluster = await startUnsaved();
+      await cluster.restart(2, { fresh: true });
+      expect(statesOf(cluster)).toEqual(['up', 'up', 'up']);
+    });
+
+    test('a replica that needs the state of another one says why it waits', async () => {
+      const cluster = await startUnsaved({ groups: 2, logBytes: 2048 });
+      const client = await cluster.connect();
+      await cluster.crash(2);
+      for (let i = 0; i < 200; i++) await client.multicast([1], encode('x'.repeat(60)));
+      await expect(cluster.restart(2, { timeoutMs: 2000 })).rejects.toMatchObject({
+        code: 'TRAM_TIMEOUT',
+        hint: expect.stringMatching(/^snapshot\(\) of the service fails at g1\/[01]/),
+      });
+    });
+  });
+
   test('a signal ends it before the next host', async () => {
     const controller = new AbortController();
     const logger = {

@@ -33,6 +33,7 @@ test.each([
   ['a number', '5', 'a number'],
   ['null', 'null', 'null'],
   ['another array', 'new Uint16Array(1)', 'an object of class Uint16Array'],
+  ['a proxy', 'new Proxy(new Uint8Array(1), {})', 'an object of class Uint8Array'],
   ['a promise', 'Promise.resolve()', 'a promise: it must not be asynchronous'],
 ])('a deliver() that returns %s fails', async (_, value, what) => {
   const service = await load('', `export const deliver = () => (${value});`);

@@ -21,6 +21,7 @@ function run(code: string): {
     path,
     `import { TramError } from '${built('errors.js')}';
      import { catchStrayErrors } from '${built('hosting/stray-errors.js')}';
+     import { bytesCodec } from '${built('codec.js')}';
      import { requireSame } from '${built('hosting/machines/machine.js')}';
      import { assert } from '${built('protocol/assert.js')}';
      const stop = catchStrayErrors((error) => console.log('caught', error.split('\\n')[0]));
@@ -39,6 +40,16 @@ test.each([
     "Promise.reject(new TramError('TRAM_CLOSED', 'closed'))",
     'TramError: closed',
   ],
+  [
+    'a mistake that TRAM notices',
+    "setTimeout(() => bytesCodec.encode('x'))",
+    'TypeError: the value must be a Uint8Array, not a string',
+  ],
+  [
+    'an error whose stack throws',
+    "Promise.reject(Object.defineProperty(new Error(), 'stack', { get() { throw 1; } }))",
+    "object that can't be converted to text",
+  ],
 ])('%s of the service is reported', (_, code, report) => {
   expect(run(code)).toMatchObject({ status: 0, stdout: `caught ${report}\ngoes on\n`, stderr: '' });
 });
@@ -53,7 +64,7 @@ test.each([
 });
 
 test('any other bug of TRAM ends the process', () => {
-  const { status, stdout, stderr } = run('setTimeout(() => requireSame(undefined))');
+  const { status, stdout, stderr } = run('setTimeout(requireSame)');
   expect({ stdout, hasEnded: status !== 0 }).toEqual({ stdout: '', hasEnded: true });
   expect(stderr).toContain('TypeError');
 });

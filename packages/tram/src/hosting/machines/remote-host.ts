@@ -11,6 +11,7 @@ import {
   deliveredByGroup,
   keptItsMemory,
   requireOtherCopies,
+  savedStateCheck,
   untilRejoined,
 } from '../rejoin.js';
 import { type BeforeEnd, handOver } from '../rolling-restart.js';
@@ -67,7 +68,7 @@ export class RemoteHost {
    * Hands its leaderships over, ends in order, and is started again by its service manager, or by itself if it was started
    * with `--respawn`. Returns its replicas when they are members of their groups again.
    * @throws TRAM_LAST_COPY if it is to begin with empty memory, and groups could not give it their state; also if the host
-   *   has found that itself, and was restarted with its memory
+   *   has found that itself, and was restarted with its memory; TRAM_SNAPSHOT_FAILED
    */
   async restart(
     fresh: boolean,
@@ -83,12 +84,14 @@ export class RemoteHost {
     const deadlineMs = Date.now() + timeoutMs;
     const before = this.incarnation;
     const { starts } = this;
+    const requireSaved = savedStateCheck(this.mirror.context, host, title);
     await this.ask(fresh ? 'restart-fresh' : 'restart');
     await this.untilGone(before, deadlineMs);
     await this.untilStarted(before, deadlineMs);
     const started = { host, title, groups: () => this.status.groups, ended: () => undefined };
     const replicas = await untilRejoined(started, deliveredByGroup(groups), deadlineMs);
-    if (fresh && this.starts > starts) {
+    if (!fresh) requireSaved();
+    else if (this.starts > starts) {
       throw keptItsMemory(title, 'when it ended, too few other members were connected to it');
     }
     return replicas;
