@@ -14,6 +14,7 @@ import { ClusterContext } from './hosting/cluster-context.js';
 import { nameThreads } from './hosting/open-arena.js';
 import {
   askToEnd,
+  becomeStarter,
   beginTrace,
   discardTrace,
   drain,
@@ -36,7 +37,12 @@ import { makeStateDirectory } from './hosting/state-directory.js';
 import { type ClusterStatus, statusOf } from './hosting/status.js';
 import { type Delivered, type DeliveriesOptions, follow } from './hosting/tail.js';
 import { ARENA, ARENA_STATE } from './memory/arena.js';
-import { type ArenaFile, arenaPath, createArenaFile } from './memory/processes/arena-file.js';
+import {
+  type ArenaFile,
+  arenaPath,
+  createArenaFile,
+  openArenaFile,
+} from './memory/processes/arena-file.js';
 import { saltFrom } from './memory/record.js';
 import { threadsArena } from './memory/threads.js';
 
@@ -98,13 +104,49 @@ export class Cluster implements AsyncDisposable {
     if (signal?.aborted) throw startAborted(signal);
     const cluster = Cluster.create(config, { logger, detached, restartHosts, logDirectory });
     try {
-      await cluster.begin(startTimeoutMs, signal);
+      await cluster.begin(false, startTimeoutMs, signal);
       return cluster;
     } catch (error) {
       await cluster.destroy();
       if (cluster.hasTrace) discardTrace(config.trace!);
       throw signal?.aborted ? startAborted(signal) : error;
     }
+  }
+
+  /**
+   * @internal Takes over a detached cluster of processes that has no starter any more: starts the hosts that are down with
+   * the memory that they left, and supervises all. If that fails, it stops those hosts again, and the memory stays.
+   * @throws TRAM_EXISTS if the cluster has a starter, TRAM_CLOSED if it was ended; TRAM_STATE_LOST, TRAM_START_FAILED
+   */
+  static async resume(name: string, options: ResumeOptions): Promise<Cluster> {
+    const { logger, startTimeoutMs, signal, logDirectory } = options;
+    if (signal.aborted) throw startAborted(signal);
+    const arena = openArenaFile(arenaPath(name));
+    let cluster: Cluster;
+    try {
+      const context = ClusterContext.attach(arena);
+      becomeStarter(context, arena, name);
+      const settings = { logger, detached: true, restartHosts: true, logDirectory };
+      cluster = new Cluster(context, processStarter(arena.path, logDirectory), settings, arena);
+    } catch (error) {
+      arena.close();
+      throw error;
+    }
+    try {
+      await cluster.begin(true, startTimeoutMs, signal);
+      return cluster;
+    } catch (error) {
+      await cluster.leaveDown();
+      throw signal.aborted ? startAborted(signal) : error;
+    }
+  }
+
+  /** Ends the hosts that this process has started, in order, and keeps the memory. */
+  private async leaveDown(): Promise<void> {
+    await this.hosts.stopAll();
+    this.isClosed = true;
+    this.hosts.close();
+    this.context.arena.close();
   }
 
   /**
@@ -141,22 +183,27 @@ export class Cluster implements AsyncDisposable {
     });
   }
 
-  private async begin(timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
+  private async begin(
+    resumes: boolean,
+    timeoutMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     const { config, map } = this.context;
     const deadlineMs = Date.now() + timeoutMs;
     if (config.trace !== undefined) {
-      beginTrace(config, config.trace);
+      if (!resumes) beginTrace(config, config.trace);
       this.hasTrace = true;
     }
-    const giveUp = (): void => this.hosts.killAll();
+    const giveUp = (): void => void (resumes ? this.hosts.stopAll() : this.hosts.killAll());
     signal?.addEventListener('abort', giveUp);
     try {
-      await this.hosts.startAll(deadlineMs);
+      await (resumes ? this.hosts.resumeAll(deadlineMs) : this.hosts.startAll(deadlineMs));
       await untilLed(this.context, deadlineMs, signal);
     } finally {
       signal?.removeEventListener('abort', giveUp);
     }
-    Atomics.store(this.context.arena.words, ARENA.state, ARENA_STATE.running);
+    const { starting, running } = ARENA_STATE;
+    Atomics.compareExchange(this.context.arena.words, ARENA.state, starting, running);
     if (this.settings.restartHosts) this.hosts.supervise();
     this.settings.logger.info(
       `cluster of ${config.sizes.groups} groups on ${map.hosts} ${config.memory} is up`,
@@ -301,6 +348,14 @@ export class Cluster implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+}
+
+/** @internal */
+export interface ResumeOptions {
+  readonly logger: Logger;
+  readonly startTimeoutMs: number;
+  readonly signal: AbortSignal;
+  readonly logDirectory: string;
 }
 
 /** How a cluster is run, besides what its memory describes. */

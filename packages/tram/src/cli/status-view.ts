@@ -388,7 +388,10 @@ function allDown(cluster: Seen): Trouble {
         what: 'no host can be reached',
         advice: `start the hosts: ${commandFor(cluster, 'host NAME')}`,
       }
-    : { what: 'all hosts are down', advice: `start a new cluster: ${commandFor(cluster, 'up')}` };
+    : {
+        what: 'all hosts are down',
+        advice: `go on with the state that they left: ${commandFor(cluster, 'up')}`,
+      };
 }
 
 function namesOf(groups: readonly GroupStatus[]): string {

@@ -10,7 +10,7 @@ import { TramError } from '../errors.js';
 import type { ArenaFile } from '../memory/processes/arena-file.js';
 import type { ClusterContext } from './cluster-context.js';
 import type { HostReport } from './host.js';
-import { keepDown, markEnded, wakeHosts } from './oversight.js';
+import { keepDown, markEnded, pause, wakeHosts } from './oversight.js';
 import { rateLimited } from './rate-limit.js';
 import { costOfEnd, deliveredByGroup, requireOtherCopies, untilRejoined } from './rejoin.js';
 import { handOver, type Restarted, restartInTurn, STOP_MS } from './rolling-restart.js';
@@ -49,6 +49,7 @@ export interface RollingRestartOptions {
 export const START_TIMEOUT_MS = 30_000;
 /** How long a host may take to end before it is killed. */
 const END_MS = 2000;
+const LOOK_MS = 5;
 
 const leaderChannel = channel('tram:leader');
 const hostChannel = channel('tram:host');
@@ -77,6 +78,22 @@ export class OwnHosts {
   async startAll(deadlineMs: number): Promise<void> {
     const hosts = Array.from({ length: this.context.map.hosts }, (_, host) => host);
     await Promise.all(hosts.map((host) => this.start(host, false, deadlineMs)));
+  }
+
+  /** Starts the hosts that are down, with the memory that they left. */
+  async resumeAll(deadlineMs: number): Promise<void> {
+    const hosts = Array.from({ length: this.context.map.hosts }, (_, host) => host);
+    const down = hosts.filter((host) => !this.isRunning(host));
+    await Promise.all(
+      down.map(async (host) => {
+        try {
+          await this.start(host, true, deadlineMs);
+        } catch (error) {
+          // Another process has started it.
+          if (!(error instanceof TramError) || error.code !== 'TRAM_HOST_RUNNING') throw error;
+        }
+      }),
+    );
   }
 
   /** From now on, hosts that end unexpectedly are restarted. */
@@ -260,9 +277,19 @@ export class OwnHosts {
     for (const handle of this.handles) void handle?.kill();
   }
 
+  /** Ends those that this process has started, in order. */
+  async stopAll(): Promise<void> {
+    await Promise.all(this.handles.map((handle) => handle?.stop(STOP_MS)));
+  }
+
   /** Waits for the hosts, which have been told to end, and kills those that do not. */
   async untilEnded(): Promise<void> {
+    const deadlineMs = Date.now() + END_MS;
     await Promise.all(this.handles.map((handle) => handle?.end(END_MS)));
+    for (let host = 0; host < this.context.map.hosts; host++) {
+      while (this.file?.isHostLocked(host) && Date.now() < deadlineMs) await pause(LOOK_MS);
+      await this.endForeign(host, 'SIGKILL');
+    }
   }
 
   detach(): void {

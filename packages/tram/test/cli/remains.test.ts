@@ -6,19 +6,37 @@ import { requireDead } from '../../src/cli/remains.js';
 import { Cluster } from '../../src/cluster.js';
 import { ClusterContext } from '../../src/hosting/cluster-context.js';
 import { hostProcesses } from '../../src/hosting/host-processes.js';
-import { pause } from '../../src/hosting/oversight.js';
+import { askToEnd, pause } from '../../src/hosting/oversight.js';
 import { clearAway } from '../../src/hosting/take-down.js';
 import { arenaPath, openArenaFile } from '../../src/memory/processes/arena-file.js';
 import { useCommandLine } from './command-line.js';
 
 const line = useCommandLine();
 
-test('of two starts that find the same dead cluster, the slower one leaves the new cluster alone', async () => {
+test('of two starts that find the same dead cluster, one takes it over', async () => {
+  await line.up();
+  await line.killAll();
+  const results = await Promise.all([line.tram('up'), line.tram('up')]);
+  const [fine, refused] = results.sort((one, other) => one.code! - other.code!);
+  expect(fine).toMatchObject({ code: 0, stderr: expect.stringContaining('resumed cluster') });
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/is up|supervises/) });
+  expect(await line.tram('send', '--to', '1', '--text', 'x')).toMatchObject({ code: 0 });
+});
+
+test('the memory of a cluster that was ended, but not removed, makes way', async () => {
+  await line.up();
+  await line.killAll();
+  await withCluster({ name: line.name }, async ({ context }) => void askToEnd(context));
+  expect((await line.up()).stderr).toContain('removed the memory');
+});
+
+test('one that removes a dead cluster too late leaves the new cluster of that name alone', async () => {
   await line.up();
   await line.killAll();
   await withCluster({ name: line.name }, async (found) => {
     await requireDead(found);
-    // Before this one removes what it has found dead, another start has done so and is up.
+    // Before this one removes what it has found dead, others have done so, and a new cluster is up.
+    await line.tram('down');
     await line.up();
     expect(clearAway(found)).toBe(false);
   });
