@@ -3,7 +3,7 @@
  * clients. Called by rounds and by tests. `machines-status.mjs` reads the status of its hosts.
  */
 import { once } from 'node:events';
-import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ClusterContext } from 'tram-multicast/internal/hosting/cluster-context.js';
@@ -12,7 +12,7 @@ import { makeSecret } from 'tram-multicast/internal/hosting/machines/secret.js';
 import { pause } from 'tram-multicast/internal/hosting/oversight.js';
 import { TraceFile } from 'tram-multicast/internal/hosting/trace.js';
 import { PARTICIPANT } from 'tram-multicast/internal/memory/arena.js';
-import { arenaPath } from 'tram-multicast/internal/memory/processes/arena-file.js';
+import { arenaPath, removeArenaFile } from 'tram-multicast/internal/memory/processes/arena-file.js';
 import { CheckError, CLIENT_STDIO, until } from './clients.mjs';
 import { hasEnded, MachinesStatus } from './machines-status.mjs';
 import { Machines } from './namespaces.mjs';
@@ -151,7 +151,7 @@ export class MachinesCluster {
 
   /** @param {number} number @param {{ fresh: boolean }} how  fresh: remove the memory of the previous incarnation */
   async restart(number, { fresh }) {
-    if (fresh) rmSync(this.hosts[number].memory, { force: true });
+    if (fresh) removeArenaFile(this.hosts[number].memory);
     await this.startHost(number);
   }
 
@@ -239,7 +239,7 @@ export class MachinesCluster {
     for (const host of this.hosts) {
       host.arena?.close();
       host.arena = undefined;
-      rmSync(host.memory, { force: true });
+      removeArenaFile(host.memory);
     }
     this.machines.close();
   }

@@ -41,6 +41,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       'tram/codec.ts',
       'tram/define-service.ts',
       'tram/errors.ts',
+      'tram/multicast-request.ts',
       'tram/config/',
       'tram/hosting/',
       'tram/memory/',

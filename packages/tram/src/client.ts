@@ -7,7 +7,7 @@
  * The client validates every argument here. The protocol only asserts what protects memory.
  */
 import { channel } from 'node:diagnostics_channel';
-import { ReplyError, TramError, type TramErrorOptions } from './errors.js';
+import { TramError } from './errors.js';
 import { CONFIG_FILE } from './hosting/attachment.js';
 import { nowUs } from './hosting/clock.js';
 import { ClusterContext } from './hosting/cluster-context.js';
@@ -19,6 +19,7 @@ import { STALLED_US, stallOf, stalls } from './hosting/stall.js';
 import { latencyOf, STATISTIC } from './hosting/statistics.js';
 import { TraceFile } from './hosting/trace.js';
 import { ARENA, ARENA_STATE, PARTICIPANT } from './memory/arena.js';
+import { type GivenUp, type MulticastOptions, Request } from './multicast-request.js';
 import {
   type Call,
   type CallListener,
@@ -27,12 +28,6 @@ import {
   type ReplyOutcome,
 } from './protocol/data-path/client.js';
 import { NO_OBSERVER } from './protocol/edges.js';
-
-export interface MulticastOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** How long to wait for room and for all replies. Default 30 seconds; `Infinity` is allowed. */
-  readonly timeoutMs?: number | undefined;
-}
 
 /** How to find a cluster: its shared memory, its name, the path of its arena, or its configuration file. */
 export type ClusterAddress = ArrayBufferLike | string;
@@ -61,31 +56,11 @@ export interface ConnectOptions {
   readonly listener?: OfferListener | undefined;
 }
 
-const DEFAULT_TIMEOUT_MS = 30_000;
 /** For so long after the last reply the client polls with every turn of the event loop, then by a timer. */
 const EAGER_US = 2000;
 const POLL_MS = 1;
-/** The longest delay of a timer in Node. */
-const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 
 const multicasts = channel('tram:multicast');
-
-/** One call of `multicast`, until its promise settles. */
-interface Request {
-  readonly low: number;
-  readonly high: number;
-  payload: Uint8Array;
-  readonly replies: Map<number, Uint8Array>;
-  /** Once the message is sent. */
-  call: Call | undefined;
-  /** The groups that have failed, and why. */
-  failedGroups: Map<number, string> | undefined;
-  hasServiceFailed: boolean;
-  resolve(replies: Map<number, Uint8Array>): void;
-  reject(error: TramError): void;
-  /** Stops its timer, and listens to its signal no longer. */
-  release(): void;
-}
 
 type State = 'open' | 'closing' | 'closed';
 
@@ -214,22 +189,8 @@ export class Client implements AsyncDisposable {
       const { low, high } = this.destinations(destinations);
       this.checkPayload(payload);
       this.requireOpen();
-      const { signal, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
-      checkTimeout(timeoutMs);
-      if (signal?.aborted) throw abortedEarly(signal);
-      const request: Request = {
-        low,
-        high,
-        payload,
-        replies: new Map(),
-        call: undefined,
-        failedGroups: undefined,
-        hasServiceFailed: false,
-        resolve,
-        reject,
-        release: () => undefined,
-      };
-      this.limit(request, signal, timeoutMs);
+      const request = new Request(low, high, payload, resolve, reject);
+      request.limit(options, (why, cause) => this.giveUp(request, why, cause));
       if (this.waiting.length > 0 || !this.tryOffer(request)) {
         // The caller may reuse its buffer after this call.
         request.payload = payload.slice();
@@ -318,43 +279,15 @@ export class Client implements AsyncDisposable {
     return this.context.arena.words[ARENA.state] === ARENA_STATE.closing;
   }
 
-  /** Gives up on a request after its time, or when its signal aborts. */
-  private limit(request: Request, signal: AbortSignal | undefined, timeoutMs: number): void {
-    const timer =
-      timeoutMs === Number.POSITIVE_INFINITY
-        ? undefined
-        : setTimeout(
-            () => this.giveUp(request, 'timeout', undefined),
-            Math.min(timeoutMs, TIMEOUT_MS_MAX),
-          );
-    const onAbort = (): void => this.giveUp(request, 'abort', signal!.reason);
-    signal?.addEventListener('abort', onAbort, { once: true });
-    request.release = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
-    };
-  }
-
-  private giveUp(request: Request, why: 'timeout' | 'abort', cause: unknown): void {
-    request.release();
+  private giveUp(request: Request, why: GivenUp, cause: unknown): void {
     const place = this.waiting.indexOf(request);
-    if (place >= 0) {
-      this.waiting.splice(place, 1);
-      const code = why === 'timeout' ? 'TRAM_TIMEOUT' : 'TRAM_ABORTED';
-      // It waits for the answers to other messages.
-      const { reason } = stallOf(this.context, this.groupsLow, this.groupsHigh);
-      const message = `${why} while waiting for room: nothing was sent`;
-      request.reject(new TramError(code, withReason(message, reason), { cause }));
-      this.noteDrained();
+    if (place < 0) {
+      request.giveUpSent(this.context, why, cause);
       return;
     }
-    // The message can't be taken back. Its promise has settled, so its replies change nothing.
-    const { pendingLow, pendingHigh } = request.call!;
-    const missing = groupsOf(pendingLow, pendingHigh).map((group) => `g${group}`);
-    const { reason } = stallOf(this.context, pendingLow, pendingHigh);
-    const message = `${why} after the message was sent: it may still be delivered. No reply from ${missing.join(', ')}`;
-    const hint = reason === '' ? undefined : STALLED_HINT;
-    request.reject(outcomeUnknown(request, withReason(message, reason), { cause, hint }));
+    this.waiting.splice(place, 1);
+    request.giveUpWaiting(this.context, why, cause);
+    this.noteDrained();
   }
 
   private tryOffer(request: Request): boolean {
@@ -454,17 +387,9 @@ export class Client implements AsyncDisposable {
     const request = this.requests[call.slot];
     if (request === undefined) {
       this.listener?.replied(this.tickets[call.slot], group, reply, outcome);
-    } else if (outcome === 'ok') {
-      request.replies.set(group, reply.slice());
-    } else if (outcome === 'failed') {
-      request.hasServiceFailed = true;
-      request.failedGroups ??= new Map();
-      request.failedGroups.set(group, new TextDecoder().decode(reply));
     } else {
       const { replyBytesMax } = this.context.config.sizes;
-      const why = `a reply of ${bytes} bytes exceeds replyBytesMax (${replyBytesMax})`;
-      request.failedGroups ??= new Map();
-      request.failedGroups.set(group, why);
+      request.replied(group, reply, outcome, bytes, replyBytesMax);
     }
   }
 
@@ -478,10 +403,7 @@ export class Client implements AsyncDisposable {
       return;
     }
     this.requests[call.slot] = undefined;
-    request.release();
-    const error = replyErrorOf(request);
-    if (error === undefined) request.resolve(request.replies);
-    else request.reject(error);
+    const error = request.settle();
     if (multicasts.hasSubscribers) {
       const destinations = groupsOf(call.destinationsLow, call.destinationsHigh);
       multicasts.publish({ client: this.name, destinations, latencyUs, error });
@@ -518,15 +440,8 @@ export class Client implements AsyncDisposable {
 
   private giveUpAll(why: string): void {
     if (this.state === 'closed') return;
-    for (const request of this.requests) {
-      if (request === undefined) continue;
-      request.release();
-      request.reject(outcomeUnknown(request, `${why}: the message may still be delivered`));
-    }
-    for (const request of this.waiting.splice(0)) {
-      request.release();
-      request.reject(new TramError('TRAM_CLOSED', `${why}: nothing was sent`));
-    }
+    for (const request of this.requests) request?.abandon(why);
+    for (const request of this.waiting.splice(0)) request.abandon(why);
     this.end();
   }
 
@@ -567,46 +482,4 @@ export function requireRunning({ arena }: ClusterContext, name: string): void {
   throw new TramError('TRAM_CLOSED', `the cluster ${name} is starting or closing`, {
     retry: 'safe',
   });
-}
-
-function checkTimeout(timeoutMs: number): void {
-  if (typeof timeoutMs === 'number' && timeoutMs > 0) return;
-  throw new TramError(
-    'TRAM_INVALID_ARGUMENT',
-    `timeoutMs must be a positive number, not ${timeoutMs}`,
-  );
-}
-
-function abortedEarly(signal: AbortSignal): TramError {
-  return new TramError('TRAM_ABORTED', 'aborted before the message was sent', {
-    cause: signal.reason,
-  });
-}
-
-/** The error of a call whose message was sent, with the replies that have arrived. */
-function outcomeUnknown(
-  { replies, call }: Request,
-  message: string,
-  options: TramErrorOptions = {},
-): TramError {
-  const missingGroups = groupsOf(call!.pendingLow, call!.pendingHigh);
-  return new ReplyError('TRAM_OUTCOME_UNKNOWN', message, { replies, missingGroups }, options);
-}
-
-const STALLED_HINT =
-  'A group needs a majority of its replicas: start those that are down. Before you send the message again, ask the ' +
-  'service whether it took effect.';
-
-function withReason(message: string, reason: string): string {
-  return reason === '' ? message : `${message}. ${reason}`;
-}
-
-function replyErrorOf({
-  replies,
-  failedGroups,
-  hasServiceFailed,
-}: Request): ReplyError | undefined {
-  if (failedGroups === undefined) return undefined;
-  const code = hasServiceFailed ? 'TRAM_SERVICE_FAILED' : 'TRAM_REPLY_TOO_LARGE';
-  return ReplyError.delivered(code, replies, failedGroups);
 }

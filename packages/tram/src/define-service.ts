@@ -5,10 +5,11 @@
  * from it for each replica, which keeps the state. Clients import the same module for its types and codecs. The module
  * itself holds no state, so both may share it.
  */
-import type { Client, Destinations, MulticastOptions } from './client.js';
+import type { Client, Destinations } from './client.js';
 import { type Codec, jsonCodec } from './codec.js';
 import { ReplyError, TramError } from './errors.js';
 import type { Message, ServiceContext, StatefulService } from './hosting/service.js';
+import type { MulticastOptions } from './multicast-request.js';
 
 /** The message that carries a command. */
 export interface CommandContext {

@@ -6,7 +6,6 @@ export {
   type ClusterAddress,
   type ConnectOptions,
   type Destinations,
-  type MulticastOptions,
   type OfferListener,
 } from './client.js';
 export { Cluster, type StartOptions } from './cluster.js';
@@ -37,4 +36,5 @@ export type {
   ReplicaStatus,
 } from './hosting/status.js';
 export type { Delivered, DeliveriesOptions } from './hosting/tail.js';
+export type { MulticastOptions } from './multicast-request.js';
 export type { Offer, ReplyOutcome } from './protocol/data-path/client.js';

@@ -8,8 +8,10 @@ const text = (value: string): Uint8Array => new TextEncoder().encode(value);
 describe('JSON', () => {
   test('keeps every JSON value', () => {
     fc.assert(
-      fc.property(fc.jsonValue(), (value) => {
-        expect(jsonCodec.decode(jsonCodec.encode(value))).toEqual(value);
+      fc.property(fc.jsonValue(), (any) => {
+        // JSON has no -0.
+        const value: unknown = JSON.parse(JSON.stringify(any));
+        expect(jsonCodec.decode(jsonCodec.encode(any))).toEqual(value);
       }),
     );
   });

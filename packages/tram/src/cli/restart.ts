@@ -108,13 +108,12 @@ async function restart(target: ReplicaHost, flags: RestartFlags): Promise<number
   // It may belong to a service manager, which would start it as well.
   if (machine !== undefined && arena.isHostLocked(host)) return restartAsked(target, flags);
   const { restartHost } = await import('../hosting/start-again.js');
+  const { withSeen } = await import('./attached.js');
   const startedMs = performance.now();
   const how = { fresh, timeoutMs };
   const replicas =
     machine !== undefined && fresh
-      ? await (await import('./attached.js')).withSeen(target, ({ context }) =>
-          restartHost(target, how, context),
-        )
+      ? await withSeen(target, ({ context }) => restartHost(target, how, context))
       : await restartHost(target, how);
   tell(target, { replicas, tookMs: performance.now() - startedMs }, flags);
   return ExitCode.fine;

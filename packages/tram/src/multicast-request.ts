@@ -1,0 +1,164 @@
+/**
+ * One call of `client.multicast`, until its promise settles: the limits of its time, its replies, and its errors.
+ *
+ * A request *waits* for room until its message is sent. From then on it has a `call`, and the message can't be taken back:
+ * an error then says that the message may still be delivered.
+ */
+import { ReplyError, TramError, type TramErrorOptions } from './errors.js';
+import type { ClusterContext } from './hosting/cluster-context.js';
+import { groupsOf } from './hosting/service.js';
+import { stallOf } from './hosting/stall.js';
+import type { Call, ReplyOutcome } from './protocol/data-path/client.js';
+
+export interface MulticastOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** How long to wait for room and for all replies. Default 30 seconds; `Infinity` is allowed. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** @internal Why a request is given up. */
+export type GivenUp = 'timeout' | 'abort';
+
+type Replies = Map<number, Uint8Array>;
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+/** The longest delay of a timer in Node. */
+const TIMEOUT_MS_MAX = 2 ** 31 - 1;
+
+const STALLED_HINT =
+  'A group needs a majority of its replicas: start those that are down. Before you send the message again, ask the ' +
+  'service whether it took effect.';
+
+/** @internal */
+export class Request {
+  /** Once the message is sent. */
+  call: Call | undefined;
+  private readonly replies: Replies = new Map();
+  /** The groups that have failed, and why. */
+  private failedGroups: Map<number, string> | undefined;
+  private hasServiceFailed = false;
+
+  constructor(
+    readonly low: number,
+    readonly high: number,
+    /** The caller may change it after the call of `multicast`. */
+    public payload: Uint8Array,
+    private readonly resolve: (replies: Replies) => void,
+    private readonly reject: (error: TramError) => void,
+  ) {}
+
+  /** Stops its timer, and listens to its signal no longer. */
+  release: () => void = () => undefined;
+
+  /** Is given up after its time, or when its signal aborts. @throws TRAM_INVALID_ARGUMENT, TRAM_ABORTED */
+  limit(
+    { signal, timeoutMs = DEFAULT_TIMEOUT_MS }: MulticastOptions,
+    giveUp: (why: GivenUp, cause: unknown) => void,
+  ): void {
+    checkTimeout(timeoutMs);
+    if (signal?.aborted) throw abortedEarly(signal);
+    const timer =
+      timeoutMs === Number.POSITIVE_INFINITY
+        ? undefined
+        : setTimeout(() => giveUp('timeout', undefined), Math.min(timeoutMs, TIMEOUT_MS_MAX));
+    const onAbort = (): void => giveUp('abort', signal!.reason);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    this.release = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    };
+  }
+
+  /** @param bytes  the size of a reply that is too large */
+  replied(
+    group: number,
+    reply: Uint8Array,
+    outcome: ReplyOutcome,
+    bytes: number,
+    replyBytesMax: number,
+  ): void {
+    if (outcome === 'ok') {
+      this.replies.set(group, reply.slice());
+      return;
+    }
+    this.failedGroups ??= new Map();
+    if (outcome === 'failed') {
+      this.hasServiceFailed = true;
+      this.failedGroups.set(group, new TextDecoder().decode(reply));
+    } else {
+      const why = `a reply of ${bytes} bytes exceeds replyBytesMax (${replyBytesMax})`;
+      this.failedGroups.set(group, why);
+    }
+  }
+
+  /** All groups have replied. @returns the error, if there is one */
+  settle(): ReplyError | undefined {
+    this.release();
+    const { replies, failedGroups } = this;
+    if (failedGroups === undefined) {
+      this.resolve(replies);
+      return undefined;
+    }
+    const code = this.hasServiceFailed ? 'TRAM_SERVICE_FAILED' : 'TRAM_REPLY_TOO_LARGE';
+    const error = ReplyError.delivered(code, replies, failedGroups);
+    this.reject(error);
+    return error;
+  }
+
+  /** While it waits for room, that is, for the answers to other messages: these may need any group. */
+  giveUpWaiting(context: ClusterContext, why: GivenUp, cause: unknown): void {
+    this.release();
+    const { reachLow, reachHigh, root } = context.overlay;
+    const { reason } = stallOf(context, reachLow[root], reachHigh[root]);
+    const code = why === 'timeout' ? 'TRAM_TIMEOUT' : 'TRAM_ABORTED';
+    const message = `${why} while waiting for room: nothing was sent`;
+    this.reject(new TramError(code, withReason(message, reason), { cause }));
+  }
+
+  /** After its message was sent. Later replies change nothing. */
+  giveUpSent(context: ClusterContext, why: GivenUp, cause: unknown): void {
+    const { pendingLow, pendingHigh } = this.call!;
+    const missing = groupsOf(pendingLow, pendingHigh).map((group) => `g${group}`);
+    const { reason } = stallOf(context, pendingLow, pendingHigh);
+    const message = `${why} after the message was sent: it may still be delivered. No reply from ${missing.join(', ')}`;
+    const hint = reason === '' ? undefined : STALLED_HINT;
+    this.rejectUnknown(withReason(message, reason), { cause, hint });
+  }
+
+  /** The client ends. */
+  abandon(why: string): void {
+    if (this.call !== undefined) {
+      this.rejectUnknown(`${why}: the message may still be delivered`);
+      return;
+    }
+    this.release();
+    this.reject(new TramError('TRAM_CLOSED', `${why}: nothing was sent`));
+  }
+
+  private rejectUnknown(message: string, options: TramErrorOptions = {}): void {
+    this.release();
+    const { replies } = this;
+    const missingGroups = groupsOf(this.call!.pendingLow, this.call!.pendingHigh);
+    this.reject(
+      new ReplyError('TRAM_OUTCOME_UNKNOWN', message, { replies, missingGroups }, options),
+    );
+  }
+}
+
+function checkTimeout(timeoutMs: number): void {
+  if (typeof timeoutMs === 'number' && timeoutMs > 0) return;
+  throw new TramError(
+    'TRAM_INVALID_ARGUMENT',
+    `timeoutMs must be a positive number, not ${timeoutMs}`,
+  );
+}
+
+function abortedEarly(signal: AbortSignal): TramError {
+  return new TramError('TRAM_ABORTED', 'aborted before the message was sent', {
+    cause: signal.reason,
+  });
+}
+
+function withReason(message: string, reason: string): string {
+  return reason === '' ? message : `${message}. ${reason}`;
+}
