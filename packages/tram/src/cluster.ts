@@ -32,6 +32,8 @@ import {
   SILENT,
   START_TIMEOUT_MS,
 } from './hosting/own-hosts.js';
+import { rateLimited } from './hosting/rate-limit.js';
+import type { StallMessage } from './hosting/stall.js';
 import { type HostStarter, processStarter, threadStarter } from './hosting/starters.js';
 import { makeStateDirectory } from './hosting/state-directory.js';
 import { type ClusterStatus, statusOf } from './hosting/status.js';
@@ -72,6 +74,7 @@ export class Cluster implements AsyncDisposable {
   private readonly clients = new Set<Client>();
   private readonly hosts: OwnHosts;
   private hasTrace = false;
+  private readonly warn: (text: string) => void;
   private isClosed = false;
   private closing: Promise<void> | undefined;
   private ending: Promise<void> | undefined;
@@ -87,6 +90,7 @@ export class Cluster implements AsyncDisposable {
   ) {
     this.hosts = new OwnHosts(context, starter, settings.logger, file);
     this.address = file?.path ?? context.arena.words.buffer;
+    this.warn = rateLimited((text) => settings.logger.warn(text));
   }
 
   static async start(options: StartOptions): Promise<Cluster> {
@@ -210,10 +214,18 @@ export class Cluster implements AsyncDisposable {
     );
   }
 
+  private readonly warnOfStall = ({ client, missingGroups, reason }: StallMessage): void => {
+    const names = missingGroups.map((group) => `g${group}`).join(', ');
+    this.warn(
+      `client ${client} waits for ${names} for more than a second${reason && `: ${reason}`}`,
+    );
+  };
+
   /** Connects a client in this thread. Other threads and processes use `Client.connect`. */
   async connect(options: ConnectOptions = {}): Promise<Client> {
     this.requireOpen();
-    const client: Client = Client.attach(this.context, options, () => this.clients.delete(client));
+    const forget = (): void => void this.clients.delete(client);
+    const client: Client = Client.attach(this.context, options, forget, this.warnOfStall);
     this.clients.add(client);
     return client;
   }

@@ -311,7 +311,7 @@ async function readFile(file: string): Promise<ClusterOptions> {
 
 /** Starts the hosts that are down, with the memory that they left. The starter of the cluster supervises them again. */
 async function startHosts(name: string, timeoutMs: number): Promise<void> {
-  const { restartHost } = await import('../hosting/start-again.js');
+  const { startHost } = await import('../hosting/start-again.js');
   const { untilLed } = await import('../hosting/oversight.js');
   const { withCluster } = await import('./attached.js');
   const deadlineMs = Date.now() + timeoutMs;
@@ -320,7 +320,7 @@ async function startHosts(name: string, timeoutMs: number): Promise<void> {
     const start = async (host: number): Promise<void> => {
       const target = { name, host, title: String(host), path, arena, context };
       try {
-        await restartHost(target, { fresh: false, timeoutMs });
+        await startHost(target, { fresh: false, timeoutMs });
       } catch (error) {
         // Another process has started it.
         if (!(error instanceof TramError) || error.code !== 'TRAM_HOST_RUNNING') throw error;

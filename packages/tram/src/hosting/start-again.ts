@@ -39,9 +39,23 @@ export async function restartHost(
     await handOver(seen, host);
     await endHost(target, END_MS);
   }
+  return startHost(target, { fresh, timeoutMs }, seen, groups);
+}
+
+/**
+ * The same for a host that is down.
+ * @param before  the groups before its end
+ * @throws TRAM_HOST_RUNNING if another process starts it; TRAM_START_FAILED, TRAM_STATE_LOST, TRAM_TIMEOUT
+ */
+export async function startHost(
+  target: LocalHost,
+  { fresh, timeoutMs }: { readonly fresh: boolean; readonly timeoutMs: number },
+  seen: ClusterContext = target.context,
+  before: readonly GroupStatus[] = statusOf(seen).groups,
+): Promise<ReplicaStatus[]> {
   const deadlineMs = Date.now() + timeoutMs;
   const starting = await startAgain(target, fresh, deadlineMs);
-  const targets = deliveredByGroup(groups);
+  const targets = deliveredByGroup(before);
   try {
     const replicas = await untilRejoined(starting, targets, deadlineMs);
     if (seen === target.context) return replicas;
