@@ -36,6 +36,10 @@ group, and the group may lose its majority with that host.
 By default as few hosts as possible lead groups (--leaders together). All hosts lead (--leaders
 spread) if there are at least as many hosts as a group has replicas, and more cores than hosts.
 
+If a cluster of that name is there whose hosts or starter have ended, the command goes on with it:
+it starts the hosts that are down with the state that they left. It refuses options that differ from
+those of the cluster. Only "tram down" removes the state.
+
 The cluster runs until "tram down". A process in the background, the starter, restarts hosts that
 end unexpectedly, at most 5 times a minute each. The hosts and the starter write their logs to a
 directory that the command names: host-N.log and starter.log.
@@ -60,9 +64,9 @@ Examples:
 
 Exit codes:
   0    the cluster is up: every group has a leader; with --foreground, it was taken down
-  1    the cluster did not start; nothing is left behind
+  1    the cluster did not start; nothing is left behind, except the state that was there before
   2    an option or the configuration file is wrong
-  130  interrupted; nothing is left behind
+  130  interrupted; the same
 `;
 
 export function registerUp(program: Command): void {
