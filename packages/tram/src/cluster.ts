@@ -332,7 +332,7 @@ export class Cluster implements AsyncDisposable {
     const down = replicasDown(this.context);
     // Otherwise another process is closing the cluster, and may have started the next one of that name.
     const isOurs = askToEnd(this.context);
-    await this.hosts.untilEnded();
+    await this.hosts.untilEnded(isOurs);
     if (isOurs && this.hasTrace) endTrace(this.context, down, isQuiescent);
     if (isOurs) this.file?.removeFile();
     this.context.arena.close();

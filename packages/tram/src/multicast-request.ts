@@ -7,7 +7,6 @@
 import { ReplyError, TramError, type TramErrorOptions } from './errors.js';
 import { groupsOf } from './hosting/service.js';
 import type { Missing, Stall } from './hosting/stall.js';
-import { describeStateLoss } from './hosting/status.js';
 import type { Call, ReplyOutcome } from './protocol/data-path/client.js';
 
 export interface MulticastOptions {
@@ -136,16 +135,15 @@ export class Request {
     this.rejectSent('TRAM_OUTCOME_UNKNOWN', withReason(message, reason), { cause, hint: advice });
   }
 
-  /** Groups that it needs have lost their state: they will never reply. */
-  giveUpLost(lostGroups: readonly number[]): void {
-    const loss = describeStateLoss(lostGroups);
+  /** Groups have lost their state, so it can never be answered. */
+  giveUpLost(loss: string, hint?: string): void {
     if (this.call !== undefined) {
       const message = `the message was sent, and other groups may deliver it, but ${loss}`;
       this.rejectSent('TRAM_STATE_LOST', message, { retry: 'unsafe' });
       return;
     }
     this.finish();
-    this.reject(new TramError('TRAM_STATE_LOST', `nothing was sent: ${loss}`));
+    this.reject(new TramError('TRAM_STATE_LOST', `nothing was sent: ${loss}`, { hint }));
   }
 
   /** The client ends. */

@@ -8,6 +8,7 @@
 import type { ClusterContext } from './hosting/cluster-context.js';
 import { groupsOf } from './hosting/service.js';
 import { STALLED_US, type Stall, type StallMessage, StallWatch, stalls } from './hosting/stall.js';
+import { describeStateLoss } from './hosting/status.js';
 import type { Request } from './multicast-request.js';
 
 const OTHER_CLIENT =
@@ -36,31 +37,22 @@ export class StalledRequests {
       !isSettled && sinceUs <= nowUs - STALLED_US;
     for (const alike of alikeOf(sent.filter(isStalled))) {
       const stall = this.stallOf(alike[0]);
-      this.failOrTell(alike, stall.lostGroups, stall);
+      if (!failIfLost(alike, stall)) this.tell(alike[0], stall);
     }
     for (const alike of alikeOf(waiting.filter(isStalled))) {
+      if (failIfLost(alike, this.stallOf(alike[0]))) continue;
       const stall = this.roomStall(sent);
-      const { lostGroups } = this.stallOf(alike[0]);
       // Others wait for the first one, and may have room without it.
-      const isFirst = alike[0] === waiting[0];
-      const lost = isFirst && lostGroups.length === 0 ? stall.lostGroups : lostGroups;
-      this.failOrTell(alike, lost, stall);
+      const isStuck = alike[0] === waiting[0] && stall.lostGroups.length > 0;
+      if (!isStuck) this.tell(alike[0], stall);
+      else for (const request of alike) request.giveUpLost(stall.reason, stall.hint);
     }
     for (let at = waiting.length - 1; at >= 0; at--) {
       if (waiting[at].isSettled) waiting.splice(at, 1);
     }
   }
 
-  private failOrTell(
-    alike: readonly Request[],
-    lostGroups: readonly number[],
-    { stalledGroups, reason }: Stall,
-  ): void {
-    if (lostGroups.length > 0) {
-      for (const request of alike) request.giveUpLost(lostGroups);
-      return;
-    }
-    const { low, high, missing } = alike[0];
+  private tell({ low, high, missing }: Request, { stalledGroups, reason }: Stall): void {
     const message: StallMessage = {
       client: this.client,
       destinations: groupsOf(low, high),
@@ -96,6 +88,12 @@ export class StalledRequests {
       hint: isStalled ? OTHER_CLIENT : undefined,
     };
   }
+}
+
+function failIfLost(alike: readonly Request[], { lostGroups }: Stall): boolean {
+  if (lostGroups.length === 0) return false;
+  for (const request of alike) request.giveUpLost(describeStateLoss(lostGroups));
+  return true;
 }
 
 /** In sets that wait for the same groups. */

@@ -879,7 +879,7 @@ describe('from other processes', () => {
     expect(await codeOf(startNamed())).toBe('TRAM_EXISTS useless');
     await expect(startNamed()).rejects.toHaveProperty(
       'hint',
-      expect.stringMatching(/tram down --name \S+\.$/),
+      expect.stringMatching(/tram up --name \S+; .*tram down --name \S+\.$/),
     );
   });
 });

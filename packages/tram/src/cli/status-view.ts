@@ -263,7 +263,7 @@ function hostLines({ reading, columns }: View): string[] {
   return reading.isSupervised === false ? [...lines, UNSUPERVISED] : lines;
 }
 
-const UNSUPERVISED = `${' '.repeat(9)}not supervised: no process restarts hosts that end`;
+const UNSUPERVISED = `${' '.repeat(9)}not supervised: no process restarts hosts that end, until "tram up" does`;
 
 /** `0 up (process 17)`, or across machines `alpha up at 10.0.0.1:7411 (process 17)`. */
 function hostText(status: HostStatus, reading: Reading): string {

@@ -282,10 +282,14 @@ export class OwnHosts {
     await Promise.all(this.handles.map((handle) => handle?.stop(STOP_MS)));
   }
 
-  /** Waits for the hosts, which have been told to end, and kills those that do not. */
-  async untilEnded(): Promise<void> {
+  /**
+   * Waits for the hosts, which have been told to end, and kills those that do not.
+   * @param all  also those that other processes have started. Whoever has told them to end does that.
+   */
+  async untilEnded(all: boolean): Promise<void> {
     const deadlineMs = Date.now() + END_MS;
     await Promise.all(this.handles.map((handle) => handle?.end(END_MS)));
+    if (!all) return;
     for (let host = 0; host < this.context.map.hosts; host++) {
       while (this.file?.isHostLocked(host) && Date.now() < deadlineMs) await pause(LOOK_MS);
       await this.endForeign(host, 'SIGKILL');

@@ -305,7 +305,9 @@ function createFile(path: string): number {
       'TRAM_EXISTS',
       `${path} already exists: a cluster uses it, or has left it behind.`,
       {
-        hint: `Choose another name, or remove the cluster first: tram down${nameFlag(path)}.`,
+        hint:
+          `Choose another name; go on with the cluster that is there: tram up${nameFlag(path)}; ` +
+          `or end it and lose its state: tram down${nameFlag(path)}.`,
         cause,
       },
     );
