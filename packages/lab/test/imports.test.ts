@@ -42,6 +42,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       'tram/define-service.ts',
       'tram/errors.ts',
       'tram/multicast-request.ts',
+      'tram/stalled-requests.ts',
       'tram/config/',
       'tram/hosting/',
       'tram/memory/',

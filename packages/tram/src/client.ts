@@ -17,7 +17,7 @@ import type { Histogram } from './hosting/histogram.js';
 import { openArena } from './hosting/open-arena.js';
 import { groupsOf, messageId } from './hosting/service.js';
 import { type ClientSlot, takeSlot } from './hosting/slot.js';
-import { STALLED_US, stallOf, stalls } from './hosting/stall.js';
+import { STALLED_US, type StallMessage } from './hosting/stall.js';
 import { latencyOf, STATISTIC } from './hosting/statistics.js';
 import { TraceFile } from './hosting/trace.js';
 import { ARENA, ARENA_STATE, PARTICIPANT } from './memory/arena.js';
@@ -30,6 +30,7 @@ import {
   type ReplyOutcome,
 } from './protocol/data-path/client.js';
 import { NO_OBSERVER } from './protocol/edges.js';
+import { StalledRequests } from './stalled-requests.js';
 
 /** How to find a cluster: its shared memory, its name, the path of its arena, or its configuration file. */
 export type ClusterAddress = ArrayBufferLike | string;
@@ -90,7 +91,8 @@ export class Client implements AsyncDisposable {
   private isPollScheduled = false;
   private isFlushScheduled = false;
   private progressUs = 0;
-  private stallsToldUs = 0;
+  private readonly stalled: StalledRequests;
+  private watchedUs = 0;
   private onDrained: (() => void) | undefined;
 
   private constructor(
@@ -98,6 +100,7 @@ export class Client implements AsyncDisposable {
     private readonly slot: ClientSlot,
     private readonly listener: OfferListener | undefined,
     private readonly onClosed: () => void,
+    onStalled: (message: StallMessage) => void = () => undefined,
   ) {
     const { words } = context.arena;
     const { callsMax } = context.layout.sizes;
@@ -113,6 +116,7 @@ export class Client implements AsyncDisposable {
       answered: (call) => this.onAnswered(call),
     };
     this.client = new ProtocolClient(edges, slot.slot, session, calls, nowUs());
+    this.stalled = new StalledRequests(context, this.name, onStalled);
     this.latency = latencyOf(words, context.map, slot.participant);
     this.answeredAt = context.map.statisticsOf(slot.participant) + STATISTIC.messages;
     this.requests = new Array<Request | undefined>(callsMax).fill(undefined);
@@ -169,9 +173,14 @@ export class Client implements AsyncDisposable {
   }
 
   /** @internal Connects to a cluster that this thread has attached to. */
-  static attach(context: ClusterContext, options: ConnectOptions, onClosed: () => void): Client {
+  static attach(
+    context: ClusterContext,
+    options: ConnectOptions,
+    onClosed: () => void,
+    onStalled?: (message: StallMessage) => void,
+  ): Client {
     requireKnown(options, CONNECT_OPTIONS);
-    return new Client(context, takeSlot(context), options.listener, onClosed);
+    return new Client(context, takeSlot(context), options.listener, onClosed, onStalled);
   }
 
   /** This client's name in traces. */
@@ -203,6 +212,7 @@ export class Client implements AsyncDisposable {
       if (this.waiting.length > 0 || !this.tryOffer(request)) {
         // The caller may reuse its buffer after this call.
         request.payload = payload.slice();
+        request.sinceUs = nowUs();
         this.waiting.push(request);
       }
       this.scheduleFlush();
@@ -297,11 +307,11 @@ export class Client implements AsyncDisposable {
   private giveUp(request: Request, why: GivenUp, cause: unknown): void {
     const place = this.waiting.indexOf(request);
     if (place < 0) {
-      request.giveUpSent(this.context, why, cause);
+      request.giveUpSent(why, cause, this.stalled.stallOf(request));
       return;
     }
     this.waiting.splice(place, 1);
-    request.giveUpWaiting(this.context, why, cause);
+    request.giveUpWaiting(why, cause, this.stalled.roomStall(this.sent()));
     this.noteDrained();
   }
 
@@ -311,6 +321,7 @@ export class Client implements AsyncDisposable {
     this.requests[call.slot] = request;
     request.call = call;
     this.noteAccepted(call);
+    request.sinceUs = this.offeredUs[call.slot];
     return true;
   }
 
@@ -364,32 +375,17 @@ export class Client implements AsyncDisposable {
     }
     while (this.waiting.length > 0 && this.tryOffer(this.waiting[0])) this.waiting.shift();
     this.flush();
+    if (now - this.watchedUs >= STALLED_US) {
+      this.watchedUs = now;
+      this.stalled.watch(this.sent(), this.waiting, now);
+    }
     this.noteDrained();
-    if (now - this.stallsToldUs >= STALLED_US) this.tellStalls(now);
     this.schedulePoll();
   };
 
-  /** Tells of the oldest stalled call, at most once in `STALLED_US`. */
-  private tellStalls(now: number): void {
-    this.stallsToldUs = now;
-    if (!stalls.hasSubscribers) return;
-    let oldest: Call | undefined;
-    let sinceUs = now - STALLED_US;
-    for (const request of this.requests) {
-      if (request === undefined || this.offeredUs[request.call!.slot] > sinceUs) continue;
-      oldest = request.call!;
-      sinceUs = this.offeredUs[oldest.slot];
-    }
-    if (oldest === undefined) return;
-    const { destinationsLow, destinationsHigh, pendingLow, pendingHigh } = oldest;
-    const { stalledGroups, reason } = stallOf(this.context, pendingLow, pendingHigh);
-    stalls.publish({
-      client: this.name,
-      destinations: groupsOf(destinationsLow, destinationsHigh),
-      missingGroups: groupsOf(pendingLow, pendingHigh),
-      stalledGroups,
-      reason,
-    });
+  /** Those whose message was sent and is unanswered, also if their call has failed. */
+  private sent(): Request[] {
+    return this.requests.filter((request) => request !== undefined);
   }
 
   private onReply(

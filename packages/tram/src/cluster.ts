@@ -14,6 +14,7 @@ import { ClusterContext } from './hosting/cluster-context.js';
 import { nameThreads } from './hosting/open-arena.js';
 import {
   askToEnd,
+  becomeStarter,
   beginTrace,
   discardTrace,
   drain,
@@ -31,12 +32,19 @@ import {
   SILENT,
   START_TIMEOUT_MS,
 } from './hosting/own-hosts.js';
+import { rateLimited } from './hosting/rate-limit.js';
+import type { StallMessage } from './hosting/stall.js';
 import { type HostStarter, processStarter, threadStarter } from './hosting/starters.js';
 import { makeStateDirectory } from './hosting/state-directory.js';
 import { type ClusterStatus, statusOf } from './hosting/status.js';
 import { type Delivered, type DeliveriesOptions, follow } from './hosting/tail.js';
 import { ARENA, ARENA_STATE } from './memory/arena.js';
-import { type ArenaFile, arenaPath, createArenaFile } from './memory/processes/arena-file.js';
+import {
+  type ArenaFile,
+  arenaPath,
+  createArenaFile,
+  openArenaFile,
+} from './memory/processes/arena-file.js';
 import { saltFrom } from './memory/record.js';
 import { threadsArena } from './memory/threads.js';
 
@@ -66,6 +74,7 @@ export class Cluster implements AsyncDisposable {
   private readonly clients = new Set<Client>();
   private readonly hosts: OwnHosts;
   private hasTrace = false;
+  private readonly warn: (text: string) => void;
   private isClosed = false;
   private closing: Promise<void> | undefined;
   private ending: Promise<void> | undefined;
@@ -81,6 +90,7 @@ export class Cluster implements AsyncDisposable {
   ) {
     this.hosts = new OwnHosts(context, starter, settings.logger, file);
     this.address = file?.path ?? context.arena.words.buffer;
+    this.warn = rateLimited((text) => settings.logger.warn(text));
   }
 
   static async start(options: StartOptions): Promise<Cluster> {
@@ -99,13 +109,49 @@ export class Cluster implements AsyncDisposable {
     if (signal?.aborted) throw startAborted(signal);
     const cluster = Cluster.create(config, { logger, detached, restartHosts, logDirectory });
     try {
-      await cluster.begin(startTimeoutMs, signal);
+      await cluster.begin(false, startTimeoutMs, signal);
       return cluster;
     } catch (error) {
       await cluster.destroy();
       if (cluster.hasTrace) discardTrace(config.trace!);
       throw signal?.aborted ? startAborted(signal) : error;
     }
+  }
+
+  /**
+   * @internal Takes over a detached cluster of processes that has no starter any more: starts the hosts that are down with
+   * the memory that they left, and supervises all. If that fails, it stops those hosts again, and the memory stays.
+   * @throws TRAM_EXISTS if the cluster has a starter, TRAM_CLOSED if it was ended; TRAM_STATE_LOST, TRAM_START_FAILED
+   */
+  static async resume(name: string, options: ResumeOptions): Promise<Cluster> {
+    const { logger, startTimeoutMs, signal, logDirectory } = options;
+    if (signal.aborted) throw startAborted(signal);
+    const arena = openArenaFile(arenaPath(name));
+    let cluster: Cluster;
+    try {
+      const context = ClusterContext.attach(arena);
+      becomeStarter(context, arena, name);
+      const settings = { logger, detached: true, restartHosts: true, logDirectory };
+      cluster = new Cluster(context, processStarter(arena.path, logDirectory), settings, arena);
+    } catch (error) {
+      arena.close();
+      throw error;
+    }
+    try {
+      await cluster.begin(true, startTimeoutMs, signal);
+      return cluster;
+    } catch (error) {
+      await cluster.leaveDown();
+      throw signal.aborted ? startAborted(signal) : error;
+    }
+  }
+
+  /** Ends the hosts that this process has started, in order, and keeps the memory. */
+  private async leaveDown(): Promise<void> {
+    await this.hosts.stopAll();
+    this.isClosed = true;
+    this.hosts.close();
+    this.context.arena.close();
   }
 
   /**
@@ -142,22 +188,27 @@ export class Cluster implements AsyncDisposable {
     });
   }
 
-  private async begin(timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
+  private async begin(
+    resumes: boolean,
+    timeoutMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     const { config, map } = this.context;
     const deadlineMs = Date.now() + timeoutMs;
     if (config.trace !== undefined) {
-      beginTrace(config, config.trace);
+      if (!resumes) beginTrace(config, config.trace);
       this.hasTrace = true;
     }
-    const giveUp = (): void => this.hosts.killAll();
+    const giveUp = (): void => void (resumes ? this.hosts.stopAll() : this.hosts.killAll());
     signal?.addEventListener('abort', giveUp);
     try {
-      await this.hosts.startAll(deadlineMs);
+      await (resumes ? this.hosts.resumeAll(deadlineMs) : this.hosts.startAll(deadlineMs));
       await untilLed(this.context, deadlineMs, signal);
     } finally {
       signal?.removeEventListener('abort', giveUp);
     }
-    Atomics.store(this.context.arena.words, ARENA.state, ARENA_STATE.running);
+    const { starting, running } = ARENA_STATE;
+    Atomics.compareExchange(this.context.arena.words, ARENA.state, starting, running);
     if (this.settings.restartHosts) this.hosts.supervise();
     const { groups } = config.sizes;
     this.settings.logger.info(
@@ -165,10 +216,18 @@ export class Cluster implements AsyncDisposable {
     );
   }
 
+  private readonly warnOfStall = ({ client, missingGroups, reason }: StallMessage): void => {
+    const names = missingGroups.map((group) => `g${group}`).join(', ');
+    this.warn(
+      `client ${client} waits for ${names} for more than a second${reason && `: ${reason}`}`,
+    );
+  };
+
   /** Connects a client in this thread. Other threads and processes use `Client.connect`. */
   async connect(options: ConnectOptions = {}): Promise<Client> {
     this.requireOpen();
-    const client: Client = Client.attach(this.context, options, () => this.clients.delete(client));
+    const forget = (): void => void this.clients.delete(client);
+    const client: Client = Client.attach(this.context, options, forget, this.warnOfStall);
     this.clients.add(client);
     return client;
   }
@@ -276,7 +335,7 @@ export class Cluster implements AsyncDisposable {
     const down = replicasDown(this.context);
     // Otherwise another process is closing the cluster, and may have started the next one of that name.
     const isOurs = askToEnd(this.context);
-    await this.hosts.untilEnded();
+    await this.hosts.untilEnded(isOurs);
     if (isOurs && this.hasTrace) endTrace(this.context, down, isQuiescent);
     if (isOurs) this.file?.removeFile();
     this.context.arena.close();
@@ -303,6 +362,14 @@ export class Cluster implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+}
+
+/** @internal */
+export interface ResumeOptions {
+  readonly logger: Logger;
+  readonly startTimeoutMs: number;
+  readonly signal: AbortSignal;
+  readonly logDirectory: string;
 }
 
 /** How a cluster is run, besides what its memory describes. */

@@ -253,7 +253,8 @@ export class TramError extends Error {
 export type ReplyErrorCode =
   | 'TRAM_SERVICE_FAILED'
   | 'TRAM_REPLY_TOO_LARGE'
-  | 'TRAM_OUTCOME_UNKNOWN';
+  | 'TRAM_OUTCOME_UNKNOWN'
+  | 'TRAM_STATE_LOST';
 
 /** What is known of a message that was sent. */
 export interface Replies<Reply> {

@@ -5,9 +5,8 @@
  * an error then says that the message may still be delivered.
  */
 import { ReplyError, TramError, type TramErrorOptions } from './errors.js';
-import type { ClusterContext } from './hosting/cluster-context.js';
 import { groupsOf } from './hosting/service.js';
-import { stallOf } from './hosting/stall.js';
+import type { Missing, Stall } from './hosting/stall.js';
 import type { Call, ReplyOutcome } from './protocol/data-path/client.js';
 
 export interface MulticastOptions {
@@ -25,14 +24,15 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 /** The longest delay of a timer in Node. */
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 
-const STALLED_HINT =
-  'A group needs a majority of its replicas: start those that are down. Before you send the message again, ask the ' +
-  'service whether it took effect.';
+const ASK_FIRST = 'Before you send the message again, ask the service whether it took effect.';
 
 /** @internal */
 export class Request {
   /** Once the message is sent. */
   call: Call | undefined;
+  /** Since when it waits for room, or for its replies. */
+  sinceUs = 0;
+  isSettled = false;
   private readonly replies: Replies = new Map();
   /** The groups that have failed, and why. */
   private failedGroups: Map<number, string> | undefined;
@@ -48,7 +48,17 @@ export class Request {
   ) {}
 
   /** Stops its timer, and listens to its signal no longer. */
-  release: () => void = () => undefined;
+  private release: () => void = () => undefined;
+
+  private finish(): void {
+    this.isSettled = true;
+    this.release();
+  }
+
+  /** The groups that it waits for. */
+  get missing(): Missing {
+    return this.call ?? { pendingLow: this.low, pendingHigh: this.high };
+  }
 
   /** Is given up after its time, or when its signal aborts. @throws TRAM_INVALID_ARGUMENT, TRAM_ABORTED */
   limit(
@@ -93,7 +103,7 @@ export class Request {
 
   /** All groups have replied. @returns the error, if there is one */
   settle(): ReplyError | undefined {
-    this.release();
+    this.finish();
     const { replies, failedGroups } = this;
     if (failedGroups === undefined) {
       this.resolve(replies);
@@ -105,42 +115,57 @@ export class Request {
     return error;
   }
 
-  /** While it waits for room, that is, for the answers to other messages: these may need any group. */
-  giveUpWaiting(context: ClusterContext, why: GivenUp, cause: unknown): void {
-    this.release();
-    const { reachLow, reachHigh, root } = context.overlay;
-    const { reason } = stallOf(context, reachLow[root], reachHigh[root]);
+  /**
+   * While it waits for room, that is, for the answers to other messages.
+   * @param stall  why there is no room
+   */
+  giveUpWaiting(why: GivenUp, cause: unknown, { reason, hint }: Stall): void {
+    this.finish();
     const code = why === 'timeout' ? 'TRAM_TIMEOUT' : 'TRAM_ABORTED';
     const message = `${why} while waiting for room: nothing was sent`;
-    this.reject(new TramError(code, withReason(message, reason), { cause }));
+    this.reject(new TramError(code, withReason(message, reason), { cause, hint }));
   }
 
   /** After its message was sent. Later replies change nothing. */
-  giveUpSent(context: ClusterContext, why: GivenUp, cause: unknown): void {
+  giveUpSent(why: GivenUp, cause: unknown, { reason, hint }: Stall): void {
     const { pendingLow, pendingHigh } = this.call!;
     const missing = groupsOf(pendingLow, pendingHigh).map((group) => `g${group}`);
-    const { reason } = stallOf(context, pendingLow, pendingHigh);
     const message = `${why} after the message was sent: it may still be delivered. No reply from ${missing.join(', ')}`;
-    const hint = reason === '' ? undefined : STALLED_HINT;
-    this.rejectUnknown(withReason(message, reason), { cause, hint });
+    const advice = hint === undefined ? undefined : `${hint} ${ASK_FIRST}`;
+    this.rejectSent('TRAM_OUTCOME_UNKNOWN', withReason(message, reason), { cause, hint: advice });
+  }
+
+  /** Groups have lost their state, so it can never be answered. */
+  giveUpLost(loss: string, hint?: string): void {
+    if (this.call !== undefined) {
+      const message = `the message was sent, and other groups may deliver it, but ${loss}`;
+      this.rejectSent('TRAM_STATE_LOST', message, { retry: 'unsafe' });
+      return;
+    }
+    this.finish();
+    this.reject(new TramError('TRAM_STATE_LOST', `nothing was sent: ${loss}`, { hint }));
   }
 
   /** The client ends. */
   abandon(why: string): void {
     if (this.call !== undefined) {
-      this.rejectUnknown(`${why}: the message may still be delivered`);
+      this.rejectSent('TRAM_OUTCOME_UNKNOWN', `${why}: the message may still be delivered`);
       return;
     }
-    this.release();
+    this.finish();
     this.reject(new TramError('TRAM_CLOSED', `${why}: nothing was sent`));
   }
 
-  private rejectUnknown(message: string, options: TramErrorOptions = {}): void {
-    this.release();
+  private rejectSent(
+    code: 'TRAM_OUTCOME_UNKNOWN' | 'TRAM_STATE_LOST',
+    message: string,
+    options: TramErrorOptions = {},
+  ): void {
+    this.finish();
     const { replies, failedGroups = new Map() } = this;
     const missingGroups = groupsOf(this.call!.pendingLow, this.call!.pendingHigh);
     const known = { replies, failedGroups, missingGroups };
-    this.reject(new ReplyError('TRAM_OUTCOME_UNKNOWN', message, known, options));
+    this.reject(new ReplyError(code, message, known, options));
   }
 }
 

@@ -919,6 +919,10 @@ describe('from other processes', () => {
   test('there is one cluster of a name', async () => {
     await startNamed();
     expect(await codeOf(startNamed())).toBe('TRAM_EXISTS useless');
+    await expect(startNamed()).rejects.toHaveProperty(
+      'hint',
+      expect.stringMatching(/tram up --name \S+; .*tram down --name \S+\.$/),
+    );
   });
 });
 

@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import type { History } from '../check/history.js';
 import type { Verdict } from '../check/judge.js';
+import { TramError } from '../errors.js';
 import { count, paint } from './colors.js';
 import { ExitCode } from './exit-codes.js';
 import type { TraceSource } from './trace-source.js';
@@ -53,13 +54,22 @@ async function check(path: string, json: boolean): Promise<number> {
   } catch (error) {
     if (error instanceof MalformedTraceError) {
       const { name, line } = source.place(error.line);
-      process.stderr.write(`tram check: ${name}, line ${line}: ${error.reason}\n`);
-      if (error.text !== undefined) process.stderr.write(`  ${shorten(error.text)}\n`);
-      return ExitCode.usage;
+      const text = error.text === undefined ? '' : `\n  ${shorten(error.text)}`;
+      throw new TramError(
+        'TRAM_INVALID_ARGUMENT',
+        `${name}, line ${line}: ${error.reason}${text}`,
+        {
+          hint: 'docs/check.md describes the events of a history.',
+          cause: error,
+        },
+      );
     }
     if (isSystemError(error)) {
-      process.stderr.write(`tram check: can't read ${path}: ${error.message}\n`);
-      return ExitCode.usage;
+      const { message } = error;
+      throw new TramError('TRAM_INVALID_ARGUMENT', `can't read ${path}: ${message}`, {
+        hint: 'Name a file of JSON Lines, or a directory of such files.',
+        cause: error,
+      });
     }
     throw error;
   }

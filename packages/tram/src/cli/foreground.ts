@@ -11,9 +11,14 @@ import { pauseUnless } from './interruption.js';
 
 const LOOK_MS = 100;
 
-/** Leaves nothing behind if it fails. Returns `undefined` if it was interrupted. */
+/**
+ * Returns `undefined` if it was interrupted.
+ * @param resumes  takes over the cluster of that name, which stays as it was if that fails. Otherwise it starts a new one,
+ *   and leaves nothing behind if it fails.
+ */
 export async function startCluster(
   options: ClusterOptions,
+  resumes: boolean,
   startTimeoutMs: number,
   signal: AbortSignal,
   logger: Logger,
@@ -21,17 +26,12 @@ export async function startCluster(
   const name = options.name!;
   const logDirectory = makeStateDirectory(name);
   try {
-    return await Cluster.start({
-      ...options,
-      detached: true,
-      logDirectory,
-      startTimeoutMs,
-      signal,
-      logger,
-    });
+    const how = { logDirectory, startTimeoutMs, signal, logger };
+    if (resumes) return await Cluster.resume(name, how);
+    return await Cluster.start({ ...options, detached: true, ...how });
   } catch (error) {
     const isOthers = error instanceof TramError && error.code === 'TRAM_EXISTS';
-    if (!isOthers) removeLastLogs(name);
+    if (!isOthers && !resumes) removeLastLogs(name);
     if (!signal.aborted) throw error;
     return undefined;
   }

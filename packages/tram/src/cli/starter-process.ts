@@ -12,6 +12,8 @@ import { catchInterruption } from './interruption.js';
 
 export interface StarterOrders {
   readonly options: ClusterOptions;
+  /** Take over the cluster of that name. */
+  readonly resumes: boolean;
   readonly timeoutMs: number;
 }
 
@@ -27,14 +29,14 @@ export type StarterReport =
 
 const { signal } = catchInterruption();
 const [orders] = (await once(process, 'message')) as [StarterOrders];
-const { options, timeoutMs } = orders;
+const { options, resumes, timeoutMs } = orders;
 // If `tram up` is killed before the cluster is up, nobody would know of it.
 const abandoned = new AbortController();
 const abandon = (): void => abandoned.abort();
 process.once('disconnect', abandon);
 try {
   const either = AbortSignal.any([signal, abandoned.signal]);
-  const cluster = await startCluster(options, timeoutMs, either, logger());
+  const cluster = await startCluster(options, resumes, timeoutMs, either, logger());
   if (cluster === undefined) {
     await report({ what: 'interrupted' });
     process.exit(0);

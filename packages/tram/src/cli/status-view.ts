@@ -263,7 +263,7 @@ function hostLines({ reading, columns }: View): string[] {
   return reading.isSupervised === false ? [...lines, UNSUPERVISED] : lines;
 }
 
-const UNSUPERVISED = `${' '.repeat(9)}not supervised: no process restarts hosts that end`;
+const UNSUPERVISED = `${' '.repeat(9)}not supervised: no process restarts hosts that end, until "tram up" does`;
 
 /** `0 up (process 17)`, or across machines `alpha up at 10.0.0.1:7411 (process 17)`. */
 function hostText(status: HostStatus, reading: Reading): string {
@@ -388,7 +388,10 @@ function allDown(cluster: Seen): Trouble {
         what: 'no host can be reached',
         advice: `start the hosts: ${commandFor(cluster, 'host NAME')}`,
       }
-    : { what: 'all hosts are down', advice: `start a new cluster: ${commandFor(cluster, 'up')}` };
+    : {
+        what: 'all hosts are down',
+        advice: `go on with the state that they left: ${commandFor(cluster, 'up')}`,
+      };
 }
 
 function namesOf(groups: readonly GroupStatus[]): string {

@@ -27,9 +27,6 @@ interface UpFlags extends Partial<ClusterOptions> {
 
 const DEFAULT_GROUPS = 8;
 const DEFAULT_TIMEOUT_MS = 30_000;
-const LOOK_MS = 100;
-/** How long a start waits for another process that creates or removes the same file. */
-const MAKE_WAY_MS = 1000;
 const MEBIBYTE = 2 ** 20;
 
 const HELP = `
@@ -40,6 +37,10 @@ group, and the group may lose its majority with that host.
 
 By default as few hosts as possible lead groups (--leaders together). All hosts lead (--leaders
 spread) if there are at least as many hosts as a group has replicas, and more cores than hosts.
+
+If a cluster of that name is there whose hosts or starter have ended, the command goes on with it:
+it starts the hosts that are down with the state that they left. It refuses options that differ from
+those of the cluster. Only "tram down" removes the state.
 
 The cluster runs until "tram down". A process in the background, the starter, restarts hosts that
 end unexpectedly, at most 5 times a minute each. The hosts and the starter write their logs to a
@@ -65,9 +66,9 @@ Examples:
 
 Exit codes:
   0    the cluster is up: every group has a leader; with --foreground, it was taken down
-  1    the cluster did not start; nothing is left behind
+  1    the cluster did not start; nothing is left behind, except the state that was there before
   2    an option or the configuration file is wrong
-  130  interrupted; nothing is left behind
+  130  interrupted; the same
 `;
 
 export function registerUp(program: Command): void {
@@ -147,39 +148,74 @@ export function registerUp(program: Command): void {
 async function up(flags: UpFlags): Promise<number> {
   const { resolveConfig } = await import('../config/config.js');
   const { NO_SALT } = await import('../protocol/layout.js');
-  const options = await optionsOf(flags);
+  const { findRemains } = await import('./remains.js');
+  const given = await optionsOf(flags);
+  const { name = DEFAULT_NAME } = given;
+  const options: ClusterOptions = { groups: DEFAULT_GROUPS, ...given, name, memory: 'processes' };
   resolveConfig(options, NO_SALT);
-  const name = options.name!;
-  await makeWay(name);
+  const remains = await findRemains(name, given);
+  const start = { options, resumes: remains !== 'nothing', flags };
+  try {
+    return remains === 'hosts down' ? await runUnder(start) : await runAnew(start);
+  } catch (error) {
+    throw start.resumes ? withWayOut(error, name) : error;
+  }
+}
+
+interface Start {
+  /** With a name. */
+  readonly options: ClusterOptions;
+  /** Does it go on with the state of a cluster that was there? */
+  readonly resumes: boolean;
+  readonly flags: UpFlags;
+}
+
+/** With this process as the starter, or with one that it leaves in the background. */
+async function runAnew(start: Start): Promise<number> {
   const interruption = catchInterruption();
   try {
     const { signal } = interruption;
-    return flags.foreground
-      ? await runInForeground(options, flags, signal)
-      : await runInBackground(options, flags, signal);
+    return await (start.flags.foreground
+      ? runInForeground(start, signal)
+      : runInBackground(start, signal));
   } finally {
     interruption.release();
   }
 }
 
+/** Under the starter that runs. */
+async function runUnder({ options, flags }: Start): Promise<number> {
+  const { withCluster } = await import('./attached.js');
+  const { statusOf } = await import('../hosting/status.js');
+  const name = options.name!;
+  if (flags.foreground) {
+    throw new TramError('TRAM_EXISTS', `cluster "${name}" has a starter that runs`, {
+      hint: `Start its hosts under that one: \`${commandFor({ name }, 'up')}\`.`,
+    });
+  }
+  await startHosts(name, flags.timeoutMs);
+  await withCluster({ name }, ({ context }) => report(statusOf(context), name, flags));
+  resumed(name);
+  return ExitCode.fine;
+}
+
 async function runInForeground(
-  options: ClusterOptions,
-  flags: UpFlags,
+  { options, resumes, flags }: Start,
   signal: AbortSignal,
 ): Promise<number> {
   const { startCluster, stay } = await import('./foreground.js');
   const name = options.name!;
-  const cluster = await startCluster(options, flags.timeoutMs, signal, LOGGER);
-  if (cluster === undefined) return interrupted();
+  const cluster = await startCluster(options, resumes, flags.timeoutMs, signal, LOGGER);
+  if (cluster === undefined) return interrupted(resumes);
   await report(cluster.status(), name, flags);
+  if (resumes) resumed(name);
   await stay(cluster, name, signal);
   process.stderr.write(`cluster "${name}" is down\n`);
   return signal.reason === 'SIGINT' ? ExitCode.interrupted : ExitCode.fine;
 }
 
 async function runInBackground(
-  options: ClusterOptions,
-  flags: UpFlags,
+  { options, resumes, flags }: Start,
   signal: AbortSignal,
 ): Promise<number> {
   const { withCluster } = await import('./attached.js');
@@ -193,16 +229,17 @@ async function runInBackground(
   try {
     const reported = reportOf(starter);
     const { timeoutMs } = flags;
-    starter.send({ options, timeoutMs } satisfies StarterOrders);
+    starter.send({ options, resumes, timeoutMs } satisfies StarterOrders);
     const outcome = await reported;
     if (outcome.what !== 'up') await untilEnded(starter);
     if (outcome.what !== 'up' && !existsSync(arenaPath(name))) removeLastLogs(name);
-    if (outcome.what !== 'up' && signal.aborted) return interrupted();
+    if (outcome.what !== 'up' && signal.aborted) return interrupted(resumes);
     if (outcome.what === 'failed') {
       const { code, message, hint } = outcome;
       throw code === undefined ? new Error(message) : new TramError(code, message, { hint });
     }
     await withCluster({ name }, ({ context }) => report(statusOf(context), name, flags));
+    if (resumes) resumed(name);
     return ExitCode.fine;
   } finally {
     signal.removeEventListener('abort', giveUp);
@@ -211,8 +248,9 @@ async function runInBackground(
   }
 }
 
-function interrupted(): number {
-  process.stderr.write('interrupted: the cluster is down again\n');
+function interrupted(resumes: boolean): number {
+  const left = resumes ? 'the hosts that it started are' : 'the cluster is';
+  process.stderr.write(`interrupted: ${left} down again\n`);
   return ExitCode.interrupted;
 }
 
@@ -251,8 +289,8 @@ async function untilEnded(starter: ChildProcess): Promise<void> {
   if (starter.exitCode === null && starter.signalCode === null) await once(starter, 'exit');
 }
 
-/** Options of the command line take precedence over those of the file. */
-async function optionsOf(flags: UpFlags): Promise<ClusterOptions> {
+/** The options that the user gives. Those of the command line take precedence over those of the file. */
+async function optionsOf(flags: UpFlags): Promise<Partial<ClusterOptions>> {
   const { ConfigError } = await import('../config/mistakes.js');
   const { OPTION_NAMES } = await import('../config/options.js');
   const { config: file } = flags;
@@ -269,13 +307,7 @@ async function optionsOf(flags: UpFlags): Promise<ClusterOptions> {
     );
   }
   const given = OPTION_NAMES.filter((option) => flags[option] !== undefined);
-  return {
-    name: DEFAULT_NAME,
-    groups: DEFAULT_GROUPS,
-    ...fromFile,
-    ...Object.fromEntries(given.map((option) => [option, flags[option]])),
-    memory: 'processes',
-  };
+  return { ...fromFile, ...Object.fromEntries(given.map((option) => [option, flags[option]])) };
 }
 
 async function readFile(file: string): Promise<ClusterOptions> {
@@ -288,52 +320,37 @@ async function readFile(file: string): Promise<ClusterOptions> {
   }
 }
 
-/** Remove what is left of a cluster of that name. @throws TRAM_EXISTS if it is alive */
-async function makeWay(name: string): Promise<void> {
-  const { arenaPath } = await import('../memory/processes/arena-file.js');
-  const { pause } = await import('../hosting/oversight.js');
-  const { requireNoOrphans } = await import('./remains.js');
-  const deadlineMs = Date.now() + MAKE_WAY_MS;
-  for (;;) {
-    const remains = await removeRemains(name, Date.now() > deadlineMs);
-    if (remains === 'none') return requireNoOrphans(name, arenaPath(name));
-    if (remains === 'removed') {
-      process.stderr.write(`removed the memory of cluster "${name}": all of its hosts had ended\n`);
-      return;
-    }
-    await pause(LOOK_MS);
-  }
+/** Starts the hosts that are down, with the memory that they left. The starter of the cluster supervises them again. */
+async function startHosts(name: string, timeoutMs: number): Promise<void> {
+  const { startHost } = await import('../hosting/start-again.js');
+  const { untilLed } = await import('../hosting/oversight.js');
+  const { withCluster } = await import('./attached.js');
+  const deadlineMs = Date.now() + timeoutMs;
+  await withCluster({ name }, async ({ path, arena, context }) => {
+    const hosts = Array.from({ length: context.map.hosts }, (_, host) => host);
+    const start = async (host: number): Promise<void> => {
+      const target = { name, host, title: String(host), path, arena, context };
+      try {
+        await startHost(target, { fresh: false, timeoutMs });
+      } catch (error) {
+        // Another process has started it.
+        if (!(error instanceof TramError) || error.code !== 'TRAM_HOST_RUNNING') throw error;
+      }
+    };
+    await Promise.all(hosts.filter((host) => !arena.isHostLocked(host)).map(start));
+    await untilLed(context, deadlineMs);
+  });
 }
 
-/**
- * One attempt. Another process may start a cluster of that name, or remove its remains, at the same time: then this
- * returns `changing`, and the next attempt finds out what has become of it.
- * @param isLast  throws an error instead of that
- */
-async function removeRemains(
-  name: string,
-  isLast: boolean,
-): Promise<'none' | 'removed' | 'changing'> {
-  const { withCluster } = await import('./attached.js');
-  const { clearAway } = await import('../hosting/take-down.js');
-  const { requireDead } = await import('./remains.js');
-  try {
-    return await withCluster({ name }, async (cluster) => {
-      await requireDead(cluster);
-      if (clearAway(cluster)) return 'removed';
-      if (!isLast) return 'changing';
-      throw new TramError('TRAM_EXISTS', `another process is removing cluster "${name}"`, {
-        hint: 'Try again in a moment.',
-        retry: 'safe',
-      });
-    });
-  } catch (error) {
-    if (!(error instanceof TramError)) throw error;
-    if (error.code === 'TRAM_NOT_FOUND') return 'none';
-    // Its starter has not written the header yet.
-    if (error.code === 'TRAM_CORRUPT' && error.retry === 'safe' && !isLast) return 'changing';
-    throw error;
-  }
+function resumed(name: string): void {
+  process.stderr.write(`resumed cluster "${name}" with the state that it left\n`);
+}
+
+/** A cluster that has left its state, but can't go on with it. */
+function withWayOut(error: unknown, name: string): unknown {
+  if (!(error instanceof TramError) || error.code !== 'TRAM_STATE_LOST') return error;
+  const hint = `Remove what is left with \`${commandFor({ name }, 'down')}\`, then start the cluster anew.`;
+  return new TramError(error.code, error.message, { hint, cause: error });
 }
 
 const LOGGER: Logger = {

@@ -55,6 +55,23 @@ export function starterLock({ hosts, sizes }: ClusterConfig): number {
   return hosts + sizes.clients;
 }
 
+/**
+ * Makes this process the starter of a cluster that has none any more. Its hosts outlive this process too.
+ * @throws TRAM_EXISTS, TRAM_CLOSED
+ */
+export function becomeStarter({ config }: ClusterContext, arena: ArenaFile, name: string): void {
+  try {
+    arena.lockHost(starterLock(config), 0);
+  } catch (cause) {
+    throw new TramError('TRAM_EXISTS', `another process supervises cluster "${name}"`, { cause });
+  }
+  const { words } = arena;
+  if (Atomics.load(words, ARENA.state) === ARENA_STATE.closing || words[ARENA.isDetached] === 0) {
+    throw new TramError('TRAM_CLOSED', `cluster "${name}" was ended`, { retry: 'safe' });
+  }
+  words[ARENA.restartsHosts] = 1;
+}
+
 /** Before a host is ended on purpose: nobody restarts it until it is asked for. */
 export function keepDown({ arena, map }: ClusterContext, host: number): void {
   Atomics.store(arena.words, map.host(host) + HOST.staysDown, STAYS_DOWN.yes);

@@ -102,6 +102,22 @@ export class OwnHosts {
     await Promise.all(hosts.map((host) => this.start(host, false, deadlineMs)));
   }
 
+  /** Starts the hosts that are down, with the memory that they left. */
+  async resumeAll(deadlineMs: number): Promise<void> {
+    const hosts = Array.from({ length: this.context.map.hosts }, (_, host) => host);
+    const down = hosts.filter((host) => !this.isRunning(host));
+    await Promise.all(
+      down.map(async (host) => {
+        try {
+          await this.start(host, true, deadlineMs);
+        } catch (error) {
+          // Another process has started it.
+          if (!(error instanceof TramError) || error.code !== 'TRAM_HOST_RUNNING') throw error;
+        }
+      }),
+    );
+  }
+
   /** From now on, hosts that end unexpectedly are restarted. */
   supervise(): void {
     this.supervisor = new Supervisor(this.context, {
@@ -308,9 +324,23 @@ export class OwnHosts {
     for (const handle of this.handles) void handle?.kill();
   }
 
-  /** Waits for the hosts, which have been told to end, and kills those that do not. */
-  async untilEnded(): Promise<void> {
+  /** Ends those that this process has started, in order. */
+  async stopAll(): Promise<void> {
+    await Promise.all(this.handles.map((handle) => handle?.stop(STOP_MS)));
+  }
+
+  /**
+   * Waits for the hosts, which have been told to end, and kills those that do not.
+   * @param all  also those that other processes have started. Whoever has told them to end does that.
+   */
+  async untilEnded(all: boolean): Promise<void> {
+    const deadlineMs = Date.now() + END_MS;
     await Promise.all(this.handles.map((handle) => handle?.end(END_MS)));
+    if (!all) return;
+    for (let host = 0; host < this.context.map.hosts; host++) {
+      while (this.file?.isHostLocked(host) && Date.now() < deadlineMs) await pause(LOOK_MS);
+      await this.endForeign(host, 'SIGKILL');
+    }
   }
 
   /** Leaves the hosts to themselves, once those run that are being started: what they report on the way must be heard. */

@@ -1,29 +1,42 @@
 /**
- * Why a message has no answer yet: which groups have not replied, and which groups on its way can't go on. Called at the
- * deadline of a call, and once a second while calls wait.
+ * Why messages have no answer yet: which groups on their way can't go on. Asked at the deadline of a call, and once a
+ * second while calls wait.
  *
- * On threads and processes the memory of the cluster shows who leads. A client of a cluster on machines can't read the
- * memory of the hosts: it knows only which hosts it can't reach.
+ * On threads and processes the memory of the cluster shows who leads, whose state is lost, and which hosts are silent. A
+ * client of a cluster on machines can't read the memory of the hosts: it knows only which hosts it can't reach.
  */
 import { type Channel, channel } from 'node:diagnostics_channel';
+import { HEAD_WORDS } from '../memory/record.js';
+import { ROW } from '../protocol/layout.js';
 import { contains } from '../protocol/overlay.js';
+import { nowUs } from './clock.js';
 import type { ClusterContext } from './cluster-context.js';
 import { type GroupStatus, type ReplicaStatus, statusOf } from './status.js';
 
 /** @internal */
 export interface Stall {
-  /** The groups on the way of the message that can't go on, as far as this thread can tell. */
+  /** The groups on the way of the messages that can't go on, as far as this thread can tell. */
   readonly stalledGroups: readonly number[];
+  /** Those among them that have lost their state for good. */
+  readonly lostGroups: readonly number[];
   /** In words; empty if there is no such group. */
   readonly reason: string;
+  /** What to do about it, if that is known. */
+  readonly hint: string | undefined;
 }
 
 /** @internal What is published on `stalls`. */
-export interface StallMessage extends Stall {
+export interface StallMessage extends Pick<Stall, 'stalledGroups' | 'reason'> {
   /** Undefined if the client has no slot yet: it waits for hosts. */
   readonly client: string | undefined;
   readonly destinations: readonly number[];
   readonly missingGroups: readonly number[];
+}
+
+/** @internal The groups whose replies to a message are missing. */
+export interface Missing {
+  readonly pendingLow: number;
+  readonly pendingHigh: number;
 }
 
 /** @internal */
@@ -31,39 +44,119 @@ export const stalls: Channel = channel('tram:stalled');
 /** @internal What takes longer than this is stalled. A client tells of it as often. */
 export const STALLED_US = 1_000_000;
 
-/** @internal @param low, high  the groups whose replies are missing */
-export function stallOf(context: ClusterContext, low: number, high: number): Stall {
-  const { overlay, network } = context;
-  const entryGroup = overlay.entryGroup(low, high);
-  const isOnTheWay = (group: number): boolean =>
-    contains(overlay.reachLow[entryGroup], overlay.reachHigh[entryGroup], group) &&
-    overlay.reaches(group, low, high);
-  const reasonOf = network === undefined ? leaderlessReason : unreachableReason;
-  const stalled = statusOf(context)
-    .groups.filter(({ group }) => isOnTheWay(group))
-    .flatMap((status) => {
-      const reason = reasonOf(context, status);
-      return reason === undefined ? [] : { group: status.group, reason };
-    });
-  return {
-    stalledGroups: stalled.map(({ group }) => group),
-    reason: stalled.map(({ reason }) => reason).join('; '),
-  };
+const MAJORITY_HINT = 'A group needs a majority of its replicas: start those that are down.';
+const SILENT_HINT =
+  'These hosts run but do nothing. Continue those that are stopped (SIGSTOP, a debugger); kill and restart those whose ' +
+  'service does not return.';
+
+/** Why one group can't go on. */
+interface Trouble {
+  readonly reason: string;
+  readonly hint?: string;
+  readonly isLost?: true;
 }
 
-/** `g3 has no leader: g3/1, g3/2 are down` */
-function leaderlessReason(_: ClusterContext, status: GroupStatus): string | undefined {
-  const { group, leader, replicas } = status;
-  if (leader !== undefined) return undefined;
-  const absent = replicas.filter(({ state }) => state !== 'up');
-  const recovering = replicas.filter(({ state, role }) => state === 'up' && role === 'recovering');
-  const causes = [
-    ...(absent.length > 0 ? [`${namesOf(absent)} down`] : []),
-    ...(recovering.length > 0 ? [`${namesOf(recovering)} recovering`] : []),
-  ];
-  const isLost = 2 * (absent.length + recovering.length) > replicas.length;
-  const why = isLost ? causes.join(', ') : 'an election is under way';
-  return `g${group} has no leader: ${why}`;
+/** @internal Of one client. */
+export class StallWatch {
+  /** By replica: its last heartbeat that was seen, and when that was new. */
+  private readonly heartbeats: Int32Array;
+  private readonly beatUs: Float64Array;
+  private lookedUs = Number.NEGATIVE_INFINITY;
+  /** Silence that a group does not wait out. */
+  private readonly silenceUs: number;
+
+  constructor(private readonly context: ClusterContext) {
+    const { sizes, timing } = context.config;
+    const replicas = sizes.groups * sizes.replicas;
+    this.heartbeats = new Int32Array(replicas);
+    this.beatUs = new Float64Array(replicas);
+    this.silenceUs = Math.max(STALLED_US, 2 * timing.suspectAfterUs);
+  }
+
+  /** Why messages do not go on. That a host is silent is noticed only by calls in the seconds before. */
+  stallOf(messages: readonly Missing[]): Stall {
+    const { context } = this;
+    const { overlay, network } = context;
+    const isOnTheWay = ({ group }: GroupStatus): boolean =>
+      messages.some(({ pendingLow: low, pendingHigh: high }) => {
+        const entryGroup = overlay.entryGroup(low, high);
+        const isBelow = contains(
+          overlay.reachLow[entryGroup],
+          overlay.reachHigh[entryGroup],
+          group,
+        );
+        return isBelow && overlay.reaches(group, low, high);
+      });
+    if (network === undefined) this.listen();
+    const troubles = statusOf(context)
+      .groups.filter(isOnTheWay)
+      .flatMap((status) => {
+        const trouble =
+          network === undefined ? this.troubleOf(status) : unreachable(context, status);
+        return trouble === undefined ? [] : { group: status.group, ...trouble };
+      });
+    return {
+      stalledGroups: troubles.map(({ group }) => group),
+      lostGroups: troubles.filter(({ isLost }) => isLost).map(({ group }) => group),
+      reason: troubles.map(({ reason }) => reason).join('; '),
+      hint: troubles.find(({ hint }) => hint !== undefined)?.hint,
+    };
+  }
+
+  /** Notes which replicas have a new heartbeat. */
+  private listen(): void {
+    const { context, heartbeats, beatUs } = this;
+    const { arena, map, layout } = context;
+    const now = nowUs();
+    // Nobody has listened for a while, so nobody knows of a silence.
+    const isDeaf = now - this.lookedUs > 2 * STALLED_US;
+    this.lookedUs = now;
+    for (let replica = 0; replica < heartbeats.length; replica++) {
+      const at = map.region(replica) + layout.row + HEAD_WORDS + ROW.heartbeat;
+      const heartbeat = Atomics.load(arena.words, at);
+      if (isDeaf || heartbeat !== heartbeats[replica]) beatUs[replica] = now;
+      heartbeats[replica] = heartbeat;
+    }
+  }
+
+  /** For how long no heartbeat of it has come. */
+  private silenceOf({ group, member }: ReplicaStatus): number {
+    return this.lookedUs - this.beatUs[this.context.layout.replicaParticipant(group, member)];
+  }
+
+  /** `g3 has no leader: g3/1, g3/2 are down` */
+  private troubleOf({ group, leader, health, replicas }: GroupStatus): Trouble | undefined {
+    if (health === 'state-lost') {
+      return { reason: `g${group} has lost its state for good`, isLost: true };
+    }
+    const up = replicas.filter(({ state }) => state === 'up');
+    const silent = up.filter((replica) => this.silenceOf(replica) > this.silenceUs);
+    const silence = silent.length === 0 ? [] : [this.describeSilence(silent)];
+    if (leader !== undefined) {
+      if (!silent.includes(replicas[leader])) return undefined;
+      return { reason: `the leader of g${group} is silent: ${silence}`, hint: SILENT_HINT };
+    }
+    const absent = replicas.filter(({ state }) => state !== 'up');
+    const recovering = up.filter(({ role }) => role === 'recovering');
+    const causes = [
+      ...(absent.length > 0 ? [`${namesOf(absent)} down`] : []),
+      ...(recovering.length > 0 ? [`${namesOf(recovering)} recovering`] : []),
+      ...silence,
+    ];
+    const missing = new Set([...absent, ...recovering, ...silent]);
+    const isLeaderless = 2 * missing.size > replicas.length;
+    return {
+      reason: `g${group} has no leader: ${isLeaderless ? causes.join(', ') : 'an election is under way'}`,
+      hint: isLeaderless && absent.length === 0 && silent.length > 0 ? SILENT_HINT : MAJORITY_HINT,
+    };
+  }
+
+  /** `no heartbeat from hosts 0, 1 for 3 s` */
+  private describeSilence(silent: readonly ReplicaStatus[]): string {
+    const hosts = [...new Set(silent.map(({ host }) => host))];
+    const seconds = Math.floor(Math.min(...silent.map((one) => this.silenceOf(one))) / 1e6);
+    return `no heartbeat from host${hosts.length === 1 ? '' : 's'} ${hosts.join(', ')} for ${seconds} s`;
+  }
 }
 
 function namesOf(replicas: readonly ReplicaStatus[]): string {
@@ -71,10 +164,10 @@ function namesOf(replicas: readonly ReplicaStatus[]): string {
 }
 
 /** `g3 can't be reached: beta (connection refused), gamma (no answer)` */
-function unreachableReason(
+function unreachable(
   { network, config }: ClusterContext,
   { group, replicas }: GroupStatus,
-): string | undefined {
+): Trouble | undefined {
   const missing = new Set(network!.missingHosts());
   const absent = replicas.filter(({ host }) => missing.has(host));
   if (2 * absent.length < replicas.length) return undefined;
@@ -82,5 +175,5 @@ function unreachableReason(
     const why = network!.complaintOf(host) ?? 'no answer';
     return `${config.machines?.[host].name} (${why})`;
   });
-  return `g${group} can't be reached: ${hosts.join(', ')}`;
+  return { reason: `g${group} can't be reached: ${hosts.join(', ')}`, hint: MAJORITY_HINT };
 }

@@ -47,11 +47,8 @@ export async function restartHost(
 ): Promise<ReplicaStatus[]> {
   const { host, title, machine } = target;
   const { groups } = statusOf(seen);
-  const targets = deliveredByGroup(groups);
   if (fresh) requireOtherCopies(groups, host, title);
-  if (machine !== undefined) {
-    return startAndWait(target, fresh, Date.now() + timeoutMs, targets, seen);
-  }
+  if (machine !== undefined) return startHost(target, { fresh, timeoutMs }, seen, groups);
   const release = fresh ? claimFreshRestart(seen) : undefined;
   try {
     await handOver(seen, host);
@@ -61,7 +58,7 @@ export async function restartHost(
     if (!fresh) requireSaved();
     const refusal = fresh ? refusalAfterEnd(statusOf(seen).groups, host, title) : undefined;
     const isFresh = fresh && refusal === undefined;
-    const replicas = await startAndWait(target, isFresh, Date.now() + timeoutMs, targets, seen);
+    const replicas = await startHost(target, { fresh: isFresh, timeoutMs }, seen, groups);
     if (refusal !== undefined) throw refusal;
     return replicas;
   } finally {
@@ -69,14 +66,20 @@ export async function restartHost(
   }
 }
 
-async function startAndWait(
+/**
+ * The same for a host that is down.
+ * @param before  the groups before its end
+ * @throws TRAM_HOST_RUNNING if another process starts it; TRAM_START_FAILED, TRAM_STATE_LOST, TRAM_TIMEOUT
+ */
+export async function startHost(
   target: LocalHost,
-  fresh: boolean,
-  deadlineMs: number,
-  targets: readonly number[],
-  seen: ClusterContext,
+  { fresh, timeoutMs }: { readonly fresh: boolean; readonly timeoutMs: number },
+  seen: ClusterContext = target.context,
+  before: readonly GroupStatus[] = statusOf(seen).groups,
 ): Promise<ReplicaStatus[]> {
+  const deadlineMs = Date.now() + timeoutMs;
   const starting = await startAgain(target, fresh, deadlineMs);
+  const targets = deliveredByGroup(before);
   try {
     const replicas = await untilRejoined(starting, targets, deadlineMs);
     if (seen === target.context) return replicas;

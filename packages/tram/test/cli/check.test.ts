@@ -92,6 +92,10 @@ test('2 for a missing file, a folder, and wrong usage', () => {
     status: 2,
     stderr: expect.stringContaining("can't read"),
   });
+  const { stderr } = tram(['check', join(folder, 'nowhere'), '--json']);
+  expect(JSON.parse(stderr)).toMatchObject({
+    error: { code: 'TRAM_INVALID_ARGUMENT', message: expect.stringContaining("can't read") },
+  });
   expect(tram(['check', folder]).status).toBe(2);
   expect(tram(['check']).status).toBe(2);
   expect(tram(['check', 'a', '--jsom']).status).toBe(2);

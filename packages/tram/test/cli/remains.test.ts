@@ -5,20 +5,40 @@ import { withCluster } from '../../src/cli/attached.js';
 import { requireDead } from '../../src/cli/remains.js';
 import { Cluster } from '../../src/cluster.js';
 import { ClusterContext } from '../../src/hosting/cluster-context.js';
-import { hostProcesses } from '../../src/hosting/host-processes.js';
-import { pause } from '../../src/hosting/oversight.js';
+import { hostProcesses, starterProcesses } from '../../src/hosting/host-processes.js';
+import { askToEnd, pause } from '../../src/hosting/oversight.js';
 import { clearAway } from '../../src/hosting/take-down.js';
 import { arenaPath, openArenaFile } from '../../src/memory/processes/arena-file.js';
 import { useCommandLine } from './command-line.js';
 
 const line = useCommandLine();
 
-test('of two starts that find the same dead cluster, the slower one leaves the new cluster alone', async () => {
+test('two starts that find the same dead cluster go on with it together, or one of them does', async () => {
+  await line.up();
+  await line.killAll();
+  const results = await Promise.all([line.tram('up'), line.tram('up')]);
+  expect(results.map(({ code }) => code)).toContain(0);
+  for (const { code, stderr } of results) {
+    expect(stderr).toMatch(code === 0 ? 'resumed cluster' : /is up|supervises/);
+  }
+  expect(starterProcesses(arenaPath(line.name))).toHaveLength(1);
+  expect(await line.tram('send', '--to', '1', '--text', 'x')).toMatchObject({ code: 0 });
+});
+
+test('the memory of a cluster that was ended, but not removed, makes way', async () => {
+  await line.up();
+  await line.killAll();
+  await withCluster({ name: line.name }, async ({ context }) => void askToEnd(context));
+  expect((await line.up()).stderr).toContain('removed the memory');
+});
+
+test('one that removes a dead cluster too late leaves the new cluster of that name alone', async () => {
   await line.up();
   await line.killAll();
   await withCluster({ name: line.name }, async (found) => {
     await requireDead(found);
-    // Before this one removes what it has found dead, another start has done so and is up.
+    // Before this one removes what it has found dead, others have done so, and a new cluster is up.
+    await line.tram('down');
     await line.up();
     expect(clearAway(found)).toBe(false);
   });

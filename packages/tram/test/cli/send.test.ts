@@ -71,6 +71,10 @@ test('with --json, errors are JSON: of commands and of wrong usage', async () =>
   const missing = { code: 'TRAM_NOT_FOUND', retry: 'safe', hint: expect.stringContaining('up') };
   expect(await errorOf(1, 'status')).toMatchObject(missing);
   expect(await errorOf(1, 'down')).toMatchObject(missing);
+  expect(await errorOf(1, 'send', '--to', '0', '--text', 'x')).toMatchObject({
+    code: 'TRAM_NOT_FOUND',
+    hint: `Start it: tram up --name ${line.name}.`,
+  });
   const wrong = { code: 'TRAM_INVALID_ARGUMENT', retry: 'useless' };
   expect(await errorOf(2, 'send')).toMatchObject({
     ...wrong,

@@ -17,13 +17,84 @@ describe('up', () => {
     expect((await line.tram('send', '--to', '1', '--text', 'x')).code).toBe(0);
   });
 
-  test('makes way when all hosts of the cluster of that name are dead', async () => {
+  test('goes on with the state that a cluster of that name left when all was killed', async () => {
+    await line.up('--service', line.service);
+    await line.tram('send', '--to', '1', '--text', 'x', '--count', '3');
+    await line.killAll();
+    const { stdout } = await line.tram('status');
+    expect(stdout).toContain('all hosts are down');
+    expect(stdout).toContain(`go on with the state that they left: tram up --name ${line.name}`);
+    const again = await line.tram('up');
+    expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('resumed cluster') });
+    expect((await line.tram('send', '--to', '1', '--text', 'y')).stdout).toBe('g1  4 y\n');
+    expect(await line.json('status')).toMatchObject({ supervised: true });
+  });
+
+  test('starts hosts that were stopped in order, under the starter that runs', async () => {
+    await line.up('--service', line.service);
+    await line.tram('send', '--to', '1', '--text', 'x', '--count', '2000');
+    const starter = line.starter();
+    for (const pid of await line.pids()) process.kill(pid, 'SIGTERM');
+    for (const member of [0, 1, 2]) await line.tram('kill', `g0/${member}`);
+    await until(async () => (await line.json<{ state: string }>('status')).state === 'down');
+    const again = await line.tram('up', ...SMALL);
+    expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('resumed cluster') });
+    expect((await line.tram('send', '--to', '1', '--text', 'y')).stdout).toBe('g1  2001 y\n');
+    expect(line.starter()).toBe(starter);
+  });
+
+  test('supervises hosts that run, and restarts those that have ended', async () => {
+    await line.up('--service', line.service);
+    await line.tram('send', '--to', '1', '--text', 'x');
+    process.kill(line.starter(), 'SIGKILL');
+    const [first, second, third] = await line.pids();
+    process.kill(third!, 'SIGKILL');
+    await until(() => line.processes().length === 2);
+    expect(await line.tram('up')).toMatchObject({ code: 0 });
+    expect((await line.pids()).slice(0, 2)).toEqual([first, second]);
+    process.kill(second!, 'SIGKILL');
+    await until(async () => {
+      const { hosts } = await line.status();
+      return hosts[1]!.state === 'up' && hosts[1]!.pid !== second;
+    });
+    expect((await line.tram('send', '--to', '1', '--text', 'y')).stdout).toBe('g1  2 y\n');
+    // Also the host that this starter has not started ends with it.
+    process.kill(line.starter(), 'SIGTERM');
+    await until(() => line.processes().length === 0);
+    expect(line.remains()).toEqual([]);
+  });
+
+  test('refuses other options than those of the state that was left', async () => {
     await line.up();
     await line.killAll();
-    expect((await line.tram('status')).stdout).toContain('all hosts are down');
-    const again = await line.up();
-    expect(again.stderr).toContain('all of its hosts had ended');
-    expect((await line.tram('send', '--to', '1', '--text', 'x')).code).toBe(0);
+    const other = await line.tram('up', '--groups', '5', '--clients', '4', '--tree', 'simple');
+    expect(other).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('other options than you ask for: groups, tree'),
+    });
+    expect(other.stderr).toContain(`tram up --name ${line.name}`);
+    expect(other.stderr).toContain(`tram down --name ${line.name}`);
+    expect(await line.tram('up', ...SMALL, '--foreground', '--timeout-ms', '1')).toMatchObject({
+      code: 1,
+    });
+    await line.up();
+  });
+
+  test('says so if the state is lost, and keeps what is there', async () => {
+    await line.up('--service', line.service);
+    // More than a log holds.
+    await line.tram('send', '--to', '1', '--text', 'x'.repeat(500), '--count', '1000');
+    await line.killAll();
+    const again = await line.tram('up');
+    expect(again).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('the state of g1 is lost'),
+    });
+    expect(again.stderr).toContain(`\`tram down --name ${line.name}\``);
+    expect(line.processes()).toEqual([]);
+    expect(existsSync(`/dev/shm/tram-${line.name}`)).toBe(true);
+    expect(await line.tram('down')).toMatchObject({ code: 0 });
+    await line.up();
   });
 
   test('leaves nothing behind when it is interrupted', async () => {

@@ -31,6 +31,10 @@ afterEach(async () => {
   await cluster.close();
 });
 
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
 async function errorOf(call: Promise<unknown>): Promise<ReplyError> {
   return call.then(
     () => expect.unreachable('the call must fail'),
@@ -91,6 +95,85 @@ test('a message that waits for room learns what it waits for', async () => {
   expect(waiting.length).toBeGreaterThan(0);
   for (const { code, message } of waiting) {
     expect(code).toBe('TRAM_TIMEOUT');
-    expect(message).toMatch(/nothing was sent\. g1 has no leader: /);
+    expect(message).toMatch(
+      /nothing was sent\. \d+ of 64 places are held by messages to g1\. g1 has no/,
+    );
+  }
+  // The calls have failed, but their messages keep their places.
+  const other = await errorOf(client.multicast([0], encode('x'), options));
+  expect(other).toMatchObject({ code: 'TRAM_TIMEOUT', retry: 'safe' });
+  expect(other.message).toContain('64 of 64 places are held by messages to g1. g1 has no leader');
+  expect(other.hint).toContain('connect a new one');
+});
+
+test('calls that wait for different groups are told of one by one; those that have failed are not', async () => {
+  for (const host of [3, 4, 5, 6, 7, 8]) await cluster.crash(host);
+  await errorOf(client.multicast([0, 1], encode('x'), { timeoutMs: 100 }));
+  const calls = [[1], [1], [2]].map((groups) => errorOf(client.multicast(groups, encode('x'))));
+  await until(() => told.length >= 2);
+  client.destroy();
+  await Promise.all(calls);
+  expect(told.slice(0, 2)).toMatchObject([
+    { destinations: [1], stalledGroups: [1] },
+    { destinations: [2], stalledGroups: [2] },
+  ]);
+});
+
+test('the logger of the cluster is told of calls that wait', async () => {
+  const warnings: string[] = [];
+  const warn = (text: string): void => void warnings.push(text);
+  const logger = { info: () => undefined, warn, error: () => undefined };
+  const logged = await Cluster.start({ groups: 1, hosts: 3, clients: 1, logger });
+  try {
+    for (const host of [0, 1, 2]) await logged.crash(host);
+    warnings.length = 0;
+    const waiting = await logged.connect();
+    const call = errorOf(waiting.multicast([0], encode('x')));
+    await until(() => warnings.length > 0);
+    expect(warnings[0]).toBe(
+      `client ${waiting.name} waits for g0 for more than a second: g0 has no leader: g0/0, g0/1, g0/2 are down`,
+    );
+    waiting.destroy();
+    await call;
+  } finally {
+    await logged.destroy();
+  }
+});
+
+test('a call to a group that has lost its state fails, however long it may take', async () => {
+  // More than a log holds.
+  const text = encode('x'.repeat(1000));
+  for (let sent = 0; sent < 300; sent++) await client.multicast([1], text);
+  for (const host of [3, 4, 5]) await cluster.crash(host);
+  const options = { timeoutMs: Number.POSITIVE_INFINITY };
+  const calls = Array.from({ length: 70 }, () => errorOf(client.multicast([0, 1], text, options)));
+  const other = errorOf(client.multicast([0], text, options));
+  await Promise.allSettled([3, 4, 5].map((host) => cluster.restart(host)));
+  for (const error of await Promise.all(calls)) {
+    expect(error).toMatchObject({ code: 'TRAM_STATE_LOST' });
+    expect(error.message).toContain('the state of g1 is lost');
+  }
+  // There will never be room for it.
+  expect(await other).toMatchObject({
+    code: 'TRAM_STATE_LOST',
+    message: expect.stringContaining('places are held by messages to g1. g1 has lost its state'),
+  });
+});
+
+test('hosts that hang are named', async ({ skip }) => {
+  skip(process.platform !== 'linux', 'for Linux only');
+  const hung = await Cluster.start({ groups: 1, memory: 'processes', clients: 1 });
+  const pids = hung.status().hosts.map(({ pid }) => pid);
+  try {
+    const waiting = await hung.connect();
+    for (const pid of pids) process.kill(pid, 'SIGSTOP');
+    const call = errorOf(waiting.multicast([0], encode('x'), { timeoutMs: 6000 }));
+    const { message, hint } = await call;
+    expect(message).toMatch(/no heartbeat from hosts 0, 1, 2 for \d+ s$/);
+    expect(hint).toContain('SIGSTOP');
+    waiting.destroy();
+  } finally {
+    for (const pid of pids) process.kill(pid, 'SIGCONT');
+    await hung.destroy();
   }
 });

@@ -92,6 +92,13 @@ export function arenaPath(nameOrPath: string): string {
     : nameOrPath;
 }
 
+/** How a command names the cluster whose arena is there; empty if no name leads there. */
+function nameFlag(path: string): string {
+  const prefix = join(SHARED_MEMORY_DIRECTORY, 'tram-');
+  const name = path.startsWith(prefix) ? path.slice(prefix.length) : '';
+  return PLAIN_NAME.test(name) ? ` --name ${name}` : '';
+}
+
 /** Not part of any name, so that it is not the path of another arena. */
 const LEFT = '~left-';
 
@@ -307,7 +314,9 @@ function createFile(path: string): number {
       'TRAM_EXISTS',
       `${path} already exists: a cluster uses it, or has left it behind.`,
       {
-        hint: 'Choose another name, or remove the cluster first: tram down.',
+        hint:
+          `Choose another name; go on with the cluster that is there: tram up${nameFlag(path)}; ` +
+          `or end it and lose its state: tram down${nameFlag(path)}.`,
         cause,
       },
     );
@@ -320,7 +329,7 @@ function openFile(path: string): number {
   } catch (cause) {
     if (codeOf(cause) === 'ENOENT') {
       throw new TramError('TRAM_NOT_FOUND', `There is no cluster at ${path}.`, {
-        hint: 'Start it: tram up.',
+        hint: `Start it: tram up${nameFlag(path)}.`,
         cause,
       });
     }
