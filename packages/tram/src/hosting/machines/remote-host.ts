@@ -52,7 +52,7 @@ export class RemoteHost {
 
   /** Ends by what `end` does. Returns when that is seen in the mirror. */
   async endBy(end: () => Promise<unknown>, timeoutMs: number): Promise<void> {
-    const before = this.incarnation;
+    const before = await this.latestIncarnation();
     await end();
     await this.untilGone(before, Date.now() + timeoutMs);
   }
@@ -69,7 +69,7 @@ export class RemoteHost {
     this.requireReachable();
     await handOver(this.mirror.context, host);
     const deadlineMs = Date.now() + timeoutMs;
-    const before = this.incarnation;
+    const before = await this.latestIncarnation();
     await this.ask(fresh ? 'restart-fresh' : 'restart');
     await this.untilGone(before, deadlineMs);
     await this.untilStarted(before, deadlineMs);
@@ -101,6 +101,11 @@ export class RemoteHost {
     const { map, arena } = this.mirror.context;
     const [first] = map.participantsOf(this.host);
     return arena.words[map.participant(first) + PARTICIPANT.incarnation];
+  }
+
+  private async latestIncarnation(): Promise<number> {
+    await this.mirror.update();
+    return this.incarnation;
   }
 
   private async ask(request: HostRequest): Promise<void> {
