@@ -594,8 +594,8 @@ function outcomeUnknown(
 }
 
 const STALLED_HINT =
-  'A group needs a majority of its replicas: start those that are down. Before you send the message again, ask the ' +
-  'service whether it took effect.';
+  'A group needs a majority of its replicas: start those that are down. If a machine was replaced, use the configuration ' +
+  'file of the hosts. Before you send the message again, ask the service whether it took effect.';
 
 function withReason(message: string, reason: string): string {
   return reason === '' ? message : `${message}. ${reason}`;

@@ -3,7 +3,8 @@
  * deadline of a call, and once a second while calls wait.
  *
  * On threads and processes the memory of the cluster shows who leads. A client of a cluster on machines can't read the
- * memory of the hosts: it knows only which hosts it can't reach.
+ * memory of the hosts: it knows only which hosts it can't reach. One of them may lead a group that the others of the group
+ * follow, and only this client does not reach it: its configuration file may have the address of a machine that was replaced.
  */
 import { type Channel, channel } from 'node:diagnostics_channel';
 import { contains } from '../protocol/overlay.js';
@@ -70,17 +71,23 @@ function namesOf(replicas: readonly ReplicaStatus[]): string {
   return `${replicas.map(({ name }) => name).join(', ')} ${replicas.length === 1 ? 'is' : 'are'}`;
 }
 
-/** `g3 can't be reached: beta (connection refused), gamma (no answer)` */
+/**
+ * `g3 can't be reached: beta (connection refused), gamma (no answer)`
+ * `g3 may be led by gamma, which can't be reached (no answer)`
+ */
 function unreachableReason(
   { network, config }: ClusterContext,
   { group, replicas }: GroupStatus,
 ): string | undefined {
   const missing = new Set(network!.missingHosts());
   const absent = replicas.filter(({ host }) => missing.has(host));
-  if (2 * absent.length < replicas.length) return undefined;
-  const hosts = absent.map(({ host }) => {
-    const why = network!.complaintOf(host) ?? 'no answer';
-    return `${config.machines?.[host].name} (${why})`;
-  });
-  return `g${group} can't be reached: ${hosts.join(', ')}`;
+  if (absent.length === 0) return undefined;
+  const nameOf = ({ host }: ReplicaStatus): string => config.machines![host].name;
+  const whyNot = ({ host }: ReplicaStatus): string => network!.complaintOf(host) ?? 'no answer';
+  if (2 * absent.length > replicas.length) {
+    const hosts = absent.map((replica) => `${nameOf(replica)} (${whyNot(replica)})`);
+    return `g${group} can't be reached: ${hosts.join(', ')}`;
+  }
+  const names = absent.map(nameOf).join(' or ');
+  return `g${group} may be led by ${names}, which can't be reached (${absent.map(whyNot).join(', ')})`;
 }

@@ -80,7 +80,7 @@ export const REFUSAL = {
 export const REFUSALS: Readonly<Record<number, string>> = {
   [REFUSAL.otherCluster]: 'it has another configuration',
   [REFUSAL.unknownCaller]: 'it does not know us',
-  [REFUSAL.wrongProof]: 'it has another secret, or is another host than this address is to have',
+  [REFUSAL.wrongProof]: 'it has another secret, or is another host',
   [REFUSAL.noSlot]: 'all its client slots are taken',
   [REFUSAL.otherVersion]: 'it runs TRAM with another memory version',
   [REFUSAL.notReady]: 'it waits for other hosts',
