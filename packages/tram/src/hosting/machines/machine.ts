@@ -132,11 +132,7 @@ export class Machine {
     let file!: ArenaFile;
     let slots!: HomeSlots;
     let network!: Network;
-    const warned = new Set<string>();
-    const warnOnce = (text: string): void => {
-      if (!warned.has(text)) log('error', text);
-      warned.add(text);
-    };
+    const complain = rateLimited((text) => log('error', text));
     const context = ClusterContext.onMachines(config, credentials.digest, (map) => {
       file = openOwn(config, credentials.digest, name, host, map);
       slots = new HomeSlots(file.words, map, host);
@@ -165,7 +161,7 @@ export class Machine {
           slots,
           log,
           onRefusal: rateLimited((text) => log('warn', text)),
-          onNewerMemory: (other) => warnOnce(newerMemory(other, file.path)),
+          onNewerMemory: (other) => complain(newerMemory(other, file.path)),
           nowUs,
         });
       } catch (error) {
