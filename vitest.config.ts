@@ -9,7 +9,7 @@ const ALONE = [
   'packages/tram/test/cli/**/*.test.ts',
   'packages/tram/test/hosting/{leaders,orderly-stop,rejoin,rolling-restart}.test.ts',
   'packages/tram/test/hosting/{stall,stray-errors,supervisor}.test.ts',
-  'packages/tram/test/hosting/machines/{machine,operator,replaced}.test.ts',
+  'packages/tram/test/hosting/machines/{machine,operator,outdated,replaced}.test.ts',
   'packages/tram/test/memory/fabric/**/*.test.ts',
   'packages/tram/test/memory/machines/network.test.ts',
   'packages/lab/test/{bench,chaos,cli,contract,litmus}/**/*.test.ts',

@@ -157,7 +157,7 @@ async function downHere(flags: MachineFlags): Promise<number> {
   const { endLocal } = await import('../hosting/take-down.js');
   const { here, absent, name } = await hostsHere(flags.config);
   const elsewhere = absent.filter(({ address }) => !isOwnAddress(address));
-  if (here.length === 0) throw noneHere(name, elsewhere, flags);
+  if (here.length === 0) throw noneHere(name, absent, elsewhere.length > 0, flags);
   const ended: EndedHost[] = [];
   try {
     for (const local of here) ended.push(await endLocal(local, flags.force ?? false));
@@ -193,16 +193,19 @@ async function downEverywhere(flags: MachineFlags): Promise<number> {
   }
 }
 
-function noneHere(name: string, elsewhere: readonly AbsentHost[], flags: MachineFlags): TramError {
+/** @param areElsewhere  some have addresses of other machines */
+function noneHere(
+  name: string,
+  absent: readonly AbsentHost[],
+  areElsewhere: boolean,
+  flags: MachineFlags,
+): TramError {
+  const howToStart = `If they were never started: \`${commandFor(flags, 'host NAME')}\`.`;
+  const hint = howToEnd(flags, placesOf(absent));
   return new TramError(
     'TRAM_NOT_FOUND',
     `no host of cluster "${name}" runs on this machine or has left memory here`,
-    {
-      hint:
-        elsewhere.length === 0
-          ? `Start its hosts with \`${commandFor(flags, 'host NAME')}\`.`
-          : howToEnd(flags, `those of ${placesOf(elsewhere)}`),
-    },
+    { hint: areElsewhere ? hint : `${hint} ${howToStart}` },
   );
 }
 

@@ -319,6 +319,10 @@ const TROUBLES = {
     what: `no replica could replace the leader of ${groups}`,
     advice: `most of their replicas are down or recovering. ${remedy}`,
   }),
+  hidden: (groups: string, remedy: string): Trouble => ({
+    what: `no leader in ${groups} can be reached from here`,
+    advice: `a host that can't be reached may lead. ${remedy}`,
+  }),
   electing: (groups: string): Trouble => ({
     what: `no leader in ${groups}`,
     advice: 'an election is under way',
@@ -341,9 +345,12 @@ export function troublesOf(cluster: Seen, { status, stopped }: Reading): Trouble
     const isLost = 2 * replicas.filter(canDecide).length < replicas.length;
     if (isLost) return leader === undefined ? 'leaderless' : 'alone';
     if (health === 'no-majority') return 'stateless';
-    return leader === undefined ? 'electing' : undefined;
+    if (leader !== undefined) return undefined;
+    // On machines, a host that is absent here may be connected to the others.
+    return cluster.path === undefined && replicas.some(isAbsent) ? 'hidden' : 'electing';
   };
-  const remedyFor = ({ health, replicas }: GroupStatus): string => {
+  const remedyFor = (group: GroupStatus): string => {
+    const { health, replicas } = group;
     if (health === 'state-lost') return startAnew(cluster);
     const absent = replicas.find(isAbsent);
     if (absent === undefined) return '';
@@ -351,6 +358,9 @@ export function troublesOf(cluster: Seen, { status, stopped }: Reading): Trouble
     const command = stopped.has(host)
       ? commandFor(cluster, `kill ${name} --signal SIGCONT`)
       : restartCommand(cluster, name, host);
+    if (troubleOf(group) === 'hidden') {
+      return `If its machine was replaced, use the configuration file of the hosts. If it is down, start it: ${command}`;
+    }
     return `${stopped.has(host) ? 'Continue' : 'Start'} one: ${command}`;
   };
   const troubles = (Object.keys(TROUBLES) as (keyof typeof TROUBLES)[]).flatMap((trouble) => {

@@ -3,7 +3,9 @@
  * second while calls wait.
  *
  * On threads and processes the memory of the cluster shows who leads, whose state is lost, and which hosts are silent. A
- * client of a cluster on machines can't read the memory of the hosts: it knows only which hosts it can't reach.
+ * client of a cluster on machines can't read the memory of the hosts: it knows only which hosts it can't reach. One of
+ * them may lead a group that the others of the group follow, and only this client does not reach it: its configuration
+ * file may have the address of a machine that was replaced.
  */
 import { type Channel, channel } from 'node:diagnostics_channel';
 import { HEAD_WORDS } from '../memory/record.js';
@@ -45,6 +47,8 @@ export const stalls: Channel = channel('tram:stalled');
 export const STALLED_US = 1_000_000;
 
 const MAJORITY_HINT = 'A group needs a majority of its replicas: start those that are down.';
+const OUTDATED_HINT =
+  'Start these hosts. If a machine was replaced, use the configuration file that the hosts have.';
 const SILENT_HINT =
   'These hosts run but do nothing. Continue those that are stopped (SIGSTOP, a debugger); kill and restart those whose ' +
   'service does not return.';
@@ -163,17 +167,25 @@ function namesOf(replicas: readonly ReplicaStatus[]): string {
   return `${replicas.map(({ name }) => name).join(', ')} ${replicas.length === 1 ? 'is' : 'are'}`;
 }
 
-/** `g3 can't be reached: beta (connection refused), gamma (no answer)` */
+/**
+ * `g3 can't be reached: beta (connection refused), gamma (no answer)`
+ * `g3 may be led by gamma, which can't be reached (no answer)`
+ */
 function unreachable(
   { network, config }: ClusterContext,
   { group, replicas }: GroupStatus,
 ): Trouble | undefined {
   const missing = new Set(network!.missingHosts());
   const absent = replicas.filter(({ host }) => missing.has(host));
-  if (2 * absent.length < replicas.length) return undefined;
-  const hosts = absent.map(({ host }) => {
-    const why = network!.complaintOf(host) ?? 'no answer';
-    return `${config.machines?.[host].name} (${why})`;
-  });
-  return { reason: `g${group} can't be reached: ${hosts.join(', ')}`, hint: MAJORITY_HINT };
+  if (absent.length === 0) return undefined;
+  const nameOf = ({ host }: ReplicaStatus): string => config.machines![host].name;
+  const whyNot = ({ host }: ReplicaStatus): string => network!.complaintOf(host) ?? 'no answer';
+  if (2 * absent.length > replicas.length) {
+    const hosts = absent.map((replica) => `${nameOf(replica)} (${whyNot(replica)})`);
+    return { reason: `g${group} can't be reached: ${hosts.join(', ')}`, hint: MAJORITY_HINT };
+  }
+  const names = absent.map(nameOf).join(' or ');
+  const reasons = absent.map(whyNot).join(', ');
+  const reason = `g${group} may be led by ${names}, which can't be reached (${reasons})`;
+  return { reason, hint: OUTDATED_HINT };
 }

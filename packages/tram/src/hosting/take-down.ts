@@ -8,14 +8,7 @@ import { TramError } from '../errors.js';
 import type { ArenaFile } from '../memory/processes/arena-file.js';
 import type { ClusterContext } from './cluster-context.js';
 import { type HostProcess, hostProcesses, starterProcesses } from './host-processes.js';
-import {
-  type AbsentHost,
-  endHost,
-  hostsHere,
-  killHost,
-  type LocalHost,
-  signal,
-} from './local-host.js';
+import { endHost, hostsHere, killHost, type LocalHost, signal } from './local-host.js';
 import type { Mirror } from './machines/mirror.js';
 import { RemoteHost } from './machines/remote-host.js';
 import { askToEnd, drain, endTrace, pause, replicasDown } from './oversight.js';
@@ -133,7 +126,7 @@ export async function takeDownMachines(
   const { here, absent, name } = await hostsHere(path);
   const ended: EndedHost[] = [];
   const missed: { readonly name: string; readonly error: TramError }[] = [];
-  const ask = async ({ host, name: title }: AbsentHost): Promise<void> => {
+  const ask = async (host: number, title: string): Promise<void> => {
     try {
       ended.push(await endRemote(new RemoteHost(mirror, host, path), force));
     } catch (error) {
@@ -142,10 +135,17 @@ export async function takeDownMachines(
     }
   };
   const end = async (local: LocalHost): Promise<void> => {
-    ended.push(await endLocal(local, force));
+    const here = await endLocal(local, force);
+    const { host, title } = local;
+    // A host that was replaced may have left memory here, and runs at the address in the file.
+    if (here.pid === null && mirror.complaintOf(host) === undefined) await ask(host, title);
+    else ended.push(here);
   };
   try {
-    await Promise.all([...here.map(end), ...absent.map(ask)]);
+    await Promise.all([
+      ...here.map(end),
+      ...absent.map(({ host, name: title }) => ask(host, title)),
+    ]);
   } finally {
     for (const { arena } of here) arena.close();
   }

@@ -73,14 +73,18 @@ export const HOST = {
   request: 3,
   /** With `memory: 'machines'`, of another host or client: how to write to its memory (`machines/greeting.ts`). */
   greeting: 4,
-  /** With `memory: 'machines'`, of another host: the revision with which it last ran its replicas; 0 if it never did. */
+  /** With `memory: 'machines'`: the revision with which the host last ran its replicas; 0 if it never did. */
   begun: 10,
-  /** With `memory: 'machines'`, of another host or client: 1 if it has said that it is about to close its connection. */
-  farewell: 11,
+  /** With `memory: 'machines'`: when the memory of the host was created (`machines/known-hosts.ts`). */
+  birth: 11,
   /** With `memory: 'machines'`: the oldest revision that the host lets in (`machines/known-hosts.ts`). */
   leastRevision: 12,
   /** One of `STAYS_DOWN`: whether it is left down if it ends. */
   staysDown: 13,
+  /** With `memory: 'machines'`, of another host: the newest birth of memory that it has run with, as far as we know. */
+  newestBirth: 14,
+  /** With `memory: 'machines'`, of another host or client: 1 if it has said that it is about to close its connection. */
+  farewell: 15,
   words: 16,
 } as const;
 

@@ -215,7 +215,12 @@ describe('restart --all', () => {
 describe('down', () => {
   test('ends no host of another machine, unless it is told to', async () => {
     const hosts = await cluster.startAll();
-    expect(await cluster.farAway('down')).toMatchObject({ code: 1 });
+    expect(await cluster.farAway('down')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /To end alpha \(127\.0\.0\.2\), beta .* gamma .*`tram down --all/,
+      ),
+    });
     expect(await cluster.states()).toEqual(['up', 'up', 'up']);
     const exits = hosts.map(({ child }) => once(child, 'exit'));
     const down = await cluster.farAway('down', '--all');
@@ -227,6 +232,19 @@ describe('down', () => {
     }
     expect(await Promise.all(exits)).toEqual(NAMES.map(() => [0, null]));
     expect(cluster.hasMemory()).toBe(true);
+  });
+
+  test('ends a host that has left memory here and runs on another machine', async () => {
+    const [, , gamma] = await cluster.startAll();
+    await gamma.end('SIGTERM');
+    const moved = cluster.start('gamma', cluster.far);
+    await moved.says('runs its replicas');
+    await cluster.untilLevel();
+    const exit = once(moved.child, 'exit');
+    const down = await cluster.nearby('down', '--all');
+    expect(down).toMatchObject({ code: 0, stderr: '' });
+    expect(down.stdout).toMatch(new RegExp(`host gamma \\(process ${moved.child.pid}\\) is down`));
+    expect(await exit).toEqual([0, null]);
   });
 
   test('removes the memory on other machines with --force, and says what that costs', async () => {

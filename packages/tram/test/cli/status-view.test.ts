@@ -76,6 +76,17 @@ describe('a group without a leader', () => {
     ]);
   });
 
+  test('may be led by a host that is not reached from here', () => {
+    expect(troubles('electing', ['up', 'up', 'down'])).toEqual([
+      expect.stringMatching(
+        /^no leader in g0 can be reached from here: a host that can't be reached may lead\. .*replaced/,
+      ),
+    ]);
+    expect(troubles('electing', ['up', 'up', 'down'], '/dev/shm/tram-bank')).toEqual([
+      'no leader in g0: an election is under way',
+    ]);
+  });
+
   test('waits for the replica that may have its state', () => {
     expect(troubles('no-majority', ['up', 'up', 'down'], '/dev/shm/tram-bank')).toEqual([
       expect.stringMatching(/^no leader in g0: none .* has the state; .*: tram restart g0\/2/),

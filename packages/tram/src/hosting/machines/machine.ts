@@ -15,6 +15,9 @@
  * or come back. Two machines must never act as one host: members would count the promises of both. So the change of an
  * address raises the `revision` of the configuration, and a host that has not run with its revision before needs all
  * hosts once more: they must have the same revision, and promise to refuse older ones from then on, before its replicas run.
+ *
+ * A host may also find memory that is not its latest. Each memory has a birth, and the other hosts refuse an older one
+ * than they have seen run (`memory/machines/known-hosts.ts`).
  */
 import type { Endpoint } from '../../config/addresses.js';
 import type { MachinesConfig } from '../../config/config.js';
@@ -82,6 +85,8 @@ const SINCE_MS = Date.UTC(2026, 0);
 /** Less than a start takes, so the incarnations of a host that restarts in a loop do not run ahead of the time. */
 const INCARNATION_MS = 250;
 const KEYS_PER_MS = 0.064;
+/** Less than a start takes, so that memory which a host makes later has a later birth. */
+const BIRTH_MS = 250;
 
 export class Machine {
   private running: Host | undefined;
@@ -128,6 +133,7 @@ export class Machine {
     let file!: ArenaFile;
     let slots!: HomeSlots;
     let network!: Network;
+    const complain = rateLimited((text) => log('error', text));
     const context = ClusterContext.onMachines(config, credentials.digest, (map) => {
       file = openOwn(config, credentials.digest, name, host, map);
       slots = new HomeSlots(file.words, map, host);
@@ -156,6 +162,7 @@ export class Machine {
           slots,
           log,
           onRefusal: rateLimited((text) => log('warn', text)),
+          onNewerMemory: (other) => complain(newerMemory(other, file.path)),
           nowUs,
         });
       } catch (error) {
@@ -280,12 +287,16 @@ export class Machine {
     if (hasBegun(this.file)) return 'kept';
     const network = this.context.network!;
     const past = await this.until(() => network.past);
-    if (past !== 'replaced') return past;
-    network.refuseOlder();
     const { revision } = this.settings.config;
-    this.settings.log('info', `takes the place of an earlier host, with revision ${revision}`);
+    // With a later revision, there may be earlier hosts that nobody here remembers.
+    if (past === undefined || past === 'lost' || (past === 'none' && revision === 1)) return past;
+    network.refuseOlder();
+    if (past === 'replaced') {
+      this.settings.log('info', `takes the place of an earlier host, with revision ${revision}`);
+    }
     const areRefused = await this.until(() => network.areOlderRefused || undefined);
-    return areRefused && 'lost';
+    if (areRefused === undefined) return undefined;
+    return past === 'none' ? 'none' : 'lost';
   }
 
   /** Records that this host has run its replicas; on a first start, at all other hosts too. */
@@ -302,7 +313,7 @@ export class Machine {
     Atomics.store(words, ARENA.state, ARENA_STATE.running);
     network!.announce();
     if (past !== 'none') return;
-    await this.until(() => network!.isSettled || undefined);
+    await this.until(() => network!.isAnnounced || undefined);
   }
 
   private joinTrace(directory: string, past: Identity['past']): void {
@@ -394,7 +405,10 @@ function openOwn(
     if (left !== undefined) {
       requireSame(left, digest, map);
       requireRecent(left, config, host, map);
-    } else writeHeader(file.words, map.words, digest);
+    }
+    // Before the header: a file with a header has a birth. Memory that was never used is as good as new.
+    if (!hasBegun(file)) file.words[map.host(host) + HOST.birth] = birthAt(Date.now());
+    if (left === undefined) writeHeader(file.words, map.words, digest);
     return file;
   } catch (error) {
     file.close();
@@ -472,6 +486,18 @@ function requireRecent(
     `the configuration has revision ${revision}, but the cluster uses revision ${least}`,
     { hint: 'Copy the configuration file from another host.' },
   );
+}
+
+function newerMemory(other: string, path: string): string {
+  return (
+    `${other} has seen newer memory of this host, and refuses this one. End this host, remove ${path}, and start it ` +
+    'again: it then recovers from its groups. If the file is new, the clock of this machine is behind: correct it first.'
+  );
+}
+
+/** The birth of memory that is created now. */
+function birthAt(ms: number): number {
+  return Math.max(1, Math.floor((ms - SINCE_MS) / BIRTH_MS));
 }
 
 /**

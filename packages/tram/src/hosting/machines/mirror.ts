@@ -124,6 +124,11 @@ export class Mirror {
     while (link.isOpen && !link.isSettled) await this.turn();
   }
 
+  /** Copies everything anew, now. */
+  update(): Promise<void> {
+    return this.run(() => this.refresh());
+  }
+
   /** Why a host can't be reached; undefined if it can. */
   complaintOf(host: number): string | undefined {
     const { network } = this.attachment;

@@ -113,7 +113,7 @@ export function unreachable({ network, config }: RemoteAttachment): TramError {
 function hintFor(network: Network, { machines }: MachinesConfig, missing: number[]): string {
   const refusals = new Set(missing.map((host) => network.refusalOf(host)));
   if (refusals.has(REFUSAL.wrongProof)) {
-    return 'Copy the secret file of the hosts to this machine.';
+    return 'Copy the secret and the configuration file of the hosts to this machine.';
   }
   if (refusals.has(REFUSAL.otherCluster)) {
     return 'Use the configuration file of the hosts, and their version of TRAM.';

@@ -59,7 +59,7 @@ export class RemoteHost {
 
   /** Ends by what `end` does. Returns when that is seen in the mirror. */
   async endBy(end: () => Promise<unknown>, timeoutMs: number): Promise<void> {
-    const before = this.incarnation;
+    const before = await this.latestIncarnation();
     await end();
     await this.untilGone(before, Date.now() + timeoutMs);
   }
@@ -82,7 +82,7 @@ export class RemoteHost {
     await handOver(this.mirror.context, host);
     await beforeEnd?.();
     const deadlineMs = Date.now() + timeoutMs;
-    const before = this.incarnation;
+    const before = await this.latestIncarnation();
     const { starts } = this;
     const requireSaved = savedStateCheck(this.mirror.context, host, title);
     await this.ask(fresh ? 'restart-fresh' : 'restart');
@@ -127,6 +127,11 @@ export class RemoteHost {
   private get starts(): number {
     const { map, arena } = this.mirror.context;
     return hostStartsOf(arena.words[map.host(this.host) + HOST.state]);
+  }
+
+  private async latestIncarnation(): Promise<number> {
+    await this.mirror.update();
+    return this.incarnation;
   }
 
   private async ask(request: HostRequest): Promise<void> {

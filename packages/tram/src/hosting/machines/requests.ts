@@ -14,14 +14,14 @@ import type { Agent } from '../duty.js';
  */
 export type HostRequest = 'stop' | 'kill' | 'restart' | 'restart-fresh' | 'forget';
 
-/** By the lowest bits of the word. */
+/** By the lowest bits of the word. Of two requests the later one in this list counts: what was promised is kept. */
 const REQUESTS: readonly (HostRequest | undefined)[] = [
   undefined,
-  'stop',
-  'kill',
   'restart',
+  'stop',
   'restart-fresh',
   'forget',
+  'kill',
 ];
 const REQUEST_BITS = 3;
 
@@ -34,6 +34,8 @@ export function requestWord(before: number, request: HostRequest): number {
 export class Requests implements Agent {
   private readonly at: number;
   private seen: number;
+  /** The place in `REQUESTS` of what it has obeyed. */
+  private obeyed = 0;
 
   constructor(
     private readonly words: Int32Array,
@@ -49,8 +51,11 @@ export class Requests implements Agent {
     const word = Atomics.load(this.words, this.at);
     if (word === this.seen) return 0;
     this.seen = word;
-    const request = REQUESTS[word & ((1 << REQUEST_BITS) - 1)];
-    if (request !== undefined) this.obey(request);
+    const place = word & ((1 << REQUEST_BITS) - 1);
+    const request = REQUESTS[place];
+    if (request === undefined || place <= this.obeyed) return 0;
+    this.obeyed = place;
+    this.obey(request);
     return 0;
   }
 }

@@ -13,9 +13,9 @@ import { describe } from '../fabric/socket-address.js';
 import { isSystemError } from './dialing.js';
 import { greetingAt, greetingToken } from './greeting.js';
 import { CALLER, type Handshake, type Hello, type Proven, REFUSAL, REFUSED } from './handshake.js';
-import type { KnownHosts } from './known-hosts.js';
+import { hasRun, type KnownHosts } from './known-hosts.js';
 import type { LinkTable } from './link-table.js';
-import type { NetworkOptions } from './network-options.js';
+import { type NetworkOptions, nameOfHost } from './network-options.js';
 
 /** As what a peer is accepted. */
 interface Grant {
@@ -24,6 +24,7 @@ interface Grant {
   /** For the welcome: see there. */
   readonly slot: number;
   readonly session: number;
+  readonly birth: number;
 }
 
 interface AcceptedPeer {
@@ -46,6 +47,8 @@ export class Admission {
     private readonly knownHosts: KnownHosts,
     /** Close a connection and forget it everywhere. */
     private readonly close: (connection: Connection) => void,
+    /** The link to a host has opened. */
+    private readonly onOpen: (host: number) => void,
   ) {}
 
   /** How many peers are accepted. */
@@ -82,10 +85,10 @@ export class Admission {
     this.options.onRefusal?.(`${describe(request.peer)} was refused: ${REFUSED[refusal]}`);
   }
 
-  private accept(request: Request, { hello, said }: Proven, { host, slot, session }: Grant): void {
+  private accept(request: Request, { hello, said }: Proven, { host, ...told }: Grant): void {
     const registration = this.links.register();
     const { base, keyLow, keyHigh } = registration;
-    const welcome = this.handshake.welcome(said, { base, keyLow, keyHigh, slot, session });
+    const welcome = this.handshake.welcome(said, { base, keyLow, keyHigh, ...told });
     let connection: Connection;
     try {
       connection = request.accept(welcome);
@@ -100,38 +103,56 @@ export class Admission {
   }
 
   /** Is there a place for a caller that knows the secret? Closes its earlier connection if there is. */
-  private grant({ caller, number, session }: Hello): Grant | { readonly refusal: number } {
-    const { knownHosts } = this;
+  private grant(hello: Hello): Grant | { readonly refusal: number } {
+    const { caller, number, session } = hello;
     const { map, self, slots } = this.options;
     const unknown = { refusal: REFUSAL.unknownCaller };
     switch (caller) {
       case CALLER.host:
         if (number <= self.number || number >= map.hosts) return unknown;
-        if (knownHosts.refusalOf(session) > 0) return { refusal: knownHosts.refusalOf(session) };
-        this.closeEarlier(number);
-        return {
-          host: number,
-          slot: knownHosts.bitsFor(number, session),
-          session: knownHosts.introduction,
-        };
+        return this.grantHost(hello);
       case CALLER.newClient: {
         if (slots?.isOpen !== true || !this.links.hasMajority) {
           return { refusal: REFUSAL.notReady };
         }
         const free = slots.take();
         if (free === undefined) return { refusal: REFUSAL.noSlot };
-        return { host: map.hosts + free.slot, ...free };
+        return { host: map.hosts + free.slot, ...free, birth: 0 };
       }
       case CALLER.client:
         if (slots?.isStillOf(number, session) !== true) return unknown;
         this.closeEarlier(map.hosts + number);
         slots.returns(number, session);
-        return { host: map.hosts + number, slot: number, session };
+        return { host: map.hosts + number, slot: number, session, birth: 0 };
       case CALLER.observer:
-        return { host: undefined, slot: 0, session };
+        return { host: undefined, slot: 0, session, birth: 0 };
       default:
         return unknown;
     }
+  }
+
+  private grantHost(hello: Hello): Grant | { readonly refusal: number } {
+    const { number, session, birth, seenBirth } = hello;
+    const { knownHosts, links } = this;
+    if (seenBirth > knownHosts.birth) {
+      this.options.onNewerMemory?.(nameOfHost(this.options, number));
+      return { refusal: REFUSAL.newerSeen };
+    }
+    const refusal = knownHosts.refusalOf(number, hello);
+    if (refusal > 0) return { refusal };
+    const isTaken = links.byHost[number]!.isOpen && knownHosts.runs(number);
+    // Of the same memory, it is the same host. Newer memory that has run may take the place of older memory.
+    if (isTaken && birth !== knownHosts.newestBirth(number) && !hasRun(session)) {
+      return { refusal: REFUSAL.placeTaken };
+    }
+    this.closeEarlier(number);
+    knownHosts.expect(number);
+    return {
+      host: number,
+      slot: knownHosts.bitsFor(number, session),
+      session: knownHosts.introduction,
+      birth: knownHosts.birth,
+    };
   }
 
   private closeEarlier(host: number): void {
@@ -149,15 +170,16 @@ export class Admission {
       const greeting = greetingAt(arena.words, map.host(host) + HOST.greeting, token);
       if (greeting === undefined) continue;
       if (hello.caller === CALLER.host) {
-        // The least revision may have risen since.
-        if (this.knownHosts.refusalOf(hello.session) > 0) {
+        // The least revision may have risen since, or newer memory was seen.
+        if (this.knownHosts.refusalOf(host, hello) > 0) {
           this.close(connection);
           continue;
         }
-        this.knownHosts.learn(host, greeting.hasRun, hello.session);
+        this.knownHosts.learn(host, greeting.hasRun, hello);
       }
       this.ungreeted.delete(connection);
       this.links.openLink(host, connection, greeting.region);
+      if (hello.caller === CALLER.host) this.onOpen(host);
     }
   }
 

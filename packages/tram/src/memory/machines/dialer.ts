@@ -10,7 +10,7 @@ import type { Connection } from '../fabric/connection.js';
 import type { Fabric } from '../fabric/fabric.js';
 import { Dialing } from './dialing.js';
 import { greetingToken, greetingWords } from './greeting.js';
-import { CALLER, type Handshake, type Hello, REFUSED, type Welcome } from './handshake.js';
+import { CALLER, type Handshake, type Hello, REFUSAL, REFUSED, type Welcome } from './handshake.js';
 import type { KnownHosts } from './known-hosts.js';
 import type { LinkTable } from './link-table.js';
 import { type NetworkOptions, nameOfHost } from './network-options.js';
@@ -26,6 +26,8 @@ export class Dialer {
     private readonly links: LinkTable,
     private readonly knownHosts: KnownHosts,
     fabric: Fabric,
+    /** The link to a host has opened. */
+    private readonly onOpen: (host: number) => void,
   ) {
     const { self, hosts, log, nowUs } = options;
     const dialed = self.caller === CALLER.host ? hosts.slice(0, self.number) : hosts;
@@ -40,6 +42,9 @@ export class Dialer {
               !isRefused && (!links.hasBeenOpen(host) || links.hasSaidFarewell(host));
             const text = `can't connect to ${nameOfHost(options, host)}: ${why}`;
             log(isExpected ? 'info' : 'warn', text);
+            if (this.of(host)?.refusal === REFUSAL.olderMemory) {
+              options.onNewerMemory?.(nameOfHost(options, host));
+            }
           },
           nowUs,
         }),
@@ -73,16 +78,19 @@ export class Dialer {
     // A new client calls one host at a time until one of them has assigned it a slot.
     const needsSlot = this.options.self.caller === CALLER.newClient && this.assigned === undefined;
     if (needsSlot && this.dialings.some(({ isWaiting }) => !isWaiting)) return;
-    dialing.dial(this.newHello(), nowUs);
+    dialing.dial(this.newHello(dialing.host), nowUs);
   }
 
   /** A client that has been assigned a slot keeps it. */
-  private newHello(): Hello {
-    const { handshake, assigned } = this;
-    const { caller, number } = this.options.self;
-    return assigned === undefined
-      ? handshake.newHello(caller, number, this.knownHosts.introduction)
-      : handshake.newHello(CALLER.client, assigned.slot, assigned.session);
+  private newHello(host: number): Hello {
+    const { handshake, assigned, knownHosts } = this;
+    if (assigned !== undefined) {
+      const { slot: number, session } = assigned;
+      return handshake.newHello({ caller: CALLER.client, number, session, birth: 0, seenBirth: 0 });
+    }
+    const { introduction: session, birth } = knownHosts;
+    const seenBirth = knownHosts.newestBirth(host);
+    return handshake.newHello({ ...this.options.self, session, birth, seenBirth });
   }
 
   /** A host has accepted our call. */
@@ -93,15 +101,17 @@ export class Dialer {
     const { caller } = this.options.self;
     if (caller === CALLER.newClient) this.takeSlot(welcome);
     if (caller === CALLER.host) {
-      const refusal = this.knownHosts.refusalOf(welcome.session);
+      const refusal = this.knownHosts.refusalOf(host, welcome);
       if (refusal > 0) {
         dialing.giveUp(REFUSED[refusal]);
         return;
       }
-      this.knownHosts.learn(host, welcome.slot, welcome.session);
+      this.knownHosts.expect(host);
+      this.knownHosts.learn(host, welcome.slot, welcome);
     }
     this.links.openLink(host, connection, welcome);
     if (caller !== CALLER.observer) this.greet(dialing, connection, welcome);
+    if (caller === CALLER.host) this.onOpen(host);
   }
 
   /** The first slot counts. Hosts that had none left accept us from now on. */

@@ -68,7 +68,8 @@ export class Dialing {
   /** The host has refused the call: with a challenge, or for good. */
   onRefused(data: Uint8Array, reason: string): void {
     const { handshake } = this.edges;
-    const answer = this.stage === 'hello' ? handshake.answer(this.hello!, data) : undefined;
+    const answer =
+      this.stage === 'hello' ? handshake.answer(this.hello!, data, this.host) : undefined;
     if (answer === undefined) {
       const [refusal = 0] = data;
       const why = REFUSALS[refusal];
@@ -80,12 +81,13 @@ export class Dialing {
     this.call(answer);
   }
 
-  /** The call was accepted. @returns undefined if the host has not proved that it knows the secret: the call is ended */
+  /** The call was accepted. @returns undefined if it has not proved that it is the host: the call is ended */
   onConnected(data: Uint8Array): Welcome | undefined {
     const { handshake } = this.edges;
-    const welcome = this.stage === 'answer' ? handshake.enter(this.answer, data) : undefined;
+    const welcome =
+      this.stage === 'answer' ? handshake.enter(this.answer, data, this.host) : undefined;
     if (welcome === undefined) {
-      this.giveUp('it could not prove that it knows the secret');
+      this.giveUp('it could not prove that it knows the secret and is this host');
       return undefined;
     }
     this.stage = 'open';

@@ -2,7 +2,8 @@
  * Mutual authentication of a dialer and a listener by the cluster's secret. The listener refuses the first call of a
  * dialer, with a challenge. The dialer calls again with a proof that it knows the secret, and only then is accepted. The
  * listener proves the same with its acceptance. Both proofs cover fresh values of both sides, so a recorded proof can't be
- * replayed. Called by `dialing.ts` (the dialer's side) and `admission.ts` (the listener's).
+ * replayed. Both cover the number of the host that is called, so a dialer that reaches another host than it means is
+ * refused. Called by `dialing.ts` (the dialer's side) and `admission.ts` (the listener's).
  *
  *   dialer → listener   hello: who I am, my nonce
  *   listener → dialer   challenge: the time, and a MAC of time and hello under a key that only the listener has
@@ -25,6 +26,9 @@ export interface Hello {
   readonly number: number;
   /** A client that has a slot: its session. A host: its introduction (`known-hosts.ts`). */
   readonly session: number;
+  /** A host: the birth of its memory, and the newest birth of the listener's memory that it has seen (`known-hosts.ts`). */
+  readonly birth: number;
+  readonly seenBirth: number;
   readonly nonce: Uint8Array;
 }
 
@@ -45,6 +49,8 @@ export interface Welcome {
   readonly slot: number;
   /** A client: its session. A host: the introduction of the listener. */
   readonly session: number;
+  /** A host: the birth of the listener's memory. */
+  readonly birth: number;
 }
 
 /** Why a call is refused: the first byte of the refusal. */
@@ -62,31 +68,43 @@ export const REFUSAL = {
   /** The dialer has the same revision, with other addresses. */
   otherAddresses: 8,
   otherVersion: 9,
+  /** The dialer is a host with older memory than the listener has seen of it. */
+  olderMemory: 10,
+  /** The dialer is a host that has seen newer memory of the listener. */
+  newerSeen: 11,
+  /** The dialer is a host that has not run yet, and another one in its place is connected and runs. */
+  placeTaken: 12,
 } as const;
 
 /** For the dialer: why a host has refused us. */
 export const REFUSALS: Readonly<Record<number, string>> = {
   [REFUSAL.otherCluster]: 'it has another configuration',
   [REFUSAL.unknownCaller]: 'it does not know us',
-  [REFUSAL.wrongProof]: 'it has another secret',
+  [REFUSAL.wrongProof]: 'it has another secret, or is another host',
   [REFUSAL.noSlot]: 'all its client slots are taken',
   [REFUSAL.otherVersion]: 'it runs TRAM with another memory version',
   [REFUSAL.notReady]: 'it waits for other hosts',
   [REFUSAL.outdated]: 'it uses a later revision of the configuration',
   [REFUSAL.otherAddresses]:
     'it has other addresses of hosts under the same revision of the configuration',
+  [REFUSAL.olderMemory]: 'it has seen newer memory of this host',
+  [REFUSAL.newerSeen]: 'its memory is older than what this host has seen of it',
+  [REFUSAL.placeTaken]: 'another process runs as this host, and is connected to it',
 };
 
 /** For the listener: why we have refused a caller. */
 export const REFUSED: Readonly<Record<number, string>> = {
   [REFUSAL.otherCluster]: 'it has another configuration, or is no TRAM at all',
   [REFUSAL.unknownCaller]: 'there is no such host or client in this cluster',
-  [REFUSAL.wrongProof]: 'it could not prove that it knows the secret',
+  [REFUSAL.wrongProof]: 'it could not prove that it knows the secret, or means another host',
   [REFUSAL.noSlot]: 'all client slots are taken',
   [REFUSAL.otherVersion]: 'it runs TRAM with another memory version',
   [REFUSAL.outdated]: 'it has an outdated revision of the configuration',
   [REFUSAL.otherAddresses]:
     'it has other addresses of hosts under the same revision of the configuration',
+  [REFUSAL.olderMemory]: 'its memory is older than what this host has seen of it',
+  [REFUSAL.newerSeen]: 'it has seen newer memory of this host',
+  [REFUSAL.placeTaken]: 'it has not run yet, and the host in its place is connected and runs',
 };
 
 const NONCE_BYTES = 8;
@@ -94,11 +112,12 @@ const TIME_BYTES = 4;
 const CHALLENGE_BYTES = TIME_BYTES + 8;
 const PROOF_BYTES = 16;
 const DIGEST_BYTES = 4;
-/** Version, caller, number, session, digest, nonce. */
-const HELLO_BYTES = 1 + 1 + 2 + 4 + DIGEST_BYTES + NONCE_BYTES;
+/** Version, caller, number, session, both births, digest, nonce. */
+const HELLO_BYTES = 1 + 1 + 2 + 4 + 4 + 4 + DIGEST_BYTES + NONCE_BYTES;
+const DIGEST_AT = HELLO_BYTES - NONCE_BYTES - DIGEST_BYTES;
 const ANSWER_BYTES = HELLO_BYTES + CHALLENGE_BYTES + PROOF_BYTES;
-/** Base, key, slot, session, proof. */
-const WELCOME_BYTES = 8 + 8 + 4 + 4 + PROOF_BYTES;
+/** Base, key, slot, session, birth, proof. */
+const WELCOME_BYTES = 8 + 8 + 4 + 4 + 4 + PROOF_BYTES;
 /** Where in an answer the MAC of the challenge is: only the listener could predict it. */
 export const CHALLENGE_MAC_AT = HELLO_BYTES + TIME_BYTES;
 /** How old a challenge may be. */
@@ -117,32 +136,36 @@ export class Handshake {
     private readonly secret: Uint8Array,
     /** Digest of the configuration: hosts and clients with another one are refused. */
     private readonly digest: Uint8Array,
+    /** The number of the host that listens. */
+    private readonly self: number,
     private readonly nowSeconds: () => number = () => Math.floor(Date.now() / 1000),
   ) {}
 
-  newHello(caller: number, number: number, session: number): Hello {
-    return { caller, number, session, nonce: new Uint8Array(randomBytes(NONCE_BYTES)) };
+  newHello(hello: Omit<Hello, 'nonce'>): Hello {
+    return { ...hello, nonce: new Uint8Array(randomBytes(NONCE_BYTES)) };
   }
 
-  hello({ caller, number, session, nonce }: Hello): Uint8Array {
+  hello({ caller, number, session, birth, seenBirth, nonce }: Hello): Uint8Array {
     const bytes = new Uint8Array(HELLO_BYTES);
     const view = new DataView(bytes.buffer);
     view.setUint8(0, ARENA_VERSION);
     view.setUint8(1, caller);
     view.setUint16(2, number);
     view.setUint32(4, session);
-    bytes.set(this.digest.subarray(0, DIGEST_BYTES), 8);
-    bytes.set(nonce, 8 + DIGEST_BYTES);
+    view.setUint32(8, birth);
+    view.setUint32(12, seenBirth);
+    bytes.set(this.digest.subarray(0, DIGEST_BYTES), DIGEST_AT);
+    bytes.set(nonce, DIGEST_AT + DIGEST_BYTES);
     return bytes;
   }
 
-  /** Dialer: our answer to a refusal, undefined if that is no challenge. */
-  answer(hello: Hello, refusal: Uint8Array): Uint8Array | undefined {
+  /** Dialer: our answer to a refusal, undefined if that is no challenge. @param callee  the number of the host that we call */
+  answer(hello: Hello, refusal: Uint8Array, callee: number): Uint8Array | undefined {
     const isChallenge = refusal[0] === REFUSAL.challenge;
     if (!isChallenge || refusal.length !== 1 + CHALLENGE_BYTES) return undefined;
     const challenge = refusal.subarray(1);
     const said = concat(this.hello(hello), challenge);
-    return concat(said, this.proof('dialer', said));
+    return concat(said, this.proof('dialer', callee, said));
   }
 
   /** Listener: who calls, if it has proved that it knows the secret, or else how to refuse it. */
@@ -151,7 +174,7 @@ export class Handshake {
     if (hello === undefined) return { refusal: Uint8Array.of(REFUSAL.otherCluster) };
     // The digest would differ, too, but would not tell why.
     if (data[0] !== ARENA_VERSION) return { refusal: Uint8Array.of(REFUSAL.otherVersion) };
-    const digest = data.subarray(8, 8 + DIGEST_BYTES);
+    const digest = data.subarray(DIGEST_AT, DIGEST_AT + DIGEST_BYTES);
     if (!equal(digest, this.digest.subarray(0, DIGEST_BYTES))) {
       return { refusal: Uint8Array.of(REFUSAL.otherCluster) };
     }
@@ -160,7 +183,8 @@ export class Handshake {
       return { refusal: concat(Uint8Array.of(REFUSAL.challenge), challenge) };
     }
     const said = data.subarray(0, HELLO_BYTES + CHALLENGE_BYTES);
-    if (!equal(data.subarray(HELLO_BYTES + CHALLENGE_BYTES), this.proof('dialer', said))) {
+    const proof = data.subarray(HELLO_BYTES + CHALLENGE_BYTES);
+    if (!equal(proof, this.proof('dialer', this.self, said))) {
       return { refusal: Uint8Array.of(REFUSAL.wrongProof) };
     }
     this.forgetExpired();
@@ -170,7 +194,8 @@ export class Handshake {
   }
 
   /** Listener: how to accept a dialer. @param said  as `judge` returned it */
-  welcome(said: Uint8Array, { base, keyLow, keyHigh, slot, session }: Welcome): Uint8Array {
+  welcome(said: Uint8Array, welcome: Welcome): Uint8Array {
+    const { base, keyLow, keyHigh, slot, session, birth } = welcome;
     const bytes = new Uint8Array(WELCOME_BYTES - PROOF_BYTES);
     const view = new DataView(bytes.buffer);
     view.setFloat64(0, base);
@@ -178,16 +203,21 @@ export class Handshake {
     view.setUint32(12, keyLow);
     view.setUint32(16, slot);
     view.setUint32(20, session);
-    return concat(bytes, this.proof('listener', concat(said, bytes)));
+    view.setUint32(24, birth);
+    return concat(bytes, this.proof('listener', this.self, concat(said, bytes)));
   }
 
-  /** Dialer: what the listener tells us, undefined if it has not proved that it knows the secret. @param answer  ours */
-  enter(answer: Uint8Array, data: Uint8Array): Welcome | undefined {
+  /**
+   * Dialer: what the listener tells us, undefined if it has not proved that it knows the secret and is the host that we
+   * call.
+   * @param answer  ours
+   */
+  enter(answer: Uint8Array, data: Uint8Array, callee: number): Welcome | undefined {
     if (data.length !== WELCOME_BYTES) return undefined;
     const said = answer.subarray(0, HELLO_BYTES + CHALLENGE_BYTES);
     const bytes = data.subarray(0, WELCOME_BYTES - PROOF_BYTES);
     const proof = data.subarray(WELCOME_BYTES - PROOF_BYTES);
-    if (!equal(proof, this.proof('listener', concat(said, bytes)))) return undefined;
+    if (!equal(proof, this.proof('listener', callee, concat(said, bytes)))) return undefined;
     const view = new DataView(data.buffer, data.byteOffset);
     return {
       base: view.getFloat64(0),
@@ -195,12 +225,13 @@ export class Handshake {
       keyLow: view.getUint32(12),
       slot: view.getUint32(16),
       session: view.getUint32(20),
+      birth: view.getUint32(24),
     };
   }
 
-  private proof(who: 'dialer' | 'listener', said: Uint8Array): Uint8Array {
+  private proof(who: 'dialer' | 'listener', callee: number, said: Uint8Array): Uint8Array {
     return createHmac('sha256', this.secret)
-      .update(who)
+      .update(`${who} ${callee} `)
       .update(said)
       .digest()
       .subarray(0, PROOF_BYTES);
@@ -253,7 +284,9 @@ function parseHello(data: Uint8Array): Hello | undefined {
     caller: view.getUint8(1),
     number: view.getUint16(2),
     session: view.getUint32(4),
-    nonce: data.slice(8 + DIGEST_BYTES, HELLO_BYTES),
+    birth: view.getUint32(8),
+    seenBirth: view.getUint32(12),
+    nonce: data.slice(DIGEST_AT + DIGEST_BYTES, HELLO_BYTES),
   };
 }
 

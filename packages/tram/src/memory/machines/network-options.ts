@@ -49,6 +49,8 @@ export interface NetworkOptions {
   readonly log: (level: 'info' | 'warn', text: string) => void;
   /** A caller was refused. Anybody who reaches our port can cause this, any number of times. */
   readonly onRefusal?: (text: string) => void;
+  /** A host refuses us because it has seen newer memory of this host. @param other  its name */
+  readonly onNewerMemory?: (other: string) => void;
   readonly nowUs: () => number;
 }
 

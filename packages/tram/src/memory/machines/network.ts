@@ -46,16 +46,17 @@ export class Network implements FabricHandler, LinkOwner {
 
   constructor(private readonly options: NetworkOptions) {
     const { map, arena, address, port, provider } = options;
-    const handshake = new Handshake(options.secret, options.digest);
+    const { self, addresses = NO_ADDRESSES } = options;
+    const handshake = new Handshake(options.secret, options.digest, self.number);
     this.fabric = Fabric.open({ address, ...(provider !== undefined && { provider }) });
     this.port = port === undefined ? 0 : this.fabric.listen(port);
-    const { self, addresses = NO_ADDRESSES } = options;
     this.knownHosts = new KnownHosts(arena.words, map, self.number, addresses);
     this.table = new LinkTable(options, this.fabric, this);
-    this.dialer = new Dialer(options, handshake, this.table, this.knownHosts, this.fabric);
-    this.admission = new Admission(options, handshake, this.table, this.knownHosts, (connection) =>
-      this.closeConnection(connection),
-    );
+    const { knownHosts, table, fabric } = this;
+    const onOpen = (host: number): void => this.exchange(host);
+    const close = (connection: Connection): void => this.closeConnection(connection);
+    this.dialer = new Dialer(options, handshake, table, knownHosts, fabric, onOpen);
+    this.admission = new Admission(options, handshake, table, knownHosts, close, onOpen);
   }
 
   /** The memory of a participant of this host. */
@@ -107,16 +108,15 @@ export class Network implements FabricHandler, LinkOwner {
    * - `lost`: we have run our replicas with this revision of the configuration.
    * - `replaced`: we have, with an older one only, so this may be another machine than before. All hosts are connected
    *   and have our revision.
-   * - `none`: we have never run our replicas. All hosts are connected.
+   * - `none`: we have never run our replicas. All hosts are connected and have our revision.
    *
    * Undefined as long as none of this is certain.
    */
   get past(): 'lost' | 'replaced' | 'none' | undefined {
     const { areRemembered, areRememberedLately, differentHosts } = this.knownHosts;
     if (areRememberedLately) return 'lost';
-    if (this.missingHosts().length > 0) return undefined;
-    if (!areRemembered) return 'none';
-    return differentHosts.length > 0 ? undefined : 'replaced';
+    if (this.missingHosts().length > 0 || differentHosts.length > 0) return undefined;
+    return areRemembered ? 'replaced' : 'none';
   }
 
   /** The hosts that have another revision of the configuration than we have. */
@@ -131,14 +131,18 @@ export class Network implements FabricHandler, LinkOwner {
 
   /** Do all hosts refuse hosts with an older revision than ours, for ever? */
   get areOlderRefused(): boolean {
-    return this.knownHosts.isOursDemanded;
+    return this.missingHosts().length === 0 && this.knownHosts.isOursDemanded;
   }
 
-  /** Tell all hosts that we run our replicas. They remember it once all links are settled. */
+  /** Tell all hosts that we run our replicas, also those that connect later. */
   announce(): void {
-    const { map, self, addresses = NO_ADDRESSES } = this.options;
-    const begun = map.host(self.number) + HOST.begun;
-    for (const link of this.links) link?.writeWords(begun, Int32Array.of(addresses.revision));
+    this.knownHosts.begin();
+    for (const link of this.openHosts()) this.knownHosts.publish(link);
+  }
+
+  /** After `announce`: do all hosts remember that we run our replicas? */
+  get isAnnounced(): boolean {
+    return this.missingHosts().length === 0 && this.isSettled;
   }
 
   /** Tell all hosts that we are about to close our connections in order. */
@@ -168,6 +172,7 @@ export class Network implements FabricHandler, LinkOwner {
   poll(nowUs: number): void {
     this.fabric.poll(this);
     this.admission.takeGreetings();
+    if (this.knownHosts.awaitsRecords) this.disconnectOutdated();
     if (nowUs - this.checkedUs >= CHECK_US) this.check(nowUs);
   }
 
@@ -198,7 +203,7 @@ export class Network implements FabricHandler, LinkOwner {
   /** Everything that has a timeout. */
   private check(nowUs: number): void {
     this.checkedUs = nowUs;
-    if (this.options.self.caller === CALLER.host) this.followRevisions();
+    if (this.options.self.caller === CALLER.host) this.followHosts();
     for (const link of [...this.table.open]) {
       if (link.silentUs(nowUs) > this.options.patienceUs) this.abandon(link, 'it does not answer');
       else link.probe(nowUs);
@@ -211,18 +216,30 @@ export class Network implements FabricHandler, LinkOwner {
     }
   }
 
+  private exchange(host: number): void {
+    this.disconnectOutdated();
+    this.knownHosts.exchange(this.links[host]!);
+  }
+
   /** Disconnect hosts that are outdated now, and only then publish that we refuse them. */
-  private followRevisions(): void {
-    const { map, self } = this.options;
-    for (const host of this.knownHosts.adoptLeast()) {
-      const link = this.links[host];
-      if (link !== undefined) this.abandon(link, 'its revision of the configuration is outdated');
+  private followHosts(): void {
+    this.disconnectOutdated();
+    for (const link of this.openHosts()) {
+      if (this.knownHosts.mustPublish(link.host)) this.knownHosts.publish(link);
     }
-    const at = map.host(self.number) + HOST.leastRevision;
-    for (const link of this.table.open) {
-      if (link.host >= map.hosts || !this.knownHosts.takePublication(link.host)) continue;
-      link.writeWords(at, Int32Array.of(this.knownHosts.leastRevision));
+  }
+
+  private disconnectOutdated(): void {
+    this.knownHosts.adopt();
+    for (const link of this.openHosts()) {
+      if (!this.knownHosts.isOutdated(link.host)) continue;
+      this.abandon(link, 'its memory, or its revision of the configuration, is outdated');
     }
+  }
+
+  /** The links to hosts of replicas that are open. */
+  private openHosts(): Link[] {
+    return [...this.table.open].filter(({ host }) => host < this.options.map.hosts);
   }
 
   // --- LinkOwner -------------------------------------------------------------------------------

@@ -645,7 +645,13 @@ describe('three hosts', () => {
         ...host,
         file,
       ),
-      fails(1, /alpha \(127[^)]*\): it has another secret; beta/, 'status', '--config', file),
+      fails(
+        1,
+        /alpha \(127[^)]*\): it has another secret, or is another host; beta/,
+        'status',
+        '--config',
+        file,
+      ),
       fails(1, /it has another secret/, 'send', '--config', file, '--to', '0', '--text', 'x'),
       expect(Client.connect(file)).rejects.toMatchObject({ code: 'TRAM_UNREACHABLE' }),
     ]);

@@ -5,10 +5,12 @@
  * All machines are this one, so the file of a host's memory stands for its machine. A cluster name of its own in the
  * configuration gives the old machine its own file.
  */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { copyFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Client, decode, encode } from '../../built.js';
+import type { StallMessage } from '../../../src/hosting/stall.js';
+import { type Client, Cluster, decode, encode, errorOf } from '../../built.js';
 import { until } from '../../cli/command-line.js';
 import { type HostProcess, Loopback, NAMES, type Name } from '../../loopback.js';
 import { needLibfabric } from '../../memory/fabric/present.js';
@@ -85,7 +87,7 @@ async function replace(): Promise<Record<Name, HostProcess>> {
   await newGamma.says('has lost its memory, and recovers from its groups');
   await newGamma.says('runs its replicas');
   await cluster.untilLevel(newFile);
-  // This client still has the old file: it goes on with the hosts that it reaches.
+  // This client still has the old file: it goes on as long as alpha or beta leads.
   expect(await send(client, 'after')).toEqual(['3 after', '3 after']);
   await client.close();
   return { alpha: newAlpha, beta: newBeta, gamma: newGamma };
@@ -119,6 +121,39 @@ test('the new machine takes its place, and the old one is refused for ever', asy
   await cluster.untilLevel(newFile);
   const [reply] = await send(client, 'all are back');
   expect(reply).toMatch(/^[56] all are back$/);
+});
+
+test('a client with the old file learns that it does not reach the new machine, which may lead', async () => {
+  await replace();
+  const attached = await Cluster.attach(newFile);
+  attached.lead(0, GAMMA);
+  await until(() => attached.status().groups[0].leader === GAMMA);
+  await attached.close();
+
+  const reason = /^g0 may be led by gamma, which can't be reached \(.+\)$/;
+  const told: StallMessage[] = [];
+  const tell = (message: unknown): void => void told.push(message as StallMessage);
+  subscribe('tram:stalled', tell);
+  const client = await cluster.connect();
+  const error = await errorOf(client.multicast([0], encode('x'), { timeoutMs: 2500 }));
+  unsubscribe('tram:stalled', tell);
+  expect(error.code).toBe('TRAM_OUTCOME_UNKNOWN');
+  expect(error.message).toContain("g0 may be led by gamma, which can't be reached");
+  expect(error.hint).toContain('configuration file of the hosts');
+  expect(told[0]).toMatchObject({
+    stalledGroups: [0],
+    reason: expect.stringMatching(reason),
+  });
+
+  const sent = await cluster.nearby('send', '--to', '0', '--text', 'y', '--timeout-ms', '2500');
+  expect(sent.code).toBe(4);
+  expect(sent.stderr).toContain("waiting for g0: g0 may be led by gamma, which can't be reached");
+  expect(sent.stderr).not.toContain('election');
+  const { stdout } = await cluster.nearby('status');
+  expect(stdout).toContain(
+    "no leader in g0 can be reached from here: a host that can't be reached",
+  );
+  expect(stdout).not.toContain('election');
 });
 
 test('the new machine waits until all hosts have the new revision, and the old one can still come back', async () => {

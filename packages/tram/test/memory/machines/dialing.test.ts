@@ -5,12 +5,12 @@ import { Dialing } from '../../../src/memory/machines/dialing.js';
 import { CALLER, Handshake, REFUSAL } from '../../../src/memory/machines/handshake.js';
 
 const DIGEST = new Uint8Array(8).fill(1);
-const WELCOME = { base: 0, keyLow: 1, keyHigh: 2, slot: 3, session: 4 };
+const WELCOME = { base: 0, keyLow: 1, keyHigh: 2, slot: 3, session: 4, birth: 5 };
 const NOTHING = new Uint8Array(0);
 
 function newDialing() {
-  const ours = new Handshake(new Uint8Array(32).fill(7), DIGEST);
-  const theirs = new Handshake(new Uint8Array(32).fill(7), DIGEST);
+  const ours = new Handshake(new Uint8Array(32).fill(7), DIGEST, 3);
+  const theirs = new Handshake(new Uint8Array(32).fill(7), DIGEST, 2);
   const complaints: string[] = [];
   const closed: Connection[] = [];
   const failure: { error?: Error } = {};
@@ -26,7 +26,8 @@ function newDialing() {
     complain: (why) => complaints.push(why),
     nowUs: () => world.nowUs,
   });
-  const dial = () => dialing.dial(ours.newHello(CALLER.host, 3, 0), world.nowUs);
+  const hello = { caller: CALLER.host, number: 3, session: 0, birth: 0, seenBirth: 0 };
+  const dial = () => dialing.dial(ours.newHello(hello), world.nowUs);
   return { dialing, dial, world };
 }
 
@@ -97,7 +98,7 @@ test('it goes in nowhere without a proof, and answers one challenge only', () =>
   const call = dialing.connection;
   expect(dialing.onConnected(NOTHING)).toBeUndefined();
   expect(world.closed).toEqual([call]);
-  expect(dialing.complaint).toBe('it could not prove that it knows the secret');
+  expect(dialing.complaint).toBe('it could not prove that it knows the secret and is this host');
   dial();
   const challenge = challengeBy(world);
   dialing.onRefused(challenge, 'refused');

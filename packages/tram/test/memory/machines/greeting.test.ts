@@ -27,13 +27,19 @@ test('it is read as it was written, with its token only, and fits its place', ()
 });
 
 test('both sides find the same token, and another with every challenge', () => {
-  const handshake = new Handshake(new Uint8Array(32).fill(7), new Uint8Array(8).fill(1));
+  const handshake = new Handshake(new Uint8Array(32).fill(7), new Uint8Array(8).fill(1), 0);
   const tokens = Array.from({ length: 20 }, () => {
-    const hello = handshake.newHello(CALLER.host, 1, 0);
+    const hello = handshake.newHello({
+      caller: CALLER.host,
+      number: 1,
+      session: 0,
+      birth: 0,
+      seenBirth: 0,
+    });
     const challenge = handshake.judge(handshake.hello(hello));
     if (!('refusal' in challenge)) throw new Error('let in without a proof');
     expect(challenge.refusal[0]).toBe(REFUSAL.challenge);
-    const answer = handshake.answer(hello, challenge.refusal)!;
+    const answer = handshake.answer(hello, challenge.refusal, 0)!;
     const proven = handshake.judge(answer);
     if ('refusal' in proven) throw new Error('refused');
     expect(greetingToken(proven.said)).toBe(greetingToken(answer));

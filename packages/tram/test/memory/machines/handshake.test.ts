@@ -5,13 +5,23 @@ import { CALLER, Handshake, REFUSAL } from '../../../src/memory/machines/handsha
 
 const SECRET = new Uint8Array(32).fill(7);
 const DIGEST = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);
-const WELCOME = { base: 2 ** 40 + 5, keyLow: 0xfedcba98, keyHigh: 3, slot: 9, session: 0xffffffff };
+const WELCOME = {
+  base: 2 ** 40 + 5,
+  keyLow: 0xfedcba98,
+  keyHigh: 3,
+  slot: 9,
+  session: 0xffffffff,
+  birth: 0xfedcba99,
+};
+/** The number of the listener. */
+const CALLEE = 1;
+const HELLO = { caller: CALLER.host, number: 2, session: 1, birth: 3, seenBirth: 4 };
 /** The least that a provider can carry with a connection. */
 const DATA_BYTES_MAX = 56;
 
 function newSides(seconds = { now: 1000 }) {
-  const dialer = new Handshake(SECRET, DIGEST);
-  const listener = new Handshake(SECRET, DIGEST, () => seconds.now);
+  const dialer = new Handshake(SECRET, DIGEST, 2);
+  const listener = new Handshake(SECRET, DIGEST, CALLEE, () => seconds.now);
   return { dialer, listener, seconds };
 }
 
@@ -29,14 +39,20 @@ function refusalOf(listener: Handshake, data: Uint8Array): number | undefined {
 describe('handshake', () => {
   test('both sides learn who the other is, and what it tells', () => {
     const { dialer, listener } = newSides();
-    const hello = dialer.newHello(CALLER.client, 513, 0x89abcdef);
+    const hello = dialer.newHello({
+      caller: CALLER.client,
+      number: 513,
+      session: 0x89abcdef,
+      birth: 0xfffffffe,
+      seenBirth: 0xfffffffd,
+    });
     const challenge = challengeOf(listener, dialer.hello(hello));
-    const answer = dialer.answer(hello, challenge)!;
+    const answer = dialer.answer(hello, challenge, CALLEE)!;
     const verdict = listener.judge(answer);
     if ('refusal' in verdict) throw new Error('refused');
     expect(verdict.hello).toEqual(hello);
     const welcome = listener.welcome(verdict.said, WELCOME);
-    expect(dialer.enter(answer, welcome)).toEqual(WELCOME);
+    expect(dialer.enter(answer, welcome, CALLEE)).toEqual(WELCOME);
     for (const data of [dialer.hello(hello), challenge, answer, welcome]) {
       expect(data.length).toBeLessThanOrEqual(DATA_BYTES_MAX);
     }
@@ -44,8 +60,8 @@ describe('handshake', () => {
 
   test('no bit of an answer or of a welcome can be changed', () => {
     const { dialer, listener } = newSides();
-    const hello = dialer.newHello(CALLER.host, 2, 1);
-    const answer = dialer.answer(hello, challengeOf(listener, dialer.hello(hello)))!;
+    const hello = dialer.newHello(HELLO);
+    const answer = dialer.answer(hello, challengeOf(listener, dialer.hello(hello)), CALLEE)!;
     for (let bit = 0; bit < answer.length * 8; bit++) {
       expect(refusalOf(listener, flipped(answer, bit))).toBeGreaterThan(0);
     }
@@ -53,49 +69,62 @@ describe('handshake', () => {
     if ('refusal' in verdict) throw new Error('refused');
     const welcome = listener.welcome(verdict.said, WELCOME);
     for (let bit = 0; bit < welcome.length * 8; bit++) {
-      expect(dialer.enter(answer, flipped(welcome, bit))).toBeUndefined();
+      expect(dialer.enter(answer, flipped(welcome, bit), CALLEE)).toBeUndefined();
     }
   });
 
   test('who has another secret is not let in, and lets nobody in', () => {
     const { dialer, listener } = newSides();
-    const outsider = new Handshake(new Uint8Array(32).fill(8), DIGEST);
-    const hello = outsider.newHello(CALLER.host, 2, 1);
-    const answer = outsider.answer(hello, challengeOf(listener, outsider.hello(hello)))!;
+    const outsider = new Handshake(new Uint8Array(32).fill(8), DIGEST, CALLEE);
+    const hello = outsider.newHello(HELLO);
+    const answer = outsider.answer(hello, challengeOf(listener, outsider.hello(hello)), CALLEE)!;
     expect(refusalOf(listener, answer)).toBe(REFUSAL.wrongProof);
-    const welcome = outsider.welcome(answer.subarray(0, 32), WELCOME);
-    expect(dialer.enter(answer, welcome)).toBeUndefined();
+    const welcome = outsider.welcome(answer.subarray(0, 40), WELCOME);
+    expect(dialer.enter(answer, welcome, CALLEE)).toBeUndefined();
   });
 
   test('what a dialer proves can not be turned round against it', () => {
     const { dialer, listener } = newSides();
-    const hello = dialer.newHello(CALLER.host, 2, 1);
-    const answer = dialer.answer(hello, challengeOf(listener, dialer.hello(hello)))!;
-    expect(dialer.enter(answer, answer.subarray(answer.length - 40))).toBeUndefined();
+    const hello = dialer.newHello(HELLO);
+    const answer = dialer.answer(hello, challengeOf(listener, dialer.hello(hello)), CALLEE)!;
+    expect(dialer.enter(answer, answer.subarray(answer.length - 44), CALLEE)).toBeUndefined();
+  });
+
+  test('a dialer that reaches another host than it means is not let in, and does not enter', () => {
+    const { dialer, listener } = newSides();
+    const hello = dialer.newHello(HELLO);
+    const challenge = challengeOf(listener, dialer.hello(hello));
+    const meantForAnother = dialer.answer(hello, challenge, CALLEE + 1)!;
+    expect(refusalOf(listener, meantForAnother)).toBe(REFUSAL.wrongProof);
+    const answer = dialer.answer(hello, challenge, CALLEE)!;
+    const verdict = listener.judge(answer);
+    if ('refusal' in verdict) throw new Error('refused');
+    const welcome = listener.welcome(verdict.said, WELCOME);
+    expect(dialer.enter(answer, welcome, CALLEE + 1)).toBeUndefined();
   });
 
   test('who has another memory version is told so', () => {
     const { dialer, listener } = newSides();
-    const hello = dialer.hello(dialer.newHello(CALLER.newClient, 0, 0));
+    const hello = dialer.hello(dialer.newHello({ ...HELLO, caller: CALLER.newClient }));
     hello[0]++;
     expect(refusalOf(listener, hello)).toBe(REFUSAL.otherVersion);
   });
 
   test('who has another configuration is told so', () => {
     const { listener } = newSides();
-    const other = new Handshake(SECRET, Uint8Array.of(9, 9, 9, 9));
-    const data = other.hello(other.newHello(CALLER.host, 2, 1));
+    const other = new Handshake(SECRET, Uint8Array.of(9, 9, 9, 9), CALLEE);
+    const data = other.hello(other.newHello(HELLO));
     expect(refusalOf(listener, data)).toBe(REFUSAL.otherCluster);
   });
 
   test('an answer counts once, only where it was asked for, and not for long', () => {
     const { dialer, listener, seconds } = newSides();
     const newAnswer = () => {
-      const hello = dialer.newHello(CALLER.host, 2, 1);
-      return dialer.answer(hello, challengeOf(listener, dialer.hello(hello)))!;
+      const hello = dialer.newHello(HELLO);
+      return dialer.answer(hello, challengeOf(listener, dialer.hello(hello)), CALLEE)!;
     };
     const answer = newAnswer();
-    const elsewhere = new Handshake(SECRET, DIGEST, () => seconds.now);
+    const elsewhere = new Handshake(SECRET, DIGEST, CALLEE, () => seconds.now);
     expect(refusalOf(elsewhere, answer)).toBe(REFUSAL.wrongProof);
     expect(refusalOf(listener, answer)).toBeUndefined();
     expect(refusalOf(listener, answer)).toBe(REFUSAL.wrongProof);
@@ -109,13 +138,13 @@ describe('handshake', () => {
 
   test('garbage of any length is refused, by listener and dialer', () => {
     const { dialer, listener } = newSides();
-    const hello = dialer.newHello(CALLER.host, 2, 1);
+    const hello = dialer.newHello(HELLO);
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 80 }), (bytes) => {
         expect(refusalOf(listener, bytes)).toBeGreaterThan(0);
-        const answer = dialer.answer(hello, bytes);
+        const answer = dialer.answer(hello, bytes, CALLEE);
         if (bytes[0] !== REFUSAL.challenge || bytes.length !== 13) expect(answer).toBeUndefined();
-        expect(dialer.enter(new Uint8Array(48), bytes)).toBeUndefined();
+        expect(dialer.enter(new Uint8Array(56), bytes, CALLEE)).toBeUndefined();
       }),
     );
     for (let length = 0; length < 300; length++) {

@@ -1,8 +1,9 @@
-/** What hosts remember of each other, without a network: who has run, and which revisions are refused. */
+/** What hosts remember of each other, without a network: who has run, which memory and which revisions are refused. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ARENA, ARENA_STATE, ArenaMap, HOST } from '../../../src/memory/arena.js';
 import { REFUSAL } from '../../../src/memory/machines/handshake.js';
 import { KnownHosts } from '../../../src/memory/machines/known-hosts.js';
+import type { Link } from '../../../src/memory/machines/link.js';
 
 const HOSTS = 3;
 const map = new ArenaMap(
@@ -19,14 +20,22 @@ const map = new ArenaMap(
   [0, 1, 2],
 );
 
+/** Of the memory that was made last. */
+let births = 0;
+
 class Host {
   known!: KnownHosts;
 
   constructor(
     readonly number: number,
-    public words = new Int32Array(map.words),
+    readonly words = new Int32Array(map.words),
   ) {
+    if (this.birth === 0) this.loseMemory();
     this.start(1);
+  }
+
+  get birth(): number {
+    return this.words[map.host(this.number) + HOST.birth];
   }
 
   /** With the memory that it has. */
@@ -36,11 +45,23 @@ class Host {
 
   run(): void {
     this.words[ARENA.state] = ARENA_STATE.running;
+    this.known.begin();
   }
 
   loseMemory(): void {
-    this.words.fill(0);
+    this.words.fill(0)[map.host(this.number) + HOST.birth] = ++births;
   }
+}
+
+/** To that host. What is posted over it lands at once. */
+function linkTo({ number, words }: Host): Link {
+  return {
+    host: number,
+    writeWords: (at: number, source: Int32Array) => words.set(source, at),
+    readWords: (at: number, into: Int32Array, intoAt: number) => {
+      into[intoAt] = words[at];
+    },
+  } as unknown as Link;
 }
 
 let hosts: Host[];
@@ -52,12 +73,22 @@ beforeEach(() => {
 
 /** @returns how one of them refuses the other */
 function meet(one: Host, other: Host): number {
-  const [mine, theirs] = [one.known.introduction, other.known.introduction];
-  const refusal = one.known.refusalOf(theirs) || other.known.refusalOf(mine);
+  const [mine, theirs] = [one, other].map(({ known }) => ({
+    session: known.introduction,
+    birth: known.birth,
+  }));
+  const refusal =
+    one.known.refusalOf(other.number, theirs) || other.known.refusalOf(one.number, mine);
   if (refusal > 0) return refusal;
-  const bits = one.known.bitsFor(other.number, theirs);
-  one.known.learn(other.number, other.known.bitsFor(one.number, mine), theirs);
+  const bits = one.known.bitsFor(other.number, theirs.session);
+  one.known.expect(other.number);
+  other.known.expect(one.number);
+  one.known.learn(other.number, other.known.bitsFor(one.number, mine.session), theirs);
   other.known.learn(one.number, bits, mine);
+  for (const host of [one, other]) host.known.adopt();
+  one.known.exchange(linkTo(other));
+  other.known.exchange(linkTo(one));
+  for (const host of [one, other]) host.known.adopt();
   return 0;
 }
 
@@ -68,10 +99,9 @@ function meetAll(): void {
 /** As `network.ts` does, with links that are always open. */
 function publish(): void {
   for (const one of hosts) {
-    one.known.adoptLeast();
+    one.known.adopt();
     for (const other of hosts) {
-      if (one === other || !one.known.takePublication(other.number)) continue;
-      other.words[map.host(one.number) + HOST.leastRevision] = one.known.leastRevision;
+      if (one !== other && one.known.mustPublish(other.number)) one.known.publish(linkTo(other));
     }
   }
 }
@@ -98,6 +128,56 @@ describe('a host without memory', () => {
     expect(meet(gamma, alpha)).toBe(REFUSAL.outdated);
     alpha.start(2);
     expect(meet(gamma, alpha)).toBe(0);
+  });
+});
+
+describe('memory', () => {
+  /** Gamma runs with new memory, and the earlier one is left. @returns gamma with the earlier one */
+  function renew(others: readonly Host[]): Host {
+    const gamma = hosts[2];
+    const old = new Host(gamma.number, gamma.words.slice());
+    gamma.loseMemory();
+    gamma.start(1);
+    for (const other of others) meet(gamma, other);
+    gamma.run();
+    for (const other of others) gamma.known.publish(linkTo(other));
+    for (const other of others) other.known.adopt();
+    return old;
+  }
+
+  beforeEach(() => meetAll());
+
+  test('that is older than what a host has seen is refused, also after a restart of that host', () => {
+    const [alpha, beta] = hosts;
+    const old = renew([alpha]);
+    expect(meet(alpha, old)).toBe(REFUSAL.olderMemory);
+    alpha.start(1);
+    expect(meet(old, alpha)).toBe(REFUSAL.olderMemory);
+    expect(alpha.known.newestBirth(old.number)).toBeGreaterThan(old.known.birth);
+    expect(meet(beta, old)).toBe(0);
+  });
+
+  test('that is older is refused by a host that has lost its own, once another host has told it', () => {
+    const [alpha, beta] = hosts;
+    const old = renew([alpha]);
+    beta.loseMemory();
+    beta.start(1);
+    expect(meet(beta, old)).toBe(0);
+    expect(beta.known.isOutdated(old.number)).toBe(false);
+    meet(beta, alpha);
+    expect(beta.known.isOutdated(old.number)).toBe(true);
+    expect(beta.known.awaitsRecords).toBe(false);
+    expect(meet(beta, old)).toBe(REFUSAL.olderMemory);
+  });
+
+  test('that no replica has run with does not count', () => {
+    const [alpha, , gamma] = hosts;
+    const fresh = new Host(gamma.number);
+    expect(meet(alpha, fresh)).toBe(0);
+    expect(alpha.known.runs(gamma.number)).toBe(false);
+    expect(meet(alpha, gamma)).toBe(0);
+    expect(alpha.known.runs(gamma.number)).toBe(true);
+    expect(fresh.known).toMatchObject({ areRemembered: true, areRememberedLately: true });
   });
 });
 
@@ -138,22 +218,37 @@ describe('revisions', () => {
     beta.loseMemory();
     beta.start(2);
     meet(beta, alpha);
-    expect(beta.known.adoptLeast()).toEqual([]);
     beta.run();
     const old = new Host(2);
     old.run();
     expect(meet(beta, old)).toBe(REFUSAL.outdated);
   });
 
-  test('name the hosts that are below a new least one', () => {
-    const [alpha, beta, gamma] = hosts;
+  test('below a new least one are outdated', () => {
+    const [alpha, , gamma] = hosts;
     alpha.start(2);
     gamma.start(2);
     meetAll();
     gamma.known.demandOurs();
     meet(alpha, gamma);
-    expect(alpha.known.adoptLeast()).toEqual([beta.number]);
-    expect(alpha.known.adoptLeast()).toEqual([]);
+    expect(hosts.map(({ number }) => alpha.known.isOutdated(number))).toEqual([false, true, false]);
+  });
+
+  test('that a host demanded before it connected again do not count until it demands them again', () => {
+    const [alpha, beta, gamma] = hosts;
+    for (const host of hosts) host.start(2);
+    meetAll();
+    gamma.known.demandOurs();
+    publish();
+    publish();
+    expect(gamma.known.isOursDemanded).toBe(true);
+    beta.loseMemory();
+    beta.start(2);
+    gamma.known.expect(beta.number);
+    expect(gamma.known.isOursDemanded).toBe(false);
+    meet(beta, alpha);
+    meet(gamma, beta);
+    expect(gamma.known.isOursDemanded).toBe(true);
   });
 
   test('that are the same have the same addresses', () => {

@@ -194,14 +194,20 @@ describe('who is let in', () => {
     const { port } = newFirst();
     const fabric = Fabric.open({ address: ADDRESS });
     try {
-      const handshake = new Handshake(SECRET, DIGEST);
-      const hello = handshake.newHello(CALLER.host, 1, INTRODUCTION);
+      const handshake = new Handshake(SECRET, DIGEST, 1);
+      const hello = handshake.newHello({
+        caller: CALLER.host,
+        number: 1,
+        session: INTRODUCTION,
+        birth: 0,
+        seenBirth: 0,
+      });
       const sentAway = await call(fabric, port, handshake.hello(hello));
       if (!('refusal' in sentAway)) throw new Error('let in without a proof');
-      const answer = handshake.answer(hello, sentAway.refusal)!;
+      const answer = handshake.answer(hello, sentAway.refusal, 0)!;
       const letIn = await call(fabric, port, answer);
       if (!('connection' in letIn)) throw new Error('not let in');
-      expect(handshake.enter(answer, letIn.welcome)).toBeDefined();
+      expect(handshake.enter(answer, letIn.welcome, 0)).toBeDefined();
       const again = await call(fabric, port, answer);
       expect(again).toEqual({ refusal: Uint8Array.of(REFUSAL.wrongProof) });
     } finally {
