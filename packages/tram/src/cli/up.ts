@@ -222,6 +222,7 @@ async function runInBackground(
   const { existsSync } = await import('node:fs');
   const name = options.name!;
   const starter = await forkStarter(name);
+  const gone = new Promise((resolve) => starter.once('exit', resolve));
   const giveUp = (): void => void starter.kill('SIGINT');
   signal.addEventListener('abort', giveUp);
   try {
@@ -229,6 +230,7 @@ async function runInBackground(
     const { timeoutMs } = flags;
     starter.send({ options, resumes, timeoutMs } satisfies StarterOrders);
     const outcome = await reported;
+    if (outcome.what !== 'up') await gone;
     if (outcome.what !== 'up' && !existsSync(arenaPath(name))) removeLastLogs(name);
     if (outcome.what !== 'up' && signal.aborted) return interrupted(resumes);
     if (outcome.what === 'failed') {
