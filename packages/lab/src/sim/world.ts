@@ -221,6 +221,11 @@ export class World {
     this.beginIncarnation(host, 'kept', host.left);
   }
 
+  private discardLeft(host: ReplicaHost): void {
+    host.left = undefined;
+    host.leftIndex = 0;
+  }
+
   private emptyMemory(host: Host, words: number): SimulatedMemory {
     const { participant, leftMemory } = host;
     return this.interruptions.run(host, () =>
@@ -260,6 +265,8 @@ export class World {
       this.interruptions.shield(host.service),
       this.nowUs,
     );
+    // As the host does: what was left with memory that is gone is useless.
+    if (host.replica.member.past !== 'kept') this.discardLeft(host);
     this.steps.schedule(participant, this.nowUs + this.drawStep());
   }
 

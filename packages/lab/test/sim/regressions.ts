@@ -1,5 +1,13 @@
+import type { Options } from '../../src/sim/plan.js';
+
+export interface Regression {
+  readonly seed: number;
+  readonly found: string;
+  readonly options?: Options;
+}
+
 /** Seeds that have found a bug, with a description of the bug. They must hold in every later version. */
-export const REGRESSIONS: readonly { readonly seed: number; readonly found: string }[] = [
+export const REGRESSIONS: readonly Regression[] = [
   { seed: 137, found: "a feed's first number changed without being published" },
   { seed: 148, found: 'suspicion that never became accurate on slow links' },
   { seed: 1022, found: 'a torn truncation mistaken for an empty log' },
@@ -21,5 +29,15 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly found: stri
   { seed: 4334, found: 'a bound on waiting that forgot how much an allowance grows' },
   { seed: 6591, found: 'interruptions so dense that nothing got done' },
   { seed: 23833, found: 'a log truncated beyond what was decided' },
+  {
+    seed: 20105,
+    found: 'a snapshot counted on although the memory beside it was gone',
+    options: {
+      groups: 1,
+      replicas: 3,
+      ringBytes: 0,
+      faults: ['outage', 'kill', 'pause', 'stop', 'restart'],
+    },
+  },
   { seed: 300660, found: 'a feed written again while more of it was still being lost' },
 ];

@@ -5,6 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { loadMutant } from '../../src/sim/mutations/mutant.js';
+import type { Options } from '../../src/sim/plan.js';
 import { REGRESSIONS } from './regressions.js';
 
 const SEEDS = 300;
@@ -23,8 +24,8 @@ function firstSeed(): number {
 /** The protocol as it is, instrumented. */
 const { simulate } = await loadMutant();
 
-function expectToHold(seed: number): void {
-  const { failure } = simulate(seed, {});
+function expectToHold(seed: number, options: Options = {}): void {
+  const { failure } = simulate(seed, options);
   const story = `${failure?.kind}: ${failure?.message}\nreplay: npx tram-lab sim --seed ${seed}`;
   expect(failure, story).toBeUndefined();
 }
@@ -38,6 +39,6 @@ test.each(Array.from({ length: SEEDS / CHUNK }, (_, i) => first + i * CHUNK))(
   },
 );
 
-test.each(REGRESSIONS)('seed $seed still holds: $found', ({ seed }) => {
-  expectToHold(seed);
+test.each(REGRESSIONS)('seed $seed still holds: $found', ({ seed, options }) => {
+  expectToHold(seed, options);
 });

@@ -75,17 +75,11 @@ export class ReplicaAgent implements Agent {
   }
 
   doWork(nowUs: number): number {
-    const { replica, words } = this;
-    const choices = words[this.line + PARTICIPANT.campaignRequests];
-    const handovers = words[this.line + PARTICIPANT.handovers];
-    if (choices !== this.seenChoices || handovers !== this.seenHandovers) {
-      this.isChosen ||= choices !== this.seenChoices;
-      this.seenChoices = choices;
-      this.seenHandovers = handovers;
-      replica.campaign(nowUs);
-    }
-    if (nowUs >= this.lookUs) this.look(nowUs);
+    const { replica } = this;
     const work = replica.doWork(nowUs);
+    // Not before its step: a follower first delivers what its log says is decided, and a candidate can't any more.
+    this.campaignIfAsked(nowUs);
+    if (nowUs >= this.lookUs) this.look(nowUs);
     const { role, member } = replica;
     // A new leader has messages waiting, and a candidate must not be late.
     const isUrgent = role !== this.seenRole || (role === 'candidate' && work > 0);
@@ -96,6 +90,17 @@ export class ReplicaAgent implements Agent {
 
   noteStateLost(isLost: boolean): void {
     this.words[this.statistics + STATISTIC.stateLost] = Number(isLost);
+  }
+
+  private campaignIfAsked(nowUs: number): void {
+    const { words, line } = this;
+    const choices = words[line + PARTICIPANT.campaignRequests];
+    const handovers = words[line + PARTICIPANT.handovers];
+    if (choices === this.seenChoices && handovers === this.seenHandovers) return;
+    this.isChosen ||= choices !== this.seenChoices;
+    this.seenChoices = choices;
+    this.seenHandovers = handovers;
+    this.replica.campaign(nowUs);
   }
 
   private look(nowUs: number): void {
