@@ -16,7 +16,7 @@ import { commandFor } from './cluster-name.js';
 
 /**
  * - `nothing`: there is no memory of a cluster of that name.
- * - `no starter`: its memory is there, and nobody supervises its hosts, whether they run or not.
+ * - `no starter`: its memory is there, and no process supervises its hosts, whether they run or not.
  * - `hosts down`: its starter runs, and some hosts or all have ended.
  */
 export type Remains = 'nothing' | 'no starter' | 'hosts down';

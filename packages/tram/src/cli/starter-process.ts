@@ -1,7 +1,7 @@
 /**
  * The process that `tram up` leaves in the background: `node starter-process.js ARENA`. It starts the hosts, restarts those
  * that end unexpectedly, and ends with the cluster. It gets its orders from `tram up` and reports to it once; after that it
- * needs nobody. The path of the arena is there for those that look for it (`hosting/host-processes.ts`).
+ * needs no other process. The path of the arena is there for those that look for it (`hosting/host-processes.ts`).
  */
 import { once } from 'node:events';
 import type { ClusterOptions } from '../config/options.js';
@@ -30,7 +30,7 @@ export type StarterReport =
 const { signal } = catchInterruption();
 const [orders] = (await once(process, 'message')) as [StarterOrders];
 const { options, resumes, timeoutMs } = orders;
-// If `tram up` is killed before the cluster is up, nobody would know of it.
+// If `tram up` is killed before the cluster is up, no process would know of it.
 const abandoned = new AbortController();
 const abandon = (): void => abandoned.abort();
 process.once('disconnect', abandon);

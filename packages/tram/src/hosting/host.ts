@@ -335,7 +335,7 @@ export class Host {
       }
     }
     if (!this.isClosing) return names;
-    // Whoever closes the cluster may have removed its files before these were written.
+    // The process that closes the cluster may have removed its files before these were written.
     for (const { participant } of this.agents) settings.left.discard(participant);
     return [];
   }

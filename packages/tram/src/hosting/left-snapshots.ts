@@ -127,7 +127,7 @@ export class LeftFiles implements LeftSnapshots {
     } finally {
       closeSync(descriptor);
     }
-    // Whoever removes the arena first removes the files that are beside it. This one may have come too late for that.
+    // The process that removes the arena first removes the files that are beside it. This one may have come too late for that.
     if (this.arena.isAtPath()) return true;
     removeIfThere(path);
     return false;

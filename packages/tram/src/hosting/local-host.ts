@@ -13,7 +13,7 @@ import { type ArenaFile, openArenaFile } from '../memory/processes/arena-file.js
 import { ClusterContext } from './cluster-context.js';
 import { type HostProcess, hasOpen, hostProcesses, isStopped } from './host-processes.js';
 import { type ClusterFile, readClusterFile } from './machines/cluster-file.js';
-import { machineArenaPath, requireSame } from './machines/machine.js';
+import { machineArenaPath, requireSame } from './machines/own-arena.js';
 import { keepDown, pause } from './oversight.js';
 import { STOP_MS } from './rolling-restart.js';
 import { statusOf } from './status.js';

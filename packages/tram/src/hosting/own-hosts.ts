@@ -331,7 +331,7 @@ export class OwnHosts {
 
   /**
    * Waits for the hosts, which have been told to end, and kills those that do not.
-   * @param all  also those that other processes have started. Whoever has told them to end does that.
+   * @param all  also those that other processes have started. The process that has told them to end does that.
    */
   async untilEnded(all: boolean): Promise<void> {
     const deadlineMs = Date.now() + END_MS;

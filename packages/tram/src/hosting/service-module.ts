@@ -1,6 +1,6 @@
 /**
  * Imports the module of a service, once for each replica. If that fails, the error names the file and the line, so that
- * nobody has to search the output of a host for them.
+ * users need not search the output of a host for them.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';

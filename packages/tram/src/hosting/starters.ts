@@ -146,7 +146,7 @@ function forkLogged(script: string, args: readonly string[], log: string): Forke
       stdio: ['ignore', descriptor, descriptor, 'ipc'],
     });
     const complaint = (): string => {
-      // Whoever has ended the cluster may have removed its logs.
+      // The process that has ended the cluster may have removed its logs.
       if (!existsSync(log)) return '';
       return readFileSync(log).subarray(size).toString('utf8').slice(-COMPLAINT_CHARACTERS_MAX);
     };

@@ -22,7 +22,7 @@ function run(code: string): {
     `import { TramError } from '${built('errors.js')}';
      import { catchStrayErrors } from '${built('hosting/stray-errors.js')}';
      import { bytesCodec } from '${built('codec.js')}';
-     import { requireSame } from '${built('hosting/machines/machine.js')}';
+     import { requireSame } from '${built('hosting/machines/own-arena.js')}';
      import { assert } from '${built('protocol/assert.js')}';
      const stop = catchStrayErrors((error) => console.log('caught', error.split('\\n')[0]));
      ${code};

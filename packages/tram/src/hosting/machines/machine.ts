@@ -26,7 +26,6 @@ import { TramError } from '../../errors.js';
 import {
   ARENA,
   ARENA_STATE,
-  type ArenaMap,
   HOST,
   HOST_STATE,
   PARTICIPANT,
@@ -35,20 +34,13 @@ import {
 import { OPEN, RETIRED } from '../../memory/contract.js';
 import { CALLER } from '../../memory/machines/handshake.js';
 import { Network } from '../../memory/machines/network.js';
-import {
-  type ArenaFile,
-  arenaPath,
-  createArenaFile,
-  leftSnapshotPath,
-  openArenaFile,
-  removeUnlocked,
-} from '../../memory/processes/arena-file.js';
+import type { ArenaFile } from '../../memory/processes/arena-file.js';
 import { native } from '../../memory/processes/native.js';
 import { Layout } from '../../protocol/layout.js';
 import { keyAfter } from '../../protocol/leadership/key.js';
 import type { Identity } from '../../protocol/member.js';
 import { nowUs } from '../clock.js';
-import { ClusterContext, writeHeader } from '../cluster-context.js';
+import { ClusterContext } from '../cluster-context.js';
 import { Host, type HostReport, type MachinePast } from '../host.js';
 import { LeftFiles } from '../left-snapshots.js';
 import { joinTrace } from '../oversight.js';
@@ -58,6 +50,7 @@ import { traceName } from '../trace.js';
 import { bufferWordsOf } from './buffer-words.js';
 import type { Credentials } from './cluster-file.js';
 import { HomeSlots } from './home-slots.js';
+import { closeOwn, hasBegun, openOwn, SINCE_MS } from './own-arena.js';
 import { type HostRequest, Requests } from './requests.js';
 
 export type Log = (level: 'info' | 'warn' | 'error', text: string) => void;
@@ -81,12 +74,9 @@ const PATIENCE = 2;
 const LOOKS_PER_YIELD = 2;
 /** A few round trips to another host. */
 const SPIN_US = 150;
-const SINCE_MS = Date.UTC(2026, 0);
 /** Less than a start takes, so the incarnations of a host that restarts in a loop do not run ahead of the time. */
 const INCARNATION_MS = 250;
 const KEYS_PER_MS = 0.064;
-/** Less than a start takes, so that memory which a host makes later has a later birth. */
-const BIRTH_MS = 250;
 
 export class Machine {
   private running: Host | undefined;
@@ -288,7 +278,7 @@ export class Machine {
     const network = this.context.network!;
     const past = await this.until(() => network.past);
     const { revision } = this.settings.config;
-    // With a later revision, there may be earlier hosts that nobody here remembers.
+    // With a later revision, there may be earlier hosts that none of these remembers.
     if (past === undefined || past === 'lost' || (past === 'none' && revision === 1)) return past;
     network.refuseOlder();
     if (past === 'replaced') {
@@ -382,122 +372,11 @@ function unknownHost(name: string, { machines }: MachinesConfig): TramError {
   );
 }
 
-/** The path of a host's arena file on its machine. */
-export function machineArenaPath({ name = 'cluster' }: MachinesConfig, host: string): string {
-  return arenaPath(`${name}-${host}`);
-}
-
-/** The arena file of this host: the existing one, or a new one. */
-function openOwn(
-  config: MachinesConfig,
-  digest: Uint8Array,
-  name: string,
-  host: number,
-  map: ArenaMap,
-): ArenaFile {
-  const path = machineArenaPath(config, name);
-  const left = openLeft(path, host);
-  const file = left ?? createArenaFile(path, map.words, map.partsOf(host));
-  try {
-    lockOwn(file, name, host, file.words[map.host(host) + HOST.pid] ?? 0);
-    // Two processes may start this host at once.
-    file.requireAtPath();
-    if (left !== undefined) {
-      requireSame(left, digest, map);
-      requireRecent(left, config, host, map);
-    }
-    // Before the header: a file with a header has a birth. Memory that was never used is as good as new.
-    if (!hasBegun(file)) file.words[map.host(host) + HOST.birth] = birthAt(Date.now());
-    if (left === undefined) writeHeader(file.words, map.words, digest);
-    return file;
-  } catch (error) {
-    file.close();
-    throw error;
-  }
-}
-
-function lockOwn(file: ArenaFile, name: string, host: number, pid: number): void {
-  try {
-    file.lockHost(host, pid);
-  } catch (cause) {
-    if (!(cause instanceof TramError) || cause.code !== 'TRAM_HOST_RUNNING') throw cause;
-    const message = `host ${name} is already running, as process ${pid}`;
-    throw new TramError('TRAM_HOST_RUNNING', message, { cause });
-  }
-}
-
-/** Removes the file of a host that never ran its replicas. */
-function closeOwn(file: ArenaFile): void {
-  if (!hasBegun(file)) file.removeFile();
-  file.close();
-}
-
-/** Has the host ever run its replicas with this memory? */
-function hasBegun({ words }: ArenaFile): boolean {
-  return words[ARENA.state] === ARENA_STATE.running;
-}
-
-function openLeft(path: string, host: number): ArenaFile | undefined {
-  try {
-    return openArenaFile(path);
-  } catch (error) {
-    if (!(error instanceof TramError)) throw error;
-    if (error.code === 'TRAM_NOT_FOUND') return undefined;
-    // The host was killed while it created the file, so the file contains no promise.
-    if (error.code === 'TRAM_CORRUPT' && error.retry === 'safe') {
-      removeUnlocked(path, host);
-      return undefined;
-    }
-    throw error;
-  }
-}
-
-/** @throws TRAM_INVALID_CONFIG, having closed the file, if it belongs to another configuration */
-export function requireSame(file: ArenaFile, digest: Uint8Array, map: ArenaMap): void {
-  const { words, path } = file;
-  const left = new Uint8Array(
-    words.buffer,
-    words.byteOffset + ARENA.description * 4,
-    digest.length,
-  );
-  if (words.length === map.words && Buffer.compare(left, digest) === 0) return;
-  file.close();
-  throw new TramError(
-    'TRAM_INVALID_CONFIG',
-    `${path} was left by a host of another configuration of this cluster`,
-    {
-      hint: `Give the cluster another name, or remove ${path} and ${leftSnapshotPath(path, '*')} on all hosts: that loses what they hold.`,
-    },
-  );
-}
-
-/** @throws TRAM_INVALID_CONFIG, having closed the file, if the other hosts would refuse this revision */
-function requireRecent(
-  file: ArenaFile,
-  { revision }: MachinesConfig,
-  host: number,
-  map: ArenaMap,
-): void {
-  const least = file.words[map.host(host) + HOST.leastRevision];
-  if (revision >= least) return;
-  file.close();
-  throw new TramError(
-    'TRAM_INVALID_CONFIG',
-    `the configuration has revision ${revision}, but the cluster uses revision ${least}`,
-    { hint: 'Copy the configuration file from another host.' },
-  );
-}
-
 function newerMemory(other: string, path: string): string {
   return (
     `${other} has seen newer memory of this host, and refuses this one. End this host, remove ${path}, and start it ` +
     'again: it then recovers from its groups. If the file is new, the clock of this machine is behind: correct it first.'
   );
-}
-
-/** The birth of memory that is created now. */
-function birthAt(ms: number): number {
-  return Math.max(1, Math.floor((ms - SINCE_MS) / BIRTH_MS));
 }
 
 /**

@@ -174,7 +174,7 @@ export class Mirror {
     }
   }
 
-  /** Does not keep the process running: whoever waits for something does. */
+  /** Does not keep the process running: callers that wait for something do. */
   private pause(ms: number): Promise<void> {
     if (this.isStopping) return Promise.resolve();
     return new Promise((resolve) => {

@@ -3,7 +3,7 @@
  * a count of requests, which makes it differ from the word before, and what is asked. The host looks at it with every
  * heartbeat. A word that it found when it started is a request to an earlier start.
  *
- * Everybody who can write there knows the secret of the cluster, and could as well write to the logs of the replicas.
+ * Every writer of that word knows the secret of the cluster, and could as well write to the logs of the replicas.
  */
 import { type ArenaMap, HOST } from '../../memory/arena.js';
 import type { Agent } from '../duty.js';

@@ -5,7 +5,7 @@
  *
  * A member that has promised a ballot but does not have its log yet goes on with the log that it has. The leader of that
  * one wrote there how far it is decided. It did so after the entries, so they are whole, and decided entries never
- * change, whoever leads next. A member that resumes may be the only one that can still deliver them.
+ * change with the leader. A member that resumes may be the only one that can still deliver them.
  *
  * Invariant: only entries that their leader has published as decided are consumed, contiguously from this member's own
  * next index (H2).

@@ -7,7 +7,7 @@
  * 2. All members run, and no log that a candidate can adopt continues what some member has delivered. A log *lacks* the
  *    state if it starts after everything that any member has delivered. A log that does not lack it can be adopted if f+1
  *    members have logs that are no newer, or do not lack it either. If there is none, every candidate adopts a log that
- *    lacks the state, and waits for entries that nobody has: nobody delivers, nobody leads, and no log changes.
+ *    lacks the state, and waits for entries that no member has: no member delivers, none leads, and no log changes.
  *
  * Rows are read one after the other, and a member that hangs has an old one. So both looks of `StateLoss` must find the
  * same, with the same incarnations, and every member must have been heard from in between.
