@@ -173,8 +173,8 @@ export interface StartedHost {
 }
 
 /**
- * Waits until all replicas of the host take part and have delivered what their groups had delivered. A group that waits
- * for other hosts delivers nothing, so its deliveries are not waited for.
+ * Waits until all replicas of the host take part in groups that have a leader, and have delivered what their groups had
+ * delivered. A group that waits for other hosts delivers nothing, and is not waited for.
  * @param targets  by group: the log entries to be delivered
  * @returns the replicas of the host
  * @throws TRAM_START_FAILED if the host ends again, TRAM_STATE_LOST if a group of it has lost its state, TRAM_TIMEOUT
@@ -193,10 +193,11 @@ export async function untilRejoined(
       .filter((replica) => replica.host === host);
     const missing = ours.filter((replica) => {
       const { group, delivered } = replica;
-      const { health } = groups[group];
-      const isBehind = delivered < targets[group] && health !== 'no-majority';
-      // That the state is lost must be so for a while.
-      return !takesPart(replica) || isBehind || health === 'state-lost';
+      const { health, replicas } = groups[group];
+      const waitsForOthers =
+        health === 'no-majority' && replicas.some(({ state }) => state !== 'up');
+      const hasCaughtUp = health === 'ok' && delivered >= targets[group];
+      return !takesPart(replica) || !(hasCaughtUp || waitsForOthers);
     });
     if (ours.length > 0 && missing.length === 0) return ours;
     const exit = started.ended();

@@ -15,7 +15,7 @@ import { needLibfabric } from '../../memory/fabric/present.js';
 const GAMMA = NAMES.indexOf('gamma');
 const LATER_REVISION = "can't connect to alpha: it uses a later revision of the configuration";
 const NEWER_MEMORY =
-  'alpha has seen newer memory of this host, and refuses this one. .*remove /dev/shm/';
+  '(alpha|beta) has seen newer memory of this host, and refuses this one. .*remove /dev/shm/';
 
 let cluster: Loopback;
 

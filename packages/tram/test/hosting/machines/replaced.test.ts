@@ -139,7 +139,7 @@ test('a client with the old file learns that it does not reach the new machine, 
   unsubscribe('tram:stalled', tell);
   expect(error.code).toBe('TRAM_OUTCOME_UNKNOWN');
   expect(error.message).toContain("g0 may be led by gamma, which can't be reached");
-  expect(error.hint).toContain('configuration file of the hosts');
+  expect(error.hint).toContain('configuration file that the hosts have');
   expect(told[0]).toMatchObject({
     stalledGroups: [0],
     reason: expect.stringMatching(reason),
