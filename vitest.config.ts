@@ -3,13 +3,18 @@ import { defineConfig } from 'vitest/config';
 
 const source = fileURLToPath(new URL('./packages/tram/src', import.meta.url));
 
-/** Tests that start threads, processes or machines. They need the cores for themselves, so they run one at a time. */
-const ALONE = [
-  'packages/tram/test/{attached-cluster,cluster,documents,package,services}.test.ts',
+/** Tests that start clusters and mostly wait for them. Two files run at a time. */
+const CLUSTERS = [
+  'packages/tram/test/{attached-cluster,documents,package,services}.test.ts',
   'packages/tram/test/cli/**/*.test.ts',
   'packages/tram/test/hosting/{leaders,orderly-stop,rejoin,rolling-restart}.test.ts',
   'packages/tram/test/hosting/{stall,stray-errors,supervisor}.test.ts',
   'packages/tram/test/hosting/machines/{machine,operator,outdated,replaced}.test.ts',
+];
+
+/** Tests that keep threads, processes or machines busy. They need the cores for themselves, so they run one at a time. */
+const ALONE = [
+  'packages/tram/test/cluster.test.ts',
   'packages/tram/test/memory/fabric/**/*.test.ts',
   'packages/tram/test/memory/machines/network.test.ts',
   'packages/lab/test/{bench,chaos,cli,contract,litmus}/**/*.test.ts',
@@ -43,7 +48,7 @@ export default defineConfig({
         test: {
           name: 'quick',
           include: [TESTS],
-          exclude: [...ALONE, ...SEEDS],
+          exclude: [...CLUSTERS, ...ALONE, ...SEEDS],
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },
@@ -54,7 +59,11 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'alone', include: ALONE, maxWorkers: 1, sequence: { groupOrder: 2 } },
+        test: { name: 'clusters', include: CLUSTERS, maxWorkers: 2, sequence: { groupOrder: 2 } },
+      },
+      {
+        extends: true,
+        test: { name: 'alone', include: ALONE, maxWorkers: 1, sequence: { groupOrder: 3 } },
       },
     ],
   },
