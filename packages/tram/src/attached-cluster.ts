@@ -5,6 +5,7 @@
  * Across machines, what it reads is a copy that is refreshed in the background (`hosting/machines/mirror.ts`).
  */
 import { Client, type ClusterAddress, type ConnectOptions, requireRunning } from './client.js';
+import { requireKnown } from './config/nearest-name.js';
 import { TramError } from './errors.js';
 import type { AttachedHosts } from './hosting/attached-hosts.js';
 import {
@@ -16,6 +17,7 @@ import {
 import { requestLead } from './hosting/oversight.js';
 import {
   type Logger,
+  RESTART_OPTIONS,
   type RestartOptions,
   type RollingRestartOptions,
   SILENT,
@@ -52,10 +54,9 @@ export class AttachedCluster implements AsyncDisposable {
   ) {}
 
   /** @internal */
-  static async open(
-    address: ClusterAddress,
-    { logger = SILENT }: AttachOptions,
-  ): Promise<AttachedCluster> {
+  static async open(address: ClusterAddress, options: AttachOptions): Promise<AttachedCluster> {
+    requireKnown(options, ['logger']);
+    const { logger = SILENT } = options;
     const attachment = await attachTo(await locate(address));
     const name = typeof address === 'string' ? address : 'of this process';
     return new AttachedCluster(attachment, name, logger);
@@ -141,6 +142,7 @@ export class AttachedCluster implements AsyncDisposable {
   async restart(host: number, options: RestartOptions = {}): Promise<void> {
     const hosts = await this.hosts('restart');
     this.attachment.context.requireHost(host);
+    requireKnown(options, RESTART_OPTIONS);
     await hosts.restart(host, options);
   }
 

@@ -4,10 +4,12 @@
  * (A cluster that others run: `attached-cluster.ts`.)
  */
 import { randomBytes, randomInt } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
 import { AttachedCluster, type AttachOptions } from './attached-cluster.js';
 import { Client, type ClusterAddress, type ConnectOptions } from './client.js';
 import { type ClusterConfig, resolveConfig } from './config/config.js';
 import { ConfigError } from './config/mistakes.js';
+import { requireKnown } from './config/nearest-name.js';
 import type { ClusterOptions } from './config/options.js';
 import { TramError } from './errors.js';
 import { ClusterContext } from './hosting/cluster-context.js';
@@ -27,6 +29,7 @@ import {
 import {
   type Logger,
   OwnHosts,
+  RESTART_OPTIONS,
   type RestartOptions,
   type RollingRestartOptions,
   SILENT,
@@ -104,6 +107,7 @@ export class Cluster implements AsyncDisposable {
       ...rest
       // Without options, the error names the first one that is required.
     } = Object(options) as StartOptions;
+    requireLogger(logger);
     const config = resolveConfig(rest, saltFrom(randomBytes(8)));
     if (detached) requireDetachable(config);
     if (signal?.aborted) throw startAborted(signal);
@@ -168,7 +172,7 @@ export class Cluster implements AsyncDisposable {
     if (config.memory === 'processes') {
       const { detached, restartHosts } = settings;
       const path = arenaPath(name ?? `${process.pid}-${randomInt(2 ** 31)}`);
-      const logs = settings.logDirectory ?? (detached ? makeStateDirectory(name!) : undefined);
+      const logs = logDirectoryOf(settings, name);
       const arena = createArenaFile(path, words);
       // Before `ClusterContext.create` makes it readable.
       arena.lockHost(starterLock(config), 0);
@@ -284,6 +288,7 @@ export class Cluster implements AsyncDisposable {
   async restart(host: number, options: RestartOptions = {}): Promise<void> {
     this.requireOpen();
     this.context.requireHost(host);
+    requireKnown(options, RESTART_OPTIONS);
     await this.hosts.restart(host, options);
   }
 
@@ -387,6 +392,31 @@ function requireDetachable({ memory, name }: ClusterConfig): void {
     "detached: only clusters with memory: 'processes' and a name can outlive the process that starts them",
     { hint: 'Clients and commands find such a cluster by its name.' },
   );
+}
+
+/** @throws TRAM_INVALID_ARGUMENT: otherwise the first report of a host would end the program */
+function requireLogger(logger: Logger): void {
+  for (const method of ['info', 'warn', 'error'] as const) {
+    if (typeof Object(logger)[method] === 'function') continue;
+    throw new TramError('TRAM_INVALID_ARGUMENT', `the logger has no method "${method}"`, {
+      hint: 'A logger needs the methods info, warn and error, each of which takes a string. `console` has them.',
+    });
+  }
+}
+
+/** It exists from then on. @throws TRAM_SYSTEM */
+function logDirectoryOf(
+  { logDirectory, detached }: Settings,
+  name: string | undefined,
+): string | undefined {
+  if (logDirectory === undefined) return detached ? makeStateDirectory(name!) : undefined;
+  try {
+    mkdirSync(logDirectory, { recursive: true });
+    return logDirectory;
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new TramError('TRAM_SYSTEM', `can't use logDirectory: ${message}`, { cause });
+  }
 }
 
 function startAborted({ reason }: AbortSignal): TramError {

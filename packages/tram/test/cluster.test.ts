@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -54,6 +54,32 @@ function listenTo(name: string): unknown[] {
   leftOver.push({ destroy: () => unsubscribe(name, listener) });
   return messages;
 }
+
+test('a logger that lacks a method is refused before anything starts', async () => {
+  const options = { groups: 1, logger: { info: () => undefined } } as unknown as StartOptions;
+  await expect(Cluster.start(options)).rejects.toMatchObject({
+    code: 'TRAM_INVALID_ARGUMENT',
+    message: 'the logger has no method "warn"',
+  });
+});
+
+test('the directory of the logs is created, or named if it can not be', async () => {
+  const parent = mkdtempSync(join(tmpdir(), 'tram-logs-'));
+  const logDirectory = join(parent, 'new', 'logs');
+  const options = { memory: 'processes', groups: 1, hosts: 3 } as const;
+  const cluster = await Cluster.start({ ...options, logDirectory });
+  await expect(cluster.restart(0, { frsh: true } as object)).rejects.toMatchObject({
+    message: 'unknown option "frsh": did you mean fresh?',
+  });
+  await cluster.close();
+  expect(readdirSync(logDirectory).sort()).toEqual(['host-0.log', 'host-1.log', 'host-2.log']);
+  const file = join(logDirectory, 'host-0.log');
+  await expect(Cluster.start({ ...options, logDirectory: file })).rejects.toMatchObject({
+    code: 'TRAM_SYSTEM',
+    message: expect.stringContaining("can't use logDirectory"),
+  });
+  rmSync(parent, { recursive: true });
+});
 
 describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
   async function start(options: Partial<StartOptions> = {}): Promise<Cluster> {

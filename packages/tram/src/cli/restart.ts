@@ -79,7 +79,7 @@ export function registerRestart(program: Command): void {
     .argument('[replica]', 'group/member, such as g2/0')
     .addOption(nameOption())
     .addOption(configOption())
-    .option('--all', 'restart all hosts of a cluster of processes, one after the other')
+    .option('--all', 'restart all hosts, one after the other')
     .option('--fresh', 'start with empty memory')
     .option('--timeout-ms <ms>', 'how long to wait for each host', milliseconds, DEFAULT_TIMEOUT_MS)
     .option('--json', 'print one JSON object; with --all, one per host and line')

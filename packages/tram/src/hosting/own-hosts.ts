@@ -58,6 +58,9 @@ export interface RestartOptions {
   readonly timeoutMs?: number | undefined;
 }
 
+/** @internal */
+export const RESTART_OPTIONS: readonly (keyof RestartOptions)[] = ['fresh', 'timeoutMs'];
+
 export interface RollingRestartOptions {
   /** Ends the rolling restart before the next host. */
   readonly signal?: AbortSignal | undefined;
