@@ -6,7 +6,7 @@ const source = fileURLToPath(new URL('./packages/tram/src', import.meta.url));
 /** Tests that start clusters and mostly wait for them. Two files run at a time. */
 const CLUSTERS = [
   'packages/tram/test/{attached-cluster,documents,package,services}.test.ts',
-  'packages/tram/test/cli/**/*.test.ts',
+  'packages/{lab,tram}/test/cli/**/*.test.ts',
   'packages/tram/test/hosting/{leaders,orderly-stop,rejoin,rolling-restart}.test.ts',
   'packages/tram/test/hosting/{stall,stray-errors,supervisor}.test.ts',
   'packages/tram/test/hosting/machines/{machine,operator,outdated,replaced}.test.ts',
@@ -17,7 +17,7 @@ const ALONE = [
   'packages/tram/test/cluster.test.ts',
   'packages/tram/test/memory/fabric/**/*.test.ts',
   'packages/tram/test/memory/machines/network.test.ts',
-  'packages/lab/test/{bench,chaos,cli,contract,litmus}/**/*.test.ts',
+  'packages/lab/test/{bench,chaos,contract,litmus}/**/*.test.ts',
 ];
 
 /** Tests of one thread that run many seeds. */
