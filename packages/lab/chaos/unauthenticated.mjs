@@ -130,12 +130,14 @@ async function dial(port, handshake) {
 async function answerFor(port, handshake) {
   const hello = anyHello();
   const reply = await call(port, handshake.hello(hello));
-  return reply === undefined ? undefined : handshake.answer(hello, reply.data);
+  return reply === undefined
+    ? undefined
+    : handshake.answer(hello, reply.data, settings.ports.indexOf(port));
 }
 
 /** The hello of an observer, which takes no slot from members or clients. */
 function anyHello() {
-  return right.newHello(CALLER.observer, 0, 0);
+  return right.newHello({ caller: CALLER.observer, number: 0, session: 0, birth: 0, seenBirth: 0 });
 }
 
 /** @param {string} who @param {{ kind: number, data: Uint8Array } | undefined} reply */
