@@ -159,7 +159,7 @@ export class AttachedCluster implements AsyncDisposable {
   }
 
   /**
-   * Ends the cluster, for everybody, and closes this object. Processes: first waits, for up to 5 seconds, until all
+   * Ends the cluster for all its users, and closes this object. Processes: first waits, for up to 5 seconds, until all
    * replicas have delivered what their groups have ordered; then nothing of the cluster is left but its history.
    * Machines: all hosts end in order and keep their memory.
    * @throws TRAM_UNREACHABLE if hosts could not be asked: they may have ended before. The others have ended.

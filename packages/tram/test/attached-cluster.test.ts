@@ -173,7 +173,7 @@ describe('on processes', () => {
     await attached.restart(1);
   });
 
-  test('it is shut down, for everybody', async () => {
+  test('it is shut down for all its users', async () => {
     const attached = await attach(line.name);
     const other = await attach(line.name);
     const text = nextText(other);

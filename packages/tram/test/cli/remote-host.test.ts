@@ -74,7 +74,7 @@ describe('a host on another machine', () => {
     await cluster.untilLevel();
   });
 
-  test('restarts, started again by whoever runs it, with its memory and without', async () => {
+  test('restarts, started again by its service manager, with its memory and without', async () => {
     const [, , gamma] = await cluster.startAll();
     expect(await replyOf('a')).toBe('g1  1 a\n');
     const inode = (): number => statSync(cluster.memoryOf('gamma')).ino;

@@ -129,7 +129,7 @@ export class Network implements FabricHandler, LinkOwner {
     this.knownHosts.demandOurs();
   }
 
-  /** Do all hosts refuse hosts with an older revision than ours, for ever? */
+  /** Do all hosts refuse hosts with an older revision than ours from now on? */
   get areOlderRefused(): boolean {
     return this.missingHosts().length === 0 && this.knownHosts.isOursDemanded;
   }

@@ -93,7 +93,7 @@ async function replace(): Promise<Record<Name, HostProcess>> {
   return { alpha: newAlpha, beta: newBeta, gamma: newGamma };
 }
 
-test('the new machine takes its place, and the old one is refused for ever', async () => {
+test('the new machine takes its place, and the old one is refused from then on', async () => {
   const hosts = await replace();
   const old = cluster.start('gamma', oldFile);
   await old.says('resumes with the memory that it left behind');

@@ -66,7 +66,7 @@ test('a word that asks for nothing is not obeyed', () => {
   expect(obeyed).toEqual([]);
 });
 
-test('requests can be counted for ever', () => {
+test('the count of requests wraps', () => {
   words[AT] = 0x7fffffff;
   const host = start();
   ask('stop');

@@ -103,7 +103,7 @@ describe('handshake', () => {
     expect(dialer.enter(answer, welcome, CALLEE + 1)).toBeUndefined();
   });
 
-  test('who has another memory version is told so', () => {
+  test('a dialer with another memory version is told so', () => {
     const { dialer, listener } = newSides();
     const hello = dialer.hello(dialer.newHello({ ...HELLO, caller: CALLER.newClient }));
     hello[0]++;

@@ -1,4 +1,4 @@
-/** What hosts remember of each other, without a network: who has run, which memory and which revisions are refused. */
+/** What hosts remember of each other, without a network: which hosts have run, which memory and which revisions are refused. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ARENA, ARENA_STATE, ArenaMap, HOST } from '../../../src/memory/arena.js';
 import { REFUSAL } from '../../../src/memory/machines/handshake.js';
