@@ -5,6 +5,7 @@
  */
 
 import {
+  type Order,
   PACE,
   type Pace,
   type Timing,
@@ -86,6 +87,7 @@ export interface Plan {
   readonly sizes: Sizes;
   readonly timing: Timing;
   readonly pace: Pace;
+  readonly order: Order;
   readonly weather: Weather;
   /** Undefined if steps are atomic. */
   readonly interruptions: InterruptionPlan | undefined;
@@ -116,6 +118,7 @@ export interface Options {
   readonly payloadBytes?: number;
   readonly ringBytes?: number;
   readonly memory?: MemoryKind;
+  readonly order?: Order;
   /** Only these faults; an empty list means none. */
   readonly faults?: readonly Fault[];
   /** Incidents that follow a transition follow one of these. */
@@ -212,6 +215,7 @@ export function drawPlan(seed: number, options: Options): Plan {
     pace: random.percent(50)
       ? PACE
       : { batchEntries: 16, parentEntries: 8, clientEntries: 4, backlogBytesMax: 2048 },
+    order: options.order ?? 'multicast',
     weather: {
       delayUs: random.between(1, 5),
       jitterUs: random.between(0, 10),

@@ -66,6 +66,7 @@ export function makePlan(given: string): Plan {
     },
     timing: TIMING,
     pace: PACE,
+    order: 'multicast',
     weather: { delayUs: 2, jitterUs: 0, tornPercent: 0, lateCompletionPercent: 0 },
     interruptions: undefined,
     stepUs: 5,

@@ -332,8 +332,8 @@ export class World {
 
   private edges(memory: SimulatedMemory, observer: Observer): Edges {
     const { layout, overlay } = this;
-    const { timing, pace } = this.plan;
-    return { memory, layout, overlay, timing, pace, observer };
+    const { timing, pace, order } = this.plan;
+    return { memory, layout, overlay, timing, pace, order, observer };
   }
 
   private observe(participant: number, host: ReplicaHost | undefined): Observer {

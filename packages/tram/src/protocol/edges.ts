@@ -66,6 +66,8 @@ export const TRANSITIONS = [
   'decided index published idle',
   'session replaced',
   'replies sent again',
+  'reply held',
+  'held reply sent',
   'service failed',
   'client resent',
   'client back-pressured',
@@ -128,11 +130,20 @@ export const PACE: Pace = {
   backlogBytesMax: 2 ** 25,
 };
 
+/**
+ * What an answer promises. `multicast`: the order of deliveries, as in the paper. `strict`: also real time. Once a reply
+ * has shown the effect of a message, every later request finds the effect at every group (gate.ts).
+ */
+export const ORDERS = ['strict', 'multicast'] as const;
+
+export type Order = (typeof ORDERS)[number];
+
 export interface Edges {
   readonly memory: Memory;
   readonly layout: Layout;
   readonly overlay: Overlay;
   readonly timing: Timing;
   readonly pace: Pace;
+  readonly order: Order;
   readonly observer: Observer;
 }

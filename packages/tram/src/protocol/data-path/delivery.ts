@@ -171,7 +171,7 @@ export class Delivering {
       if (framedWords(stretch, at, ballot, index, entryWordsMax) === 0) break;
       this.message.show(at);
       delivered.note(stretch, at, firstIndex);
-      this.apply(leads);
+      this.apply(index, leads);
       member.nextToDeliver = ++index;
       member.nextPosition = (member.nextPosition + here) | 0;
       this.lastWords = here;
@@ -180,7 +180,7 @@ export class Delivering {
     return at;
   }
 
-  private apply(sendsReplies: boolean): void {
+  private apply(index: number, leads: boolean): void {
     const { member, message } = this;
     const { client, call, session, series, numberLow } = message;
     if (!contains(message.destinationsLow, message.destinationsHigh, message.group)) {
@@ -196,8 +196,9 @@ export class Delivering {
       outcome = OUTCOME.failed;
     }
     member.deliveries++;
-    const isKept = member.replies.keep(client, call, session, series, numberLow, outcome, reply);
-    if (isKept && sendsReplies) member.replies.send(client, call);
+    const { replies } = member;
+    const isKept = replies.keep(client, call, session, series, numberLow, outcome, reply, index);
+    if (isKept && leads) replies.sendOrHold(client, call);
   }
 
   /**

@@ -6,6 +6,9 @@
  * reply of each (client, call slot) can ever be asked for again. It is kept as the very record that is written into the
  * client's memory. A leader never waits for a client.
  *
+ * Under strict order a leader sends a reply only when the gate has passed the entry that produced it (gate.ts); until
+ * then it holds the reply.
+ *
  * Invariant: the kept reply of a slot is never of an older session than the one before it.
  */
 import { type Memory, OPEN, type ParticipantId } from '../../memory/contract.js';
@@ -24,6 +27,7 @@ import { align } from '../../memory/words.js';
 import { OUTCOME, REPLY } from '../layout.js';
 import type { Member } from '../member.js';
 import { KIND } from '../tags.js';
+import { HeldReplies } from './held-replies.js';
 
 /** The most that the word for a reply's size can hold. */
 const BYTES_MAX = 2 ** 31 - 1;
@@ -31,6 +35,11 @@ const BYTES_MAX = 2 ** 31 - 1;
 export class Replies {
   /** The last reply of each (client, call slot), each in a slot of `slotWords`. */
   private readonly kept: Window;
+  /** For each of them, the index of the entry that produced it. */
+  private readonly indices: Float64Array;
+  private readonly held: HeldReplies;
+  /** While this member leads: replies to entries below this index may be sent. */
+  private gate = Number.POSITIVE_INFINITY;
   private readonly memory: Memory;
   private readonly firstClient: ParticipantId;
   /** Where our replies and our notification word lie at a client. */
@@ -57,8 +66,10 @@ export class Replies {
     this.callsMax = sizes.callsMax;
     this.slotWords = replySlotWords;
     this.replyBytesMax = sizes.replyBytesMax;
-    const words = new Int32Array(sizes.clients * sizes.callsMax * replySlotWords);
-    this.kept = slotAt(words, 0);
+    const slots = sizes.clients * sizes.callsMax;
+    this.kept = slotAt(new Int32Array(slots * replySlotWords), 0);
+    this.indices = new Float64Array(slots);
+    this.held = new HeldReplies(slots);
     // Each incarnation counts from another number, so that its first notification is a change.
     this.notifications = new Int32Array(sizes.clients).fill(member.incarnation << 16);
     this.isWritten = new Uint8Array(sizes.clients);
@@ -70,6 +81,7 @@ export class Replies {
    * replies take precedence. (Messages of the older session may still be on their way down the tree.)
    *
    * @param outcome  one of `OUTCOME`: `ok`, or `failed` with what the service threw as reply
+   * @param index  of the entry that produced it
    */
   keep(
     client: number,
@@ -79,6 +91,7 @@ export class Replies {
     numberLow: number,
     outcome: number,
     reply: Uint8Array | undefined,
+    index: number,
   ): boolean {
     const bytes = reply === undefined ? 0 : reply.length;
     const fits = bytes <= this.replyBytesMax;
@@ -90,11 +103,50 @@ export class Replies {
     this.kept.words[body + REPLY.bytes] = Math.min(bytes, BYTES_MAX);
     if (fits && bytes > 0) packBytes(reply!, this.kept, body + REPLY.payload);
     name(this.kept, at, REPLY.payload + (fits ? (bytes + 3) >> 2 : 0), session, numberLow);
+    this.indices[client * this.callsMax + call] = index;
     return true;
   }
 
+  /** A leader has kept this reply just now: send it, or hold it until the gate has passed its entry. */
+  sendOrHold(client: number, call: number): void {
+    const slot = client * this.callsMax + call;
+    if (this.indices[slot] < this.gate) {
+      this.send(client, call);
+      return;
+    }
+    this.held.add(slot);
+    this.member.edges.observer.transition('reply held');
+  }
+
+  /** The gate has moved: send the replies that were held and are below it. Returns how many. */
+  release(gate: number): number {
+    const { held, indices, callsMax } = this;
+    this.gate = gate;
+    let count = 0;
+    for (let slot = held.first; slot !== -1 && indices[slot] < gate; slot = held.first) {
+      held.remove(slot);
+      this.send(Math.floor(slot / callsMax), slot % callsMax);
+      count++;
+    }
+    if (count > 0) this.member.edges.observer.transition('held reply sent');
+    return count;
+  }
+
+  /** Begin to lead: hold those of the kept replies that are not below the gate. */
+  holdFrom(gate: number): void {
+    const { held, indices, kept, slotWords } = this;
+    this.gate = gate;
+    held.clear();
+    const slots: number[] = [];
+    for (let slot = 0; slot < indices.length; slot++) {
+      if (kept.words[slot * slotWords] !== 0 && indices[slot] >= gate) slots.push(slot);
+    }
+    slots.sort((one, other) => indices[one] - indices[other]);
+    for (const slot of slots) held.add(slot);
+  }
+
   /** Write the kept reply into the client's memory. */
-  send(client: number, call: number): void {
+  private send(client: number, call: number): void {
     const at = this.slot(client, call);
     const bodyWords = this.kept.words[at] - FRAME_WORDS;
     // Most members never send the replies that they keep, so a record is sealed only here.
@@ -109,13 +161,14 @@ export class Replies {
     }
   }
 
-  /** Send all replies that are kept for a client's session, or for any session if none is given. */
+  /** Send all replies that are kept and not held, for a client's session, or for any session if none is given. */
   sendAgain(client: number, session?: number): void {
     let sent = false;
     for (let call = 0; call < this.callsMax; call++) {
       const at = this.slot(client, call);
       if (this.kept.words[at] === 0) continue;
       if (session !== undefined && epochAt(this.kept, at) !== session) continue;
+      if (this.indices[client * this.callsMax + call] >= this.gate) continue;
       this.send(client, call);
       sent = true;
     }
@@ -134,13 +187,18 @@ export class Replies {
     }
   }
 
-  /** All kept replies, for a snapshot; `load` is its inverse. */
+  /** All kept replies and their indices, for a snapshot; `load` is its inverse. */
   get words(): Int32Array {
     return this.kept.words;
   }
 
-  load(words: Int32Array): void {
-    this.kept.words.set(words);
+  get indexWords(): Int32Array {
+    return new Int32Array(this.indices.buffer);
+  }
+
+  load(words: Int32Array, indexWords: Int32Array): void {
+    this.words.set(words);
+    this.indexWords.set(indexWords);
   }
 
   private slot(client: number, call: number): number {
