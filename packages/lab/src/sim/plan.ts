@@ -50,6 +50,8 @@ export const MEMORIES = ['simulated', 'machines', 'shared'] as const;
 
 export type MemoryKind = (typeof MEMORIES)[number];
 
+export const ORDERS = ['strict', 'multicast'] as const satisfies Order[];
+
 /** How often steps are interrupted between loads and stores, and for how long. */
 export interface InterruptionPlan {
   /** The average number of points between two interruptions. */
@@ -99,6 +101,8 @@ export interface Plan {
   readonly messageEveryUs: number;
   /** The share of messages that go to one group only. */
   readonly singleGroupPercent: number;
+  /** The share of replies that make a client read another group at once: see `Probes`. */
+  readonly probePercent: number;
   /** The size of the state of the service, in bytes, besides its head. */
   readonly serviceCells: number;
   /** The service fails on one of so many messages, or on none if this is 0. */
@@ -215,7 +219,6 @@ export function drawPlan(seed: number, options: Options): Plan {
     pace: random.percent(50)
       ? PACE
       : { batchEntries: 16, parentEntries: 8, clientEntries: 4, backlogBytesMax: 2048 },
-    order: options.order ?? 'multicast',
     weather: {
       delayUs: random.between(1, 5),
       jitterUs: random.between(0, 10),
@@ -229,9 +232,17 @@ export function drawPlan(seed: number, options: Options): Plan {
     singleGroupPercent: random.pick([0, 30, 60, 100]),
     serviceCells: random.pick([0, 0, 30, 500, 2000]),
     serviceFailsEvery: random.pick([0, 0, 0, 7]),
+    probePercent: random.pick([0, 10, 30, 50]),
+    order: drawOrder(random, options.order),
     faults,
     incidents,
   };
+}
+
+/** An order that is given does not change what else is drawn, so that both orders can be tried on the same runs. */
+function drawOrder(random: Random, given: Order | undefined): Order {
+  const drawn = random.pick(['strict', 'strict', 'multicast'] as const);
+  return given ?? drawn;
 }
 
 /** Without interruptions, the steps on shared memory would be atomic, which shows nothing new. */

@@ -74,6 +74,7 @@ export function makePlan(given: string): Plan {
     isBursty: false,
     messageEveryUs: 0,
     singleGroupPercent: 0,
+    probePercent: 0,
     serviceCells: 0,
     serviceFailsEvery: 0,
     faults: new Set(),
