@@ -39,7 +39,6 @@ const PLAN: Plan = {
     resendAfterUs: 10_000,
   },
   pace: PACE,
-  order: 'multicast',
   weather: { delayUs: 2, jitterUs: 1, tornPercent: 0, lateCompletionPercent: 0 },
   interruptions: undefined,
   stepUs: 4,
