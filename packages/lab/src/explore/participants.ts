@@ -182,6 +182,7 @@ export class Participants {
       timing: TIMING,
       pace: PACE,
       observer,
+      wallClockUs: () => 0,
     };
   }
 
