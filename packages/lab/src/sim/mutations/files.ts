@@ -7,6 +7,7 @@ export const COUNTERS = 'protocol/data-path/counters.js';
 export const DELIVERY = 'protocol/data-path/delivery.js';
 export const FEED = 'protocol/data-path/feed.js';
 export const FOLLOWER = 'protocol/leadership/follower.js';
+export const GATE = 'protocol/data-path/gate.js';
 export const GRANTS = 'protocol/leadership/grants.js';
 export const INBOX = 'protocol/data-path/inbox.js';
 export const KEY = 'protocol/leadership/key.js';
