@@ -3,6 +3,7 @@
  * with it and do not show it, and why; or that it was not searched for. The tests replay every script, with the mutation
  * and without it. `tram-lab explore --sweep` exhausts the scopes again.
  */
+import { GATES } from '../sim/mutations/gate.js';
 
 export interface Finding {
   readonly scope: string;
@@ -138,6 +139,7 @@ export const NOT_FOUND: Readonly<Record<string, string>> = {
 
 const SUSPICION = 'suspicion matters for progress only, and nobody suspects anybody here';
 const WAITING = 'it changes only how long a full log waits';
+const REAL_TIME = 'the scopes do not promise real-time order';
 const SHARED = 'the memory of threads and processes is not explored';
 
 /** These were not searched for, and why. */
@@ -156,4 +158,5 @@ export const NOT_SEARCHED: Readonly<Record<string, string>> = {
   'forgets-waiting': WAITING,
   'permission-ignored': SHARED,
   'permission-read-first': SHARED,
+  ...Object.fromEntries(Object.keys(GATES).map((name) => [name, REAL_TIME])),
 };
