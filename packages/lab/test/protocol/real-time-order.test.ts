@@ -58,3 +58,29 @@ attack(
     stage.settle();
   },
 );
+
+attack(
+  'a new leader does not take what it has adopted for settled further down',
+  { 'adopted-is-settled': NOT_IN_REAL_TIME },
+  ({ Stage }) => {
+    // 1. The group in the middle orders m, and cannot forward it.
+    // 2. Another member leads the group in the middle. It cannot forward m either.
+    // 3. A client asks the lowest group, which does not have m.
+    //    Harm: the root has replied to m already.
+    const stage = new Stage('groups=3 tree=-1,0,1 replicas=3 clients=2 order=strict', {
+      timing: { suspectAfterUs: 20_000 },
+    });
+    const { history, orders } = stage.world.ledger;
+    const lowest = stage.group(2);
+    const [C, D] = stage.group(1);
+    for (const member of [C, D]) stage.hold(member, ...lowest);
+    stage.send(0, [0, 1, 2], 'm');
+    stage.until(() => D.replica.member.deliveries === 1);
+    stage.crashUnheard(C);
+    stage.lead(D);
+    stage.hopeFor(() => history.counts.answers > 0);
+    stage.send(1, [2], 'is m here?');
+    stage.until(() => orders[2].length === 1);
+    stage.settle();
+  },
+);
