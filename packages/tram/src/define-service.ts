@@ -8,7 +8,7 @@
 import type { Client, Destinations } from './client.js';
 import { type Codec, jsonCodec, jsonStateCodec } from './codec.js';
 import { ReplyError, TramError } from './errors.js';
-import type { Message, ServiceContext, StatefulService } from './hosting/service.js';
+import type { Message, ServiceContext, StatefulService, Ticks } from './hosting/service.js';
 import type { MulticastOptions } from './multicast-request.js';
 
 /** The message that carries a command. */
@@ -19,6 +19,14 @@ export interface CommandContext {
   readonly destinations: readonly number[];
   /** Unique in the cluster, and the same at every replica. */
   readonly id: string;
+  /** Ordered time: see `ServiceContext.nowMs`. */
+  readonly nowMs: number;
+}
+
+/** A tick: ordered time has advanced. */
+export interface TickContext {
+  readonly group: number;
+  readonly nowMs: number;
 }
 
 export interface ServiceDefinition<Command, Reply, State> {
@@ -29,6 +37,10 @@ export interface ServiceDefinition<Command, Reply, State> {
    * the same replies. To refuse a command, return a reply that says so.
    */
   deliver(state: State, command: Command, context: CommandContext): Reply;
+  /** Asks for ordered time: without it there are no ticks, and `nowMs` stays 0. */
+  readonly ticks?: Ticks | undefined;
+  /** Changes the state with each tick, in order with the commands. Deterministic. */
+  tick?(state: State, context: TickContext): void;
   /** How values become bytes. Default for each: JSON. */
   readonly codecs?:
     | {
@@ -58,14 +70,15 @@ export function defineService<Command, Reply, State>(
     if (typeof definition?.[name] === 'function') continue;
     throw new TramError('TRAM_INVALID_ARGUMENT', `defineService needs a function "${name}"`);
   }
-  const { codecs = {} } = definition;
+  const { codecs = {}, ticks, tick } = definition;
   const command = codecs.command ?? (jsonCodec as Codec<Command>);
   const reply = codecs.reply ?? (jsonCodec as Codec<Reply>);
   const state = codecs.state ?? (jsonStateCodec as Codec<State>);
   return {
     client: (client) => new TypedClient(client, command, reply),
-    serviceOf: ({ group }) => {
-      const context = new MessageContext(group);
+    serviceOf: (replica) => {
+      const { group } = replica;
+      const context = new MessageContext(replica);
       let current = definition.initial(group);
       return {
         deliver: (message) => {
@@ -75,6 +88,8 @@ export function defineService<Command, Reply, State>(
           if (answer instanceof Promise) throw asynchronous(answer);
           return named('the reply', () => reply.encode(answer));
         },
+        ticks,
+        ...(tick !== undefined && { tick: () => tick.call(definition, current, context) }),
         snapshot: () => named('the state', () => state.encode(current)),
         restore: (snapshot) => {
           current = named('the snapshot', () => state.decode(snapshot.slice()));
@@ -84,11 +99,19 @@ export function defineService<Command, Reply, State>(
   };
 }
 
-/** Reads a message when the service asks. One for all messages of a replica. */
+/** Reads a message when the service asks. One for all messages and ticks of a replica. */
 class MessageContext implements CommandContext {
   message!: Message;
 
-  constructor(readonly group: number) {}
+  constructor(private readonly replica: ServiceContext) {}
+
+  get group(): number {
+    return this.replica.group;
+  }
+
+  get nowMs(): number {
+    return this.replica.nowMs;
+  }
 
   get destinations(): readonly number[] {
     return this.message.destinations;

@@ -16,6 +16,7 @@ export {
   type CommandContext,
   defineService,
   type ServiceDefinition,
+  type TickContext,
   type TypedClient,
   type TypedService,
 } from './define-service.js';
@@ -27,6 +28,7 @@ export type {
   ServiceContext,
   StatefulService,
   StatelessService,
+  Ticks,
 } from './hosting/service.js';
 export type {
   ClusterState,

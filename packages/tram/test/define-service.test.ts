@@ -19,7 +19,7 @@ const sums = defineService({
   },
 });
 
-const context = (group: number) => ({ group, member: 0 });
+const context = (group: number) => ({ group, member: 0, nowMs: 0 });
 const json = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 const text = (bytes: unknown): string => new TextDecoder().decode(bytes as Uint8Array);
 

@@ -183,6 +183,7 @@ export class Participants {
       pace: PACE,
       order: 'multicast',
       observer,
+      wallClockUs: () => 0,
     };
   }
 

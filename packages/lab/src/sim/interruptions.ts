@@ -78,9 +78,11 @@ export class Interruptions {
   /** The same application, which is not interrupted: it reports to the ledger of the whole world. */
   shield(application: Application): Application {
     return {
+      tickEveryUs: application.tickEveryUs,
       deliver: (message) => this.as(undefined, () => application.deliver(message)),
+      tick: (orderedUs) => this.as(undefined, () => application.tick(orderedUs)),
       snapshot: () => application.snapshot(),
-      restore: (snapshot) => application.restore(snapshot),
+      restore: (snapshot, orderedUs) => application.restore(snapshot, orderedUs),
     };
   }
 

@@ -1,6 +1,6 @@
 /**
- * The replicated service that the simulator runs. Its state depends on the content and the order of all messages that it
- * has delivered, and may be many chunks of a snapshot long. It fails on some messages.
+ * The replicated service that the simulator runs. Its state depends on the content and the order of all messages and ticks
+ * that it has delivered, and may be many chunks of a snapshot long. It fails on some messages and ticks.
  */
 import type { Application, Delivery } from 'tram-multicast/internal/protocol/edges.js';
 import type { Ledger } from './ledger.js';
@@ -41,6 +41,7 @@ export class Service implements Application {
   private readonly head: Int32Array;
   private readonly cells: Uint8Array;
   private readonly reply: Uint8Array;
+  private orderedUs = 0;
 
   constructor(
     private readonly ledger: Ledger,
@@ -48,7 +49,9 @@ export class Service implements Application {
     private readonly member: number,
     cells: number,
     private readonly failsEvery: number,
+    readonly tickEveryUs: number | undefined,
     private readonly onDeliver: (delivery: Delivery) => void,
+    private readonly onTick: (orderedUs: number) => void,
   ) {
     this.state = new Uint8Array(REPLY_BYTES + cells);
     this.head = new Int32Array(this.state.buffer, 0, HEAD_WORDS);
@@ -73,6 +76,7 @@ export class Service implements Application {
   private apply({ session, number, entryGroup, payload }: Delivery): void {
     const { head, cells } = this;
     let hash = mix(mix(mix(head[HASH], session), number), entryGroup);
+    hash = mix(hash, this.orderedUs);
     for (let i = 0; i < payload.length; i++) hash = mix(hash, payload[i]);
     if (cells.length > 0) {
       for (let i = 0; i < CELLS_PER_DELIVERY; i++) {
@@ -85,11 +89,22 @@ export class Service implements Application {
     head[HASH] = hash;
   }
 
+  tick(orderedUs: number): void {
+    const { head, group, failsEvery } = this;
+    this.onTick(orderedUs);
+    this.orderedUs = orderedUs;
+    head[HASH] = mix(head[HASH], orderedUs);
+    if (failsOn(failsEvery, group, orderedUs)) {
+      throw new ServiceFailure(failureText(group, orderedUs));
+    }
+  }
+
   snapshot(): Uint8Array {
     return this.state.slice();
   }
 
-  restore(snapshot: Uint8Array): void {
+  restore(snapshot: Uint8Array, orderedUs: number): void {
     this.state.set(snapshot);
+    this.orderedUs = orderedUs;
   }
 }

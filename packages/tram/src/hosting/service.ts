@@ -24,6 +24,17 @@ export interface ServiceContext {
   readonly group: number;
   /** The replica's index in its group. Must not influence the state or a reply. */
   readonly member: number;
+  /**
+   * Ordered time, of a service that has `ticks`: milliseconds since 1970, as of the last tick that the group has delivered;
+   * 0 before the first. It never goes back, and is the same at every replica at the same place of the order.
+   */
+  readonly nowMs: number;
+}
+
+/** How often ordered time advances. */
+export interface Ticks {
+  /** At least 1. */
+  readonly everyMs: number;
 }
 
 /** What a service does with a message. */
@@ -36,14 +47,22 @@ interface Deliver {
   deliver(message: Message, context: ServiceContext): Uint8Array | void;
 }
 
+/** What a service does with time. */
+interface Tick {
+  /** Asks for ordered time: without it there are no ticks, and `nowMs` stays 0. */
+  readonly ticks?: Ticks | undefined;
+  /** Called with each tick, in order with the messages. Deterministic, like `deliver`. If it throws, it does so everywhere. */
+  tick?(context: ServiceContext): void;
+}
+
 /** A service that keeps no state. */
-export interface StatelessService extends Deliver {
+export interface StatelessService extends Deliver, Tick {
   snapshot?: undefined;
   restore?: undefined;
 }
 
 /** A service that keeps state. */
-export interface StatefulService extends Deliver {
+export interface StatefulService extends Deliver, Tick {
   /** The whole state. */
   snapshot(context: ServiceContext): Uint8Array;
   /** Replaces the state by one that `snapshot` returned. */
@@ -111,6 +130,7 @@ const NOTHING = new Uint8Array(0);
 /** @internal The default service: empty replies, no state. */
 export const NO_SERVICE: Application = {
   deliver: () => undefined,
+  tick: () => undefined,
   snapshot: () => NOTHING,
   restore: () => undefined,
 };
@@ -124,16 +144,18 @@ export const NO_SERVICE: Application = {
  */
 export async function loadService(
   href: string,
-  context: ServiceContext,
+  { group, member }: Pick<ServiceContext, 'group' | 'member'>,
   incarnation: number,
 ): Promise<Application> {
-  const { group, member } = context;
+  const context = { group, member, nowMs: 0 };
   const exported = await importModule(href, `replica=${group}.${member}.${incarnation}`);
   const service = serviceOf(exported, href, context);
   requireOwn(service, href, context);
   tryRestore(service, href, context);
   const message = new ServiceMessage();
+  const { ticks } = service;
   return {
+    tickEveryUs: ticks && Math.round(ticks.everyMs * 1000),
     deliver: (delivery) => {
       message.delivery = delivery;
       const reply: unknown = service.deliver(message, context);
@@ -141,9 +163,21 @@ export async function loadService(
       if (reply === undefined || types.isUint8Array(reply)) return reply;
       throw wrongResult('deliver', reply, 'a Uint8Array or nothing');
     },
+    tick: (orderedUs) => {
+      context.nowMs = millisecondsOf(orderedUs);
+      const result: unknown = service.tick?.(context);
+      if (result instanceof Promise) throw wrongResult('tick', result, 'nothing');
+    },
     snapshot: () => snapshotOf(service, context),
-    restore: (snapshot) => restore(service, snapshot, context),
+    restore: (snapshot, orderedUs) => {
+      context.nowMs = millisecondsOf(orderedUs);
+      restore(service, snapshot, context);
+    },
   };
+}
+
+function millisecondsOf(orderedUs: number): number {
+  return Math.floor(orderedUs / 1000);
 }
 
 /** What a module exports by name, or as its default export. */
@@ -168,7 +202,27 @@ function serviceOf(exported: Exports, href: string, context: ServiceContext): Se
       `the service ${nameOf(href)} exports only one of "snapshot" and "restore": it needs both, or has no state`,
     );
   }
+  requireTicks(service, href);
   return service as Service;
+}
+
+function requireTicks({ ticks, tick }: Partial<Service>, href: string): void {
+  if (ticks === undefined) {
+    if (tick === undefined) return;
+    throw invalid(
+      `the service ${nameOf(href)} exports "tick" but not "ticks", so it would never be called`,
+      { hint: 'Export `ticks = { everyMs: 100 }`, or how often you need it.' },
+    );
+  }
+  const everyMs: unknown = Object(ticks).everyMs;
+  if (typeof everyMs !== 'number' || !(everyMs >= 1) || everyMs === Number.POSITIVE_INFINITY) {
+    throw invalid(
+      `the service ${nameOf(href)} exports "ticks", whose everyMs must be a number of at least 1, not ${String(everyMs)}`,
+    );
+  }
+  if (tick !== undefined && typeof tick !== 'function') {
+    throw invalid(`the service ${nameOf(href)} exports "tick", which must be a function`);
+  }
 }
 
 /** What `defineService` returns: it makes a service for each replica. */

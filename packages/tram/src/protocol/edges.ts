@@ -21,12 +21,16 @@ export interface Delivery {
 
 /** The replicated service. Deterministic: the same deliveries give the same replies, failures and snapshots. */
 export interface Application {
+  /** How often its group's leader proposes ticks; without it, never. */
+  readonly tickEveryUs?: number | undefined;
   /** If it throws, the message still counts as delivered, and its client is told that it failed. */
   deliver(message: Delivery): Uint8Array | undefined;
+  /** Ordered time has advanced to so many microseconds since 1970. If it throws, the tick still counts. */
+  tick(orderedUs: number): void;
   /** If it throws, a member that has asked for the snapshot asks another member, and one that stops leaves none. */
   snapshot(): Uint8Array;
   /** If it throws, the replica stops: its state may be neither the old one nor the new one. */
-  restore(snapshot: Uint8Array): void;
+  restore(snapshot: Uint8Array, orderedUs: number): void;
 }
 
 /** Steps of the protocol that are counted. The simulator demands that every one of them is taken. */
@@ -64,6 +68,8 @@ export const TRANSITIONS = [
   'recovery found a leader',
   'recovered',
   'decided index published idle',
+  'ordered time set',
+  'ordered time advanced',
   'session replaced',
   'replies sent again',
   'reply held',
@@ -146,4 +152,6 @@ export interface Edges {
   readonly pace: Pace;
   readonly order: Order;
   readonly observer: Observer;
+  /** The time of day, in microseconds since 1970. It may jump, stand still, and differ between participants. */
+  readonly wallClockUs: () => number;
 }

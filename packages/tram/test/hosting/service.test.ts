@@ -66,7 +66,7 @@ test('an asynchronous function of a service fails, and its rejection ends no pro
   );
   const message = 'it returned a promise: it must not be asynchronous';
   expect(() => service.snapshot()).toThrow(message);
-  expect(() => service.restore(new Uint8Array(1))).toThrow(message);
+  expect(() => service.restore(new Uint8Array(1), 0)).toThrow(message);
   expect(() => service.deliver({} as Delivery)).toThrow(message);
   // Vitest fails if a rejection is not handled.
   await new Promise((resolve) => setImmediate(resolve));
@@ -75,13 +75,13 @@ test('an asynchronous function of a service fails, and its rejection ends no pro
 test('a service without snapshot() has no state', async () => {
   const service = await load('');
   expect(service.snapshot()).toHaveLength(0);
-  service.restore(new Uint8Array(0));
+  service.restore(new Uint8Array(0), 0);
 });
 
 test('a restore() that throws names its replica', async () => {
   const service = await load(`export const snapshot = () => new Uint8Array();
     export function restore({ length }) { if (length > 0) throw new Error('unknown format'); }`);
-  expect(() => service.restore(new Uint8Array(1))).toThrow(
+  expect(() => service.restore(new Uint8Array(1), 0)).toThrow(
     /^restore\(\) of the service failed at g2\/1: Error: unknown format/,
   );
 });

@@ -22,7 +22,16 @@ import {
 } from '../../memory/record.js';
 import { assert, InvariantError } from '../assert.js';
 import type { Application, Delivery } from '../edges.js';
-import { entryGroupOf, MESSAGE, numberIn, OUTCOME } from '../layout.js';
+import {
+  entryGroupOf,
+  MESSAGE,
+  numberIn,
+  OUTCOME,
+  OWN,
+  OWN_KIND,
+  SOURCE,
+  sourceIn,
+} from '../layout.js';
 import type { Member } from '../member.js';
 import { contains } from '../overlay.js';
 import type { LogRing } from './log.js';
@@ -82,6 +91,13 @@ class CopiedMessage implements Delivery {
 
   get destinationsHigh(): number {
     return this.words[this.at + MESSAGE.destinationsHigh];
+  }
+
+  /** The kind of an own entry; 0 if this is a message. */
+  get ownKind(): number {
+    const { words, at } = this;
+    const source = at - HEAD_WORDS + sourceIn(words[at - HEAD_WORDS]);
+    return words[source + SOURCE.id] === OWN ? words[source + SOURCE.number] : 0;
   }
 
   get payload(): Uint8Array {
@@ -184,7 +200,9 @@ export class Delivering {
     const { member, message } = this;
     const { client, call, session, series, numberLow } = message;
     if (!contains(message.destinationsLow, message.destinationsHigh, message.group)) {
-      member.edges.observer.relayed(message);
+      const kind = message.ownKind;
+      if (kind === 0) member.edges.observer.relayed(message);
+      else this.applyOwn(kind);
       return;
     }
     let reply: Uint8Array | undefined;
@@ -201,15 +219,31 @@ export class Delivering {
     if (isKept && leads) replies.sendOrHold(client, call);
   }
 
+  /** What the leader proposed itself. The counters have noted it already. */
+  private applyOwn(kind: number): void {
+    if (kind !== OWN_KIND.tick) return;
+    try {
+      this.application.tick(this.member.delivered.orderedUs);
+    } catch (error) {
+      this.tellFailure(error);
+    }
+  }
+
+  /** A service fails at every member or at none, so all members go on. */
+  private tellFailure(error: unknown): void {
+    if (error instanceof InvariantError) throw error;
+    const { observer } = this.member.edges;
+    observer.transition('service failed');
+    observer.failed(error);
+  }
+
   /**
-   * A service fails at every member or at none, so all members agree that the reply is a failure, and go on. Returns the
-   * message of the error, which is the same at every member, as far as a reply has room for it.
+   * All members agree that the reply is a failure. Returns the message of the error, which is the same at every member, as
+   * far as a reply has room for it.
    */
   private failure(error: unknown): Uint8Array {
-    if (error instanceof InvariantError) throw error;
-    const { edges, layout } = this.member;
-    edges.observer.transition('service failed');
-    edges.observer.failed(error);
+    this.tellFailure(error);
+    const { layout } = this.member;
     const bytes = new Uint8Array(layout.sizes.replyBytesMax);
     // Ends with a whole character.
     const { written } = new TextEncoder().encodeInto(messageOf(error), bytes);
