@@ -2,7 +2,7 @@
  * Mutations that break the rules of real-time order: which replies wait, and for what (gate.ts). Most of them let a reply
  * go too early, and show as a violation of real-time order; others let replies wait for ever.
  */
-import { DELIVERY, FEED, GATE, LEADER, REPLIES, TRUNCATION } from './files.js';
+import { DELIVERY, FEED, GATE, LEADER, REPLIES } from './files.js';
 import type { Mutation } from './mutation.js';
 
 const STRICT = { order: 'strict' } as const;
@@ -101,11 +101,39 @@ export const GATES: Readonly<Record<string, Mutation>> = {
       },
     ],
   },
-  'drops-above-gate': {
-    title:
-      'a leader drops entries that the gate has not passed, and the next one takes them for settled',
+  'drops-unsettled': {
+    title: 'a leader drops entries that are not settled, and the next one takes them for settled',
     caughtBy: { seed: 1, as: 'property', options: STRICT },
-    edits: [{ file: TRUNCATION, find: ', this.gate.index)', replace: ')' }],
+    edits: [
+      {
+        file: GATE,
+        find: 'return isFull ? this.settled : this.index;',
+        replace: 'return Number.POSITIVE_INFINITY;',
+      },
+    ],
+  },
+  'base-is-gate': {
+    title: "a new leader takes its log's base for its gate",
+    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    edits: [
+      {
+        file: GATE,
+        find: 'this.index = this.member.layout.sizes.firstIndex;',
+        replace: 'this.index = baseIndex; this.position = ring.base;',
+      },
+    ],
+  },
+  'forgets-dropped': {
+    title:
+      'a leader whose gate is below the base of its log forgets what it has dropped since it leads',
+    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    edits: [
+      {
+        file: GATE,
+        find: 'this.droppedFromParent = Math.max(this.droppedFromParent, from + 1);',
+        replace: ';',
+      },
+    ],
   },
   'sends-all-when-leading': {
     title: 'a new leader sends all kept replies at once',
@@ -189,7 +217,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: GATE,
-        find: 'this.tellParent(this.firstFromParent());',
+        find: 'this.tellParent(this.droppedFromParent);',
         replace: 'this.tellParent(this.proposed.nextFromParent);',
       },
     ],
