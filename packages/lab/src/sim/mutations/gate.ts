@@ -10,19 +10,19 @@ const STRICT = { order: 'strict' } as const;
 export const GATES: Readonly<Record<string, Mutation>> = {
   'no-gate': {
     title: 'replies do not wait',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 5, as: 'property', options: STRICT },
     edits: [
       { file: REPLIES, find: 'if (this.indices[slot] < this.gate) {', replace: 'if (true) {' },
     ],
   },
   'subtree-alone': {
     title: 'the gate passes entries from the parent before the gate of the parent has passed them',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [{ file: GATE, find: 'if (parentGate >= nextFromParent)', replace: 'if (true)' }],
   },
   'no-prefix': {
     title: 'a reply to a message to one group alone does not wait for the messages before it',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: DELIVERY,
@@ -34,7 +34,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'gate-without-prefix': {
     title: 'the gate passes an entry although one before it waits for the gate of the parent',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 13, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -59,7 +59,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'settled-when-decided': {
     title:
       'a group tells its parent that an entry is settled once it is decided in the group itself',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -81,7 +81,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'settled-one-too-high': {
     title: 'a group tells its parent that it has settled one entry more than it has',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 5, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -92,7 +92,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'settled-one-too-low': {
     title: 'a group tells its parent that it has settled one entry less than it has',
-    caughtBy: { seed: 1, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 4, as: 'liveness', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -104,12 +104,12 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'drops-above-gate': {
     title:
       'a leader drops entries that the gate has not passed, and the next one takes them for settled',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [{ file: TRUNCATION, find: ', this.gate.index)', replace: ')' }],
   },
   'sends-all-when-leading': {
     title: 'a new leader sends all kept replies at once',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 76, as: 'property', options: STRICT },
     edits: [
       {
         file: LEADER,
