@@ -15,6 +15,7 @@ export const LAYOUT = 'protocol/layout.js';
 export const LEADER = 'protocol/data-path/leader.js';
 export const LOG = 'protocol/data-path/log.js';
 export const MEMBER = 'protocol/member.js';
+export const ORDERED_CLOCK = 'protocol/data-path/ordered-clock.js';
 export const RECOVERY = 'protocol/leadership/recovery.js';
 export const REPLICA = 'protocol/replica.js';
 export const REPLICATION = 'protocol/data-path/replication.js';
