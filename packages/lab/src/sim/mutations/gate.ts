@@ -120,7 +120,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'sends-all-when-nudged': {
     title: 'a leader that is nudged sends replies that it holds',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: REPLIES,
@@ -132,7 +132,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'held-never-sent': {
     title: 'replies that are held are sent only when the client asks again',
-    caughtBy: { seed: 1, as: 'availability', options: STRICT },
+    caughtBy: { script: 'real-time-order' },
     edits: [
       {
         file: REPLIES,
@@ -151,7 +151,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'settled-not-in-rows': {
     title: 'a leader does not learn from the rows of its children what they have settled',
-    caughtBy: { seed: 1, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 6, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -163,7 +163,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'gate-not-told-again': {
     title:
       'a leader does not tell its gate to a child member that has come back, if its feed is empty',
-    caughtBy: { seed: 1, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 37, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -174,7 +174,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'gate-told-with-entries': {
     title: 'a leader tells a child its gate only together with new entries',
-    caughtBy: { seed: 1, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 4, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -196,7 +196,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'unsent-is-settled': {
     title: 'entries that wait for room in a feed count as settled by the child',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -208,7 +208,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'tells-settled-for-gate': {
     title: 'a leader tells its children what it has settled, not how far its gate has come',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 82, as: 'property', options: STRICT },
     edits: [
       {
         file: LEADER,
@@ -219,7 +219,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'restores-no-indices': {
     title: 'a member that restores a snapshot does not restore which entries produced the replies',
-    caughtBy: { seed: 1, as: 'state', options: STRICT },
+    caughtBy: { seed: 2, as: 'state', options: STRICT },
     edits: [{ file: REPLIES, find: 'this.indexWords.set(indexWords);', replace: '' }],
   },
 };
