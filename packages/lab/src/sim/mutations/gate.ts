@@ -10,19 +10,19 @@ const STRICT = { order: 'strict' } as const;
 export const GATES: Readonly<Record<string, Mutation>> = {
   'no-gate': {
     title: 'replies do not wait',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 5, as: 'property', options: STRICT },
     edits: [
       { file: REPLIES, find: 'if (this.indices[slot] < this.gate) {', replace: 'if (true) {' },
     ],
   },
   'subtree-alone': {
     title: 'the gate passes entries from the parent before the gate of the parent has passed them',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [{ file: GATE, find: 'if (parentGate >= nextFromParent)', replace: 'if (true)' }],
   },
   'no-prefix': {
     title: 'a reply to a message to one group alone does not wait for the messages before it',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: DELIVERY,
@@ -34,7 +34,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'gate-without-prefix': {
     title: 'the gate passes an entry although one before it waits for the gate of the parent',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -59,7 +59,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'settled-when-decided': {
     title:
       'a group tells its parent that an entry is settled once it is decided in the group itself',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -81,7 +81,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'settled-one-too-high': {
     title: 'a group tells its parent that it has settled one entry more than it has',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 5, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -92,7 +92,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'settled-one-too-low': {
     title: 'a group tells its parent that it has settled one entry less than it has',
-    caughtBy: { seed: 1, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 4, as: 'liveness', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -137,7 +137,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'sends-all-when-leading': {
     title: 'a new leader sends all kept replies at once',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 76, as: 'property', options: STRICT },
     edits: [
       {
         file: LEADER,
@@ -148,7 +148,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'sends-all-when-nudged': {
     title: 'a leader that is nudged sends replies that it holds',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: REPLIES,
@@ -160,7 +160,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'held-never-sent': {
     title: 'replies that are held are sent only when the client asks again',
-    caughtBy: { seed: 1, as: 'availability', options: STRICT },
+    caughtBy: { script: 'real-time-order' },
     edits: [
       {
         file: REPLIES,
@@ -179,7 +179,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'settled-not-in-rows': {
     title: 'a leader does not learn from the rows of its children what they have settled',
-    caughtBy: { seed: 1, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 6, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -191,7 +191,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'gate-not-told-again': {
     title:
       'a leader does not tell its gate to a child member that has come back, if its feed is empty',
-    caughtBy: { seed: 1, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 37, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -202,7 +202,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'gate-told-with-entries': {
     title: 'a leader tells a child its gate only together with new entries',
-    caughtBy: { seed: 1, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 4, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -224,7 +224,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'unsent-is-settled': {
     title: 'entries that wait for room in a feed count as settled by the child',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -236,7 +236,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'tells-settled-for-gate': {
     title: 'a leader tells its children what it has settled, not how far its gate has come',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 82, as: 'property', options: STRICT },
     edits: [
       {
         file: LEADER,
@@ -247,7 +247,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'restores-no-indices': {
     title: 'a member that restores a snapshot does not restore which entries produced the replies',
-    caughtBy: { seed: 1, as: 'state', options: STRICT },
+    caughtBy: { seed: 2, as: 'state', options: STRICT },
     edits: [{ file: REPLIES, find: 'this.indexWords.set(indexWords);', replace: '' }],
   },
 };

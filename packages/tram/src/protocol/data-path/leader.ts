@@ -62,6 +62,8 @@ export class Leader {
   private clientsFirst = false;
   /** Did an entry find no room in the log in this round? */
   private logIsFull = false;
+  /** The index behind the last tick that was proposed. */
+  private endOfTick = -1;
 
   constructor(
     private readonly member: Member,
@@ -124,21 +126,27 @@ export class Leader {
   /** The first half of a round: find messages and write them into the logs. Returns how much was done. */
   order(nowUs: number): number {
     this.logIsFull = false;
-    if (this.clock !== undefined) this.proposeTick(this.clock, nowUs);
+    // A tick is small and often due: after one, those that wait for room in the log come first.
+    const endsWithTick = this.endOfTick === this.replication.endIndex;
+    if (!endsWithTick) this.proposeTick(nowUs);
     const work = this.pollInboxes();
+    if (endsWithTick && !this.logIsFull) this.proposeTick(nowUs);
     return work + this.replicate();
   }
 
   /** Advance ordered time, if that is due. One tick at a time is undecided: if none gets decided, they do not pile up. */
-  private proposeTick(clock: OrderedClock, nowUs: number): void {
+  private proposeTick(nowUs: number): void {
+    const { clock } = this;
+    if (clock === undefined || this.hasUndecidedTick) return;
     const { orderedUs } = this.proposed;
-    if (this.hasUndecidedTick || !clock.isDue(orderedUs, nowUs)) return;
+    if (!clock.isDue(orderedUs, nowUs)) return;
     if (!this.hasRoom(OWN_ENTRY_WORDS)) {
       this.logIsFull = true;
       return;
     }
     const stampUs = clock.advance(orderedUs, nowUs);
     this.appendOwn(OWN_KIND.tick, stampUs | 0, Math.floor(stampUs / WIDE));
+    this.endOfTick = this.replication.endIndex;
   }
 
   private get hasUndecidedTick(): boolean {
