@@ -19,10 +19,25 @@ export interface Delivery {
   readonly payload: Uint8Array;
 }
 
+/** Instead of a reply: it comes later. */
+export const DEFERRED = Symbol('deferred');
+export type Deferred = typeof DEFERRED;
+
+/** Takes the replies to messages that wait for one. Valid during the calls that it is passed to. */
+export interface Replier {
+  /** False if no message with this id waits. */
+  reply(id: string, reply: Uint8Array | undefined): boolean;
+}
+
 /** The replicated service. Deterministic: the same deliveries give the same replies, failures and snapshots. */
 export interface Application {
-  /** If it throws, the message still counts as delivered, and its client is told that it failed. */
-  deliver(message: Delivery): Uint8Array | undefined;
+  /**
+   * If it returns `DEFERRED`, the message waits for its reply. If it throws, the message still counts as delivered, and
+   * its client is told that it failed.
+   */
+  deliver(message: Delivery, replier: Replier): Uint8Array | Deferred | undefined;
+  /** A message waits no longer: its client has given it up, or has ended. If it throws, the message waits no longer either. */
+  abandoned(id: string, replier: Replier): void;
   /** If it throws, a member that has asked for the snapshot asks another member, and one that stops leaves none. */
   snapshot(): Uint8Array;
   /** If it throws, the replica stops: its state may be neither the old one nor the new one. */
@@ -67,7 +82,12 @@ export const TRANSITIONS = [
   'session replaced',
   'replies sent again',
   'service failed',
+  'reply deferred',
+  'call cancelled',
+  'session ended',
+  'ended session deferred',
   'client resent',
+  'client nudged',
   'client back-pressured',
 ] as const;
 
