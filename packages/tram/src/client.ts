@@ -15,7 +15,7 @@ import { nowUs } from './hosting/clock.js';
 import { ClusterContext } from './hosting/cluster-context.js';
 import type { Histogram } from './hosting/histogram.js';
 import { openArena } from './hosting/open-arena.js';
-import { groupsOf, messageId } from './hosting/service.js';
+import { groupsOf } from './hosting/service.js';
 import { type ClientSlot, takeSlot } from './hosting/slot.js';
 import { STALLED_US, type StallMessage } from './hosting/stall.js';
 import { latencyOf, STATISTIC } from './hosting/statistics.js';
@@ -30,6 +30,7 @@ import {
   type ReplyOutcome,
 } from './protocol/data-path/client.js';
 import { NO_OBSERVER } from './protocol/edges.js';
+import { messageId } from './protocol/layout.js';
 import { StalledRequests } from './stalled-requests.js';
 
 /** How to find a cluster: its shared memory, its name, the path of its arena, or its configuration file. */
@@ -114,6 +115,9 @@ export class Client implements AsyncDisposable {
       replied: (call, group, reply, outcome, bytes) =>
         this.onReply(call, group, reply, outcome, bytes),
       answered: (call) => this.onAnswered(call),
+      cancelled: ({ slot: place }) => {
+        this.requests[place] = undefined;
+      },
     };
     this.client = new ProtocolClient(edges, slot.slot, session, calls, nowUs());
     this.stalled = new StalledRequests(context, this.name, onStalled);
@@ -308,6 +312,7 @@ export class Client implements AsyncDisposable {
     const place = this.waiting.indexOf(request);
     if (place < 0) {
       request.giveUpSent(why, cause, this.stalled.stallOf(request));
+      this.client.giveUp(request.call!);
       return;
     }
     this.waiting.splice(place, 1);
@@ -374,6 +379,7 @@ export class Client implements AsyncDisposable {
       return;
     }
     while (this.waiting.length > 0 && this.tryOffer(this.waiting[0])) this.waiting.shift();
+    if (this.state === 'closing') this.giveUpDeferred();
     this.flush();
     if (now - this.watchedUs >= STALLED_US) {
       this.watchedUs = now;
@@ -423,7 +429,10 @@ export class Client implements AsyncDisposable {
 
   // --- the end -------------------------------------------------------------------------------
 
-  /** Accepts no more messages, waits for the replies to all accepted ones, and releases the slot. */
+  /**
+   * Accepts no more messages, waits for the replies to all accepted ones, and releases the slot. Does not wait for replies
+   * that are deferred: it gives up those calls.
+   */
   async close(): Promise<void> {
     if (this.state === 'closed') return;
     this.state = 'closing';
@@ -438,6 +447,13 @@ export class Client implements AsyncDisposable {
       });
     }
     this.end();
+  }
+
+  private giveUpDeferred(): void {
+    this.client.giveUpWaiting();
+    for (const request of this.requests) {
+      if (request?.call?.isGivenUp && !request.isSettled) request.abandon('the client was closed');
+    }
   }
 
   private noteDrained(): void {

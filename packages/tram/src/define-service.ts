@@ -10,6 +10,7 @@ import { type Codec, jsonCodec, jsonStateCodec } from './codec.js';
 import { ReplyError, TramError } from './errors.js';
 import type { Message, ServiceContext, StatefulService } from './hosting/service.js';
 import type { MulticastOptions } from './multicast-request.js';
+import { DEFERRED, type Deferred } from './protocol/edges.js';
 
 /** The message that carries a command. */
 export interface CommandContext {
@@ -21,14 +22,22 @@ export interface CommandContext {
   readonly id: string;
 }
 
-export interface ServiceDefinition<Command, Reply, State> {
+/** Replies to commands that wait. */
+export interface ReplyContext<Reply> {
+  readonly group: number;
+  /** False if no command with this id waits: it has its reply already, was abandoned, or was never deferred. */
+  reply(id: string, reply: Reply): boolean;
+}
+
+/** The message that carries a command whose reply may be deferred. */
+export interface DeferringContext<Reply> extends CommandContext, ReplyContext<Reply> {
+  /** `return context.defer()` lets the command wait. Its reply comes later, by `reply`. */
+  defer(): Deferred;
+}
+
+interface Definition<Command, Reply, State> {
   /** The state in which a group starts. Deterministic. */
   initial(group: number): State;
-  /**
-   * Changes the state and returns the reply. Deterministic: the same commands in the same order give the same state and
-   * the same replies. To refuse a command, return a reply that says so.
-   */
-  deliver(state: State, command: Command, context: CommandContext): Reply;
   /** How values become bytes. Default for each: JSON. */
   readonly codecs?:
     | {
@@ -37,6 +46,26 @@ export interface ServiceDefinition<Command, Reply, State> {
         readonly state?: Codec<State> | undefined;
       }
     | undefined;
+}
+
+/** A service that replies to each command at once. */
+export interface ServiceDefinition<Command, Reply, State>
+  extends Definition<Command, Reply, State> {
+  /**
+   * Changes the state and returns the reply. Deterministic: the same commands in the same order give the same state and
+   * the same replies. To refuse a command, return a reply that says so.
+   */
+  deliver(state: State, command: Command, context: CommandContext): Reply;
+  abandoned?: undefined;
+}
+
+/** A service that may reply later. */
+export interface DeferringDefinition<Command, Reply, State>
+  extends Definition<Command, Reply, State> {
+  /** As in `ServiceDefinition`, except that it may return `context.defer()` instead of a reply. */
+  deliver(state: State, command: Command, context: DeferringContext<Reply>): Reply | Deferred;
+  /** A command that waited does so no longer: its client has given it up (timeout, abort, close) or has ended. */
+  abandoned(state: State, id: string, context: ReplyContext<Reply>): void;
 }
 
 export interface TypedService<Command, Reply> {
@@ -53,6 +82,12 @@ type Synchronous<Reply> =
 /** @throws TRAM_INVALID_ARGUMENT */
 export function defineService<Command, Reply, State>(
   definition: ServiceDefinition<Command, Reply, State> & Synchronous<Reply>,
+): TypedService<Command, Reply>;
+export function defineService<Command, Reply, State>(
+  definition: DeferringDefinition<Command, Reply, State> & Synchronous<Reply>,
+): TypedService<Command, Reply>;
+export function defineService<Command, Reply, State>(
+  definition: ServiceDefinition<Command, Reply, State> | DeferringDefinition<Command, Reply, State>,
 ): TypedService<Command, Reply> {
   for (const name of ['initial', 'deliver'] as const) {
     if (typeof definition?.[name] === 'function') continue;
@@ -64,17 +99,19 @@ export function defineService<Command, Reply, State>(
   const state = codecs.state ?? (jsonStateCodec as Codec<State>);
   return {
     client: (client) => new TypedClient(client, command, reply),
-    serviceOf: ({ group }) => {
-      const context = new MessageContext(group);
-      let current = definition.initial(group);
+    serviceOf: (replica) => {
+      const context = new TypedContext(replica, reply);
+      let current = definition.initial(replica.group);
       return {
         deliver: (message) => {
           const decoded = named('the command', () => command.decode(message.payload.slice()));
           context.message = message;
           const answer = definition.deliver(current, decoded, context);
+          if (answer === DEFERRED) return DEFERRED;
           if (answer instanceof Promise) throw asynchronous(answer);
-          return named('the reply', () => reply.encode(answer));
+          return named('the reply', () => reply.encode(answer as Reply));
         },
+        abandoned: (id) => definition.abandoned?.(current, id, context),
         snapshot: () => named('the state', () => state.encode(current)),
         restore: (snapshot) => {
           current = named('the snapshot', () => state.decode(snapshot.slice()));
@@ -85,10 +122,17 @@ export function defineService<Command, Reply, State>(
 }
 
 /** Reads a message when the service asks. One for all messages of a replica. */
-class MessageContext implements CommandContext {
+class TypedContext<Reply> implements DeferringContext<Reply> {
   message!: Message;
 
-  constructor(readonly group: number) {}
+  constructor(
+    private readonly replica: ServiceContext,
+    private readonly codec: Codec<Reply>,
+  ) {}
+
+  get group(): number {
+    return this.replica.group;
+  }
 
   get destinations(): readonly number[] {
     return this.message.destinations;
@@ -96,6 +140,17 @@ class MessageContext implements CommandContext {
 
   get id(): string {
     return this.message.id;
+  }
+
+  defer(): Deferred {
+    return this.replica.defer();
+  }
+
+  reply(id: string, reply: Reply): boolean {
+    return this.replica.reply(
+      id,
+      named('the reply', () => this.codec.encode(reply)),
+    );
   }
 }
 

@@ -37,7 +37,10 @@ export class StalledRequests {
       !isSettled && sinceUs <= nowUs - STALLED_US;
     for (const alike of alikeOf(sent.filter(isStalled))) {
       const stall = this.stallOf(alike[0]);
-      if (!failIfLost(alike, stall)) this.tell(alike[0], stall);
+      if (failIfLost(alike, stall)) continue;
+      // A deferred reply takes its time. That is no stall, unless its group can't go on.
+      const isExpected = alike.every(({ isDeferred }) => isDeferred);
+      if (!isExpected || stall.stalledGroups.length > 0) this.tell(alike[0], stall);
     }
     for (const alike of alikeOf(waiting.filter(isStalled))) {
       if (failIfLost(alike, this.stallOf(alike[0]))) continue;

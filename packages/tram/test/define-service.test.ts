@@ -4,7 +4,8 @@ import type { Client } from '../src/client.js';
 import { bytesCodec } from '../src/codec.js';
 import { defineService } from '../src/define-service.js';
 import { ReplyError } from '../src/errors.js';
-import type { StatefulService } from '../src/hosting/service.js';
+import type { ServiceContext, StatefulService } from '../src/hosting/service.js';
+import { DEFERRED } from '../src/protocol/edges.js';
 
 type Command = { readonly add: number } | { readonly fail: string } | { readonly reply: 'a Map' };
 
@@ -19,7 +20,13 @@ const sums = defineService({
   },
 });
 
-const context = (group: number) => ({ group, member: 0 });
+const waiting = new Map<string, string>();
+const context = (group: number): ServiceContext => ({
+  group,
+  member: 0,
+  defer: () => DEFERRED,
+  reply: (id, reply) => waiting.has(id) && waiting.set(id, text(reply)) === waiting,
+});
 const json = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 const text = (bytes: unknown): string => new TextDecoder().decode(bytes as Uint8Array);
 

@@ -155,7 +155,8 @@ export function formatPlan(plan: Plan, mutations: readonly string[]): string {
     `${count(sizes.groups, 'group')} of ${count(sizes.replicas, 'replica')}, ` +
     `${count(sizes.clients, 'client')}, ${count(plan.messages, 'message')} ` +
     `of up to ${count(sizes.payloadBytesMax, 'byte')}, ` +
-    `${plan.singleGroupPercent} % of them to one group only\n${mutated}` +
+    `${plan.singleGroupPercent} % of them to one group only\n` +
+    `order: ${plan.order}; ${plan.probePercent} % of the replies make a client read another group\n${mutated}` +
     `rings of ${describeRings(sizes)} bytes, up to ${count(sizes.callsMax, 'unanswered call')} a client, ` +
     `counts start at ${sizes.firstIndex}\n` +
     `a write takes ${weather.delayUs} to ${weather.delayUs + weather.jitterUs} µs, ` +

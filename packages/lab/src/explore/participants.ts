@@ -181,6 +181,7 @@ export class Participants {
       overlay: this.commons.overlay,
       timing: TIMING,
       pace: PACE,
+      order: 'multicast',
       observer,
     };
   }

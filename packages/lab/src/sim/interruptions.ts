@@ -78,7 +78,9 @@ export class Interruptions {
   /** The same application, which is not interrupted: it reports to the ledger of the whole world. */
   shield(application: Application): Application {
     return {
-      deliver: (message) => this.as(undefined, () => application.deliver(message)),
+      deliver: (message, replier) =>
+        this.as(undefined, () => application.deliver(message, replier)),
+      abandoned: (id, replier) => this.as(undefined, () => application.abandoned?.(id, replier)),
       snapshot: () => application.snapshot(),
       restore: (snapshot) => application.restore(snapshot),
     };

@@ -5,6 +5,7 @@
  */
 
 import {
+  type Order,
   PACE,
   type Pace,
   type Timing,
@@ -49,6 +50,8 @@ export const MEMORIES = ['simulated', 'machines', 'shared'] as const;
 
 export type MemoryKind = (typeof MEMORIES)[number];
 
+export const ORDERS = ['strict', 'multicast'] as const satisfies Order[];
+
 /** How often steps are interrupted between loads and stores, and for how long. */
 export interface InterruptionPlan {
   /** The average number of points between two interruptions. */
@@ -86,6 +89,7 @@ export interface Plan {
   readonly sizes: Sizes;
   readonly timing: Timing;
   readonly pace: Pace;
+  readonly order: Order;
   readonly weather: Weather;
   /** Undefined if steps are atomic. */
   readonly interruptions: InterruptionPlan | undefined;
@@ -97,6 +101,8 @@ export interface Plan {
   readonly messageEveryUs: number;
   /** The share of messages that go to one group only. */
   readonly singleGroupPercent: number;
+  /** The share of replies that make a client read another group at once: see `Probes`. */
+  readonly probePercent: number;
   /** The size of the state of the service, in bytes, besides its head. */
   readonly serviceCells: number;
   /** The service fails on one of so many messages, or on none if this is 0. */
@@ -116,6 +122,7 @@ export interface Options {
   readonly payloadBytes?: number;
   readonly ringBytes?: number;
   readonly memory?: MemoryKind;
+  readonly order?: Order;
   /** Only these faults; an empty list means none. */
   readonly faults?: readonly Fault[];
   /** Incidents that follow a transition follow one of these. */
@@ -225,9 +232,17 @@ export function drawPlan(seed: number, options: Options): Plan {
     singleGroupPercent: random.pick([0, 30, 60, 100]),
     serviceCells: random.pick([0, 0, 30, 500, 2000]),
     serviceFailsEvery: random.pick([0, 0, 0, 7]),
+    probePercent: random.pick([0, 10, 30, 50]),
+    order: drawOrder(random, options.order),
     faults,
     incidents,
   };
+}
+
+/** An order that is given does not change what else is drawn, so that both orders can be tried on the same runs. */
+function drawOrder(random: Random, given: Order | undefined): Order {
+  const drawn = random.pick(['strict', 'strict', 'multicast'] as const);
+  return given ?? drawn;
 }
 
 /** Without interruptions, the steps on shared memory would be atomic, which shows nothing new. */

@@ -13,15 +13,18 @@ import type { Plan } from './plan.js';
 import type { Random } from './random.js';
 import { failsOn, failureText, REPLY_BYTES } from './service.js';
 
-/** Is told when messages are sent and when all their replies have come. */
+/** Is told when messages are sent, when a reply has come, and when all replies to a message have come. */
 export interface Watch {
   sent(message: Sent): void;
+  replied(message: Sent, group: number): void;
   answered(message: Sent): void;
 }
 
 export class Workload implements CallListener {
   private readonly outstanding = new Map<number, Sent>();
   private quietUntilUs = 0;
+  /** Groups that this client reads with its next step. */
+  private readonly toRead: number[] = [];
   /** Messages that this client has not sent yet. */
   remaining: number;
 
@@ -43,14 +46,35 @@ export class Workload implements CallListener {
 
   /** Send a batch of drawn size, then nothing for a drawn time. */
   send(client: Client, nowUs: number): void {
+    this.sendReads(client);
     if (this.remaining === 0 || nowUs < this.quietUntilUs) return;
     const { random, plan } = this;
     const size = plan.isBursty ? random.between(1, 24) : random.between(1, 3);
     let sent = 0;
     while (sent < size && this.remaining > 0 && this.sendOne(client)) sent++;
-    // On average, the messages are spread over the time in which the incidents happen.
-    const gapUs = plan.messageEveryUs * plan.sizes.clients;
-    this.quietUntilUs = nowUs + random.below(2 * Math.max(sent, 1) * gapUs + 1);
+    this.quietUntilUs = nowUs + this.drawGap(Math.max(sent, 1));
+  }
+
+  /** On average, the messages are spread over the time in which the incidents happen. */
+  private drawGap(messages: number): number {
+    const { messageEveryUs, sizes } = this.plan;
+    return this.random.below(2 * messages * messageEveryUs * sizes.clients + 1);
+  }
+
+  /** Read `group` with the next step: send a message to this group alone, however quiet the client is otherwise. */
+  readSoon(group: number): void {
+    this.toRead.push(group);
+  }
+
+  private sendReads(client: Client): void {
+    for (const group of this.toRead) {
+      if (this.remaining === 0) break;
+      const payload = this.drawPayload();
+      if (!this.multicast(client, lowMask(group), highMask(group), payload)) break;
+      this.remaining--;
+      this.quietUntilUs += this.drawGap(1);
+    }
+    this.toRead.length = 0;
   }
 
   /** Send until the client pushes back. */
@@ -104,6 +128,18 @@ export class Workload implements CallListener {
 
   replied(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome): void {
     const sent = this.outstanding.get(call.slot)!;
+    this.ledger.answered(sent, group);
+    this.requireReply(sent, call, group, reply, outcome);
+    this.watch.replied(sent, group);
+  }
+
+  private requireReply(
+    sent: Sent,
+    call: Call,
+    group: number,
+    reply: Uint8Array,
+    outcome: ReplyOutcome,
+  ): void {
     const expected = this.expectedOutcome(call);
     if (outcome !== expected) {
       throw new SimulationFailure(

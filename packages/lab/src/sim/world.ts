@@ -26,9 +26,10 @@ import { Fairness } from './fairness.js';
 import { firstKeyOf } from './first-key.js';
 import { Incidents } from './incidents.js';
 import { Interruptions } from './interruptions.js';
-import { Ledger, SimulationFailure } from './ledger.js';
+import { Ledger, type Sent, SimulationFailure } from './ledger.js';
 import { Losses } from './losses.js';
 import type { Fault, Plan } from './plan.js';
+import { drawProbe } from './probes.js';
 import { Random } from './random.js';
 import { Service, ServiceFailure } from './service.js';
 import { SharedFabric } from './shared-fabric.js';
@@ -132,11 +133,10 @@ export class World {
     this.fairness = new Fairness(plan, settings.keepsHistory !== false);
     this.availability = new Availability(plan, settings.keepsHistory !== false);
     this.ledger = new Ledger(
-      plan.parents,
-      sizes.replicas,
-      sizes.firstIndex,
+      plan,
       settings.keepsTrace === true,
       settings.keepsHistory !== false,
+      () => this.nowUs,
     );
     this.losses = new Losses(this);
     this.droppedBelow = plan.parents.map(() => sizes.firstIndex);
@@ -321,6 +321,7 @@ export class World {
           this.fairness.sent(sent, this.ledger.decidedCount(sent.entryGroup));
           this.availability.sent(sent, this.nowUs);
         },
+        replied: (sent, group) => this.probe(host, sent, group),
         answered: (sent) => this.availability.answered(sent, this.nowUs),
       },
     );
@@ -330,10 +331,22 @@ export class World {
     this.steps.schedule(host.participant, this.nowUs + this.drawStep());
   }
 
+  /** `host` has received the reply of `group` to its message. Another client, if there is one, may read a group now. */
+  private probe(host: ClientHost, sent: Sent, group: number): void {
+    const { random, plan } = this;
+    if (plan.probePercent === 0 || !random.percent(plan.probePercent)) return;
+    const target = drawProbe(random, this.ledger, sent, group);
+    if (target === undefined) return;
+    const others = this.clients.filter((other) => other !== host && other.state === 'up');
+    const reader = others.length > 0 ? random.pick(others) : host;
+    reader.workload.readSoon(target);
+    this.steps.schedule(reader.participant, this.nowUs);
+  }
+
   private edges(memory: SimulatedMemory, observer: Observer): Edges {
     const { layout, overlay } = this;
-    const { timing, pace } = this.plan;
-    return { memory, layout, overlay, timing, pace, observer };
+    const { timing, pace, order } = this.plan;
+    return { memory, layout, overlay, timing, pace, order, observer };
   }
 
   private observe(participant: number, host: ReplicaHost | undefined): Observer {

@@ -89,8 +89,8 @@ export class ClusterContext {
 
   edges(memory: SharedMemory, observer: Observer): Edges {
     const { layout, overlay } = this;
-    const { timing } = this.config;
-    return { memory, layout, overlay, timing, pace: PACE, observer };
+    const { timing, order } = this.config;
+    return { memory, layout, overlay, timing, pace: PACE, order, observer };
   }
 
   /** @throws TRAM_INVALID_ARGUMENT */

@@ -5,7 +5,14 @@
  */
 import { types } from 'node:util';
 import { TramError, type TramErrorOptions } from '../errors.js';
-import type { Application, Delivery } from '../protocol/edges.js';
+import {
+  type Application,
+  DEFERRED,
+  type Deferred,
+  type Delivery,
+  type Replier,
+} from '../protocol/edges.js';
+import { messageId } from '../protocol/layout.js';
 import { contains } from '../protocol/overlay.js';
 import { describeThrown } from './origin.js';
 import { type Exports, importModule, nameOf } from './service-module.js';
@@ -19,21 +26,33 @@ export interface Message {
   readonly id: string;
 }
 
-/** The replica that runs a service. */
+/** The replica that runs a service, and what the service can do there besides returning replies. */
 export interface ServiceContext {
   readonly group: number;
   /** The replica's index in its group. Must not influence the state or a reply. */
   readonly member: number;
+  /** In `deliver`: `return context.defer()` lets the message wait. Its reply comes later, by `reply`. */
+  defer(): Deferred;
+  /**
+   * In `deliver` and `abandoned`: replies to a message that waits. False if no message with this id waits, because it has
+   * its reply already, was abandoned, or was never deferred by this group.
+   */
+  reply(id: string, reply?: Uint8Array): boolean;
 }
 
 /** What a service does with a message. */
 interface Deliver {
   /**
    * Deterministic: the same messages in the same order give the same state and replies. If it throws, or returns anything
-   * but a Uint8Array or nothing, the message fails at all replicas alike.
+   * but a Uint8Array, nothing, or `context.defer()`, the message fails at all replicas alike.
    */
   // biome-ignore lint/suspicious/noConfusingVoidType: a service that does not reply returns nothing
-  deliver(message: Message, context: ServiceContext): Uint8Array | void;
+  deliver(message: Message, context: ServiceContext): Uint8Array | Deferred | void;
+  /**
+   * A message that waited does so no longer: its client has given it up (timeout, abort, close) or has ended. Called at the
+   * same place between deliveries at all replicas. Whatever the message has done stays done.
+   */
+  abandoned?(id: string, context: ServiceContext): void;
 }
 
 /** A service that keeps no state. */
@@ -52,15 +71,6 @@ export interface StatefulService extends Deliver {
 
 /** What the module of a service exports: by name, or as its default export. */
 export type Service = StatelessService | StatefulService;
-
-/** @internal `c12:3.456`: the client's session, the entry group, and the number in that group. */
-export function messageId({
-  session,
-  entryGroup,
-  number,
-}: Pick<Delivery, 'session' | 'entryGroup' | 'number'>): string {
-  return `c${session}:${entryGroup}.${number}`;
-}
 
 export function groupsOf(low: number, high: number): number[] {
   const groups: number[] = [];
@@ -82,6 +92,36 @@ class ServiceMessage implements Message {
 
   get id(): string {
     return messageId(this.delivery);
+  }
+}
+
+/** The context of one replica's service. One for all its calls, which set and clear what is valid during the call only. */
+class ReplicaContext implements ServiceContext {
+  /** During `deliver` and `abandoned`. */
+  replier: Replier | undefined;
+  /** During `deliver`. */
+  message: ServiceMessage | undefined;
+
+  constructor(
+    readonly group: number,
+    readonly member: number,
+  ) {}
+
+  defer(): Deferred {
+    if (this.message !== undefined) return DEFERRED;
+    throw new TypeError('defer() is only for deliver(): there is no other message to defer');
+  }
+
+  reply(id: string, reply?: Uint8Array): boolean {
+    if (this.replier === undefined) {
+      throw new TypeError('reply() is only for deliver() and abandoned(): replies are ordered');
+    }
+    if (reply !== undefined && !types.isUint8Array(reply)) {
+      throw new TypeError(`reply() takes a Uint8Array or nothing, and it got ${kindOf(reply)}`);
+    }
+    if (this.replier.reply(id, reply)) return true;
+    if (id !== this.message?.id) return false;
+    throw new TypeError('reply() is not for the message that is being delivered: return its reply');
   }
 }
 
@@ -124,22 +164,38 @@ export const NO_SERVICE: Application = {
  */
 export async function loadService(
   href: string,
-  context: ServiceContext,
+  { group, member }: Pick<ServiceContext, 'group' | 'member'>,
   incarnation: number,
 ): Promise<Application> {
-  const { group, member } = context;
+  const context = new ReplicaContext(group, member);
   const exported = await importModule(href, `replica=${group}.${member}.${incarnation}`);
   const service = serviceOf(exported, href, context);
   requireOwn(service, href, context);
   tryRestore(service, href, context);
   const message = new ServiceMessage();
   return {
-    deliver: (delivery) => {
+    deliver: (delivery, replier) => {
       message.delivery = delivery;
-      const reply: unknown = service.deliver(message, context);
-      // Unlike `instanceof`, this does not accept a proxy, whose length would throw where nobody catches it.
-      if (reply === undefined || types.isUint8Array(reply)) return reply;
-      throw wrongResult('deliver', reply, 'a Uint8Array or nothing');
+      context.message = message;
+      context.replier = replier;
+      try {
+        const reply: unknown = service.deliver(message, context);
+        // Unlike `instanceof`, this does not accept a proxy, whose length would throw where nobody catches it.
+        if (reply === undefined || reply === DEFERRED || types.isUint8Array(reply)) return reply;
+        throw wrongResult('deliver', reply, 'a Uint8Array, context.defer() or nothing');
+      } finally {
+        context.message = undefined;
+        context.replier = undefined;
+      }
+    },
+    abandoned: (id, replier) => {
+      context.replier = replier;
+      try {
+        const result: unknown = service.abandoned?.(id, context);
+        if (result instanceof Promise) throw wrongResult('abandoned', result, 'nothing');
+      } finally {
+        context.replier = undefined;
+      }
     },
     snapshot: () => snapshotOf(service, context),
     restore: (snapshot) => restore(service, snapshot, context),
@@ -167,6 +223,9 @@ function serviceOf(exported: Exports, href: string, context: ServiceContext): Se
     throw invalid(
       `the service ${nameOf(href)} exports only one of "snapshot" and "restore": it needs both, or has no state`,
     );
+  }
+  if (service.abandoned !== undefined && typeof service.abandoned !== 'function') {
+    throw invalid(`the service ${nameOf(href)} exports "abandoned", which is not a function`);
   }
   return service as Service;
 }

@@ -36,8 +36,8 @@ export interface Application {
    * its client is told that it failed.
    */
   deliver(message: Delivery, replier: Replier): Uint8Array | Deferred | undefined;
-  /** A message waits no longer: its client has given it up, or has ended. If it throws, the message waits no longer either. */
-  abandoned(id: string, replier: Replier): void;
+  /** For those that defer: a message waits no longer, because its client has given it up or has ended. */
+  abandoned?(id: string, replier: Replier): void;
   /** If it throws, a member that has asked for the snapshot asks another member, and one that stops leaves none. */
   snapshot(): Uint8Array;
   /** If it throws, the replica stops: its state may be neither the old one nor the new one. */
@@ -81,6 +81,8 @@ export const TRANSITIONS = [
   'decided index published idle',
   'session replaced',
   'replies sent again',
+  'reply held',
+  'held reply sent',
   'service failed',
   'reply deferred',
   'call cancelled',
@@ -148,11 +150,20 @@ export const PACE: Pace = {
   backlogBytesMax: 2 ** 25,
 };
 
+/**
+ * What an answer promises. `multicast`: the order of deliveries, as in the paper. `strict`: also real time. Once a reply
+ * has shown the effect of a message, every later request finds the effect at every group (gate.ts).
+ */
+export const ORDERS = ['strict', 'multicast'] as const;
+
+export type Order = (typeof ORDERS)[number];
+
 export interface Edges {
   readonly memory: Memory;
   readonly layout: Layout;
   readonly overlay: Overlay;
   readonly timing: Timing;
   readonly pace: Pace;
+  readonly order: Order;
   readonly observer: Observer;
 }

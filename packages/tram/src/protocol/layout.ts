@@ -24,7 +24,11 @@
  *   │     └─────────┴───────┴────────┘         │
  *   ├──────────────────────────────────────────┤
  *   │ per member j of the parent group:        │
- *   │   feed[j]    start (slot), end, ring …   │    j, when it leads the parent
+ *   │   feed[j]    start (slot), end,          │    j, when it leads the parent
+ *   │              gate (slot), ring …         │
+ *   ├──────────────────────────────────────────┤
+ *   │ per group g, per member j of it:         │
+ *   │   settled[g][j]  slot                    │    j, when it leads a child of this group
  *   └──────────────────────────────────────────┘
  *
  *   a client's region
@@ -167,7 +171,9 @@ export const ROW = {
   trusts: 14,
   /** While its log lacks entries that it has yet to deliver: the first index that the log has; otherwise 0. */
   needs: 15,
-  words: 17,
+  /** Of the parent's log: below it, all that goes to this group is settled (gate.ts). */
+  settledFromParent: 17,
+  words: 19,
 } as const;
 
 export const ROW_STATE = {
@@ -249,6 +255,15 @@ export const OUTCOME = { ok: 0, tooLarge: 1, failed: 2, deferred: 3 } as const;
  */
 export const FEED_START = { epoch: 0, incarnation: 1, index: 2, position: 4, words: 5 } as const;
 
+/** How far a group may answer, told to its children (gate.ts). */
+export const FEED_GATE = { index: 0, words: 2 } as const;
+
+/** How much of what its parent has sent a group has settled (gate.ts). */
+export const SETTLED = { index: 0, words: 2 } as const;
+
+/** Where, after the end of a feed, its gate begins. They share a cache line, so one write tells both. */
+export const GATE_AFTER_END = 2;
+
 export const LOG_CONTROL = { marker: 0, base: 1, decided: 2, key: 3, words: 4 } as const;
 export const INBOX_CONTROL = { session: 0, nudge: 1, words: 2 } as const;
 
@@ -295,6 +310,8 @@ export class Layout {
   private readonly inboxStride: number;
   private readonly feeds: number;
   private readonly feedStride: number;
+  private readonly settledSlots: number;
+  private readonly settledStride: number;
   private readonly firstReply: number;
   private readonly replyStride: number;
 
@@ -339,6 +356,8 @@ export class Layout {
     this.members = region.take(sizes.replicas * this.memberStride);
     this.inboxes = region.take(sizes.clients * this.inboxStride);
     this.feeds = region.take(sizes.replicas * this.feedStride);
+    this.settledStride = slot(SETTLED.words);
+    this.settledSlots = region.take(sizes.groups * sizes.replicas * this.settledStride);
     this.replicaRegionWords = region.at;
 
     const replicas = sizes.groups * sizes.replicas;
@@ -405,8 +424,17 @@ export class Layout {
     return this.feedStart(parentMember) + slot(FEED_START.words);
   }
 
+  feedGate(parentMember: number): number {
+    return this.feedEnd(parentMember) + GATE_AFTER_END;
+  }
+
   feedRing(parentMember: number): number {
     return this.feedEnd(parentMember) + LINE_WORDS;
+  }
+
+  /** Where `member` of a child group tells how much it has settled. */
+  settled(childGroup: number, member: number): number {
+    return this.settledSlots + (childGroup * this.sizes.replicas + member) * this.settledStride;
   }
 
   /** In a client's region: changes whenever `replica` has written replies. */

@@ -75,6 +75,8 @@ export class Member {
   nextPosition: number;
   /** Counters over the delivered entries, those below `nextToDeliver`. */
   readonly delivered: Counters;
+  /** Below this index of the parent's log, all that goes to this group is settled, as far as this member has led. */
+  settledFromParent: number;
   /** How many messages this group has delivered to the application. */
   deliveries = 0;
   /** Index of a snapshot being fetched from us, so that the leader keeps the entries from there; 0 if none. */
@@ -123,6 +125,7 @@ export class Member {
     );
     this.seenNotifications = new Int32Array(this.replicas);
     this.delivered = this.newCounters();
+    this.settledFromParent = layout.sizes.firstIndex;
     this.replies = new Replies(this);
     this.waiting = new Waiting(layout.sizes);
     if (this.past === 'kept') this.resume();

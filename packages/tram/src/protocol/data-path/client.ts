@@ -48,8 +48,8 @@ export interface CallListener {
   replied(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome, bytes: number): void;
   /** All destinations have replied. */
   answered(call: Call): void;
-  /** A call that was given up while it waited is over. Some replies may be missing. */
-  cancelled(call: Call): void;
+  /** For those that give up calls: one that was given up while it waited is over. Some replies may be missing. */
+  cancelled?(call: Call): void;
 }
 
 /** The time between two resends doubles at most so often. */
@@ -403,7 +403,7 @@ export class Client {
     call.isOpen = false;
     this.outstanding--;
     if (this.waiting.length > 0) this.stopWaiting(call);
-    if (call.isCancel) this.listener.cancelled(call);
+    if (call.isCancel) this.listener.cancelled?.(call);
     else this.listener.answered(call);
     // A call in an outbox is free once its place in the ring is.
     if (!call.isInOutbox) this.free.add(call);

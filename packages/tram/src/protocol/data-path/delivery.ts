@@ -225,11 +225,11 @@ export class Delivering implements Replier {
 
   /** Keep the reply to this message, and send it if we lead. False if its session has ended. */
   private keep(outcome: number, reply: Uint8Array | undefined): boolean {
-    const { replies } = this.member;
+    const { replies, nextToDeliver: index } = this.member;
     const { client, call, session, series, numberLow } = this.message;
-    if (!replies.keep(client, call, session, series, numberLow, outcome, reply)) return false;
-    if (this.leads) replies.send(client, call);
-    return true;
+    const isKept = replies.keep(client, call, session, series, numberLow, outcome, reply, index);
+    if (isKept && this.leads) replies.sendOrHold(client, call);
+    return isKept;
   }
 
   /** This message waits, unless its session has ended. */
@@ -243,13 +243,13 @@ export class Delivering implements Replier {
 
   /** For the service: reply to a message that waits. */
   reply(id: string, reply: Uint8Array | undefined): boolean {
-    const { waiting, replies } = this.member;
+    const { waiting, replies, nextToDeliver: index } = this.member;
     const place = waiting.remove(id);
     if (place < 0) return false;
     const client = waiting.clientAt(place);
     const call = waiting.callAt(place);
-    replies.answer(client, call, reply);
-    if (this.leads) replies.send(client, call);
+    replies.answer(client, call, reply, index);
+    if (this.leads) replies.sendOrHold(client, call);
     return true;
   }
 
@@ -277,7 +277,7 @@ export class Delivering implements Replier {
 
   private abandon(id: string): void {
     try {
-      this.application.abandoned(id, this);
+      this.application.abandoned?.(id, this);
     } catch (error) {
       this.tellFailure(error);
     }

@@ -2,6 +2,7 @@
  * The data path of a group's leader, in the order in which it runs (paper Algorithm 2). `lead` starts it. Then every
  * round finds messages in the inboxes (2.2) and writes them into every member's log (2.3): `order`. Once writes have
  * completed, it decides what a quorum holds, forwards it to the children (2.5), delivers it and replies (2.4): `finish`.
+ * Under strict order, replies wait for the gate (gate.ts); nothing else does.
  *
  * The replica's `doWork` calls `order` and `finish` once a round while it leads. Each round does a bounded amount of
  * work and never waits. takeover.ts explains how a member becomes leader.
@@ -28,6 +29,7 @@ import { WIDE } from '../wide.js';
 import type { Counters } from './counters.js';
 import type { Delivering } from './delivery.js';
 import { Feed } from './feed.js';
+import { Gate } from './gate.js';
 import { ClientInbox, ParentInbox } from './inbox.js';
 import type { Replication } from './replication.js';
 import { Truncation } from './truncation.js';
@@ -38,6 +40,7 @@ export class Leader {
   readonly feeds: Feed[] = [];
   /** Counters over all entries of the log, decided or not. Never behind `member.delivered`. */
   private readonly proposed: Counters;
+  private readonly gate: Gate;
   private readonly truncation: Truncation;
   /** The client that the next round looks at first. */
   private turn = 0;
@@ -59,7 +62,8 @@ export class Leader {
       this.feeds.push(new Feed(member, rows, replication, i));
     }
     this.proposed = member.newCounters();
-    this.truncation = new Truncation(member, rows, replication, this.feeds);
+    this.gate = new Gate(member, replication, this.feeds, this.parent, this.proposed);
+    this.truncation = new Truncation(member, rows, replication, this.feeds, this.gate);
   }
 
   /**
@@ -73,10 +77,12 @@ export class Leader {
     // From the log's base, whatever this member has delivered: the child says what it has (H4).
     for (const feed of this.feeds) feed.start(ballot, baseIndex, ring.base);
     this.parent.rewind();
-    // All kept replies are sent below, so earlier nudges are answered by that.
+    this.gate.start();
+    // All kept replies are sent, now or when the gate has passed them, so earlier nudges are answered by that.
     for (const inbox of this.clients) inbox.takeNudge();
     this.pollAllClients();
     replication.decided = replication.endIndex;
+    member.replies.holdFrom(this.gate.index);
     for (const { client } of this.clients) member.replies.sendAgain(client);
   }
 
@@ -255,6 +261,7 @@ export class Leader {
     work += this.forward();
     work += this.deliver();
     this.acknowledge();
+    this.gate.publish();
     work += this.publish(wasIdle);
     this.truncation.run(nowUs, this.logIsFull);
     return work;
@@ -275,12 +282,15 @@ export class Leader {
   private forward(): number {
     let count = 0;
     for (const feed of this.feeds) count += feed.forward();
+    this.gate.advance();
+    for (const feed of this.feeds) feed.tell(this.gate.index);
     return count;
   }
 
-  /** Deliver what is decided, if this group is a destination, and reply (2.4). */
+  /** Deliver what is decided, if this group is a destination, and reply as far as the gate permits (2.4). */
   private deliver(): number {
     const { member, replication } = this;
+    const released = member.replies.release(this.gate.index);
     const count = this.delivering.deliver(
       replication.ring,
       replication.ballot,
@@ -291,7 +301,7 @@ export class Leader {
       member.nextToDeliver === replication.decided,
       'a leader delivers every decided entry, and no other',
     );
-    return count;
+    return count + released;
   }
 
   /** Notify the clients whose replies `deliver` has written. */

@@ -1,7 +1,7 @@
 /**
  * Dropping entries from the start of the leader's log once it is more than half full: entries that every live member
- * has delivered, that f+1 members have delivered in any case (H25), and that every child concerned has decided. The
- * leader calls `run` once in each round.
+ * has delivered, that f+1 members have delivered in any case (H25), that every child concerned has decided, and that lie
+ * below the gate. The leader calls `run` once in each round.
  *
  * A member that is slow or hangs does not hold up its group. If the log is full and only members that the quorum does
  * not need hold it back, the leader waits for them for a short time, then drops entries that they have not delivered.
@@ -18,6 +18,7 @@ import type { Member } from '../member.js';
 import { reachedBy } from '../quorum.js';
 import { EMPTY } from './backlog.js';
 import type { Feed } from './feed.js';
+import type { Gate } from './gate.js';
 import type { Replication } from './replication.js';
 
 /** A full log waits for members that lag for at most so many heartbeats at a time, … */
@@ -42,6 +43,7 @@ export class Truncation {
     private readonly rows: Rows,
     private readonly replication: Replication,
     private readonly feeds: readonly Feed[],
+    private readonly gate: Gate,
   ) {
     this.deliveredBy = new Float64Array(member.replicas);
     this.waitUsMax = WAIT_HEARTBEATS * member.edges.timing.heartbeatUs;
@@ -77,7 +79,8 @@ export class Truncation {
   private dropBelow(deliveredIndex: number, membersLag: boolean): void {
     const { replication, feeds } = this;
     const { ring, endPosition, baseIndex, ringWords } = replication;
-    const limit = Math.min(deliveredIndex, replication.decided - 1);
+    // A new leader takes its log's base for the gate.
+    const limit = Math.min(deliveredIndex, replication.decided - 1, this.gate.index);
     let index = baseIndex;
     let position = ring.base;
     let decidedByAll = limit;

@@ -14,8 +14,8 @@ import type { Sizes } from '../layout.js';
 import type { Replies } from './replies.js';
 
 export class Waiting {
-  /** By the id of the message that waits: client × callsMax + call slot. Empty while no reply is deferred. */
-  private readonly places = new Map<string, number>();
+  /** By the id of the message that waits: client × callsMax + call slot. Made when the first reply is deferred. */
+  private places: Map<string, number> | undefined;
   /** Per client slot: how many of its calls wait. */
   readonly counts: Int32Array;
   /** Per client slot: all sessions before this one have ended. */
@@ -28,24 +28,21 @@ export class Waiting {
     this.callsMax = callsMax;
   }
 
-  get size(): number {
-    return this.places.size;
-  }
-
   hasEnded(client: number, session: number): boolean {
     return session < this.firstLive[client];
   }
 
   add(id: string, client: number, call: number): void {
+    this.places ??= new Map();
     this.places.set(id, client * this.callsMax + call);
     this.counts[client]++;
   }
 
   /** The message with this id waits no longer. Returns its place, or -1 if it did not wait. */
   remove(id: string): number {
-    const place = this.places.get(id);
+    const place = this.places?.get(id);
     if (place === undefined) return -1;
-    this.places.delete(id);
+    this.places!.delete(id);
     this.counts[this.clientAt(place)]--;
     return place;
   }
@@ -74,7 +71,7 @@ export class Waiting {
 
   /** Find again what waits, after the kept replies were replaced. */
   rebuild(replies: Replies): void {
-    this.places.clear();
+    this.places = undefined;
     this.counts.fill(0);
     for (let client = 0; client < this.counts.length; client++) {
       for (let call = 0; call < this.callsMax; call++) {

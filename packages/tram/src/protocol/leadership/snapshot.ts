@@ -36,7 +36,9 @@ export function takeSnapshot(member: Member, application: Application): Int32Arr
   }
   const clients = delivered.session.length;
   const fixed = FIXED.words + clients * CLIENT.words;
-  const words = new Int32Array(fixed + replies.words.length + wordsFor(state.length));
+  const words = new Int32Array(
+    fixed + replies.words.length + replies.indexWords.length + wordsFor(state.length),
+  );
   writeWide(words, FIXED.nextToDeliver, member.nextToDeliver);
   words[FIXED.nextPosition] = member.nextPosition;
   writeWide(words, FIXED.deliveries, member.deliveries);
@@ -51,6 +53,8 @@ export function takeSnapshot(member: Member, application: Application): Int32Arr
   }
   words.set(replies.words, at);
   at += replies.words.length;
+  words.set(replies.indexWords, at);
+  at += replies.indexWords.length;
   new Uint8Array(words.buffer, at * 4, state.length).set(state);
   return words;
 }
@@ -75,9 +79,11 @@ export function restoreSnapshot(words: Int32Array, member: Member, application: 
     delivered.nextNumber[client] = readWide(words, at + CLIENT.nextNumber);
     waiting.firstLive[client] = words[at + CLIENT.firstLive];
   }
-  replies.load(words.subarray(at, at + replies.words.length));
+  const indexAt = at + replies.words.length;
+  const end = indexAt + replies.indexWords.length;
+  replies.load(words.subarray(at, indexAt), words.subarray(indexAt, end));
+  at = end;
   waiting.rebuild(replies);
-  at += replies.words.length;
   application.restore(
     new Uint8Array(words.buffer, words.byteOffset + at * 4, words[FIXED.stateBytes]),
   );
