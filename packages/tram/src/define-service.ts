@@ -8,7 +8,7 @@
 import type { Client, Destinations } from './client.js';
 import { type Codec, jsonCodec, jsonStateCodec } from './codec.js';
 import { ReplyError, TramError } from './errors.js';
-import type { Message, ServiceContext, StatefulService } from './hosting/service.js';
+import type { Message, ServiceContext, StatefulService, Ticks } from './hosting/service.js';
 import type { MulticastOptions } from './multicast-request.js';
 import { DEFERRED, type Deferred } from './protocol/edges.js';
 
@@ -20,11 +20,18 @@ export interface CommandContext {
   readonly destinations: readonly number[];
   /** Unique in the cluster, and the same at every replica. */
   readonly id: string;
+  /** Ordered time: see `ServiceContext.nowMs`. */
+  readonly nowMs: number;
+}
+
+/** A tick: ordered time has advanced. */
+export interface TickContext {
+  readonly group: number;
+  readonly nowMs: number;
 }
 
 /** Replies to commands that wait. */
-export interface ReplyContext<Reply> {
-  readonly group: number;
+export interface ReplyContext<Reply> extends TickContext {
   /** False if no command with this id waits: it has its reply already, was abandoned, or was never deferred. */
   reply(id: string, reply: Reply): boolean;
 }
@@ -38,6 +45,8 @@ export interface DeferringContext<Reply> extends CommandContext, ReplyContext<Re
 interface Definition<Command, Reply, State> {
   /** The state in which a group starts. Deterministic. */
   initial(group: number): State;
+  /** Asks for ordered time: without it there are no ticks, and `nowMs` stays 0. */
+  readonly ticks?: Ticks | undefined;
   /** How values become bytes. Default for each: JSON. */
   readonly codecs?:
     | {
@@ -56,6 +65,8 @@ export interface ServiceDefinition<Command, Reply, State>
    * the same replies. To refuse a command, return a reply that says so.
    */
   deliver(state: State, command: Command, context: CommandContext): Reply;
+  /** Changes the state with each tick, in order with the commands. Deterministic. */
+  tick?(state: State, context: TickContext): void;
   abandoned?: undefined;
 }
 
@@ -66,6 +77,8 @@ export interface DeferringDefinition<Command, Reply, State>
   deliver(state: State, command: Command, context: DeferringContext<Reply>): Reply | Deferred;
   /** A command that waited does so no longer: its client has given it up (timeout, abort, close) or has ended. */
   abandoned(state: State, id: string, context: ReplyContext<Reply>): void;
+  /** Changes the state with each tick, in order with the commands. Deterministic. */
+  tick?(state: State, context: ReplyContext<Reply>): void;
 }
 
 export interface TypedService<Command, Reply> {
@@ -93,7 +106,7 @@ export function defineService<Command, Reply, State>(
     if (typeof definition?.[name] === 'function') continue;
     throw new TramError('TRAM_INVALID_ARGUMENT', `defineService needs a function "${name}"`);
   }
-  const { codecs = {} } = definition;
+  const { codecs = {}, ticks, tick } = definition;
   const command = codecs.command ?? (jsonCodec as Codec<Command>);
   const reply = codecs.reply ?? (jsonCodec as Codec<Reply>);
   const state = codecs.state ?? (jsonStateCodec as Codec<State>);
@@ -112,6 +125,8 @@ export function defineService<Command, Reply, State>(
           return named('the reply', () => reply.encode(answer as Reply));
         },
         abandoned: (id) => definition.abandoned?.(current, id, context),
+        ticks,
+        ...(tick !== undefined && { tick: () => tick.call(definition, current, context) }),
         snapshot: () => named('the state', () => state.encode(current)),
         restore: (snapshot) => {
           current = named('the snapshot', () => state.decode(snapshot.slice()));
@@ -132,6 +147,10 @@ class TypedContext<Reply> implements DeferringContext<Reply> {
 
   get group(): number {
     return this.replica.group;
+  }
+
+  get nowMs(): number {
+    return this.replica.nowMs;
   }
 
   get destinations(): readonly number[] {

@@ -19,6 +19,7 @@ export {
   defineService,
   type ReplyContext,
   type ServiceDefinition,
+  type TickContext,
   type TypedClient,
   type TypedService,
 } from './define-service.js';
@@ -30,6 +31,7 @@ export type {
   ServiceContext,
   StatefulService,
   StatelessService,
+  Ticks,
 } from './hosting/service.js';
 export type {
   ClusterState,

@@ -24,6 +24,7 @@ const waiting = new Map<string, string>();
 const context = (group: number): ServiceContext => ({
   group,
   member: 0,
+  nowMs: 0,
   defer: () => DEFERRED,
   reply: (id, reply) => waiting.has(id) && waiting.set(id, text(reply)) === waiting,
 });

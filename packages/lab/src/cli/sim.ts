@@ -48,6 +48,8 @@ const FAULT_TITLES: Readonly<Record<Fault, string>> = {
   'tiny-rings': 'rings hold only a few messages',
   bursts: 'clients send many messages at once, then none',
   interruptions: 'steps are interrupted between loads and stores, while other participants run',
+  'wrong-clocks':
+    'clocks jump, stand still, run fast or slow, and differ; the service asks for ticks',
 };
 
 function helpText(): string {

@@ -172,6 +172,11 @@ export class CheckedService implements Application {
     return this.reply;
   }
 
+  /** It asks for no ticks. */
+  tick(): void {
+    throw new Violation(`integrity: ${this.replica} delivered a tick that nobody asked for`);
+  }
+
   snapshot(): Uint8Array {
     return this.reply.slice();
   }

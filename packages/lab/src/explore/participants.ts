@@ -183,6 +183,8 @@ export class Participants {
       pace: PACE,
       order: 'multicast',
       observer,
+      wallClockUs: () => 0,
+      hasSessionEnded: () => false,
     };
   }
 

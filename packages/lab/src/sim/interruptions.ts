@@ -78,11 +78,13 @@ export class Interruptions {
   /** The same application, which is not interrupted: it reports to the ledger of the whole world. */
   shield(application: Application): Application {
     return {
+      tickEveryUs: application.tickEveryUs,
       deliver: (message, replier) =>
         this.as(undefined, () => application.deliver(message, replier)),
       abandoned: (id, replier) => this.as(undefined, () => application.abandoned?.(id, replier)),
+      tick: (orderedUs, replier) => this.as(undefined, () => application.tick(orderedUs, replier)),
       snapshot: () => application.snapshot(),
-      restore: (snapshot) => application.restore(snapshot),
+      restore: (snapshot, orderedUs) => application.restore(snapshot, orderedUs),
     };
   }
 

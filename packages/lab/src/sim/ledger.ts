@@ -22,6 +22,7 @@ export class SimulationFailure extends Error {
       | 'integrity'
       | 'state'
       | 'reply'
+      | 'time'
       | 'fairness'
       | 'availability'
       | 'loss'
@@ -61,6 +62,11 @@ export class Sent {
   }
 }
 
+/** A tick that a group has decided. */
+interface Tick {
+  readonly id: string;
+}
+
 export class Ledger {
   readonly history = new History();
   readonly trace: TraceEvent[] | undefined;
@@ -70,8 +76,10 @@ export class Ledger {
   private readonly sent: (Sent | undefined)[][][] = [];
   /** By group: the messages that it has delivered, in order. */
   readonly orders: Sent[][];
-  /** By group and index: the messages that it has decided. */
-  private readonly logs: (Sent | undefined)[][];
+  /** By group and index: the messages and ticks that it has decided. */
+  private readonly logs: (Sent | Tick | undefined)[][];
+  /** By group and stamp. */
+  private readonly ticks: Map<number, Tick>[];
   /** By group and index: the digest of the state that its members have when they come to that index. */
   private readonly states: (number | undefined)[][];
   private readonly firstIndex: number;
@@ -88,6 +96,7 @@ export class Ledger {
     this.orders = parents.map(() => []);
     this.logs = parents.map(() => []);
     this.states = parents.map(() => []);
+    this.ticks = parents.map(() => new Map());
     if (keepsTrace) this.trace = [];
     const groups: Record<string, string[]> = {};
     parents.forEach((_, group) => {
@@ -200,7 +209,7 @@ export class Ledger {
    * A replica holds this message as decided at `index`. No replica of the group may decide another one there.
    * @returns whether it is the first of its group
    */
-  decided(group: number, member: number, index: number, sent: Sent | undefined): boolean {
+  decided(group: number, member: number, index: number, sent: Sent | Tick | undefined): boolean {
     const log = this.logs[group];
     const place = index - this.firstIndex;
     const known = log[place];
@@ -212,6 +221,13 @@ export class Ledger {
     }
     log[place] = sent;
     return known === undefined;
+  }
+
+  /** The same for a tick. */
+  ticked(group: number, member: number, index: number, stampUs: number): boolean {
+    const tick = this.ticks[group].get(stampUs) ?? { id: `the tick ${stampUs}` };
+    this.ticks[group].set(stampUs, tick);
+    return this.decided(group, member, index, tick);
   }
 
   /** How many entries the group has decided so far. */

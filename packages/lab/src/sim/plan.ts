@@ -35,12 +35,16 @@ export const FAULTS = [
   'tiny-rings',
   'bursts',
   'interruptions',
+  'wrong-clocks',
 ] as const;
 
 export type Fault = (typeof FAULTS)[number];
 
 /** The faults that happen at one moment. The others last for the whole run. */
-export type Incident = Exclude<Fault, 'torn-writes' | 'tiny-rings' | 'bursts' | 'interruptions'>;
+export type Incident = Exclude<
+  Fault,
+  'torn-writes' | 'tiny-rings' | 'bursts' | 'interruptions' | 'wrong-clocks'
+>;
 
 /**
  * `simulated`: operations travel on links, and the memory of a killed participant stays within reach. `machines`: the
@@ -60,6 +64,22 @@ export interface InterruptionPlan {
   readonly depthMax: number;
   /** One of so many interruptions is long, or none if this is 0. */
   readonly longEvery: number;
+}
+
+/** The wall clock of a participant: what it shows more than a correct one. */
+export interface WallClock {
+  readonly offsetUs: number;
+  /** 1 if it is right; 0 if it stands still. */
+  readonly speed: number;
+  readonly jumpAtUs: number;
+  readonly jumpUs: number;
+}
+
+/** The service asks for ticks. */
+export interface TickPlan {
+  readonly everyUs: number;
+  /** By replica; empty if all clocks are right. */
+  readonly clocks: readonly WallClock[];
 }
 
 export interface PlannedIncident {
@@ -107,6 +127,10 @@ export interface Plan {
   readonly serviceCells: number;
   /** The service fails on one of so many messages, or on none if this is 0. */
   readonly serviceFailsEvery: number;
+  /** The service defers the replies to one of so many messages, or to none if this is 0 or absent. */
+  readonly serviceDefersEvery?: number;
+  /** Undefined if the service asks for no ticks. */
+  readonly ticks?: TickPlan | undefined;
   /** The faults that may happen. */
   readonly faults: ReadonlySet<Fault>;
   readonly incidents: readonly PlannedIncident[];
@@ -123,6 +147,8 @@ export interface Options {
   readonly ringBytes?: number;
   readonly memory?: MemoryKind;
   readonly order?: Order;
+  /** Does the service ask for ticks? */
+  readonly ticks?: boolean;
   /** Only these faults; an empty list means none. */
   readonly faults?: readonly Fault[];
   /** Incidents that follow a transition follow one of these. */
@@ -234,6 +260,8 @@ export function drawPlan(seed: number, options: Options): Plan {
     serviceFailsEvery: random.pick([0, 0, 0, 7]),
     probePercent: random.pick([0, 10, 30, 50]),
     order: drawOrder(random, options.order),
+    serviceDefersEvery: isTimely ? 0 : drawDefers(seed),
+    ticks: drawTicks(seed, options.ticks, groups * replicas, faults),
     faults,
     incidents,
   };
@@ -244,6 +272,40 @@ function drawOrder(random: Random, given: Order | undefined): Order {
   const drawn = random.pick(['strict', 'strict', 'multicast'] as const);
   return given ?? drawn;
 }
+
+/** From a sequence of its own, so that the rest of a plan does not depend on it. */
+function drawDefers(seed: number): number {
+  return new Random(seed + DEFERS_SEQUENCE).pick([0, 0, 2, 5]);
+}
+
+/** From a sequence of its own, so that the rest of a plan does not depend on it. */
+function drawTicks(
+  seed: number,
+  wanted: boolean | undefined,
+  replicas: number,
+  faults: ReadonlySet<Fault>,
+): TickPlan | undefined {
+  const random = new Random(seed + TICKS_SEQUENCE);
+  if (!(random.percent(TICKS_PERCENT) && wanted !== false) && wanted !== true) return undefined;
+  const everyUs = random.pick([100, 300, 1000]);
+  const isWrong = random.percent(80) && faults.has('wrong-clocks');
+  const clocks = Array.from({ length: isWrong ? replicas : 0 }, () => drawClock(random));
+  return { everyUs, clocks };
+}
+
+function drawClock(random: Random): WallClock {
+  return {
+    offsetUs: random.pick([0, 0, 0, 300, -300, 5000, -5000, HOUR_US, -HOUR_US]),
+    speed: random.pick([1, 1, 1, 0, 0.9, 1.1, 10]),
+    jumpAtUs: random.below(20_000),
+    jumpUs: random.pick([0, 0, 500, -500, HOUR_US, -HOUR_US]),
+  };
+}
+
+const HOUR_US = 3_600_000_000;
+const TICKS_PERCENT = 40;
+const TICKS_SEQUENCE = 2 ** 40;
+const DEFERS_SEQUENCE = 2 ** 41;
 
 /** Without interruptions, the steps on shared memory would be atomic, which shows nothing new. */
 function drawMemory(random: Random, faults: ReadonlySet<Fault>): MemoryKind {

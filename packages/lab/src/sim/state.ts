@@ -1,17 +1,19 @@
 /**
- * A digest of everything that a snapshot of a member carries: how far it has delivered, its counters, the replies that it
- * keeps, and the state of its service. All members have the same digest at the same index. Called by `world.ts`.
+ * A digest of everything that a snapshot of a member carries: how far it has delivered, its counters, ordered time, the
+ * replies that it keeps, and the state of its service. All members have the same digest at the same index. Called by `world.ts`.
  */
 import { FRAME_WORDS, HEAD_WORDS } from 'tram-multicast/internal/memory/record.js';
 import type { Counters } from 'tram-multicast/internal/protocol/data-path/counters.js';
 import type { Member } from 'tram-multicast/internal/protocol/member.js';
-import { mix, type Service } from './service.js';
+import { mix, mixText, type Service } from './service.js';
 
 export function digestOf(member: Member, service: Service): number {
   let hash = mix(mix(0, member.nextPosition), member.deliveries);
   hash = digestCounters(member.delivered, hash);
   hash = digestReplies(member, hash);
   for (let i = 0; i < service.state.length; i++) hash = mix(hash, service.state[i]);
+  for (const id of service.waiting) hash = mixText(hash, id);
+  for (const session of member.waiting.firstLive) hash = mix(hash, session);
   return hash;
 }
 
@@ -21,7 +23,7 @@ function digestCounters(counters: Counters, hash: number): number {
     hash = mix(hash, counters.nextNumber[client]);
     hash = mix(hash, counters.nextPosition[client]);
   }
-  return mix(hash, counters.nextFromParent);
+  return mix(mix(hash, counters.nextFromParent), counters.orderedUs);
 }
 
 /** Checksums and last words are left out: only a member that sends a reply seals its record. */

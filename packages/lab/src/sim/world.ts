@@ -22,12 +22,14 @@ import type { Past } from 'tram-multicast/internal/protocol/member.js';
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { Replica } from 'tram-multicast/internal/protocol/replica.js';
 import { Availability } from './availability.js';
+import { Deferrals } from './deferrals.js';
 import { Fairness } from './fairness.js';
 import { firstKeyOf } from './first-key.js';
 import { Incidents } from './incidents.js';
 import { Interruptions } from './interruptions.js';
 import { Ledger, type Sent, SimulationFailure } from './ledger.js';
 import { Losses } from './losses.js';
+import { OrderedTime, TimeKeeper } from './ordered-time.js';
 import type { Fault, Plan } from './plan.js';
 import { drawProbe } from './probes.js';
 import { Random } from './random.js';
@@ -64,6 +66,9 @@ export interface ReplicaHost extends Host {
   leftIndex: number;
   /** How many times longer its steps take than those of others. */
   slowness: number;
+  /** When its last step began. */
+  stepUs: number;
+  timeKeeper: TimeKeeper;
 }
 
 export interface ClientHost extends Host {
@@ -112,6 +117,8 @@ export class World {
   private readonly fairness: Fairness;
   private readonly availability: Availability;
   readonly losses: Losses;
+  private readonly orderedTime: OrderedTime;
+  private readonly deferrals: Deferrals;
   private sessions = 0;
   private lastDeliveryUs = 0;
 
@@ -139,6 +146,8 @@ export class World {
       () => this.nowUs,
     );
     this.losses = new Losses(this);
+    this.deferrals = new Deferrals(sizes.groups);
+    this.orderedTime = new OrderedTime(plan.ticks, this.ledger, sizes.groups);
     this.droppedBelow = plan.parents.map(() => sizes.firstIndex);
     this.incidents = new Incidents(this);
     for (let group = 0; group < sizes.groups; group++) {
@@ -202,6 +211,7 @@ export class World {
       left: undefined,
       leftIndex: 0,
       slowness: 1,
+      stepUs: 0,
       afterStep: undefined,
     };
     this.replicas.push(host as unknown as ReplicaHost);
@@ -244,19 +254,24 @@ export class World {
       // Judges that treat a restart as a pause need this: the new incarnation has delivered nothing.
       this.ledger.record({ event: 'restore', replica, from: replica, count: 0 });
     }
-    const { serviceCells, serviceFailsEvery } = this.plan;
+    const { serviceCells, serviceFailsEvery, serviceDefersEvery = 0, ticks } = this.plan;
     const onDeliver = (delivery: Delivery) => {
       this.noteDecided(host, delivery.session, delivery.entryGroup, delivery.number);
       this.lastDeliveryUs = this.nowUs;
     };
     host.service = new Service(
       this.ledger,
+      this.deferrals,
       group,
       member,
       serviceCells,
       serviceFailsEvery,
+      serviceDefersEvery,
+      ticks?.everyUs,
       onDeliver,
+      (orderedUs) => this.noteTick(host, orderedUs),
     );
+    host.timeKeeper = new TimeKeeper(this.nowUs);
     const { incarnation } = host;
     const identity = { group, member, incarnation, firstKey: firstKeyOf(incarnation), past, left };
     host.replica = new Replica(
@@ -287,6 +302,22 @@ export class World {
     return isNew;
   }
 
+  private noteTick(host: ReplicaHost, orderedUs: number): void {
+    const { group, member, replica, timeKeeper } = host;
+    const { nextToDeliver } = replica.member;
+    const isFollower = replica.role === 'follower';
+    const isNew = this.orderedTime.delivered(
+      group,
+      member,
+      nextToDeliver,
+      timeKeeper,
+      isFollower,
+      orderedUs,
+    );
+    this.compareState(host);
+    if (isNew) this.losses.goesOn(group);
+  }
+
   /** Compare the state of a replica with that of others at the same index: as it delivers there, or at the end. */
   private compareState({ group, member, replica, service }: ReplicaHost): void {
     if (this.settings.keepsHistory === false) return;
@@ -312,6 +343,7 @@ export class World {
     host.workload = new Workload(
       this.plan,
       this.ledger,
+      this.deferrals,
       this.random,
       this.layout,
       session,
@@ -346,7 +378,16 @@ export class World {
   private edges(memory: SimulatedMemory, observer: Observer): Edges {
     const { layout, overlay } = this;
     const { timing, pace, order } = this.plan;
-    return { memory, layout, overlay, timing, pace, order, observer };
+    const wallClockUs = () => this.orderedTime.wallClockUs(memory.self, this.nowUs);
+    const hasSessionEnded = (client: number, session: number): boolean =>
+      this.hasSessionEnded(client, session);
+    return { memory, layout, overlay, timing, pace, order, observer, wallClockUs, hasSessionEnded };
+  }
+
+  /** A client that is down stays down, or its slot has a new session. */
+  private hasSessionEnded(slot: number, session: number): boolean {
+    const { state, workload } = this.clients[slot];
+    return state === 'down' || workload.session > session;
   }
 
   private observe(participant: number, host: ReplicaHost | undefined): Observer {
@@ -387,6 +428,11 @@ export class World {
     if (what === 'log truncated') {
       const { baseIndex } = host.replica.replication;
       this.droppedBelow[host.group] = Math.max(this.droppedBelow[host.group], baseIndex);
+    }
+    if (what === 'ordered time set' || what === 'ordered time advanced') {
+      // A step that is interrupted knows only when it began.
+      const { group, timeKeeper, replica } = host;
+      this.orderedTime.proposed(group, timeKeeper, replica.clock!.latestUs, host.stepUs);
     }
     this.incidents.onTransition(host, what);
   }
@@ -430,6 +476,7 @@ export class World {
       this.ledger.record({ event: 'crash', replica: `${group}/${member}` });
     } else {
       const { session } = (host as ClientHost).workload;
+      this.deferrals.sessionEnded(session);
       this.ledger.record({ event: 'client-crash', client: `c${session}` });
     }
   }
@@ -513,6 +560,7 @@ export class World {
       this.steps.schedule(participant, this.nowUs + this.drawStep());
       return;
     }
+    if (replica !== undefined) replica.stepUs = this.nowUs;
     this.act(host, () => {
       const work = replica?.replica.doWork(this.nowUs) ?? this.stepClient(host as ClientHost);
       const factor = (work > 0 ? 1 : IDLE_FACTOR) * (replica?.slowness ?? 1);
@@ -551,23 +599,37 @@ export class World {
   private drain(): void {
     const quietUs = this.plan.timing.suspectAfterUs * 4 + this.plan.timing.resendAfterUs;
     // Quiet time counts from here: operations that faults delayed must have time to arrive.
-    this.lastDeliveryUs = this.nowUs;
+    const healedUs = this.nowUs;
+    this.lastDeliveryUs = healedUs;
+    // No later message may come that would make the service reply.
+    for (const { state, workload, client } of this.clients) {
+      if (state !== 'down') workload.giveUpAll(client);
+    }
     this.runUntil(() => {
       if (this.nowUs - this.lastDeliveryUs < quietUs) return false;
       if (!this.clients.every((host) => host.state === 'down' || host.workload.isDone))
         return false;
-      return this.plan.parents.every((_, group) => this.isLevel(group));
+      return this.plan.parents.every(
+        (_, group) => this.isLevel(group) && this.orderedTime.hasTickedSince(group, healedUs),
+      );
     }, DRAIN_LIMIT_US);
     for (const host of this.replicas) if (host.state !== 'down') this.compareState(host);
     this.ledger.record({ event: 'end', quiescent: true });
   }
 
+  /** Have all running members delivered everything, and does nothing wait? */
   private isLevel(group: number): boolean {
+    const members = this.members(group).filter(({ state }) => state !== 'down');
+    const delivered = members.map(({ replica }) => replica.member.nextToDeliver);
+    // Some entries deliver nothing, so the ledger does not know them.
     const decided = this.ledger.decidedCount(group) + this.plan.sizes.firstIndex;
-    return this.members(group).every(
-      (host) =>
-        host.state === 'down' ||
-        (host.replica.member.normal && host.replica.member.nextToDeliver === decided),
+    const furthest = Math.max(decided, ...delivered);
+    return members.every(
+      ({ replica: { member }, service }) =>
+        member.normal &&
+        member.nextToDeliver === furthest &&
+        member.waiting.total === 0 &&
+        service.waiting.length === 0,
     );
   }
 
@@ -583,10 +645,11 @@ export class World {
   }
 
   private countWeather(): void {
-    const { weather, isBursty, sizes, interruptions } = this.plan;
+    const { weather, isBursty, sizes, interruptions, ticks } = this.plan;
     if (weather.tornPercent > 0) this.tally.fault('torn-writes');
     if (interruptions !== undefined) this.tally.fault('interruptions');
     if (isBursty) this.tally.fault('bursts');
+    if (ticks !== undefined && ticks.clocks.length > 0) this.tally.fault('wrong-clocks');
     if (sizes.logBytes === 0) this.tally.fault('tiny-rings');
   }
 

@@ -34,9 +34,9 @@ for (const fate of ['deposed', 'killed', 'killed half-way'] as const) {
           isStruck = true;
           throw new Error('interrupted');
         };
-        leader.order = () => {
+        leader.order = (nowUs) => {
           try {
-            return order();
+            return order(nowUs);
           } catch (error) {
             if (!isStruck) throw error;
             return 0;

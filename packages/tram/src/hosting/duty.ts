@@ -2,7 +2,8 @@
  * The duty cycle of a host: runs the agents that have work, and parks the thread when none has. It knows nothing
  * of what the agents do.
  *
- * An agent runs when its ready flag is set, when it did much work the last time, and with every heartbeat. Flags
+ * An agent runs when its ready flag is set, when it did much work the last time, with every heartbeat, and when it is due by
+ * its own account. Flags
  * that are marked *later* are served after a short delay, so that their work comes in batches. After work the host
  * spins for a while, because waking a parked thread costs more than most answers take. Then it parks. A writer
  * that sets an urgent flag of a parked host wakes it. After a long idle time heartbeats become rarer.
@@ -15,6 +16,8 @@ import type { Arena } from '../memory/arena.js';
 export interface Agent {
   /** Does a bounded amount of work without waiting, and returns how much. After `MUCH_WORK` it runs again at once. */
   doWork(nowUs: number): number;
+  /** It runs at this time at the latest. May change with `doWork`. */
+  readonly dueUs?: number;
 }
 
 /** Carries words to and from other machines. */
@@ -58,6 +61,8 @@ const QUIET_AFTER_US = 200_000;
 export class Duty {
   private readonly words: Int32Array;
   private readonly wasBusy: Uint8Array;
+  /** When each agent is due, as of its last `doWork`. */
+  private readonly dueUs: Float64Array;
   private beatUs = Number.NEGATIVE_INFINITY;
   private laterUs = Number.NEGATIVE_INFINITY;
   private hadLaterUs = Number.NEGATIVE_INFINITY;
@@ -76,6 +81,7 @@ export class Duty {
   ) {
     this.words = arena.words;
     this.wasBusy = new Uint8Array(agents.length);
+    this.dueUs = new Float64Array(agents.length).fill(Number.POSITIVE_INFINITY);
     this.workedUs = clock();
   }
 
@@ -105,7 +111,7 @@ export class Duty {
 
   /** Runs each agent that is due, once. Returns the work of agents that ran for another reason than the time. */
   private turn(nowUs: number): number {
-    const { words, at, agents, wasBusy, pacing, wire } = this;
+    const { words, at, agents, wasBusy, dueUs, pacing, wire } = this;
     let work = 0;
     wire?.poll(nowUs);
     const beats = nowUs - this.beatUs >= this.heartbeatUs(nowUs);
@@ -116,7 +122,7 @@ export class Duty {
     }
     if (takesLater) this.laterUs = nowUs;
     for (let i = 0; i < agents.length; i++) {
-      let isDue = beats || wasBusy[i] === 1;
+      let isDue = beats || wasBusy[i] === 1 || nowUs >= dueUs[i];
       if (words[at.ready + i] !== 0) {
         Atomics.exchange(words, at.ready + i, 0);
         isDue = true;
@@ -129,6 +135,7 @@ export class Duty {
       if (!isDue) continue;
       const done = agents[i].doWork(nowUs);
       wasBusy[i] = done >= MUCH_WORK ? 1 : 0;
+      dueUs[i] = agents[i].dueUs ?? Number.POSITIVE_INFINITY;
       work += done;
     }
     wire?.flush(nowUs);
@@ -145,7 +152,7 @@ export class Duty {
     const { words, at, pacing } = this;
     const expectsMore = nowUs - this.hadLaterUs < pacing.heartbeatUs;
     const wakesUs = expectsMore ? nowUs + pacing.laterUs : this.beatUs + this.heartbeatUs(nowUs);
-    const timeoutUs = Math.min(wakesUs, untilUs) - nowUs;
+    const timeoutUs = Math.min(wakesUs, untilUs, ...this.dueUs) - nowUs;
     if (timeoutUs <= 0) return;
     this.wire?.flush(nowUs, 0);
     Atomics.store(words, at.parked, 1);

@@ -358,13 +358,11 @@ function cantResume(name: string, cause: unknown): TramError {
 /** An application that also records its deliveries in the trace. */
 function traced(application: Application, trace: TraceFile, replica: string): Application {
   return {
+    ...application,
     deliver: (delivery, replier) => {
       const { group } = delivery;
       trace.add({ event: 'deliver', id: messageId(delivery), group, replica });
       return application.deliver(delivery, replier);
     },
-    abandoned: (id, replier) => application.abandoned?.(id, replier),
-    snapshot: () => application.snapshot(),
-    restore: (snapshot) => application.restore(snapshot),
   };
 }

@@ -12,6 +12,8 @@ import { isLeftBehind } from '../protocol/data-path/delivery.js';
 import type { Application, Observer } from '../protocol/edges.js';
 import type { Identity } from '../protocol/member.js';
 import { Replica, type Role } from '../protocol/replica.js';
+import { writeWide } from '../protocol/wide.js';
+import { wallClockUs } from './clock.js';
 import type { ClusterContext } from './cluster-context.js';
 import { type Agent, MUCH_WORK } from './duty.js';
 import { LeaderReturn, leastWaitUs, type Sight } from './leader-return.js';
@@ -43,6 +45,7 @@ export class ReplicaAgent implements Agent {
   private lookUs: number;
   private askUs: number;
   private seenDeliveries = 0;
+  private seenOrderedUs = 0;
 
   constructor(
     private readonly context: ClusterContext,
@@ -62,6 +65,7 @@ export class ReplicaAgent implements Agent {
     // What an earlier incarnation was says nothing about this one.
     this.words[this.statistics + STATISTIC.role] = ROLES.indexOf('recovering');
     this.noteStateLost(false);
+    this.noteOrderedTime(0);
     this.seenChoices = Atomics.load(this.words, this.line + PARTICIPANT.campaignRequests);
     this.seenHandovers = Atomics.load(this.words, this.line + PARTICIPANT.handovers);
     this.lookUs = nowUs;
@@ -85,7 +89,22 @@ export class ReplicaAgent implements Agent {
     const isUrgent = role !== this.seenRole || (role === 'candidate' && work > 0);
     // A restored snapshot is no work, but it changes how many deliveries the state contains.
     if (work > 0 || isUrgent || member.deliveries !== this.seenDeliveries) this.note();
+    if (member.delivered.orderedUs !== this.seenOrderedUs)
+      this.noteOrderedTime(member.delivered.orderedUs);
     return isUrgent ? MUCH_WORK : work;
+  }
+
+  get dueUs(): number {
+    return this.replica.dueUs;
+  }
+
+  /** Compares the clock of this host with ordered time, as of a tick that the replica has just delivered. */
+  private noteOrderedTime(orderedUs: number): void {
+    this.seenOrderedUs = orderedUs;
+    const orderedMs = Math.floor(orderedUs / 1000);
+    const aheadMs = orderedUs === 0 ? 0 : Math.floor(wallClockUs() / 1000) - orderedMs;
+    writeWide(this.words, this.statistics + STATISTIC.orderedMs, orderedMs);
+    this.words[this.statistics + STATISTIC.clockAheadMs] = clamped(aheadMs);
   }
 
   noteStateLost(isLost: boolean): void {
@@ -159,4 +178,9 @@ export class ReplicaAgent implements Agent {
     this.seenDeliveries = this.replica.member.deliveries;
     this.words[this.statistics + STATISTIC.messages] = this.seenDeliveries | 0;
   }
+}
+
+/** What a word can hold: 24 days. */
+function clamped(value: number): number {
+  return Math.max(-(2 ** 31), Math.min(value, 2 ** 31 - 1));
 }

@@ -31,13 +31,24 @@ export interface ServiceContext {
   readonly group: number;
   /** The replica's index in its group. Must not influence the state or a reply. */
   readonly member: number;
+  /**
+   * Ordered time, of a service that has `ticks`: milliseconds since 1970, as of the last tick that the group has delivered;
+   * 0 before the first. It never goes back, and is the same at every replica at the same place of the order.
+   */
+  readonly nowMs: number;
   /** In `deliver`: `return context.defer()` lets the message wait. Its reply comes later, by `reply`. */
   defer(): Deferred;
   /**
-   * In `deliver` and `abandoned`: replies to a message that waits. False if no message with this id waits, because it has
+   * In `deliver`, `abandoned` and `tick`: replies to a message that waits. False if no message with this id waits, because it has
    * its reply already, was abandoned, or was never deferred by this group.
    */
   reply(id: string, reply?: Uint8Array): boolean;
+}
+
+/** How often ordered time advances. */
+export interface Ticks {
+  /** At least 1. */
+  readonly everyMs: number;
 }
 
 /** What a service does with a message. */
@@ -55,14 +66,22 @@ interface Deliver {
   abandoned?(id: string, context: ServiceContext): void;
 }
 
+/** What a service does with time. */
+interface Tick {
+  /** Asks for ordered time: without it there are no ticks, and `nowMs` stays 0. */
+  readonly ticks?: Ticks | undefined;
+  /** Called with each tick, in order with the messages. Deterministic, like `deliver`. If it throws, it does so everywhere. */
+  tick?(context: ServiceContext): void;
+}
+
 /** A service that keeps no state. */
-export interface StatelessService extends Deliver {
+export interface StatelessService extends Deliver, Tick {
   snapshot?: undefined;
   restore?: undefined;
 }
 
 /** A service that keeps state. */
-export interface StatefulService extends Deliver {
+export interface StatefulService extends Deliver, Tick {
   /** The whole state. */
   snapshot(context: ServiceContext): Uint8Array;
   /** Replaces the state by one that `snapshot` returned. */
@@ -97,7 +116,8 @@ class ServiceMessage implements Message {
 
 /** The context of one replica's service. One for all its calls, which set and clear what is valid during the call only. */
 class ReplicaContext implements ServiceContext {
-  /** During `deliver` and `abandoned`. */
+  nowMs = 0;
+  /** During `deliver`, `abandoned` and `tick`. */
   replier: Replier | undefined;
   /** During `deliver`. */
   message: ServiceMessage | undefined;
@@ -114,7 +134,9 @@ class ReplicaContext implements ServiceContext {
 
   reply(id: string, reply?: Uint8Array): boolean {
     if (this.replier === undefined) {
-      throw new TypeError('reply() is only for deliver() and abandoned(): replies are ordered');
+      throw new TypeError(
+        'reply() is only for deliver(), abandoned() and tick(), where replies have their place in the order',
+      );
     }
     if (reply !== undefined && !types.isUint8Array(reply)) {
       throw new TypeError(`reply() takes a Uint8Array or nothing, and it got ${kindOf(reply)}`);
@@ -151,6 +173,7 @@ const NOTHING = new Uint8Array(0);
 /** @internal The default service: empty replies, no state. */
 export const NO_SERVICE: Application = {
   deliver: () => undefined,
+  tick: () => undefined,
   snapshot: () => NOTHING,
   restore: () => undefined,
 };
@@ -173,7 +196,9 @@ export async function loadService(
   requireOwn(service, href, context);
   tryRestore(service, href, context);
   const message = new ServiceMessage();
+  const { ticks } = service;
   return {
+    tickEveryUs: ticks && Math.round(ticks.everyMs * 1000),
     deliver: (delivery, replier) => {
       message.delivery = delivery;
       context.message = message;
@@ -197,9 +222,26 @@ export async function loadService(
         context.replier = undefined;
       }
     },
+    tick: (orderedUs, replier) => {
+      context.nowMs = millisecondsOf(orderedUs);
+      context.replier = replier;
+      try {
+        const result: unknown = service.tick?.(context);
+        if (result instanceof Promise) throw wrongResult('tick', result, 'nothing');
+      } finally {
+        context.replier = undefined;
+      }
+    },
     snapshot: () => snapshotOf(service, context),
-    restore: (snapshot) => restore(service, snapshot, context),
+    restore: (snapshot, orderedUs) => {
+      context.nowMs = millisecondsOf(orderedUs);
+      restore(service, snapshot, context);
+    },
   };
+}
+
+function millisecondsOf(orderedUs: number): number {
+  return Math.floor(orderedUs / 1000);
 }
 
 /** What a module exports by name, or as its default export. */
@@ -227,7 +269,27 @@ function serviceOf(exported: Exports, href: string, context: ServiceContext): Se
   if (service.abandoned !== undefined && typeof service.abandoned !== 'function') {
     throw invalid(`the service ${nameOf(href)} exports "abandoned", which is not a function`);
   }
+  requireTicks(service, href);
   return service as Service;
+}
+
+function requireTicks({ ticks, tick }: Partial<Service>, href: string): void {
+  if (ticks === undefined) {
+    if (tick === undefined) return;
+    throw invalid(
+      `the service ${nameOf(href)} exports "tick" but not "ticks", so it would never be called`,
+      { hint: 'Export `ticks = { everyMs: 100 }`, or how often you need it.' },
+    );
+  }
+  const everyMs: unknown = Object(ticks).everyMs;
+  if (typeof everyMs !== 'number' || !(everyMs >= 1) || everyMs === Number.POSITIVE_INFINITY) {
+    throw invalid(
+      `the service ${nameOf(href)} exports "ticks", whose everyMs must be a number of at least 1, not ${String(everyMs)}`,
+    );
+  }
+  if (tick !== undefined && typeof tick !== 'function') {
+    throw invalid(`the service ${nameOf(href)} exports "tick", which must be a function`);
+  }
 }
 
 /** What `defineService` returns: it makes a service for each replica. */

@@ -31,6 +31,8 @@ export interface Replier {
 
 /** The replicated service. Deterministic: the same deliveries give the same replies, failures and snapshots. */
 export interface Application {
+  /** How often its group's leader proposes ticks; without it, never. */
+  readonly tickEveryUs?: number | undefined;
   /**
    * If it returns `DEFERRED`, the message waits for its reply. If it throws, the message still counts as delivered, and
    * its client is told that it failed.
@@ -38,10 +40,12 @@ export interface Application {
   deliver(message: Delivery, replier: Replier): Uint8Array | Deferred | undefined;
   /** For those that defer: a message waits no longer, because its client has given it up or has ended. */
   abandoned?(id: string, replier: Replier): void;
+  /** Ordered time has advanced to so many microseconds since 1970. If it throws, the tick still counts. */
+  tick(orderedUs: number, replier: Replier): void;
   /** If it throws, a member that has asked for the snapshot asks another member, and one that stops leaves none. */
   snapshot(): Uint8Array;
   /** If it throws, the replica stops: its state may be neither the old one nor the new one. */
-  restore(snapshot: Uint8Array): void;
+  restore(snapshot: Uint8Array, orderedUs: number): void;
 }
 
 /** Steps of the protocol that are counted. The simulator demands that every one of them is taken. */
@@ -79,6 +83,8 @@ export const TRANSITIONS = [
   'recovery found a leader',
   'recovered',
   'decided index published idle',
+  'ordered time set',
+  'ordered time advanced',
   'session replaced',
   'replies sent again',
   'reply held',
@@ -166,4 +172,8 @@ export interface Edges {
   readonly pace: Pace;
   readonly order: Order;
   readonly observer: Observer;
+  /** The time of day, in microseconds since 1970. It may jump, stand still, and differ between participants. */
+  readonly wallClockUs: () => number;
+  /** Of a replica: will nobody take the replies to this session of a client slot any more? True only if that is certain. */
+  readonly hasSessionEnded: (client: number, session: number) => boolean;
 }

@@ -135,9 +135,9 @@ export function messageWords(payloadBytes: number): number {
 
 /** What follows the message in the body of a log entry: where it came from. */
 export const SOURCE = {
-  /** A client slot, or `PARENT`. */
+  /** A client slot, `PARENT` or `OWN`. */
   id: 0,
-  /** The client's number, or its index in the parent's log. */
+  /** The client's number, its index in the parent's log, or the kind of an own entry. */
   number: 1,
   /** Where in the client's inbox its next message starts; of the parent's index, the upper half. */
   nextPosition: 2,
@@ -152,6 +152,23 @@ export function sourceIn(entryWords: number): number {
 }
 
 export const PARENT = -1;
+
+/**
+ * The source of an *own entry*: the leader has proposed it for its own group. In place of a message it has a kind, one of
+ * `OWN_KIND`, and two words, those of `MESSAGE.client` and `MESSAGE.session`. It has no destinations and no payload, so it
+ * goes to no child, and no reader of messages takes it for one.
+ */
+export const OWN = -2;
+
+export const OWN_KIND = {
+  /** Ordered time advances. Its words: microseconds since 1970, low and high. */
+  tick: 1,
+  /** A session has ended: nobody takes its replies any more. Its words: the client slot and the session. */
+  sessionEnded: 2,
+} as const;
+
+/** Every layout has room for it: it is as long as an entry without payload. */
+export const OWN_ENTRY_WORDS: number = FRAME_WORDS + messageWords(0) + SOURCE.words;
 
 /** The words of a replica's published row; its epoch is the incarnation. Wide counts take two words: low, high. */
 export const ROW = {

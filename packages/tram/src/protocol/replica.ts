@@ -8,6 +8,7 @@
 import { OPEN, type Outcome } from '../memory/contract.js';
 import { Delivering, decidedIndex, missingBelow } from './data-path/delivery.js';
 import { Leader } from './data-path/leader.js';
+import { OrderedClock } from './data-path/ordered-clock.js';
 import { Replication } from './data-path/replication.js';
 import type { Application, Edges } from './edges.js';
 import { describeBallot, NO_BALLOT } from './leadership/ballot.js';
@@ -44,6 +45,8 @@ export class Replica {
   readonly replication: Replication;
   readonly takeover: Takeover;
   readonly leader: Leader;
+  /** Absent if the service wants no ticks. */
+  readonly clock: OrderedClock | undefined;
   private readonly grants: Grants;
   private readonly follower: Follower;
   private readonly snapshots: Snapshots;
@@ -71,7 +74,9 @@ export class Replica {
       this.snapshots,
       delivering,
     );
-    this.leader = new Leader(member, rows, this.replication, delivering);
+    const { tickEveryUs } = application;
+    this.clock = tickEveryUs === undefined ? undefined : new OrderedClock(member, tickEveryUs);
+    this.leader = new Leader(member, rows, this.replication, delivering, this.clock);
     this.follower = new Follower(member, rows.suspicion, delivering, this.snapshots);
     // A restarted member takes no part before it knows what it had promised (H21).
     const recovers = member.past === 'lost';
@@ -125,6 +130,11 @@ export class Replica {
     this.role = 'follower';
   }
 
+  /** When it has something to do although nobody has written to it, besides heartbeats. */
+  get dueUs(): number {
+    return this.role === 'leader' ? this.leader.tickDueUs : Number.POSITIVE_INFINITY;
+  }
+
   /** Our progress may make room: at our leader, if its log is full, or at the parent's leader, if its feed is. */
   private wakeLeader(): void {
     const { member } = this;
@@ -142,6 +152,7 @@ export class Replica {
 
   private follow(nowUs: number): number {
     const work = this.follower.followLog(nowUs);
+    this.clock?.follow(nowUs);
     if (this.follower.shouldCampaign(nowUs)) this.campaign(nowUs);
     return work;
   }
@@ -184,7 +195,7 @@ export class Replica {
       return 1;
     }
     let work = this.takeover.installLate(nowUs, isNotified);
-    work += this.leader.order();
+    work += this.leader.order(nowUs);
     // Where memory is shared, the writes have completed already.
     this.pollCompletions(nowUs);
     return work + this.leader.finish(nowUs);

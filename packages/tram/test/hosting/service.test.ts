@@ -83,7 +83,7 @@ test('an asynchronous function of a service fails, and its rejection ends no pro
   );
   const message = 'it returned a promise: it must not be asynchronous';
   expect(() => service.snapshot()).toThrow(message);
-  expect(() => service.restore(new Uint8Array(1))).toThrow(message);
+  expect(() => service.restore(new Uint8Array(1), 0)).toThrow(message);
   expect(() => deliver(service)).toThrow(message);
   // Vitest fails if a rejection is not handled.
   await new Promise((resolve) => setImmediate(resolve));
@@ -92,13 +92,13 @@ test('an asynchronous function of a service fails, and its rejection ends no pro
 test('a service without snapshot() has no state', async () => {
   const service = await load('');
   expect(service.snapshot()).toHaveLength(0);
-  service.restore(new Uint8Array(0));
+  service.restore(new Uint8Array(0), 0);
 });
 
 test('a restore() that throws names its replica', async () => {
   const service = await load(`export const snapshot = () => new Uint8Array();
     export function restore({ length }) { if (length > 0) throw new Error('unknown format'); }`);
-  expect(() => service.restore(new Uint8Array(1))).toThrow(
+  expect(() => service.restore(new Uint8Array(1), 0)).toThrow(
     /^restore\(\) of the service failed at g2\/1: Error: unknown format/,
   );
 });
@@ -236,7 +236,7 @@ describe('deferred replies', () => {
 
   test.each([
     ['snapshot()', (service: Application) => service.snapshot()],
-    ['restore()', (service: Application) => service.restore(new Uint8Array(1))],
+    ['restore()', (service: Application) => service.restore(new Uint8Array(1), 0)],
   ])('defer() and reply() fail in %s', async (_, call) => {
     const service = await load(
       `let isFirst = true;
@@ -254,7 +254,7 @@ describe('deferred replies', () => {
     );
     call(service);
     expect(new TextDecoder().decode(deliver(service) as Uint8Array)).toMatch(
-      /^defer\(\) is only for deliver\(\).*\|reply\(\) is only for deliver\(\) and abandoned\(\)/,
+      /^defer\(\) is only for deliver\(\).*\|reply\(\) is only for deliver\(\), abandoned\(\) and tick\(\)/,
     );
   });
 

@@ -1,16 +1,17 @@
 /**
- * What has come from each source, as a function of the log alone (paper's slot_in; holes H5 and H6). What has gone to
- * each child needs no counter: it is named by its index in the log.
+ * What has come from each source, as a function of the log alone (paper's slot_in; holes H5 and H6), and ordered time.
+ * What has gone to each child needs no counter: it is named by its index in the log.
  *
  * A replica keeps one for the entries it has delivered (delivery.ts); a leader keeps a second one for all entries of its
  * log (leader.ts). Folding the same entries gives the same counters at every member.
  *
- * Invariant: an entry continues its source without repeating, and an entry from a client also without a gap.
+ * Invariants: an entry continues its source without repeating, and an entry from a client also without a gap. Every tick
+ * advances ordered time.
  */
 
 import { extend, HEAD_WORDS, type Window, word } from '../../memory/record.js';
 import { assert } from '../assert.js';
-import { MESSAGE, PARENT, type Sizes, SOURCE, sourceIn } from '../layout.js';
+import { MESSAGE, OWN, OWN_KIND, PARENT, type Sizes, SOURCE, sourceIn } from '../layout.js';
 import { WIDE } from '../wide.js';
 
 export class Counters {
@@ -20,6 +21,8 @@ export class Counters {
   readonly nextPosition: Int32Array;
   /** Every message from below this index of the parent's log that is meant for us has come. Never goes back. */
   nextFromParent: number;
+  /** Ordered time: the stamp of the last tick, in microseconds since 1970; 0 before the first. Never goes back. */
+  orderedUs = 0;
 
   constructor(sizes: Sizes) {
     this.session = new Int32Array(sizes.clients);
@@ -33,6 +36,7 @@ export class Counters {
     this.nextNumber.set(other.nextNumber);
     this.nextPosition.set(other.nextPosition);
     this.nextFromParent = other.nextFromParent;
+    this.orderedUs = other.orderedUs;
   }
 
   /** A client slot has a new session: its messages start from the beginning. */
@@ -55,6 +59,8 @@ export class Counters {
         'an entry from the parent follows what was decided from the parent',
       );
       this.nextFromParent = index + 1;
+    } else if (source === OWN) {
+      if (number === OWN_KIND.tick) this.noteTick(stampAt(log, message));
     } else {
       const session = word(log, message + MESSAGE.session);
       if (session > this.session[source]) this.open(source, session, firstIndex);
@@ -66,6 +72,17 @@ export class Counters {
       this.nextPosition[source] = word(log, from + SOURCE.nextPosition);
     }
   }
+
+  private noteTick(stampUs: number): void {
+    assert(stampUs > this.orderedUs, 'every tick advances ordered time');
+    this.orderedUs = stampUs;
+  }
+}
+
+/** The stamp of the tick whose words lie at `position`. */
+function stampAt(log: Window, position: number): number {
+  const high = word(log, position + MESSAGE.session);
+  return high * WIDE + (word(log, position + MESSAGE.client) >>> 0);
 }
 
 /** The destinations of the entry at `position`, in two masks. */

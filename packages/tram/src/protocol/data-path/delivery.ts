@@ -26,7 +26,18 @@ import {
 } from '../../memory/record.js';
 import { assert, InvariantError } from '../assert.js';
 import { type Application, DEFERRED, type Delivery, type Replier } from '../edges.js';
-import { CANCEL, entryGroupOf, MESSAGE, messageId, numberIn, OUTCOME } from '../layout.js';
+import {
+  CANCEL,
+  entryGroupOf,
+  MESSAGE,
+  messageId,
+  numberIn,
+  OUTCOME,
+  OWN,
+  OWN_KIND,
+  SOURCE,
+  sourceIn,
+} from '../layout.js';
 import type { Member } from '../member.js';
 import { contains } from '../overlay.js';
 import type { LogRing } from './log.js';
@@ -90,6 +101,13 @@ class CopiedMessage implements Delivery {
 
   get isCancel(): boolean {
     return (this.words[this.at + MESSAGE.payloadBytes] & CANCEL) !== 0;
+  }
+
+  /** The kind of an own entry; 0 if this is a message. */
+  get ownKind(): number {
+    const { words, at } = this;
+    const source = at - HEAD_WORDS + sourceIn(words[at - HEAD_WORDS]);
+    return words[source + SOURCE.id] === OWN ? words[source + SOURCE.number] : 0;
   }
 
   get payload(): Uint8Array {
@@ -194,9 +212,14 @@ export class Delivering implements Replier {
 
   private apply(): void {
     const { member, message } = this;
+    const isForUs = contains(message.destinationsLow, message.destinationsHigh, message.group);
+    const kind = isForUs ? 0 : message.ownKind;
+    if (kind !== 0) {
+      this.applyOwn(kind);
+      return;
+    }
     const { client, session } = message;
     if (session > member.waiting.firstLive[client]) this.endSessions(client, session);
-    const isForUs = contains(message.destinationsLow, message.destinationsHigh, message.group);
     if (message.isCancel) {
       if (isForUs) this.cancel();
     } else if (isForUs) {
@@ -283,9 +306,31 @@ export class Delivering implements Replier {
     }
   }
 
+  /** What the leader proposed itself. The counters have noted it already. */
+  private applyOwn(kind: number): void {
+    if (kind === OWN_KIND.sessionEnded) {
+      const { client, session } = this.message;
+      if (!this.member.waiting.hasEnded(client, session)) this.endSessions(client, session + 1);
+      return;
+    }
+    try {
+      this.application.tick(this.member.delivered.orderedUs, this);
+    } catch (error) {
+      this.tellFailure(error);
+    }
+  }
+
+  /** A service fails at every member or at none, so all members go on. */
+  private tellFailure(error: unknown): void {
+    if (error instanceof InvariantError) throw error;
+    const { observer } = this.member.edges;
+    observer.transition('service failed');
+    observer.failed(error);
+  }
+
   /**
-   * A service fails at every member or at none, so all members agree that the reply is a failure, and go on. Returns the
-   * message of the error, which is the same at every member, as far as a reply has room for it.
+   * All members agree that the reply is a failure. Returns the message of the error, which is the same at every member, as
+   * far as a reply has room for it.
    */
   private failure(error: unknown): Uint8Array {
     this.tellFailure(error);
@@ -293,13 +338,6 @@ export class Delivering implements Replier {
     // Ends with a whole character.
     const { written } = new TextEncoder().encodeInto(messageOf(error), bytes);
     return bytes.subarray(0, written);
-  }
-
-  private tellFailure(error: unknown): void {
-    if (error instanceof InvariantError) throw error;
-    const { observer } = this.member.edges;
-    observer.transition('service failed');
-    observer.failed(error);
   }
 }
 

@@ -18,11 +18,22 @@ import {
   HEAD_WORDS,
   hashWords,
   isChecked,
+  NO_WORDS,
   numberAt,
+  placeOf,
   word,
 } from '../../memory/record.js';
 import { assert } from '../assert.js';
-import { PARENT, SOURCE, sourceIn } from '../layout.js';
+import {
+  MESSAGE,
+  messageWords,
+  OWN,
+  OWN_ENTRY_WORDS,
+  OWN_KIND,
+  PARENT,
+  SOURCE,
+  sourceIn,
+} from '../layout.js';
 import type { Rows } from '../leadership/rows.js';
 import type { Member } from '../member.js';
 import { WIDE } from '../wide.js';
@@ -31,8 +42,11 @@ import type { Delivering } from './delivery.js';
 import { Feed } from './feed.js';
 import { Gate } from './gate.js';
 import { ClientInbox, ParentInbox } from './inbox.js';
+import type { OrderedClock } from './ordered-clock.js';
 import type { Replication } from './replication.js';
 import { Truncation } from './truncation.js';
+
+const NEVER = Number.POSITIVE_INFINITY;
 
 export class Leader {
   private readonly parent: ParentInbox;
@@ -46,6 +60,9 @@ export class Leader {
   private turn = 0;
   /** Do the clients come before the parent in the next round? */
   private clientsFirst = false;
+  /** When to look again whether sessions have ended, and per client slot, the one whose end this leader has proposed. */
+  private sessionsDueUs = 0;
+  private readonly endedSessions: Int32Array;
   /** Did an entry find no room in the log in this round? */
   private logIsFull = false;
 
@@ -54,6 +71,8 @@ export class Leader {
     rows: Rows,
     private readonly replication: Replication,
     private readonly delivering: Delivering,
+    /** Absent if the service wants no ticks. */
+    private readonly clock: OrderedClock | undefined,
   ) {
     const { sizes } = member.layout;
     this.parent = new ParentInbox(member);
@@ -62,6 +81,7 @@ export class Leader {
       this.feeds.push(new Feed(member, rows, replication, i));
     }
     this.proposed = member.newCounters();
+    this.endedSessions = new Int32Array(sizes.clients);
     this.gate = new Gate(member, replication, this.feeds, this.parent, this.proposed);
     this.truncation = new Truncation(member, rows, replication, this.feeds, this.gate);
   }
@@ -74,6 +94,7 @@ export class Leader {
     const { member, replication } = this;
     const { ballot, baseIndex, ring } = replication;
     this.recoverCounters();
+    this.endedSessions.fill(0);
     // From the log's base, whatever this member has delivered: the child says what it has (H4).
     for (const feed of this.feeds) feed.start(ballot, baseIndex, ring.base);
     this.parent.rewind();
@@ -106,9 +127,63 @@ export class Leader {
   }
 
   /** The first half of a round: find messages and write them into the logs. Returns how much was done. */
-  order(): number {
+  order(nowUs: number): number {
+    this.logIsFull = false;
+    if (this.clock !== undefined) this.proposeTick(this.clock, nowUs);
+    if (this.member.waiting.total > 0) this.proposeSessionEnds(nowUs);
     const work = this.pollInboxes();
     return work + this.replicate();
+  }
+
+  /** Advance ordered time, if that is due. One tick at a time is undecided: if none gets decided, they do not pile up. */
+  private proposeTick(clock: OrderedClock, nowUs: number): void {
+    const { orderedUs } = this.proposed;
+    if (this.hasUndecidedTick || !clock.isDue(orderedUs, nowUs)) return;
+    if (!this.hasRoom(OWN_ENTRY_WORDS)) {
+      this.logIsFull = true;
+      return;
+    }
+    const stampUs = clock.advance(orderedUs, nowUs);
+    this.appendOwn(OWN_KIND.tick, stampUs | 0, Math.floor(stampUs / WIDE));
+  }
+
+  /** If the client of a call that waits has ended, let the group know. */
+  private proposeSessionEnds(nowUs: number): void {
+    const { waiting, edges } = this.member;
+    if (nowUs < this.sessionsDueUs) return;
+    this.sessionsDueUs = nowUs + edges.timing.suspectAfterUs;
+    for (let client = 0; client < waiting.counts.length; client++) {
+      const session = waiting.firstLive[client];
+      if (waiting.counts[client] === 0 || this.endedSessions[client] === session) continue;
+      if (!edges.hasSessionEnded(client, session)) continue;
+      if (!this.hasRoom(OWN_ENTRY_WORDS)) {
+        this.logIsFull = true;
+        this.sessionsDueUs = nowUs;
+        return;
+      }
+      this.endedSessions[client] = session;
+      this.appendOwn(OWN_KIND.sessionEnded, client, session);
+    }
+  }
+
+  private get hasUndecidedTick(): boolean {
+    return this.proposed.orderedUs !== this.member.delivered.orderedUs;
+  }
+
+  /** When a tick is to be proposed: infinite if there are none, or while this one must wait for something else. */
+  get tickDueUs(): number {
+    if (this.clock === undefined || this.hasUndecidedTick || this.logIsFull) return NEVER;
+    return this.clock.dueUs;
+  }
+
+  /** Make an own entry the log's next entry. There must be room for `OWN_ENTRY_WORDS`. */
+  private appendOwn(kind: number, first: number, second: number): void {
+    const { ring, nextBody } = this.replication;
+    const count = messageWords(0);
+    for (let i = 0; i < count; i++) ring.words[placeOf(ring, nextBody + i)] = 0;
+    ring.words[placeOf(ring, nextBody + MESSAGE.client)] = first;
+    ring.words[placeOf(ring, nextBody + MESSAGE.session)] = second;
+    this.append(count, hashWords(ring, nextBody, count, NO_WORDS), OWN, kind, 0);
   }
 
   /**
@@ -118,7 +193,6 @@ export class Leader {
   private pollInboxes(): number {
     const { pace, observer } = this.member.edges;
     let room = pace.batchEntries;
-    this.logIsFull = false;
     const parentWaits = this.clientsFirst;
     this.clientsFirst = false;
     if (!parentWaits) room -= this.takeFromParent();

@@ -28,6 +28,11 @@ export class Waiting {
     this.callsMax = callsMax;
   }
 
+  /** How many calls wait. */
+  get total(): number {
+    return this.places?.size ?? 0;
+  }
+
   hasEnded(client: number, session: number): boolean {
     return session < this.firstLive[client];
   }

@@ -1,0 +1,113 @@
+/**
+ * Ordered time: when a leader proposes its next tick, and with which stamp. The stamps follow the leader's wall clock as
+ * long as that agrees with the monotonic clock. A leader whose wall clock is ahead of ordered time advances it at most at
+ * twice the speed of its monotonic clock; one whose wall clock is behind, or stands still, at half of that speed.
+ *
+ * Only the first tick of a group takes the wall clock as it is, and the first tick of a leader that has followed nobody
+ * since it was started: that one can't tell for how long the group has been down.
+ *
+ * The leader calls `isDue` in every round, and `advance` for each tick; a follower calls `follow` in every step. Both see
+ * the same stamps at the same indices of the log, so a new leader continues where the last one stopped.
+ *
+ * Invariants: stamps grow. Between two ticks, ordered time advances by at most twice the time that has passed since the
+ * first of them was proposed, whichever members propose them.
+ */
+import { NO_BALLOT } from '../leadership/ballot.js';
+import type { Member } from '../member.js';
+
+/** Ordered time is at most so many times as fast as the monotonic clock, … */
+const FASTEST = 2;
+/** … and at least so many times. */
+const SLOWEST = 1 / 2;
+
+/** The latest stamp may be of any age. */
+const UNKNOWN = Number.NEGATIVE_INFINITY;
+
+export class OrderedClock {
+  /** The latest stamp that this member knows. */
+  latestUs = 0;
+  /** Since when it knows it, by the monotonic clock. Never earlier than the stamp was proposed, or UNKNOWN. */
+  private sinceUs = UNKNOWN;
+  /** Is `sinceUs` the time of the step that delivered the tick? A step may take long, and the tick may have come at its end. */
+  private isTooEarly = false;
+  /** The ballot of the log that this incarnation began with. */
+  private readonly keptBallot: number;
+
+  constructor(
+    private readonly member: Member,
+    private readonly everyUs: number,
+  ) {
+    this.keptBallot = member.log.current()?.marker ?? NO_BALLOT;
+  }
+
+  /** When a leader's next tick is due. */
+  get dueUs(): number {
+    return this.sinceUs + this.everyUs;
+  }
+
+  /** Note how far the leader that we follow has advanced ordered time. */
+  follow(nowUs: number): void {
+    const { orderedUs } = this.member.delivered;
+    this.settle(nowUs);
+    if (orderedUs === this.latestUs && this.sinceUs !== UNKNOWN) return;
+    if (this.followsAnother()) this.learn(orderedUs, nowUs);
+  }
+
+  /**
+   * Has another member installed its log here, in this incarnation? If not, what we deliver may have been decided long
+   * ago, before all members were stopped.
+   */
+  private followsAnother(): boolean {
+    const { log, index } = this.member;
+    const current = log.current();
+    return current !== undefined && current.writer !== index && current.marker !== this.keptBallot;
+  }
+
+  private learn(orderedUs: number, nowUs: number): void {
+    this.latestUs = orderedUs;
+    this.sinceUs = nowUs;
+    this.isTooEarly = true;
+  }
+
+  /** The next step that has another time has begun after the tick was delivered. */
+  private settle(nowUs: number): void {
+    if (!this.isTooEarly || nowUs === this.sinceUs) return;
+    this.sinceUs = nowUs;
+    this.isTooEarly = false;
+  }
+
+  /** Is it time for a tick? @param orderedUs  the last stamp in the leader's log */
+  isDue(orderedUs: number, nowUs: number): boolean {
+    this.settle(nowUs);
+    // It has taken over a tick that it had not delivered.
+    if (orderedUs !== this.latestUs && this.sinceUs !== UNKNOWN) this.learn(orderedUs, nowUs);
+    return nowUs >= this.dueUs;
+  }
+
+  /** The stamp of the tick that the leader proposes now, when it is due. It is greater than the last one in the log. */
+  advance(orderedUs: number, nowUs: number): number {
+    const { observer } = this.member.edges;
+    const isSet = orderedUs === 0 || this.sinceUs === UNKNOWN;
+    const stampUs = isSet ? this.set(orderedUs) : this.slew(orderedUs, nowUs);
+    this.latestUs = stampUs;
+    this.sinceUs = nowUs;
+    observer.transition(isSet ? 'ordered time set' : 'ordered time advanced');
+    return stampUs;
+  }
+
+  private set(orderedUs: number): number {
+    return Math.max(this.wallUs(), orderedUs + 1);
+  }
+
+  /** As near to the wall clock as the time since the last tick allows. */
+  private slew(orderedUs: number, nowUs: number): number {
+    const elapsedUs = nowUs - this.sinceUs;
+    const leastUs = orderedUs + Math.max(1, Math.floor(elapsedUs * SLOWEST));
+    const mostUs = orderedUs + Math.max(1, elapsedUs * FASTEST);
+    return Math.min(Math.max(this.wallUs(), leastUs), mostUs);
+  }
+
+  private wallUs(): number {
+    return Math.floor(this.member.edges.wallClockUs());
+  }
+}
