@@ -19,7 +19,7 @@ import { groupsOf } from './hosting/service.js';
 import { type ClientSlot, takeSlot } from './hosting/slot.js';
 import { STALLED_US, type StallMessage } from './hosting/stall.js';
 import { latencyOf, STATISTIC } from './hosting/statistics.js';
-import { TraceFile } from './hosting/trace.js';
+import { ClientTrace } from './hosting/trace.js';
 import { ARENA, ARENA_STATE, PARTICIPANT } from './memory/arena.js';
 import { type GivenUp, type MulticastOptions, Request } from './multicast-request.js';
 import {
@@ -30,7 +30,6 @@ import {
   type ReplyOutcome,
 } from './protocol/data-path/client.js';
 import { NO_OBSERVER } from './protocol/edges.js';
-import { messageId } from './protocol/layout.js';
 import { StalledRequests } from './stalled-requests.js';
 
 /** How to find a cluster: its shared memory, its name, the path of its arena, or its configuration file. */
@@ -76,7 +75,7 @@ export class Client implements AsyncDisposable {
   /** Identifies the message of the last `offer` that was accepted. */
   ticket = 0;
   private readonly client: ProtocolClient;
-  private readonly trace: TraceFile | undefined;
+  private readonly trace: ClientTrace | undefined;
   private readonly latency: Histogram;
   /** All groups of the cluster, as a set. */
   private readonly groupsLow: number;
@@ -127,16 +126,11 @@ export class Client implements AsyncDisposable {
     this.offeredUs = new Float64Array(callsMax);
     this.tickets = new Float64Array(callsMax);
     const { trace } = context.config;
-    if (trace !== undefined) this.trace = new TraceFile(trace, `client-${session}`);
-    this.noteCrashed(Atomics.load(words, this.sessionAt));
+    if (trace !== undefined) this.trace = new ClientTrace(trace, session);
+    // A session that is still there belongs to a client that crashed with unanswered messages.
+    const crashed = Atomics.load(words, this.sessionAt);
+    if (crashed !== 0) this.trace?.crashed(crashed);
     Atomics.store(words, this.sessionAt, session);
-  }
-
-  /** Records that the slot's previous client crashed with unanswered messages, before its session is overwritten. */
-  private noteCrashed(session: number): void {
-    if (session === 0) return;
-    this.trace?.add({ event: 'client-crash', client: `c${session}` });
-    this.trace?.flush();
   }
 
   /**
@@ -332,11 +326,7 @@ export class Client implements AsyncDisposable {
 
   private noteAccepted(call: Call): void {
     this.offeredUs[call.slot] = nowUs();
-    if (this.trace === undefined) return;
-    const { entryGroup, number, destinationsLow, destinationsHigh } = call;
-    const id = messageId({ session: this.client.session, entryGroup, number });
-    const destinations = groupsOf(destinationsLow, destinationsHigh);
-    this.trace.add({ event: 'multicast', id, client: this.name, destinations, entryGroup });
+    this.trace?.multicast(call);
   }
 
   // --- in the event loop ---------------------------------------------------------------------
@@ -401,6 +391,7 @@ export class Client implements AsyncDisposable {
     outcome: ReplyOutcome,
     bytes: number,
   ): void {
+    this.trace?.answered(call, group);
     const request = this.requests[call.slot];
     if (request === undefined) {
       this.listener?.replied(this.tickets[call.slot], group, reply, outcome);

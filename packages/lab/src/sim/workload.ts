@@ -175,12 +175,14 @@ export class Workload implements CallListener {
     }
     if (outcome === 'failed') this.requireFailureText(call, group, reply);
     if (outcome !== 'ok') return;
-    if (defersOn(this.plan.serviceDefersEvery ?? 0, group, this.session, call.number)) {
-      this.deferrals.requireAnswer(group, this.calls.get(call.slot)!.id, reply);
-      return;
-    }
     const count = new DataView(reply.buffer, reply.byteOffset).getInt32(0, true);
     const delivered = this.ledger.orders[group][count - 1];
+    if (defersOn(this.plan.serviceDefersEvery ?? 0, group, this.session, call.number)) {
+      this.deferrals.requireAnswer(group, this.calls.get(call.slot)!.id, reply);
+      // The reply shows what the group had delivered when it gave the reply.
+      this.ledger.answered(delivered, group);
+      return;
+    }
     if (delivered !== sent) {
       throw new SimulationFailure(
         'reply',

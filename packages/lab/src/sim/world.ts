@@ -637,7 +637,9 @@ export class World {
     if (this.settings.keepsHistory === false) return;
     const verdict = judge(this.ledger.history);
     if (verdict.outcome === 'holds') return;
-    const broken = verdict.properties.filter((property) => property.outcome !== 'holds');
+    const broken = verdict.properties.filter(
+      ({ outcome }) => outcome === 'violated' || outcome === 'unknown',
+    );
     throw new SimulationFailure(
       'property',
       broken.map((property) => JSON.stringify(property)).join('\n'),

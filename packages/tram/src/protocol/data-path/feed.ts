@@ -75,6 +75,8 @@ export class Feed {
 
   /** Has the end moved since it was told last? */
   private endHasMoved = false;
+  /** May a child member have come back, or have been seen for the first time? */
+  private mayHaveReturned = false;
 
   /** The last entry of the log that goes to the child, among those before `logIndex`. */
   private lastIndex = UNKNOWN;
@@ -154,6 +156,7 @@ export class Feed {
     const { replication } = this;
     if (this.logIndex === replication.decided && this.seenNews === this.rows.news) return 0;
     this.seenNews = this.rows.news;
+    this.mayHaveReturned = true;
     this.learnDecided();
     this.isFull = false;
     let count = 0;
@@ -178,7 +181,6 @@ export class Feed {
     }
     this.flush();
     if (count > 0) this.endHasMoved = true;
-    if (this.writeToReturned()) this.wakeChild();
     return count;
   }
 
@@ -211,13 +213,19 @@ export class Feed {
   tell(gate: number): void {
     this.gate = gate;
     const isNews = this.isStrict && gate > this.toldGate && this.toldGate <= this.lastIndex;
-    if (!this.endHasMoved && !isNews) return;
+    const tellsCurrent = this.endHasMoved || isNews;
+    if (tellsCurrent) this.tellCurrent();
+    const hasReturned = this.mayHaveReturned && this.writeToReturned();
+    this.mayHaveReturned = false;
+    if (tellsCurrent || hasReturned) this.wakeChild();
+  }
+
+  private tellCurrent(): void {
     this.endHasMoved = false;
-    this.toldGate = gate;
+    this.toldGate = this.gate;
     for (let other = 0; other < this.member.replicas; other++) {
       if (this.isCurrent(other)) this.tellEnd(other, this.endPosition);
     }
-    this.wakeChild();
   }
 
   /** Does this entry of the log go to the child, and has the child not decided it? */
