@@ -374,6 +374,8 @@ export class Client implements AsyncDisposable {
     if (now - this.watchedUs >= STALLED_US) {
       this.watchedUs = now;
       this.stalled.watch(this.sent(), this.waiting, now);
+      // It has failed those that can't be answered.
+      for (const { isSettled, call } of this.sent()) if (isSettled) this.client.giveUp(call!);
     }
     this.noteDrained();
     this.schedulePoll();

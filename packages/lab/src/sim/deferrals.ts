@@ -77,6 +77,14 @@ export class Deferrals {
     if (!isSame) fail(group, id, `was ${known.what} and ${end.what}, or twice`);
   }
 
+  /** Does the message wait at any group? */
+  isWaiting(id: string): boolean {
+    return this.byGroup.some((deferrals) => {
+      const deferral = deferrals.get(id);
+      return deferral !== undefined && deferral.end === undefined;
+    });
+  }
+
   /** A client has received this reply of a group that defers. */
   requireAnswer(group: number, id: string, reply: Uint8Array): void {
     const end = this.byGroup[group].get(id)?.end;

@@ -21,8 +21,8 @@ export interface Watch {
   answered(message: Sent): void;
 }
 
-/** With so many of its steps, a client gives up a message, if replies may be deferred. */
-const GIVES_UP_PERCENT = 2;
+/** With so many of its steps a client gives up a message while all its call slots are taken, if replies may be deferred. */
+const GIVES_UP_FULL_PERCENT = 10;
 
 export class Workload implements CallListener {
   private readonly outstanding = new Map<number, Sent>();
@@ -54,7 +54,7 @@ export class Workload implements CallListener {
   /** Send a batch of drawn size, then nothing for a drawn time. */
   send(client: Client, nowUs: number): void {
     this.sendReads(client);
-    if (this.plan.serviceDefersEvery && this.random.percent(GIVES_UP_PERCENT)) this.giveUp(client);
+    if (this.plan.serviceDefersEvery) this.giveUpSome(client);
     if (this.remaining === 0 || nowUs < this.quietUntilUs) return;
     const { random, plan } = this;
     const size = plan.isBursty ? random.between(1, 24) : random.between(1, 3);
@@ -122,14 +122,23 @@ export class Workload implements CallListener {
     return sent;
   }
 
-  /** Give up one of the unanswered messages, if there are any. */
-  private giveUp(client: Client): void {
-    const slots = [...this.outstanding.keys()];
-    if (slots.length > 0) this.giveUpCall(client, this.random.pick(slots));
+  /** Now and then, give up one of the unanswered messages; more often if there is no room for another one. */
+  private giveUpSome(client: Client): void {
+    const { random, outstanding, layout } = this;
+    // At the end, whatever has a reply must get it.
+    if (outstanding.size === 0 || this.remaining === 0) return;
+    const isFull = outstanding.size === layout.sizes.callsMax;
+    if (!random.percent(isFull ? GIVES_UP_FULL_PERCENT : 1)) return;
+    const slot = random.pick([...outstanding.keys()]);
+    const isWaiting = this.deferrals.isWaiting(this.calls.get(slot)!.id);
+    if (isWaiting || random.percent(25)) this.giveUpCall(client, slot);
   }
 
-  giveUpAll(client: Client): void {
-    for (const slot of this.outstanding.keys()) this.giveUpCall(client, slot);
+  /** Give up the messages whose replies the service still defers. All others must be answered. */
+  giveUpDeferred(client: Client): void {
+    for (const slot of this.outstanding.keys()) {
+      if (this.deferrals.isWaiting(this.calls.get(slot)!.id)) this.giveUpCall(client, slot);
+    }
   }
 
   private giveUpCall(client: Client, slot: number): void {

@@ -601,12 +601,12 @@ export class World {
     // Quiet time counts from here: operations that faults delayed must have time to arrive.
     const healedUs = this.nowUs;
     this.lastDeliveryUs = healedUs;
-    // No later message may come that would make the service reply.
-    for (const { state, workload, client } of this.clients) {
-      if (state !== 'down') workload.giveUpAll(client);
-    }
     this.runUntil(() => {
       if (this.nowUs - this.lastDeliveryUs < quietUs) return false;
+      // No later message comes that would make the service reply.
+      for (const { state, workload, client } of this.clients) {
+        if (state !== 'down') workload.giveUpDeferred(client);
+      }
       if (!this.clients.every((host) => host.state === 'down' || host.workload.isDone))
         return false;
       return this.plan.parents.every(

@@ -6,12 +6,12 @@ import type { Mutation } from './mutation.js';
 const AT_THE_GROUP: Readonly<Record<string, Mutation>> = {
   'waiting-not-in-snapshot': {
     title: 'a member that has restored a snapshot does not know which calls wait',
-    caughtBy: { seed: 1, as: 'reply' },
+    caughtBy: { seed: 10, as: 'state' },
     edits: [{ file: SNAPSHOT, find: 'waiting.rebuild(replies);', replace: '' }],
   },
   'ended-not-in-snapshot': {
     title: 'a member that has restored a snapshot does not know which sessions have ended',
-    caughtBy: { seed: 1, as: 'state' },
+    caughtBy: { seed: 2, as: 'state' },
     edits: [
       {
         file: SNAPSHOT,
@@ -33,7 +33,7 @@ const AT_THE_GROUP: Readonly<Record<string, Mutation>> = {
   },
   'deferred-reply-early': {
     title: 'a deferred reply is not held until the gate has passed the entry that produced it',
-    caughtBy: { seed: 1, as: 'property' },
+    caughtBy: { seed: 14, as: 'property' },
     edits: [
       {
         file: DELIVERY,
