@@ -43,7 +43,6 @@ export function defersOn(every: number, group: number, session: number, number: 
   return every > 0 && (mix(mix(group, session), number) >>> 0) % every === 0;
 }
 
-/** A call that waits is answered with one of so many deliveries, on average. */
 const ANSWERS_EVERY = 4;
 
 /** One step of a hash over words. */
@@ -67,6 +66,8 @@ export class Service implements Application {
   private orderedUs = 0;
   /** The ids of the messages that wait, oldest first. */
   waiting: string[] = [];
+  /** The one that has waited longest gets its reply with one of so many deliveries. */
+  answersEvery = ANSWERS_EVERY;
 
   constructor(
     private readonly ledger: Ledger,
@@ -110,8 +111,12 @@ export class Service implements Application {
   /** With some deliveries, answer the call that has waited longest. */
   private answerSome(replier: Replier): void {
     const [oldest] = this.waiting;
-    if (oldest === undefined || (this.head[HASH] >>> 0) % ANSWERS_EVERY !== 0) return;
+    if (oldest === undefined || !this.isAnswering) return;
     if (!this.answer(oldest, replier)) this.fail(`could not reply to ${oldest}, which waits`);
+  }
+
+  private get isAnswering(): boolean {
+    return (this.head[HASH] >>> 0) % this.answersEvery === 0;
   }
 
   private answer(id: string, replier: Replier): boolean {
@@ -132,7 +137,7 @@ export class Service implements Application {
     head[HASH] = mixText(head[HASH], id);
     // Another one, unless it is about to be abandoned too.
     const [oldest] = this.waiting;
-    if (oldest !== undefined && head[HASH] % 2 === 0) this.answer(oldest, replier);
+    if (oldest !== undefined && this.isAnswering) this.answer(oldest, replier);
     if (failsOn(failsEvery, group, head[HASH])) throw new ServiceFailure(failureText(group, 0));
   }
 

@@ -16,6 +16,7 @@ export interface Overrides {
   readonly timing?: Partial<Timing>;
   readonly pace?: Partial<Pace>;
   readonly serviceFailsEvery?: number;
+  readonly serviceDefersEvery?: number;
 }
 
 const STEP_LIMIT_US = 50_000;
@@ -25,7 +26,8 @@ export class Stage {
   private readonly held = new Set<() => void>();
 
   /** @param cluster  as in a scenario: `replicas=3 clients=2 rings=4096` */
-  constructor(cluster: string, { sizes, timing, pace, serviceFailsEvery = 0 }: Overrides = {}) {
+  constructor(cluster: string, overrides: Overrides = {}) {
+    const { sizes, timing, pace, serviceFailsEvery = 0, serviceDefersEvery = 0 } = overrides;
     const plan = makePlan(cluster);
     this.world = new World({
       ...plan,
@@ -33,6 +35,7 @@ export class Stage {
       timing: { ...plan.timing, ...timing },
       pace: { ...plan.pace, ...pace },
       serviceFailsEvery,
+      serviceDefersEvery,
     });
   }
 

@@ -93,7 +93,6 @@ export const TRANSITIONS = [
   'reply deferred',
   'call cancelled',
   'session ended',
-  'ended session deferred',
   'client resent',
   'client nudged',
   'client back-pressured',

@@ -1,6 +1,10 @@
 /** Mutations that break the rules of deferred replies, cancels and sessions that end. */
+
+import type { Options } from '../plan.js';
 import { CLIENT, DELIVERY, LEADER, OUTBOX, REPLIES, SNAPSHOT, WAITING } from './files.js';
 import type { Mutation } from './mutation.js';
+
+const CLIENTS_CRASH: Options = { faults: ['client-crash'] };
 
 /** What a group does with calls that wait. */
 const AT_THE_GROUP: Readonly<Record<string, Mutation>> = {
@@ -72,7 +76,7 @@ const AT_THE_GROUP: Readonly<Record<string, Mutation>> = {
 const SESSIONS: Readonly<Record<string, Mutation>> = {
   'ended-session-waits': {
     title: 'a message of a session that has ended waits, if its reply is deferred',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { script: 'deferred-replies' },
     edits: [
       {
         file: REPLIES,
@@ -83,7 +87,7 @@ const SESSIONS: Readonly<Record<string, Mutation>> = {
   },
   'later-session-ignored': {
     title: 'a later session of a client slot does not end the earlier ones',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { seed: 15, as: 'liveness', options: CLIENTS_CRASH },
     edits: [
       {
         file: DELIVERY,
@@ -94,13 +98,13 @@ const SESSIONS: Readonly<Record<string, Mutation>> = {
   },
   'ended-still-kept': {
     title: 'what waited for a session that has ended stays among the kept replies',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { script: 'deferred-replies' },
     edits: [{ file: WAITING, find: 'replies.drop(client, call);', replace: '' }],
   },
   'ended-one-by-one': {
     title:
       'the service may reply to a call of a session that has ended, while it is told of another one',
-    caughtBy: { seed: 1, as: 'reply' },
+    caughtBy: { seed: 15, as: 'reply', options: CLIENTS_CRASH },
     edits: [
       {
         file: WAITING,
@@ -116,7 +120,7 @@ const SESSIONS: Readonly<Record<string, Mutation>> = {
   },
   'session-end-unproposed': {
     title: 'no leader proposes the end of a session',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { seed: 15, as: 'liveness', options: CLIENTS_CRASH },
     edits: [
       {
         file: LEADER,
@@ -132,7 +136,7 @@ const SESSIONS: Readonly<Record<string, Mutation>> = {
   },
   'session-end-reopens': {
     title: 'the end of a session that comes late opens a later one again',
-    caughtBy: { seed: 1, as: 'state' },
+    caughtBy: { script: 'deferred-replies' },
     edits: [
       {
         file: DELIVERY,
@@ -180,7 +184,7 @@ const AT_THE_CLIENT: Readonly<Record<string, Mutation>> = {
   },
   'waiting-not-nudged': {
     title: 'a client never asks again for a deferred reply that was lost',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { script: 'deferred-replies' },
     edits: [{ file: CLIENT, find: 'work += this.nudgeWaiting();', replace: '' }],
   },
 };

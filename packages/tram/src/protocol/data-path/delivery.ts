@@ -259,7 +259,7 @@ export class Delivering implements Replier {
   private noteDeferred(isKept: boolean): void {
     const { member, message } = this;
     const id = messageId(message);
-    member.edges.observer.transition(isKept ? 'reply deferred' : 'ended session deferred');
+    member.edges.observer.transition('reply deferred');
     if (isKept) member.waiting.add(id, message.client, message.call);
     else this.abandon(id);
   }
