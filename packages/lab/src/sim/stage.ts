@@ -8,6 +8,7 @@ import type { Sizes } from 'tram-multicast/internal/protocol/layout.js';
 import { highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
 import type { Sent } from './ledger.js';
 import type { Link } from './links.js';
+import type { TickPlan } from './plan.js';
 import { makePlan } from './scenario-plan.js';
 import { type Host, type ReplicaHost, World } from './world.js';
 
@@ -17,6 +18,7 @@ export interface Overrides {
   readonly pace?: Partial<Pace>;
   readonly serviceFailsEvery?: number;
   readonly serviceDefersEvery?: number;
+  readonly ticks?: TickPlan;
 }
 
 const STEP_LIMIT_US = 50_000;
@@ -27,7 +29,7 @@ export class Stage {
 
   /** @param cluster  as in a scenario: `replicas=3 clients=2 rings=4096` */
   constructor(cluster: string, overrides: Overrides = {}) {
-    const { sizes, timing, pace, serviceFailsEvery = 0, serviceDefersEvery = 0 } = overrides;
+    const { sizes, timing, pace, serviceFailsEvery = 0, serviceDefersEvery = 0, ticks } = overrides;
     const plan = makePlan(cluster);
     this.world = new World({
       ...plan,
@@ -36,6 +38,7 @@ export class Stage {
       pace: { ...plan.pace, ...pace },
       serviceFailsEvery,
       serviceDefersEvery,
+      ticks,
     });
   }
 

@@ -117,6 +117,8 @@ export class World {
   private readonly fairness: Fairness;
   private readonly availability: Availability;
   readonly losses: Losses;
+  /** Does the history violate real-time order, whether it promises it or not? Known once it was judged. */
+  violatesRealTime = false;
   private readonly orderedTime: OrderedTime;
   private readonly deferrals: Deferrals;
   private sessions = 0;
@@ -432,7 +434,8 @@ export class World {
     if (what === 'ordered time set' || what === 'ordered time advanced') {
       // A step that is interrupted knows only when it began.
       const { group, timeKeeper, replica } = host;
-      this.orderedTime.proposed(group, timeKeeper, replica.clock!.latestUs, host.stepUs);
+      const { ballot } = replica.replication;
+      this.orderedTime.proposed(group, timeKeeper, ballot, replica.clock!.latestUs, host.stepUs);
     }
     this.incidents.onTransition(host, what);
   }
@@ -636,6 +639,9 @@ export class World {
   private judge(): void {
     if (this.settings.keepsHistory === false) return;
     const verdict = judge(this.ledger.history);
+    this.violatesRealTime = verdict.properties.some(
+      (found) => found.property === 'real-time-order' && 'violation' in found,
+    );
     if (verdict.outcome === 'holds') return;
     const broken = verdict.properties.filter(
       ({ outcome }) => outcome === 'violated' || outcome === 'unknown',

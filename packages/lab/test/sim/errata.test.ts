@@ -1,7 +1,9 @@
 /** The tables in docs/paper-errata.md agree with the code on every hole and mutation. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { DEFERRED } from '../../src/sim/mutations/deferred.js';
 import { FURTHER } from '../../src/sim/mutations/further.js';
+import { GATES } from '../../src/sim/mutations/gate.js';
 import { HOLES } from '../../src/sim/mutations/holes.js';
 
 const HOLES_IN_ALL = 31;
@@ -32,12 +34,14 @@ test.each(rows.filter(([, name]) => HOLES[name!]))(
 
 test('it lists every further mutation, with what catches it', () => {
   const listed = text.split('\n').filter((line) => /^\| `[a-z-]+` \|/.test(line));
-  const expected = Object.entries(FURTHER).map(([name, { title, caughtBy }]) => {
-    const caught =
-      'seed' in caughtBy
-        ? `seed ${caughtBy.seed}: ${caughtBy.as}`
-        : `\`${caughtBy.script}.test.ts\``;
-    return `| \`${name}\` | ${title} | ${caught} |`;
-  });
+  const expected = Object.entries({ ...FURTHER, ...GATES, ...DEFERRED }).map(
+    ([name, { title, caughtBy }]) => {
+      const caught =
+        'seed' in caughtBy
+          ? `seed ${caughtBy.seed}: ${caughtBy.as}`
+          : `\`${caughtBy.script}.test.ts\``;
+      return `| \`${name}\` | ${title} | ${caught} |`;
+    },
+  );
   expect(listed).toEqual(expected);
 });

@@ -13,6 +13,7 @@ import type { ArenaFile } from '../memory/processes/arena-file.js';
 import { copyPart } from '../memory/record.js';
 import { describeBallot, NO_BALLOT } from '../protocol/leadership/ballot.js';
 import { Peer, ROW_RECORD_WORDS } from '../protocol/leadership/row.js';
+import { readWide } from '../protocol/wide.js';
 import type { ClusterContext } from './cluster-context.js';
 import { Histogram } from './histogram.js';
 import { ROLES } from './replica-agent.js';
@@ -29,15 +30,21 @@ export interface ReplicaStatus {
   readonly incarnation: number;
   /** The highest ballot it has promised, `round.member`; undefined if none. */
   readonly promised: string | undefined;
-  /** The log entries that the replica has delivered or relayed. */
+  /** The log entries that the replica has delivered or relayed, ticks included. */
   readonly delivered: number;
   /** The deliveries that the state of the service contains: its own, or those of a snapshot that it has restored. */
   readonly messages: number;
+  /** The messages before that which its group has relayed, and not delivered itself. */
+  readonly relayed: number;
   readonly timesLed: number;
   /** The snapshots for other replicas that the service of this one failed to take. */
   readonly failedSnapshots: number;
   /** Its log no longer has the entries that it has to deliver next, and it needs them from another replica. */
   readonly lacksState: boolean;
+  /** Ordered time: milliseconds since 1970, as of the last tick that the replica has delivered; 0 if there was none. */
+  readonly nowMs: number;
+  /** By how much the clock of its host was ahead of ordered time when it delivered that tick; negative: behind. */
+  readonly clockAheadMs: number;
 }
 
 /**
@@ -260,9 +267,12 @@ function replicaStatus(
       row === undefined || row.promised === NO_BALLOT ? undefined : describeBallot(row.promised),
     delivered: row?.delivered ?? 0,
     messages: words[statistics + STATISTIC.messages] >>> 0,
+    relayed: words[statistics + STATISTIC.relayed] >>> 0,
     timesLed: words[statistics + STATISTIC.timesLed],
     failedSnapshots: words[statistics + STATISTIC.failedSnapshots],
     lacksState: isNormal && row.needs > 0,
+    nowMs: readWide(words, statistics + STATISTIC.orderedMs),
+    clockAheadMs: words[statistics + STATISTIC.clockAheadMs],
   };
 }
 

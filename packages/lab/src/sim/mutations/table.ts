@@ -4,7 +4,15 @@
  */
 import { DEFERRED } from './deferred.js';
 import { FURTHER } from './further.js';
+import { GATES } from './gate.js';
 import { HOLES } from './holes.js';
 import type { Mutation } from './mutation.js';
+import { TICKS } from './ticks.js';
 
-export const MUTATIONS: Readonly<Record<string, Mutation>> = { ...HOLES, ...FURTHER, ...DEFERRED };
+export const MUTATIONS: Readonly<Record<string, Mutation>> = {
+  ...HOLES,
+  ...FURTHER,
+  ...GATES,
+  ...TICKS,
+  ...DEFERRED,
+};
