@@ -8,7 +8,8 @@ let gone = [];
 
 export function deliver({ payload, id }, context) {
   const [what, box, text] = new TextDecoder().decode(payload).split(' ');
-  const waiting = (boxes[box] ??= []);
+  boxes[box] ??= [];
+  const waiting = boxes[box];
   switch (what) {
     case 'take':
       waiting.push(id);
