@@ -15,6 +15,9 @@ const OTHER_CLIENT =
   'A message keeps its place until all its groups have replied, also after its call has failed. Destroy this client and ' +
   'connect a new one, or use one client for each set of groups that may fail apart.';
 
+const MORE_PLACES =
+  'Use another client for calls that may wait for long, or start the cluster with a larger `callsMax`.';
+
 /** @internal */
 export class StalledRequests {
   private readonly groups: StallWatch;
@@ -83,13 +86,16 @@ export class StalledRequests {
     );
     const names = [...new Set(groups)].map((group) => `g${group}`).join(', ');
     const places = `${sent.length} of ${callsMax} places are held by messages to ${names}`;
-    const isStalled = stall.stalledGroups.length > 0;
-    return {
-      stalledGroups: stall.stalledGroups,
-      lostGroups: willHaveRoom ? [] : stall.lostGroups,
-      reason: isStalled ? `${places}. ${stall.reason}` : '',
-      hint: isStalled ? OTHER_CLIENT : undefined,
-    };
+    const { stalledGroups } = stall;
+    const lostGroups = willHaveRoom ? [] : stall.lostGroups;
+    if (stalledGroups.length > 0) {
+      const reason = `${places}. ${stall.reason}`;
+      return { stalledGroups, lostGroups, reason, hint: OTHER_CLIENT };
+    }
+    const deferred = sent.filter(({ isDeferred }) => isDeferred).length;
+    if (deferred === 0) return { stalledGroups, lostGroups, reason: '', hint: undefined };
+    const reason = `${deferred} of ${callsMax} places are held by messages whose replies are deferred`;
+    return { stalledGroups, lostGroups, reason, hint: MORE_PLACES };
   }
 }
 

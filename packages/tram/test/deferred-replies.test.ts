@@ -93,6 +93,20 @@ describe.each(['multicast', 'strict'] as const)('with order %s', (order) => {
   });
 });
 
+test('calls that wait leave no room for others, and the error says so', async () => {
+  await start({ callsMax: 1 });
+  const { letters } = await take('a');
+  const call = client.multicast([1], encode('waiting'), { timeoutMs: 300 });
+  expect(await errorOf(call)).toMatchObject({
+    code: 'TRAM_TIMEOUT',
+    message: expect.stringContaining(
+      '1 of 1 places are held by messages whose replies are deferred',
+    ),
+  });
+  expect(await ask('put a one')).toBe('given');
+  expect(await letters).toEqual(['one']);
+});
+
 test('each group of a message defers its reply, or does not', async () => {
   await start();
   const { letters } = await take('a', [0, 1]);

@@ -10,7 +10,7 @@ const CLIENTS_CRASH: Options = { faults: ['client-crash'] };
 const AT_THE_GROUP: Readonly<Record<string, Mutation>> = {
   'waiting-not-in-snapshot': {
     title: 'a member that has restored a snapshot does not know which calls wait',
-    caughtBy: { seed: 10, as: 'state' },
+    caughtBy: { seed: 8, as: 'state' },
     edits: [{ file: SNAPSHOT, find: 'waiting.rebuild(replies);', replace: '' }],
   },
   'ended-not-in-snapshot': {
@@ -37,7 +37,7 @@ const AT_THE_GROUP: Readonly<Record<string, Mutation>> = {
   },
   'deferred-reply-early': {
     title: 'a deferred reply is not held until the gate has passed the entry that produced it',
-    caughtBy: { seed: 14, as: 'property' },
+    caughtBy: { seed: 51, as: 'property' },
     edits: [
       {
         file: DELIVERY,
@@ -87,7 +87,7 @@ const SESSIONS: Readonly<Record<string, Mutation>> = {
   },
   'later-session-ignored': {
     title: 'a later session of a client slot does not end the earlier ones',
-    caughtBy: { seed: 15, as: 'liveness', options: CLIENTS_CRASH },
+    caughtBy: { seed: 13, as: 'liveness', options: CLIENTS_CRASH },
     edits: [
       {
         file: DELIVERY,
@@ -104,7 +104,7 @@ const SESSIONS: Readonly<Record<string, Mutation>> = {
   'ended-one-by-one': {
     title:
       'the service may reply to a call of a session that has ended, while it is told of another one',
-    caughtBy: { seed: 15, as: 'reply', options: CLIENTS_CRASH },
+    caughtBy: { seed: 48, as: 'reply', options: CLIENTS_CRASH },
     edits: [
       {
         file: WAITING,
@@ -120,7 +120,7 @@ const SESSIONS: Readonly<Record<string, Mutation>> = {
   },
   'session-end-unproposed': {
     title: 'no leader proposes the end of a session',
-    caughtBy: { seed: 15, as: 'liveness', options: CLIENTS_CRASH },
+    caughtBy: { seed: 13, as: 'liveness', options: CLIENTS_CRASH },
     edits: [
       {
         file: LEADER,
@@ -162,7 +162,7 @@ const AT_THE_CLIENT: Readonly<Record<string, Mutation>> = {
   },
   'deferred-frees-place-early': {
     title: 'a message leaves its place in the ring once one of its groups has deferred its reply',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { seed: 10, as: 'liveness' },
     edits: [
       {
         file: OUTBOX,
@@ -174,12 +174,12 @@ const AT_THE_CLIENT: Readonly<Record<string, Mutation>> = {
   },
   'deferred-frees-slot': {
     title: 'a call slot is used again while the call in it waits',
-    caughtBy: { seed: 1, as: 'assertion' },
+    caughtBy: { seed: 1, as: 'reply' },
     edits: [{ file: OUTBOX, find: 'if (!oldest.isOpen)', replace: 'if (true)' }],
   },
   'cancel-in-outbox': {
     title: 'a call is cancelled while its message is still in the outbox',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { seed: 14, as: 'reply' },
     edits: [{ file: CLIENT, find: '|| call.isInOutbox ||', replace: '||' }],
   },
   'waiting-not-nudged': {

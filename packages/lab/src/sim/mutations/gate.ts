@@ -22,7 +22,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'no-prefix': {
     title: 'a reply to a message to one group alone does not wait for the messages before it',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: DELIVERY,
