@@ -26,9 +26,13 @@ export const GATES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: DELIVERY,
-        find: 'replies.sendOrHold(client, call);',
-        replace: `if (message.entryGroup === message.group && (message.destinationsLow & (message.destinationsLow - 1)) === 0 && message.destinationsHigh === 0) replies.send(client, call);
-            else replies.sendOrHold(client, call);`,
+        find: 'if (isKept && this.leads)',
+        replace: `const { message } = this;
+        const isAlone = message.entryGroup === message.group &&
+          (message.destinationsLow & (message.destinationsLow - 1)) === 0 && message.destinationsHigh === 0;
+        if (isKept && this.leads && isAlone)
+            replies.send(client, call);
+        else if (isKept && this.leads)`,
       },
     ],
   },
