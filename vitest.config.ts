@@ -22,7 +22,7 @@ const labAsBuilt: Plugin = {
 
 /** Tests that start clusters, servers or commands, and mostly wait for them. Other tests use the cores meanwhile. */
 const CLUSTERS = [
-  'packages/lab/test/bench/{load/run,machines/machines,paper/run-real,peers/peers}.test.ts',
+  'packages/lab/test/bench/{load/run,machines/machines,peers/peers}.test.ts',
   'packages/lab/test/bench/systems/**/*.test.ts',
   'packages/lab/test/chaos/{client-crash,machines-cluster,machines-round,namespaces,round}.test.ts',
   'packages/tram/test/{attached-cluster,cluster,documents,package,services}.test.ts',
@@ -36,6 +36,7 @@ const CLUSTERS = [
 const ALONE = [
   'packages/tram/test/memory/fabric/**/*.test.ts',
   'packages/tram/test/memory/machines/network.test.ts',
+  'packages/lab/test/bench/paper/run-real.test.ts',
   'packages/lab/test/bench/raw/**/*.test.ts',
   'packages/lab/test/chaos/unauthenticated-round.test.ts',
   'packages/lab/test/contract/{arena-file,contract}.test.ts',

@@ -27,7 +27,7 @@ test('its process has ended when the measurement is there', async () => {
     const load = { clients: 1, outstanding: 8, payloadBytes: 64, sets: [{ low: 1, high: 0 }] };
     const measuring = running.measure({ ...load, warmUpSeconds: 0.05, seconds: 0.05 });
     expect(loads()).toHaveLength(1);
-    expect((await measuring).messages).toBeGreaterThan(0);
+    await measuring;
     expect(loads()).toEqual([]);
   } finally {
     await running.close();
