@@ -61,7 +61,7 @@ export const TICKS: Readonly<Record<string, Mutation>> = {
   },
   'tick-age-overestimated': {
     title: 'a member counts the age of a tick from the beginning of the step that delivered it',
-    caughtBy: { seed: 114, as: 'time', options: { ticks: true } },
+    caughtBy: { seed: 480, as: 'time', options: { ticks: true } },
     edits: [
       { file: ORDERED_CLOCK, find: 'this.isTooEarly = true;', replace: 'this.isTooEarly = false;' },
     ],
