@@ -35,11 +35,12 @@ const BYTES_MAX = 2 ** 31 - 1;
 export class Replies {
   /** The last reply of each (client, call slot), each in a slot of `slotWords`. */
   private readonly kept: Window;
-  /** For each of them, the index of the entry that produced it. */
+  /** For each of them, the index of the entry that produced it. Unused without strict order: then nothing waits for the gate. */
   private readonly indices: Float64Array;
   private readonly held: HeldReplies;
   /** While this member leads: replies to entries below this index may be sent. */
   private gate = Number.POSITIVE_INFINITY;
+  private readonly isStrict: boolean;
   private readonly memory: Memory;
   private readonly firstClient: ParticipantId;
   /** Where our replies and our notification word lie at a client. */
@@ -59,6 +60,7 @@ export class Replies {
     const { layout } = member;
     const { sizes, replySlotWords } = layout;
     const { memory } = member.edges;
+    this.isStrict = member.edges.order === 'strict';
     this.memory = memory;
     this.firstClient = layout.clientParticipant(0);
     this.firstReply = layout.reply(memory.self, 0);
@@ -103,7 +105,7 @@ export class Replies {
     this.kept.words[body + REPLY.bytes] = Math.min(bytes, BYTES_MAX);
     if (fits && bytes > 0) packBytes(reply!, this.kept, body + REPLY.payload);
     name(this.kept, at, REPLY.payload + (fits ? (bytes + 3) >> 2 : 0), session, numberLow);
-    this.indices[client * this.callsMax + call] = index;
+    if (this.isStrict) this.indices[client * this.callsMax + call] = index;
     return true;
   }
 
