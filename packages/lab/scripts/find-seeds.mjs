@@ -13,7 +13,7 @@ import { MUTATIONS } from '../dist/sim/mutations/table.js';
 const SEEDS_MAX = 500;
 
 const root = new URL('../../../', import.meta.url);
-const tables = ['holes', 'further'].map(
+const tables = ['holes', 'further', 'ticks'].map(
   (name) => new URL(`packages/lab/src/sim/mutations/${name}.ts`, root),
 );
 const errata = new URL('docs/paper-errata.md', root);

@@ -50,6 +50,32 @@ function clientOf(services: Map<number, StatefulService>): Client {
 /** The services of groups 1 and 2. */
 const groups = () => new Map([1, 2].map((group) => [group, sums.serviceOf(context(group))]));
 
+test('a tick changes the state of a replica, and commands see ordered time', () => {
+  const leases = defineService({
+    initial: () => ({ until: 0, expired: 0 }),
+    ticks: { everyMs: 50 },
+    deliver(state, { forMs }: { forMs: number }, { nowMs }) {
+      if (forMs > 0) state.until = nowMs + forMs;
+      return state.expired;
+    },
+    tick(state, { nowMs, group }) {
+      if (nowMs >= state.until) state.expired = group;
+    },
+  });
+  const replica = { group: 3, member: 0, nowMs: 1000 };
+  const service = leases.serviceOf(replica);
+  expect(service.ticks).toEqual({ everyMs: 50 });
+  expect(deliver(service, json({ forMs: 30 }))).toBe('0');
+  for (const [nowMs, expired] of [
+    [1029, '0'],
+    [1030, '3'],
+  ] as const) {
+    replica.nowMs = nowMs;
+    service.tick!(replica);
+    expect(deliver(service, json({ forMs: 0 }))).toBe(expired);
+  }
+});
+
 describe('the service of a replica', () => {
   test('starts with the state of its group, and keeps it to itself', () => {
     const [one, other] = [sums.serviceOf(context(1)), sums.serviceOf(context(1))];

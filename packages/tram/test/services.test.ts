@@ -36,6 +36,14 @@ const EVALUATOR = file(
   }`,
 );
 
+test('a cluster whose service has no ticks orders nothing while it is idle', async () => {
+  const cluster = await Cluster.start({ groups: 3, hosts: 3, service: EVALUATOR });
+  await pause(300);
+  const replicas = cluster.status().groups.flatMap((group) => group.replicas);
+  expect(replicas.map(({ delivered, nowMs }) => delivered + nowMs)).toEqual(replicas.map(() => 0));
+  await cluster.close();
+});
+
 describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
   const OPTIONS = { groups: 3, hosts: 3, memory, replyBytesMax: 200 } as const;
 
@@ -166,6 +174,64 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
       const report = errors.find((error) => error.includes(text));
       expect(report).toMatch(/^the service failed outside of its functions: /);
     });
+  });
+
+  test('ordered time goes on across leader changes, and is the same at all replicas', async () => {
+    const service = file(
+      'clock.mjs',
+      `let count = 0, lastMs = 0;
+       export const ticks = { everyMs: 5 };
+       export function tick({ nowMs }) {
+         if (nowMs < lastMs) throw new Error('time goes back');
+         lastMs = nowMs;
+         if (++count === 3) throw new Error('the third tick');
+       }
+       export const deliver = (_, { nowMs }) => Buffer.from(JSON.stringify({ count, lastMs, nowMs }));
+       export const snapshot = () => Buffer.from(JSON.stringify({ count, lastMs }));
+       export const restore = (bytes) => void ({ count, lastMs } = JSON.parse(Buffer.from(bytes)));`,
+    );
+    const { logger, errors } = keeping();
+    const cluster = await Cluster.start({ ...OPTIONS, service, logger });
+    const client = await cluster.connect();
+    const read = async (): Promise<{ count: number; lastMs: number; nowMs: number }> => {
+      const replies = await client.multicast([0], encode('now'));
+      return JSON.parse(decode(replies.get(0))!);
+    };
+    let seen = await read();
+    const goesOn = async (): Promise<void> => {
+      const { count } = seen;
+      while (seen.count < count + 5) {
+        const next = await read();
+        expect(next.nowMs).toBeGreaterThanOrEqual(seen.nowMs);
+        expect(next.nowMs).toBe(next.lastMs);
+        seen = next;
+      }
+    };
+    await goesOn();
+    for (const member of [1, 2, 0]) {
+      while (cluster.status().groups[0].leader !== member) {
+        cluster.lead(0, member);
+        await pause(20);
+      }
+      await goesOn();
+    }
+    await cluster.crash(0);
+    await goesOn();
+    await cluster.restart(0, { fresh: true });
+    await goesOn();
+    // Every replica has come at least so far, by itself.
+    const { nowMs } = seen;
+    await until(() => cluster.status().groups[0].replicas.every((one) => one.nowMs >= nowMs));
+    expect(Math.abs(nowMs - Date.now())).toBeLessThan(3_600_000);
+    expect(errors.filter((text) => text.includes('time goes back'))).toEqual([]);
+    // It fails everywhere, and costs nothing else.
+    await until(() => errors.some((text) => text.includes('the third tick')));
+    // Ticks are no messages.
+    const deliveries = cluster.deliveries({ group: 0 });
+    await goesOn();
+    const { value } = await deliveries.next();
+    expect(decode(value!.payload)).toBe('now');
+    await cluster.close();
   });
 
   describe('a module that Node loads once for all replicas of a host', () => {

@@ -139,6 +139,7 @@ export const NOT_FOUND: Readonly<Record<string, string>> = {
 const SUSPICION = 'suspicion matters for progress only, and nobody suspects anybody here';
 const WAITING = 'it changes only how long a full log waits';
 const SHARED = 'the memory of threads and processes is not explored';
+const TICKS = 'no scope has ticks';
 
 /** These were not searched for, and why. */
 export const NOT_SEARCHED: Readonly<Record<string, string>> = {
@@ -156,4 +157,16 @@ export const NOT_SEARCHED: Readonly<Record<string, string>> = {
   'forgets-waiting': WAITING,
   'permission-ignored': SHARED,
   'permission-read-first': SHARED,
+  'tick-of-wall-clock': TICKS,
+  'tick-unbounded': TICKS,
+  'tick-waits-for-clock': TICKS,
+  'tick-set-by-successor': TICKS,
+  'tick-of-kept-log': TICKS,
+  'tick-age-overestimated': TICKS,
+  'ticks-pile-up': TICKS,
+  'tick-undecided': TICKS,
+  'ordered-time-not-restored': TICKS,
+  'ordered-time-not-taken-over': TICKS,
+  'own-entry-forwarded': TICKS,
+  'own-entry-delivered': TICKS,
 };

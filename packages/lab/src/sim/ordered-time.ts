@@ -17,6 +17,9 @@ const SLOWEST = 0.5;
 export class TimeKeeper {
   /** Has it delivered, while it followed, a tick that was proposed since it started? */
   hasFollowed = false;
+  /** What it has proposed last, and under which ballot. */
+  lastUs = 0;
+  ballot = 0;
   constructor(readonly startedUs: number) {}
 }
 
@@ -52,7 +55,12 @@ export class OrderedTime {
   }
 
   /** A leader has proposed a tick. */
-  proposed(group: number, by: TimeKeeper, stampUs: number, nowUs: number): void {
+  proposed(group: number, by: TimeKeeper, ballot: number, stampUs: number, nowUs: number): void {
+    if (by.ballot === ballot && by.lastUs > this.latest[group]) {
+      throw new SimulationFailure('time', `group ${group} has several ticks that are undecided`);
+    }
+    by.lastUs = stampUs;
+    by.ballot = ballot;
     const known = this.proposals[group].get(stampUs);
     const proposal = { by, atUs: nowUs, isBound: by.hasFollowed };
     if (known === undefined) this.proposals[group].set(stampUs, [proposal]);

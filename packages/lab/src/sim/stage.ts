@@ -8,6 +8,7 @@ import type { Sizes } from 'tram-multicast/internal/protocol/layout.js';
 import { highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
 import type { Sent } from './ledger.js';
 import type { Link } from './links.js';
+import type { TickPlan } from './plan.js';
 import { makePlan } from './scenario-plan.js';
 import { type Host, type ReplicaHost, World } from './world.js';
 
@@ -16,6 +17,7 @@ export interface Overrides {
   readonly timing?: Partial<Timing>;
   readonly pace?: Partial<Pace>;
   readonly serviceFailsEvery?: number;
+  readonly ticks?: TickPlan;
 }
 
 const STEP_LIMIT_US = 50_000;
@@ -25,7 +27,10 @@ export class Stage {
   private readonly held = new Set<() => void>();
 
   /** @param cluster  as in a scenario: `replicas=3 clients=2 rings=4096` */
-  constructor(cluster: string, { sizes, timing, pace, serviceFailsEvery = 0 }: Overrides = {}) {
+  constructor(
+    cluster: string,
+    { sizes, timing, pace, serviceFailsEvery = 0, ticks }: Overrides = {},
+  ) {
     const plan = makePlan(cluster);
     this.world = new World({
       ...plan,
@@ -33,6 +38,7 @@ export class Stage {
       timing: { ...plan.timing, ...timing },
       pace: { ...plan.pace, ...pace },
       serviceFailsEvery,
+      ticks,
     });
   }
 

@@ -418,7 +418,8 @@ export class World {
     if (what === 'ordered time set' || what === 'ordered time advanced') {
       // A step that is interrupted knows only when it began.
       const { group, timeKeeper, replica } = host;
-      this.orderedTime.proposed(group, timeKeeper, replica.clock!.latestUs, host.stepUs);
+      const { ballot } = replica.replication;
+      this.orderedTime.proposed(group, timeKeeper, ballot, replica.clock!.latestUs, host.stepUs);
     }
     this.incidents.onTransition(host, what);
   }

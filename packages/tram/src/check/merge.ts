@@ -52,6 +52,8 @@ interface Pass {
 
 class Merge {
   readonly sequences: readonly Int32Array[];
+  /** The first so many sequences are deliveries; the others are timelines. */
+  readonly deliveryCount: number;
   /** The part of each sequence that is not merged yet: `[begin, end)`. */
   readonly begin: Int32Array;
   readonly end: Int32Array;
@@ -59,7 +61,6 @@ class Merge {
   readonly firstPlace: Int32Array;
   readonly placeSequence: Int32Array;
   readonly placeIndex: Int32Array;
-  private readonly deliveries: number;
   private readonly isMerged: Uint8Array;
 
   constructor(
@@ -68,7 +69,7 @@ class Merge {
     readonly messageCount: number,
   ) {
     this.sequences = [...deliveries, ...timelines];
-    this.deliveries = deliveries.length;
+    this.deliveryCount = deliveries.length;
     this.isMerged = new Uint8Array(messageCount);
     const { sequences } = this;
     this.begin = new Int32Array(sequences.length);
@@ -97,7 +98,7 @@ class Merge {
 
   /** Whether the item precedes later ones: a delivery or a reply. */
   precedes(sequence: number, index: number): boolean {
-    return sequence < this.deliveries || this.sequences[sequence][index] < 0;
+    return sequence < this.deliveryCount || this.sequences[sequence][index] < 0;
   }
 
   /** Whether the item follows earlier ones: a delivery or a multicast. */
@@ -189,28 +190,26 @@ function* coreMessages(merge: Merge): Iterable<number> {
   }
 }
 
-/** Two messages that precede each other in two sequences. */
+/** Two messages that precede each other in two sequences, of which at least one has deliveries. */
 function findInvertedPair(merge: Merge): Step[] | undefined {
   const { firstPlace, placeSequence, placeIndex } = merge;
-  /** In each sequence, the last item that follows others and whose message precedes the present item. */
+  /** In each sequence, the last item that follows others and whose message was delivered before. */
   const lastIndex = new Int32Array(merge.sequences.length);
-  for (let s = 0; s < merge.sequences.length; s++) {
+  for (let s = 0; s < merge.deliveryCount; s++) {
     lastIndex.fill(NONE);
     for (let i = merge.begin[s]; i < merge.end[s]; i++) {
       const message = merge.messageAt(s, i);
       for (let p = firstPlace[message]; p < firstPlace[message + 1]; p++) {
         const other = placeSequence[p];
         const index = placeIndex[p];
-        if (index < lastIndex[other] && merge.follows(s, i) && merge.precedes(other, index)) {
+        if (index < lastIndex[other] && merge.precedes(other, index)) {
           const earlier = merge.messageAt(other, lastIndex[other]);
           return [
             { before: earlier, after: message, sequence: s },
             { before: message, after: earlier, sequence: other },
           ];
         }
-        if (index > lastIndex[other] && merge.precedes(s, i) && merge.follows(other, index)) {
-          lastIndex[other] = index;
-        }
+        if (index > lastIndex[other] && merge.follows(other, index)) lastIndex[other] = index;
       }
     }
   }

@@ -367,7 +367,7 @@ export function troublesOf(cluster: Seen, { status, stopped }: Reading): Trouble
     const those = groups.filter((group) => troubleOf(group) === trouble);
     return those.length === 0 ? [] : [TROUBLES[trouble](namesOf(those), remedyFor(those[0]))];
   });
-  return [...troubles, ...groups.flatMap(failingSnapshots)];
+  return [...troubles, ...groups.flatMap(failingSnapshots), ...hosts.flatMap(wrongClock(groups))];
 }
 
 function startAnew(cluster: Seen): string {
@@ -390,6 +390,29 @@ function failingSnapshots({ replicas }: GroupStatus): Trouble[] {
       advice: `${behind.name} may be unable to catch up. The logs of their hosts have the error of snapshot()`,
     },
   ];
+}
+
+/** A clock and ordered time differ by this much only if one of them is wrong. */
+const CLOCK_TOLERANCE_MS = 5000;
+
+/** Finds the groups whose ordered time differs from the clock of a host. */
+function wrongClock(groups: readonly GroupStatus[]): (host: HostStatus) => Trouble[] {
+  return ({ host, name = `host ${host}` }) => {
+    const wrong = groups
+      .flatMap(({ replicas }) => replicas)
+      .filter((replica) => replica.host === host && replica.state === 'up' && replica.nowMs > 0)
+      .filter(({ clockAheadMs }) => Math.abs(clockAheadMs) > CLOCK_TOLERANCE_MS);
+    if (wrong.length === 0) return [];
+    const [{ clockAheadMs }] = wrong;
+    const by = duration(Math.abs(clockAheadMs) * 1e6);
+    const groupNames = wrong.map(({ group }) => `g${group}`).join(', ');
+    return [
+      {
+        what: `the clock of ${name} is ${by} ${clockAheadMs > 0 ? 'ahead of' : 'behind'} ordered time in ${groupNames}`,
+        advice: 'compare the clocks of the hosts, and correct those that are wrong',
+      },
+    ];
+  };
 }
 
 function allDown(cluster: Seen): Trouble {

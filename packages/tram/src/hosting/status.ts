@@ -13,6 +13,7 @@ import type { ArenaFile } from '../memory/processes/arena-file.js';
 import { copyPart } from '../memory/record.js';
 import { describeBallot, NO_BALLOT } from '../protocol/leadership/ballot.js';
 import { Peer, ROW_RECORD_WORDS } from '../protocol/leadership/row.js';
+import { readWide } from '../protocol/wide.js';
 import type { ClusterContext } from './cluster-context.js';
 import { Histogram } from './histogram.js';
 import { ROLES } from './replica-agent.js';
@@ -38,6 +39,10 @@ export interface ReplicaStatus {
   readonly failedSnapshots: number;
   /** Its log no longer has the entries that it has to deliver next, and it needs them from another replica. */
   readonly lacksState: boolean;
+  /** Ordered time: milliseconds since 1970, as of the last tick that the replica has delivered; 0 if there was none. */
+  readonly nowMs: number;
+  /** By how much the clock of its host was ahead of ordered time when it delivered that tick; negative: behind. */
+  readonly clockAheadMs: number;
 }
 
 /**
@@ -263,6 +268,8 @@ function replicaStatus(
     timesLed: words[statistics + STATISTIC.timesLed],
     failedSnapshots: words[statistics + STATISTIC.failedSnapshots],
     lacksState: isNormal && row.needs > 0,
+    nowMs: readWide(words, statistics + STATISTIC.orderedMs),
+    clockAheadMs: words[statistics + STATISTIC.clockAheadMs],
   };
 }
 

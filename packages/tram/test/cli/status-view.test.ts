@@ -53,6 +53,30 @@ describe('failed snapshots', () => {
   });
 });
 
+describe('a clock', () => {
+  /** The troubles of two groups whose replicas have these clocks. */
+  function troubles(...clocksAheadMs: number[]): string[] {
+    const groups = [0, 1].map((group) => ({
+      group,
+      leader: 0,
+      replicas: clocksAheadMs.map((clockAheadMs, host) => ({
+        ...{ group, host, state: 'up', role: 'follower', nowMs: 5, clockAheadMs },
+      })),
+    }));
+    const hosts = clocksAheadMs.map((_, host) => ({ host, state: 'up' }));
+    const reading = { status: { groups, hosts }, stopped: new Set() } as unknown as Reading;
+    return troublesOf({} as Seen, reading).map(({ what }) => what);
+  }
+
+  test('that differs from ordered time is a trouble', () => {
+    expect(troubles(20, 3_600_000, -7000)).toEqual([
+      'the clock of host 1 is 3,600 s ahead of ordered time in g0, g1',
+      'the clock of host 2 is 7.0 s behind ordered time in g0, g1',
+    ]);
+    expect(troubles(4000, -4000, 0)).toEqual([]);
+  });
+});
+
 describe('a group without a leader', () => {
   /** Its troubles, if its three replicas are in these states and its health is this. */
   function troubles(health: GroupHealth, states: ('up' | 'down')[], path?: string): string[] {

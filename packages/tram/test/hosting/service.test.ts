@@ -132,6 +132,55 @@ describe('a service whose first state', () => {
   });
 });
 
+describe('ticks', () => {
+  test('advance ordered time for all functions of a service', async () => {
+    const service = await load(
+      `const seen = [];
+       export const ticks = { everyMs: 2.5 };
+       export const tick = ({ nowMs }) => { seen.push(nowMs); };
+       export const deliver = (_, { nowMs }) => Buffer.from(seen.concat(nowMs).join());
+       export const snapshot = ({ nowMs }) => Buffer.from('at ' + nowMs);
+       export const restore = (_, { nowMs }) => { seen.push('restored at ' + nowMs); };`,
+      '',
+    );
+    const seen = (): string => String(service.deliver({} as Delivery));
+    expect(service.tickEveryUs).toBe(2500);
+    expect(seen()).toBe('restored at 0,0');
+    service.tick(1_700_000_000_123_999);
+    expect(seen()).toBe('restored at 0,1700000000123,1700000000123');
+    expect(String(service.snapshot())).toBe('at 1700000000123');
+    service.restore(new Uint8Array(0), 1_800_000_000_000_000);
+    expect(seen()).toContain('restored at 1800000000000,1800000000000');
+  });
+
+  test('are not asked for by default', async () => {
+    expect((await load('')).tickEveryUs).toBeUndefined();
+  });
+
+  test.each([
+    ['tick', 'export const tick = () => undefined;', '"tick" but not "ticks"'],
+    ['no everyMs', 'export const ticks = {};', 'at least 1, not undefined'],
+    ['0', 'export const ticks = { everyMs: 0 };', 'at least 1, not 0'],
+    ['NaN', 'export const ticks = { everyMs: NaN };', 'at least 1, not NaN'],
+    ['infinity', 'export const ticks = { everyMs: Infinity };', 'at least 1, not Infinity'],
+    ['text', "export const ticks = { everyMs: '5' };", 'at least 1, not 5'],
+    ['null', 'export const ticks = null;', 'at least 1, not undefined'],
+    ['no function', 'export const ticks = { everyMs: 5 }, tick = 5;', 'must be a function'],
+  ])('are checked: %s', async (_, body, message) => {
+    await expect(load(body)).rejects.toMatchObject({
+      code: 'TRAM_SERVICE_INVALID',
+      message: expect.stringContaining(message),
+    });
+  });
+
+  test('must not be asynchronous', async () => {
+    const service = await load(
+      'export const ticks = { everyMs: 5 }; export async function tick() { throw 1; }',
+    );
+    expect(() => service.tick(1)).toThrow('tick() must return nothing, and it returned a promise');
+  });
+});
+
 describe('a default export', () => {
   test('may be the service', async () => {
     const service = await load('', 'export default { deliver: () => Uint8Array.of(1) };');

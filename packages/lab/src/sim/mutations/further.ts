@@ -29,6 +29,7 @@ import {
   TRUNCATION,
 } from './files.js';
 import type { Mutation } from './mutation.js';
+import { TICKS } from './ticks.js';
 
 /** What goes down the tree. */
 const FEEDS: Readonly<Record<string, Mutation>> = {
@@ -657,4 +658,5 @@ export const FURTHER: Readonly<Record<string, Mutation>> = {
   ...RESTORING,
   ...CLIENTS,
   ...SHARED_MEMORY,
+  ...TICKS,
 };

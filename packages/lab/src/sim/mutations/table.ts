@@ -3,7 +3,8 @@
  * `tram-lab sim --mutation H5`.
  */
 import { FURTHER } from './further.js';
+import { GATES } from './gate.js';
 import { HOLES } from './holes.js';
 import type { Mutation } from './mutation.js';
 
-export const MUTATIONS: Readonly<Record<string, Mutation>> = { ...HOLES, ...FURTHER };
+export const MUTATIONS: Readonly<Record<string, Mutation>> = { ...HOLES, ...FURTHER, ...GATES };

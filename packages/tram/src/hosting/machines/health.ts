@@ -131,6 +131,18 @@ const METRICS: readonly Metric[] = [
     help: '1 if the replica recovers after it lost its memory.',
     value: ({ role }) => (role === 'recovering' ? 1 : 0),
   },
+  {
+    name: 'tram_ordered_time_seconds',
+    kind: 'gauge',
+    help: 'Ordered time, in seconds since 1970; 0 if the service has no ticks.',
+    value: ({ nowMs }) => nowMs / 1000,
+  },
+  {
+    name: 'tram_clock_ahead_seconds',
+    kind: 'gauge',
+    help: "By how much the host's clock was ahead of ordered time at the last tick.",
+    value: ({ clockAheadMs }) => clockAheadMs / 1000,
+  },
 ];
 
 function metricsOf(context: ClusterContext, host: number): string {

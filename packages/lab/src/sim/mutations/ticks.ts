@@ -1,0 +1,132 @@
+/** Mutations of own entries and of ordered time. */
+import { COUNTERS, LEADER, ORDERED_CLOCK, SNAPSHOT } from './files.js';
+import type { Mutation } from './mutation.js';
+
+export const TICKS: Readonly<Record<string, Mutation>> = {
+  'tick-of-wall-clock': {
+    title:
+      'a tick has the stamp that the wall clock of its leader shows, even if an earlier one is later',
+    caughtBy: { seed: 2, as: 'assertion', options: { ticks: true } },
+    edits: [
+      {
+        file: ORDERED_CLOCK,
+        find: 'return Math.min(Math.max(this.wallUs(), leastUs), mostUs);',
+        replace: 'return this.wallUs();',
+      },
+    ],
+  },
+  'tick-unbounded': {
+    title: 'a wall clock that is ahead takes ordered time along at once',
+    caughtBy: { seed: 2, as: 'time', options: { ticks: true } },
+    edits: [
+      {
+        file: ORDERED_CLOCK,
+        find: 'return Math.min(Math.max(this.wallUs(), leastUs), mostUs);',
+        replace: 'return Math.max(this.wallUs(), leastUs);',
+      },
+    ],
+  },
+  'tick-waits-for-clock': {
+    title: 'ordered time stands still while the wall clock is behind it',
+    caughtBy: { seed: 2, as: 'time', options: { ticks: true } },
+    edits: [
+      {
+        file: ORDERED_CLOCK,
+        find: 'return Math.min(Math.max(this.wallUs(), leastUs), mostUs);',
+        replace: 'return Math.min(Math.max(this.wallUs(), orderedUs + 1), mostUs);',
+      },
+    ],
+  },
+  'tick-set-by-successor': {
+    title: 'a leader that has followed others takes its wall clock as it is',
+    caughtBy: { seed: 2, as: 'time', options: { ticks: true } },
+    edits: [
+      {
+        file: ORDERED_CLOCK,
+        find: 'return current !== undefined && current.writer !== index && current.marker !== this.keptBallot;',
+        replace: 'return false;',
+      },
+    ],
+  },
+  'tick-of-kept-log': {
+    title: 'a member that resumes takes the ticks of the log that it has kept for new ones',
+    caughtBy: { script: 'ordered-time' },
+    edits: [
+      {
+        file: ORDERED_CLOCK,
+        find: ' && current.marker !== this.keptBallot;',
+        replace: ';',
+      },
+    ],
+  },
+  'tick-age-overestimated': {
+    title: 'a member counts the age of a tick from the beginning of the step that delivered it',
+    caughtBy: { seed: 114, as: 'time', options: { ticks: true } },
+    edits: [
+      { file: ORDERED_CLOCK, find: 'this.isTooEarly = true;', replace: 'this.isTooEarly = false;' },
+    ],
+  },
+  'ticks-pile-up': {
+    title: 'a leader proposes a tick while another is undecided',
+    caughtBy: { seed: 6, as: 'time', options: { ticks: true } },
+    edits: [
+      {
+        file: LEADER,
+        find: 'return this.proposed.orderedUs !== this.member.delivered.orderedUs;',
+        replace: 'return false;',
+      },
+    ],
+  },
+  'tick-undecided': {
+    title: 'a leader gives a tick to its service before it is decided',
+    caughtBy: { seed: 1, as: 'state', options: { ticks: true } },
+    edits: [
+      {
+        file: LEADER,
+        find: 'this.appendOwn(OWN_KIND.tick, stampUs | 0, Math.floor(stampUs / WIDE));',
+        replace: `this.appendOwn(OWN_KIND.tick, stampUs | 0, Math.floor(stampUs / WIDE));
+          this.delivering.application.tick(stampUs);`,
+      },
+    ],
+  },
+  'ordered-time-not-restored': {
+    title: 'a snapshot is restored without ordered time',
+    caughtBy: { seed: 8, as: 'state', options: { ticks: true } },
+    edits: [
+      {
+        file: SNAPSHOT,
+        find: 'delivered.orderedUs = readWide(words, FIXED.orderedUs);',
+        replace: '',
+      },
+    ],
+  },
+  'ordered-time-not-taken-over': {
+    title: 'a new leader begins without the ordered time of what it has delivered',
+    caughtBy: { seed: 2, as: 'liveness', options: { ticks: true } },
+    edits: [{ file: COUNTERS, find: 'this.orderedUs = other.orderedUs;', replace: '' }],
+  },
+  'own-entry-forwarded': {
+    title: 'an own entry goes to the child groups',
+    caughtBy: { seed: 1, as: 'integrity', options: { ticks: true, groups: 3 } },
+    edits: [
+      {
+        file: LEADER,
+        find: 'ring.words[placeOf(ring, nextBody + MESSAGE.client)] = first;',
+        replace: `ring.words[placeOf(ring, nextBody + MESSAGE.client)] = first;
+          ring.words[placeOf(ring, nextBody + MESSAGE.destinationsLow)] = ~(1 << this.member.group);`,
+      },
+    ],
+  },
+  'own-entry-delivered': {
+    title: 'an own entry is delivered as a message',
+    caughtBy: { seed: 1, as: 'integrity', options: { ticks: true } },
+    edits: [
+      {
+        file: LEADER,
+        find: 'ring.words[placeOf(ring, nextBody + MESSAGE.client)] = first;',
+        replace: `ring.words[placeOf(ring, nextBody + MESSAGE.client)] = first;
+          ring.words[placeOf(ring, nextBody + MESSAGE.destinationsLow)] = 1 << this.member.group;`,
+      },
+    ],
+  },
+};
