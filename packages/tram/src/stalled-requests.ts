@@ -80,7 +80,7 @@ export class StalledRequests {
     );
     const names = [...new Set(groups)].map((group) => `g${group}`).join(', ');
     const places = `${sent.length} of ${callsMax} places are held by messages to ${names}`;
-    const isStalled = stall.stalledGroups.length > 0;
+    const isStalled = stall.reason !== '';
     return {
       stalledGroups: stall.stalledGroups,
       lostGroups: willHaveRoom ? [] : stall.lostGroups,
