@@ -10,7 +10,7 @@ import { Cluster } from 'tram-multicast';
 import { ask, pause } from './queue.js';
 
 const JOBS = 120;
-const TICK_MS = 50;
+const LOOK_MS = 50;
 const FATES = ['well', 'killed', 'asleep'];
 
 const name = `work-queue-${process.pid}`;
@@ -37,10 +37,10 @@ try {
   const workers = FATES.map(startWorker);
   await Promise.all(workers.map(({ isReady }) => isReady));
   for (const { child } of workers) child.send('go');
-  const ticking = tick(client, workers);
+  const watching = watch(client, workers);
   await Promise.all(workers.map(({ hasEnded }) => hasEnded));
   areWorkersDone = true;
-  await ticking;
+  await watching;
 
   const { claims } = await ask(client, { what: 'report' });
   console.log(`${JOBS} jobs are done; it took ${claims} claims`);
@@ -52,20 +52,24 @@ try {
 }
 
 /**
- * Sends ticks to the service, which has no clock. Several processes could do it: with more ticks, claims are shorter.
+ * Tells which claims have expired, and wakes the worker that sleeps.
  * @param {import('tram-multicast').Client} client
  * @param {ReturnType<typeof startWorker>[]} workers
  */
-async function tick(client, workers) {
-  const ranOut = new Set();
+async function watch(client, workers) {
+  let told = 0;
+  let isAsleep = true;
   while (!areWorkersDone) {
-    await pause(TICK_MS);
-    const { lost } = await ask(client, { what: 'tick' });
-    for (const job of lost) {
+    await pause(LOOK_MS);
+    const { lost } = await ask(client, { what: 'report' });
+    for (const job of lost.slice(told)) {
       console.log(`the claim for ${job} has run out: it can be claimed again`);
-      ranOut.add(job);
     }
-    if (ranOut.delete(asleepOver)) workers[FATES.indexOf('asleep')].child.send('wake up');
+    told = lost.length;
+    if (isAsleep && lost.includes(asleepOver)) {
+      workers[FATES.indexOf('asleep')].child.send('wake up');
+      isAsleep = false;
+    }
   }
 }
 

@@ -2,66 +2,75 @@
  * A queue of jobs. Two workers cannot claim the same job, because claims are messages, and messages are ordered: the first claim
  * gets the job.
  *
- * A worker may die, so a claim expires. But a service must not read a clock: each replica would read another time. Time arrives
- * as messages too, `tick`, which all replicas deliver at the same place of their order. A slow worker may finish after its claim
- * has expired. So each claim has a number, and a result counts only with the number of the latest claim.
+ * A worker may die, so a claim expires. But a service must not read a clock: each replica would read another time. So it asks
+ * for ticks, which all replicas deliver at the same place of their order. A slow worker may finish after its claim has expired.
+ * So each claim has a number, and a result counts only with the number of the latest claim.
  */
-export const TICKS_PER_CLAIM = 4;
+const CLAIM_MS = 1000;
 
 /**
- * @typedef {{ what: 'add', job: string } | { what: 'claim' } | { what: 'tick' }
+ * @typedef {{ what: 'add', job: string } | { what: 'claim' }
  *   | { what: 'done', job: string, claim: number } | { what: 'report' }} Command
  */
 
-/** @typedef {{ job: string, claim: number, runsOutAt: number }} Claim */
+/** @typedef {{ job: string, claim: number, untilMs: number }} Claim */
 
 let state = {
-  ticks: 0,
   claims: 0,
   /** @type {string[]} */
   waiting: [],
   /** @type {Claim[]} */
   claimed: [],
+  /** Jobs whose claims have expired, once for each claim. @type {string[]} */
+  lost: [],
   /** @type {string[]} */
   done: [],
 };
 
-/** @param {import('tram-multicast').Message} message */
-export function deliver({ payload }) {
-  return encode(execute(JSON.parse(new TextDecoder().decode(payload))));
+/**
+ * @param {import('tram-multicast').Message} message
+ * @param {import('tram-multicast').ServiceContext} context
+ */
+export function deliver({ payload }, { nowMs }) {
+  return encode(execute(JSON.parse(new TextDecoder().decode(payload)), nowMs));
 }
 
-/** @param {Command} command */
-function execute(command) {
+/**
+ * @param {Command} command
+ * @param {number} nowMs
+ */
+function execute(command, nowMs) {
   switch (command.what) {
     case 'add':
       state.waiting.push(command.job);
       return {};
     case 'claim':
-      return claimNext();
-    case 'tick':
-      return tick();
+      return claimNext(nowMs);
     case 'done':
       return { isAccepted: finish(command.job, command.claim) };
     case 'report':
-      return { done: state.done.length, claims: state.claims };
+      return { lost: state.lost, claims: state.claims };
   }
 }
 
-function claimNext() {
+/** @param {number} nowMs */
+function claimNext(nowMs) {
   const job = state.waiting.shift();
   if (job === undefined) return { isOver: state.claimed.length === 0 };
   const claim = ++state.claims;
-  state.claimed.push({ job, claim, runsOutAt: state.ticks + TICKS_PER_CLAIM });
+  state.claimed.push({ job, claim, untilMs: nowMs + CLAIM_MS });
   return { job, claim };
 }
 
-function tick() {
-  state.ticks++;
-  const lost = state.claimed.filter(({ runsOutAt }) => runsOutAt <= state.ticks);
+export const ticks = { everyMs: 50 };
+
+/** @param {import('tram-multicast').ServiceContext} context */
+export function tick({ nowMs }) {
+  const lost = state.claimed.filter(({ untilMs }) => untilMs <= nowMs);
+  if (lost.length === 0) return;
   state.claimed = state.claimed.filter((claim) => !lost.includes(claim));
   state.waiting.push(...lost.map(({ job }) => job));
-  return { lost: lost.map(({ job }) => job) };
+  state.lost.push(...lost.map(({ job }) => job));
 }
 
 /**

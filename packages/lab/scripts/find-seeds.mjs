@@ -7,13 +7,14 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { FURTHER } from '../dist/sim/mutations/further.js';
+import { GATES } from '../dist/sim/mutations/gate.js';
 import { loadMutant } from '../dist/sim/mutations/mutant.js';
 import { MUTATIONS } from '../dist/sim/mutations/table.js';
 
 const SEEDS_MAX = 500;
 
 const root = new URL('../../../', import.meta.url);
-const tables = ['holes', 'further', 'ticks'].map(
+const tables = ['holes', 'further', 'gate', 'ticks'].map(
   (name) => new URL(`packages/lab/src/sim/mutations/${name}.ts`, root),
 );
 const errata = new URL('docs/paper-errata.md', root);
@@ -66,7 +67,7 @@ function rewriteErrata() {
   const lines = readFileSync(errata, 'utf8').split('\n');
   const first = lines.findIndex(isFurther);
   const changed = lines.filter((line) => !isFurther(line)).map(withSeed);
-  changed.splice(first, 0, ...Object.entries(FURTHER).map(furtherRow));
+  changed.splice(first, 0, ...Object.entries({ ...FURTHER, ...GATES }).map(furtherRow));
   writeFileSync(errata, changed.join('\n'));
 }
 

@@ -1,5 +1,5 @@
 /** What services do wrong, on threads and on processes: it costs a message or the start, never a host. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -191,7 +191,8 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
        export const restore = (bytes) => void ({ count, lastMs } = JSON.parse(Buffer.from(bytes)));`,
     );
     const { logger, errors } = keeping();
-    const cluster = await Cluster.start({ ...OPTIONS, service, logger });
+    const trace = join(folder, `trace-${memory}`);
+    const cluster = await Cluster.start({ ...OPTIONS, service, logger, trace });
     const client = await cluster.connect();
     const read = async (): Promise<{ count: number; lastMs: number; nowMs: number }> => {
       const replies = await client.multicast([0], encode('now'));
@@ -231,7 +232,11 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     await goesOn();
     const { value } = await deliveries.next();
     expect(decode(value!.payload)).toBe('now');
+    await client.close();
     await cluster.close();
+    // All messages were delivered at the end, although time went on.
+    const history = readdirSync(trace).map((name) => readFileSync(join(trace, name), 'utf8'));
+    expect(history.join('')).toContain('"quiescent":true');
   });
 
   describe('a module that Node loads once for all replicas of a host', () => {

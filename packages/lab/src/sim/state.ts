@@ -22,7 +22,8 @@ function digestCounters(counters: Counters, hash: number): number {
     hash = mix(hash, counters.nextNumber[client]);
     hash = mix(hash, counters.nextPosition[client]);
   }
-  return mix(mix(hash, counters.nextFromParent), counters.orderedUs);
+  hash = mix(mix(hash, counters.nextFromParent), counters.ownEntries);
+  return mix(hash, counters.orderedUs);
 }
 
 /** Checksums and last words are left out: only a member that sends a reply seals its record. */

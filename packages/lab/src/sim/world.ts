@@ -116,6 +116,8 @@ export class World {
   private readonly fairness: Fairness;
   private readonly availability: Availability;
   readonly losses: Losses;
+  /** Does the history violate real-time order, whether it promises it or not? Known once it was judged. */
+  violatesRealTime = false;
   private readonly orderedTime: OrderedTime;
   private sessions = 0;
   private lastDeliveryUs = 0;
@@ -611,6 +613,9 @@ export class World {
   private judge(): void {
     if (this.settings.keepsHistory === false) return;
     const verdict = judge(this.ledger.history);
+    this.violatesRealTime = verdict.properties.some(
+      (found) => found.property === 'real-time-order' && 'violation' in found,
+    );
     if (verdict.outcome === 'holds') return;
     const broken = verdict.properties.filter(
       ({ outcome }) => outcome === 'violated' || outcome === 'unknown',

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { FURTHER } from '../../src/sim/mutations/further.js';
+import { GATES } from '../../src/sim/mutations/gate.js';
 import { HOLES } from '../../src/sim/mutations/holes.js';
 
 const HOLES_IN_ALL = 31;
@@ -32,7 +33,7 @@ test.each(rows.filter(([, name]) => HOLES[name!]))(
 
 test('it lists every further mutation, with what catches it', () => {
   const listed = text.split('\n').filter((line) => /^\| `[a-z-]+` \|/.test(line));
-  const expected = Object.entries(FURTHER).map(([name, { title, caughtBy }]) => {
+  const expected = Object.entries({ ...FURTHER, ...GATES }).map(([name, { title, caughtBy }]) => {
     const caught =
       'seed' in caughtBy
         ? `seed ${caughtBy.seed}: ${caughtBy.as}`

@@ -2,11 +2,11 @@
  * The duty cycle of a host: runs the agents that have work, and parks the thread when none has. It knows nothing
  * of what the agents do.
  *
- * An agent runs when its ready flag is set, when it did much work the last time, with every heartbeat, and when it is due by
- * its own account. Flags
- * that are marked *later* are served after a short delay, so that their work comes in batches. After work the host
- * spins for a while, because waking a parked thread costs more than most answers take. Then it parks. A writer
- * that sets an urgent flag of a parked host wakes it. After a long idle time heartbeats become rarer.
+ * An agent runs when its ready flag is set, when it did much work the last time, with every heartbeat, and when it is
+ * due by its own account. Flags that are marked *later* are served after a short delay, so that their work comes in
+ * batches. After work the host spins for a while, because waking a parked thread costs more than most answers take.
+ * Then it parks. A writer that sets an urgent flag of a parked host wakes it. After a long idle time heartbeats become
+ * rarer.
  *
  * Invariant: the host clears a flag before it runs the agent, and sets `parked` before it reads the flags for the
  * last time. So no urgent flag is missed.

@@ -44,7 +44,7 @@ export class ReplicaAgent implements Agent {
   private isChosen = false;
   private lookUs: number;
   private askUs: number;
-  private seenDeliveries = 0;
+  private seenNext = 0;
   private seenOrderedUs = 0;
 
   constructor(
@@ -88,7 +88,7 @@ export class ReplicaAgent implements Agent {
     // A new leader has messages waiting, and a candidate must not be late.
     const isUrgent = role !== this.seenRole || (role === 'candidate' && work > 0);
     // A restored snapshot is no work, but it changes how many deliveries the state contains.
-    if (work > 0 || isUrgent || member.deliveries !== this.seenDeliveries) this.note();
+    if (work > 0 || isUrgent || member.nextToDeliver !== this.seenNext) this.note();
     if (member.delivered.orderedUs !== this.seenOrderedUs)
       this.noteOrderedTime(member.delivered.orderedUs);
     return isUrgent ? MUCH_WORK : work;
@@ -173,10 +173,12 @@ export class ReplicaAgent implements Agent {
   }
 
   private note(): void {
-    this.seenRole = this.replica.role;
-    this.words[this.statistics + STATISTIC.role] = ROLES.indexOf(this.seenRole);
-    this.seenDeliveries = this.replica.member.deliveries;
-    this.words[this.statistics + STATISTIC.messages] = this.seenDeliveries | 0;
+    const { role, member } = this.replica;
+    this.seenRole = role;
+    this.words[this.statistics + STATISTIC.role] = ROLES.indexOf(role);
+    this.seenNext = member.nextToDeliver;
+    this.words[this.statistics + STATISTIC.messages] = member.deliveries | 0;
+    this.words[this.statistics + STATISTIC.relayed] = member.relayed | 0;
   }
 }
 

@@ -25,8 +25,9 @@ export interface ServiceContext {
   /** The replica's index in its group. Must not influence the state or a reply. */
   readonly member: number;
   /**
-   * Ordered time, of a service that has `ticks`: milliseconds since 1970, as of the last tick that the group has delivered;
-   * 0 before the first. It never goes back, and is the same at every replica at the same place of the order.
+   * Ordered time: milliseconds since 1970, as of the last tick that the group has delivered. It never goes back, and is
+   * the same at every replica at the same place of the order. 0 if the service has no `ticks`, and in its first state; a
+   * group delivers a tick before its first message.
    */
   readonly nowMs: number;
 }

@@ -30,10 +30,12 @@ export interface ReplicaStatus {
   readonly incarnation: number;
   /** The highest ballot it has promised, `round.member`; undefined if none. */
   readonly promised: string | undefined;
-  /** The log entries that the replica has delivered or relayed. */
+  /** The log entries that the replica has delivered or relayed, ticks included. */
   readonly delivered: number;
   /** The deliveries that the state of the service contains: its own, or those of a snapshot that it has restored. */
   readonly messages: number;
+  /** The messages before that which its group has relayed, and not delivered itself. */
+  readonly relayed: number;
   readonly timesLed: number;
   /** The snapshots for other replicas that the service of this one failed to take. */
   readonly failedSnapshots: number;
@@ -265,6 +267,7 @@ function replicaStatus(
       row === undefined || row.promised === NO_BALLOT ? undefined : describeBallot(row.promised),
     delivered: row?.delivered ?? 0,
     messages: words[statistics + STATISTIC.messages] >>> 0,
+    relayed: words[statistics + STATISTIC.relayed] >>> 0,
     timesLed: words[statistics + STATISTIC.timesLed],
     failedSnapshots: words[statistics + STATISTIC.failedSnapshots],
     lacksState: isNormal && row.needs > 0,

@@ -212,6 +212,12 @@ export class Member {
     return keyAfter(this.firstKey, this.kept.keys++);
   }
 
+  /** How many messages this group has ordered for groups below it, and not for itself, among those delivered. */
+  get relayed(): number {
+    const entries = this.nextToDeliver - this.layout.sizes.firstIndex;
+    return entries - this.delivered.ownEntries - this.deliveries;
+  }
+
   get promisedMember(): number {
     return memberOf(this.promised);
   }

@@ -70,7 +70,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'settled-undecided': {
     title: 'an entry counts as settled before it is decided',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { script: 'real-time-order' },
     edits: [
       {
         file: GATE,
@@ -144,7 +144,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'held-lost-when-leading': {
     title:
       'a new leader forgets the replies that the gate has not passed, until the client asks again',
-    caughtBy: { seed: 1, as: 'availability', options: STRICT },
+    caughtBy: { script: 'real-time-order' },
     edits: [
       { file: REPLIES, find: 'for (const slot of slots)', replace: 'for (const slot of [])' },
     ],
@@ -172,9 +172,20 @@ export const GATES: Readonly<Record<string, Mutation>> = {
       },
     ],
   },
+  'gate-told-with-entries': {
+    title: 'a leader tells a child its gate only together with new entries',
+    caughtBy: { seed: 1, as: 'liveness', options: STRICT },
+    edits: [
+      {
+        file: FEED,
+        find: 'const isNews = this.isStrict && gate > this.toldGate',
+        replace: 'const isNews = false && gate > this.toldGate',
+      },
+    ],
+  },
   'adopted-is-settled': {
     title: 'a new leader tells its parent that all entries that it has adopted are settled',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { script: 'real-time-order' },
     edits: [
       {
         file: GATE,

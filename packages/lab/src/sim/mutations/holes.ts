@@ -96,8 +96,8 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
       },
       {
         file: LEADER,
-        find: 'isChecked, numberAt, ',
-        replace: 'isChecked, numberAt, tailOf, ',
+        find: 'isChecked, NO_WORDS, numberAt, ',
+        replace: 'isChecked, NO_WORDS, numberAt, tailOf, ',
       },
     ],
   },

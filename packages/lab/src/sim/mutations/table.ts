@@ -6,5 +6,11 @@ import { FURTHER } from './further.js';
 import { GATES } from './gate.js';
 import { HOLES } from './holes.js';
 import type { Mutation } from './mutation.js';
+import { TICKS } from './ticks.js';
 
-export const MUTATIONS: Readonly<Record<string, Mutation>> = { ...HOLES, ...FURTHER, ...GATES };
+export const MUTATIONS: Readonly<Record<string, Mutation>> = {
+  ...HOLES,
+  ...FURTHER,
+  ...GATES,
+  ...TICKS,
+};

@@ -81,7 +81,8 @@ export class OrderedClock {
     this.settle(nowUs);
     // It has taken over a tick that it had not delivered.
     if (orderedUs !== this.latestUs && this.sinceUs !== UNKNOWN) this.learn(orderedUs, nowUs);
-    return nowUs >= this.dueUs;
+    // No message comes before the first tick.
+    return orderedUs === 0 || nowUs >= this.dueUs;
   }
 
   /** The stamp of the tick that the leader proposes now, when it is due. It is greater than the last one in the log. */

@@ -1,7 +1,7 @@
 /**
  * A snapshot: the state of a member after a prefix of the log, as words. It holds how far the member has delivered, its
- * counters, ordered time, the replies it keeps, and the application's own snapshot. snapshots.ts takes it at one member, transfers it
- * and restores it at another, or at a later incarnation of the same one.
+ * counters, ordered time, the replies it keeps, and the application's own snapshot. snapshots.ts takes it at one member,
+ * transfers it and restores it at another, or at a later incarnation of the same one.
  *
  * Invariant: delivery never goes back, so only a snapshot of a longer prefix is restored.
  */
@@ -18,8 +18,9 @@ const FIXED = {
   deliveries: 3,
   nextFromParent: 5,
   stateBytes: 7,
-  orderedUs: 8,
-  words: 10,
+  ownEntries: 8,
+  orderedUs: 10,
+  words: 12,
 } as const;
 
 /** The size is one word. */
@@ -45,6 +46,7 @@ export function takeSnapshot(member: Member, application: Application): Int32Arr
   writeWide(words, FIXED.deliveries, member.deliveries);
   writeWide(words, FIXED.nextFromParent, delivered.nextFromParent);
   words[FIXED.stateBytes] = state.length;
+  writeWide(words, FIXED.ownEntries, delivered.ownEntries);
   writeWide(words, FIXED.orderedUs, delivered.orderedUs);
   let at: number = FIXED.words;
   for (let client = 0; client < clients; client++, at += CLIENT.words) {
@@ -73,6 +75,7 @@ export function restoreSnapshot(words: Int32Array, member: Member, application: 
   member.nextPosition = words[FIXED.nextPosition];
   member.deliveries = readWide(words, FIXED.deliveries);
   delivered.nextFromParent = readWide(words, FIXED.nextFromParent);
+  delivered.ownEntries = readWide(words, FIXED.ownEntries);
   delivered.orderedUs = readWide(words, FIXED.orderedUs);
   let at: number = FIXED.words;
   for (let client = 0; client < delivered.session.length; client++, at += CLIENT.words) {
