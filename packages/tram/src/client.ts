@@ -114,6 +114,9 @@ export class Client implements AsyncDisposable {
       replied: (call, group, reply, outcome, bytes) =>
         this.onReply(call, group, reply, outcome, bytes),
       answered: (call) => this.onAnswered(call),
+      cancelled: ({ slot: place }) => {
+        this.requests[place] = undefined;
+      },
     };
     this.client = new ProtocolClient(edges, slot.slot, session, calls, nowUs());
     this.stalled = new StalledRequests(context, this.name, onStalled);
@@ -303,6 +306,7 @@ export class Client implements AsyncDisposable {
     const place = this.waiting.indexOf(request);
     if (place < 0) {
       request.giveUpSent(why, cause, this.stalled.stallOf(request));
+      this.client.giveUp(request.call!);
       return;
     }
     this.waiting.splice(place, 1);
@@ -365,10 +369,13 @@ export class Client implements AsyncDisposable {
       return;
     }
     while (this.waiting.length > 0 && this.tryOffer(this.waiting[0])) this.waiting.shift();
+    if (this.state === 'closing') this.giveUpDeferred();
     this.flush();
     if (now - this.watchedUs >= STALLED_US) {
       this.watchedUs = now;
       this.stalled.watch(this.sent(), this.waiting, now);
+      // It has failed those that can't be answered.
+      for (const { isSettled, call } of this.sent()) if (isSettled) this.client.giveUp(call!);
     }
     this.noteDrained();
     this.schedulePoll();
@@ -415,7 +422,10 @@ export class Client implements AsyncDisposable {
 
   // --- the end -------------------------------------------------------------------------------
 
-  /** Accepts no more messages, waits for the replies to all accepted ones, and releases the slot. */
+  /**
+   * Accepts no more messages, waits for the replies to all accepted ones, and releases the slot. Does not wait for replies
+   * that are deferred: it gives up those calls.
+   */
   async close(): Promise<void> {
     if (this.state === 'closed') return;
     this.state = 'closing';
@@ -430,6 +440,13 @@ export class Client implements AsyncDisposable {
       });
     }
     this.end();
+  }
+
+  private giveUpDeferred(): void {
+    this.client.giveUpWaiting();
+    for (const request of this.requests) {
+      if (request?.call?.isGivenUp && !request.isSettled) request.abandon('the client was closed');
+    }
   }
 
   private noteDrained(): void {

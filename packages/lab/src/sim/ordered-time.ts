@@ -25,6 +25,7 @@ export class TimeKeeper {
 
 interface Proposal {
   readonly by: TimeKeeper;
+  readonly ballot: number;
   readonly atUs: number;
   /** Must it be within bounds? */
   readonly isBound: boolean;
@@ -62,7 +63,7 @@ export class OrderedTime {
     by.lastUs = stampUs;
     by.ballot = ballot;
     const known = this.proposals[group].get(stampUs);
-    const proposal = { by, atUs: nowUs, isBound: by.hasFollowed };
+    const proposal = { by, ballot, atUs: nowUs, isBound: by.hasFollowed };
     if (known === undefined) this.proposals[group].set(stampUs, [proposal]);
     else known.push(proposal);
   }
@@ -110,8 +111,9 @@ export class OrderedTime {
         `ordered time of group ${group} advances by ${advancedUs} µs, and ${lastUs - firstUs} µs have passed`,
       );
     }
+    // A leader that has led before may not know for how long its last tick has been decided.
     const isSameLeader =
-      proposals.length + earlier.length === 2 && proposals[0].by === earlier[0].by;
+      proposals.length + earlier.length === 2 && proposals[0].ballot === earlier[0].ballot;
     if (isSameLeader && advancedUs < Math.floor(SLOWEST * (lastUs - firstUs))) {
       throw new SimulationFailure('time', `ordered time of group ${group} stands still`);
     }

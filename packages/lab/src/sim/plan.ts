@@ -127,6 +127,8 @@ export interface Plan {
   readonly serviceCells: number;
   /** The service fails on one of so many messages, or on none if this is 0. */
   readonly serviceFailsEvery: number;
+  /** The service defers the replies to one of so many messages, or to none if this is 0 or absent. */
+  readonly serviceDefersEvery?: number;
   /** Undefined if the service asks for no ticks. */
   readonly ticks?: TickPlan | undefined;
   /** The faults that may happen. */
@@ -258,6 +260,7 @@ export function drawPlan(seed: number, options: Options): Plan {
     serviceFailsEvery: random.pick([0, 0, 0, 7]),
     probePercent: random.pick([0, 10, 30, 50]),
     order: drawOrder(random, options.order),
+    serviceDefersEvery: isTimely ? 0 : drawDefers(seed),
     ticks: drawTicks(seed, options.ticks, groups * replicas, faults),
     faults,
     incidents,
@@ -268,6 +271,11 @@ export function drawPlan(seed: number, options: Options): Plan {
 function drawOrder(random: Random, given: Order | undefined): Order {
   const drawn = random.pick(['strict', 'strict', 'multicast'] as const);
   return given ?? drawn;
+}
+
+/** From a sequence of its own, so that the rest of a plan does not depend on it. */
+function drawDefers(seed: number): number {
+  return new Random(seed + DEFERS_SEQUENCE).pick([0, 0, 2, 5]);
 }
 
 /** From a sequence of its own, so that the rest of a plan does not depend on it. */
@@ -297,6 +305,7 @@ function drawClock(random: Random): WallClock {
 const HOUR_US = 3_600_000_000;
 const TICKS_PERCENT = 40;
 const TICKS_SEQUENCE = 2 ** 40;
+const DEFERS_SEQUENCE = 2 ** 41;
 
 /** Without interruptions, the steps on shared memory would be atomic, which shows nothing new. */
 function drawMemory(random: Random, faults: ReadonlySet<Fault>): MemoryKind {

@@ -6,13 +6,15 @@
 import { FRAME_WORDS, HEAD_WORDS } from 'tram-multicast/internal/memory/record.js';
 import type { Counters } from 'tram-multicast/internal/protocol/data-path/counters.js';
 import type { Member } from 'tram-multicast/internal/protocol/member.js';
-import { mix, type Service } from './service.js';
+import { mix, mixText, type Service } from './service.js';
 
 export function digestOf(member: Member, service: Service): number {
   let hash = mix(mix(0, member.nextPosition), member.deliveries);
   hash = digestCounters(member.delivered, hash);
   hash = digestReplies(member, hash);
   for (let i = 0; i < service.state.length; i++) hash = mix(hash, service.state[i]);
+  for (const id of service.waiting) hash = mixText(hash, id);
+  for (const session of member.waiting.firstLive) hash = mix(hash, session);
   return hash;
 }
 

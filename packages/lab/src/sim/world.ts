@@ -22,6 +22,7 @@ import type { Past } from 'tram-multicast/internal/protocol/member.js';
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { Replica } from 'tram-multicast/internal/protocol/replica.js';
 import { Availability } from './availability.js';
+import { Deferrals } from './deferrals.js';
 import { Fairness } from './fairness.js';
 import { firstKeyOf } from './first-key.js';
 import { Incidents } from './incidents.js';
@@ -119,6 +120,7 @@ export class World {
   /** Does the history violate real-time order, whether it promises it or not? Known once it was judged. */
   violatesRealTime = false;
   private readonly orderedTime: OrderedTime;
+  private readonly deferrals: Deferrals;
   private sessions = 0;
   private lastDeliveryUs = 0;
 
@@ -146,6 +148,7 @@ export class World {
       () => this.nowUs,
     );
     this.losses = new Losses(this);
+    this.deferrals = new Deferrals(sizes.groups);
     this.orderedTime = new OrderedTime(plan.ticks, this.ledger, sizes.groups);
     this.droppedBelow = plan.parents.map(() => sizes.firstIndex);
     this.incidents = new Incidents(this);
@@ -253,17 +256,19 @@ export class World {
       // Judges that treat a restart as a pause need this: the new incarnation has delivered nothing.
       this.ledger.record({ event: 'restore', replica, from: replica, count: 0 });
     }
-    const { serviceCells, serviceFailsEvery, ticks } = this.plan;
+    const { serviceCells, serviceFailsEvery, serviceDefersEvery = 0, ticks } = this.plan;
     const onDeliver = (delivery: Delivery) => {
       this.noteDecided(host, delivery.session, delivery.entryGroup, delivery.number);
       this.lastDeliveryUs = this.nowUs;
     };
     host.service = new Service(
       this.ledger,
+      this.deferrals,
       group,
       member,
       serviceCells,
       serviceFailsEvery,
+      serviceDefersEvery,
       ticks?.everyUs,
       onDeliver,
       (orderedUs) => this.noteTick(host, orderedUs),
@@ -340,6 +345,7 @@ export class World {
     host.workload = new Workload(
       this.plan,
       this.ledger,
+      this.deferrals,
       this.random,
       this.layout,
       session,
@@ -375,7 +381,15 @@ export class World {
     const { layout, overlay } = this;
     const { timing, pace, order } = this.plan;
     const wallClockUs = () => this.orderedTime.wallClockUs(memory.self, this.nowUs);
-    return { memory, layout, overlay, timing, pace, order, observer, wallClockUs };
+    const hasSessionEnded = (client: number, session: number): boolean =>
+      this.hasSessionEnded(client, session);
+    return { memory, layout, overlay, timing, pace, order, observer, wallClockUs, hasSessionEnded };
+  }
+
+  /** A client that is down stays down, or its slot has a new session. */
+  private hasSessionEnded(slot: number, session: number): boolean {
+    const { state, workload } = this.clients[slot];
+    return state === 'down' || workload.session > session;
   }
 
   private observe(participant: number, host: ReplicaHost | undefined): Observer {
@@ -465,6 +479,7 @@ export class World {
       this.ledger.record({ event: 'crash', replica: `${group}/${member}` });
     } else {
       const { session } = (host as ClientHost).workload;
+      this.deferrals.sessionEnded(session);
       this.ledger.record({ event: 'client-crash', client: `c${session}` });
     }
   }
@@ -591,6 +606,10 @@ export class World {
     this.lastDeliveryUs = healedUs;
     this.runUntil(() => {
       if (this.nowUs - this.lastDeliveryUs < quietUs) return false;
+      // No later message comes that would make the service reply.
+      for (const { state, workload, client } of this.clients) {
+        if (state !== 'down') workload.giveUpDeferred(client);
+      }
       if (!this.clients.every((host) => host.state === 'down' || host.workload.isDone))
         return false;
       return this.plan.parents.every(
@@ -601,12 +620,19 @@ export class World {
     this.ledger.record({ event: 'end', quiescent: true });
   }
 
+  /** Have all running members delivered everything, and does nothing wait? */
   private isLevel(group: number): boolean {
+    const members = this.members(group).filter(({ state }) => state !== 'down');
+    const delivered = members.map(({ replica }) => replica.member.nextToDeliver);
+    // Some entries deliver nothing, so the ledger does not know them.
     const decided = this.ledger.decidedCount(group) + this.plan.sizes.firstIndex;
-    return this.members(group).every(
-      (host) =>
-        host.state === 'down' ||
-        (host.replica.member.normal && host.replica.member.nextToDeliver === decided),
+    const furthest = Math.max(decided, ...delivered);
+    return members.every(
+      ({ replica: { member }, service }) =>
+        member.normal &&
+        member.nextToDeliver === furthest &&
+        member.waiting.total === 0 &&
+        service.waiting.length === 0,
     );
   }
 

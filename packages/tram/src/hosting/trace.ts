@@ -17,7 +17,8 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { TraceEvent } from '../check/events.js';
 import type { Call } from '../protocol/data-path/client.js';
-import { groupsOf, messageId } from './service.js';
+import { messageId } from '../protocol/layout.js';
+import { groupsOf } from './service.js';
 
 const BATCH_CHARACTERS = 1 << 16;
 /** Longer than any line. */

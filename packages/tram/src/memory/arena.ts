@@ -132,6 +132,8 @@ export const PARTICIPANT = {
   returnLater: 7,
   /** Of a replica: counts how often it was asked to lead because the host of the leader is to end. */
   handovers: 8,
+  /** Of a client slot, with `memory: 'machines'`: this session and all before it have ended, as far as this host knows. */
+  endedSession: 9,
   words: 16,
 } as const;
 

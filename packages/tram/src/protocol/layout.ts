@@ -85,6 +85,7 @@ export const MESSAGE = {
   series: 3,
   destinationsLow: 4,
   destinationsHigh: 5,
+  /** Or `CANCEL`. */
   payloadBytes: 6,
   payload: 7,
 } as const;
@@ -107,6 +108,21 @@ export function entryGroupOf(series: number): number {
 export function numberIn(series: number, low: number): number {
   return (series >>> ENTRY_GROUP_BITS) * WIDE + (low >>> 0);
 }
+
+/** `c12:3.456`: the client's session, the entry group, and the number in that group. */
+export function messageId(message: {
+  readonly session: number;
+  readonly entryGroup: number;
+  readonly number: number;
+}): string {
+  return `c${message.session}:${message.entryGroup}.${message.number}`;
+}
+
+/**
+ * In `payloadBytes`: the message is a *cancel*. It has no payload, and is never delivered to the service. Its client no
+ * longer waits for the reply to the message before it in the same call slot, which went to the same destinations.
+ */
+export const CANCEL = 1 << 30;
 
 /**
  * Words of a message with so many bytes of payload. The payload is filled up with zeros to a multiple of eight bytes. So
@@ -147,7 +163,7 @@ export const OWN = -2;
 export const OWN_KIND = {
   /** Ordered time advances. Its words: microseconds since 1970, low and high. */
   tick: 1,
-  /** No more messages of a session enter here. Its words: the client slot and the session. */
+  /** A session has ended: nobody takes its replies any more. Its words: the client slot and the session. */
   sessionEnded: 2,
 } as const;
 
@@ -244,8 +260,11 @@ export const REPLY = {
   payload: 3,
 } as const;
 
-/** What a group made of a message: a reply, one that exceeds `replyBytesMax`, or the service failed. */
-export const OUTCOME = { ok: 0, tooLarge: 1, failed: 2 } as const;
+/**
+ * What a group made of a message: a reply, one that exceeds `replyBytesMax`, the service failed, or the reply comes later,
+ * in the same place.
+ */
+export const OUTCOME = { ok: 0, tooLarge: 1, failed: 2, deferred: 3 } as const;
 
 /**
  * Where a reader of a feed may begin: the index in the parent's log, and the position in the feed. It is meant for one

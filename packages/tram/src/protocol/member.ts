@@ -11,6 +11,7 @@ import { Backlog } from './data-path/backlog.js';
 import { Counters } from './data-path/counters.js';
 import { type Extent, Log } from './data-path/log.js';
 import { Replies } from './data-path/replies.js';
+import { Waiting } from './data-path/waiting.js';
 import type { Edges } from './edges.js';
 import type { Layout } from './layout.js';
 import { memberOf, NO_BALLOT } from './leadership/ballot.js';
@@ -55,6 +56,7 @@ export class Member {
 
   readonly log: Log;
   readonly replies: Replies;
+  readonly waiting: Waiting;
 
   /** The highest ballot this member has promised to follow. Never goes back. */
   promised = NO_BALLOT;
@@ -125,6 +127,7 @@ export class Member {
     this.delivered = this.newCounters();
     this.settledFromParent = layout.sizes.firstIndex;
     this.replies = new Replies(this);
+    this.waiting = new Waiting(layout.sizes);
     if (this.past === 'kept') this.resume();
     else this.startAfresh();
   }

@@ -40,7 +40,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
         file: FEED,
         find: 'const words = (this.endPosition - this.sentPosition) | 0;',
         replace: `const words = (this.endPosition - this.sentPosition) | 0;
-          if (words > 0) this.tellEnd();`,
+          if (words > 0) for (let other = 0; other < this.member.replicas; other++) if (this.isCurrent(other)) this.tellEnd(other, this.endPosition);`,
       },
     ],
   },

@@ -2,7 +2,7 @@
  * Mutations that break the rules of real-time order: which replies wait, and for what (gate.ts). Most of them let a reply
  * go too early, and show as a violation of real-time order; others let replies wait for ever.
  */
-import { DELIVERY, FEED, GATE, LEADER, REPLIES, TRUNCATION } from './files.js';
+import { DELIVERY, FEED, GATE, LEADER, REPLIES } from './files.js';
 import type { Mutation } from './mutation.js';
 
 const STRICT = { order: 'strict' } as const;
@@ -10,31 +10,35 @@ const STRICT = { order: 'strict' } as const;
 export const GATES: Readonly<Record<string, Mutation>> = {
   'no-gate': {
     title: 'replies do not wait',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 5, as: 'property', options: STRICT },
     edits: [
       { file: REPLIES, find: 'if (this.indices[slot] < this.gate) {', replace: 'if (true) {' },
     ],
   },
   'subtree-alone': {
     title: 'the gate passes entries from the parent before the gate of the parent has passed them',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [{ file: GATE, find: 'if (parentGate >= nextFromParent)', replace: 'if (true)' }],
   },
   'no-prefix': {
     title: 'a reply to a message to one group alone does not wait for the messages before it',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: DELIVERY,
-        find: 'replies.sendOrHold(client, call);',
-        replace: `if (message.entryGroup === message.group && (message.destinationsLow & (message.destinationsLow - 1)) === 0 && message.destinationsHigh === 0) replies.send(client, call);
-            else replies.sendOrHold(client, call);`,
+        find: 'if (isKept && this.leads)',
+        replace: `const { message } = this;
+        const isAlone = message.entryGroup === message.group &&
+          (message.destinationsLow & (message.destinationsLow - 1)) === 0 && message.destinationsHigh === 0;
+        if (isKept && this.leads && isAlone)
+            replies.send(client, call);
+        else if (isKept && this.leads)`,
       },
     ],
   },
   'gate-without-prefix': {
     title: 'the gate passes an entry although one before it waits for the gate of the parent',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -59,7 +63,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'settled-when-decided': {
     title:
       'a group tells its parent that an entry is settled once it is decided in the group itself',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -81,7 +85,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'settled-one-too-high': {
     title: 'a group tells its parent that it has settled one entry more than it has',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 5, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -92,7 +96,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'settled-one-too-low': {
     title: 'a group tells its parent that it has settled one entry less than it has',
-    caughtBy: { seed: 1, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 4, as: 'liveness', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -101,15 +105,43 @@ export const GATES: Readonly<Record<string, Mutation>> = {
       },
     ],
   },
-  'drops-above-gate': {
-    title:
-      'a leader drops entries that the gate has not passed, and the next one takes them for settled',
+  'drops-unsettled': {
+    title: 'a leader drops entries that are not settled, and the next one takes them for settled',
     caughtBy: { seed: 1, as: 'property', options: STRICT },
-    edits: [{ file: TRUNCATION, find: ', this.gate.index)', replace: ')' }],
+    edits: [
+      {
+        file: GATE,
+        find: 'return isFull ? this.settled : this.index;',
+        replace: 'return Number.POSITIVE_INFINITY;',
+      },
+    ],
+  },
+  'base-is-gate': {
+    title: "a new leader takes its log's base for its gate",
+    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    edits: [
+      {
+        file: GATE,
+        find: 'this.index = this.member.layout.sizes.firstIndex;',
+        replace: 'this.index = baseIndex; this.position = ring.base;',
+      },
+    ],
+  },
+  'forgets-dropped': {
+    title:
+      'a leader whose gate is below the base of its log forgets what it has dropped since it leads',
+    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    edits: [
+      {
+        file: GATE,
+        find: 'this.droppedFromParent = Math.max(this.droppedFromParent, from + 1);',
+        replace: ';',
+      },
+    ],
   },
   'sends-all-when-leading': {
     title: 'a new leader sends all kept replies at once',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 76, as: 'property', options: STRICT },
     edits: [
       {
         file: LEADER,
@@ -120,7 +152,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'sends-all-when-nudged': {
     title: 'a leader that is nudged sends replies that it holds',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: REPLIES,
@@ -132,7 +164,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'held-never-sent': {
     title: 'replies that are held are sent only when the client asks again',
-    caughtBy: { seed: 1, as: 'availability', options: STRICT },
+    caughtBy: { script: 'real-time-order' },
     edits: [
       {
         file: REPLIES,
@@ -151,7 +183,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'settled-not-in-rows': {
     title: 'a leader does not learn from the rows of its children what they have settled',
-    caughtBy: { seed: 1, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 6, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -163,7 +195,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'gate-not-told-again': {
     title:
       'a leader does not tell its gate to a child member that has come back, if its feed is empty',
-    caughtBy: { seed: 1, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 37, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -174,7 +206,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'gate-told-with-entries': {
     title: 'a leader tells a child its gate only together with new entries',
-    caughtBy: { seed: 1, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 4, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -189,14 +221,14 @@ export const GATES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: GATE,
-        find: 'this.tellParent(this.firstFromParent());',
+        find: 'this.tellParent(this.droppedFromParent);',
         replace: 'this.tellParent(this.proposed.nextFromParent);',
       },
     ],
   },
   'unsent-is-settled': {
     title: 'entries that wait for room in a feed count as settled by the child',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -208,7 +240,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'tells-settled-for-gate': {
     title: 'a leader tells its children what it has settled, not how far its gate has come',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 82, as: 'property', options: STRICT },
     edits: [
       {
         file: LEADER,
@@ -219,7 +251,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'restores-no-indices': {
     title: 'a member that restores a snapshot does not restore which entries produced the replies',
-    caughtBy: { seed: 1, as: 'state', options: STRICT },
+    caughtBy: { seed: 2, as: 'state', options: STRICT },
     edits: [{ file: REPLIES, find: 'this.indexWords.set(indexWords);', replace: '' }],
   },
 };

@@ -147,7 +147,8 @@ export class Feed {
     this.lastIndex = index - 1;
     this.settledIndex = index;
     this.settledPosition = position;
-    this.gate = index;
+    // Only settled entries have been dropped.
+    this.settledByChild = Math.max(this.settledByChild, index);
     this.toldGate = UNKNOWN;
   }
 
@@ -209,7 +210,7 @@ export class Feed {
     }
   }
 
-  /** Tell the child members where the feed ends and, if that has passed an entry that goes there, our gate. */
+  /** Tell the child members where the feed ends and, as long as an entry that goes there waits for it, our gate. */
   tell(gate: number): void {
     this.gate = gate;
     const isNews = this.isStrict && gate > this.toldGate && this.toldGate <= this.lastIndex;

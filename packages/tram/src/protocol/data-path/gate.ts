@@ -13,8 +13,12 @@
  * So everything that precedes a released reply, in any chain of groups, is decided in all of its groups. Each watermark
  * states a fact that stays true, so it does not matter which leader told it: readers take the greatest.
  *
- * Invariants: base ≤ gate ≤ settled ≤ decided. Entries are dropped only below the gate, so a new leader may begin with
- * all three at its log's base.
+ * Entries are dropped from the log only if they are settled. So a new leader may begin with its log's base as *settled*,
+ * but not as its gate: entries that were dropped may have come from the parent, and lie above the parent's gate. They lie
+ * below the parent's index of the first entry that the log has from it. Once the parent's gate is there, ours reaches the
+ * base.
+ *
+ * Invariants: base ≤ settled ≤ decided, gate ≤ settled.
  */
 import { type Window, word } from '../../memory/record.js';
 import { PARENT, SETTLED, SOURCE, sourceIn } from '../layout.js';
@@ -33,7 +37,10 @@ export class Gate {
   /** Replies to entries below this index may be sent. Without `strict`, all. */
   index = Number.POSITIVE_INFINITY;
   private position = 0;
-  private settled = 0;
+  /** Entries below this index are settled. Without `strict`, all. */
+  private settled = Number.POSITIVE_INFINITY;
+  /** Every entry that was dropped and came from the parent has a lower index there. */
+  private droppedFromParent = 0;
   /** How far `settledFromParent` has been counted: index and position. Equal to `settled` between two rounds. */
   private countedIndex = 0;
   private countedPosition = 0;
@@ -52,16 +59,35 @@ export class Gate {
     this.isStrict = member.edges.order === 'strict';
   }
 
-  /** Begin to lead, with the log's base: everything before it is settled. */
+  /** Begin to lead: everything before the log's base is settled. */
   start(): void {
     if (!this.isStrict) return;
     const { baseIndex, ring } = this.replication;
-    this.index = baseIndex;
+    this.index = this.member.layout.sizes.firstIndex;
     this.settled = baseIndex;
     this.countedIndex = baseIndex;
-    this.position = ring.base;
     this.countedPosition = ring.base;
-    this.tellParent(this.firstFromParent());
+    this.droppedFromParent = this.firstFromParent();
+    this.reachBase(this.parent.gateFor(this.droppedFromParent));
+    this.tellParent(this.droppedFromParent);
+  }
+
+  /** Entries may be dropped below this index. If the log is full, it does not wait for the gate. */
+  dropLimit(isFull: boolean): number {
+    return isFull ? this.settled : this.index;
+  }
+
+  /** Entries below `end` are about to be dropped. */
+  onDrop(end: number): void {
+    if (end <= this.index) return;
+    const { replication } = this;
+    let position = replication.ring.base;
+    for (let index = replication.baseIndex; index < end; index++) {
+      const from = indexAtParent(replication.ring, position);
+      if (from !== NOT_FROM_PARENT)
+        this.droppedFromParent = Math.max(this.droppedFromParent, from + 1);
+      position = (position + replication.wordsAt(position)) | 0;
+    }
   }
 
   /** The parent's index of the first entry in the log that came from it, or else of the first one that has yet to come. */
@@ -88,8 +114,18 @@ export class Gate {
     else this.advanceBelow(parentGate);
   }
 
+  /** The gate may be below the log's base: then it moves to the base, or not at all. */
+  private reachBase(parentGate: number): void {
+    const { baseIndex, ring } = this.replication;
+    if (this.index >= baseIndex || parentGate < this.droppedFromParent) return;
+    this.index = baseIndex;
+    this.position = ring.base;
+  }
+
   private advanceBelow(parentGate: number): void {
     const { replication } = this;
+    this.reachBase(parentGate);
+    if (this.index < replication.baseIndex) return;
     while (this.index < this.settled) {
       if (indexAtParent(replication.ring, this.position) >= parentGate) return;
       this.position = (this.position + replication.wordsAt(this.position)) | 0;

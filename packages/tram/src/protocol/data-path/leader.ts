@@ -60,8 +60,13 @@ export class Leader {
   private turn = 0;
   /** Do the clients come before the parent in the next round? */
   private clientsFirst = false;
+  /** When to look again whether sessions have ended, and per client slot, the one whose end this leader has proposed. */
+  private sessionsDueUs = 0;
+  private readonly endedSessions: Int32Array;
   /** Did an entry find no room in the log in this round? */
   private logIsFull = false;
+  /** The index behind the last tick that was proposed. */
+  private endOfTick = -1;
 
   constructor(
     private readonly member: Member,
@@ -78,6 +83,7 @@ export class Leader {
       this.feeds.push(new Feed(member, rows, replication, i));
     }
     this.proposed = member.newCounters();
+    this.endedSessions = new Int32Array(sizes.clients);
     this.gate = new Gate(member, replication, this.feeds, this.parent, this.proposed);
     this.truncation = new Truncation(member, rows, replication, this.feeds, this.gate);
   }
@@ -90,6 +96,7 @@ export class Leader {
     const { member, replication } = this;
     const { ballot, baseIndex, ring } = replication;
     this.recoverCounters();
+    this.endedSessions.fill(0);
     // From the log's base, whatever this member has delivered: the child says what it has (H4).
     for (const feed of this.feeds) feed.start(ballot, baseIndex, ring.base);
     this.parent.rewind();
@@ -124,21 +131,47 @@ export class Leader {
   /** The first half of a round: find messages and write them into the logs. Returns how much was done. */
   order(nowUs: number): number {
     this.logIsFull = false;
-    if (this.clock !== undefined) this.proposeTick(this.clock, nowUs);
+    // A tick is small and often due: after one, those that wait for room in the log come first.
+    const endsWithTick = this.endOfTick === this.replication.endIndex;
+    if (!endsWithTick) this.proposeTick(nowUs);
+    if (this.member.waiting.total > 0) this.proposeSessionEnds(nowUs);
     const work = this.pollInboxes();
+    if (endsWithTick && !this.logIsFull) this.proposeTick(nowUs);
     return work + this.replicate();
   }
 
   /** Advance ordered time, if that is due. One tick at a time is undecided: if none gets decided, they do not pile up. */
-  private proposeTick(clock: OrderedClock, nowUs: number): void {
+  private proposeTick(nowUs: number): void {
+    const { clock } = this;
+    if (clock === undefined || this.hasUndecidedTick) return;
     const { orderedUs } = this.proposed;
-    if (this.hasUndecidedTick || !clock.isDue(orderedUs, nowUs)) return;
+    if (!clock.isDue(orderedUs, nowUs)) return;
     if (!this.hasRoom(OWN_ENTRY_WORDS)) {
       this.logIsFull = true;
       return;
     }
     const stampUs = clock.advance(orderedUs, nowUs);
     this.appendOwn(OWN_KIND.tick, stampUs | 0, Math.floor(stampUs / WIDE));
+    this.endOfTick = this.replication.endIndex;
+  }
+
+  /** If the client of a call that waits has ended, let the group know. */
+  private proposeSessionEnds(nowUs: number): void {
+    const { waiting, edges } = this.member;
+    if (nowUs < this.sessionsDueUs) return;
+    this.sessionsDueUs = nowUs + edges.timing.suspectAfterUs;
+    for (let client = 0; client < waiting.counts.length; client++) {
+      const session = waiting.firstLive[client];
+      if (waiting.counts[client] === 0 || this.endedSessions[client] === session) continue;
+      if (!edges.hasSessionEnded(client, session)) continue;
+      if (!this.hasRoom(OWN_ENTRY_WORDS)) {
+        this.logIsFull = true;
+        this.sessionsDueUs = nowUs;
+        return;
+      }
+      this.endedSessions[client] = session;
+      this.appendOwn(OWN_KIND.sessionEnded, client, session);
+    }
   }
 
   private get hasUndecidedTick(): boolean {

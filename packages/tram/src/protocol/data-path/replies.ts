@@ -6,6 +6,9 @@
  * reply of each (client, call slot) can ever be asked for again. It is kept as the very record that is written into the
  * client's memory. A leader never waits for a client.
  *
+ * A call *waits* if its kept reply says `deferred`. The client gets that as a notice, and the reply itself in the same
+ * place later. So what waits is part of every snapshot, and at most clients × callsMax calls wait (waiting.ts).
+ *
  * Under strict order a leader sends a reply only when the gate has passed the entry that produced it (gate.ts); until
  * then it holds the reply.
  *
@@ -24,13 +27,15 @@ import {
   type Window,
 } from '../../memory/record.js';
 import { align } from '../../memory/words.js';
-import { OUTCOME, REPLY } from '../layout.js';
+import { entryGroupOf, messageId, numberIn, OUTCOME, REPLY } from '../layout.js';
 import type { Member } from '../member.js';
 import { KIND } from '../tags.js';
 import { HeldReplies } from './held-replies.js';
 
 /** The most that the word for a reply's size can hold. */
 const BYTES_MAX = 2 ** 31 - 1;
+/** Below every gate. */
+const UNGATED = -1;
 
 export class Replies {
   /** The last reply of each (client, call slot), each in a slot of `slotWords`. */
@@ -77,10 +82,10 @@ export class Replies {
   }
 
   /**
-   * Keep a reply, or the fact that there is none to send. False if the client slot has a newer session by now, whose
-   * replies take precedence. (Messages of the older session may still be on their way down the tree.)
+   * Keep a reply, or the fact that there is none to send. False if the session has ended. (Its messages may still be on
+   * their way down the tree.)
    *
-   * @param outcome  one of `OUTCOME`: `ok`, or `failed` with what the service threw as reply
+   * @param outcome  one of `OUTCOME`: `ok`, `failed` with what the service threw as reply, or `deferred`
    * @param index  of the entry that produced it
    */
   keep(
@@ -93,18 +98,54 @@ export class Replies {
     reply: Uint8Array | undefined,
     index: number,
   ): boolean {
+    if (this.member.waiting.hasEnded(client, session)) return false;
+    const at = this.slot(client, call);
+    this.kept.words[at + HEAD_WORDS + REPLY.series] = series;
+    this.write(at, session, numberLow, outcome, reply);
+    // That a reply is deferred shows nothing of the state, so the gate does not matter.
+    const isNotice = outcome === OUTCOME.deferred;
+    this.indices[client * this.callsMax + call] = isNotice ? UNGATED : index;
+    return true;
+  }
+
+  /** Keep the reply to a call that waits. @param index  of the entry that produced it, not of the call's message */
+  answer(client: number, call: number, reply: Uint8Array | undefined, index: number): void {
+    const at = this.slot(client, call);
+    this.write(at, epochAt(this.kept, at), numberAt(this.kept, at), OUTCOME.ok, reply);
+    this.indices[client * this.callsMax + call] = index;
+  }
+
+  private write(
+    at: number,
+    session: number,
+    numberLow: number,
+    outcome: number,
+    reply: Uint8Array | undefined,
+  ): void {
     const bytes = reply === undefined ? 0 : reply.length;
     const fits = bytes <= this.replyBytesMax;
-    const at = this.slot(client, call);
-    if (epochAt(this.kept, at) > session) return false;
     const body = at + HEAD_WORDS;
-    this.kept.words[body + REPLY.series] = series;
     this.kept.words[body + REPLY.outcome] = fits ? outcome : OUTCOME.tooLarge;
     this.kept.words[body + REPLY.bytes] = Math.min(bytes, BYTES_MAX);
     if (fits && bytes > 0) packBytes(reply!, this.kept, body + REPLY.payload);
     name(this.kept, at, REPLY.payload + (fits ? (bytes + 3) >> 2 : 0), session, numberLow);
-    this.indices[client * this.callsMax + call] = index;
-    return true;
+  }
+
+  /** The id of the message that waits in this slot, if one does. */
+  waitingIn(client: number, call: number): string | undefined {
+    const at = this.slot(client, call);
+    const { words } = this.kept;
+    const body = at + HEAD_WORDS;
+    if (words[at] === 0 || words[body + REPLY.outcome] !== OUTCOME.deferred) return undefined;
+    const series = words[body + REPLY.series];
+    const number = numberIn(series, numberAt(this.kept, at));
+    return messageId({ session: epochAt(this.kept, at), entryGroup: entryGroupOf(series), number });
+  }
+
+  /** Keep nothing in this slot: nobody will ask for it. */
+  drop(client: number, call: number): void {
+    this.kept.words[this.slot(client, call)] = 0;
+    this.held.remove(client * this.callsMax + call);
   }
 
   /** A leader has kept this reply just now: send it, or hold it until the gate has passed its entry. */

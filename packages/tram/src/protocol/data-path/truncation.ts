@@ -1,7 +1,7 @@
 /**
  * Dropping entries from the start of the leader's log once it is more than half full: entries that every live member
- * has delivered, that f+1 members have delivered in any case (H25), that every child concerned has decided, and that lie
- * below the gate. The leader calls `run` once in each round.
+ * has delivered, that f+1 members have delivered in any case (H25), that every child concerned has decided, and under
+ * strict order has settled (gate.ts). The leader calls `run` once in each round.
  *
  * A member that is slow or hangs does not hold up its group. If the log is full and only members that the quorum does
  * not need hold it back, the leader waits for them for a short time, then drops entries that they have not delivered.
@@ -55,7 +55,7 @@ export class Truncation {
     const { replication } = this;
     this.countWaiting(nowUs);
     if (!replication.isPressed) return;
-    const byQuorum = this.deliveredByQuorum();
+    const byQuorum = Math.min(this.deliveredByQuorum(), this.gate.dropLimit(isFull));
     const byAll = Math.min(byQuorum, this.deliveredByLive());
     this.dropBelow(byAll, false);
     if (!isFull || byAll === byQuorum || !replication.isPressed) return;
@@ -79,8 +79,7 @@ export class Truncation {
   private dropBelow(deliveredIndex: number, membersLag: boolean): void {
     const { replication, feeds } = this;
     const { ring, endPosition, baseIndex, ringWords } = replication;
-    // A new leader takes its log's base for the gate.
-    const limit = Math.min(deliveredIndex, replication.decided - 1, this.gate.index);
+    const limit = Math.min(deliveredIndex, replication.decided - 1);
     let index = baseIndex;
     let position = ring.base;
     let decidedByAll = limit;
@@ -91,6 +90,7 @@ export class Truncation {
       index++;
     }
     if (index === baseIndex) return;
+    this.gate.onDrop(index);
     this.keepBacklog(index);
     for (const feed of feeds) feed.dropBelow(index);
     replication.truncate(index, position);
