@@ -5,7 +5,7 @@ const source = fileURLToPath(new URL('./packages/tram/src', import.meta.url));
 
 /** Tests that start clusters and mostly wait for them. Two files run at a time. */
 const CLUSTERS = [
-  'packages/tram/test/{attached-cluster,documents,package,services}.test.ts',
+  'packages/tram/test/{attached-cluster,deferred-replies,documents,package,services}.test.ts',
   'packages/{lab,tram}/test/cli/**/*.test.ts',
   'packages/tram/test/hosting/{leaders,orderly-stop,rejoin,rolling-restart}.test.ts',
   'packages/tram/test/hosting/{stall,stray-errors,supervisor}.test.ts',

@@ -24,15 +24,17 @@ export async function readHistory(directory) {
 }
 
 /**
- * All properties hold, and none is unknown.
+ * All properties that the cluster promises hold, and none is unknown.
  * @param {History} history
  * @param {boolean} isComplete  if false, properties may be unknown
  */
 export function checkVerdict(history, isComplete) {
   return judge(history).properties.flatMap((verdict) => {
-    if (verdict.outcome === 'holds' || (verdict.outcome === 'unknown' && !isComplete)) return [];
-    const why = verdict.outcome === 'violated' ? verdict.witness : verdict.reason;
-    return [`${verdict.property} is ${verdict.outcome}: ${why}`];
+    if (verdict.outcome === 'violated') {
+      return [`${verdict.property} is violated: ${verdict.witness}`];
+    }
+    if (verdict.outcome !== 'unknown' || !isComplete) return [];
+    return [`${verdict.property} is unknown: ${verdict.reason}`];
   });
 }
 

@@ -5,17 +5,16 @@
  *
  *   node packages/lab/scripts/find-seeds.mjs [--no-search] [mutation …]
  */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { FURTHER } from '../dist/sim/mutations/further.js';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { HOLES } from '../dist/sim/mutations/holes.js';
 import { loadMutant } from '../dist/sim/mutations/mutant.js';
 import { MUTATIONS } from '../dist/sim/mutations/table.js';
 
 const SEEDS_MAX = 500;
 
 const root = new URL('../../../', import.meta.url);
-const tables = ['holes', 'further', 'ticks'].map(
-  (name) => new URL(`packages/lab/src/sim/mutations/${name}.ts`, root),
-);
+const folder = new URL('packages/lab/src/sim/mutations/', root);
+const tables = readdirSync(folder).map((name) => new URL(name, folder));
 const errata = new URL('docs/paper-errata.md', root);
 
 const searchesNone = process.argv.includes('--no-search');
@@ -66,7 +65,13 @@ function rewriteErrata() {
   const lines = readFileSync(errata, 'utf8').split('\n');
   const first = lines.findIndex(isFurther);
   const changed = lines.filter((line) => !isFurther(line)).map(withSeed);
-  changed.splice(first, 0, ...Object.entries(FURTHER).map(furtherRow));
+  changed.splice(
+    first,
+    0,
+    ...Object.entries(MUTATIONS)
+      .filter(([name]) => !(name in HOLES))
+      .map(furtherRow),
+  );
   writeFileSync(errata, changed.join('\n'));
 }
 

@@ -15,11 +15,11 @@ import { nowUs } from './hosting/clock.js';
 import { ClusterContext } from './hosting/cluster-context.js';
 import type { Histogram } from './hosting/histogram.js';
 import { openArena } from './hosting/open-arena.js';
-import { groupsOf, messageId } from './hosting/service.js';
+import { groupsOf } from './hosting/service.js';
 import { type ClientSlot, takeSlot } from './hosting/slot.js';
 import { STALLED_US, type StallMessage } from './hosting/stall.js';
 import { latencyOf, STATISTIC } from './hosting/statistics.js';
-import { TraceFile } from './hosting/trace.js';
+import { ClientTrace } from './hosting/trace.js';
 import { ARENA, ARENA_STATE, PARTICIPANT } from './memory/arena.js';
 import { type GivenUp, type MulticastOptions, Request } from './multicast-request.js';
 import {
@@ -75,7 +75,7 @@ export class Client implements AsyncDisposable {
   /** Identifies the message of the last `offer` that was accepted. */
   ticket = 0;
   private readonly client: ProtocolClient;
-  private readonly trace: TraceFile | undefined;
+  private readonly trace: ClientTrace | undefined;
   private readonly latency: Histogram;
   /** All groups of the cluster, as a set. */
   private readonly groupsLow: number;
@@ -114,6 +114,9 @@ export class Client implements AsyncDisposable {
       replied: (call, group, reply, outcome, bytes) =>
         this.onReply(call, group, reply, outcome, bytes),
       answered: (call) => this.onAnswered(call),
+      cancelled: ({ slot: place }) => {
+        this.requests[place] = undefined;
+      },
     };
     this.client = new ProtocolClient(edges, slot.slot, session, calls, nowUs());
     this.stalled = new StalledRequests(context, this.name, onStalled);
@@ -123,16 +126,11 @@ export class Client implements AsyncDisposable {
     this.offeredUs = new Float64Array(callsMax);
     this.tickets = new Float64Array(callsMax);
     const { trace } = context.config;
-    if (trace !== undefined) this.trace = new TraceFile(trace, `client-${session}`);
-    this.noteCrashed(Atomics.load(words, this.sessionAt));
+    if (trace !== undefined) this.trace = new ClientTrace(trace, session);
+    // A session that is still there belongs to a client that crashed with unanswered messages.
+    const crashed = Atomics.load(words, this.sessionAt);
+    if (crashed !== 0) this.trace?.crashed(crashed);
     Atomics.store(words, this.sessionAt, session);
-  }
-
-  /** Records that the slot's previous client crashed with unanswered messages, before its session is overwritten. */
-  private noteCrashed(session: number): void {
-    if (session === 0) return;
-    this.trace?.add({ event: 'client-crash', client: `c${session}` });
-    this.trace?.flush();
   }
 
   /**
@@ -308,6 +306,7 @@ export class Client implements AsyncDisposable {
     const place = this.waiting.indexOf(request);
     if (place < 0) {
       request.giveUpSent(why, cause, this.stalled.stallOf(request));
+      this.client.giveUp(request.call!);
       return;
     }
     this.waiting.splice(place, 1);
@@ -327,11 +326,7 @@ export class Client implements AsyncDisposable {
 
   private noteAccepted(call: Call): void {
     this.offeredUs[call.slot] = nowUs();
-    if (this.trace === undefined) return;
-    const { entryGroup, number, destinationsLow, destinationsHigh } = call;
-    const id = messageId({ session: this.client.session, entryGroup, number });
-    const destinations = groupsOf(destinationsLow, destinationsHigh);
-    this.trace.add({ event: 'multicast', id, client: this.name, destinations, entryGroup });
+    this.trace?.multicast(call);
   }
 
   // --- in the event loop ---------------------------------------------------------------------
@@ -374,10 +369,13 @@ export class Client implements AsyncDisposable {
       return;
     }
     while (this.waiting.length > 0 && this.tryOffer(this.waiting[0])) this.waiting.shift();
+    if (this.state === 'closing') this.giveUpDeferred();
     this.flush();
     if (now - this.watchedUs >= STALLED_US) {
       this.watchedUs = now;
       this.stalled.watch(this.sent(), this.waiting, now);
+      // It has failed those that can't be answered.
+      for (const { isSettled, call } of this.sent()) if (isSettled) this.client.giveUp(call!);
     }
     this.noteDrained();
     this.schedulePoll();
@@ -395,6 +393,7 @@ export class Client implements AsyncDisposable {
     outcome: ReplyOutcome,
     bytes: number,
   ): void {
+    this.trace?.answered(call, group);
     const request = this.requests[call.slot];
     if (request === undefined) {
       this.listener?.replied(this.tickets[call.slot], group, reply, outcome);
@@ -423,7 +422,10 @@ export class Client implements AsyncDisposable {
 
   // --- the end -------------------------------------------------------------------------------
 
-  /** Accepts no more messages, waits for the replies to all accepted ones, and releases the slot. */
+  /**
+   * Accepts no more messages, waits for the replies to all accepted ones, and releases the slot. Does not wait for replies
+   * that are deferred: it gives up those calls.
+   */
   async close(): Promise<void> {
     if (this.state === 'closed') return;
     this.state = 'closing';
@@ -438,6 +440,13 @@ export class Client implements AsyncDisposable {
       });
     }
     this.end();
+  }
+
+  private giveUpDeferred(): void {
+    this.client.giveUpWaiting();
+    for (const request of this.requests) {
+      if (request?.call?.isGivenUp && !request.isSettled) request.abandon('the client was closed');
+    }
   }
 
   private noteDrained(): void {

@@ -10,6 +10,7 @@ import { type Codec, jsonCodec, jsonStateCodec } from './codec.js';
 import { ReplyError, TramError } from './errors.js';
 import type { Message, ServiceContext, StatefulService, Ticks } from './hosting/service.js';
 import type { MulticastOptions } from './multicast-request.js';
+import { DEFERRED, type Deferred } from './protocol/edges.js';
 
 /** The message that carries a command. */
 export interface CommandContext {
@@ -29,18 +30,23 @@ export interface TickContext {
   readonly nowMs: number;
 }
 
-export interface ServiceDefinition<Command, Reply, State> {
+/** Replies to commands that wait. */
+export interface ReplyContext<Reply> extends TickContext {
+  /** False if no command with this id waits: it has its reply already, was abandoned, or was never deferred. */
+  reply(id: string, reply: Reply): boolean;
+}
+
+/** The message that carries a command whose reply may be deferred. */
+export interface DeferringContext<Reply> extends CommandContext, ReplyContext<Reply> {
+  /** `return context.defer()` lets the command wait. Its reply comes later, by `reply`. */
+  defer(): Deferred;
+}
+
+interface Definition<Command, Reply, State> {
   /** The state in which a group starts. Deterministic. */
   initial(group: number): State;
-  /**
-   * Changes the state and returns the reply. Deterministic: the same commands in the same order give the same state and
-   * the same replies. To refuse a command, return a reply that says so.
-   */
-  deliver(state: State, command: Command, context: CommandContext): Reply;
   /** Asks for ordered time: without it there are no ticks, and `nowMs` stays 0. */
   readonly ticks?: Ticks | undefined;
-  /** Changes the state with each tick, in order with the commands. Deterministic. */
-  tick?(state: State, context: TickContext): void;
   /** How values become bytes. Default for each: JSON. */
   readonly codecs?:
     | {
@@ -49,6 +55,30 @@ export interface ServiceDefinition<Command, Reply, State> {
         readonly state?: Codec<State> | undefined;
       }
     | undefined;
+}
+
+/** A service that replies to each command at once. */
+export interface ServiceDefinition<Command, Reply, State>
+  extends Definition<Command, Reply, State> {
+  /**
+   * Changes the state and returns the reply. Deterministic: the same commands in the same order give the same state and
+   * the same replies. To refuse a command, return a reply that says so.
+   */
+  deliver(state: State, command: Command, context: CommandContext): Reply;
+  /** Changes the state with each tick, in order with the commands. Deterministic. */
+  tick?(state: State, context: TickContext): void;
+  abandoned?: undefined;
+}
+
+/** A service that may reply later. */
+export interface DeferringDefinition<Command, Reply, State>
+  extends Definition<Command, Reply, State> {
+  /** As in `ServiceDefinition`, except that it may return `context.defer()` instead of a reply. */
+  deliver(state: State, command: Command, context: DeferringContext<Reply>): Reply | Deferred;
+  /** A command that waited does so no longer: its client has given it up (timeout, abort, close) or has ended. */
+  abandoned(state: State, id: string, context: ReplyContext<Reply>): void;
+  /** Changes the state with each tick, in order with the commands. Deterministic. */
+  tick?(state: State, context: ReplyContext<Reply>): void;
 }
 
 export interface TypedService<Command, Reply> {
@@ -65,6 +95,12 @@ type Synchronous<Reply> =
 /** @throws TRAM_INVALID_ARGUMENT */
 export function defineService<Command, Reply, State>(
   definition: ServiceDefinition<Command, Reply, State> & Synchronous<Reply>,
+): TypedService<Command, Reply>;
+export function defineService<Command, Reply, State>(
+  definition: DeferringDefinition<Command, Reply, State> & Synchronous<Reply>,
+): TypedService<Command, Reply>;
+export function defineService<Command, Reply, State>(
+  definition: ServiceDefinition<Command, Reply, State> | DeferringDefinition<Command, Reply, State>,
 ): TypedService<Command, Reply> {
   for (const name of ['initial', 'deliver'] as const) {
     if (typeof definition?.[name] === 'function') continue;
@@ -77,17 +113,18 @@ export function defineService<Command, Reply, State>(
   return {
     client: (client) => new TypedClient(client, command, reply),
     serviceOf: (replica) => {
-      const { group } = replica;
-      const context = new MessageContext(replica);
-      let current = definition.initial(group);
+      const context = new TypedContext(replica, reply);
+      let current = definition.initial(replica.group);
       return {
         deliver: (message) => {
           const decoded = named('the command', () => command.decode(message.payload.slice()));
           context.message = message;
           const answer = definition.deliver(current, decoded, context);
+          if (answer === DEFERRED) return DEFERRED;
           if (answer instanceof Promise) throw asynchronous(answer);
-          return named('the reply', () => reply.encode(answer));
+          return named('the reply', () => reply.encode(answer as Reply));
         },
+        abandoned: (id) => definition.abandoned?.(current, id, context),
         ticks,
         ...(tick !== undefined && { tick: () => tick.call(definition, current, context) }),
         snapshot: () => named('the state', () => state.encode(current)),
@@ -99,11 +136,14 @@ export function defineService<Command, Reply, State>(
   };
 }
 
-/** Reads a message when the service asks. One for all messages and ticks of a replica. */
-class MessageContext implements CommandContext {
+/** Reads a message when the service asks. One for all messages of a replica. */
+class TypedContext<Reply> implements DeferringContext<Reply> {
   message!: Message;
 
-  constructor(private readonly replica: ServiceContext) {}
+  constructor(
+    private readonly replica: ServiceContext,
+    private readonly codec: Codec<Reply>,
+  ) {}
 
   get group(): number {
     return this.replica.group;
@@ -119,6 +159,17 @@ class MessageContext implements CommandContext {
 
   get id(): string {
     return this.message.id;
+  }
+
+  defer(): Deferred {
+    return this.replica.defer();
+  }
+
+  reply(id: string, reply: Reply): boolean {
+    return this.replica.reply(
+      id,
+      named('the reply', () => this.codec.encode(reply)),
+    );
   }
 }
 

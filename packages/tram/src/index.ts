@@ -14,7 +14,10 @@ export { ConfigError } from './config/mistakes.js';
 export type { ClusterOptions, MachineOptions, MemoryKind } from './config/options.js';
 export {
   type CommandContext,
+  type DeferringContext,
+  type DeferringDefinition,
   defineService,
+  type ReplyContext,
   type ServiceDefinition,
   type TickContext,
   type TypedClient,
@@ -40,3 +43,4 @@ export type {
 export type { Delivered, DeliveriesOptions } from './hosting/tail.js';
 export type { MulticastOptions } from './multicast-request.js';
 export type { Offer, ReplyOutcome } from './protocol/data-path/client.js';
+export type { Deferred } from './protocol/edges.js';

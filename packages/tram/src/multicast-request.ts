@@ -60,6 +60,11 @@ export class Request {
     return this.call ?? { pendingLow: this.low, pendingHigh: this.high };
   }
 
+  /** Have all groups that it waits for deferred their replies? */
+  get isDeferred(): boolean {
+    return this.call !== undefined && (this.call.unheardLow | this.call.unheardHigh) === 0;
+  }
+
   /** Is given up after its time, or when its signal aborts. @throws TRAM_INVALID_ARGUMENT, TRAM_ABORTED */
   limit(
     { signal, timeoutMs = DEFAULT_TIMEOUT_MS }: MulticastOptions,
@@ -128,9 +133,13 @@ export class Request {
 
   /** After its message was sent. Later replies change nothing. */
   giveUpSent(why: GivenUp, cause: unknown, { reason, hint }: Stall): void {
-    const { pendingLow, pendingHigh } = this.call!;
-    const missing = groupsOf(pendingLow, pendingHigh).map((group) => `g${group}`);
-    const message = `${why} after the message was sent: it may still be delivered. No reply from ${missing.join(', ')}`;
+    const { pendingLow, pendingHigh, unheardLow, unheardHigh } = this.call!;
+    const unheard = namesOf(unheardLow, unheardHigh);
+    const deferred = namesOf(pendingLow & ~unheardLow, pendingHigh & ~unheardHigh);
+    const sentences = [`${why} after the message was sent: it may still be delivered`];
+    if (unheard !== '') sentences.push(`No reply from ${unheard}`);
+    if (deferred !== '') sentences.push(`The reply was deferred by ${deferred}`);
+    const message = sentences.join('. ');
     const advice = hint === undefined ? undefined : `${hint} ${ASK_FIRST}`;
     this.rejectSent('TRAM_OUTCOME_UNKNOWN', withReason(message, reason), { cause, hint: advice });
   }
@@ -167,6 +176,12 @@ export class Request {
     const known = { replies, failedGroups, missingGroups };
     this.reject(new ReplyError(code, message, known, options));
   }
+}
+
+function namesOf(low: number, high: number): string {
+  return groupsOf(low, high)
+    .map((group) => `g${group}`)
+    .join(', ');
 }
 
 function checkTimeout(timeoutMs: number): void {

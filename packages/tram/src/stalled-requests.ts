@@ -15,6 +15,9 @@ const OTHER_CLIENT =
   'A message keeps its place until all its groups have replied, also after its call has failed. Destroy this client and ' +
   'connect a new one, or use one client for each set of groups that may fail apart.';
 
+const MORE_PLACES =
+  'Use another client for calls that may wait for long, or start the cluster with a larger `callsMax`.';
+
 /** @internal */
 export class StalledRequests {
   private readonly groups: StallWatch;
@@ -37,7 +40,10 @@ export class StalledRequests {
       !isSettled && sinceUs <= nowUs - STALLED_US;
     for (const alike of alikeOf(sent.filter(isStalled))) {
       const stall = this.stallOf(alike[0]);
-      if (!failIfLost(alike, stall)) this.tell(alike[0], stall);
+      if (failIfLost(alike, stall)) continue;
+      // A deferred reply takes its time. That is no stall, unless its group can't go on.
+      const isExpected = alike.every(({ isDeferred }) => isDeferred);
+      if (!isExpected || stall.stalledGroups.length > 0) this.tell(alike[0], stall);
     }
     for (const alike of alikeOf(waiting.filter(isStalled))) {
       if (failIfLost(alike, this.stallOf(alike[0]))) continue;
@@ -80,13 +86,16 @@ export class StalledRequests {
     );
     const names = [...new Set(groups)].map((group) => `g${group}`).join(', ');
     const places = `${sent.length} of ${callsMax} places are held by messages to ${names}`;
-    const isStalled = stall.stalledGroups.length > 0;
-    return {
-      stalledGroups: stall.stalledGroups,
-      lostGroups: willHaveRoom ? [] : stall.lostGroups,
-      reason: isStalled ? `${places}. ${stall.reason}` : '',
-      hint: isStalled ? OTHER_CLIENT : undefined,
-    };
+    const { stalledGroups } = stall;
+    const lostGroups = willHaveRoom ? [] : stall.lostGroups;
+    if (stalledGroups.length > 0) {
+      const reason = `${places}. ${stall.reason}`;
+      return { stalledGroups, lostGroups, reason, hint: OTHER_CLIENT };
+    }
+    const deferred = sent.filter(({ isDeferred }) => isDeferred).length;
+    if (deferred === 0) return { stalledGroups, lostGroups, reason: '', hint: undefined };
+    const reason = `${deferred} of ${callsMax} places are held by messages whose replies are deferred`;
+    return { stalledGroups, lostGroups, reason, hint: MORE_PLACES };
   }
 }
 

@@ -4,7 +4,8 @@ import type { Client } from '../src/client.js';
 import { bytesCodec } from '../src/codec.js';
 import { defineService } from '../src/define-service.js';
 import { ReplyError } from '../src/errors.js';
-import type { StatefulService } from '../src/hosting/service.js';
+import type { ServiceContext, StatefulService } from '../src/hosting/service.js';
+import { DEFERRED } from '../src/protocol/edges.js';
 
 type Command = { readonly add: number } | { readonly fail: string } | { readonly reply: 'a Map' };
 
@@ -19,7 +20,15 @@ const sums = defineService({
   },
 });
 
-const context = (group: number) => ({ group, member: 0, nowMs: 0 });
+/** The deferred replies, with the ids of their messages. */
+const replies: [string, string][] = [];
+const context = (group: number): ServiceContext => ({
+  group,
+  member: 0,
+  nowMs: 0,
+  defer: () => DEFERRED,
+  reply: (id, reply) => id !== '' && replies.push([id, text(reply)]) > 0,
+});
 const json = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 const text = (bytes: unknown): string => new TextDecoder().decode(bytes as Uint8Array);
 
@@ -62,7 +71,7 @@ test('a tick changes the state of a replica, and commands see ordered time', () 
       if (nowMs >= state.until) state.expired = group;
     },
   });
-  const replica = { group: 3, member: 0, nowMs: 1000 };
+  const replica = { ...context(3), nowMs: 1000 };
   const service = leases.serviceOf(replica);
   expect(service.ticks).toEqual({ everyMs: 50 });
   expect(deliver(service, json({ forMs: 30 }))).toBe('0');
@@ -91,6 +100,32 @@ describe('the service of a replica', () => {
     expect(text(snapshot)).toBe('{"sum":105,"last":"c1:0.0 to 1,2 at 1"}');
     to.restore(snapshot, context(2));
     expect(deliver(to, json({ add: 1 }))).toBe('{"sum":106}');
+  });
+
+  test('may defer a reply, give it later, and is told if it need not', () => {
+    const box = defineService<{ put?: string }, string, { ids: string[] }>({
+      initial: () => ({ ids: [] }),
+      deliver({ ids }, { put }, context) {
+        if (put !== undefined) return String(context.reply(ids.shift() ?? '', put));
+        ids.push(context.id);
+        return context.defer();
+      },
+      abandoned({ ids }, id, context) {
+        ids.splice(ids.indexOf(id), 1);
+        context.reply(ids.shift() ?? '', `instead of ${id}`);
+      },
+    });
+    const service = box.serviceOf(context(1));
+    const send = (id: string, command: object): unknown =>
+      service.deliver({ payload: json(command), destinations: [1], id }, context(1));
+    expect(send('a', {})).toBe(DEFERRED);
+    expect(send('b', {})).toBe(DEFERRED);
+    service.abandoned?.('a', context(1));
+    expect(replies.splice(0)).toEqual([['b', '"instead of a"']]);
+    expect(send('c', {})).toBe(DEFERRED);
+    expect(text(send('d', { put: 'x' }))).toBe('"true"');
+    expect(replies.splice(0)).toEqual([['c', '"x"']]);
+    expect(text(send('e', { put: 'x' }))).toBe('"false"');
   });
 
   test('fails on a command that is not JSON', () => {

@@ -323,7 +323,7 @@ const ON_PROCESSES = `
 `;
 
 const TYPED = `
-import { type AttachedCluster, bytesCodec, type Client, Cluster, defineService, type ErrorCode, type Message, ReplyError, type Service, TramError } from 'tram-multicast';
+import { type AttachedCluster, bytesCodec, type Client, Cluster, type Deferred, defineService, type ErrorCode, type Message, ReplyError, type Service, TramError } from 'tram-multicast';
 import { History, judge } from 'tram-multicast/check';
 
 export const service: Service = {
@@ -351,6 +351,18 @@ export const echo = defineService({
   deliver: (_state, bytes: Uint8Array) => bytes,
   codecs: { command: bytesCodec, reply: bytesCodec, state: undefined },
 });
+export const box = defineService({
+  initial: () => ({ ids: [] as string[] }),
+  deliver({ ids }, text: string, context): number | Deferred {
+    if (context.reply(ids[0], text.length)) return 0;
+    // @ts-expect-error a reply is a number
+    context.reply(ids[0], text);
+    return context.defer();
+  },
+  abandoned: ({ ids }, id, { reply }) => void (ids.includes(id) && reply(id, 1)),
+});
+// @ts-expect-error a service without "abandoned" must not defer
+export const forgetful = defineService({ initial: () => ({}), deliver: (_state, _text: string, { defer }) => defer() });
 // @ts-expect-error deliver must be synchronous
 export const late = defineService({ initial: () => ({}), deliver: async (_state, command: string) => command });
 

@@ -8,9 +8,10 @@
  */
 import { Cluster } from 'tram-multicast/internal/cluster.js';
 import type { GroupStatus } from 'tram-multicast/internal/hosting/status.js';
+import type { Order } from 'tram-multicast/internal/protocol/edges.js';
 import { changeUnderLoad, clockMs } from './load/changes.js';
 import type { ChangesReport, Span } from './load/changes-worker.js';
-import { setOf } from './load/destinations.js';
+import { type DestinationSet, setOf } from './load/destinations.js';
 
 export interface FailoverOptions {
   readonly groups: number;
@@ -19,6 +20,10 @@ export interface FailoverOptions {
   readonly clients: number;
   readonly payloadBytes: number;
   readonly changes: number;
+  /** Default: the order of the paper. */
+  readonly order?: Order;
+  /** The destinations of the messages; by default all groups. */
+  readonly sets?: readonly DestinationSet[];
 }
 
 export type Cause = 'request' | 'kill';
@@ -36,22 +41,25 @@ export async function benchFailover(
   options: FailoverOptions,
   progress: (step: string) => void,
 ): Promise<FailoverResult> {
-  const request = await measure(options, 'request', progress);
-  const kill = await measure(options, 'kill', progress);
+  const request = await measureChanges(options, 'request', progress);
+  const kill = await measureChanges(options, 'kill', progress);
   return { options, causes: [request, kill] };
 }
 
-async function measure(
+/** Starts a cluster, changes its leaders under load, and ends it. */
+export async function measureChanges(
   options: FailoverOptions,
   cause: Cause,
   progress: (step: string) => void,
 ): Promise<FailoverResult['causes'][number]> {
-  const { groups, replicas, tree, clients, payloadBytes } = options;
+  const { groups, replicas, tree, clients, payloadBytes, order = 'multicast' } = options;
+  const everyGroup = setOf(Array.from({ length: groups }, (_, group) => group));
   const cluster = await Cluster.start({
     memory: 'processes',
     groups,
     replicas,
     tree,
+    order,
     clients: clients + 1,
     callsMax: 4,
     payloadBytesMax: Math.max(payloadBytes, 16),
@@ -71,7 +79,7 @@ async function measure(
     address: cluster.address as string,
     clients,
     outstanding: 1,
-    sets: [setOf(Array.from({ length: groups }, (_, group) => group))],
+    sets: options.sets ?? [everyGroup],
     payloadBytes,
   };
   try {

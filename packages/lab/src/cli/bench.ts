@@ -8,6 +8,7 @@ import type { OrderOptions, OrderResult } from '../bench/order.js';
 import { registerBenchMachines } from './bench-machines.js';
 import { registerPaper } from './bench-paper.js';
 import { registerBenchPeers } from './bench-peers.js';
+import { registerBenchStrict } from './bench-strict.js';
 
 interface OrderFlags {
   readonly memory: 'threads' | 'processes' | 'simulated';
@@ -100,6 +101,7 @@ export function registerBench(program: Command): void {
   registerPaper(bench);
   registerBenchPeers(bench);
   registerBenchMachines(bench);
+  registerBenchStrict(bench);
 }
 
 async function order(flags: OrderFlags): Promise<number> {

@@ -1,5 +1,6 @@
 /** The options of `tram-lab sim`: parses them, and formats them for a replay. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { PromisedOrder } from 'tram-multicast/internal/check/events.js';
 import { integer } from 'tram-multicast/internal/cli/number-option.js';
 import {
   Overlay,
@@ -8,7 +9,14 @@ import {
   SHAPES,
 } from 'tram-multicast/internal/protocol/overlay.js';
 import { MUTATIONS } from '../sim/mutations/table.js';
-import { FAULTS, type Fault, MEMORIES, type MemoryKind, type Options } from '../sim/plan.js';
+import {
+  FAULTS,
+  type Fault,
+  MEMORIES,
+  type MemoryKind,
+  type Options,
+  ORDERS,
+} from '../sim/plan.js';
 
 /** Options as Commander returns them: each is parsed, but combinations are not checked yet. */
 export interface SimFlags {
@@ -23,6 +31,7 @@ export interface SimFlags {
   readonly payload?: number;
   readonly ringBytes?: number;
   readonly memory?: MemoryKind;
+  readonly order?: PromisedOrder;
   readonly faults?: readonly Fault[];
   readonly mutation?: readonly string[];
   readonly trace?: string;
@@ -48,6 +57,7 @@ const SHAPING = [
   'payload',
   'ringBytes',
   'memory',
+  'order',
   'faults',
   'mutation',
 ] as const satisfies (keyof SimFlags)[];
@@ -62,6 +72,7 @@ export function addOptions(command: Command): Command {
     ['--payload <bytes>', 'largest payload', integer(0, 65_536)],
     ['--ring-bytes <bytes>', 'size of every ring; 0 is the smallest possible', integer(0, 1 << 24)],
     ['--memory <kind>', `${MEMORIES.slice(0, -1).join(', ')} or ${MEMORIES.at(-1)}`, memory],
+    ['--order <order>', ORDERS.join(' or '), order],
     ['--faults <list>', 'only these faults, separated by commas, or "none"', faults],
     ['--mutation <list>', 'put errors into the protocol, separated by commas', mutations],
   ];
@@ -115,6 +126,12 @@ function memory(text: string): MemoryKind {
   throw new InvalidArgumentError(`Expected one of ${MEMORIES.join(', ')}.`);
 }
 
+function order(text: string): PromisedOrder {
+  const known = ORDERS.find((candidate) => candidate === text);
+  if (known !== undefined) return known;
+  throw new InvalidArgumentError(`Expected one of ${ORDERS.join(', ')}.`);
+}
+
 function faults(text: string): Fault[] {
   if (text === 'none') return [];
   return names(text, FAULTS, 'fault', '"none" or some of');
@@ -140,7 +157,7 @@ function names<Name extends string>(
 
 /** Checks combinations of options. @throws {CommanderError} if they contradict each other */
 export function planOptions(flags: SimFlags, command: Command): Options {
-  const { groups, replicas, clients, messages, payload, ringBytes, memory, faults } = flags;
+  const { groups, replicas, clients, messages, payload, ringBytes, memory, order, faults } = flags;
   const parents = flags.tree === undefined ? undefined : parentsOf(flags.tree, groups);
   if (parents && groups !== undefined && parents.length !== groups) {
     command.error(
@@ -160,6 +177,7 @@ export function planOptions(flags: SimFlags, command: Command): Options {
     ...(payload !== undefined && { payloadBytes: payload }),
     ...(ringBytes !== undefined && { ringBytes }),
     ...(memory !== undefined && { memory }),
+    ...(order !== undefined && { order }),
     ...(faults && { faults }),
   };
 }

@@ -44,6 +44,7 @@ export function toJson(summary: Summary): unknown {
     deliveries: totals.deliveries,
     faults: totals.faultCount,
     simulatedUs: totals.simulatedUs,
+    violateRealTime: totals.violateRealTime,
     wallMs: Math.round(wallMs),
     seedsPerSecond: rate(summary),
     faultCounts: Object.fromEntries(totals.faults),
@@ -114,7 +115,8 @@ function formatCounts(summary: Summary): string {
     `${count(totals.deliveries, 'delivery', 'deliveries')}, ` +
     `${count(totals.faultCount, 'fault')} (${perSeed(totals.faultCount)} per seed)\n` +
     `${(totals.simulatedUs / 1e6).toFixed(2)} s simulated in ${(wallMs / 1000).toFixed(1)} s, ` +
-    `${rate(summary)} seeds per second\n`
+    `${rate(summary)} seeds per second\n` +
+    `real-time order is violated in ${count(totals.violateRealTime, 'seed')}\n`
   );
 }
 
@@ -155,7 +157,8 @@ export function formatPlan(plan: Plan, mutations: readonly string[]): string {
     `${count(sizes.groups, 'group')} of ${count(sizes.replicas, 'replica')}, ` +
     `${count(sizes.clients, 'client')}, ${count(plan.messages, 'message')} ` +
     `of up to ${count(sizes.payloadBytesMax, 'byte')}, ` +
-    `${plan.singleGroupPercent} % of them to one group only\n${mutated}` +
+    `${plan.singleGroupPercent} % of them to one group only\n` +
+    `order: ${plan.order}; ${plan.probePercent} % of the replies make a client read another group\n${mutated}` +
     `rings of ${describeRings(sizes)} bytes, up to ${count(sizes.callsMax, 'unanswered call')} a client, ` +
     `counts start at ${sizes.firstIndex}\n` +
     `a write takes ${weather.delayUs} to ${weather.delayUs + weather.jitterUs} µs, ` +

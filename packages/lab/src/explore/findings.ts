@@ -3,6 +3,8 @@
  * with it and do not show it, and why; or that it was not searched for. The tests replay every script, with the mutation
  * and without it. `tram-lab explore --sweep` exhausts the scopes again.
  */
+import { GATES } from '../sim/mutations/gate.js';
+import { TICKS } from '../sim/mutations/ticks.js';
 
 export interface Finding {
   readonly scope: string;
@@ -138,8 +140,9 @@ export const NOT_FOUND: Readonly<Record<string, string>> = {
 
 const SUSPICION = 'suspicion matters for progress only, and nobody suspects anybody here';
 const WAITING = 'it changes only how long a full log waits';
+const REAL_TIME = 'the scopes do not promise real-time order';
 const SHARED = 'the memory of threads and processes is not explored';
-const TICKS = 'no scope has ticks';
+const ORDERED_TIME = 'no scope has ticks';
 
 /** These were not searched for, and why. */
 export const NOT_SEARCHED: Readonly<Record<string, string>> = {
@@ -157,16 +160,6 @@ export const NOT_SEARCHED: Readonly<Record<string, string>> = {
   'forgets-waiting': WAITING,
   'permission-ignored': SHARED,
   'permission-read-first': SHARED,
-  'tick-of-wall-clock': TICKS,
-  'tick-unbounded': TICKS,
-  'tick-waits-for-clock': TICKS,
-  'tick-set-by-successor': TICKS,
-  'tick-of-kept-log': TICKS,
-  'tick-age-overestimated': TICKS,
-  'ticks-pile-up': TICKS,
-  'tick-undecided': TICKS,
-  'ordered-time-not-restored': TICKS,
-  'ordered-time-not-taken-over': TICKS,
-  'own-entry-forwarded': TICKS,
-  'own-entry-delivered': TICKS,
+  ...Object.fromEntries(Object.keys(TICKS).map((name) => [name, ORDERED_TIME])),
+  ...Object.fromEntries(Object.keys(GATES).map((name) => [name, REAL_TIME])),
 };

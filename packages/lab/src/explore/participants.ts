@@ -181,8 +181,10 @@ export class Participants {
       overlay: this.commons.overlay,
       timing: TIMING,
       pace: PACE,
+      order: 'multicast',
       observer,
       wallClockUs: () => 0,
+      hasSessionEnded: () => false,
     };
   }
 

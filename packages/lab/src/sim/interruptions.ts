@@ -79,8 +79,10 @@ export class Interruptions {
   shield(application: Application): Application {
     return {
       tickEveryUs: application.tickEveryUs,
-      deliver: (message) => this.as(undefined, () => application.deliver(message)),
-      tick: (orderedUs) => this.as(undefined, () => application.tick(orderedUs)),
+      deliver: (message, replier) =>
+        this.as(undefined, () => application.deliver(message, replier)),
+      abandoned: (id, replier) => this.as(undefined, () => application.abandoned?.(id, replier)),
+      tick: (orderedUs, replier) => this.as(undefined, () => application.tick(orderedUs, replier)),
       snapshot: () => application.snapshot(),
       restore: (snapshot, orderedUs) => application.restore(snapshot, orderedUs),
     };

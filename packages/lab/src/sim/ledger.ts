@@ -10,7 +10,8 @@
 import type { TraceEvent } from 'tram-multicast/internal/check/events.js';
 import { History } from 'tram-multicast/internal/check/history.js';
 import type { Delivery } from 'tram-multicast/internal/protocol/edges.js';
-import { contains } from 'tram-multicast/internal/protocol/overlay.js';
+import { contains, highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
+import type { Plan } from './plan.js';
 
 /** A check of the simulator has failed. */
 export class SimulationFailure extends Error {
@@ -49,6 +50,16 @@ export class Sent {
   get id(): string {
     return `${this.client}:${this.entryGroup}.${this.ordinal}`;
   }
+
+  isFor(group: number): boolean {
+    return contains(this.destinationsLow, this.destinationsHigh, group);
+  }
+
+  /** Is it for other groups too? */
+  hasOthersThan(group: number): boolean {
+    const low = this.destinationsLow & ~lowMask(group);
+    return (low | (this.destinationsHigh & ~highMask(group))) !== 0;
+  }
 }
 
 /** A tick that a group has decided. */
@@ -71,15 +82,17 @@ export class Ledger {
   private readonly ticks: Map<number, Tick>[];
   /** By group and index: the digest of the state that its members have when they come to that index. */
   private readonly states: (number | undefined)[][];
+  private readonly firstIndex: number;
+  private lastEventUs = 0;
 
   constructor(
-    parents: readonly number[],
-    replicas: number,
-    private readonly firstIndex: number,
+    { parents, sizes, order }: Plan,
     keepsTrace: boolean,
     /** Without a history only the checks of each delivery are made. Measurements of throughput use that. */
     private readonly keepsHistory: boolean,
+    private readonly nowUs: () => number,
   ) {
+    this.firstIndex = sizes.firstIndex;
     this.orders = parents.map(() => []);
     this.logs = parents.map(() => []);
     this.states = parents.map(() => []);
@@ -87,9 +100,9 @@ export class Ledger {
     if (keepsTrace) this.trace = [];
     const groups: Record<string, string[]> = {};
     parents.forEach((_, group) => {
-      groups[group] = Array.from({ length: replicas }, (__, member) => `${group}/${member}`);
+      groups[group] = Array.from({ length: sizes.replicas }, (__, member) => `${group}/${member}`);
     });
-    this.record({ event: 'groups', groups, parents });
+    this.record({ event: 'groups', groups, parents, order });
   }
 
   record(event: TraceEvent): void {
@@ -101,7 +114,7 @@ export class Ledger {
   multicast(
     session: number,
     number: number,
-    message: Omit<Sent, 'id' | 'client' | 'ordinal'>,
+    message: Pick<Sent, 'entryGroup' | 'destinationsLow' | 'destinationsHigh' | 'payload'>,
   ): Sent {
     const client = `c${session}`;
     const ordinal = number - this.firstIndex;
@@ -114,8 +127,7 @@ export class Ledger {
     if (this.keepsHistory || this.trace) {
       const destinations: number[] = [];
       for (let group = 0; group < this.orders.length; group++) {
-        if (contains(message.destinationsLow, message.destinationsHigh, group))
-          destinations.push(group);
+        if (sent.isFor(group)) destinations.push(group);
       }
       this.record({
         event: 'multicast',
@@ -123,9 +135,22 @@ export class Ledger {
         client,
         destinations,
         entryGroup: message.entryGroup,
+        timeUs: this.timeOfEvent(),
       });
     }
     return sent;
+  }
+
+  /** Record that the client of a message has received the reply of a group. */
+  answered(sent: Sent, group: number): void {
+    if (!this.keepsHistory && !this.trace) return;
+    this.record({ event: 'answered', id: sent.id, group, timeUs: this.timeOfEvent() });
+  }
+
+  /** Of two events of clients in the same microsecond, the later one has the greater time. */
+  private timeOfEvent(): number {
+    this.lastEventUs = Math.max(this.nowUs(), this.lastEventUs + TICK_US);
+    return this.lastEventUs;
   }
 
   find(session: number, entryGroup: number, number: number): Sent | undefined {
@@ -210,6 +235,9 @@ export class Ledger {
     return this.logs[group].length;
   }
 }
+
+/** Between two events of clients in the same microsecond. A sum of these is exact. */
+const TICK_US = 1 / 1024;
 
 export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false;

@@ -41,6 +41,8 @@ export const DEEDS: Partial<Record<Transition, (ballot: string) => string>> = {
   recovered: () => 'is a member again',
   'session replaced': () => "opens a client's new session",
   'replies sent again': () => 'sends the replies it keeps again',
+  'reply held': () => 'holds a reply: the gate has not passed its entry',
+  'held reply sent': () => 'sends replies that it held: the gate has passed their entries',
   'client resent': () => 'writes its unanswered messages again',
 };
 
@@ -48,7 +50,10 @@ interface OpenCall {
   readonly host: ClientHost;
   readonly call: Call;
   readonly number: number;
+  readonly id: string;
   readonly text: string;
+  /** How many groups have not replied. */
+  missing: number;
 }
 
 export class Narrator {
@@ -122,6 +127,8 @@ export class Narrator {
         return `${event.replica} delivers ${this.textOf.get(event.id)}`;
       case 'touch':
         return `group ${event.group} relays ${this.textOf.get(event.id)}`;
+      case 'answered':
+        return this.deedOfReply(event.id, event.group);
       case 'restore':
         if (event.count === 0) return undefined;
         return `${event.replica} restores a snapshot of ${event.from}, after ${event.count} deliveries`;
@@ -130,13 +137,21 @@ export class Narrator {
     }
   }
 
+  /** The last reply needs no line of its own: then all replies are there. */
+  private deedOfReply(id: string, group: number): string | undefined {
+    const open = this.calls.find((call) => call.id === id);
+    if (open === undefined || --open.missing === 0) return undefined;
+    return `${this.name(open.host)} has the reply to ${open.text} from ${group}`;
+  }
+
   // --- messages and their names --------------------------------------------------------------
 
   sent(host: ClientHost, sent: Sent): void {
     const text = JSON.stringify(new TextDecoder().decode(sent.payload));
     this.textOf.set(sent.id, text);
     const call = host.client.lastCall;
-    this.calls.push({ host, call, number: call.number, text });
+    const missing = destinations(call).length;
+    this.calls.push({ host, call, number: call.number, id: sent.id, text, missing });
   }
 
   forget(host: Host): void {

@@ -23,6 +23,8 @@ export interface SeedOutcome {
   readonly simulatedUs: number;
   readonly faults: ReadonlyMap<Fault, number>;
   readonly transitions: ReadonlyMap<Transition, number>;
+  /** Does the history violate real-time order? That is a failure only if the run promises it. */
+  readonly violatesRealTime: boolean;
   readonly failure: SeedFailure | undefined;
   /** Only if the caller asked for details. */
   readonly details: SeedDetails | undefined;
@@ -44,6 +46,7 @@ export function runSeed(seed: number, options: Options, wantsDetails: boolean): 
       simulatedUs: world.nowUs,
       faults: world.tally.faults,
       transitions: world.tally.transitions,
+      violatesRealTime: world.violatesRealTime,
       failure: failure && { seed, kind: failure.kind, message: failure.message },
       details: wantsDetails ? detailsOf(world) : undefined,
     };
@@ -69,6 +72,7 @@ export function failedOutcome(
     simulatedUs: 0,
     faults: new Map(),
     transitions: new Map(),
+    violatesRealTime: false,
     failure: { seed, kind, message },
     details: undefined,
   };
@@ -90,6 +94,7 @@ export class Totals {
   messages = 0;
   deliveries = 0;
   simulatedUs = 0;
+  violateRealTime = 0;
   failed = 0;
   readonly faults = new Map<Fault, number>(FAULTS.map((fault) => [fault, 0]));
   readonly transitions = new Map<Transition, number>(
@@ -103,6 +108,7 @@ export class Totals {
     this.messages += outcome.messages;
     this.deliveries += outcome.deliveries;
     this.simulatedUs += outcome.simulatedUs;
+    if (outcome.violatesRealTime) this.violateRealTime++;
     addCounts(this.faults, outcome.faults);
     addCounts(this.transitions, outcome.transitions);
     if (outcome.failure) this.addFailure(outcome.failure);

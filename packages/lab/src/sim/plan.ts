@@ -5,6 +5,7 @@
  */
 
 import {
+  type Order,
   PACE,
   type Pace,
   type Timing,
@@ -52,6 +53,8 @@ export type Incident = Exclude<
 export const MEMORIES = ['simulated', 'machines', 'shared'] as const;
 
 export type MemoryKind = (typeof MEMORIES)[number];
+
+export const ORDERS = ['strict', 'multicast'] as const satisfies Order[];
 
 /** How often steps are interrupted between loads and stores, and for how long. */
 export interface InterruptionPlan {
@@ -106,6 +109,7 @@ export interface Plan {
   readonly sizes: Sizes;
   readonly timing: Timing;
   readonly pace: Pace;
+  readonly order: Order;
   readonly weather: Weather;
   /** Undefined if steps are atomic. */
   readonly interruptions: InterruptionPlan | undefined;
@@ -117,10 +121,14 @@ export interface Plan {
   readonly messageEveryUs: number;
   /** The share of messages that go to one group only. */
   readonly singleGroupPercent: number;
+  /** The share of replies that make a client read another group at once: see `Probes`. */
+  readonly probePercent: number;
   /** The size of the state of the service, in bytes, besides its head. */
   readonly serviceCells: number;
   /** The service fails on one of so many messages, or on none if this is 0. */
   readonly serviceFailsEvery: number;
+  /** The service defers the replies to one of so many messages, or to none if this is 0 or absent. */
+  readonly serviceDefersEvery?: number;
   /** Undefined if the service asks for no ticks. */
   readonly ticks?: TickPlan | undefined;
   /** The faults that may happen. */
@@ -138,6 +146,7 @@ export interface Options {
   readonly payloadBytes?: number;
   readonly ringBytes?: number;
   readonly memory?: MemoryKind;
+  readonly order?: Order;
   /** Does the service ask for ticks? */
   readonly ticks?: boolean;
   /** Only these faults; an empty list means none. */
@@ -249,10 +258,24 @@ export function drawPlan(seed: number, options: Options): Plan {
     singleGroupPercent: random.pick([0, 30, 60, 100]),
     serviceCells: random.pick([0, 0, 30, 500, 2000]),
     serviceFailsEvery: random.pick([0, 0, 0, 7]),
+    probePercent: random.pick([0, 10, 30, 50]),
+    order: drawOrder(random, options.order),
+    serviceDefersEvery: isTimely ? 0 : drawDefers(seed),
     ticks: drawTicks(seed, options.ticks, groups * replicas, faults),
     faults,
     incidents,
   };
+}
+
+/** An order that is given does not change what else is drawn, so that both orders can be tried on the same runs. */
+function drawOrder(random: Random, given: Order | undefined): Order {
+  const drawn = random.pick(['strict', 'strict', 'multicast'] as const);
+  return given ?? drawn;
+}
+
+/** From a sequence of its own, so that the rest of a plan does not depend on it. */
+function drawDefers(seed: number): number {
+  return new Random(seed + DEFERS_SEQUENCE).pick([0, 0, 2, 5]);
 }
 
 /** From a sequence of its own, so that the rest of a plan does not depend on it. */
@@ -282,6 +305,7 @@ function drawClock(random: Random): WallClock {
 const HOUR_US = 3_600_000_000;
 const TICKS_PERCENT = 40;
 const TICKS_SEQUENCE = 2 ** 40;
+const DEFERS_SEQUENCE = 2 ** 41;
 
 /** Without interruptions, the steps on shared memory would be atomic, which shows nothing new. */
 function drawMemory(random: Random, faults: ReadonlySet<Fault>): MemoryKind {

@@ -1,5 +1,5 @@
 /** The plan of a scenario or a stage: the cluster that the options describe, without workload and faults. */
-import { PACE } from 'tram-multicast/internal/protocol/edges.js';
+import { ORDERS, type Order, PACE } from 'tram-multicast/internal/protocol/edges.js';
 import { parseTree } from 'tram-multicast/internal/protocol/overlay.js';
 import type { Plan } from './plan.js';
 
@@ -39,12 +39,22 @@ export function toNumber(options: GivenOptions, name: string, otherwise: number)
 
 /** @param given  the options of the command `cluster` */
 export function makePlan(given: string): Plan {
-  const options = readOptions(given, ['groups', 'tree', 'replicas', 'clients', 'payload', 'rings']);
+  const options = readOptions(given, [
+    'groups',
+    'tree',
+    'order',
+    'replicas',
+    'clients',
+    'payload',
+    'rings',
+  ]);
   const tree = options.get('tree');
   const groups = toNumber(options, 'groups', tree?.includes(',') ? tree.split(',').length : 1);
   const parents = parseTree(tree ?? 'breadth', groups);
   if (parents.length !== groups)
     throw new Complaint(`tree=${tree} has ${parents.length} groups, not ${groups}`);
+  const order = options.get('order') ?? 'multicast';
+  if (!isOrder(order)) throw new Complaint(`order=${order} is neither strict nor multicast`);
   const ringBytes = toNumber(options, 'rings', 4096);
   return {
     seed: 1,
@@ -66,6 +76,7 @@ export function makePlan(given: string): Plan {
     },
     timing: TIMING,
     pace: PACE,
+    order,
     weather: { delayUs: 2, jitterUs: 0, tornPercent: 0, lateCompletionPercent: 0 },
     interruptions: undefined,
     stepUs: 5,
@@ -73,9 +84,14 @@ export function makePlan(given: string): Plan {
     isBursty: false,
     messageEveryUs: 0,
     singleGroupPercent: 0,
+    probePercent: 0,
     serviceCells: 0,
     serviceFailsEvery: 0,
     faults: new Set(),
     incidents: [],
   };
+}
+
+function isOrder(text: string): text is Order {
+  return ORDERS.some((order) => order === text);
 }

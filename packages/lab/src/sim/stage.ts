@@ -17,6 +17,7 @@ export interface Overrides {
   readonly timing?: Partial<Timing>;
   readonly pace?: Partial<Pace>;
   readonly serviceFailsEvery?: number;
+  readonly serviceDefersEvery?: number;
   readonly ticks?: TickPlan;
 }
 
@@ -27,10 +28,8 @@ export class Stage {
   private readonly held = new Set<() => void>();
 
   /** @param cluster  as in a scenario: `replicas=3 clients=2 rings=4096` */
-  constructor(
-    cluster: string,
-    { sizes, timing, pace, serviceFailsEvery = 0, ticks }: Overrides = {},
-  ) {
+  constructor(cluster: string, overrides: Overrides = {}) {
+    const { sizes, timing, pace, serviceFailsEvery = 0, serviceDefersEvery = 0, ticks } = overrides;
     const plan = makePlan(cluster);
     this.world = new World({
       ...plan,
@@ -38,6 +37,7 @@ export class Stage {
       timing: { ...plan.timing, ...timing },
       pace: { ...plan.pace, ...pace },
       serviceFailsEvery,
+      serviceDefersEvery,
       ticks,
     });
   }

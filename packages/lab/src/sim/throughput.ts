@@ -14,6 +14,7 @@ const RING_BYTES = 1 << 18;
 const PLAN: Plan = {
   seed: 1,
   memory: 'simulated',
+  order: 'multicast',
   parents: SHAPES.base(GROUPS),
   sizes: {
     groups: GROUPS,
@@ -45,6 +46,7 @@ const PLAN: Plan = {
   isBursty: false,
   messageEveryUs: 0,
   singleGroupPercent: 100,
+  probePercent: 0,
   serviceCells: 0,
   serviceFailsEvery: 0,
   faults: new Set(),

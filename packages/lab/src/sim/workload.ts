@@ -6,28 +6,38 @@ import type {
   Client,
   ReplyOutcome,
 } from 'tram-multicast/internal/protocol/data-path/client.js';
-import type { Layout } from 'tram-multicast/internal/protocol/layout.js';
+import { type Layout, messageId } from 'tram-multicast/internal/protocol/layout.js';
 import { highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
+import type { Deferrals } from './deferrals.js';
 import { type Ledger, type Sent, SimulationFailure } from './ledger.js';
 import type { Plan } from './plan.js';
 import type { Random } from './random.js';
-import { failsOn, failureText, REPLY_BYTES } from './service.js';
+import { defersOn, failsOn, failureText, REPLY_BYTES } from './service.js';
 
-/** Is told when messages are sent and when all their replies have come. */
+/** Is told when messages are sent, when a reply has come, and when all replies to a message have come. */
 export interface Watch {
   sent(message: Sent): void;
+  replied(message: Sent, group: number): void;
   answered(message: Sent): void;
 }
 
+/** With so many of its steps a client gives up a message while all its call slots are taken, if replies may be deferred. */
+const GIVES_UP_FULL_PERCENT = 10;
+
 export class Workload implements CallListener {
   private readonly outstanding = new Map<number, Sent>();
+  /** By call slot: the call that it was last used for, and the id of its message. */
+  private readonly calls = new Map<number, { readonly call: Call; readonly id: string }>();
   private quietUntilUs = 0;
+  /** Groups that this client reads with its next step. */
+  private readonly toRead: number[] = [];
   /** Messages that this client has not sent yet. */
   remaining: number;
 
   constructor(
     private readonly plan: Plan,
     private readonly ledger: Ledger,
+    private readonly deferrals: Deferrals,
     private readonly random: Random,
     private readonly layout: Layout,
     readonly session: number,
@@ -43,14 +53,36 @@ export class Workload implements CallListener {
 
   /** Send a batch of drawn size, then nothing for a drawn time. */
   send(client: Client, nowUs: number): void {
+    this.sendReads(client);
+    if (this.plan.serviceDefersEvery) this.giveUpSome(client);
     if (this.remaining === 0 || nowUs < this.quietUntilUs) return;
     const { random, plan } = this;
     const size = plan.isBursty ? random.between(1, 24) : random.between(1, 3);
     let sent = 0;
     while (sent < size && this.remaining > 0 && this.sendOne(client)) sent++;
-    // On average, the messages are spread over the time in which the incidents happen.
-    const gapUs = plan.messageEveryUs * plan.sizes.clients;
-    this.quietUntilUs = nowUs + random.below(2 * Math.max(sent, 1) * gapUs + 1);
+    this.quietUntilUs = nowUs + this.drawGap(Math.max(sent, 1));
+  }
+
+  /** On average, the messages are spread over the time in which the incidents happen. */
+  private drawGap(messages: number): number {
+    const { messageEveryUs, sizes } = this.plan;
+    return this.random.below(2 * messages * messageEveryUs * sizes.clients + 1);
+  }
+
+  /** Read `group` with the next step: send a message to this group alone, however quiet the client is otherwise. */
+  readSoon(group: number): void {
+    this.toRead.push(group);
+  }
+
+  private sendReads(client: Client): void {
+    for (const group of this.toRead) {
+      if (this.remaining === 0) break;
+      const payload = this.drawPayload();
+      if (!this.multicast(client, lowMask(group), highMask(group), payload)) break;
+      this.remaining--;
+      this.quietUntilUs += this.drawGap(1);
+    }
+    this.toRead.length = 0;
   }
 
   /** Send until the client pushes back. */
@@ -84,8 +116,35 @@ export class Workload implements CallListener {
     const message = { entryGroup, destinationsLow: low, destinationsHigh: high, payload };
     const sent = this.ledger.multicast(this.session, number, message);
     this.outstanding.set(slot, sent);
+    const id = messageId({ session: this.session, entryGroup, number });
+    this.calls.set(slot, { call: client.lastCall, id });
     this.watch.sent(sent);
     return sent;
+  }
+
+  /** Now and then, give up one of the unanswered messages; more often if there is no room for another one. */
+  private giveUpSome(client: Client): void {
+    const { random, outstanding, layout } = this;
+    // At the end, whatever has a reply must get it.
+    if (outstanding.size === 0 || this.remaining === 0) return;
+    const isFull = outstanding.size === layout.sizes.callsMax;
+    if (!random.percent(isFull ? GIVES_UP_FULL_PERCENT : 1)) return;
+    const slot = random.pick([...outstanding.keys()]);
+    const isWaiting = this.deferrals.isWaiting(this.calls.get(slot)!.id);
+    if (isWaiting || random.percent(25)) this.giveUpCall(client, slot);
+  }
+
+  /** Give up the messages whose replies the service still defers. All others must be answered. */
+  giveUpDeferred(client: Client): void {
+    for (const slot of this.outstanding.keys()) {
+      if (this.deferrals.isWaiting(this.calls.get(slot)!.id)) this.giveUpCall(client, slot);
+    }
+  }
+
+  private giveUpCall(client: Client, slot: number): void {
+    const { call, id } = this.calls.get(slot)!;
+    this.deferrals.giveUp(id);
+    client.giveUp(call);
   }
 
   /** Draw a payload: of full length, all zero, random, or of small numbers that look like heads and ends of records. */
@@ -104,6 +163,18 @@ export class Workload implements CallListener {
 
   replied(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome): void {
     const sent = this.outstanding.get(call.slot)!;
+    this.ledger.answered(sent, group);
+    this.requireReply(sent, call, group, reply, outcome);
+    this.watch.replied(sent, group);
+  }
+
+  private requireReply(
+    sent: Sent,
+    call: Call,
+    group: number,
+    reply: Uint8Array,
+    outcome: ReplyOutcome,
+  ): void {
     const expected = this.expectedOutcome(call);
     if (outcome !== expected) {
       throw new SimulationFailure(
@@ -115,6 +186,12 @@ export class Workload implements CallListener {
     if (outcome !== 'ok') return;
     const count = new DataView(reply.buffer, reply.byteOffset).getInt32(0, true);
     const delivered = this.ledger.orders[group][count - 1];
+    if (defersOn(this.plan.serviceDefersEvery ?? 0, group, this.session, call.number)) {
+      this.deferrals.requireAnswer(group, this.calls.get(call.slot)!.id, reply);
+      // The reply shows what the group had delivered when it gave the reply.
+      this.ledger.answered(delivered, group);
+      return;
+    }
     if (delivered !== sent) {
       throw new SimulationFailure(
         'reply',
@@ -143,6 +220,15 @@ export class Workload implements CallListener {
 
   answered(call: Call): void {
     this.watch.answered(this.outstanding.get(call.slot)!);
+    this.outstanding.delete(call.slot);
+  }
+
+  cancelled(call: Call): void {
+    const sent = this.outstanding.get(call.slot)!;
+    const { id } = this.calls.get(call.slot)!;
+    for (const group of this.plan.parents.keys()) {
+      if (sent.isFor(group)) this.deferrals.requireEnd(group, id);
+    }
     this.outstanding.delete(call.slot);
   }
 }

@@ -22,14 +22,16 @@ import type { Past } from 'tram-multicast/internal/protocol/member.js';
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { Replica } from 'tram-multicast/internal/protocol/replica.js';
 import { Availability } from './availability.js';
+import { Deferrals } from './deferrals.js';
 import { Fairness } from './fairness.js';
 import { firstKeyOf } from './first-key.js';
 import { Incidents } from './incidents.js';
 import { Interruptions } from './interruptions.js';
-import { Ledger, SimulationFailure } from './ledger.js';
+import { Ledger, type Sent, SimulationFailure } from './ledger.js';
 import { Losses } from './losses.js';
 import { OrderedTime, TimeKeeper } from './ordered-time.js';
 import type { Fault, Plan } from './plan.js';
+import { drawProbe } from './probes.js';
 import { Random } from './random.js';
 import { Service, ServiceFailure } from './service.js';
 import { SharedFabric } from './shared-fabric.js';
@@ -115,7 +117,10 @@ export class World {
   private readonly fairness: Fairness;
   private readonly availability: Availability;
   readonly losses: Losses;
+  /** Does the history violate real-time order, whether it promises it or not? Known once it was judged. */
+  violatesRealTime = false;
   private readonly orderedTime: OrderedTime;
+  private readonly deferrals: Deferrals;
   private sessions = 0;
   private lastDeliveryUs = 0;
 
@@ -137,13 +142,13 @@ export class World {
     this.fairness = new Fairness(plan, settings.keepsHistory !== false);
     this.availability = new Availability(plan, settings.keepsHistory !== false);
     this.ledger = new Ledger(
-      plan.parents,
-      sizes.replicas,
-      sizes.firstIndex,
+      plan,
       settings.keepsTrace === true,
       settings.keepsHistory !== false,
+      () => this.nowUs,
     );
     this.losses = new Losses(this);
+    this.deferrals = new Deferrals(sizes.groups);
     this.orderedTime = new OrderedTime(plan.ticks, this.ledger, sizes.groups);
     this.droppedBelow = plan.parents.map(() => sizes.firstIndex);
     this.incidents = new Incidents(this);
@@ -251,17 +256,19 @@ export class World {
       // Judges that treat a restart as a pause need this: the new incarnation has delivered nothing.
       this.ledger.record({ event: 'restore', replica, from: replica, count: 0 });
     }
-    const { serviceCells, serviceFailsEvery, ticks } = this.plan;
+    const { serviceCells, serviceFailsEvery, serviceDefersEvery = 0, ticks } = this.plan;
     const onDeliver = (delivery: Delivery) => {
       this.noteDecided(host, delivery.session, delivery.entryGroup, delivery.number);
       this.lastDeliveryUs = this.nowUs;
     };
     host.service = new Service(
       this.ledger,
+      this.deferrals,
       group,
       member,
       serviceCells,
       serviceFailsEvery,
+      serviceDefersEvery,
       ticks?.everyUs,
       onDeliver,
       (orderedUs) => this.noteTick(host, orderedUs),
@@ -338,6 +345,7 @@ export class World {
     host.workload = new Workload(
       this.plan,
       this.ledger,
+      this.deferrals,
       this.random,
       this.layout,
       session,
@@ -347,6 +355,7 @@ export class World {
           this.fairness.sent(sent, this.ledger.decidedCount(sent.entryGroup));
           this.availability.sent(sent, this.nowUs);
         },
+        replied: (sent, group) => this.probe(host, sent, group),
         answered: (sent) => this.availability.answered(sent, this.nowUs),
       },
     );
@@ -356,11 +365,31 @@ export class World {
     this.steps.schedule(host.participant, this.nowUs + this.drawStep());
   }
 
+  /** `host` has received the reply of `group` to its message. Another client, if there is one, may read a group now. */
+  private probe(host: ClientHost, sent: Sent, group: number): void {
+    const { random, plan } = this;
+    if (plan.probePercent === 0 || !random.percent(plan.probePercent)) return;
+    const target = drawProbe(random, this.ledger, sent, group);
+    if (target === undefined) return;
+    const others = this.clients.filter((other) => other !== host && other.state === 'up');
+    const reader = others.length > 0 ? random.pick(others) : host;
+    reader.workload.readSoon(target);
+    this.steps.schedule(reader.participant, this.nowUs);
+  }
+
   private edges(memory: SimulatedMemory, observer: Observer): Edges {
     const { layout, overlay } = this;
-    const { timing, pace } = this.plan;
+    const { timing, pace, order } = this.plan;
     const wallClockUs = () => this.orderedTime.wallClockUs(memory.self, this.nowUs);
-    return { memory, layout, overlay, timing, pace, observer, wallClockUs };
+    const hasSessionEnded = (client: number, session: number): boolean =>
+      this.hasSessionEnded(client, session);
+    return { memory, layout, overlay, timing, pace, order, observer, wallClockUs, hasSessionEnded };
+  }
+
+  /** A client that is down stays down, or its slot has a new session. */
+  private hasSessionEnded(slot: number, session: number): boolean {
+    const { state, workload } = this.clients[slot];
+    return state === 'down' || workload.session > session;
   }
 
   private observe(participant: number, host: ReplicaHost | undefined): Observer {
@@ -450,6 +479,7 @@ export class World {
       this.ledger.record({ event: 'crash', replica: `${group}/${member}` });
     } else {
       const { session } = (host as ClientHost).workload;
+      this.deferrals.sessionEnded(session);
       this.ledger.record({ event: 'client-crash', client: `c${session}` });
     }
   }
@@ -576,6 +606,10 @@ export class World {
     this.lastDeliveryUs = healedUs;
     this.runUntil(() => {
       if (this.nowUs - this.lastDeliveryUs < quietUs) return false;
+      // No later message comes that would make the service reply.
+      for (const { state, workload, client } of this.clients) {
+        if (state !== 'down') workload.giveUpDeferred(client);
+      }
       if (!this.clients.every((host) => host.state === 'down' || host.workload.isDone))
         return false;
       return this.plan.parents.every(
@@ -586,20 +620,32 @@ export class World {
     this.ledger.record({ event: 'end', quiescent: true });
   }
 
+  /** Have all running members delivered everything, and does nothing wait? */
   private isLevel(group: number): boolean {
+    const members = this.members(group).filter(({ state }) => state !== 'down');
+    const delivered = members.map(({ replica }) => replica.member.nextToDeliver);
+    // Some entries deliver nothing, so the ledger does not know them.
     const decided = this.ledger.decidedCount(group) + this.plan.sizes.firstIndex;
-    return this.members(group).every(
-      (host) =>
-        host.state === 'down' ||
-        (host.replica.member.normal && host.replica.member.nextToDeliver === decided),
+    const furthest = Math.max(decided, ...delivered);
+    return members.every(
+      ({ replica: { member }, service }) =>
+        member.normal &&
+        member.nextToDeliver === furthest &&
+        member.waiting.total === 0 &&
+        service.waiting.length === 0,
     );
   }
 
   private judge(): void {
     if (this.settings.keepsHistory === false) return;
     const verdict = judge(this.ledger.history);
+    this.violatesRealTime = verdict.properties.some(
+      (found) => found.property === 'real-time-order' && 'violation' in found,
+    );
     if (verdict.outcome === 'holds') return;
-    const broken = verdict.properties.filter((property) => property.outcome !== 'holds');
+    const broken = verdict.properties.filter(
+      ({ outcome }) => outcome === 'violated' || outcome === 'unknown',
+    );
     throw new SimulationFailure(
       'property',
       broken.map((property) => JSON.stringify(property)).join('\n'),

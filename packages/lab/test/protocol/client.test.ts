@@ -64,9 +64,9 @@ attack(
     const names = stage.world.replicas.map((host) => {
       const seen: string[] = [];
       const deliver = host.service.deliver.bind(host.service);
-      host.service.deliver = (message) => {
+      host.service.deliver = (message, replier) => {
         seen.push(`${message.entryGroup}.${message.number}`);
-        return deliver(message);
+        return deliver(message, replier);
       };
       return seen;
     });

@@ -48,9 +48,9 @@ test('an error whose message is no text is a failure like any other', () => {
   const told = listen(stage);
   for (const { service } of stage.group(0)) {
     const deliver = service.deliver.bind(service);
-    service.deliver = (delivery) => {
+    service.deliver = (delivery, replier) => {
       try {
-        return deliver(delivery);
+        return deliver(delivery, replier);
       } catch (error) {
         const { message } = error as Error;
         throw Object.assign(error as Error, { message: [message] });

@@ -39,5 +39,6 @@ export const REGRESSIONS: readonly Regression[] = [
       faults: ['outage', 'kill', 'pause', 'stop', 'restart'],
     },
   },
+  { seed: 1470, found: 'ticks that took all room in a small log' },
   { seed: 300660, found: 'a feed written again while more of it was still being lost' },
 ];

@@ -1,10 +1,21 @@
 /**
  * The events of a history. A run, simulated or real, records one event per line.
  *
- * The `deliver` events of one replica are in its delivery order, and a `multicast` precedes the first
- * delivery of its message. Otherwise the events of different participants may be interleaved in any
- * way.
+ * The `deliver` events of one replica are in its delivery order. The `multicast` and `answered` events
+ * of one client are in the order in which they happened to it. A `multicast` precedes the first delivery
+ * of its message. Otherwise the events of different participants may be interleaved in any way.
+ *
+ * A time (`timeUs`) is in microseconds of its client's clock, with any fraction that the clock has. A
+ * client never reads a lower time than before. It reads the time of a `multicast` before it writes the
+ * message anywhere, and that of an `answered` after it has read the reply. Either all of a client's
+ * events have a time or none has.
  */
+
+/**
+ * What a run promises. `strict`: all properties. `multicast`: all but real-time order, which the paper's
+ * protocol does not have.
+ */
+export type PromisedOrder = 'strict' | 'multicast';
 
 /** The groups and their members. The first event; it occurs once. */
 export interface GroupsEvent {
@@ -13,6 +24,16 @@ export interface GroupsEvent {
   readonly groups: Readonly<Record<string, readonly string[]>>;
   /** The overlay tree: `parents[g]` is the parent of group g, -1 at the root. */
   readonly parents?: readonly number[];
+  /** `multicast` if it is missing. */
+  readonly order?: PromisedOrder;
+}
+
+/** A client starts. Without this event, its times are those of the one clock that all such clients share. */
+export interface ClientStartEvent {
+  readonly event: 'client-start';
+  readonly client: string;
+  /** The name of its clock: times of different clocks can't be compared. */
+  readonly clock: string;
 }
 
 /** A client multicasts a message. */
@@ -23,6 +44,15 @@ export interface MulticastEvent {
   readonly destinations: readonly number[];
   /** The entry group: the group at which the message enters the tree. */
   readonly entryGroup?: number;
+  readonly timeUs?: number;
+}
+
+/** The client that multicast the message has received the reply of one destination. */
+export interface AnsweredEvent {
+  readonly event: 'answered';
+  readonly id: string;
+  readonly group: number;
+  readonly timeUs?: number;
 }
 
 /** A replica delivers a message: it passes it to its service. */
@@ -81,7 +111,9 @@ export interface EndEvent {
 
 export type TraceEvent =
   | GroupsEvent
+  | ClientStartEvent
   | MulticastEvent
+  | AnsweredEvent
   | DeliverEvent
   | TouchEvent
   | LeaderEvent

@@ -10,7 +10,13 @@
  * `clientNames` and `messageIds` map it to the name in the trace.
  */
 
-import { MalformedTraceError, type TraceEvent } from './events.js';
+import {
+  type AnsweredEvent,
+  MalformedTraceError,
+  type MulticastEvent,
+  type PromisedOrder,
+  type TraceEvent,
+} from './events.js';
 import { IntList } from './int-list.js';
 
 const NONE = -1;
@@ -35,6 +41,7 @@ export interface Counts {
   replicas: number;
   clients: number;
   messages: number;
+  answers: number;
   deliveries: number;
   touches: number;
   leaders: number;
@@ -50,6 +57,7 @@ export class History {
     replicas: 0,
     clients: 0,
     messages: 0,
+    answers: 0,
     deliveries: 0,
     touches: 0,
     leaders: 0,
@@ -60,6 +68,7 @@ export class History {
   };
   /** True once the trace has stated that the run was drained. */
   quiescent = false;
+  promisedOrder: PromisedOrder = 'multicast';
 
   readonly groupNumbers: number[] = [];
   readonly replicasOf: number[][] = [];
@@ -72,10 +81,16 @@ export class History {
 
   readonly clientNames: string[] = [];
   readonly clientCrashed: boolean[] = [];
+  /** For each client, the name of its clock; `undefined` for the clock that needs no name. */
+  readonly clockOf: (string | undefined)[] = [];
 
   readonly messageIds: string[] = [];
   /** Messages in the order of their multicast events. */
   readonly multicasts = new IntList();
+  /** What clients did, in the order of the events: `m` if m was multicast, `~m` at the first reply to m. */
+  readonly clientEvents = new IntList();
+  /** The time of each client event; `NaN` if it has none. */
+  readonly clientEventUs: number[] = [];
 
   /** The first delivery that no multicast event of its message precedes. */
   earlyDelivery: { readonly message: number; readonly replica: number } | undefined;
@@ -84,6 +99,10 @@ export class History {
 
   private readonly clientOfMessage = new IntList();
   private readonly entryGroupOfMessage = new IntList();
+  /** The group of the first reply. */
+  private readonly answeringGroup = new IntList();
+  /** For each client, the time of its last event: `NaN` if it has none, `undefined` before the first event. */
+  private readonly lastUs: (number | undefined)[] = [];
   /** Message m has the `destinationCount[m]` destinations from `firstDestination[m]` on. */
   private readonly firstDestination = new IntList();
   private readonly destinationCount = new IntList();
@@ -113,6 +132,16 @@ export class History {
   /** Requires that the message was multicast. */
   clientOf(message: number): number {
     return this.clientOfMessage.get(message);
+  }
+
+  /** The group whose reply to the message came first. Requires that there was one. */
+  answeringGroupOf(message: number): number {
+    return this.answeringGroup.get(message);
+  }
+
+  /** True if the times of the client's events are known. */
+  hasTimes(client: number): boolean {
+    return !Number.isNaN(this.lastUs[client] ?? Number.NaN);
   }
 
   /** Empty if the message was never multicast. */
@@ -165,13 +194,20 @@ export class History {
         this.addDeliver(event.id, event.group, event.replica);
         break;
       case 'multicast':
-        this.addMulticast(event.id, event.client, event.destinations, event.entryGroup);
+        this.addMulticast(event);
+        break;
+      case 'answered':
+        this.addAnswered(event);
         break;
       case 'touch':
         this.addTouch(event.id, event.group);
         break;
       case 'groups':
         this.addGroups(event.groups, event.parents);
+        this.promisedOrder = event.order ?? 'multicast';
+        break;
+      case 'client-start':
+        this.addClientStart(event.client, event.clock);
         break;
       case 'leader':
         this.memberOf(event.group, event.replica);
@@ -208,12 +244,7 @@ export class History {
     this.counts.deliveries++;
   }
 
-  private addMulticast(
-    id: string,
-    client: string,
-    destinations: readonly number[],
-    entryGroup: number | undefined,
-  ): void {
+  private addMulticast({ id, client, destinations, entryGroup, timeUs }: MulticastEvent): void {
     if (destinations.length === 0) throw this.malformed(`message ${quote(id)} has no destination`);
     const message = this.message(id);
     if (this.isMulticast(message)) {
@@ -231,7 +262,49 @@ export class History {
     this.clientOfMessage.set(message, this.client(client));
     if (entryGroup !== undefined) this.entryGroupOfMessage.set(message, this.group(entryGroup));
     this.multicasts.push(message);
+    this.addClientEvent(message, message, timeUs);
     this.counts.messages++;
+  }
+
+  private addAnswered({ id, group: groupNumber, timeUs }: AnsweredEvent): void {
+    const message = this.message(id);
+    if (!this.isMulticast(message)) {
+      throw this.malformed(`message ${quote(id)} is answered before it is multicast`);
+    }
+    const group = this.group(groupNumber);
+    if (!this.isAddressedTo(message, group)) {
+      throw this.malformed(
+        `message ${quote(id)} is answered by group ${groupNumber}, which is no destination`,
+      );
+    }
+    this.counts.answers++;
+    if (this.answeringGroup.get(message) !== NONE) return;
+    this.answeringGroup.set(message, group);
+    this.addClientEvent(~message, message, timeUs);
+  }
+
+  private addClientEvent(event: number, message: number, timeUs = Number.NaN): void {
+    const client = this.clientOf(message);
+    const last = this.lastUs[client] ?? timeUs;
+    if (Number.isNaN(last) !== Number.isNaN(timeUs)) {
+      throw this.malformed(
+        `client ${quote(this.clientNames[client])} has events with and without a time`,
+      );
+    }
+    if (timeUs < last) {
+      throw this.malformed(`the clock of client ${quote(this.clientNames[client])} goes back`);
+    }
+    this.lastUs[client] = timeUs;
+    this.clientEvents.push(event);
+    this.clientEventUs.push(timeUs);
+  }
+
+  private addClientStart(name: string, clock: string): void {
+    const client = this.client(name);
+    if (this.clockOf[client] !== undefined) {
+      throw this.malformed(`client ${quote(name)} starts a second time`);
+    }
+    this.clockOf[client] = clock;
   }
 
   private addTouch(id: string, groupNumber: number): void {
@@ -321,6 +394,7 @@ export class History {
     this.messageIndex.set(id, message);
     this.clientOfMessage.push(NONE);
     this.entryGroupOfMessage.push(NONE);
+    this.answeringGroup.push(NONE);
     this.firstDestination.push(0);
     this.destinationCount.push(0);
     return message;
@@ -333,6 +407,8 @@ export class History {
     this.clientNames.push(name);
     this.clientIndex.set(name, client);
     this.clientCrashed.push(false);
+    this.clockOf.push(undefined);
+    this.lastUs.push(undefined);
     this.counts.clients++;
     return client;
   }

@@ -16,10 +16,11 @@ import {
   type PropertyVerdict,
   type Violation,
 } from './properties.js';
+import { countClocks, findRealTimeViolation } from './real-time-order.js';
 import { describeViolation } from './witness.js';
 
 export interface Verdict {
-  /** `violated` if any property is, else `unknown` if any is, else `holds`. */
+  /** Of the properties that are promised: `violated` if any is, else `unknown` if any is, else `holds`. */
   readonly outcome: Outcome;
   /** One verdict per property, in the order of `PROPERTIES`. */
   readonly properties: readonly PropertyVerdict[];
@@ -47,15 +48,26 @@ const ALGORITHMS: Readonly<Record<Property, Algorithm>> = {
     if (violation !== undefined || complete) return violation;
     return { unknown: 'a message has no entry group, and the history has no tree ("parents")' };
   },
+  'real-time-order': (history, orders) => {
+    if (history.counts.answers === 0) return { unknown: 'the history has no "answered" events' };
+    const clocks = countClocks(history);
+    const violation = findRealTimeViolation(history, orders);
+    if (violation !== undefined || clocks === 1) return violation;
+    return {
+      unknown: `clients read ${clocks} clocks, whose times can't be compared; within each clock the order holds`,
+    };
+  },
 };
 
 /** Judges a history, or a list of events. */
 export function judge(source: History | Iterable<TraceEvent>): Verdict {
   const history = source instanceof History ? source : record(source);
   const orders = orderGroups(history);
-  const properties = PROPERTIES.map((property) =>
-    conclude(property, ALGORITHMS[property](history, orders)),
-  );
+  const isStrict = history.promisedOrder === 'strict';
+  const properties = PROPERTIES.map((property) => {
+    const verdict = conclude(property, ALGORITHMS[property](history, orders));
+    return property === 'real-time-order' && !isStrict ? withoutPromise(verdict) : verdict;
+  });
   return { outcome: overall(properties), properties, counts: { ...history.counts } };
 }
 
@@ -70,6 +82,11 @@ function conclude(property: Property, finding: Finding): PropertyVerdict {
   if ('unknown' in finding) return { property, outcome: 'unknown', reason: finding.unknown };
   const witness = describeViolation(finding);
   return { property, outcome: 'violated', witness, violation: finding };
+}
+
+function withoutPromise(verdict: PropertyVerdict): PropertyVerdict {
+  if (verdict.outcome === 'violated') return { ...verdict, outcome: 'not-promised' };
+  return { property: verdict.property, outcome: 'not-promised' };
 }
 
 function overall(properties: readonly PropertyVerdict[]): Outcome {

@@ -3,7 +3,7 @@
  * Each property has a file that decides it; `witness.ts` describes violations in words.
  *
  * Paper §2.2 defines the first five properties and §2.3 defines partial genuineness. FIFO order is a
- * guarantee of TRAM.
+ * guarantee of TRAM, and so is real-time order in runs that promise it.
  *
  * Terms:
  * - An *incarnation* is one run of a replica, from a start to the next crash.
@@ -14,6 +14,9 @@
  *   last incarnation, what validity and agreement require. A client is correct if it did not crash.
  * - Order is judged on *sound* deliveries: the first delivery of each message in a sequence, at a
  *   destination. Any other delivery violates integrity and is reported there.
+ * - A reply counts from when its client has received it. What happens to one client is in its own order
+ *   in real time. Events of two clients are compared by their times, if both read the same clock; with
+ *   equal times, neither is before the other.
  */
 
 export const PROPERTIES = [
@@ -24,6 +27,7 @@ export const PROPERTIES = [
   'uniform-acyclic-order',
   'partial-genuineness',
   'fifo-order',
+  'real-time-order',
 ] as const;
 
 export type Property = (typeof PROPERTIES)[number];
@@ -42,10 +46,31 @@ export const DEFINITIONS: Readonly<Record<Property, string>> = {
     'If m is addressed to a single group, no other group orders or delivers m.',
   'fifo-order':
     'If a client multicasts m before m′, both have the same entry group and both are addressed to group g, a replica of g delivers m′ only after m.',
+  'real-time-order':
+    'The relation "some replica delivers m before m′, or a reply to m is received before m′ is multicast" has no cycle.',
 };
 
-/** `unknown`: the history does not contain enough to decide. */
+/** The outcome of a property that is promised. `unknown`: the history does not contain enough to decide. */
 export type Outcome = 'holds' | 'violated' | 'unknown';
+
+/** A replica delivers `before` before `after`. */
+export interface DeliveredStep {
+  readonly before: string;
+  readonly after: string;
+  readonly replica: string;
+}
+
+/** A client receives the reply of a group to `before`; then a client, the same or another, multicasts `after`. */
+export interface RealTimeStep {
+  readonly before: string;
+  readonly after: string;
+  readonly answeredBy: number;
+  readonly receivedBy: string;
+  /** On the clock of the client, like `multicastUs`; `undefined` if the history has no times. */
+  readonly receivedUs: number | undefined;
+  readonly multicastBy: string;
+  readonly multicastUs: number | undefined;
+}
 
 /** The evidence, for programs. Names are those of the trace; an `index` counts from 0. */
 export type Violation =
@@ -94,11 +119,7 @@ export type Violation =
   | {
       readonly property: 'uniform-acyclic-order';
       /** The `after` of each step is the `before` of the next; the last step closes the cycle. */
-      readonly cycle: readonly {
-        readonly before: string;
-        readonly after: string;
-        readonly replica: string;
-      }[];
+      readonly cycle: readonly DeliveredStep[];
     }
   | {
       readonly property: 'partial-genuineness';
@@ -116,6 +137,11 @@ export type Violation =
       readonly delivered: string;
       /** The message that was multicast before `delivered`, but not delivered before it. */
       readonly skipped: string;
+    }
+  | {
+      readonly property: 'real-time-order';
+      /** As above. */
+      readonly cycle: readonly (DeliveredStep | RealTimeStep)[];
     };
 
 export type PropertyVerdict =
@@ -127,4 +153,11 @@ export type PropertyVerdict =
       /** The violation in one sentence. */
       readonly witness: string;
       readonly violation: Violation;
+    }
+  | {
+      readonly property: Property;
+      /** The run does not promise the property, so a violation is no failure. */
+      readonly outcome: 'not-promised';
+      readonly witness?: string;
+      readonly violation?: Violation;
     };

@@ -71,6 +71,8 @@ type Shape = Readonly<Record<string, (value: unknown) => boolean>>;
 const isString = (value: unknown): boolean => typeof value === 'string';
 const isBoolean = (value: unknown): boolean => typeof value === 'boolean';
 const isCount = (value: unknown): boolean => Number.isInteger(value) && (value as number) >= 0;
+const isTime = (value: unknown): boolean => Number.isFinite(value);
+const isOrder = (value: unknown): boolean => value === 'strict' || value === 'multicast';
 const isParent = (value: unknown): boolean => value === -1 || isCount(value);
 const isOptional = (is: (value: unknown) => boolean) => (value: unknown) =>
   value === undefined || is(value);
@@ -83,13 +85,20 @@ const isMembership = (value: unknown): boolean =>
   );
 
 const SHAPES = {
-  groups: { groups: isMembership, parents: isOptional(isListOf(isParent)) },
+  groups: {
+    groups: isMembership,
+    parents: isOptional(isListOf(isParent)),
+    order: isOptional(isOrder),
+  },
+  'client-start': { client: isString, clock: isString },
   multicast: {
     id: isString,
     client: isString,
     destinations: isListOf(isCount),
     entryGroup: isOptional(isCount),
+    timeUs: isOptional(isTime),
   },
+  answered: { id: isString, group: isCount, timeUs: isOptional(isTime) },
   deliver: { id: isString, group: isCount, replica: isString },
   touch: { id: isString, group: isCount },
   leader: { group: isCount, replica: isString, ballot: isString },

@@ -1,6 +1,6 @@
 /** Describes violations in words, with the smallest evidence that a reader can check in the trace. */
 
-import type { Violation } from './properties.js';
+import type { DeliveredStep, RealTimeStep, Violation } from './properties.js';
 
 export function describeViolation(violation: Violation): string {
   switch (violation.property) {
@@ -37,7 +37,32 @@ export function describeViolation(violation: Violation): string {
       const { client, entryGroup, replica, delivered, skipped } = violation;
       return `${client} multicast ${skipped} before ${delivered}, both with entry group ${entryGroup}, but ${replica} delivered ${delivered} without ${skipped} before it`;
     }
+    case 'real-time-order':
+      return describeRealTime(violation.cycle);
   }
+}
+
+/** Who saw what, when, and at last the delivery that contradicts it. */
+function describeRealTime(cycle: readonly (DeliveredStep | RealTimeStep)[]): string {
+  const contradiction = cycle.findIndex(
+    (step, i) => isDelivered(step) && !isDelivered(cycle.at(i - 1)!),
+  );
+  const steps = [...cycle.slice(contradiction + 1), ...cycle.slice(0, contradiction + 1)];
+  const clauses = steps.map((step) => {
+    const { before, after } = step;
+    if (isDelivered(step)) return `${step.replica} delivered ${before} before ${after}`;
+    const { receivedBy, answeredBy, receivedUs, multicastBy, multicastUs } = step;
+    return `${receivedBy} received the reply of group ${answeredBy} to ${before}${at(receivedUs)}; then ${multicastBy} multicast ${after}${at(multicastUs)}`;
+  });
+  return `${clauses.slice(0, -1).join('; ')}; but ${clauses.at(-1)}`;
+}
+
+function isDelivered(step: DeliveredStep | RealTimeStep): step is DeliveredStep {
+  return 'replica' in step;
+}
+
+function at(timeUs: number | undefined): string {
+  return timeUs === undefined ? '' : ` at ${Number((timeUs / 1000).toFixed(6))} ms`;
 }
 
 function describeIntegrity(violation: Violation & { property: 'uniform-integrity' }): string {

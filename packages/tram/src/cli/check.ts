@@ -13,7 +13,8 @@ The history is in JSON Lines; docs/check.md describes the events. "tram up --tra
 "trace" of a cluster write it into a directory, with a file for each replica and client. The safety
 properties can be judged on any history. Validity and agreement need a history of a cluster that was
 drained (its last line says "quiescent": true). FIFO order needs to know where messages enter the
-tree. A property that can't be judged is reported as unknown.
+tree. Real-time order is promised if the "groups" event says "order": "strict", and needs the times
+of clients. A property that can't be judged is reported as unknown.
 
 Examples:
   $ tram check trace.jsonl
@@ -23,7 +24,7 @@ Examples:
 Exit codes:
   0  no property is violated; some may be unknown
   2  the history is missing or malformed
-  3  a property is violated
+  3  a property that the run promises is violated
 `;
 
 export function registerCheck(program: Command): void {
@@ -33,7 +34,7 @@ export function registerCheck(program: Command): void {
     .summary('check a recorded history against the properties of atomic multicast')
     .description(
       'Judges a recorded history: validity, uniform agreement, integrity, prefix and acyclic order, ' +
-        'partial genuineness, and FIFO per client and entry group. A violation comes with a witness.',
+        'partial genuineness, FIFO per client and entry group, and real-time order. A violation comes with a witness.',
     )
     .argument('<history>', 'a file of JSON Lines, or a directory of such files; "-" reads stdin')
     .option('--json', 'print the verdict as one JSON object')
@@ -94,8 +95,9 @@ async function open(path: string): Promise<TraceSource> {
 export function formatVerdict(verdict: Verdict): string {
   const lines = verdict.properties.map((property) => {
     const line = `${property.property.padEnd(22)} ${outcome(property.outcome)}`;
-    if (property.outcome === 'violated') return `${line}\n  ${property.witness}`;
-    return property.outcome === 'unknown' ? `${line}: ${property.reason}` : line;
+    if (property.outcome === 'unknown') return `${line}: ${property.reason}`;
+    const witness = property.outcome === 'holds' ? undefined : property.witness;
+    return witness === undefined ? line : `${line}\n  ${witness}`;
   });
   const { counts } = verdict;
   const summary = [
@@ -111,7 +113,12 @@ export function formatVerdict(verdict: Verdict): string {
   return `${lines.join('\n')}\n\n${summary}\nverdict: ${outcome(verdict.outcome)}\n`;
 }
 
-const COLORS = { holds: 'green', violated: 'red', unknown: 'yellow' } as const;
+const COLORS = {
+  holds: 'green',
+  violated: 'red',
+  unknown: 'yellow',
+  'not-promised': 'dim',
+} as const;
 
 function outcome(text: keyof typeof COLORS): string {
   return paint(COLORS[text], text);

@@ -7,7 +7,7 @@
  */
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import type { Timing } from '../protocol/edges.js';
+import type { Order, Timing } from '../protocol/edges.js';
 import type { Salt, Sizes } from '../protocol/layout.js';
 import { Overlay, OverlayError, parseTree } from '../protocol/overlay.js';
 import { isForMachines, type Machines, resolveMachines, resolveMembers } from './machines.js';
@@ -28,6 +28,7 @@ export interface ClusterConfig extends Partial<Machines> {
   readonly parents: readonly number[];
   readonly sizes: Sizes;
   readonly timing: Timing;
+  readonly order: Order;
   readonly name?: string;
   /** The URL of the service's module. */
   readonly service?: string;
@@ -65,6 +66,7 @@ export function resolveConfig(
     parents: resolveTree(given),
     sizes: resolveSizes(given, salt),
     timing: resolveTiming(given),
+    order: given.order ?? OPTIONS.order.default,
     ...(name !== undefined && { name }),
     ...(service !== undefined && { service: serviceUrl(service, directory) }),
     ...(trace !== undefined && { trace: resolve(directory, trace) }),

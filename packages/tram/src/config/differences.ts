@@ -16,7 +16,7 @@ export function differingOptions(
   config: ClusterConfig,
   directory: string = process.cwd(),
 ): OptionName[] {
-  const { sizes, timing, hosts, placement, parents, service, trace } = config;
+  const { sizes, timing, order, hosts, placement, parents, service, trace } = config;
   const { groups, replicas } = sizes;
   const present: Partial<Record<OptionName, unknown>> = {
     ...sizes,
@@ -24,6 +24,7 @@ export function differingOptions(
     heartbeatMs: timing.heartbeatUs / 1000,
     suspectAfterMs: timing.suspectAfterUs / 1000,
     resendAfterMs: timing.resendAfterUs / 1000,
+    order,
     tree: parents,
     leaders: placement,
     service,

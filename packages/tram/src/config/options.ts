@@ -2,6 +2,7 @@
  * The options of a cluster. `OPTIONS` is the one list of them: the validator, the names, the defaults and a test of
  * docs/options.md follow it, for programs and for files.
  */
+import { ORDERS, type Order } from '../protocol/edges.js';
 import { GROUPS_MAX, type Shape } from '../protocol/overlay.js';
 import { ADDRESS, LISTENING_ENDPOINT, PORT } from './addresses.js';
 import { choice, integer, type List, NAME, number, type Option, PATH, text } from './kinds.js';
@@ -19,6 +20,11 @@ export interface ClusterOptions {
   replicas?: number | undefined;
   /** A shape, or the parent of each group and -1 for the root: `[-1, 0, 0]` or `'-1,0,0'`. Default `base`. */
   tree?: Shape | (string & Record<never, never>) | readonly number[] | undefined;
+  /**
+   * What a reply promises. `multicast`: all groups deliver in a consistent order. `strict`: also in real time. Once a reply
+   * has shown the effect of a message, every later request finds the effect at every group. Default `multicast`.
+   */
+  order?: Order | undefined;
   /** What runs the replicas: worker threads, processes or machines. Default `threads`. */
   memory?: MemoryKind | undefined;
   /** The name under which other processes find the cluster. */
@@ -136,6 +142,7 @@ export const OPTIONS = {
     hint: 'A group with an even number of replicas tolerates no more failures than one with a replica less.',
   },
   tree: { kind: TREE, default: 'base' },
+  order: { kind: choice(ORDERS), default: 'multicast' },
   memory: { kind: choice(MEMORIES), default: 'threads' },
   name: { kind: NAME },
   service: { kind: SERVICE },

@@ -20,6 +20,7 @@ import { type Edges, type Observer, PACE } from '../protocol/edges.js';
 import { Layout } from '../protocol/layout.js';
 import { Overlay } from '../protocol/overlay.js';
 import { wallClockUs } from './clock.js';
+import { hasSessionEnded } from './slot.js';
 import { STATISTICS_WORDS } from './statistics.js';
 
 export class ClusterContext {
@@ -90,8 +91,18 @@ export class ClusterContext {
 
   edges(memory: SharedMemory, observer: Observer): Edges {
     const { layout, overlay } = this;
-    const { timing } = this.config;
-    return { memory, layout, overlay, timing, pace: PACE, observer, wallClockUs };
+    const { timing, order } = this.config;
+    return {
+      memory,
+      layout,
+      overlay,
+      timing,
+      pace: PACE,
+      order,
+      observer,
+      wallClockUs,
+      hasSessionEnded: (client, session) => hasSessionEnded(this, client, session),
+    };
   }
 
   /** @throws TRAM_INVALID_ARGUMENT */

@@ -17,6 +17,7 @@ import { OPEN, type ParticipantId } from '../memory/contract.js';
 import { beginIncarnation } from '../memory/shared.js';
 import { InvariantError } from '../protocol/assert.js';
 import type { Application, Observer } from '../protocol/edges.js';
+import { messageId } from '../protocol/layout.js';
 import { describeBallot } from '../protocol/leadership/ballot.js';
 import { keyAfter } from '../protocol/leadership/key.js';
 import type { Identity } from '../protocol/member.js';
@@ -28,7 +29,7 @@ import { Lookout } from './lookout.js';
 import { describeThrownByService } from './origin.js';
 import { rateLimited } from './rate-limit.js';
 import { ReplicaAgent } from './replica-agent.js';
-import { describeFailure, loadService, messageId, NO_SERVICE } from './service.js';
+import { describeFailure, loadService, NO_SERVICE } from './service.js';
 import { STATISTIC } from './statistics.js';
 import { catchStrayErrors } from './stray-errors.js';
 import { TraceFile, traceName } from './trace.js';
@@ -358,10 +359,10 @@ function cantResume(name: string, cause: unknown): TramError {
 function traced(application: Application, trace: TraceFile, replica: string): Application {
   return {
     ...application,
-    deliver: (delivery) => {
+    deliver: (delivery, replier) => {
       const { group } = delivery;
       trace.add({ event: 'deliver', id: messageId(delivery), group, replica });
-      return application.deliver(delivery);
+      return application.deliver(delivery, replier);
     },
   };
 }

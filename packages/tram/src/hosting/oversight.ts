@@ -260,12 +260,12 @@ export function beginTrace(config: ClusterConfig, directory: string): void {
   file.close();
 }
 
-function groupsEvent({ sizes, parents }: ClusterConfig): TraceEvent {
+function groupsEvent({ sizes, parents, order }: ClusterConfig): TraceEvent {
   const groups: Record<string, string[]> = {};
   for (let group = 0; group < sizes.groups; group++) {
     groups[group] = Array.from({ length: sizes.replicas }, (_, member) => `${group}/${member}`);
   }
-  return { event: 'groups', groups, parents };
+  return { event: 'groups', groups, parents, order };
 }
 
 /**

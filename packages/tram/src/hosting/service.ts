@@ -5,7 +5,14 @@
  */
 import { types } from 'node:util';
 import { TramError, type TramErrorOptions } from '../errors.js';
-import type { Application, Delivery } from '../protocol/edges.js';
+import {
+  type Application,
+  DEFERRED,
+  type Deferred,
+  type Delivery,
+  type Replier,
+} from '../protocol/edges.js';
+import { messageId } from '../protocol/layout.js';
 import { contains } from '../protocol/overlay.js';
 import { describeThrown } from './origin.js';
 import { type Exports, importModule, nameOf } from './service-module.js';
@@ -19,7 +26,7 @@ export interface Message {
   readonly id: string;
 }
 
-/** The replica that runs a service. */
+/** The replica that runs a service, and what the service can do there besides returning replies. */
 export interface ServiceContext {
   readonly group: number;
   /** The replica's index in its group. Must not influence the state or a reply. */
@@ -30,6 +37,13 @@ export interface ServiceContext {
    * group delivers a tick before its first message.
    */
   readonly nowMs: number;
+  /** In `deliver`: `return context.defer()` lets the message wait. Its reply comes later, by `reply`. */
+  defer(): Deferred;
+  /**
+   * In `deliver`, `abandoned` and `tick`: replies to a message that waits. False if no message with this id waits, because it has
+   * its reply already, was abandoned, or was never deferred by this group.
+   */
+  reply(id: string, reply?: Uint8Array): boolean;
 }
 
 /** How often ordered time advances. */
@@ -42,10 +56,15 @@ export interface Ticks {
 interface Deliver {
   /**
    * Deterministic: the same messages in the same order give the same state and replies. If it throws, or returns anything
-   * but a Uint8Array or nothing, the message fails at all replicas alike.
+   * but a Uint8Array, nothing, or `context.defer()`, the message fails at all replicas alike.
    */
   // biome-ignore lint/suspicious/noConfusingVoidType: a service that does not reply returns nothing
-  deliver(message: Message, context: ServiceContext): Uint8Array | void;
+  deliver(message: Message, context: ServiceContext): Uint8Array | Deferred | void;
+  /**
+   * A message that waited does so no longer: its client has given it up (timeout, abort, close) or has ended. Called at the
+   * same place between deliveries at all replicas. Whatever the message has done stays done.
+   */
+  abandoned?(id: string, context: ServiceContext): void;
 }
 
 /** What a service does with time. */
@@ -73,15 +92,6 @@ export interface StatefulService extends Deliver, Tick {
 /** What the module of a service exports: by name, or as its default export. */
 export type Service = StatelessService | StatefulService;
 
-/** @internal `c12:3.456`: the client's session, the entry group, and the number in that group. */
-export function messageId({
-  session,
-  entryGroup,
-  number,
-}: Pick<Delivery, 'session' | 'entryGroup' | 'number'>): string {
-  return `c${session}:${entryGroup}.${number}`;
-}
-
 export function groupsOf(low: number, high: number): number[] {
   const groups: number[] = [];
   for (let group = 0; group < 64; group++) if (contains(low, high, group)) groups.push(group);
@@ -102,6 +112,39 @@ class ServiceMessage implements Message {
 
   get id(): string {
     return messageId(this.delivery);
+  }
+}
+
+/** The context of one replica's service. One for all its calls, which set and clear what is valid during the call only. */
+class ReplicaContext implements ServiceContext {
+  nowMs = 0;
+  /** During `deliver`, `abandoned` and `tick`. */
+  replier: Replier | undefined;
+  /** During `deliver`. */
+  message: ServiceMessage | undefined;
+
+  constructor(
+    readonly group: number,
+    readonly member: number,
+  ) {}
+
+  defer(): Deferred {
+    if (this.message !== undefined) return DEFERRED;
+    throw new TypeError('defer() is only for deliver(): there is no other message to defer');
+  }
+
+  reply(id: string, reply?: Uint8Array): boolean {
+    if (this.replier === undefined) {
+      throw new TypeError(
+        'reply() is only for deliver(), abandoned() and tick(), where replies have their place in the order',
+      );
+    }
+    if (reply !== undefined && !types.isUint8Array(reply)) {
+      throw new TypeError(`reply() takes a Uint8Array or nothing, and it got ${kindOf(reply)}`);
+    }
+    if (this.replier.reply(id, reply)) return true;
+    if (id !== this.message?.id) return false;
+    throw new TypeError('reply() is not for the message that is being delivered: return its reply');
   }
 }
 
@@ -148,7 +191,7 @@ export async function loadService(
   { group, member }: Pick<ServiceContext, 'group' | 'member'>,
   incarnation: number,
 ): Promise<Application> {
-  const context = { group, member, nowMs: 0 };
+  const context = new ReplicaContext(group, member);
   const exported = await importModule(href, `replica=${group}.${member}.${incarnation}`);
   const service = serviceOf(exported, href, context);
   requireOwn(service, href, context);
@@ -157,17 +200,38 @@ export async function loadService(
   const { ticks } = service;
   return {
     tickEveryUs: ticks && Math.round(ticks.everyMs * 1000),
-    deliver: (delivery) => {
+    deliver: (delivery, replier) => {
       message.delivery = delivery;
-      const reply: unknown = service.deliver(message, context);
-      // Unlike `instanceof`, this does not accept a proxy, whose length would throw where nobody catches it.
-      if (reply === undefined || types.isUint8Array(reply)) return reply;
-      throw wrongResult('deliver', reply, 'a Uint8Array or nothing');
+      context.message = message;
+      context.replier = replier;
+      try {
+        const reply: unknown = service.deliver(message, context);
+        // Unlike `instanceof`, this does not accept a proxy, whose length would throw where nobody catches it.
+        if (reply === undefined || reply === DEFERRED || types.isUint8Array(reply)) return reply;
+        throw wrongResult('deliver', reply, 'a Uint8Array, context.defer() or nothing');
+      } finally {
+        context.message = undefined;
+        context.replier = undefined;
+      }
     },
-    tick: (orderedUs) => {
+    abandoned: (id, replier) => {
+      context.replier = replier;
+      try {
+        const result: unknown = service.abandoned?.(id, context);
+        if (result instanceof Promise) throw wrongResult('abandoned', result, 'nothing');
+      } finally {
+        context.replier = undefined;
+      }
+    },
+    tick: (orderedUs, replier) => {
       context.nowMs = millisecondsOf(orderedUs);
-      const result: unknown = service.tick?.(context);
-      if (result instanceof Promise) throw wrongResult('tick', result, 'nothing');
+      context.replier = replier;
+      try {
+        const result: unknown = service.tick?.(context);
+        if (result instanceof Promise) throw wrongResult('tick', result, 'nothing');
+      } finally {
+        context.replier = undefined;
+      }
     },
     snapshot: () => snapshotOf(service, context),
     restore: (snapshot, orderedUs) => {
@@ -202,6 +266,9 @@ function serviceOf(exported: Exports, href: string, context: ServiceContext): Se
     throw invalid(
       `the service ${nameOf(href)} exports only one of "snapshot" and "restore": it needs both, or has no state`,
     );
+  }
+  if (service.abandoned !== undefined && typeof service.abandoned !== 'function') {
+    throw invalid(`the service ${nameOf(href)} exports "abandoned", which is not a function`);
   }
   requireTicks(service, href);
   return service as Service;

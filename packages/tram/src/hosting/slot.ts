@@ -55,3 +55,21 @@ function claim(
     Atomics.store(arena.words, owner, OWNER.nobody);
   };
 }
+
+/**
+ * Has this session of a client slot ended, after a replica has delivered a message of it? True only if that is certain: a
+ * client that could still take its replies has not ended. With `memory: 'machines'`, a host knows of the end of a client
+ * that has closed, and otherwise only once the next client of the slot has connected.
+ */
+export function hasSessionEnded(context: ClusterContext, slot: number, session: number): boolean {
+  const { arena, map, layout, network } = context;
+  const line = map.participant(layout.clientParticipant(slot));
+  const wordAt = (offset: number): number => Atomics.load(arena.words, line + offset);
+  if (network !== undefined) return wordAt(PARTICIPANT.endedSession) >= session;
+  // A client takes the slot first, and has a session afterwards.
+  const isFree =
+    'isHostLocked' in arena
+      ? !(arena as ArenaFile).isHostLocked(map.hosts + slot)
+      : wordAt(PARTICIPANT.owner) === OWNER.nobody;
+  return isFree || wordAt(PARTICIPANT.session) > session;
+}

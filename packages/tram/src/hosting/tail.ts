@@ -19,9 +19,11 @@ import {
 import { readFence } from '../memory/shared.js';
 import { LogRing } from '../protocol/data-path/log.js';
 import {
+  CANCEL,
   entryGroupOf,
   type Layout,
   MESSAGE,
+  messageId,
   numberIn,
   RINGS_PER_WRITER,
 } from '../protocol/layout.js';
@@ -29,7 +31,7 @@ import { NO_BALLOT } from '../protocol/leadership/ballot.js';
 import { contains } from '../protocol/overlay.js';
 import type { ClusterContext } from './cluster-context.js';
 import { pause } from './oversight.js';
-import { groupsOf, messageId } from './service.js';
+import { groupsOf } from './service.js';
 
 const POLL_MS = 1;
 /** So many polls in vain, and a reader of deliveries sleeps between polls. */
@@ -113,6 +115,7 @@ export class Tail {
     const series = words[HEAD_WORDS + MESSAGE.series];
     const start = (HEAD_WORDS + MESSAGE.payload) * 4;
     const bytes = words[HEAD_WORDS + MESSAGE.payloadBytes];
+    if ((bytes & CANCEL) !== 0) return undefined;
     return {
       group: this.group,
       index: this.index,

@@ -8,11 +8,17 @@ import {
   ftruncateSync,
   mkdirSync,
   openSync,
+  readFileSync,
+  readlinkSync,
   readSync,
   writeSync,
 } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { TraceEvent } from '../check/events.js';
+import type { Call } from '../protocol/data-path/client.js';
+import { messageId } from '../protocol/layout.js';
+import { groupsOf } from './service.js';
 
 const BATCH_CHARACTERS = 1 << 16;
 /** Longer than any line. */
@@ -47,6 +53,68 @@ export class TraceFile {
   close(): void {
     this.flush();
     closeSync(this.descriptor);
+  }
+}
+
+/** The file of one client: what it multicasts and which replies it receives, with times for real-time order. */
+export class ClientTrace {
+  private readonly file: TraceFile;
+  private readonly client: string;
+
+  constructor(
+    directory: string,
+    private readonly session: number,
+  ) {
+    this.client = `c${session}`;
+    this.file = new TraceFile(directory, `client-${session}`);
+    this.file.add({ event: 'client-start', client: this.client, clock: clockName() });
+  }
+
+  /** Must be called before the message is written to a replica. */
+  multicast(call: Call): void {
+    const { entryGroup, destinationsLow, destinationsHigh } = call;
+    const destinations = groupsOf(destinationsLow, destinationsHigh);
+    const [id, client, timeUs] = [this.idOf(call), this.client, clockUs()];
+    this.file.add({ event: 'multicast', id, client, destinations, entryGroup, timeUs });
+  }
+
+  /** Must be called after the reply of the group was read. */
+  answered(call: Call, group: number): void {
+    this.file.add({ event: 'answered', id: this.idOf(call), group, timeUs: clockUs() });
+  }
+
+  /** An earlier client, which had the same slot, ended before all its messages were answered. */
+  crashed(session: number): void {
+    this.file.add({ event: 'client-crash', client: `c${session}` });
+    this.file.flush();
+  }
+
+  flush(): void {
+    this.file.flush();
+  }
+
+  close(): void {
+    this.file.close();
+  }
+
+  private idOf({ entryGroup, number }: Call): string {
+    return messageId({ session: this.session, entryGroup, number });
+  }
+}
+
+/** The monotonic clock of the operating system, which all processes of a machine share. */
+function clockUs(): number {
+  return Number(process.hrtime.bigint()) / 1000;
+}
+
+/** The same in all processes that read the same clock. A machine that boots, or a time namespace, begins another. */
+function clockName(): string {
+  try {
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    return `${boot} ${readlinkSync('/proc/self/ns/time')}`;
+  } catch {
+    // Not Linux: nothing says that two processes read the same clock.
+    return `process ${process.pid} of ${hostname()}`;
   }
 }
 

@@ -38,7 +38,7 @@ export interface Arena {
 /** "TRAM" */
 export const ARENA_MAGIC = 0x4d415254;
 /** The memory version: incremented whenever an offset, the meaning of a word or the handshake of machines changes. */
-export const ARENA_VERSION = 8;
+export const ARENA_VERSION = 9;
 
 export const ARENA = {
   magic: 0,
@@ -132,6 +132,8 @@ export const PARTICIPANT = {
   returnLater: 7,
   /** Of a replica: counts how often it was asked to lead because the host of the leader is to end. */
   handovers: 8,
+  /** Of a client slot, with `memory: 'machines'`: this session and all before it have ended, as far as this host knows. */
+  endedSession: 9,
   words: 16,
 } as const;
 

@@ -19,14 +19,29 @@ export interface Delivery {
   readonly payload: Uint8Array;
 }
 
+/** Instead of a reply: it comes later. */
+export const DEFERRED = Symbol('deferred');
+export type Deferred = typeof DEFERRED;
+
+/** Takes the replies to messages that wait for one. Valid during the calls that it is passed to. */
+export interface Replier {
+  /** False if no message with this id waits. */
+  reply(id: string, reply: Uint8Array | undefined): boolean;
+}
+
 /** The replicated service. Deterministic: the same deliveries give the same replies, failures and snapshots. */
 export interface Application {
   /** How often its group's leader proposes ticks; without it, never. */
   readonly tickEveryUs?: number | undefined;
-  /** If it throws, the message still counts as delivered, and its client is told that it failed. */
-  deliver(message: Delivery): Uint8Array | undefined;
+  /**
+   * If it returns `DEFERRED`, the message waits for its reply. If it throws, the message still counts as delivered, and
+   * its client is told that it failed.
+   */
+  deliver(message: Delivery, replier: Replier): Uint8Array | Deferred | undefined;
+  /** For those that defer: a message waits no longer, because its client has given it up or has ended. */
+  abandoned?(id: string, replier: Replier): void;
   /** Ordered time has advanced to so many microseconds since 1970. If it throws, the tick still counts. */
-  tick(orderedUs: number): void;
+  tick(orderedUs: number, replier: Replier): void;
   /** If it throws, a member that has asked for the snapshot asks another member, and one that stops leaves none. */
   snapshot(): Uint8Array;
   /** If it throws, the replica stops: its state may be neither the old one nor the new one. */
@@ -72,8 +87,14 @@ export const TRANSITIONS = [
   'ordered time advanced',
   'session replaced',
   'replies sent again',
+  'reply held',
+  'held reply sent',
   'service failed',
+  'reply deferred',
+  'call cancelled',
+  'session ended',
   'client resent',
+  'client nudged',
   'client back-pressured',
 ] as const;
 
@@ -134,13 +155,24 @@ export const PACE: Pace = {
   backlogBytesMax: 2 ** 25,
 };
 
+/**
+ * What an answer promises. `multicast`: the order of deliveries, as in the paper. `strict`: also real time. Once a reply
+ * has shown the effect of a message, every later request finds the effect at every group (gate.ts).
+ */
+export const ORDERS = ['strict', 'multicast'] as const;
+
+export type Order = (typeof ORDERS)[number];
+
 export interface Edges {
   readonly memory: Memory;
   readonly layout: Layout;
   readonly overlay: Overlay;
   readonly timing: Timing;
   readonly pace: Pace;
+  readonly order: Order;
   readonly observer: Observer;
   /** The time of day, in microseconds since 1970. It may jump, stand still, and differ between participants. */
   readonly wallClockUs: () => number;
+  /** Of a replica: will nobody take the replies to this session of a client slot any more? True only if that is certain. */
+  readonly hasSessionEnded: (client: number, session: number) => boolean;
 }

@@ -24,7 +24,11 @@
  *   │     └─────────┴───────┴────────┘         │
  *   ├──────────────────────────────────────────┤
  *   │ per member j of the parent group:        │
- *   │   feed[j]    start (slot), end, ring …   │    j, when it leads the parent
+ *   │   feed[j]    start (slot), end,          │    j, when it leads the parent
+ *   │              gate (slot), ring …         │
+ *   ├──────────────────────────────────────────┤
+ *   │ per group g, per member j of it:         │
+ *   │   settled[g][j]  slot                    │    j, when it leads a child of this group
  *   └──────────────────────────────────────────┘
  *
  *   a client's region
@@ -81,6 +85,7 @@ export const MESSAGE = {
   series: 3,
   destinationsLow: 4,
   destinationsHigh: 5,
+  /** Or `CANCEL`. */
   payloadBytes: 6,
   payload: 7,
 } as const;
@@ -103,6 +108,21 @@ export function entryGroupOf(series: number): number {
 export function numberIn(series: number, low: number): number {
   return (series >>> ENTRY_GROUP_BITS) * WIDE + (low >>> 0);
 }
+
+/** `c12:3.456`: the client's session, the entry group, and the number in that group. */
+export function messageId(message: {
+  readonly session: number;
+  readonly entryGroup: number;
+  readonly number: number;
+}): string {
+  return `c${message.session}:${message.entryGroup}.${message.number}`;
+}
+
+/**
+ * In `payloadBytes`: the message is a *cancel*. It has no payload, and is never delivered to the service. Its client no
+ * longer waits for the reply to the message before it in the same call slot, which went to the same destinations.
+ */
+export const CANCEL = 1 << 30;
 
 /**
  * Words of a message with so many bytes of payload. The payload is filled up with zeros to a multiple of eight bytes. So
@@ -143,7 +163,7 @@ export const OWN = -2;
 export const OWN_KIND = {
   /** Ordered time advances. Its words: microseconds since 1970, low and high. */
   tick: 1,
-  /** No more messages of a session enter here. Its words: the client slot and the session. */
+  /** A session has ended: nobody takes its replies any more. Its words: the client slot and the session. */
   sessionEnded: 2,
 } as const;
 
@@ -168,7 +188,9 @@ export const ROW = {
   trusts: 14,
   /** While its log lacks entries that it has yet to deliver: the first index that the log has; otherwise 0. */
   needs: 15,
-  words: 17,
+  /** Of the parent's log: below it, all that goes to this group is settled (gate.ts). */
+  settledFromParent: 17,
+  words: 19,
 } as const;
 
 export const ROW_STATE = {
@@ -238,14 +260,26 @@ export const REPLY = {
   payload: 3,
 } as const;
 
-/** What a group made of a message: a reply, one that exceeds `replyBytesMax`, or the service failed. */
-export const OUTCOME = { ok: 0, tooLarge: 1, failed: 2 } as const;
+/**
+ * What a group made of a message: a reply, one that exceeds `replyBytesMax`, the service failed, or the reply comes later,
+ * in the same place.
+ */
+export const OUTCOME = { ok: 0, tooLarge: 1, failed: 2, deferred: 3 } as const;
 
 /**
  * Where a reader of a feed may begin: the index in the parent's log, and the position in the feed. It is meant for one
  * incarnation of the reader: the entries that were written for an earlier one may be gone.
  */
 export const FEED_START = { epoch: 0, incarnation: 1, index: 2, position: 4, words: 5 } as const;
+
+/** How far a group may answer, told to its children (gate.ts). */
+export const FEED_GATE = { index: 0, words: 2 } as const;
+
+/** How much of what its parent has sent a group has settled (gate.ts). */
+export const SETTLED = { index: 0, words: 2 } as const;
+
+/** Where, after the end of a feed, its gate begins. They share a cache line, so one write tells both. */
+export const GATE_AFTER_END = 2;
 
 export const LOG_CONTROL = { marker: 0, base: 1, decided: 2, key: 3, words: 4 } as const;
 export const INBOX_CONTROL = { session: 0, nudge: 1, words: 2 } as const;
@@ -293,6 +327,8 @@ export class Layout {
   private readonly inboxStride: number;
   private readonly feeds: number;
   private readonly feedStride: number;
+  private readonly settledSlots: number;
+  private readonly settledStride: number;
   private readonly firstReply: number;
   private readonly replyStride: number;
 
@@ -337,6 +373,8 @@ export class Layout {
     this.members = region.take(sizes.replicas * this.memberStride);
     this.inboxes = region.take(sizes.clients * this.inboxStride);
     this.feeds = region.take(sizes.replicas * this.feedStride);
+    this.settledStride = slot(SETTLED.words);
+    this.settledSlots = region.take(sizes.groups * sizes.replicas * this.settledStride);
     this.replicaRegionWords = region.at;
 
     const replicas = sizes.groups * sizes.replicas;
@@ -403,8 +441,17 @@ export class Layout {
     return this.feedStart(parentMember) + slot(FEED_START.words);
   }
 
+  feedGate(parentMember: number): number {
+    return this.feedEnd(parentMember) + GATE_AFTER_END;
+  }
+
   feedRing(parentMember: number): number {
     return this.feedEnd(parentMember) + LINE_WORDS;
+  }
+
+  /** Where `member` of a child group tells how much it has settled. */
+  settled(childGroup: number, member: number): number {
+    return this.settledSlots + (childGroup * this.sizes.replicas + member) * this.settledStride;
   }
 
   /** In a client's region: changes whenever `replica` has written replies. */

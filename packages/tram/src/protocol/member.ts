@@ -11,6 +11,7 @@ import { Backlog } from './data-path/backlog.js';
 import { Counters } from './data-path/counters.js';
 import { type Extent, Log } from './data-path/log.js';
 import { Replies } from './data-path/replies.js';
+import { Waiting } from './data-path/waiting.js';
 import type { Edges } from './edges.js';
 import type { Layout } from './layout.js';
 import { memberOf, NO_BALLOT } from './leadership/ballot.js';
@@ -55,6 +56,7 @@ export class Member {
 
   readonly log: Log;
   readonly replies: Replies;
+  readonly waiting: Waiting;
 
   /** The highest ballot this member has promised to follow. Never goes back. */
   promised = NO_BALLOT;
@@ -73,6 +75,8 @@ export class Member {
   nextPosition: number;
   /** Counters over the delivered entries, those below `nextToDeliver`. */
   readonly delivered: Counters;
+  /** Below this index of the parent's log, all that goes to this group is settled, as far as this member has led. */
+  settledFromParent: number;
   /** How many messages this group has delivered to the application. */
   deliveries = 0;
   /** Index of a snapshot being fetched from us, so that the leader keeps the entries from there; 0 if none. */
@@ -121,7 +125,9 @@ export class Member {
     );
     this.seenNotifications = new Int32Array(this.replicas);
     this.delivered = this.newCounters();
+    this.settledFromParent = layout.sizes.firstIndex;
     this.replies = new Replies(this);
+    this.waiting = new Waiting(layout.sizes);
     if (this.past === 'kept') this.resume();
     else this.startAfresh();
   }

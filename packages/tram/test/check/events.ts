@@ -14,6 +14,12 @@ export function tree(parents: number[], ...sizes: number[]): TraceEvent {
   return { event: 'groups', groups: membership(sizes), parents };
 }
 
+/** The same run, which promises real-time order. */
+export function strict(event: TraceEvent): TraceEvent {
+  if (event.event !== 'groups') throw new Error('only the groups promise an order');
+  return { ...event, order: 'strict' };
+}
+
 function membership(sizes: number[]): Record<string, string[]> {
   return Object.fromEntries(
     sizes.map((size, group) => [
@@ -38,6 +44,12 @@ export function multicast(
   };
 }
 
+/** The same event, with a time. */
+export function at(timeUs: number, event: TraceEvent): TraceEvent {
+  if (event.event !== 'multicast' && event.event !== 'answered') throw new Error('it has no time');
+  return { ...event, timeUs };
+}
+
 /** The replica delivers these, in this order. */
 export function deliver(replica: string, ...ids: string[]): TraceEvent[] {
   const group = Number(replica.split('/')[0]);
@@ -49,6 +61,16 @@ export function deliverAll(group: number, size: number, ...ids: string[]): Trace
   return Array.from({ length: size }, (_, member) => deliver(`${group}/${member}`, ...ids)).flat();
 }
 
+export const clientStart = (client: string, clock: string): TraceEvent => ({
+  event: 'client-start',
+  client,
+  clock,
+});
+export const answered = (id: string, group: number): TraceEvent => ({
+  event: 'answered',
+  id,
+  group,
+});
 export const touch = (id: string, group: number): TraceEvent => ({ event: 'touch', id, group });
 export const crash = (replica: string): TraceEvent => ({ event: 'crash', replica });
 export const restart = (replica: string): TraceEvent => ({ event: 'restart', replica });

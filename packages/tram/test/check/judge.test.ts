@@ -1,10 +1,15 @@
 /** For every property: a planted history that it alone rejects, and a good twin that holds. */
 
 import { describe, expect, test } from 'vitest';
+import type { TraceEvent } from '../../src/check/events.js';
 import { History } from '../../src/check/history.js';
-import { judge } from '../../src/check/judge.js';
+import { judge, type Verdict } from '../../src/check/judge.js';
+import type { PropertyVerdict } from '../../src/check/properties.js';
 import {
+  answered,
+  at,
   clientCrash,
+  clientStart,
   crash,
   deliver,
   deliverAll,
@@ -14,6 +19,7 @@ import {
   multicast,
   restart,
   restore,
+  strict,
   touch,
   tree,
   witnesses,
@@ -378,7 +384,223 @@ describe('FIFO per client and entry group', () => {
       end(),
     );
     expect(verdict.outcome).toBe('unknown');
-    expect(verdict.properties.at(-1)).toMatchObject({ property: 'fifo-order', outcome: 'unknown' });
+    expect(verdict.properties.find(({ property }) => property === 'fifo-order')).toMatchObject({
+      outcome: 'unknown',
+    });
+  });
+});
+
+describe('real-time order', () => {
+  const start = strict(tree([-1, 0, 0, 0], 1, 1, 1, 1));
+  /** Of `write` to groups 1 and 2, group 1 has shown the effect when group 2 is asked. */
+  const twoGroups = (asked: number, ...clocks: TraceEvent[]) => [
+    start,
+    ...clocks,
+    at(10_000, multicast('write', [1, 2], 'c1')),
+    at(11_000, multicast('see', [1], 'c2')),
+    at(12_400, answered('see', 1)),
+    at(asked, multicast('ask', [2], 'c3')),
+    at(15_000, answered('ask', 2)),
+    at(16_000, answered('write', 1)),
+    at(16_000, answered('write', 2)),
+    ...deliver('1/0', 'write', 'see'),
+    ...deliver('2/0', 'ask', 'write'),
+    end(),
+  ];
+  const unknowns = (verdict: Verdict) =>
+    verdict.properties.flatMap((property) =>
+      property.outcome === 'unknown' ? [property.property, property.reason] : [],
+    );
+
+  test('one group has shown a message that another, asked later, has not', () => {
+    const verdict = judgeEvents(twoGroups(12_900));
+    expect(witnesses(verdict)).toEqual({
+      'real-time-order':
+        '1/0 delivered write before see; c2 received the reply of group 1 to see at 12.4 ms; then c3 multicast ask at 12.9 ms; but 2/0 delivered ask before write',
+    });
+    expect(verdict.outcome).toBe('violated');
+    const { violation } = verdict.properties.at(-1) as PropertyVerdict & { outcome: 'violated' };
+    expect(violation).toEqual({
+      property: 'real-time-order',
+      cycle: expect.arrayContaining([
+        { before: 'write', after: 'see', replica: '1/0' },
+        {
+          before: 'see',
+          after: 'ask',
+          answeredBy: 1,
+          receivedBy: 'c2',
+          receivedUs: 12_400,
+          multicastBy: 'c3',
+          multicastUs: 12_900,
+        },
+        { before: 'ask', after: 'write', replica: '2/0' },
+      ]),
+    });
+  });
+
+  test('holds if the second group was asked before the reply of the first was received', () => {
+    expect(judgeEvents(twoGroups(12_399.9)).outcome).toBe('holds');
+  });
+
+  test('at the same time neither is before the other', () => {
+    expect(judgeEvents(twoGroups(12_400)).outcome).toBe('holds');
+  });
+
+  test('the reply of one destination binds the others', () => {
+    const verdict = judgeEvents(
+      start,
+      at(1, multicast('write', [1, 2], 'c1')),
+      at(2, answered('write', 1)),
+      at(3, multicast('ask', [2], 'c2')),
+      deliver('1/0', 'write'),
+      deliver('2/0', 'ask', 'write'),
+      end(),
+    );
+    expect(witnesses(verdict)).toEqual({
+      'real-time-order':
+        'c1 received the reply of group 1 to write at 0.002 ms; then c2 multicast ask at 0.003 ms; but 2/0 delivered ask before write',
+    });
+  });
+
+  test('over three groups', () => {
+    const verdict = judgeEvents(
+      start,
+      at(1, multicast('a', [1, 2], 'c1')),
+      at(2, multicast('b', [2, 3], 'c2')),
+      at(3, multicast('see', [3], 'c3')),
+      at(4, answered('see', 3)),
+      at(5, multicast('ask', [1], 'c4')),
+      deliver('1/0', 'ask', 'a'),
+      deliver('2/0', 'a', 'b'),
+      deliver('3/0', 'b', 'see'),
+      end(),
+    );
+    expect(witnesses(verdict)).toEqual({
+      'real-time-order':
+        '2/0 delivered a before b; 3/0 delivered b before see; c3 received the reply of group 3 to see at 0.004 ms; then c4 multicast ask at 0.005 ms; but 1/0 delivered ask before a',
+    });
+  });
+
+  test('a cycle over two clocks, each of which orders two clients', () => {
+    const verdict = judgeEvents(
+      start,
+      ['c1', 'c2'].map((client) => clientStart(client, 'one machine')),
+      ['c3', 'c4'].map((client) => clientStart(client, 'another machine')),
+      at(1, multicast('a', [1], 'c1')),
+      at(2, answered('a', 1)),
+      at(3, multicast('b', [2], 'c2')),
+      at(1001, multicast('c', [2], 'c3')),
+      at(1002, answered('c', 2)),
+      at(1003, multicast('d', [1], 'c4')),
+      deliver('1/0', 'd', 'a'),
+      deliver('2/0', 'b', 'c'),
+      end(),
+    );
+    expect(witnesses(verdict)).toEqual({
+      'real-time-order':
+        'c1 received the reply of group 1 to a at 0.002 ms; then c2 multicast b at 0.003 ms; 2/0 delivered b before c; c3 received the reply of group 2 to c at 1.002 ms; then c4 multicast d at 1.003 ms; but 1/0 delivered d before a',
+    });
+  });
+
+  test("a client's own order needs no times", () => {
+    const verdict = judgeEvents(
+      start,
+      multicast('write', [1, 2], 'c1'),
+      answered('write', 1),
+      multicast('ask', [2], 'c1'),
+      answered('ask', 2),
+      answered('write', 2),
+      deliver('1/0', 'write'),
+      deliver('2/0', 'ask', 'write'),
+      end(),
+    );
+    expect(witnesses(verdict)).toEqual({
+      'real-time-order':
+        'c1 received the reply of group 1 to write; then c1 multicast ask; but 2/0 delivered ask before write',
+    });
+  });
+
+  test("a client's own order counts where its times are equal", () => {
+    const events = (client: string) =>
+      judgeEvents(
+        start,
+        at(1, multicast('write', [1, 2], 'c1')),
+        at(2, answered('write', 1)),
+        at(2, multicast('ask', [2], client)),
+        deliver('1/0', 'write'),
+        deliver('2/0', 'ask', 'write'),
+        end(),
+      );
+    expect(Object.keys(witnesses(events('c1')))).toEqual(['real-time-order']);
+    expect(events('c2').outcome).toBe('holds');
+  });
+
+  test('the events of different clients may be in any order in the trace', () => {
+    const [groups, ...events] = twoGroups(12_900);
+    const of = (client: string, ids: string[]) =>
+      events.filter(
+        (event) =>
+          (event.event === 'multicast' && event.client === client) ||
+          (event.event === 'answered' && ids.includes(event.id)),
+      );
+    const verdict = judgeEvents(
+      groups,
+      of('c3', ['ask']),
+      of('c2', ['see']),
+      of('c1', ['write']),
+      events.filter(({ event }) => event === 'deliver' || event === 'end'),
+    );
+    expect(Object.keys(witnesses(verdict))).toEqual(['real-time-order']);
+  });
+
+  test('is unknown between clients of different clocks', () => {
+    const verdict = judgeEvents(twoGroups(12_900, clientStart('c3', 'another machine')));
+    expect(unknowns(verdict)).toEqual([
+      'real-time-order',
+      "clients read 2 clocks, whose times can't be compared; within each clock the order holds",
+    ]);
+    expect(verdict.outcome).toBe('unknown');
+  });
+
+  test('is judged between clients that name the same clock', () => {
+    const clocks = ['c1', 'c2', 'c3'].map((client) => clientStart(client, 'this machine'));
+    expect(judgeEvents(twoGroups(12_900, ...clocks)).outcome).toBe('violated');
+  });
+
+  test('a violation within one clock counts, whatever other clocks there are', () => {
+    const verdict = judgeEvents(twoGroups(12_900, clientStart('c1', 'another machine')));
+    expect(verdict.outcome).toBe('violated');
+  });
+
+  test('is unknown between clients without times', () => {
+    const untimed = twoGroups(12_900).map((event) =>
+      'timeUs' in event ? { ...event, timeUs: undefined } : event,
+    );
+    expect(unknowns(judgeEvents(untimed as TraceEvent[]))[1]).toContain('clients read 3 clocks');
+  });
+
+  test('is unknown without "answered" events', () => {
+    const events = twoGroups(12_900).filter(({ event }) => event !== 'answered');
+    expect(unknowns(judgeEvents(events))).toEqual([
+      'real-time-order',
+      'the history has no "answered" events',
+    ]);
+  });
+
+  test('if it is not promised, a violation is reported, but is no failure', () => {
+    const [, ...events] = twoGroups(12_900);
+    const verdict = judgeEvents(tree([-1, 0, 0, 0], 1, 1, 1, 1), events);
+    expect(verdict.outcome).toBe('holds');
+    expect(verdict.properties.at(-1)).toMatchObject({
+      outcome: 'not-promised',
+      witness: expect.stringContaining('but 2/0 delivered ask before write'),
+      violation: { property: 'real-time-order' },
+    });
+    const quiet = judgeEvents(tree([-1, 0, 0, 0], 1, 1, 1, 1), end());
+    expect(quiet.properties.at(-1)).toEqual({
+      property: 'real-time-order',
+      outcome: 'not-promised',
+    });
   });
 });
 

@@ -4,7 +4,9 @@
  */
 
 import type { TraceEvent } from '../../src/check/events.js';
-import type { Outcome, Property } from '../../src/check/properties.js';
+import type { Property, PropertyVerdict } from '../../src/check/properties.js';
+
+type Outcome = PropertyVerdict['outcome'];
 
 interface Message {
   id: string;
@@ -28,7 +30,17 @@ interface Sequence {
   placed: boolean;
 }
 
+/** What happened to a client; `answered` is the reply of any group. */
+interface ClientEvent {
+  kind: 'multicast' | 'answered';
+  id: string;
+  timeUs: number | undefined;
+}
+
 interface Facts {
+  isStrict: boolean;
+  clocks: Map<string, string>;
+  clientEvents: ClientEvent[];
   messages: Map<string, Message>;
   stretches: Stretch[];
   crashed: Set<string>;
@@ -61,6 +73,7 @@ export function judgeNaively(events: readonly TraceEvent[]): Record<Property, Ou
     'uniform-acyclic-order': outcome(acyclicHolds(sequences)),
     'partial-genuineness': outcome(genuinenessHolds(facts)),
     'fifo-order': fifo && !entriesKnown ? 'unknown' : outcome(fifo),
+    'real-time-order': facts.isStrict ? realTimeOutcome(facts, sequences) : 'not-promised',
   };
 }
 
@@ -68,6 +81,9 @@ const outcome = (holds: boolean): Outcome => (holds ? 'holds' : 'violated');
 
 function collect(events: readonly TraceEvent[]): Facts {
   const facts: Facts = {
+    isStrict: false,
+    clocks: new Map(),
+    clientEvents: [],
     messages: new Map(),
     stretches: [],
     crashed: new Set(),
@@ -83,6 +99,7 @@ function collect(events: readonly TraceEvent[]): Facts {
     switch (event.event) {
       case 'groups':
         facts.parents = event.parents;
+        facts.isStrict = event.order === 'strict';
         for (const [number, replicas] of Object.entries(event.groups)) {
           const group = Number(number);
           facts.groups.set(group, [...replicas]);
@@ -91,7 +108,14 @@ function collect(events: readonly TraceEvent[]): Facts {
           }
         }
         break;
+      case 'client-start':
+        facts.clocks.set(event.client, event.clock);
+        break;
+      case 'answered':
+        facts.clientEvents.push({ kind: 'answered', id: event.id, timeUs: event.timeUs });
+        break;
       case 'multicast':
+        facts.clientEvents.push({ kind: 'multicast', id: event.id, timeUs: event.timeUs });
         facts.messages.set(event.id, {
           id: event.id,
           client: event.client,
@@ -246,23 +270,58 @@ function prefixHolds(facts: Facts, sequences: readonly Sequence[]): boolean {
   return true;
 }
 
-/** The transitive closure of "delivered before" has nothing before itself. */
+type Pair = readonly [before: string, after: string];
+
 function acyclicHolds(sequences: readonly Sequence[]): boolean {
-  const ids = [...new Set(sequences.flatMap(({ messages }) => messages))];
+  return !hasCycle(deliveredPairs(sequences));
+}
+
+function deliveredPairs(sequences: readonly Sequence[]): Pair[] {
+  return sequences.flatMap(({ messages }) =>
+    messages.flatMap((before, i) => messages.slice(i + 1).map((after): Pair => [before, after])),
+  );
+}
+
+/** The transitive closure has something before itself. */
+function hasCycle(pairs: readonly Pair[]): boolean {
+  const ids = [...new Set(pairs.flat())];
+  const index = new Map(ids.map((id, i) => [id, i]));
   const before = ids.map(() => ids.map(() => false));
-  for (const { messages } of sequences) {
-    for (let i = 0; i < messages.length; i++) {
-      for (let j = i + 1; j < messages.length; j++) {
-        before[ids.indexOf(messages[i])][ids.indexOf(messages[j])] = true;
-      }
-    }
-  }
+  for (const [one, other] of pairs) before[index.get(one)!][index.get(other)!] = true;
   for (const k of ids.keys()) {
     for (const i of ids.keys()) {
       for (const j of ids.keys()) before[i][j] ||= before[i][k] && before[k][j];
     }
   }
-  return ids.every((_, i) => !before[i][i]);
+  return ids.some((_, i) => before[i][i]);
+}
+
+function realTimeOutcome(facts: Facts, sequences: readonly Sequence[]): Outcome {
+  const answers = facts.clientEvents.filter(({ kind }) => kind === 'answered');
+  const multicasts = facts.clientEvents.filter(({ kind }) => kind === 'multicast');
+  if (answers.length === 0) return 'unknown';
+  const pairs: Pair[] = [];
+  let isKnown = true;
+  for (const answer of answers) {
+    for (const multicast of multicasts) {
+      const isEarlier = isBefore(facts, answer, multicast);
+      isKnown &&= isEarlier !== undefined;
+      if (isEarlier) pairs.push([answer.id, multicast.id]);
+    }
+  }
+  if (hasCycle([...deliveredPairs(sequences), ...pairs])) return 'violated';
+  return isKnown ? 'holds' : 'unknown';
+}
+
+/** `undefined` if they can't be compared. */
+function isBefore(facts: Facts, one: ClientEvent, other: ClientEvent): boolean | undefined {
+  const [client, otherClient] = [one, other].map(({ id }) => facts.messages.get(id)!.client);
+  if (client === otherClient) {
+    return facts.clientEvents.indexOf(one) < facts.clientEvents.indexOf(other);
+  }
+  if (facts.clocks.get(client) !== facts.clocks.get(otherClient)) return undefined;
+  if (one.timeUs === undefined || other.timeUs === undefined) return undefined;
+  return one.timeUs < other.timeUs;
 }
 
 function genuinenessHolds(facts: Facts): boolean {

@@ -5,11 +5,19 @@ import { MalformedTraceError } from '../../src/check/events.js';
 import { judge } from '../../src/check/judge.js';
 import { parseTrace, readTrace } from '../../src/check/trace.js';
 
-const GROUPS = '{"event":"groups","groups":{"0":["0/0","0/1"],"3":["3/0"]},"parents":[-1,0,0,0]}';
-const MULTICAST = '{"event":"multicast","id":"c1:7","client":"c1","destinations":[0,3]}';
+const GROUPS =
+  '{"event":"groups","groups":{"0":["0/0","0/1"],"3":["3/0"]},"parents":[-1,0,0,0],"order":"multicast"}';
+const MULTICAST =
+  '{"event":"multicast","id":"c1:7","client":"c1","destinations":[0,3],"timeUs":12.5}';
+
+const START = '{"event":"client-start","client":"c1","clock":"a machine"}';
+const TO_ONE_GROUP =
+  '{"event":"multicast","id":"c1:8","client":"c1","destinations":[3],"timeUs":12.5}';
+const BEGINNING = [GROUPS, '', START, MULTICAST, TO_ONE_GROUP].join('\n');
 
 const GOOD = [
   GROUPS,
+  START,
   MULTICAST,
   '{"event":"leader","group":0,"replica":"0/1","ballot":"2.1"}',
   '{"event":"deliver","id":"c1:7","group":0,"replica":"0/1","note":"unknown fields are ignored"}',
@@ -19,6 +27,8 @@ const GOOD = [
   '',
   '{"event":"touch","id":"c1:7","group":0}',
   '{"event":"deliver","id":"c1:7","group":3,"replica":"3/0"}',
+  '{"event":"answered","id":"c1:7","group":3,"timeUs":12.5}',
+  '{"event":"answered","id":"c1:7","group":0,"timeUs":13}',
   '{"event":"client-crash","client":"c1"}',
   '{"event":"end","quiescent":true}',
 ].join('\n');
@@ -31,6 +41,7 @@ test('every event is read', () => {
     replicas: 3,
     clients: 1,
     messages: 1,
+    answers: 2,
     deliveries: 2,
     touches: 1,
     leaders: 1,
@@ -104,11 +115,41 @@ describe('a malformed line is refused with its number and a sentence', () => {
       '{"event":"restore","replica":"0/0","from":"3/0","count":1}',
       '"0/0" restores from "3/0", which is in another group',
     ],
+    [
+      'an order that nobody promises',
+      '{"event":"groups","groups":{"0":["0/0"]},"order":"total"}',
+      'the field "order" of a "groups" event has the wrong type or value',
+    ],
+    [
+      'answered before it is multicast',
+      '{"event":"answered","id":"x","group":0}',
+      'message "x" is answered before it is multicast',
+    ],
+    [
+      'answered by a group that is no destination',
+      '{"event":"answered","id":"c1:8","group":0,"timeUs":13}',
+      'message "c1:8" is answered by group 0, which is no destination',
+    ],
+    [
+      'only some events of a client with a time',
+      '{"event":"answered","id":"c1:7","group":0}',
+      'client "c1" has events with and without a time',
+    ],
+    [
+      'a clock that goes back',
+      '{"event":"answered","id":"c1:7","group":0,"timeUs":12.4}',
+      'the clock of client "c1" goes back',
+    ],
+    [
+      'second start of a client',
+      '{"event":"client-start","client":"c1","clock":"another machine"}',
+      'client "c1" starts a second time',
+    ],
     ['second groups', GROUPS, 'there is a second "groups" event'],
   ];
   test.each(cases)('%s', (_, line, reason) => {
-    expect(refusal(`${GROUPS}\n\n${MULTICAST}\n${line}\n`)).toEqual({
-      line: 4,
+    expect(refusal(`${BEGINNING}\n${line}\n`)).toEqual({
+      line: 6,
       reason,
       text: line,
     });
@@ -123,7 +164,7 @@ describe('a malformed line is refused with its number and a sentence', () => {
 
   test('events after the end', () => {
     expect(refusal(`${GOOD}\n{"event":"crash","replica":"0/0"}`)).toMatchObject({
-      line: 13,
+      line: 16,
       reason: 'nothing may follow the "end" event',
     });
   });

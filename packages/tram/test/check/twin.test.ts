@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { MalformedTraceError, type TraceEvent } from '../../src/check/events.js';
 import { judge } from '../../src/check/judge.js';
 import { PROPERTIES } from '../../src/check/properties.js';
-import { deliver, multicast, tree } from './events.js';
+import { answered, at, clientStart, deliver, groups, multicast, strict, tree } from './events.js';
 import { judgeNaively } from './naive.js';
 
 interface Draw {
@@ -16,6 +16,11 @@ interface Draw {
   schedule: number[];
   accidents: { kind: number; at: number; pick: number; count: number }[];
   quiescent: boolean;
+  isStrict: boolean;
+  /** For each client: the clock that it reads, 0 for none. Clock 1 needs no name. */
+  clocks: number[];
+  /** So many events happen at the same time. */
+  eventsPerUs: number;
 }
 
 const draws: fc.Arbitrary<Draw> = fc.record({
@@ -34,10 +39,19 @@ const draws: fc.Arbitrary<Draw> = fc.record({
     { maxLength: 4 },
   ),
   quiescent: fc.boolean(),
+  isStrict: fc.boolean(),
+  clocks: fc.oneof(
+    fc.array(fc.constant(1), { minLength: 3, maxLength: 3 }),
+    fc.array(fc.nat(3), { minLength: 3, maxLength: 3 }),
+  ),
+  eventsPerUs: fc.integer({ min: 1, max: 4 }),
 });
 
-/** A correct run: every group delivers in multicast order; processes interleave by the schedule. */
-function correctRun({ sizes, messages, schedule, withTree }: Draw): TraceEvent[] {
+/**
+ * A correct run: every group delivers in multicast order; replicas interleave by the schedule. A message
+ * is multicast no earlier than necessary, and a group answers when it delivers.
+ */
+function correctRun({ sizes, messages, schedule, withTree, isStrict }: Draw): TraceEvent[] {
   const start = tree([-1, 0, 0], ...sizes);
   const processes: TraceEvent[][] = [];
   for (const [group, size] of sizes.entries()) {
@@ -46,15 +60,42 @@ function correctRun({ sizes, messages, schedule, withTree }: Draw): TraceEvent[]
       processes.push(deliver(`${group}/${member}`, ...ids));
     }
   }
-  const events: TraceEvent[] = [
-    withTree || start.event !== 'groups' ? start : { event: 'groups', groups: start.groups },
-    ...messages.map((m, i) => multicast(`m${i}`, m.destinations, `c${m.client}`)),
-  ];
+  const shape = withTree || start.event !== 'groups' ? start : groupsWithout(start);
+  const events: TraceEvent[] = [isStrict ? strict(shape) : shape];
+  let multicasts = 0;
+  const hasAnswered = new Set<string>();
   for (let step = 0; processes.some((rest) => rest.length > 0); step++) {
     const alive = processes.filter((rest) => rest.length > 0);
-    events.push(alive[(schedule[step] ?? 0) % alive.length].shift()!);
+    const event = alive[(schedule[step] ?? 0) % alive.length].shift()!;
+    if (event.event !== 'deliver') throw new Error('replicas only deliver');
+    for (; multicasts <= Number(event.id.slice(1)); multicasts++) {
+      const { destinations, client } = messages[multicasts];
+      events.push(multicast(`m${multicasts}`, destinations, `c${client}`));
+    }
+    events.push(event);
+    const answer = `${event.id} of ${event.group}`;
+    if (!hasAnswered.has(answer)) events.push(answered(event.id, event.group));
+    hasAnswered.add(answer);
   }
   return events;
+}
+
+function groupsWithout({ groups }: TraceEvent & { event: 'groups' }): TraceEvent {
+  return { event: 'groups', groups };
+}
+
+/** The clocks of clients, and the times that they read there. */
+function withTimes(events: TraceEvent[], { clocks, eventsPerUs, messages }: Draw): TraceEvent[] {
+  const clockOf = (id: string) => clocks[messages[Number(id.slice(1))]?.client ?? 0];
+  const [start, ...rest] = events;
+  const timed = rest.map((event, i) => {
+    if (event.event !== 'multicast' && event.event !== 'answered') return event;
+    return clockOf(event.id) === 0 ? event : at(Math.floor(i / eventsPerUs), event);
+  });
+  const named = clocks.flatMap((clock, client) =>
+    clock > 1 ? [clientStart(`c${client}`, `clock ${clock}`)] : [],
+  );
+  return [start, ...named, ...timed];
 }
 
 function withAccidents(events: TraceEvent[], draw: Draw): TraceEvent[] {
@@ -114,7 +155,7 @@ test('the judge and its naive twin agree on every property', () => {
   const met = new Map<string, number>();
   fc.assert(
     fc.property(draws, (draw) => {
-      const events = withAccidents(correctRun(draw), draw);
+      const events = withTimes(withAccidents(correctRun(draw), draw), draw);
       let verdict: ReturnType<typeof judge>;
       try {
         verdict = judge(events);
@@ -135,6 +176,9 @@ test('the judge and its naive twin agree on every property', () => {
   for (const property of PROPERTIES) {
     expect(met.get(`${property} holds`), `${property} holds`).toBeGreaterThan(0);
     expect(met.get(`${property} violated`), `${property} violated`).toBeGreaterThan(0);
+  }
+  for (const outcome of ['unknown', 'not-promised']) {
+    expect(met.get(`real-time-order ${outcome}`), outcome).toBeGreaterThan(0);
   }
 });
 
@@ -167,7 +211,7 @@ test('orders that are drawn at random, where cycles of every length occur', () =
         expect(ids.indexOf(before)).toBeLessThan(ids.indexOf(after));
         expect(cycle[(i + 1) % cycle.length].before).toBe(after);
       }
-      expect(cycle.length).toBe(shortestCycleLength(delivered));
+      expect(cycle.length).toBe(shortestCycleLength(delivered.flatMap(pairsOf)));
       longest = Math.max(longest, cycle.length);
     }),
     { numRuns: 5_000 },
@@ -175,11 +219,106 @@ test('orders that are drawn at random, where cycles of every length occur', () =
   expect(longest).toBeGreaterThanOrEqual(3);
 });
 
+test('one order of all deliveries, which times that are drawn at random contradict', () => {
+  const IDS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+  const GROUPS = IDS.length + 1;
+  const oneEach = { minLength: IDS.length, maxLength: IDS.length };
+  const runs = fc.record({
+    order: fc.shuffledSubarray(IDS, { minLength: IDS.length }),
+    /** Each message shares a group with the next one in this order, and perhaps one with others. */
+    more: fc.array(fc.uniqueArray(fc.nat(GROUPS - 1), { maxLength: 1 }), oneEach),
+    /** When each message is multicast, how long it waits for an answer, and whose it is. Few are answered. */
+    calls: fc.array(
+      fc.record({
+        from: fc.nat(9),
+        lasts: fc.nat(4),
+        client: fc.nat(3),
+        isAnswered: fc.nat(3).map((draw) => draw === 0),
+      }),
+      oneEach,
+    ),
+  });
+  const lengths = new Map<number, number>();
+  fc.assert(
+    fc.property(runs, ({ order, more, calls }) => {
+      const destinations = IDS.map((id, i) => {
+        const place = order.indexOf(id);
+        return [...new Set([place, place + 1, ...more[i]])];
+      });
+      const steps = IDS.flatMap((id, i) => {
+        const { from, lasts, client, isAnswered } = calls[i];
+        const sent = at(from, multicast(id, destinations[i], `c${client}`));
+        return isAnswered ? [sent, at(from + lasts, answered(id, destinations[i][0]))] : [sent];
+      });
+      steps.sort((one, other) => timeOf(one) - timeOf(other));
+      const delivered = Array.from({ length: GROUPS }, (_, group) =>
+        order.filter((id) => destinations[IDS.indexOf(id)].includes(group)),
+      );
+      const events = [
+        strict(groups(...new Array<number>(GROUPS).fill(1))),
+        ...steps,
+        ...delivered.flatMap((ids, group) => deliver(`${group}/0`, ...ids)),
+      ];
+      const verdict = judge(events);
+      const outcomes = Object.fromEntries(verdict.properties.map((p) => [p.property, p.outcome]));
+      expect(outcomes).toEqual(judgeNaively(events));
+
+      const found = verdict.properties.find((p) => p.property === 'real-time-order')!;
+      if (found.outcome !== 'violated') return;
+      const { violation } = found;
+      if (violation.property !== 'real-time-order') throw new Error('the wrong violation');
+      const { cycle } = violation;
+      for (const [i, step] of cycle.entries()) {
+        expect(cycle[(i + 1) % cycle.length].before).toBe(step.after);
+        if ('replica' in step) {
+          const ids = delivered[Number(step.replica.split('/')[0])];
+          expect(pairsOf(ids)).toContainEqual([step.before, step.after]);
+        } else {
+          const [one, other] = [step.before, step.after].map((id) => calls[IDS.indexOf(id)]);
+          expect(step.receivedUs).toBe(one.from + one.lasts);
+          expect(step.multicastUs).toBe(other.from);
+          if (one.client !== other.client) expect(step.receivedUs).toBeLessThan(other.from);
+        }
+      }
+      const inTime = steps.flatMap((one, i) =>
+        steps.slice(i + 1).flatMap((other) => precedesInTime(one, other, calls, IDS)),
+      );
+      const pairs = [...delivered.flatMap(pairsOf), ...inTime];
+      expect(cycle.length).toBe(shortestCycleLength(pairs));
+      lengths.set(cycle.length, (lengths.get(cycle.length) ?? 0) + 1);
+    }),
+    { numRuns: 1_000 },
+  );
+  for (const length of [2, 3, 4]) expect(lengths.get(length), `${length}`).toBeGreaterThan(0);
+});
+
+function timeOf(event: TraceEvent): number {
+  if (event.event !== 'multicast' && event.event !== 'answered') throw new Error('it has no time');
+  return event.timeUs!;
+}
+
+/** The pair of messages, if `one` is a reply and `other` a later multicast. */
+function precedesInTime(
+  one: TraceEvent,
+  other: TraceEvent,
+  calls: readonly { readonly client: number }[],
+  ids: readonly string[],
+): Pair[] {
+  if (one.event !== 'answered' || other.event !== 'multicast') return [];
+  const isSame = calls[ids.indexOf(one.id)].client === calls[ids.indexOf(other.id)].client;
+  return isSame || timeOf(one) < timeOf(other) ? [[one.id, other.id]] : [];
+}
+
+type Pair = readonly [before: string, after: string];
+
+function pairsOf(ids: readonly string[]): Pair[] {
+  return ids.flatMap((before, i) => ids.slice(i + 1).map((after): Pair => [before, after]));
+}
+
 /** By powers of the relation: the least n with something n steps before itself. */
-function shortestCycleLength(sequences: readonly (readonly string[])[]): number {
-  const step = (id: string) =>
-    sequences.flatMap((ids) => (ids.includes(id) ? ids.slice(ids.indexOf(id) + 1) : []));
-  const ids = [...new Set(sequences.flat())];
+function shortestCycleLength(pairs: readonly Pair[]): number {
+  const step = (id: string) => pairs.flatMap(([before, after]) => (before === id ? [after] : []));
+  const ids = [...new Set(pairs.flat())];
   let reached = new Map(ids.map((id) => [id, new Set(step(id))]));
   for (let length = 1; length <= ids.length; length++) {
     if (ids.some((id) => reached.get(id)!.has(id))) return length;

@@ -2,6 +2,7 @@
 import { appendFileSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import type { Verdict } from '../../src/check/judge.js';
 import { openDirectory } from '../../src/cli/trace-source.js';
 import { SMALL, useCommandLine } from './command-line.js';
 
@@ -32,6 +33,21 @@ test('a history that was cut off is judged without its last line; a wrong line i
     code: 2,
     stderr: expect.stringContaining('there is no groups.jsonl'),
   });
+});
+
+test('clients of two processes read one clock, so the history decides real-time order', async () => {
+  const trace = join(line.folder, 'clocks');
+  await line.up('--trace', trace);
+  await line.tram('send', '--to', '0,1', '--text', 'x', '--count', '5');
+  await line.tram('send', '--to', '1,2', '--text', 'x', '--count', '5');
+  await line.tram('down');
+  // Whatever the cluster promises, one client after another gets it.
+  const groups = join(trace, 'groups.jsonl');
+  const event = JSON.parse(readFileSync(groups, 'utf8'));
+  writeFileSync(groups, `${JSON.stringify({ ...event, order: 'strict' })}\n`);
+  const verdict = await line.json<Verdict>('check', trace);
+  expect(verdict.counts).toMatchObject({ clients: 2, messages: 10, answers: 20 });
+  expect(verdict.properties).toContainEqual({ property: 'real-time-order', outcome: 'holds' });
 });
 
 test('a directory with a history is one text, and a line of it leads back to its file', async () => {

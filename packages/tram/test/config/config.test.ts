@@ -67,6 +67,7 @@ test('only groups must be given', () => {
       backOffUs: 10_000,
       resendAfterUs: 50_000,
     },
+    order: 'multicast',
   });
 });
 

@@ -62,7 +62,7 @@ payloadBytesMax: 0x200
 test('every option can stand in a file', async () => {
   await writeFile(
     path,
-    `{ groups: 1, replicas: 3, tree: base, memory: machines, name: a, service: s.js,
+    `{ groups: 1, replicas: 3, tree: base, order: strict, memory: machines, name: a, service: s.js,
        hosts: [{ name: a, address: a.example, port: 1, http: 2 },
                { name: b, address: b.example, port: 1, http: "b.example:2" },
                { name: c, address: 10.0.0.3, port: 1, http: 10.0.0.3:2 }],

@@ -1,7 +1,12 @@
 /** A service as its replica calls it. */
 import { describe, expect, test } from 'vitest';
 import { loadService } from '../../src/hosting/service.js';
-import type { Application, Delivery } from '../../src/protocol/edges.js';
+import {
+  type Application,
+  DEFERRED,
+  type Delivery,
+  type Replier,
+} from '../../src/protocol/edges.js';
 
 const DELIVER = 'export const deliver = () => undefined;';
 
@@ -9,6 +14,14 @@ function load(body: string, deliver = DELIVER): Promise<Application> {
   const source = `${deliver} ${body}`;
   const href = `data:text/javascript,${encodeURIComponent(source)}`;
   return loadService(href, { group: 2, member: 1 }, 1);
+}
+
+/** Nothing waits. */
+const NOTHING_WAITS: Replier = { reply: () => false };
+const DELIVERY = { session: 7, entryGroup: 3, number: 5 } as Delivery;
+
+function deliver(service: Application, delivery = {} as Delivery, replier = NOTHING_WAITS) {
+  return service.deliver(delivery, replier);
 }
 
 test.each([
@@ -37,15 +50,17 @@ test.each([
   ['a promise', 'Promise.resolve()', 'a promise: it must not be asynchronous'],
 ])('a deliver() that returns %s fails', async (_, value, what) => {
   const service = await load('', `export const deliver = () => (${value});`);
-  expect(() => service.deliver({} as Delivery)).toThrow(
-    new TypeError(`deliver() must return a Uint8Array or nothing, and it returned ${what}`),
+  expect(() => deliver(service)).toThrow(
+    new TypeError(
+      `deliver() must return a Uint8Array, context.defer() or nothing, and it returned ${what}`,
+    ),
   );
 });
 
 test('deliver() may return bytes, or nothing', async () => {
   const bytes = await load('', 'export const deliver = () => Buffer.from([1, 2]);');
-  expect(bytes.deliver({} as Delivery)).toEqual(Buffer.from([1, 2]));
-  expect((await load('')).deliver({} as Delivery)).toBeUndefined();
+  expect(deliver(bytes)).toEqual(Buffer.from([1, 2]));
+  expect(deliver(await load(''))).toBeUndefined();
 });
 
 test('a message has an id of its own beyond 2³² messages of a client', async () => {
@@ -54,7 +69,9 @@ test('a message has an id of its own beyond 2³² messages of a client', async (
     '',
   );
   const delivery = { session: 7, entryGroup: 3, number: 2 ** 32 + 1 } as Delivery;
-  expect(new TextDecoder().decode(service.deliver(delivery))).toBe('c7:3.4294967297');
+  expect(new TextDecoder().decode(deliver(service, delivery) as Uint8Array)).toBe(
+    'c7:3.4294967297',
+  );
 });
 
 test('an asynchronous function of a service fails, and its rejection ends no process', async () => {
@@ -67,7 +84,7 @@ test('an asynchronous function of a service fails, and its rejection ends no pro
   const message = 'it returned a promise: it must not be asynchronous';
   expect(() => service.snapshot()).toThrow(message);
   expect(() => service.restore(new Uint8Array(1), 0)).toThrow(message);
-  expect(() => service.deliver({} as Delivery)).toThrow(message);
+  expect(() => deliver(service)).toThrow(message);
   // Vitest fails if a rejection is not handled.
   await new Promise((resolve) => setImmediate(resolve));
 });
@@ -87,8 +104,6 @@ test('a restore() that throws names its replica', async () => {
 });
 
 describe('a service whose first state', () => {
-  const deliver = 'export const deliver = () => undefined;';
-
   test.each([
     [
       'has no snapshot',
@@ -111,7 +126,7 @@ describe('a service whose first state', () => {
       'it must not be asynchronous',
     ],
   ])('%s is invalid', async (_, body, message) => {
-    const error = await load(body, deliver).catch((thrown: unknown) => thrown);
+    const error = await load(body).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
       code: 'TRAM_SERVICE_INVALID',
       message: expect.stringContaining(message),
@@ -128,7 +143,7 @@ describe('a service whose first state', () => {
        export function restore(snapshot) { if (snapshot !== state) restored.push(snapshot); }`,
       '',
     );
-    expect(service.deliver({} as Delivery)).toEqual(Uint8Array.of(1, 7));
+    expect(deliver(service)).toEqual(Uint8Array.of(1, 7));
   });
 });
 
@@ -143,10 +158,10 @@ describe('ticks', () => {
        export const restore = (_, { nowMs }) => { seen.push('restored at ' + nowMs); };`,
       '',
     );
-    const seen = (): string => String(service.deliver({} as Delivery));
+    const seen = (): string => String(deliver(service));
     expect(service.tickEveryUs).toBe(2500);
     expect(seen()).toBe('restored at 0,0');
-    service.tick(1_700_000_000_123_999);
+    service.tick(1_700_000_000_123_999, NOTHING_WAITS);
     expect(seen()).toBe('restored at 0,1700000000123,1700000000123');
     expect(String(service.snapshot())).toBe('at 1700000000123');
     service.restore(new Uint8Array(0), 1_800_000_000_000_000);
@@ -177,25 +192,148 @@ describe('ticks', () => {
     const service = await load(
       'export const ticks = { everyMs: 5 }; export async function tick() { throw 1; }',
     );
-    expect(() => service.tick(1)).toThrow('tick() must return nothing, and it returned a promise');
+    expect(() => service.tick(1, NOTHING_WAITS)).toThrow(
+      'tick() must return nothing, and it returned a promise',
+    );
   });
 });
 
 describe('a default export', () => {
   test('may be the service', async () => {
     const service = await load('', 'export default { deliver: () => Uint8Array.of(1) };');
-    expect(service.deliver({} as Delivery)).toEqual(Uint8Array.of(1));
+    expect(deliver(service)).toEqual(Uint8Array.of(1));
   });
 
   test('of a definition makes a service for each replica', async () => {
     const definition = `export default {
       serviceOf: ({ group, member }) => ({ deliver: () => Uint8Array.of(group, member) }),
     };`;
-    expect((await load('', definition)).deliver({} as Delivery)).toEqual(Uint8Array.of(2, 1));
+    expect(deliver(await load('', definition))).toEqual(Uint8Array.of(2, 1));
   });
 
   test('comes after a deliver() that is exported by name', async () => {
     const service = await load('export default { deliver: () => 1 };');
-    expect(service.deliver({} as Delivery)).toBeUndefined();
+    expect(deliver(service)).toBeUndefined();
+  });
+});
+
+describe('deferred replies', () => {
+  /** A message that waits, and the replies that it gets. */
+  function waitingFor(id: string): Replier & { readonly replies: unknown[] } {
+    const replies: unknown[] = [];
+    return {
+      replies,
+      reply: (other, reply) => {
+        if (other !== id || replies.length > 0) return false;
+        replies.push(reply);
+        return true;
+      },
+    };
+  }
+
+  test('deliver() may return context.defer(), however often it has called it', async () => {
+    const service = await load(
+      '',
+      'export const deliver = (_, context) => context.defer() && context.defer();',
+    );
+    expect(deliver(service)).toBe(DEFERRED);
+  });
+
+  test('a reply goes to a message that waits, once', async () => {
+    const service = await load(
+      '',
+      `export const deliver = (_, context) =>
+         Uint8Array.of(context.reply('a', Uint8Array.of(1)), context.reply('a'), context.reply('b'));`,
+    );
+    const replier = waitingFor('a');
+    expect(deliver(service, DELIVERY, replier)).toEqual(Uint8Array.of(1, 0, 0));
+    expect(replier.replies).toEqual([Uint8Array.of(1)]);
+  });
+
+  test('a tick may make the service reply', async () => {
+    const replier = waitingFor('a');
+    const service = await load(
+      'export const ticks = { everyMs: 5 }; export const tick = (context) => void context.reply("a");',
+    );
+    service.tick(1, replier);
+    expect(replier.replies).toEqual([undefined]);
+  });
+
+  test('a message that is abandoned may make the service reply to another', async () => {
+    const replier = waitingFor('b');
+    const service = await load(
+      'export const abandoned = (id, context) => void context.reply("b", new TextEncoder().encode(id));',
+    );
+    service.abandoned?.('a', replier);
+    expect(replier.replies).toEqual([new TextEncoder().encode('a')]);
+  });
+
+  test.each([
+    ['text', "'done'", 'a string'],
+    ['null', 'null', 'null'],
+    ['a promise', 'Promise.resolve()', 'an object of class Promise'],
+  ])('a reply() of %s fails', async (_, value, what) => {
+    const service = await load(
+      '',
+      `export const deliver = (_, context) => void context.reply('a', ${value});`,
+    );
+    const replier = waitingFor('a');
+    expect(() => deliver(service, DELIVERY, replier)).toThrow(
+      new TypeError(`reply() takes a Uint8Array or nothing, and it got ${what}`),
+    );
+    expect(replier.replies).toHaveLength(0);
+  });
+
+  test('a reply() to the message that is being delivered fails', async () => {
+    const service = await load(
+      '',
+      'export const deliver = ({ id }, context) => (context.reply(id), context.defer());',
+    );
+    expect(() => deliver(service, DELIVERY)).toThrow(
+      'reply() is not for the message that is being delivered: return its reply',
+    );
+  });
+
+  test.each([
+    ['snapshot()', (service: Application) => service.snapshot()],
+    ['restore()', (service: Application) => service.restore(new Uint8Array(1), 0)],
+  ])('defer() and reply() fail in %s', async (_, call) => {
+    const service = await load(
+      `let isFirst = true;
+       const errors = [];
+       function fail(context) {
+         if (isFirst) return;
+         for (const name of ['defer', 'reply']) {
+           try { context[name]('a'); } catch (error) { errors.push(error.message); }
+         }
+       }
+       export const snapshot = (context) => (fail(context), new Uint8Array());
+       export const restore = (_, context) => { fail(context); isFirst = false; };
+       export const deliver = () => new TextEncoder().encode(errors.join('|'));`,
+      '',
+    );
+    call(service);
+    expect(new TextDecoder().decode(deliver(service) as Uint8Array)).toMatch(
+      /^defer\(\) is only for deliver\(\).*\|reply\(\) is only for deliver\(\), abandoned\(\) and tick\(\)/,
+    );
+  });
+
+  test('defer() fails in abandoned()', async () => {
+    const service = await load('export const abandoned = (_, context) => void context.defer();');
+    expect(() => service.abandoned?.('a', NOTHING_WAITS)).toThrow('defer() is only for deliver()');
+  });
+
+  test('an asynchronous abandoned() fails', async () => {
+    const service = await load('export async function abandoned() {}');
+    expect(() => service.abandoned?.('a', NOTHING_WAITS)).toThrow(
+      'abandoned() must return nothing, and it returned a promise: it must not be asynchronous',
+    );
+  });
+
+  test('an "abandoned" that is no function is invalid', async () => {
+    await expect(load('export const abandoned = 1;')).rejects.toMatchObject({
+      code: 'TRAM_SERVICE_INVALID',
+      message: expect.stringContaining('exports "abandoned", which is not a function'),
+    });
   });
 });

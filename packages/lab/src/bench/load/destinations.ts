@@ -11,6 +11,8 @@ export interface DestinationSet {
 export type Pattern = 'rotating' | 'random' | 'adjacent';
 
 const DRAWN_SETS = 256;
+/** One message of so many goes to two groups, in a mix. */
+const MIX = 10;
 const SEED = 8;
 
 /** Sets of `count` groups: in rotation, drawn uniformly, or drawn among groups that are connected in the tree. */
@@ -29,6 +31,16 @@ export function destinationSets(
   return Array.from({ length: DRAWN_SETS }, () =>
     setOf(pattern === 'random' ? drawn(random, groups, count) : together(random, overlay, count)),
   );
+}
+
+/** Nine of ten messages go to one group, the tenth to two, all of them in rotation. */
+export function mixedSets(overlay: Overlay): DestinationSet[] {
+  const [single, double] = [1, 2].map((count) => destinationSets(overlay, 'rotating', count));
+  const { groups } = overlay;
+  return Array.from({ length: groups }, (_, turn) => [
+    ...Array.from({ length: MIX - 1 }, (_, i) => single[(turn * (MIX - 1) + i) % groups]),
+    double[turn],
+  ]).flat();
 }
 
 export function setOf(groups: readonly number[]): DestinationSet {

@@ -13,6 +13,7 @@ import {
 } from 'tram-multicast/internal/hosting/machines/cluster-file.js';
 import { makeSecret } from 'tram-multicast/internal/hosting/machines/secret.js';
 import { arenaPath } from 'tram-multicast/internal/memory/processes/arena-file.js';
+import type { Order } from 'tram-multicast/internal/protocol/edges.js';
 import { freePorts, LOOPBACK } from '../systems/ports.js';
 import { Servers } from '../systems/servers.js';
 import type { Setup } from '../systems/system.js';
@@ -38,11 +39,15 @@ export async function runningCluster(configFile: string): Promise<MachinesCluste
 }
 
 /** Starts one host for each member of a group; each host runs one member of every group. */
-export async function startCluster(setup: Setup, signal: AbortSignal): Promise<MachinesCluster> {
+export async function startCluster(
+  setup: Setup,
+  signal: AbortSignal,
+  order: Order = 'multicast',
+): Promise<MachinesCluster> {
   const servers = new Servers('hosts', signal);
   try {
     const configFile = join(servers.folder, 'cluster.yaml');
-    const options = await optionsOf(setup, nameIn(servers.folder));
+    const options = await optionsOf(setup, order, nameIn(servers.folder));
     // JSON is YAML.
     writeFileSync(configFile, JSON.stringify(options, undefined, 2));
     makeSecret(join(servers.folder, SECRET));
@@ -61,7 +66,11 @@ export async function startCluster(setup: Setup, signal: AbortSignal): Promise<M
   }
 }
 
-async function optionsOf(setup: Setup, name: string): Promise<ClusterOptions & { name: string }> {
+async function optionsOf(
+  setup: Setup,
+  order: Order,
+  name: string,
+): Promise<ClusterOptions & { name: string }> {
   const { groups, replicas, clientsMax, outstandingMax, payloadBytesMax } = setup;
   const ports = await freePorts(replicas);
   return {
@@ -70,6 +79,7 @@ async function optionsOf(setup: Setup, name: string): Promise<ClusterOptions & {
     groups,
     replicas,
     tree: TREE,
+    order,
     secret: SECRET,
     hosts: ports.map((port, host) => ({ name: NAMES[host], address: LOOPBACK, port })),
     // All hosts share the cores of this machine.

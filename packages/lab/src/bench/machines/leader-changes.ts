@@ -1,8 +1,8 @@
-/** Measures requested leader changes across machines: one group after the other, while a client sends to all groups. */
+/** Measures requested leader changes across machines: one group after the other, while a client sends messages. */
 import { ownAddress } from 'tram-multicast/internal/hosting/machines/cluster-file.js';
 import { changeUnderLoad } from '../load/changes.js';
 import type { Span } from '../load/changes-worker.js';
-import { setOf } from '../load/destinations.js';
+import { type DestinationSet, setOf } from '../load/destinations.js';
 import type { MachinesCluster } from './cluster.js';
 import { Observer } from './observer.js';
 
@@ -16,9 +16,11 @@ export interface LeaderChanges {
   readonly count: number;
   /** From the request until the new leader leads. */
   readonly changeMs: MeanAndWorst;
-  /** The longest time without an answer around a change, for a client whose messages go to all groups. */
+  /** The longest time without an answer around a change, for the client. */
   readonly gapMs: MeanAndWorst;
-  /** The median latency of these messages. */
+  /** The longest delay of a message that was in flight during a change. */
+  readonly delayMs: MeanAndWorst;
+  /** The median latency of the messages. */
   readonly usualMs: number;
 }
 
@@ -26,14 +28,14 @@ const CHANGES_MIN = 20;
 const BETWEEN_MS = 100;
 const OUTSTANDING = 16;
 
+/** @param sets  the destinations of the client's messages; by default all groups */
 export async function measureLeaderChanges(
   cluster: MachinesCluster,
   payloadBytes: number,
   signal: AbortSignal,
+  sets: readonly DestinationSet[] = [everyGroup(cluster)],
 ): Promise<LeaderChanges> {
   const { config, configFile: address } = cluster;
-  const everyone = Array.from({ length: config.sizes.groups }, (_, group) => group);
-  const sets = [setOf(everyone)];
   const job = { address, clients: 1, outstanding: OUTSTANDING, sets, payloadBytes };
   const observer = Observer.open(cluster, await ownAddress(config));
   const changeOf = (group: number) => async (): Promise<Span> => {
@@ -50,11 +52,16 @@ export async function measureLeaderChanges(
       count: changes.length,
       changeMs: meanAndWorst(changes.map(({ spanMs }) => spanMs)),
       gapMs: meanAndWorst(changes.map(({ gapMs }) => gapMs)),
+      delayMs: meanAndWorst(changes.map(({ maxMs }) => maxMs)),
       usualMs,
     };
   } finally {
     observer.close();
   }
+}
+
+function everyGroup({ config }: MachinesCluster): DestinationSet {
+  return setOf(Array.from({ length: config.sizes.groups }, (_, group) => group));
 }
 
 /** Each group changes as often as it has members, so that the first leaders lead again at the end. */

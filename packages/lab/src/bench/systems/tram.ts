@@ -1,5 +1,6 @@
 /** TRAM as a `System`, on one of its trees: a cluster, and clients in a thread or process of their own. */
 import { Cluster } from 'tram-multicast/internal/cluster.js';
+import type { Order } from 'tram-multicast/internal/protocol/edges.js';
 import { type BenchMemory, runLoad } from '../load/run.js';
 import type { Setup, System } from './system.js';
 
@@ -9,6 +10,8 @@ export interface TramOptions {
   readonly memory: BenchMemory;
   readonly hosts?: number;
   readonly leaders?: 'spread' | 'together';
+  /** Default: the order of the paper. */
+  readonly order?: Order;
   /** Aborts a measurement; `close` then destroys the cluster without waiting. */
   readonly signal?: AbortSignal;
 }
@@ -23,13 +26,15 @@ const MESSAGES_MIN = 8;
 /** More than the overhead of a record. */
 const OVERHEAD_BYTES = 128;
 
-export function tram({ tree, memory, hosts, leaders, signal }: TramOptions): System {
+export function tram(options: TramOptions): System {
+  const { tree, memory, hosts, leaders, order = 'multicast', signal } = options;
   return {
     name: `TRAM ${tree}`,
     start: async (setup) => {
       const cluster = await Cluster.start({
         memory,
         tree,
+        order,
         groups: setup.groups,
         replicas: setup.replicas,
         ...(hosts !== undefined && { hosts }),

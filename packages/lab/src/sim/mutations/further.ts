@@ -29,7 +29,6 @@ import {
   TRUNCATION,
 } from './files.js';
 import type { Mutation } from './mutation.js';
-import { TICKS } from './ticks.js';
 
 /** What goes down the tree. */
 const FEEDS: Readonly<Record<string, Mutation>> = {
@@ -41,7 +40,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
         file: FEED,
         find: 'const words = (this.endPosition - this.sentPosition) | 0;',
         replace: `const words = (this.endPosition - this.sentPosition) | 0;
-          if (words > 0) this.tellEnd();`,
+          if (words > 0) for (let other = 0; other < this.member.replicas; other++) if (this.isCurrent(other)) this.tellEnd(other, this.endPosition);`,
       },
     ],
   },
@@ -53,7 +52,7 @@ const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-old-end-stays': {
     title: 'a feed that starts again keeps its old end valid while it is written',
     caughtBy: { seed: 51, as: 'integrity' },
-    edits: [{ file: FEED, find: 'this.writeEnd(other, this.oldestPosition);', replace: '' }],
+    edits: [{ file: FEED, find: 'this.tellEnd(other, this.oldestPosition);', replace: '' }],
   },
   'feed-copy-unchecked': {
     title: 'entries copied from a feed count although the feed has started again meanwhile',
@@ -306,8 +305,8 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: TRUNCATION,
-        find: 'Math.min(deliveredIndex, replication.decided - 1)',
-        replace: 'deliveredIndex',
+        find: 'Math.min(deliveredIndex, replication.decided - 1,',
+        replace: 'Math.min(deliveredIndex,',
       },
     ],
   },
@@ -420,10 +419,9 @@ const RESTORING: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: SNAPSHOT,
-        find: 'at += replies.words.length;\n    application.restore(',
-        replace: `at += replies.words.length;
-          words[at + (words[FIXED.stateBytes] >> 2) - 1] ^= 1;
-          application.restore(`,
+        find: 'at = end;',
+        replace: `at = end;
+          words[at + (words[FIXED.stateBytes] >> 2) - 1] ^= 1;`,
       },
     ],
   },
@@ -444,7 +442,7 @@ const RESTORING: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: SNAPSHOT,
-        find: 'replies.load(words.subarray(at, at + replies.words.length));',
+        find: 'replies.load(words.subarray(at, indexAt), words.subarray(indexAt, end));',
         replace: '',
       },
     ],
@@ -658,5 +656,4 @@ export const FURTHER: Readonly<Record<string, Mutation>> = {
   ...RESTORING,
   ...CLIENTS,
   ...SHARED_MEMORY,
-  ...TICKS,
 };

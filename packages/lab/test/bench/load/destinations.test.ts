@@ -1,7 +1,7 @@
 /** The destination sets of the workloads. */
 import { contains, Overlay, SHAPES } from 'tram-multicast/internal/protocol/overlay.js';
 import { describe, expect, it } from 'vitest';
-import { destinationSets } from '../../../src/bench/load/destinations.js';
+import { destinationSets, mixedSets } from '../../../src/bench/load/destinations.js';
 
 const groupsIn = ({ low, high }: { low: number; high: number }): number[] =>
   Array.from({ length: 64 }, (_, group) => group).filter((group) => contains(low, high, group));
@@ -28,6 +28,20 @@ describe('destination sets', () => {
         if (group !== top) expect(groups).toContain(overlay.parent(group));
       }
     }
+  });
+
+  it('mix: one of ten sets has two groups, and every group occurs as often in sets of either size', () => {
+    const sets = mixedSets(overlay).map(groupsIn);
+    for (const [size, times] of [
+      [1, 9],
+      [2, 2],
+    ]) {
+      const groups = sets.filter((set) => set.length === size).flat();
+      for (let group = 0; group < 8; group++) {
+        expect(groups.filter((other) => other === group)).toHaveLength(times);
+      }
+    }
+    expect(sets).toHaveLength(80);
   });
 
   it('random sets are the same in every run', () => {

@@ -39,6 +39,7 @@ const result: MachinesResult = {
     count: 21,
     changeMs: { mean: 2.5, worst: 4.25 },
     gapMs: { mean: 3, worst: 12.5 },
+    delayMs: { mean: 3.5, worst: 13 },
     usualMs: 0.4,
   },
   rounds,

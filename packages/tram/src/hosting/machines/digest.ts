@@ -13,7 +13,7 @@ import type { AddressBook } from '../../memory/machines/known-hosts.js';
 
 /** SHA-256. Leaves out what may differ between machines: file paths and all addresses. */
 export function digestOf(config: ClusterConfig): Uint8Array {
-  const { hosts, machines, placement, parents, sizes, timing } = config;
+  const { hosts, machines, placement, parents, sizes, timing, order } = config;
   const common = {
     version: ARENA_VERSION,
     hosts,
@@ -23,6 +23,7 @@ export function digestOf(config: ClusterConfig): Uint8Array {
     // The salt follows from the secret.
     sizes: { ...sizes, salt: undefined },
     timing,
+    order,
   };
   return new Uint8Array(createHash('sha256').update(canonicalJson(common)).digest());
 }

@@ -81,6 +81,8 @@ export class HomeSlots implements SlotKeeper {
     this.connected.add(slot);
     this.sessions.set(slot, session);
     this.words[this.owner(slot)] = OWNER.present;
+    const ended = this.line(slot) + PARTICIPANT.endedSession;
+    this.words[ended] = Math.max(this.words[ended], session - 1);
   }
 
   /** Keeps the slot, unless its client has closed or it had none. */
@@ -92,7 +94,11 @@ export class HomeSlots implements SlotKeeper {
 
   /** A client that closes writes `OWNER.nobody` there. */
   private owner(slot: number): number {
-    return this.map.participant(this.map.replicas + slot) + PARTICIPANT.owner;
+    return this.line(slot) + PARTICIPANT.owner;
+  }
+
+  private line(slot: number): number {
+    return this.map.participant(this.map.replicas + slot);
   }
 
   /** Different hosts never hand out the same session. */

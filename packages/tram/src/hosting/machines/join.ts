@@ -53,7 +53,7 @@ export async function join(
     const { slot, session } = network.slot!;
     const participant = context.layout.clientParticipant(slot);
     beginIncarnation(context.arena, context.map, participant, false, session);
-    const stay = new Stay(attachment, slot, participant);
+    const stay = new Stay(attachment, slot, participant, session);
     await stay.begin();
     return { context, slot: { slot, participant, session, release: () => stay.end() } };
   } catch (error) {
@@ -73,6 +73,7 @@ class Stay {
     private readonly attachment: RemoteAttachment,
     slot: number,
     private readonly participant: number,
+    private readonly session: number,
   ) {
     const { context, network } = attachment;
     this.hosts = network.links.slice(0, context.map.hosts) as readonly Link[];
@@ -128,8 +129,11 @@ class Stay {
     const { context, network, close } = this.attachment;
     clearInterval(this.timer);
     this.tell();
-    const owner = context.map.participant(this.participant) + PARTICIPANT.owner;
-    this.home.writeWords(owner, Int32Array.of(OWNER.nobody));
+    const line = context.map.participant(this.participant);
+    for (const host of this.hosts) {
+      host.writeWords(line + PARTICIPANT.endedSession, Int32Array.of(this.session));
+    }
+    this.home.writeWords(line + PARTICIPANT.owner, Int32Array.of(OWNER.nobody));
     network.sayFarewell();
     const untilUs = nowUs() + HOSTS_US;
     do turn(network);

@@ -3,11 +3,13 @@
  * destinations, and waits until each destination group has replied. The host calls `doWork` repeatedly.
  *
  * A call slot names the place where replies to a message appear. It is free again once all destinations have replied,
- * and so is the message's place in the ring (outbox.ts). If no reply comes for a while, the client posts the unanswered
+ * and so is the message's place in the ring (outbox.ts). A destination may defer its reply. It then sends a notice, which
+ * frees the place in the ring, and later the reply; until then the call *waits*. If a call that waits is given up, a cancel
+ * goes to the same destinations in the same call slot, and the replies to the cancel free the slot. If no reply comes for a while, the client posts the unanswered
  * messages again, the same bytes to the same places, and nudges the destinations to reply again. A restarted client
  * takes a new session.
  *
- * Invariant: nothing is overwritten at a replica before all destinations have replied.
+ * Invariant: nothing is overwritten at a replica before all destinations have replied or deferred their reply.
  */
 import { type Memory, OPEN } from '../../memory/contract.js';
 import {
@@ -44,11 +46,16 @@ export interface CallListener {
    * @param bytes  how large the reply is, or was
    */
   replied(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome, bytes: number): void;
+  /** All destinations have replied. */
   answered(call: Call): void;
+  /** For those that give up calls: one that was given up while it waited is over. Some replies may be missing. */
+  cancelled?(call: Call): void;
 }
 
 /** The time between two resends doubles at most so often. */
 const RESEND_DOUBLINGS_MAX = 4;
+/** And the time between two nudges while calls wait, which may be long. */
+const NUDGE_DOUBLINGS_MAX = 6;
 /** No member. */
 const UNKNOWN = -1;
 const NO_BYTES = new Uint8Array(0);
@@ -63,6 +70,11 @@ export class Client {
   private readonly outboxes: (Outbox | undefined)[];
   /** Used in turn, so that replies to consecutive messages lie side by side and are written together. */
   private readonly free: CallQueue;
+  /** The calls that wait: those with destinations that have deferred their reply. In no particular order. */
+  private readonly waiting: Call[] = [];
+  /** When the destinations of these were last nudged, or the first of them began to wait; and how often since. */
+  private nudgedUs = 0;
+  private nudgesWhileWaiting = 0;
   /** Per group, the entry groups of messages that may be addressed to it: the group itself and those above it. */
   private readonly entryGroups: readonly (readonly number[])[];
   /** The set of all groups. */
@@ -136,9 +148,11 @@ export class Client {
     }
     const call = this.free.takeFirst();
     call.entryGroup = entryGroup;
-    call.destinationsLow = call.pendingLow = destinationsLow;
-    call.destinationsHigh = call.pendingHigh = destinationsHigh;
+    call.destinationsLow = destinationsLow;
+    call.destinationsHigh = destinationsHigh;
     call.isOpen = true;
+    call.isGivenUp = false;
+    call.isCancel = false;
     outbox.add(call, payload, this.nowUs);
     this.outstanding++;
     this.lastCall = call;
@@ -154,13 +168,41 @@ export class Client {
     return outbox;
   }
 
+  /**
+   * Nobody waits for the replies to this open call any more. If its destinations have deferred them, or do so later, it is
+   * cancelled. It keeps its slot until it is answered or cancelled.
+   */
+  giveUp(call: Call): void {
+    call.isGivenUp = true;
+  }
+
+  /** Give up all calls that wait. */
+  giveUpWaiting(): void {
+    for (const call of this.waiting) this.giveUp(call);
+  }
+
   /** Post what was offered, collect replies, resend on silence. Returns how much was done. */
   doWork(nowUs: number): number {
     this.nowUs = nowUs;
     this.pollCompletions();
+    if (this.waiting.length > 0) this.cancelGivenUp();
     let work = this.flush();
     work += this.pollReplies();
-    return work + this.resendOverdue();
+    work += this.resendOverdue();
+    if (this.waiting.length > 0) work += this.nudgeWaiting();
+    return work;
+  }
+
+  /** Offer the cancels of calls that wait and were given up, as far as there is room. */
+  private cancelGivenUp(): void {
+    const { waiting } = this;
+    for (let i = waiting.length - 1; i >= 0; i--) {
+      const call = waiting[i];
+      const outbox = this.outboxes[call.entryGroup]!;
+      if (!call.isGivenUp || call.isInOutbox || !outbox.hasRoom(0)) continue;
+      this.stopWaiting(call);
+      outbox.addCancel(call, this.nowUs);
+    }
   }
 
   /** Of completions, only reads of rows matter. Whether a write arrived shows in the replies. */
@@ -270,25 +312,46 @@ export class Client {
       const outbox = this.outboxes[entryGroup];
       if (outbox !== undefined) found += this.collectFor(outbox, replica, group);
     }
+    if (this.waiting.length > 0) found += this.collectDeferred(replica, group);
     return found;
   }
 
-  /** A group replies to the messages of one outbox in their order: after one without a reply, none has one. */
+  /** A group replies to the messages of one outbox, or defers, in their order: after one without either, none has one. */
   private collectFor(outbox: Outbox, replica: number, group: number): number {
     const { calls } = outbox;
     let found = 0;
     for (let i = 0; i < calls.length; i++) {
       const call = calls.at(i);
-      if (!call.isOpen || !contains(call.pendingLow, call.pendingHigh, group)) continue;
-      if (!this.takeReply(outbox, call, replica, group)) break;
+      if (!contains(call.unheardLow, call.unheardHigh, group)) continue;
+      if (!this.takeReply(call, replica, group)) break;
       found++;
     }
-    outbox.releaseAnswered(this.free);
+    if (found > 0) {
+      outbox.lastProgressUs = this.nowUs;
+      outbox.resends = 0;
+    }
+    outbox.releaseHeard(this.free);
     return found;
   }
 
-  /** Take a replica's reply to a call, if it has landed. */
-  private takeReply(outbox: Outbox, call: Call, replica: number, group: number): boolean {
+  /** The replies that a group has deferred come in any order. */
+  private collectDeferred(replica: number, group: number): number {
+    const { waiting, replies } = this;
+    let found = 0;
+    for (let i = waiting.length - 1; i >= 0; i--) {
+      const call = waiting[i];
+      if (!contains(call.pendingLow, call.pendingHigh, group)) continue;
+      if (contains(call.unheardLow, call.unheardHigh, group)) continue;
+      // Usually the notice is still there.
+      const at = this.edges.layout.reply(replica, call.slot);
+      if (replies.words[at + HEAD_WORDS + REPLY.outcome] === OUTCOME.deferred) continue;
+      if (this.takeReply(call, replica, group)) found++;
+    }
+    return found;
+  }
+
+  /** Take a replica's reply to a call, or the notice that it is deferred, if either has landed. */
+  private takeReply(call: Call, replica: number, group: number): boolean {
     const { layout } = this.edges;
     const { replies, reply, session } = this;
     const at = layout.reply(replica, call.slot);
@@ -299,24 +362,51 @@ export class Client {
     if (wordsOf(reply, 0, session, call.number, words) !== words) return false;
     const series = seriesOf(call.entryGroup, call.number);
     if (reply.words[HEAD_WORDS + REPLY.series] !== series) return false;
-    const bytes = reply.words[HEAD_WORDS + REPLY.bytes];
+    if (group < 32) call.unheardLow &= ~(1 << group);
+    else call.unheardHigh &= ~(1 << (group - 32));
+    const outcome = reply.words[HEAD_WORDS + REPLY.outcome];
+    if (outcome === OUTCOME.deferred) this.noteDeferred(call);
+    else this.noteReply(call, group, outcome, reply.words[HEAD_WORDS + REPLY.bytes]);
+    return true;
+  }
+
+  private noteReply(call: Call, group: number, code: number, bytes: number): void {
     if (group < 32) call.pendingLow &= ~(1 << group);
     else call.pendingHigh &= ~(1 << (group - 32));
-    outbox.lastProgressUs = this.nowUs;
-    outbox.resends = 0;
-    const outcome = outcomeOf(reply.words[HEAD_WORDS + REPLY.outcome]);
+    const outcome = outcomeOf(code);
     const hasPayload = bytes > 0 && outcome !== 'tooLarge';
     const payload = hasPayload ? this.replyPayload.subarray(0, bytes) : NO_BYTES;
-    this.listener.replied(call, group, payload, outcome, bytes);
+    if (!call.isCancel) this.listener.replied(call, group, payload, outcome, bytes);
     if ((call.pendingLow | call.pendingHigh) === 0) this.close(call);
-    return true;
+  }
+
+  private noteDeferred(call: Call): void {
+    const { waiting } = this;
+    if (waiting.length === 0) {
+      this.nudgedUs = this.nowUs;
+      this.nudgesWhileWaiting = 0;
+    }
+    if (!waiting.includes(call)) waiting.push(call);
+  }
+
+  private stopWaiting(call: Call): void {
+    const { waiting } = this;
+    const place = waiting.indexOf(call);
+    if (place < 0) return;
+    // Those behind this place have had their turn in any loop that leads here.
+    waiting[place] = waiting[waiting.length - 1];
+    waiting.pop();
   }
 
   private close(call: Call): void {
     assert(call.isOpen, 'a call is answered once');
     call.isOpen = false;
     this.outstanding--;
-    this.listener.answered(call);
+    if (this.waiting.length > 0) this.stopWaiting(call);
+    if (call.isCancel) this.listener.cancelled?.(call);
+    else this.listener.answered(call);
+    // A call in an outbox is free once its place in the ring is.
+    if (!call.isInOutbox) this.free.add(call);
   }
 
   /** Resend where no reply has come for too long, ever more patiently, so that replies can arrive before that. */
@@ -342,12 +432,33 @@ export class Client {
     let low = 0;
     let high = 0;
     for (let i = 0; i < outbox.calls.length; i++) {
-      low |= outbox.calls.at(i).pendingLow;
-      high |= outbox.calls.at(i).pendingHigh;
+      low |= outbox.calls.at(i).unheardLow;
+      high |= outbox.calls.at(i).unheardHigh;
     }
     this.writeControl(entryGroup, outbox);
     this.leaders[entryGroup] = UNKNOWN;
     this.post(entryGroup, outbox, outbox.oldestPosition);
+    this.nudgeAll(low, high);
+  }
+
+  /** A deferred reply may have been lost: ask for it again now and then, ever more patiently. */
+  private nudgeWaiting(): number {
+    const patienceUs = this.edges.timing.resendAfterUs * (1 << this.nudgesWhileWaiting);
+    if (this.nowUs - this.nudgedUs < patienceUs) return 0;
+    this.nudgedUs = this.nowUs;
+    this.nudgesWhileWaiting = Math.min(this.nudgesWhileWaiting + 1, NUDGE_DOUBLINGS_MAX);
+    this.edges.observer.transition('client nudged');
+    let low = 0;
+    let high = 0;
+    for (const call of this.waiting) {
+      low |= call.pendingLow & ~call.unheardLow;
+      high |= call.pendingHigh & ~call.unheardHigh;
+    }
+    this.nudgeAll(low, high);
+    return 1;
+  }
+
+  private nudgeAll(low: number, high: number): void {
     for (let group = 0; group < this.outboxes.length; group++) {
       if (contains(low, high, group)) this.nudge(group);
     }

@@ -5,6 +5,10 @@
  * Entries are copied out of the log before they are delivered, a stretch of them at a time, so that nothing can change
  * them meanwhile.
  *
+ * The service may defer a reply: the message waits (waiting.ts) until the service replies to it, while it delivers a later
+ * one, or until it is abandoned: by a cancel of its client, or because its session has ended. All of that happens at an
+ * entry of the log, so it is the same at every member.
+ *
  * Invariant: `nextToDeliver`, `nextPosition` and the counters of a member advance together, entry by entry.
  */
 
@@ -21,10 +25,12 @@ import {
   word,
 } from '../../memory/record.js';
 import { assert, InvariantError } from '../assert.js';
-import type { Application, Delivery } from '../edges.js';
+import { type Application, DEFERRED, type Delivery, type Replier } from '../edges.js';
 import {
+  CANCEL,
   entryGroupOf,
   MESSAGE,
+  messageId,
   numberIn,
   OUTCOME,
   OWN,
@@ -93,6 +99,10 @@ class CopiedMessage implements Delivery {
     return this.words[this.at + MESSAGE.destinationsHigh];
   }
 
+  get isCancel(): boolean {
+    return (this.words[this.at + MESSAGE.payloadBytes] & CANCEL) !== 0;
+  }
+
   /** The kind of an own entry; 0 if this is a message. */
   get ownKind(): number {
     const { words, at } = this;
@@ -106,7 +116,7 @@ class CopiedMessage implements Delivery {
   }
 }
 
-export class Delivering {
+export class Delivering implements Replier {
   /** The copied part of the log. */
   private readonly stretch: Window;
   private readonly message: CopiedMessage;
@@ -114,6 +124,8 @@ export class Delivering {
   private readonly firstIndex: number;
   /** Words of the entry delivered last: the next ones are probably as long. */
   private lastWords: number;
+  /** Do we lead, and so send the replies, while we deliver? */
+  private leads = false;
 
   constructor(
     private readonly member: Member,
@@ -135,11 +147,12 @@ export class Delivering {
   deliver(log: LogRing, ballot: number, decided: number, leads: boolean): number {
     const { member } = this;
     const first = member.nextToDeliver;
+    this.leads = leads;
     while (member.nextToDeliver < decided) {
       const words = this.copyOut(log, decided - member.nextToDeliver);
       // If we lag, the leader may drop entries while we copy them. Our own log only we ourselves truncate.
       if (!leads && this.mayBeOverwritten(log)) break;
-      if (this.deliverCopied(words, ballot, decided, leads) === 0) break;
+      if (this.deliverCopied(words, ballot, decided) === 0) break;
     }
     return member.nextToDeliver - first;
   }
@@ -150,10 +163,11 @@ export class Delivering {
    */
   deliverFetched(entries: Int32Array, ballot: number): void {
     const { stretch } = this;
+    this.leads = false;
     for (let at = 0; at < entries.length; ) {
       const words = Math.min(stretch.words.length, entries.length - at);
       copyPart(entries, at, stretch.words, 0, words);
-      const delivered = this.deliverCopied(words, ballot, Number.POSITIVE_INFINITY, false);
+      const delivered = this.deliverCopied(words, ballot, Number.POSITIVE_INFINITY);
       assert(delivered > 0, 'a fetched backlog consists of the next entries');
       at += delivered;
     }
@@ -175,7 +189,7 @@ export class Delivering {
   }
 
   /** Deliver those entries of the stretch that were copied entirely. Returns their words. */
-  private deliverCopied(words: number, ballot: number, decided: number, leads: boolean): number {
+  private deliverCopied(words: number, ballot: number, decided: number): number {
     const { member, stretch, entryWordsMax, firstIndex } = this;
     const { delivered } = member;
     let index = member.nextToDeliver;
@@ -187,7 +201,7 @@ export class Delivering {
       if (framedWords(stretch, at, ballot, index, entryWordsMax) === 0) break;
       this.message.show(at);
       delivered.note(stretch, at, firstIndex);
-      this.apply(leads);
+      this.apply();
       member.nextToDeliver = ++index;
       member.nextPosition = (member.nextPosition + here) | 0;
       this.lastWords = here;
@@ -196,33 +210,111 @@ export class Delivering {
     return at;
   }
 
-  private apply(sendsReplies: boolean): void {
+  private apply(): void {
     const { member, message } = this;
-    const { client, call, session, series, numberLow } = message;
-    if (!contains(message.destinationsLow, message.destinationsHigh, message.group)) {
-      const kind = message.ownKind;
-      if (kind === 0) member.edges.observer.relayed(message);
-      else this.applyOwn(kind);
+    const isForUs = contains(message.destinationsLow, message.destinationsHigh, message.group);
+    const kind = isForUs ? 0 : message.ownKind;
+    if (kind !== 0) {
+      this.applyOwn(kind);
       return;
     }
+    const { client, session } = message;
+    if (session > member.waiting.firstLive[client]) this.endSessions(client, session);
+    if (message.isCancel) {
+      if (isForUs) this.cancel();
+    } else if (isForUs) {
+      this.deliverMessage();
+    } else {
+      member.edges.observer.relayed(message);
+    }
+  }
+
+  private deliverMessage(): void {
+    const { member, message } = this;
     let reply: Uint8Array | undefined;
     let outcome: number = OUTCOME.ok;
     try {
-      reply = this.application.deliver(message);
+      const result = this.application.deliver(message, this);
+      if (result === DEFERRED) outcome = OUTCOME.deferred;
+      else reply = result;
     } catch (error) {
       reply = this.failure(error);
       outcome = OUTCOME.failed;
     }
     member.deliveries++;
-    const isKept = member.replies.keep(client, call, session, series, numberLow, outcome, reply);
-    if (isKept && sendsReplies) member.replies.send(client, call);
+    const isKept = this.keep(outcome, reply);
+    if (outcome === OUTCOME.deferred) this.noteDeferred(isKept);
+  }
+
+  /** Keep the reply to this message, and send it if we lead. False if its session has ended. */
+  private keep(outcome: number, reply: Uint8Array | undefined): boolean {
+    const { replies, nextToDeliver: index } = this.member;
+    const { client, call, session, series, numberLow } = this.message;
+    const isKept = replies.keep(client, call, session, series, numberLow, outcome, reply, index);
+    if (isKept && this.leads) replies.sendOrHold(client, call);
+    return isKept;
+  }
+
+  /** This message waits, unless its session has ended. */
+  private noteDeferred(isKept: boolean): void {
+    const { member, message } = this;
+    const id = messageId(message);
+    member.edges.observer.transition('reply deferred');
+    if (isKept) member.waiting.add(id, message.client, message.call);
+    else this.abandon(id);
+  }
+
+  /** For the service: reply to a message that waits. */
+  reply(id: string, reply: Uint8Array | undefined): boolean {
+    const { waiting, replies, nextToDeliver: index } = this.member;
+    const place = waiting.remove(id);
+    if (place < 0) return false;
+    const client = waiting.clientAt(place);
+    const call = waiting.callAt(place);
+    replies.answer(client, call, reply, index);
+    if (this.leads) replies.sendOrHold(client, call);
+    return true;
+  }
+
+  /** The client has given up the message before this one in its call slot. If that still waits, it is abandoned. */
+  private cancel(): void {
+    const { member, message } = this;
+    const { client, call, session } = message;
+    if (member.waiting.hasEnded(client, session)) return;
+    const id = member.replies.waitingIn(client, call);
+    if (id !== undefined) member.waiting.remove(id);
+    this.keep(OUTCOME.ok, undefined);
+    if (id === undefined) return;
+    member.edges.observer.transition('call cancelled');
+    this.abandon(id);
+  }
+
+  /** All sessions of a client slot before `firstLive` have ended. Nothing waits for them when the service is told. */
+  private endSessions(client: number, firstLive: number): void {
+    const { waiting, replies, edges } = this.member;
+    for (const id of waiting.end(client, firstLive, replies)) {
+      edges.observer.transition('session ended');
+      this.abandon(id);
+    }
+  }
+
+  private abandon(id: string): void {
+    try {
+      this.application.abandoned?.(id, this);
+    } catch (error) {
+      this.tellFailure(error);
+    }
   }
 
   /** What the leader proposed itself. The counters have noted it already. */
   private applyOwn(kind: number): void {
-    if (kind !== OWN_KIND.tick) return;
+    if (kind === OWN_KIND.sessionEnded) {
+      const { client, session } = this.message;
+      if (!this.member.waiting.hasEnded(client, session)) this.endSessions(client, session + 1);
+      return;
+    }
     try {
-      this.application.tick(this.member.delivered.orderedUs);
+      this.application.tick(this.member.delivered.orderedUs, this);
     } catch (error) {
       this.tellFailure(error);
     }
@@ -242,8 +334,7 @@ export class Delivering {
    */
   private failure(error: unknown): Uint8Array {
     this.tellFailure(error);
-    const { layout } = this.member;
-    const bytes = new Uint8Array(layout.sizes.replyBytesMax);
+    const bytes = new Uint8Array(this.member.layout.sizes.replyBytesMax);
     // Ends with a whole character.
     const { written } = new TextEncoder().encodeInto(messageOf(error), bytes);
     return bytes.subarray(0, written);

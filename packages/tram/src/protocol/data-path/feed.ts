@@ -1,6 +1,7 @@
 /**
  * Forwarding to one child group (paper steps 2.5 and 5.3): the decided entries of the log whose destinations lie in or
- * below the child, in log order. The leader calls `start` when it begins to lead and `forward` in every round.
+ * below the child, in log order. The leader calls `start` when it begins to lead; in every round it calls `forward`,
+ * `settle` (strict order only, see gate.ts) and `tell`.
  *
  * A record of the feed is the entry itself, byte for byte, so it is copied straight from the log, together with those
  * that lie side by side with it. The leader keeps in every child member's memory all entries from the child's decided
@@ -14,12 +15,21 @@
  * oldestPosition ≤ sentPosition ≤ endPosition ≤ oldestPosition + capacity.
  */
 import { type Memory, OPEN, type ParticipantId } from '../../memory/contract.js';
-import { commonRun, type Places, placeOf } from '../../memory/record.js';
+import {
+  commonRun,
+  FRAME_WORDS,
+  HEAD_WORDS,
+  type Places,
+  placeOf,
+  seal,
+  slotAt,
+  type Window,
+} from '../../memory/record.js';
 import { assert } from '../assert.js';
-import { FEED_START } from '../layout.js';
+import { FEED_GATE, FEED_START, GATE_AFTER_END, SETTLED } from '../layout.js';
 import { NO_BALLOT } from '../leadership/ballot.js';
 import type { Rows } from '../leadership/rows.js';
-import { SlotWriter } from '../leadership/slots.js';
+import { SlotReader, SlotWriter } from '../leadership/slots.js';
 import type { Member } from '../member.js';
 import type { Overlay } from '../overlay.js';
 import { failureTagOf, KIND } from '../tags.js';
@@ -27,8 +37,10 @@ import { writeWide } from '../wide.js';
 import { destinationsHigh, destinationsLow } from './counters.js';
 import type { Replication } from './replication.js';
 
-/** No incarnation, and no count of news. */
+/** No incarnation, no count of news, and no index. */
 const UNKNOWN = -1;
+
+const END_AND_GATE_WORDS = GATE_AFTER_END + FRAME_WORDS + FEED_GATE.words;
 
 export class Feed {
   private readonly child: number;
@@ -61,6 +73,28 @@ export class Feed {
   /** The incarnation of each child member that has been posted everything from the oldest entry on, or UNKNOWN. */
   private readonly incarnations: Int32Array;
 
+  /** Has the end moved since it was told last? */
+  private endHasMoved = false;
+  /** May a child member have come back, or have been seen for the first time? */
+  private mayHaveReturned = false;
+
+  /** The last entry of the log that goes to the child, among those before `logIndex`. */
+  private lastIndex = UNKNOWN;
+  /** Before it, the child has settled every entry that goes there: index and position. */
+  private settledIndex = 0;
+  private settledPosition = 0;
+  /** The child has settled every entry that goes there below this index of our log, as far as we know. Never goes back. */
+  private settledByChild: number;
+  private readonly settledSlots: SlotReader[] = [];
+  private readonly isStrict: boolean;
+  /** Our group's gate, as it was passed to `tell` last. */
+  private gate = 0;
+  /** The gate that all current child members have been told, or UNKNOWN. toldGate ≤ gate. */
+  private toldGate = UNKNOWN;
+  private readonly endAndGate = new Int32Array(END_AND_GATE_WORDS);
+  private readonly gateRecord: Window = slotAt(this.endAndGate, GATE_AFTER_END);
+  private gateWrites = 0;
+
   /** `rows.news` when everything had been forwarded. */
   private seenNews = UNKNOWN;
   /** Does an entry wait for room? */
@@ -79,6 +113,7 @@ export class Feed {
     const { firstIndex } = layout.sizes;
     this.memory = member.edges.memory;
     this.overlay = member.edges.overlay;
+    this.isStrict = member.edges.order === 'strict';
     this.child = member.children[place];
     this.firstMember = layout.replicaParticipant(this.child, 0);
     this.startAt = layout.feedStart(member.index);
@@ -90,6 +125,11 @@ export class Feed {
     this.sentPosition = this.endPosition;
     this.incarnations = new Int32Array(member.replicas);
     this.decidedByChild = firstIndex;
+    this.settledByChild = firstIndex;
+    for (let other = 0; other < member.replicas; other++) {
+      const at = layout.settled(this.child, other);
+      this.settledSlots.push(new SlotReader(this.memory.own, at, SETTLED.words));
+    }
   }
 
   /** Begin under a new ballot, with this entry of the log. */
@@ -103,6 +143,13 @@ export class Feed {
     this.sentPosition = this.endPosition;
     this.incarnations.fill(UNKNOWN);
     this.seenNews = UNKNOWN;
+    this.endHasMoved = false;
+    this.lastIndex = index - 1;
+    this.settledIndex = index;
+    this.settledPosition = position;
+    // Only settled entries have been dropped.
+    this.settledByChild = Math.max(this.settledByChild, index);
+    this.toldGate = UNKNOWN;
   }
 
   /** Forward decided entries as far as there is room. Returns how many were forwarded. */
@@ -110,6 +157,7 @@ export class Feed {
     const { replication } = this;
     if (this.logIndex === replication.decided && this.seenNews === this.rows.news) return 0;
     this.seenNews = this.rows.news;
+    this.mayHaveReturned = true;
     this.learnDecided();
     this.isFull = false;
     let count = 0;
@@ -119,8 +167,10 @@ export class Feed {
       if (!this.reaches(position)) {
         this.flush();
       } else if (this.logIndex < this.decidedByChild) {
+        this.lastIndex = this.logIndex;
         this.skip(words);
       } else if (this.makeRoom(words)) {
+        this.lastIndex = this.logIndex;
         if (this.sentPosition === this.endPosition) this.unsentLogPosition = position;
         this.endPosition = (this.endPosition + words) | 0;
         count++;
@@ -131,10 +181,52 @@ export class Feed {
       this.logPosition = (position + words) | 0;
     }
     this.flush();
-    if (count > 0) this.tellEnd();
-    const hasReturned = this.writeToReturned();
-    if (count > 0 || hasReturned) this.wakeChild();
+    if (count > 0) this.endHasMoved = true;
     return count;
+  }
+
+  /** Below the index that this returns, the child has settled every entry of the log that goes there. */
+  settle(): number {
+    if (this.settledByChild <= this.lastIndex) this.takeSettled();
+    if (this.settledByChild > this.lastIndex) {
+      this.settledIndex = this.logIndex;
+      this.settledPosition = this.logPosition;
+    }
+    while (
+      this.settledIndex < this.logIndex &&
+      (this.settledIndex < this.settledByChild || !this.reaches(this.settledPosition))
+    ) {
+      const words = this.replication.wordsAt(this.settledPosition);
+      this.settledPosition = (this.settledPosition + words) | 0;
+      this.settledIndex++;
+    }
+    return this.settledIndex;
+  }
+
+  private takeSettled(): void {
+    for (const slot of this.settledSlots) {
+      if (!slot.poll()) continue;
+      this.settledByChild = Math.max(this.settledByChild, slot.wide(SETTLED.index));
+    }
+  }
+
+  /** Tell the child members where the feed ends and, as long as an entry that goes there waits for it, our gate. */
+  tell(gate: number): void {
+    this.gate = gate;
+    const isNews = this.isStrict && gate > this.toldGate && this.toldGate <= this.lastIndex;
+    const tellsCurrent = this.endHasMoved || isNews;
+    if (tellsCurrent) this.tellCurrent();
+    const hasReturned = this.mayHaveReturned && this.writeToReturned();
+    this.mayHaveReturned = false;
+    if (tellsCurrent || hasReturned) this.wakeChild();
+  }
+
+  private tellCurrent(): void {
+    this.endHasMoved = false;
+    this.toldGate = this.gate;
+    for (let other = 0; other < this.member.replicas; other++) {
+      if (this.isCurrent(other)) this.tellEnd(other, this.endPosition);
+    }
   }
 
   /** Does this entry of the log go to the child, and has the child not decided it? */
@@ -153,6 +245,7 @@ export class Feed {
     for (let other = 0; other < this.member.replicas; other++) {
       const peer = this.rows.childPeer(this.place, other);
       this.decidedByChild = Math.max(this.decidedByChild, peer.fromParent);
+      this.settledByChild = Math.max(this.settledByChild, peer.settledFromParent);
     }
   }
 
@@ -213,7 +306,8 @@ export class Feed {
 
   /** Write everything to child members that have come back, or have had nothing yet. True if there are any. */
   private writeToReturned(): boolean {
-    if (this.endPosition === this.oldestPosition) return false;
+    // Even if the feed is empty, the child may wait for our gate.
+    if (this.endPosition === this.oldestPosition && !this.isStrict) return false;
     let hasReturned = false;
     for (let other = 0; other < this.member.replicas; other++) {
       const { incarnation, seen } = this.rows.childPeer(this.place, other);
@@ -225,10 +319,10 @@ export class Feed {
       this.incarnations[other] = incarnation;
       // What it was told before must not count any more when the first word changes.
       this.writeStart(other, NO_BALLOT);
-      this.writeEnd(other, this.oldestPosition);
+      this.tellEnd(other, this.oldestPosition);
       this.writeStart(other);
       this.writeAll(other);
-      this.writeEnd(other, this.endPosition);
+      this.tellEnd(other, this.endPosition);
     }
     return hasReturned;
   }
@@ -244,13 +338,6 @@ export class Feed {
         position = (position + words) | 0;
       }
       logPosition = (logPosition + words) | 0;
-    }
-  }
-
-  /** Tell the child members that have all of it where the feed ends now. */
-  private tellEnd(): void {
-    for (let other = 0; other < this.member.replicas; other++) {
-      if (this.isCurrent(other)) this.writeEnd(other, this.endPosition);
     }
   }
 
@@ -291,8 +378,19 @@ export class Feed {
     this.startWriter.post(memory, peer, startAt, FEED_START.words, member.incarnation, number, tag);
   }
 
-  private writeEnd(other: number, position: number): void {
-    this.memory.writeWord(this.firstMember + other, this.endAt, position, OPEN, this.tag);
+  /** Tell a child member that the feed ends here, and our gate. */
+  private tellEnd(other: number, position: number): void {
+    const { memory, endAt, tag, endAndGate } = this;
+    const peer = this.firstMember + other;
+    if (!this.isStrict) {
+      memory.writeWord(peer, endAt, position, OPEN, tag);
+      return;
+    }
+    endAndGate[0] = position;
+    writeWide(endAndGate, GATE_AFTER_END + HEAD_WORDS + FEED_GATE.index, this.gate);
+    const number = ++this.gateWrites;
+    seal(this.gateRecord, 0, FEED_GATE.words, this.member.incarnation, number);
+    memory.write(peer, endAt, endAndGate, 0, END_AND_GATE_WORDS, OPEN, tag);
   }
 
   /** Copy from the log to the feed at a child member; either may wrap. */

@@ -14,7 +14,7 @@ import {
   ringAt,
   type Window,
 } from '../../memory/record.js';
-import { FEED_START, INBOX_CONTROL } from '../layout.js';
+import { FEED_GATE, FEED_START, INBOX_CONTROL } from '../layout.js';
 import { NO_BALLOT } from '../leadership/ballot.js';
 import { SlotReader } from '../leadership/slots.js';
 import type { Member } from '../member.js';
@@ -97,6 +97,7 @@ class FeedReader {
   readonly window: Window;
   private readonly start: SlotReader;
   private readonly end: number;
+  private readonly gate: SlotReader;
   /** The ballot under which the entries were forwarded; NO_BALLOT until we know a start that is meant for us. */
   private epoch = NO_BALLOT;
   /** The next entry to look at. It lies at or after the feed's start, unless the start has moved meanwhile. */
@@ -116,6 +117,7 @@ class FeedReader {
     this.window = ringAt(memory.own, layout.feedRing(parentMember), layout.feedWords, salt);
     this.start = new SlotReader(memory.own, layout.feedStart(parentMember), FEED_START.words);
     this.end = layout.feedEnd(parentMember);
+    this.gate = new SlotReader(memory.own, layout.feedGate(parentMember), FEED_GATE.words);
     this.position = firstIndex | 0;
     this.endPosition = this.position;
   }
@@ -186,6 +188,11 @@ class FeedReader {
     this.position = (this.position + words) | 0;
   }
 
+  /** The parent's gate, if its writer has told it anew; else 0. */
+  takeGate(): number {
+    return this.gate.poll() ? this.gate.wide(FEED_GATE.index) : 0;
+  }
+
   /** Read again from the feed's start: what was taken under an earlier ballot may have been lost. */
   rewind(): void {
     this.epoch = NO_BALLOT;
@@ -201,9 +208,13 @@ export class ParentInbox {
   /** Empty in the root group. */
   private readonly feeds: FeedReader[] = [];
   private current = 0;
+  /** The greatest that was told: the parent's gate never goes back. The root has no parent to wait for. */
+  private gate: number;
 
   constructor(member: Member) {
+    this.gate = Number.POSITIVE_INFINITY;
     if (member.edges.overlay.parent(member.group) < 0) return;
+    this.gate = member.layout.sizes.firstIndex;
     for (let other = 0; other < member.replicas; other++)
       this.feeds.push(new FeedReader(member, other));
   }
@@ -251,6 +262,13 @@ export class ParentInbox {
 
   advance(words: number): void {
     this.feeds[this.current].advance(words);
+  }
+
+  /** The parent's gate, as far as we know. We look for a newer one only if the known one is below `wanted`. */
+  gateFor(wanted: number): number {
+    if (this.gate >= wanted) return this.gate;
+    for (const feed of this.feeds) this.gate = Math.max(this.gate, feed.takeGate());
+    return this.gate;
   }
 
   /** The member of the parent group whose feed we read. */

@@ -2,6 +2,7 @@
  * The data path of a group's leader, in the order in which it runs (paper Algorithm 2). `lead` starts it. Then every
  * round finds messages in the inboxes (2.2) and writes them into every member's log (2.3): `order`. Once writes have
  * completed, it decides what a quorum holds, forwards it to the children (2.5), delivers it and replies (2.4): `finish`.
+ * Under strict order, replies wait for the gate (gate.ts); nothing else does.
  *
  * The replica's `doWork` calls `order` and `finish` once a round while it leads. Each round does a bounded amount of
  * work and never waits. takeover.ts explains how a member becomes leader.
@@ -39,6 +40,7 @@ import { WIDE } from '../wide.js';
 import type { Counters } from './counters.js';
 import type { Delivering } from './delivery.js';
 import { Feed } from './feed.js';
+import { Gate } from './gate.js';
 import { ClientInbox, ParentInbox } from './inbox.js';
 import type { OrderedClock } from './ordered-clock.js';
 import type { Replication } from './replication.js';
@@ -52,13 +54,19 @@ export class Leader {
   readonly feeds: Feed[] = [];
   /** Counters over all entries of the log, decided or not. Never behind `member.delivered`. */
   private readonly proposed: Counters;
+  private readonly gate: Gate;
   private readonly truncation: Truncation;
   /** The client that the next round looks at first. */
   private turn = 0;
   /** Do the clients come before the parent in the next round? */
   private clientsFirst = false;
+  /** When to look again whether sessions have ended, and per client slot, the one whose end this leader has proposed. */
+  private sessionsDueUs = 0;
+  private readonly endedSessions: Int32Array;
   /** Did an entry find no room in the log in this round? */
   private logIsFull = false;
+  /** The index behind the last tick that was proposed. */
+  private endOfTick = -1;
 
   constructor(
     private readonly member: Member,
@@ -75,7 +83,9 @@ export class Leader {
       this.feeds.push(new Feed(member, rows, replication, i));
     }
     this.proposed = member.newCounters();
-    this.truncation = new Truncation(member, rows, replication, this.feeds);
+    this.endedSessions = new Int32Array(sizes.clients);
+    this.gate = new Gate(member, replication, this.feeds, this.parent, this.proposed);
+    this.truncation = new Truncation(member, rows, replication, this.feeds, this.gate);
   }
 
   /**
@@ -86,13 +96,16 @@ export class Leader {
     const { member, replication } = this;
     const { ballot, baseIndex, ring } = replication;
     this.recoverCounters();
+    this.endedSessions.fill(0);
     // From the log's base, whatever this member has delivered: the child says what it has (H4).
     for (const feed of this.feeds) feed.start(ballot, baseIndex, ring.base);
     this.parent.rewind();
-    // All kept replies are sent below, so earlier nudges are answered by that.
+    this.gate.start();
+    // All kept replies are sent, now or when the gate has passed them, so earlier nudges are answered by that.
     for (const inbox of this.clients) inbox.takeNudge();
     this.pollAllClients();
     replication.decided = replication.endIndex;
+    member.replies.holdFrom(this.gate.index);
     for (const { client } of this.clients) member.replies.sendAgain(client);
   }
 
@@ -118,21 +131,47 @@ export class Leader {
   /** The first half of a round: find messages and write them into the logs. Returns how much was done. */
   order(nowUs: number): number {
     this.logIsFull = false;
-    if (this.clock !== undefined) this.proposeTick(this.clock, nowUs);
+    // A tick is small and often due: after one, those that wait for room in the log come first.
+    const endsWithTick = this.endOfTick === this.replication.endIndex;
+    if (!endsWithTick) this.proposeTick(nowUs);
+    if (this.member.waiting.total > 0) this.proposeSessionEnds(nowUs);
     const work = this.pollInboxes();
+    if (endsWithTick && !this.logIsFull) this.proposeTick(nowUs);
     return work + this.replicate();
   }
 
   /** Advance ordered time, if that is due. One tick at a time is undecided: if none gets decided, they do not pile up. */
-  private proposeTick(clock: OrderedClock, nowUs: number): void {
+  private proposeTick(nowUs: number): void {
+    const { clock } = this;
+    if (clock === undefined || this.hasUndecidedTick) return;
     const { orderedUs } = this.proposed;
-    if (this.hasUndecidedTick || !clock.isDue(orderedUs, nowUs)) return;
+    if (!clock.isDue(orderedUs, nowUs)) return;
     if (!this.hasRoom(OWN_ENTRY_WORDS)) {
       this.logIsFull = true;
       return;
     }
     const stampUs = clock.advance(orderedUs, nowUs);
     this.appendOwn(OWN_KIND.tick, stampUs | 0, Math.floor(stampUs / WIDE));
+    this.endOfTick = this.replication.endIndex;
+  }
+
+  /** If the client of a call that waits has ended, let the group know. */
+  private proposeSessionEnds(nowUs: number): void {
+    const { waiting, edges } = this.member;
+    if (nowUs < this.sessionsDueUs) return;
+    this.sessionsDueUs = nowUs + edges.timing.suspectAfterUs;
+    for (let client = 0; client < waiting.counts.length; client++) {
+      const session = waiting.firstLive[client];
+      if (waiting.counts[client] === 0 || this.endedSessions[client] === session) continue;
+      if (!edges.hasSessionEnded(client, session)) continue;
+      if (!this.hasRoom(OWN_ENTRY_WORDS)) {
+        this.logIsFull = true;
+        this.sessionsDueUs = nowUs;
+        return;
+      }
+      this.endedSessions[client] = session;
+      this.appendOwn(OWN_KIND.sessionEnded, client, session);
+    }
   }
 
   private get hasUndecidedTick(): boolean {
@@ -304,6 +343,7 @@ export class Leader {
     work += this.forward();
     work += this.deliver();
     this.acknowledge();
+    this.gate.publish();
     work += this.publish(wasIdle);
     this.truncation.run(nowUs, this.logIsFull);
     return work;
@@ -324,12 +364,15 @@ export class Leader {
   private forward(): number {
     let count = 0;
     for (const feed of this.feeds) count += feed.forward();
+    this.gate.advance();
+    for (const feed of this.feeds) feed.tell(this.gate.index);
     return count;
   }
 
-  /** Deliver what is decided, if this group is a destination, and reply (2.4). */
+  /** Deliver what is decided, if this group is a destination, and reply as far as the gate permits (2.4). */
   private deliver(): number {
     const { member, replication } = this;
+    const released = member.replies.release(this.gate.index);
     const count = this.delivering.deliver(
       replication.ring,
       replication.ballot,
@@ -340,7 +383,7 @@ export class Leader {
       member.nextToDeliver === replication.decided,
       'a leader delivers every decided entry, and no other',
     );
-    return count;
+    return count + released;
   }
 
   /** Notify the clients whose replies `deliver` has written. */

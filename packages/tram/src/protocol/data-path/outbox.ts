@@ -6,7 +6,7 @@
  *
  * Invariants: oldestPosition ≤ sentPosition ≤ endPosition ≤ oldestPosition + the ring's size. Between oldest and end lie
  * exactly the messages of `calls`, in their order. A message is not overwritten before all its destinations have
- * replied.
+ * replied or deferred their reply.
  */
 import {
   distance,
@@ -18,7 +18,7 @@ import {
   type Window,
 } from '../../memory/record.js';
 import type { Edges } from '../edges.js';
-import { MESSAGE, messageWords, seriesOf } from '../layout.js';
+import { CANCEL, MESSAGE, messageWords, seriesOf } from '../layout.js';
 
 /** A message that was offered and is not yet answered by all its destinations. Reused once it is. */
 export interface Call {
@@ -33,11 +33,22 @@ export interface Call {
   /** The destinations that have not replied yet. Empty if and only if the call is not open. */
   pendingLow: number;
   pendingHigh: number;
+  /** Of these, the destinations that have not deferred their reply either. */
+  unheardLow: number;
+  unheardHigh: number;
   /** Where the message lies in the outbox, and how long it is. */
   position: number;
   words: number;
   isOpen: boolean;
+  /** Is its message in the outbox? From then on until all destinations, and those of earlier messages, were heard. */
+  isInOutbox: boolean;
+  /** Does its caller no longer wait for the replies? If they are deferred, a cancel takes the place of the message. */
+  isGivenUp: boolean;
+  /** Is its message a cancel? */
+  isCancel: boolean;
 }
+
+const NO_PAYLOAD = new Uint8Array(0);
 
 export function newCall(slot: number): Call {
   return {
@@ -48,9 +59,14 @@ export function newCall(slot: number): Call {
     destinationsHigh: 0,
     pendingLow: 0,
     pendingHigh: 0,
+    unheardLow: 0,
+    unheardHigh: 0,
     position: 0,
     words: 0,
     isOpen: false,
+    isInOutbox: false,
+    isGivenUp: false,
+    isCancel: false,
   };
 }
 
@@ -102,7 +118,7 @@ export class Outbox {
   lastProgressUs = 0;
   /** How often messages were posted again since the last reply. */
   resends = 0;
-  /** In ring order, oldest first. Answered calls stay until those before them are answered. */
+  /** In ring order, oldest first. Each stays until it and those before it were heard: replied to or deferred. */
   readonly calls: CallQueue;
 
   constructor(
@@ -131,10 +147,19 @@ export class Outbox {
   add(call: Call, payload: Uint8Array, nowUs: number): void {
     call.number = this.nextNumber++;
     call.position = this.endPosition;
+    call.pendingLow = call.unheardLow = call.destinationsLow;
+    call.pendingHigh = call.unheardHigh = call.destinationsHigh;
     call.words = this.encode(call, payload);
+    call.isInOutbox = true;
     this.endPosition = (this.endPosition + call.words) | 0;
     if (this.calls.length === 0) this.lastProgressUs = nowUs;
     this.calls.add(call);
+  }
+
+  /** The call waits, and its message is no longer here: a cancel follows it, in the same call slot. */
+  addCancel(call: Call, nowUs: number): void {
+    call.isCancel = true;
+    this.add(call, NO_PAYLOAD, nowUs);
   }
 
   private encode(call: Call, payload: Uint8Array): number {
@@ -150,18 +175,21 @@ export class Outbox {
     words[(body + MESSAGE.series) & mask] = seriesOf(call.entryGroup, call.number);
     words[(body + MESSAGE.destinationsLow) & mask] = call.destinationsLow;
     words[(body + MESSAGE.destinationsHigh) & mask] = call.destinationsHigh;
-    words[(body + MESSAGE.payloadBytes) & mask] = payload.length;
+    words[(body + MESSAGE.payloadBytes) & mask] = call.isCancel ? CANCEL : payload.length;
     packBytes(payload, mirror, body + MESSAGE.payload);
     return seal(mirror, call.position, bodyWords, session, call.number);
   }
 
-  /** From the oldest on, give answered calls back to `free`, and their place in the ring. */
-  releaseAnswered(free: CallQueue): void {
+  /** From the oldest on, free the places of messages whose destinations were all heard, and give `free` the answered calls. */
+  releaseHeard(free: CallQueue): void {
     const { calls } = this;
-    while (calls.length > 0 && !calls.at(0).isOpen) {
-      const oldest = calls.takeFirst();
+    while (calls.length > 0) {
+      const oldest = calls.at(0);
+      if ((oldest.unheardLow | oldest.unheardHigh) !== 0) return;
+      calls.takeFirst();
+      oldest.isInOutbox = false;
       this.oldestPosition = (this.oldestPosition + oldest.words) | 0;
-      free.add(oldest);
+      if (!oldest.isOpen) free.add(oldest);
     }
   }
 }

@@ -6,6 +6,12 @@
  * reply of each (client, call slot) can ever be asked for again. It is kept as the very record that is written into the
  * client's memory. A leader never waits for a client.
  *
+ * A call *waits* if its kept reply says `deferred`. The client gets that as a notice, and the reply itself in the same
+ * place later. So what waits is part of every snapshot, and at most clients × callsMax calls wait (waiting.ts).
+ *
+ * Under strict order a leader sends a reply only when the gate has passed the entry that produced it (gate.ts); until
+ * then it holds the reply.
+ *
  * Invariant: the kept reply of a slot is never of an older session than the one before it.
  */
 import { type Memory, OPEN, type ParticipantId } from '../../memory/contract.js';
@@ -21,16 +27,24 @@ import {
   type Window,
 } from '../../memory/record.js';
 import { align } from '../../memory/words.js';
-import { OUTCOME, REPLY } from '../layout.js';
+import { entryGroupOf, messageId, numberIn, OUTCOME, REPLY } from '../layout.js';
 import type { Member } from '../member.js';
 import { KIND } from '../tags.js';
+import { HeldReplies } from './held-replies.js';
 
 /** The most that the word for a reply's size can hold. */
 const BYTES_MAX = 2 ** 31 - 1;
+/** Below every gate. */
+const UNGATED = -1;
 
 export class Replies {
   /** The last reply of each (client, call slot), each in a slot of `slotWords`. */
   private readonly kept: Window;
+  /** For each of them, the index of the entry that produced it. */
+  private readonly indices: Float64Array;
+  private readonly held: HeldReplies;
+  /** While this member leads: replies to entries below this index may be sent. */
+  private gate = Number.POSITIVE_INFINITY;
   private readonly memory: Memory;
   private readonly firstClient: ParticipantId;
   /** Where our replies and our notification word lie at a client. */
@@ -57,8 +71,10 @@ export class Replies {
     this.callsMax = sizes.callsMax;
     this.slotWords = replySlotWords;
     this.replyBytesMax = sizes.replyBytesMax;
-    const words = new Int32Array(sizes.clients * sizes.callsMax * replySlotWords);
-    this.kept = slotAt(words, 0);
+    const slots = sizes.clients * sizes.callsMax;
+    this.kept = slotAt(new Int32Array(slots * replySlotWords), 0);
+    this.indices = new Float64Array(slots);
+    this.held = new HeldReplies(slots);
     // Each incarnation counts from another number, so that its first notification is a change.
     this.notifications = new Int32Array(sizes.clients).fill(member.incarnation << 16);
     this.isWritten = new Uint8Array(sizes.clients);
@@ -66,10 +82,11 @@ export class Replies {
   }
 
   /**
-   * Keep a reply, or the fact that there is none to send. False if the client slot has a newer session by now, whose
-   * replies take precedence. (Messages of the older session may still be on their way down the tree.)
+   * Keep a reply, or the fact that there is none to send. False if the session has ended. (Its messages may still be on
+   * their way down the tree.)
    *
-   * @param outcome  one of `OUTCOME`: `ok`, or `failed` with what the service threw as reply
+   * @param outcome  one of `OUTCOME`: `ok`, `failed` with what the service threw as reply, or `deferred`
+   * @param index  of the entry that produced it
    */
   keep(
     client: number,
@@ -79,22 +96,98 @@ export class Replies {
     numberLow: number,
     outcome: number,
     reply: Uint8Array | undefined,
+    index: number,
   ): boolean {
+    if (this.member.waiting.hasEnded(client, session)) return false;
+    const at = this.slot(client, call);
+    this.kept.words[at + HEAD_WORDS + REPLY.series] = series;
+    this.write(at, session, numberLow, outcome, reply);
+    // That a reply is deferred shows nothing of the state, so the gate does not matter.
+    const isNotice = outcome === OUTCOME.deferred;
+    this.indices[client * this.callsMax + call] = isNotice ? UNGATED : index;
+    return true;
+  }
+
+  /** Keep the reply to a call that waits. @param index  of the entry that produced it, not of the call's message */
+  answer(client: number, call: number, reply: Uint8Array | undefined, index: number): void {
+    const at = this.slot(client, call);
+    this.write(at, epochAt(this.kept, at), numberAt(this.kept, at), OUTCOME.ok, reply);
+    this.indices[client * this.callsMax + call] = index;
+  }
+
+  private write(
+    at: number,
+    session: number,
+    numberLow: number,
+    outcome: number,
+    reply: Uint8Array | undefined,
+  ): void {
     const bytes = reply === undefined ? 0 : reply.length;
     const fits = bytes <= this.replyBytesMax;
-    const at = this.slot(client, call);
-    if (epochAt(this.kept, at) > session) return false;
     const body = at + HEAD_WORDS;
-    this.kept.words[body + REPLY.series] = series;
     this.kept.words[body + REPLY.outcome] = fits ? outcome : OUTCOME.tooLarge;
     this.kept.words[body + REPLY.bytes] = Math.min(bytes, BYTES_MAX);
     if (fits && bytes > 0) packBytes(reply!, this.kept, body + REPLY.payload);
     name(this.kept, at, REPLY.payload + (fits ? (bytes + 3) >> 2 : 0), session, numberLow);
-    return true;
+  }
+
+  /** The id of the message that waits in this slot, if one does. */
+  waitingIn(client: number, call: number): string | undefined {
+    const at = this.slot(client, call);
+    const { words } = this.kept;
+    const body = at + HEAD_WORDS;
+    if (words[at] === 0 || words[body + REPLY.outcome] !== OUTCOME.deferred) return undefined;
+    const series = words[body + REPLY.series];
+    const number = numberIn(series, numberAt(this.kept, at));
+    return messageId({ session: epochAt(this.kept, at), entryGroup: entryGroupOf(series), number });
+  }
+
+  /** Keep nothing in this slot: nobody will ask for it. */
+  drop(client: number, call: number): void {
+    this.kept.words[this.slot(client, call)] = 0;
+    this.held.remove(client * this.callsMax + call);
+  }
+
+  /** A leader has kept this reply just now: send it, or hold it until the gate has passed its entry. */
+  sendOrHold(client: number, call: number): void {
+    const slot = client * this.callsMax + call;
+    if (this.indices[slot] < this.gate) {
+      this.send(client, call);
+      return;
+    }
+    this.held.add(slot);
+    this.member.edges.observer.transition('reply held');
+  }
+
+  /** The gate has moved: send the replies that were held and are below it. Returns how many. */
+  release(gate: number): number {
+    const { held, indices, callsMax } = this;
+    this.gate = gate;
+    let count = 0;
+    for (let slot = held.first; slot !== -1 && indices[slot] < gate; slot = held.first) {
+      held.remove(slot);
+      this.send(Math.floor(slot / callsMax), slot % callsMax);
+      count++;
+    }
+    if (count > 0) this.member.edges.observer.transition('held reply sent');
+    return count;
+  }
+
+  /** Begin to lead: hold those of the kept replies that are not below the gate. */
+  holdFrom(gate: number): void {
+    const { held, indices, kept, slotWords } = this;
+    this.gate = gate;
+    held.clear();
+    const slots: number[] = [];
+    for (let slot = 0; slot < indices.length; slot++) {
+      if (kept.words[slot * slotWords] !== 0 && indices[slot] >= gate) slots.push(slot);
+    }
+    slots.sort((one, other) => indices[one] - indices[other]);
+    for (const slot of slots) held.add(slot);
   }
 
   /** Write the kept reply into the client's memory. */
-  send(client: number, call: number): void {
+  private send(client: number, call: number): void {
     const at = this.slot(client, call);
     const bodyWords = this.kept.words[at] - FRAME_WORDS;
     // Most members never send the replies that they keep, so a record is sealed only here.
@@ -109,13 +202,14 @@ export class Replies {
     }
   }
 
-  /** Send all replies that are kept for a client's session, or for any session if none is given. */
+  /** Send all replies that are kept and not held, for a client's session, or for any session if none is given. */
   sendAgain(client: number, session?: number): void {
     let sent = false;
     for (let call = 0; call < this.callsMax; call++) {
       const at = this.slot(client, call);
       if (this.kept.words[at] === 0) continue;
       if (session !== undefined && epochAt(this.kept, at) !== session) continue;
+      if (this.indices[client * this.callsMax + call] >= this.gate) continue;
       this.send(client, call);
       sent = true;
     }
@@ -134,13 +228,18 @@ export class Replies {
     }
   }
 
-  /** All kept replies, for a snapshot; `load` is its inverse. */
+  /** All kept replies and their indices, for a snapshot; `load` is its inverse. */
   get words(): Int32Array {
     return this.kept.words;
   }
 
-  load(words: Int32Array): void {
-    this.kept.words.set(words);
+  get indexWords(): Int32Array {
+    return new Int32Array(this.indices.buffer);
+  }
+
+  load(words: Int32Array, indexWords: Int32Array): void {
+    this.words.set(words);
+    this.indexWords.set(indexWords);
   }
 
   private slot(client: number, call: number): number {

@@ -1,7 +1,7 @@
 /**
  * Dropping entries from the start of the leader's log once it is more than half full: entries that every live member
- * has delivered, that f+1 members have delivered in any case (H25), and that every child concerned has decided. The
- * leader calls `run` once in each round.
+ * has delivered, that f+1 members have delivered in any case (H25), that every child concerned has decided, and under
+ * strict order has settled (gate.ts). The leader calls `run` once in each round.
  *
  * A member that is slow or hangs does not hold up its group. If the log is full and only members that the quorum does
  * not need hold it back, the leader waits for them for a short time, then drops entries that they have not delivered.
@@ -18,6 +18,7 @@ import type { Member } from '../member.js';
 import { reachedBy } from '../quorum.js';
 import { EMPTY } from './backlog.js';
 import type { Feed } from './feed.js';
+import type { Gate } from './gate.js';
 import type { Replication } from './replication.js';
 
 /** A full log waits for members that lag for at most so many heartbeats at a time, … */
@@ -42,6 +43,7 @@ export class Truncation {
     private readonly rows: Rows,
     private readonly replication: Replication,
     private readonly feeds: readonly Feed[],
+    private readonly gate: Gate,
   ) {
     this.deliveredBy = new Float64Array(member.replicas);
     this.waitUsMax = WAIT_HEARTBEATS * member.edges.timing.heartbeatUs;
@@ -53,7 +55,7 @@ export class Truncation {
     const { replication } = this;
     this.countWaiting(nowUs);
     if (!replication.isPressed) return;
-    const byQuorum = this.deliveredByQuorum();
+    const byQuorum = Math.min(this.deliveredByQuorum(), this.gate.dropLimit(isFull));
     const byAll = Math.min(byQuorum, this.deliveredByLive());
     this.dropBelow(byAll, false);
     if (!isFull || byAll === byQuorum || !replication.isPressed) return;
@@ -88,6 +90,7 @@ export class Truncation {
       index++;
     }
     if (index === baseIndex) return;
+    this.gate.onDrop(index);
     this.keepBacklog(index);
     for (const feed of feeds) feed.dropBelow(index);
     replication.truncate(index, position);

@@ -50,6 +50,8 @@ export class Peer {
   delivered: number;
   /** It has decided all that its group is sent from below this index of the parent's log. */
   fromParent: number;
+  /** Its group has settled all that it is sent from below this index of the parent's log. */
+  settledFromParent: number;
   /** It needs the entries from this index on to serve a snapshot; 0 if it serves none. */
   holdAt = 0;
   /** The first index that it can send to members that lag, or EMPTY. */
@@ -74,6 +76,7 @@ export class Peer {
   ) {
     this.delivered = firstIndex;
     this.fromParent = firstIndex;
+    this.settledFromParent = firstIndex;
     this.buffer = slotAt(new Int32Array(ROW_RECORD_WORDS), 0);
   }
 
@@ -101,6 +104,7 @@ export class Peer {
     this.ledBallot = words[HEAD_WORDS + ROW.ledBallot];
     this.delivered = readWide(words, HEAD_WORDS + ROW.delivered);
     this.fromParent = readWide(words, HEAD_WORDS + ROW.fromParent);
+    this.settledFromParent = readWide(words, HEAD_WORDS + ROW.settledFromParent);
     this.holdAt = readWide(words, HEAD_WORDS + ROW.holdAt);
     this.hears = words[HEAD_WORDS + ROW.hears];
     this.trusts = words[HEAD_WORDS + ROW.trusts];

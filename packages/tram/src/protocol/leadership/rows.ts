@@ -139,6 +139,7 @@ export class Rows {
     row.setWide(ROW.delivered, member.nextToDeliver);
     // What this group has decided, not what its leader has merely taken: that can be lost with it (H26).
     row.setWide(ROW.fromParent, member.delivered.nextFromParent);
+    row.setWide(ROW.settledFromParent, member.settledFromParent);
     if (!row.hasChanged) return false;
     row.publish();
     return isFurther;

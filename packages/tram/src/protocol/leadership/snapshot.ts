@@ -1,7 +1,7 @@
 /**
  * A snapshot: the state of a member after a prefix of the log, as words. It holds how far the member has delivered, its
- * counters, ordered time, the replies it keeps, and the application's own snapshot. snapshots.ts takes it at one member,
- * transfers it and restores it at another, or at a later incarnation of the same one.
+ * counters, ordered time, the replies it keeps, which sessions have ended, and the application's own snapshot.
+ * snapshots.ts takes it at one member, transfers it and restores it at another, or at a later incarnation of the same one.
  *
  * Invariant: delivery never goes back, so only a snapshot of a longer prefix is restored.
  */
@@ -26,10 +26,10 @@ const FIXED = {
 /** The size is one word. */
 const STATE_BYTES_MAX = 0x7ffffffc;
 
-const CLIENT = { session: 0, nextPosition: 1, nextNumber: 2, words: 4 } as const;
+const CLIENT = { session: 0, nextPosition: 1, nextNumber: 2, firstLive: 4, words: 5 } as const;
 
 export function takeSnapshot(member: Member, application: Application): Int32Array {
-  const { delivered, replies } = member;
+  const { delivered, replies, waiting } = member;
   const state = application.snapshot();
   if (state.length > STATE_BYTES_MAX) {
     throw new RangeError(
@@ -38,7 +38,9 @@ export function takeSnapshot(member: Member, application: Application): Int32Arr
   }
   const clients = delivered.session.length;
   const fixed = FIXED.words + clients * CLIENT.words;
-  const words = new Int32Array(fixed + replies.words.length + wordsFor(state.length));
+  const words = new Int32Array(
+    fixed + replies.words.length + replies.indexWords.length + wordsFor(state.length),
+  );
   writeWide(words, FIXED.nextToDeliver, member.nextToDeliver);
   words[FIXED.nextPosition] = member.nextPosition;
   writeWide(words, FIXED.deliveries, member.deliveries);
@@ -51,9 +53,12 @@ export function takeSnapshot(member: Member, application: Application): Int32Arr
     words[at + CLIENT.session] = delivered.session[client];
     words[at + CLIENT.nextPosition] = delivered.nextPosition[client];
     writeWide(words, at + CLIENT.nextNumber, delivered.nextNumber[client]);
+    words[at + CLIENT.firstLive] = waiting.firstLive[client];
   }
   words.set(replies.words, at);
   at += replies.words.length;
+  words.set(replies.indexWords, at);
+  at += replies.indexWords.length;
   new Uint8Array(words.buffer, at * 4, state.length).set(state);
   return words;
 }
@@ -64,7 +69,7 @@ export function indexOf(words: Int32Array): number {
 }
 
 export function restoreSnapshot(words: Int32Array, member: Member, application: Application): void {
-  const { delivered, replies } = member;
+  const { delivered, replies, waiting } = member;
   const nextToDeliver = indexOf(words);
   assert(nextToDeliver > member.nextToDeliver, 'delivery never goes back');
   member.nextToDeliver = nextToDeliver;
@@ -78,9 +83,13 @@ export function restoreSnapshot(words: Int32Array, member: Member, application: 
     delivered.session[client] = words[at + CLIENT.session];
     delivered.nextPosition[client] = words[at + CLIENT.nextPosition];
     delivered.nextNumber[client] = readWide(words, at + CLIENT.nextNumber);
+    waiting.firstLive[client] = words[at + CLIENT.firstLive];
   }
-  replies.load(words.subarray(at, at + replies.words.length));
-  at += replies.words.length;
+  const indexAt = at + replies.words.length;
+  const end = indexAt + replies.indexWords.length;
+  replies.load(words.subarray(at, indexAt), words.subarray(indexAt, end));
+  at = end;
+  waiting.rebuild(replies);
   application.restore(
     new Uint8Array(words.buffer, words.byteOffset + at * 4, words[FIXED.stateBytes]),
     delivered.orderedUs,

@@ -51,6 +51,21 @@ describe('a slot', () => {
     expect(words[ownerOf(1)]).toBe(OWNER.present);
   });
 
+  test('ends all earlier sessions when a client connects with a later one, at its home or elsewhere', () => {
+    const endedOf = (slot: number): number =>
+      words[map.participant(map.replicas + slot) + PARTICIPANT.endedSession];
+    slots.open('none');
+    const { session } = slots.take()!;
+    expect(endedOf(1)).toBe(session - 1);
+    // The client returns after its connection broke.
+    slots.leaves(1);
+    slots.returns(1, session);
+    expect(endedOf(1)).toBe(session - 1);
+    slots.returns(0, 1000);
+    slots.returns(0, 1003);
+    expect(endedOf(0)).toBe(1002);
+  });
+
   test('is free at once when its client has taken leave', () => {
     slots.open('none');
     takeAll();

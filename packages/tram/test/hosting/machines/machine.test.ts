@@ -41,19 +41,26 @@ const PATIENCE_MS = 20_000;
 const CLIENTS = 4;
 /** As libfabric makes it, and the data that it announces is missing. */
 const HALF_A_REQUEST = Buffer.from(`0300000b${'00'.repeat(20)}0100000000000000`, 'hex');
-/** Replies with how many messages the group has delivered, and the payload; fails, or goes astray, if it is told to. */
+/**
+ * Replies with how many messages the group has delivered, and the payload; fails, goes astray, or never replies, if it is
+ * told to. `gone` tells how many messages without a reply were abandoned.
+ */
 const SERVICE = `
   let count = 0;
+  let gone = 0;
   const encoder = new TextEncoder();
   const decoder = new TextDecoder();
-  export function deliver({ payload }) {
+  export function deliver({ payload }, context) {
     const text = decoder.decode(payload);
+    if (text === 'wait') return context.defer();
+    if (text === 'gone') return encoder.encode(String(gone));
     if (text === 'fail') throw new Error('as it was told');
     if (text === 'stray') Promise.reject(new Error('nobody handles this'));
     return encoder.encode(++count + ' ' + text);
   }
-  export const snapshot = () => encoder.encode(String(count));
-  export const restore = (state) => { count = Number(decoder.decode(state)); };
+  export const abandoned = () => { gone++; };
+  export const snapshot = () => encoder.encode(JSON.stringify([count, gone]));
+  export const restore = (state) => { [count, gone] = JSON.parse(decoder.decode(state)); };
 `;
 /** As if the library were not installed. */
 const NO_LIBFABRIC = `
@@ -471,6 +478,21 @@ describe('three hosts', () => {
     expect(decode((await last.multicast([0], encode('last'))).get(0))).toContain('last');
     for (const client of clients) await client.close();
     expect((await look()).clients.connected).toBe(0);
+  });
+
+  test('know when a client that waits for a reply has ended', async () => {
+    const [one, other] = [await connectClient(), await connectClient()];
+    const gone = async (): Promise<number> =>
+      Number(decode((await other.multicast([1], encode('gone'))).get(1)));
+    const before = await gone();
+    const call = one.multicast([0, 1, 2], encode('wait'));
+    call.catch(() => undefined);
+    // Its message is before the next one in the order of group 1.
+    await one.multicast([0, 1, 2], encode('next'));
+    expect(await gone()).toBe(before);
+    one.destroy();
+    await until(async () => (await gone()) === before + 1);
+    await expect(call).rejects.toMatchObject({ code: 'TRAM_OUTCOME_UNKNOWN' });
   });
 
   test('a client goes on without its home, and is known there when it is back', async () => {

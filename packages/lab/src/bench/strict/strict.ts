@@ -1,0 +1,56 @@
+/**
+ * `tram-lab bench strict`: what `order: 'strict'` costs, compared with `multicast`. Two clusters that differ in nothing but
+ * their order are measured in turn, pair by pair (`pairs.ts`).
+ */
+import { cpus, loadavg } from 'node:os';
+import { type ChangesCost, measureChangesOf } from './changes.js';
+import { type LoadCost, measureLoads } from './loads.js';
+import type { Run } from './setting.js';
+
+export type Part = 'loads' | 'changes';
+
+export interface StrictOptions extends Pick<Run, 'memory' | 'pairs' | 'seconds'> {
+  /** Default: both parts. */
+  readonly only?: Part;
+}
+
+export interface StrictResult {
+  readonly options: StrictOptions;
+  readonly machine: {
+    readonly cores: number;
+    readonly model: string;
+    readonly node: string;
+    /** Of the minute before: the load of other programs. */
+    readonly loadAverage: number;
+  };
+  readonly loads: readonly LoadCost[];
+  readonly changes: readonly ChangesCost[];
+}
+
+/** If interrupted, it ends everything that it has started, then throws the signal's reason. */
+export async function benchStrict(
+  options: StrictOptions,
+  progress: (step: string) => void,
+  signal: AbortSignal,
+): Promise<StrictResult> {
+  const { only, ...rest } = options;
+  const step = (name: string): void => {
+    signal.throwIfAborted();
+    progress(name);
+  };
+  const run: Run = { ...rest, step, signal };
+  const machine = {
+    cores: cpus().length,
+    model: cpus()[0]?.model ?? 'unknown',
+    node: process.version,
+    loadAverage: loadavg()[0],
+  };
+  try {
+    const loads = only === 'changes' ? [] : await measureLoads(run);
+    const changes = only === 'loads' ? [] : await measureChangesOf(run);
+    return { options, machine, loads, changes };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  }
+}

@@ -1,0 +1,196 @@
+/** Mutations that break the rules of deferred replies, cancels and sessions that end. */
+
+import type { Options } from '../plan.js';
+import { CLIENT, DELIVERY, LEADER, OUTBOX, REPLIES, SNAPSHOT, WAITING } from './files.js';
+import type { Mutation } from './mutation.js';
+
+const CLIENTS_CRASH: Options = { faults: ['client-crash'] };
+
+/** What a group does with calls that wait. */
+const AT_THE_GROUP: Readonly<Record<string, Mutation>> = {
+  'waiting-not-in-snapshot': {
+    title: 'a member that has restored a snapshot does not know which calls wait',
+    caughtBy: { seed: 8, as: 'state' },
+    edits: [{ file: SNAPSHOT, find: 'waiting.rebuild(replies);', replace: '' }],
+  },
+  'ended-not-in-snapshot': {
+    title: 'a member that has restored a snapshot does not know which sessions have ended',
+    caughtBy: { seed: 2, as: 'state' },
+    edits: [
+      {
+        file: SNAPSHOT,
+        find: 'waiting.firstLive[client] = words[at + CLIENT.firstLive];',
+        replace: '',
+      },
+    ],
+  },
+  'deferred-reply-of-leader': {
+    title: 'only the leader keeps the replies that were deferred',
+    caughtBy: { seed: 1, as: 'state' },
+    edits: [
+      {
+        file: DELIVERY,
+        find: 'replies.answer(client, call, reply, index);',
+        replace: 'if (this.leads) replies.answer(client, call, reply, index);',
+      },
+    ],
+  },
+  'deferred-reply-early': {
+    title: 'a deferred reply is not held until the gate has passed the entry that produced it',
+    caughtBy: { seed: 51, as: 'property' },
+    edits: [
+      {
+        file: DELIVERY,
+        find: 'replies.answer(client, call, reply, index);',
+        replace: 'replies.answer(client, call, reply, -1);',
+      },
+    ],
+  },
+  'cancelled-may-be-answered': {
+    title: 'a call that was cancelled still waits',
+    caughtBy: { seed: 1, as: 'reply' },
+    edits: [
+      {
+        file: DELIVERY,
+        find: `if (id !== undefined)
+            member.waiting.remove(id);`,
+        replace: '',
+      },
+    ],
+  },
+  'cancel-untold': {
+    title: 'the service is not told that a call was cancelled',
+    caughtBy: { seed: 1, as: 'reply' },
+    edits: [
+      {
+        file: DELIVERY,
+        find: `member.edges.observer.transition('call cancelled');
+        this.abandon(id);`,
+        replace: '',
+      },
+    ],
+  },
+};
+
+/** Sessions that end while calls wait. */
+const SESSIONS: Readonly<Record<string, Mutation>> = {
+  'ended-session-waits': {
+    title: 'a message of a session that has ended waits, if its reply is deferred',
+    caughtBy: { script: 'deferred-replies' },
+    edits: [
+      {
+        file: REPLIES,
+        find: 'if (this.member.waiting.hasEnded(client, session))',
+        replace: 'if (false)',
+      },
+    ],
+  },
+  'later-session-ignored': {
+    title: 'a later session of a client slot does not end the earlier ones',
+    caughtBy: { seed: 13, as: 'liveness', options: CLIENTS_CRASH },
+    edits: [
+      {
+        file: DELIVERY,
+        find: 'if (session > member.waiting.firstLive[client])',
+        replace: 'if (false)',
+      },
+    ],
+  },
+  'ended-still-kept': {
+    title: 'what waited for a session that has ended stays among the kept replies',
+    caughtBy: { script: 'deferred-replies' },
+    edits: [{ file: WAITING, find: 'replies.drop(client, call);', replace: '' }],
+  },
+  'ended-one-by-one': {
+    title:
+      'the service may reply to a call of a session that has ended, while it is told of another one',
+    caughtBy: { seed: 48, as: 'reply', options: CLIENTS_CRASH },
+    edits: [
+      {
+        file: WAITING,
+        find: 'this.remove(id);\n            replies.drop',
+        replace: 'replies.drop',
+      },
+      {
+        file: DELIVERY,
+        find: "edges.observer.transition('session ended');",
+        replace: "edges.observer.transition('session ended'); waiting.remove(id);",
+      },
+    ],
+  },
+  'session-end-unproposed': {
+    title: 'no leader proposes the end of a session',
+    caughtBy: { seed: 13, as: 'liveness', options: CLIENTS_CRASH },
+    edits: [
+      {
+        file: LEADER,
+        find: 'this.appendOwn(OWN_KIND.sessionEnded, client, session);',
+        replace: '',
+      },
+    ],
+  },
+  'session-end-uncertain': {
+    title: 'a leader proposes the end of a session that may not have ended',
+    caughtBy: { seed: 1, as: 'reply' },
+    edits: [{ file: LEADER, find: '!edges.hasSessionEnded(client, session)', replace: 'false' }],
+  },
+  'session-end-reopens': {
+    title: 'the end of a session that comes late opens a later one again',
+    caughtBy: { script: 'deferred-replies' },
+    edits: [
+      {
+        file: DELIVERY,
+        find: 'if (!this.member.waiting.hasEnded(client, session))',
+        replace: 'if (true)',
+      },
+    ],
+  },
+};
+
+/** What a client does with calls that wait. */
+const AT_THE_CLIENT: Readonly<Record<string, Mutation>> = {
+  'deferred-keeps-place': {
+    title: 'a message whose reply is deferred keeps its place in the ring',
+    caughtBy: { seed: 1, as: 'liveness' },
+    edits: [
+      {
+        file: OUTBOX,
+        find: '(oldest.unheardLow | oldest.unheardHigh) !== 0',
+        replace: 'oldest.isOpen',
+      },
+    ],
+  },
+  'deferred-frees-place-early': {
+    title: 'a message leaves its place in the ring once one of its groups has deferred its reply',
+    caughtBy: { seed: 10, as: 'liveness' },
+    edits: [
+      {
+        file: OUTBOX,
+        find: '(oldest.unheardLow | oldest.unheardHigh) !== 0',
+        replace: `(oldest.unheardLow | oldest.unheardHigh) !== 0 &&
+          oldest.unheardLow === oldest.pendingLow && oldest.unheardHigh === oldest.pendingHigh`,
+      },
+    ],
+  },
+  'deferred-frees-slot': {
+    title: 'a call slot is used again while the call in it waits',
+    caughtBy: { seed: 1, as: 'reply' },
+    edits: [{ file: OUTBOX, find: 'if (!oldest.isOpen)', replace: 'if (true)' }],
+  },
+  'cancel-in-outbox': {
+    title: 'a call is cancelled while its message is still in the outbox',
+    caughtBy: { seed: 14, as: 'reply' },
+    edits: [{ file: CLIENT, find: '|| call.isInOutbox ||', replace: '||' }],
+  },
+  'waiting-not-nudged': {
+    title: 'a client never asks again for a deferred reply that was lost',
+    caughtBy: { script: 'deferred-replies' },
+    edits: [{ file: CLIENT, find: 'work += this.nudgeWaiting();', replace: '' }],
+  },
+};
+
+export const DEFERRED: Readonly<Record<string, Mutation>> = {
+  ...AT_THE_GROUP,
+  ...SESSIONS,
+  ...AT_THE_CLIENT,
+};

@@ -1,0 +1,257 @@
+/**
+ * Mutations that break the rules of real-time order: which replies wait, and for what (gate.ts). Most of them let a reply
+ * go too early, and show as a violation of real-time order; others let replies wait for ever.
+ */
+import { DELIVERY, FEED, GATE, LEADER, REPLIES } from './files.js';
+import type { Mutation } from './mutation.js';
+
+const STRICT = { order: 'strict' } as const;
+
+export const GATES: Readonly<Record<string, Mutation>> = {
+  'no-gate': {
+    title: 'replies do not wait',
+    caughtBy: { seed: 5, as: 'property', options: STRICT },
+    edits: [
+      { file: REPLIES, find: 'if (this.indices[slot] < this.gate) {', replace: 'if (true) {' },
+    ],
+  },
+  'subtree-alone': {
+    title: 'the gate passes entries from the parent before the gate of the parent has passed them',
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
+    edits: [{ file: GATE, find: 'if (parentGate >= nextFromParent)', replace: 'if (true)' }],
+  },
+  'no-prefix': {
+    title: 'a reply to a message to one group alone does not wait for the messages before it',
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
+    edits: [
+      {
+        file: DELIVERY,
+        find: 'if (isKept && this.leads)',
+        replace: `const { message } = this;
+        const isAlone = message.entryGroup === message.group &&
+          (message.destinationsLow & (message.destinationsLow - 1)) === 0 && message.destinationsHigh === 0;
+        if (isKept && this.leads && isAlone)
+            replies.send(client, call);
+        else if (isKept && this.leads)`,
+      },
+    ],
+  },
+  'gate-without-prefix': {
+    title: 'the gate passes an entry although one before it waits for the gate of the parent',
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
+    edits: [
+      {
+        file: GATE,
+        find: `        while (this.index < this.settled) {
+            if (indexAtParent(replication.ring, this.position) >= parentGate)
+                return;
+            this.position = (this.position + replication.wordsAt(this.position)) | 0;
+            this.index++;
+        }`,
+        replace: `        let { index, position } = this;
+        while (index < this.settled) {
+            const waits = indexAtParent(replication.ring, position) >= parentGate;
+            position = (position + replication.wordsAt(position)) | 0;
+            index++;
+            if (waits) continue;
+            this.index = index;
+            this.position = position;
+        }`,
+      },
+    ],
+  },
+  'settled-when-decided': {
+    title:
+      'a group tells its parent that an entry is settled once it is decided in the group itself',
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
+    edits: [
+      {
+        file: GATE,
+        find: 'const fromParent = this.countFromParent();',
+        replace: 'this.countFromParent(); const fromParent = this.member.delivered.nextFromParent;',
+      },
+    ],
+  },
+  'settled-undecided': {
+    title: 'an entry counts as settled before it is decided',
+    caughtBy: { script: 'real-time-order' },
+    edits: [
+      {
+        file: GATE,
+        find: 'this.settled = this.replication.decided;',
+        replace: 'this.settled = this.replication.endIndex;',
+      },
+    ],
+  },
+  'settled-one-too-high': {
+    title: 'a group tells its parent that it has settled one entry more than it has',
+    caughtBy: { seed: 5, as: 'property', options: STRICT },
+    edits: [
+      {
+        file: GATE,
+        find: 'const fromParent = this.countFromParent();',
+        replace: 'const fromParent = this.countFromParent() + 1;',
+      },
+    ],
+  },
+  'settled-one-too-low': {
+    title: 'a group tells its parent that it has settled one entry less than it has',
+    caughtBy: { seed: 4, as: 'liveness', options: STRICT },
+    edits: [
+      {
+        file: GATE,
+        find: 'const fromParent = this.countFromParent();',
+        replace: 'const fromParent = this.countFromParent() - 1;',
+      },
+    ],
+  },
+  'drops-unsettled': {
+    title: 'a leader drops entries that are not settled, and the next one takes them for settled',
+    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    edits: [
+      {
+        file: GATE,
+        find: 'return isFull ? this.settled : this.index;',
+        replace: 'return Number.POSITIVE_INFINITY;',
+      },
+    ],
+  },
+  'base-is-gate': {
+    title: "a new leader takes its log's base for its gate",
+    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    edits: [
+      {
+        file: GATE,
+        find: 'this.index = this.member.layout.sizes.firstIndex;',
+        replace: 'this.index = baseIndex; this.position = ring.base;',
+      },
+    ],
+  },
+  'forgets-dropped': {
+    title:
+      'a leader whose gate is below the base of its log forgets what it has dropped since it leads',
+    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    edits: [
+      {
+        file: GATE,
+        find: 'this.droppedFromParent = Math.max(this.droppedFromParent, from + 1);',
+        replace: ';',
+      },
+    ],
+  },
+  'sends-all-when-leading': {
+    title: 'a new leader sends all kept replies at once',
+    caughtBy: { seed: 76, as: 'property', options: STRICT },
+    edits: [
+      {
+        file: LEADER,
+        find: 'member.replies.holdFrom(this.gate.index);',
+        replace: 'member.replies.holdFrom(Number.POSITIVE_INFINITY);',
+      },
+    ],
+  },
+  'sends-all-when-nudged': {
+    title: 'a leader that is nudged sends replies that it holds',
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
+    edits: [
+      {
+        file: REPLIES,
+        find: 'if (this.indices[client * this.callsMax + call] >= this.gate)',
+        replace:
+          'if (session === undefined && this.indices[client * this.callsMax + call] >= this.gate)',
+      },
+    ],
+  },
+  'held-never-sent': {
+    title: 'replies that are held are sent only when the client asks again',
+    caughtBy: { script: 'real-time-order' },
+    edits: [
+      {
+        file: REPLIES,
+        find: 'this.send(Math.floor(slot / callsMax), slot % callsMax);',
+        replace: '',
+      },
+    ],
+  },
+  'held-lost-when-leading': {
+    title:
+      'a new leader forgets the replies that the gate has not passed, until the client asks again',
+    caughtBy: { script: 'real-time-order' },
+    edits: [
+      { file: REPLIES, find: 'for (const slot of slots)', replace: 'for (const slot of [])' },
+    ],
+  },
+  'settled-not-in-rows': {
+    title: 'a leader does not learn from the rows of its children what they have settled',
+    caughtBy: { seed: 6, as: 'liveness', options: STRICT },
+    edits: [
+      {
+        file: FEED,
+        find: 'this.settledByChild = Math.max(this.settledByChild, peer.settledFromParent);',
+        replace: '',
+      },
+    ],
+  },
+  'gate-not-told-again': {
+    title:
+      'a leader does not tell its gate to a child member that has come back, if its feed is empty',
+    caughtBy: { seed: 37, as: 'liveness', options: STRICT },
+    edits: [
+      {
+        file: FEED,
+        find: 'this.endPosition === this.oldestPosition && !this.isStrict',
+        replace: 'this.endPosition === this.oldestPosition',
+      },
+    ],
+  },
+  'gate-told-with-entries': {
+    title: 'a leader tells a child its gate only together with new entries',
+    caughtBy: { seed: 4, as: 'liveness', options: STRICT },
+    edits: [
+      {
+        file: FEED,
+        find: 'const isNews = this.isStrict && gate > this.toldGate',
+        replace: 'const isNews = false && gate > this.toldGate',
+      },
+    ],
+  },
+  'adopted-is-settled': {
+    title: 'a new leader tells its parent that all entries that it has adopted are settled',
+    caughtBy: { script: 'real-time-order' },
+    edits: [
+      {
+        file: GATE,
+        find: 'this.tellParent(this.droppedFromParent);',
+        replace: 'this.tellParent(this.proposed.nextFromParent);',
+      },
+    ],
+  },
+  'unsent-is-settled': {
+    title: 'entries that wait for room in a feed count as settled by the child',
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
+    edits: [
+      {
+        file: FEED,
+        find: 'return this.settledIndex;',
+        replace:
+          'return this.settledIndex === this.logIndex ? this.replication.decided : this.settledIndex;',
+      },
+    ],
+  },
+  'tells-settled-for-gate': {
+    title: 'a leader tells its children what it has settled, not how far its gate has come',
+    caughtBy: { seed: 82, as: 'property', options: STRICT },
+    edits: [
+      {
+        file: LEADER,
+        find: 'feed.tell(this.gate.index)',
+        replace: 'feed.tell(this.gate.settled)',
+      },
+    ],
+  },
+  'restores-no-indices': {
+    title: 'a member that restores a snapshot does not restore which entries produced the replies',
+    caughtBy: { seed: 2, as: 'state', options: STRICT },
+    edits: [{ file: REPLIES, find: 'this.indexWords.set(indexWords);', replace: '' }],
+  },
+};
