@@ -40,5 +40,6 @@ export const REGRESSIONS: readonly Regression[] = [
     },
   },
   { seed: 1470, found: 'ticks that took all room in a small log' },
+  { seed: 20049, found: 'a member killed while another one of three was left behind' },
   { seed: 300660, found: 'a feed written again while more of it was still being lost' },
 ];
