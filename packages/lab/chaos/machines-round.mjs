@@ -74,12 +74,18 @@ export class MachinesRound extends Round {
     const script = new URL('./client.mjs', import.meta.url).pathname;
     const child = cluster.startClient(script, [cluster.address, JSON.stringify(settings)]);
     clients?.pids.push(child.pid);
+    let isDone = false;
+    child.on('message', (/** @type {any} */ { what }) => {
+      if (what !== 'done') return;
+      isDone = true;
+      child.kill('SIGKILL');
+    });
     await until(
       () => child.exitCode !== null || child.signalCode !== null,
       ANSWER_MS,
       'all replicas write their fingerprints',
     );
-    if (child.exitCode !== 0) this.complain('the client that takes fingerprints failed');
+    if (!isDone) this.complain('the client that takes fingerprints failed');
   }
 
   /** @override @param {any} cluster */

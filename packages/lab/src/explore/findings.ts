@@ -45,7 +45,7 @@ export const FINDINGS: Readonly<Record<string, Finding>> = {
   'backlog-of-any-ballot': {
     scope: 'backlog',
     script:
-      'aD aD aD aD tA A!C aD A>C aD A>C A>C A>C A>C A>C A>C A>C tC A>C A>C A>C A>C A>C A>C A>C A>C A>C A>C A>C A>C A>C',
+      'aD aD aD aD tA A!C aD A>C aD A>C A>C A>C A>C A>C A>C A>C tC A>C A>C A>C A>C A>C A>C A>C A>C A>C',
     mayBeShorter: true,
   },
   'restores-other-state': {
