@@ -163,6 +163,7 @@ export const ORDERS = ['strict', 'multicast'] as const;
 
 export type Order = (typeof ORDERS)[number];
 
+/** @internal */
 export interface Edges {
   readonly memory: Memory;
   readonly layout: Layout;
