@@ -6,7 +6,7 @@ import type { Memory } from '../memory/contract.js';
 import type { Layout } from './layout.js';
 import type { Overlay } from './overlay.js';
 
-/** A message as the application sees it. The object and its payload are reused after the call. */
+/** @internal A message as the application sees it. The object and its payload are reused after the call. */
 export interface Delivery {
   readonly group: number;
   readonly client: number;
@@ -23,13 +23,13 @@ export interface Delivery {
 export const DEFERRED = Symbol('deferred');
 export type Deferred = typeof DEFERRED;
 
-/** Takes the replies to messages that wait for one. Valid during the calls that it is passed to. */
+/** @internal Takes the replies to messages that wait for one. Valid during the calls that it is passed to. */
 export interface Replier {
   /** False if no message with this id waits. */
   reply(id: string, reply: Uint8Array | undefined): boolean;
 }
 
-/** The replicated service. Deterministic: the same deliveries give the same replies, failures and snapshots. */
+/** @internal The replicated service. Deterministic: the same deliveries give the same replies, failures and snapshots. */
 export interface Application {
   /** How often its group's leader proposes ticks; without it, never. */
   readonly tickEveryUs?: number | undefined;
@@ -48,7 +48,7 @@ export interface Application {
   restore(snapshot: Uint8Array, orderedUs: number): void;
 }
 
-/** Steps of the protocol that are counted. The simulator demands that every one of them is taken. */
+/** @internal Steps of the protocol that are counted. The simulator demands that every one of them is taken. */
 export const TRANSITIONS = [
   'campaigned',
   'granted',
@@ -98,9 +98,10 @@ export const TRANSITIONS = [
   'client back-pressured',
 ] as const;
 
+/** @internal */
 export type Transition = (typeof TRANSITIONS)[number];
 
-/** Is told what happens. It must not act on it. */
+/** @internal Is told what happens. It must not act on it. */
 export interface Observer {
   transition(what: Transition): void;
   led(ballot: number): void;
@@ -114,6 +115,7 @@ export interface Observer {
   snapshotFailed(error: unknown): void;
 }
 
+/** @internal */
 export const NO_OBSERVER: Observer = {
   transition: () => undefined,
   led: () => undefined,
@@ -123,7 +125,7 @@ export const NO_OBSERVER: Observer = {
   snapshotFailed: () => undefined,
 };
 
-/** All in microseconds of the injected clock. */
+/** @internal All in microseconds of the injected clock. */
 export interface Timing {
   /** The time between two heartbeats of a replica, and between two reads of another's. */
   readonly heartbeatUs: number;
@@ -137,7 +139,7 @@ export interface Timing {
   readonly resendAfterUs: number;
 }
 
-/** How much a leader does at a time, and for those that lag. */
+/** @internal How much a leader does at a time, and for those that lag. */
 export interface Pace {
   /** How many entries one step takes, so that no source waits long for its turn. */
   readonly batchEntries: number;
@@ -148,6 +150,7 @@ export interface Pace {
   readonly backlogBytesMax: number;
 }
 
+/** @internal */
 export const PACE: Pace = {
   batchEntries: 256,
   parentEntries: 128,
@@ -163,6 +166,7 @@ export const ORDERS = ['strict', 'multicast'] as const;
 
 export type Order = (typeof ORDERS)[number];
 
+/** @internal */
 export interface Edges {
   readonly memory: Memory;
   readonly layout: Layout;
