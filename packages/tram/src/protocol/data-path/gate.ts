@@ -64,6 +64,7 @@ export class Gate {
     if (!this.isStrict) return;
     const { baseIndex, ring } = this.replication;
     this.index = this.member.layout.sizes.firstIndex;
+    this.position = ring.base;
     this.settled = baseIndex;
     this.countedIndex = baseIndex;
     this.countedPosition = ring.base;
