@@ -1,12 +1,12 @@
 /**
- * The lock service of the examples, without a cluster: what it promises holds in any sequence of events. documents.test.ts
- * runs all examples.
+ * The lock service of the examples, without a cluster: what it promises holds in any sequence of events. Examples import the
+ * built library, and so does this test. documents.test.ts runs all examples.
  */
 import fc from 'fast-check';
+import type { ServiceContext } from 'tram-multicast';
+import { DEFERRED, type Deferred } from 'tram-multicast/internal/protocol/edges.js';
 import { expect, test } from 'vitest';
 import locks, { type Command, type Reply } from '../../../examples/locks/service.js';
-import type { ServiceContext } from '../src/hosting/service.js';
-import { DEFERRED, type Deferred } from '../src/protocol/edges.js';
 
 const LOCK = 'printer';
 
