@@ -34,8 +34,6 @@ import { HeldReplies } from './held-replies.js';
 
 /** The most that the word for a reply's size can hold. */
 const BYTES_MAX = 2 ** 31 - 1;
-/** Below every gate. */
-const UNGATED = -1;
 
 export class Replies {
   /** The last reply of each (client, call slot), each in a slot of `slotWords`. */
@@ -104,10 +102,7 @@ export class Replies {
     const at = this.slot(client, call);
     this.kept.words[at + HEAD_WORDS + REPLY.series] = series;
     this.write(at, session, numberLow, outcome, reply);
-    if (!this.isStrict) return true;
-    // That a reply is deferred shows nothing of the state, so the gate does not matter.
-    const isNotice = outcome === OUTCOME.deferred;
-    this.indices[client * this.callsMax + call] = isNotice ? UNGATED : index;
+    if (this.isStrict) this.indices[client * this.callsMax + call] = index;
     return true;
   }
 
