@@ -140,7 +140,7 @@ export class Host {
       this.tellFailure(describeFailure({ in: 'background', error })),
     );
     inlineGenerously();
-    warmUp(REHEARSAL_MS, () => performance.now());
+    warmUp(context.config.order, REHEARSAL_MS, () => performance.now());
     Atomics.store(words, line + HOST.pid, process.pid);
     Atomics.compareExchange(words, line + HOST.staysDown, STAYS_DOWN.untilStarted, STAYS_DOWN.no);
     Atomics.store(words, line + HOST.state, nextHostStart(Atomics.load(words, line + HOST.state)));

@@ -8,7 +8,7 @@ import { NO_SALT } from '../memory/record.js';
 import { beginIncarnation } from '../memory/shared.js';
 import { threadsArena } from '../memory/threads.js';
 import { Client } from '../protocol/data-path/client.js';
-import { NO_OBSERVER } from '../protocol/edges.js';
+import { NO_OBSERVER, type Order } from '../protocol/edges.js';
 import type { Identity } from '../protocol/member.js';
 import { ClusterContext } from './cluster-context.js';
 import { ReplicaAgent } from './replica-agent.js';
@@ -20,9 +20,9 @@ const MESSAGES_UNDER_WAY = 16;
 const TURNS_PER_CHANGE = 8;
 const TURN_US = 500;
 
-/** @param clock  milliseconds */
-export function warmUp(durationMs: number, clock: () => number): void {
-  const options = { groups: GROUPS, clients: 1, payloadBytesMax: 64, replyBytesMax: 16 };
+/** @param order  of the cluster: each runs other code. @param clock  milliseconds */
+export function warmUp(order: Order, durationMs: number, clock: () => number): void {
+  const options = { order, groups: GROUPS, clients: 1, payloadBytesMax: 64, replyBytesMax: 16 };
   const config = resolveConfig({ ...options, logBytes: 1 << 15 }, NO_SALT);
   const arena = threadsArena(new SharedArrayBuffer(ClusterContext.wordsOf(config) * 4));
   const context = ClusterContext.create(config, arena);
