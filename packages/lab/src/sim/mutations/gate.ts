@@ -127,6 +127,19 @@ export const GATES: Readonly<Record<string, Mutation>> = {
       },
     ],
   },
+  'old-position': {
+    title:
+      'a new leader looks for the entries that wait for its gate where an earlier leadership stopped',
+    caughtBy: { seed: 82, as: 'property', options: STRICT },
+    edits: [
+      {
+        file: GATE,
+        find: `this.position = ring.base;
+        this.settled = baseIndex;`,
+        replace: 'this.settled = baseIndex;',
+      },
+    ],
+  },
   'forgets-dropped': {
     title:
       'a leader whose gate is below the base of its log forgets what it has dropped since it leads',
