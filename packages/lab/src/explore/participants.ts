@@ -184,6 +184,7 @@ export class Participants {
       order: 'multicast',
       observer,
       wallClockUs: () => 0,
+      monotonicUs: () => 0,
       hasSessionEnded: () => false,
     };
   }

@@ -66,8 +66,6 @@ export interface ReplicaHost extends Host {
   leftIndex: number;
   /** How many times longer its steps take than those of others. */
   slowness: number;
-  /** When its last step began. */
-  stepUs: number;
   timeKeeper: TimeKeeper;
 }
 
@@ -213,7 +211,6 @@ export class World {
       left: undefined,
       leftIndex: 0,
       slowness: 1,
-      stepUs: 0,
       afterStep: undefined,
     };
     this.replicas.push(host as unknown as ReplicaHost);
@@ -381,9 +378,11 @@ export class World {
     const { layout, overlay } = this;
     const { timing, pace, order } = this.plan;
     const wallClockUs = () => this.orderedTime.wallClockUs(memory.self, this.nowUs);
+    const monotonicUs = () => this.nowUs;
     const hasSessionEnded = (client: number, session: number): boolean =>
       this.hasSessionEnded(client, session);
-    return { memory, layout, overlay, timing, pace, order, observer, wallClockUs, hasSessionEnded };
+    const clocks = { wallClockUs, monotonicUs };
+    return { memory, layout, overlay, timing, pace, order, observer, ...clocks, hasSessionEnded };
   }
 
   /** A client that is down stays down, or its slot has a new session. */
@@ -432,10 +431,9 @@ export class World {
       this.droppedBelow[host.group] = Math.max(this.droppedBelow[host.group], baseIndex);
     }
     if (what === 'ordered time set' || what === 'ordered time advanced') {
-      // A step that is interrupted knows only when it began.
       const { group, timeKeeper, replica } = host;
       const { ballot } = replica.replication;
-      this.orderedTime.proposed(group, timeKeeper, ballot, replica.clock!.latestUs, host.stepUs);
+      this.orderedTime.proposed(group, timeKeeper, ballot, replica.clock!.latestUs, this.nowUs);
     }
     this.incidents.onTransition(host, what);
   }
@@ -563,7 +561,6 @@ export class World {
       this.steps.schedule(participant, this.nowUs + this.drawStep());
       return;
     }
-    if (replica !== undefined) replica.stepUs = this.nowUs;
     this.act(host, () => {
       const work = replica?.replica.doWork(this.nowUs) ?? this.stepClient(host as ClientHost);
       const factor = (work > 0 ? 1 : IDLE_FACTOR) * (replica?.slowness ?? 1);

@@ -19,7 +19,7 @@ import { SharedMemory } from '../memory/shared.js';
 import { type Edges, type Observer, PACE } from '../protocol/edges.js';
 import { Layout } from '../protocol/layout.js';
 import { Overlay } from '../protocol/overlay.js';
-import { wallClockUs } from './clock.js';
+import { nowUs, wallClockUs } from './clock.js';
 import { hasSessionEnded } from './slot.js';
 import { STATISTICS_WORDS } from './statistics.js';
 
@@ -101,6 +101,7 @@ export class ClusterContext {
       order,
       observer,
       wallClockUs,
+      monotonicUs: nowUs,
       hasSessionEnded: (client, session) => hasSessionEnded(this, client, session),
     };
   }

@@ -177,6 +177,8 @@ export interface Edges {
   readonly observer: Observer;
   /** The time of day, in microseconds since 1970. It may jump, stand still, and differ between participants. */
   readonly wallClockUs: () => number;
+  /** The clock of the times that are passed to steps, read now: a step may take long. */
+  readonly monotonicUs: () => number;
   /** Of a replica: will nobody take the replies to this session of a client slot any more? True only if that is certain. */
   readonly hasSessionEnded: (client: number, session: number) => boolean;
 }

@@ -152,7 +152,7 @@ export class Replica {
 
   private follow(nowUs: number): number {
     const work = this.follower.followLog(nowUs);
-    this.clock?.follow(nowUs);
+    this.clock?.follow();
     if (this.follower.shouldCampaign(nowUs)) this.campaign(nowUs);
     return work;
   }

@@ -1,5 +1,5 @@
 /** Mutations of own entries and of ordered time. */
-import { COUNTERS, LEADER, ORDERED_CLOCK, SNAPSHOT } from './files.js';
+import { COUNTERS, LEADER, ORDERED_CLOCK, REPLICA, SNAPSHOT } from './files.js';
 import type { Mutation } from './mutation.js';
 
 export const TICKS: Readonly<Record<string, Mutation>> = {
@@ -72,7 +72,16 @@ export const TICKS: Readonly<Record<string, Mutation>> = {
       },
     },
     edits: [
-      { file: ORDERED_CLOCK, find: 'this.isTooEarly = true;', replace: 'this.isTooEarly = false;' },
+      { file: REPLICA, find: 'this.clock?.follow();', replace: 'this.clock?.follow(nowUs);' },
+      { file: ORDERED_CLOCK, find: 'follow() {', replace: 'follow(nowUs) {' },
+      {
+        file: ORDERED_CLOCK,
+        find: 'if (this.followsAnother())\n            this.learn(orderedUs);',
+        replace: `if (this.followsAnother()) {
+            this.latestUs = orderedUs;
+            this.sinceUs = nowUs;
+        }`,
+      },
     ],
   },
   'ticks-pile-up': {

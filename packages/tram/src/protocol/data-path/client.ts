@@ -75,6 +75,9 @@ export class Client {
   /** When the destinations of these were last nudged, or the first of them began to wait; and how often since. */
   private nudgedUs = 0;
   private nudgesWhileWaiting = 0;
+  private readonly isStrict: boolean;
+  /** When replies were last collected in any order. */
+  private collectedUs: number;
   /** Per group, the entry groups of messages that may be addressed to it: the group itself and those above it. */
   private readonly entryGroups: readonly (readonly number[])[];
   /** The set of all groups. */
@@ -111,6 +114,8 @@ export class Client {
     this.entryGroups = edges.overlay.parents.map((_, group) => edges.overlay.pathTo(group));
     this.groupsLow = groups >= 32 ? -1 : (1 << groups) - 1;
     this.groupsHigh = groups <= 32 ? 0 : groups === 64 ? -1 : (1 << (groups - 32)) - 1;
+    this.isStrict = edges.order === 'strict';
+    this.collectedUs = nowUs;
     this.memory = memory;
     this.replicas = replicas;
     this.inboxRing = layout.inboxRing(slot);
@@ -185,9 +190,11 @@ export class Client {
   doWork(nowUs: number): number {
     this.nowUs = nowUs;
     this.pollCompletions();
-    if (this.waiting.length > 0) this.cancelGivenUp();
     let work = this.flush();
     work += this.pollReplies();
+    // Before anything else is offered: cancels must find room, however much else there is to send.
+    if (this.waiting.length > 0) this.cancelGivenUp();
+    if (this.isStrict && this.outstanding > 0) work += this.collectOvertaking();
     work += this.resendOverdue();
     if (this.waiting.length > 0) work += this.nudgeWaiting();
     return work;
@@ -305,26 +312,48 @@ export class Client {
     return work;
   }
 
-  private collectFrom(replica: number): number {
+  /**
+   * Under strict order, a reply may overtake one to an earlier message that was deferred: that one waits until the gate
+   * has passed the entry that produced it. So look at all calls now and then.
+   */
+  private collectOvertaking(): number {
+    if (this.nowUs - this.collectedUs < this.edges.timing.resendAfterUs) return 0;
+    this.collectedUs = this.nowUs;
+    return this.collectAll();
+  }
+
+  /** Collect all replies that have landed, whichever replica has notified us, and in whichever order they came. */
+  private collectAll(): number {
+    let found = 0;
+    for (let replica = 0; replica < this.notifications.length; replica++) {
+      found += this.collectFrom(replica, true);
+    }
+    return found;
+  }
+
+  private collectFrom(replica: number, inAnyOrder = false): number {
     const group = Math.floor(replica / this.replicas);
     let found = 0;
     for (const entryGroup of this.entryGroups[group]) {
       const outbox = this.outboxes[entryGroup];
-      if (outbox !== undefined) found += this.collectFor(outbox, replica, group);
+      if (outbox !== undefined) found += this.collectFor(outbox, replica, group, inAnyOrder);
     }
     if (this.waiting.length > 0) found += this.collectDeferred(replica, group);
     return found;
   }
 
-  /** A group replies to the messages of one outbox, or defers, in their order: after one without either, none has one. */
-  private collectFor(outbox: Outbox, replica: number, group: number): number {
+  /**
+   * A group replies to the messages of one outbox, or defers, in their order: usually, after one without either, none has
+   * one.
+   */
+  private collectFor(outbox: Outbox, replica: number, group: number, inAnyOrder: boolean): number {
     const { calls } = outbox;
     let found = 0;
     for (let i = 0; i < calls.length; i++) {
       const call = calls.at(i);
       if (!contains(call.unheardLow, call.unheardHigh, group)) continue;
-      if (!this.takeReply(call, replica, group)) break;
-      found++;
+      if (this.takeReply(call, replica, group)) found++;
+      else if (!inAnyOrder) break;
     }
     if (found > 0) {
       outbox.lastProgressUs = this.nowUs;
@@ -463,7 +492,7 @@ export class Client {
       if (contains(low, high, group)) this.nudge(group);
     }
     // A notification may be lost with its replica; the reply beside it counts all the same.
-    for (let replica = 0; replica < this.notifications.length; replica++) this.collectFrom(replica);
+    this.collectAll();
   }
 
   /** Ask a group to send its replies again. */

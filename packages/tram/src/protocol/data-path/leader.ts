@@ -150,7 +150,7 @@ export class Leader {
       this.logIsFull = true;
       return;
     }
-    const stampUs = clock.advance(orderedUs, nowUs);
+    const stampUs = clock.advance(orderedUs);
     this.appendOwn(OWN_KIND.tick, stampUs | 0, Math.floor(stampUs / WIDE));
     this.endOfTick = this.replication.endIndex;
   }

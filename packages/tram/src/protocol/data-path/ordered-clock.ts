@@ -28,8 +28,6 @@ export class OrderedClock {
   latestUs = 0;
   /** Since when it knows it, by the monotonic clock. Never earlier than the stamp was proposed, or UNKNOWN. */
   private sinceUs = UNKNOWN;
-  /** Is `sinceUs` the time of the step that delivered the tick? A step may take long, and the tick may have come at its end. */
-  private isTooEarly = false;
   /** The ballot of the log that this incarnation began with. */
   private readonly keptBallot: number;
 
@@ -46,11 +44,10 @@ export class OrderedClock {
   }
 
   /** Note how far the leader that we follow has advanced ordered time. */
-  follow(nowUs: number): void {
+  follow(): void {
     const { orderedUs } = this.member.delivered;
-    this.settle(nowUs);
     if (orderedUs === this.latestUs && this.sinceUs !== UNKNOWN) return;
-    if (this.followsAnother()) this.learn(orderedUs, nowUs);
+    if (this.followsAnother()) this.learn(orderedUs);
   }
 
   /**
@@ -63,35 +60,26 @@ export class OrderedClock {
     return current !== undefined && current.writer !== index && current.marker !== this.keptBallot;
   }
 
-  private learn(orderedUs: number, nowUs: number): void {
+  /** The time is taken now: a step may take long, and may have begun before the tick was proposed. */
+  private learn(orderedUs: number): void {
     this.latestUs = orderedUs;
-    this.sinceUs = nowUs;
-    this.isTooEarly = true;
-  }
-
-  /** The next step that has another time has begun after the tick was delivered. */
-  private settle(nowUs: number): void {
-    if (!this.isTooEarly || nowUs === this.sinceUs) return;
-    this.sinceUs = nowUs;
-    this.isTooEarly = false;
+    this.sinceUs = this.member.edges.monotonicUs();
   }
 
   /** Is it time for a tick? @param orderedUs  the last stamp in the leader's log */
   isDue(orderedUs: number, nowUs: number): boolean {
-    this.settle(nowUs);
     // It has taken over a tick that it had not delivered.
-    if (orderedUs !== this.latestUs && this.sinceUs !== UNKNOWN) this.learn(orderedUs, nowUs);
+    if (orderedUs !== this.latestUs && this.sinceUs !== UNKNOWN) this.learn(orderedUs);
     // No message comes before the first tick.
     return orderedUs === 0 || nowUs >= this.dueUs;
   }
 
   /** The stamp of the tick that the leader proposes now, when it is due. It is greater than the last one in the log. */
-  advance(orderedUs: number, nowUs: number): number {
+  advance(orderedUs: number): number {
     const { observer } = this.member.edges;
     const isSet = orderedUs === 0 || this.sinceUs === UNKNOWN;
-    const stampUs = isSet ? this.set(orderedUs) : this.slew(orderedUs, nowUs);
-    this.latestUs = stampUs;
-    this.sinceUs = nowUs;
+    const stampUs = isSet ? this.set(orderedUs) : this.slew(orderedUs);
+    this.learn(stampUs);
     observer.transition(isSet ? 'ordered time set' : 'ordered time advanced');
     return stampUs;
   }
@@ -101,8 +89,8 @@ export class OrderedClock {
   }
 
   /** As near to the wall clock as the time since the last tick allows. */
-  private slew(orderedUs: number, nowUs: number): number {
-    const elapsedUs = nowUs - this.sinceUs;
+  private slew(orderedUs: number): number {
+    const elapsedUs = this.member.edges.monotonicUs() - this.sinceUs;
     const leastUs = orderedUs + Math.max(1, Math.floor(elapsedUs * SLOWEST));
     const mostUs = orderedUs + Math.max(1, elapsedUs * FASTEST);
     return Math.min(Math.max(this.wallUs(), leastUs), mostUs);
