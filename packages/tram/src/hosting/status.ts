@@ -34,7 +34,7 @@ export interface ReplicaStatus {
   readonly delivered: number;
   /** The deliveries that the state of the service contains: its own, or those of a snapshot that it has restored. */
   readonly messages: number;
-  /** The messages before that which its group has relayed, and not delivered itself. */
+  /** The entries before that which are no deliveries and no ticks: messages that its group has relayed, and cancels. */
   readonly relayed: number;
   readonly timesLed: number;
   /** The snapshots for other replicas that the service of this one failed to take. */
