@@ -12,8 +12,8 @@ const REJOIN_MS = 60_000;
 const GO_ON_MS = 60_000;
 /** A shorter stop may end before any member suspects the host. */
 const LONG_STOP_MS = 1000;
-/** A group must order this many entries without a member before that member comes back. */
-const ENTRIES_MEANWHILE = 10;
+/** A group must deliver this many messages without a member before that member comes back. */
+const MESSAGES_MEANWHILE = 10;
 /** Catching up takes this fraction of the time that starting takes: one in so many. */
 const CATCH_UP_SHARE = 20;
 const DEATH_MS = 10_000;
@@ -124,13 +124,18 @@ export class Faults {
    * @param {number} leastMs
    */
   async away(host, leastMs) {
-    const before = this.targetsOf(host);
+    const before = this.cluster
+      .status()
+      .groups.map((group) => mostWithout(host, group, 'messages'));
     await pause(leastMs);
     const stuck = () =>
       this.cluster
         .status()
         .groups.filter(({ replicas }) => replicas.some((replica) => replica.host === host))
-        .filter((group) => deliveredWithout(host, group) < before[group.group] + ENTRIES_MEANWHILE);
+        .filter(
+          (group) =>
+            mostWithout(host, group, 'messages') < before[group.group] + MESSAGES_MEANWHILE,
+        );
     await until(
       () => this.isOver || stuck().length === 0,
       GO_ON_MS,
@@ -219,7 +224,7 @@ export class Faults {
 
   /** By group, how much a host that comes back must deliver to have caught up. @param {number} host */
   targetsOf(host) {
-    return this.cluster.status().groups.map((group) => deliveredWithout(host, group));
+    return this.cluster.status().groups.map((group) => mostWithout(host, group, 'delivered'));
   }
 
   /**
@@ -283,8 +288,13 @@ function describeRestart({ fresh }) {
   return fresh ? 'with empty memory' : 'with its memory';
 }
 
-/** The most that any member on another host has delivered. @param {number} host @param {import('tram-multicast').GroupStatus} group */
-function deliveredWithout(host, { replicas }) {
+/**
+ * The most that any member on another host has delivered: messages, or entries, which include ticks.
+ * @param {number} host
+ * @param {import('tram-multicast').GroupStatus} group
+ * @param {'messages' | 'delivered'} what
+ */
+function mostWithout(host, { replicas }, what) {
   const others = replicas.filter((replica) => replica.host !== host);
-  return Math.max(...others.map(({ delivered }) => delivered));
+  return Math.max(...others.map((replica) => replica[what]));
 }
