@@ -17,6 +17,7 @@ const MESSAGES_MEANWHILE = 10;
 /** Catching up takes this fraction of the time that starting takes: one in so many. */
 const CATCH_UP_SHARE = 20;
 const DEATH_MS = 10_000;
+const LOOK_MS = 5;
 
 export class Faults {
   /** Injected faults by kind. @type {Map<string, number>} */
@@ -26,6 +27,7 @@ export class Faults {
   /** For each restart, the time until the host's replicas were members again. @type {number[]} */
   rejoinedMs = [];
   isOver = false;
+  isRestartingAfresh = false;
 
   /**
    * @param {import('tram-multicast').Cluster} cluster
@@ -170,6 +172,7 @@ export class Faults {
   async killAgain(fault, host) {
     await this.crash(host);
     await pause(fault.downMs);
+    while (this.mustWait(fault.fresh)) await pause(LOOK_MS);
     const restarted = this.restart(host, fault.fresh);
     restarted.catch(() => undefined);
     const isUp = () => this.cluster.status().hosts[host].state === 'up';
@@ -199,8 +202,19 @@ export class Faults {
 
   /** @param {number} host @param {boolean} fresh */
   async restart(host, fresh) {
+    while (this.mustWait(fresh)) await pause(LOOK_MS);
     if (this.isOver) return;
-    await this.cluster.restart(host, { fresh });
+    if (fresh) this.isRestartingAfresh = true;
+    try {
+      await this.cluster.restart(host, { fresh });
+    } finally {
+      if (fresh) this.isRestartingAfresh = false;
+    }
+  }
+
+  /** TRAM restarts only one host at a time with empty memory, and refuses others. @param {boolean} fresh */
+  mustWait(fresh) {
+    return fresh && this.isRestartingAfresh && !this.isOver;
   }
 
   /**
