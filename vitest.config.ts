@@ -1,46 +1,82 @@
+import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-const source = fileURLToPath(new URL('./packages/tram/src', import.meta.url));
+const lab = fileURLToPath(new URL('./packages/lab/', import.meta.url));
 
-/** Tests that start clusters and mostly wait for them. Two files run at a time. */
+/**
+ * The lab's tests run on the build, of the library as well. They need it anyway, for mutants and processes, and the modules
+ * that Vitest transforms are half as fast as those that Node loads.
+ */
+const labAsBuilt: Plugin = {
+  name: 'lab-as-built',
+  enforce: 'pre',
+  resolveId: (id, importer) => {
+    if (!id.startsWith('.') || importer === undefined) return undefined;
+    const path = resolve(dirname(importer), id);
+    return path.startsWith(`${lab}src/`) ? path.replace(`${lab}src/`, `${lab}dist/`) : undefined;
+  },
+};
+
+/** Tests that start clusters, servers or commands, and mostly wait for them. Other tests use the cores meanwhile. */
 const CLUSTERS = [
-  'packages/tram/test/{attached-cluster,deferred-replies,documents,package,services}.test.ts',
+  'packages/lab/test/bench/{load/run,machines/machines,peers/peers}.test.ts',
+  'packages/lab/test/bench/systems/**/*.test.ts',
+  'packages/lab/test/chaos/{client-crash,machines-cluster,machines-round,namespaces,round}.test.ts',
+  'packages/tram/test/{attached-cluster,cluster,deferred-replies,documents,package,services}.test.ts',
   'packages/{lab,tram}/test/cli/**/*.test.ts',
   'packages/tram/test/hosting/{leaders,orderly-stop,rejoin,rolling-restart}.test.ts',
   'packages/tram/test/hosting/{stall,stray-errors,supervisor}.test.ts',
   'packages/tram/test/hosting/machines/{machine,operator,outdated,replaced}.test.ts',
 ];
 
-/** Tests that keep threads, processes or machines busy. They need the cores for themselves, so they run one at a time. */
+/** Tests that keep several threads or processes busy. They need the cores for themselves, so they run one at a time. */
 const ALONE = [
-  'packages/tram/test/cluster.test.ts',
   'packages/tram/test/memory/fabric/**/*.test.ts',
   'packages/tram/test/memory/machines/network.test.ts',
-  'packages/lab/test/{bench,chaos,contract,litmus}/**/*.test.ts',
+  'packages/lab/test/bench/paper/run-real.test.ts',
+  'packages/lab/test/bench/raw/**/*.test.ts',
+  'packages/lab/test/chaos/unauthenticated-round.test.ts',
+  'packages/lab/test/contract/{arena-file,contract}.test.ts',
+  'packages/lab/test/litmus/**/*.test.ts',
 ];
 
 /** Tests of one thread that run many seeds. */
 const SEEDS = [
   'packages/lab/test/baselines/{passing/protocols,ramcast/replica}.test.ts',
+  'packages/lab/test/contract/simulated.test.ts',
   'packages/lab/test/protocol/suspicion.test.ts',
   'packages/lab/test/sim/{seeds,mutations,judged,errata}.test.ts',
 ];
 
 const TESTS = 'packages/*/test/**/*.test.ts';
 
+/** How many files run at a time, except for those that run alone. On two cores, at least one of them waits most of the time. */
+const WORKERS = 3;
+
+/** Mixes files that wait and files that compute, so that both kinds run side by side. */
+class Mixed extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const of = (name: string) => sorted.filter(({ project }) => project.name === name);
+    const waiting = of('clusters');
+    const computing = [...of('seeds'), ...of('quick')];
+    const mixed = waiting.flatMap((file, i) => [
+      file,
+      ...(i % 2 === 1 ? computing.splice(0, 1) : []),
+    ]);
+    return [...mixed, ...computing, ...of('alone')];
+  }
+}
+
 export default defineConfig({
-  resolve: {
-    // The lab's tests run on the library's sources, not on the last build.
-    alias: [
-      { find: /^tram-multicast$/, replacement: `${source}/index.ts` },
-      { find: /^tram-multicast\/check$/, replacement: `${source}/check/index.ts` },
-      { find: /^tram-multicast\/internal\/(.*)\.js$/, replacement: `${source}/$1.ts` },
-    ],
-  },
+  plugins: [labAsBuilt],
   test: {
     testTimeout: 60_000,
-    // Built files import the built library: Node resolves their imports, not the aliases above.
+    sequence: { sequencer: Mixed },
+    // Node loads the build, and resolves its imports.
     server: { deps: { external: [/\/packages\/\w+\/dist\//] } },
     projects: [
       {
@@ -49,21 +85,26 @@ export default defineConfig({
           name: 'quick',
           include: [TESTS],
           exclude: [...CLUSTERS, ...ALONE, ...SEEDS],
-          maxWorkers: 2,
+          maxWorkers: WORKERS,
           sequence: { groupOrder: 1 },
         },
       },
       {
         extends: true,
-        test: { name: 'seeds', include: SEEDS, maxWorkers: 2, sequence: { groupOrder: 1 } },
+        test: { name: 'seeds', include: SEEDS, maxWorkers: WORKERS, sequence: { groupOrder: 1 } },
       },
       {
         extends: true,
-        test: { name: 'clusters', include: CLUSTERS, maxWorkers: 2, sequence: { groupOrder: 2 } },
+        test: {
+          name: 'clusters',
+          include: CLUSTERS,
+          maxWorkers: WORKERS,
+          sequence: { groupOrder: 1 },
+        },
       },
       {
         extends: true,
-        test: { name: 'alone', include: ALONE, maxWorkers: 1, sequence: { groupOrder: 3 } },
+        test: { name: 'alone', include: ALONE, maxWorkers: 1, sequence: { groupOrder: 2 } },
       },
     ],
   },

@@ -15,7 +15,7 @@ import { Cluster } from 'tram-multicast';
 import books, { BETWEEN, FIRM, STAFF } from './service.js';
 
 const PAYERS = 4;
-const DURATION_MS = 1000;
+const DURATION_MS = 600;
 
 /** @typedef {ReturnType<typeof books.client>} BooksClient */
 

@@ -8,6 +8,7 @@
  */
 import { openSync, writeSync } from 'node:fs';
 import { Client } from 'tram-multicast';
+import { endWithParent } from '../dist/bench/load/end-with-parent.js';
 import { Random } from '../dist/sim/random.js';
 import { ACCOUNTS, START_BALANCE } from './bank.mjs';
 import { nowUs } from './processes.mjs';
@@ -97,7 +98,7 @@ process.on('message', () => {
   isStopping = true;
   release(waiting.length);
 });
-process.on('disconnect', () => process.exit(1));
+endWithParent();
 process.send?.({ what: 'connected', name: client.name });
 
 if (settings.fingerprints !== undefined) {
@@ -108,9 +109,7 @@ if (settings.fingerprints !== undefined) {
   await Promise.all(Array.from({ length: settings.window }, work));
 }
 await client.close();
-process.send?.({ what: 'done', sent, answered, givenUp, audits, wrongAudits }, () =>
-  process.exit(0),
-);
+process.send?.({ what: 'done', sent, answered, givenUp, audits, wrongAudits }, () => undefined);
 
 /**
  * Retries: a cluster across machines may be unreachable for a while, and a host that lost its memory grants no slots for

@@ -91,11 +91,14 @@ export class Clients {
       if (message.what === 'connected') {
         client.isConnected = true;
         client.traceName = message.name;
-      } else client.totals = message;
+      } else {
+        client.totals = message;
+        child.kill('SIGKILL');
+      }
     });
     child.on('close', (code, signal) => {
       client.isOver = true;
-      if (client.isKilled || (code === 0 && client.totals !== undefined)) return;
+      if (client.isKilled || client.totals !== undefined) return;
       this.complain(`client ${name} ended by itself (${signal ?? code}): ${printed}`);
     });
     if (child.pid !== undefined) this.pids.push(child.pid);

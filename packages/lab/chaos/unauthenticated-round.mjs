@@ -92,13 +92,15 @@ class UnauthenticatedPeers extends MachinesFaults {
       printed += text;
     });
     child.on('message', (/** @type {any} */ message) => {
-      if (message.what === 'done') this.report = message;
+      if (message.what !== 'done') return;
+      this.report = message;
+      child.kill('SIGKILL');
     });
     let isOver = false;
     child.once('close', () => {
       isOver = true;
     });
-    await until(() => isOver, this.seconds * 1000 + GRACE_MS, 'all unauthenticated peers end');
+    await until(() => isOver, this.seconds * 1000 + GRACE_MS, 'the unauthenticated peers report');
     if (this.report === undefined) this.complain(`the unauthenticated peers failed: ${printed}`);
     for (const breach of this.report?.breaches ?? []) this.complain(breach);
     for (const [kind, count] of Object.entries(this.report?.counts ?? {})) {

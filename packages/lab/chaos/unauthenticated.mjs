@@ -1,10 +1,11 @@
 /**
  * Unauthenticated peers at the ports of a cluster, in a process of their own: `node unauthenticated.mjs SETTINGS`. Started by
  * `unauthenticated-round.mjs`. They send noise, incomplete requests, nothing at all, proofs made with a wrong secret, and
- * replays of accepted proofs. The process ends after its time and reports how the hosts answered.
+ * replays of accepted proofs. After its time, the process reports how the hosts answered, and its parent ends it.
  */
 import { connect } from 'node:net';
 import { CALLER, Handshake, REFUSAL } from 'tram-multicast/internal/memory/machines/handshake.js';
+import { endWithParent } from '../dist/bench/load/end-with-parent.js';
 import { Random } from '../dist/sim/random.js';
 
 /**
@@ -85,7 +86,7 @@ const WEB_KINDS = {
 await main();
 
 async function main() {
-  process.on('disconnect', () => process.exit(1));
+  endWithParent();
   const recorded = await Promise.all(settings.ports.map(recordHandshake));
   process.send?.({ what: 'begins' });
   const untilMs = Date.now() + settings.seconds * 1000;
@@ -93,7 +94,7 @@ async function main() {
     ...settings.ports.map((port, place) => callPort(port, KINDS, recorded[place], untilMs)),
     ...settings.webPorts.map((port) => callPort(port, WEB_KINDS, new Uint8Array(0), untilMs)),
   ]);
-  process.send?.({ what: 'done', ...report }, () => process.exit(0));
+  process.send?.({ what: 'done', ...report }, () => undefined);
 }
 
 /** Makes calls at a constant rate, without waiting for earlier ones. @param {Port} port @param {typeof KINDS} kinds @param {Uint8Array} recorded @param {number} untilMs */

@@ -88,14 +88,14 @@ export class StalledRequests {
     const places = `${sent.length} of ${callsMax} places are held by messages to ${names}`;
     const { stalledGroups } = stall;
     const lostGroups = willHaveRoom ? [] : stall.lostGroups;
-    if (stalledGroups.length > 0) {
-      const reason = `${places}. ${stall.reason}`;
-      return { stalledGroups, lostGroups, reason, hint: OTHER_CLIENT };
-    }
     const deferred = sent.filter(({ isDeferred }) => isDeferred).length;
-    if (deferred === 0) return { stalledGroups, lostGroups, reason: '', hint: undefined };
-    const reason = `${deferred} of ${callsMax} places are held by messages whose replies are deferred`;
-    return { stalledGroups, lostGroups, reason, hint: MORE_PLACES };
+    if (stalledGroups.length === 0 && deferred > 0) {
+      const reason = `${deferred} of ${callsMax} places are held by messages whose replies are deferred`;
+      return { stalledGroups, lostGroups, reason, hint: MORE_PLACES };
+    }
+    if (stall.reason === '') return { ...stall, lostGroups };
+    const reason = `${places}. ${stall.reason}`;
+    return { stalledGroups, lostGroups, reason, hint: OTHER_CLIENT };
   }
 }
 

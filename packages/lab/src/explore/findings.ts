@@ -3,6 +3,7 @@
  * with it and do not show it, and why; or that it was not searched for. The tests replay every script, with the mutation
  * and without it. `tram-lab explore --sweep` exhausts the scopes again.
  */
+import { DEFERRED } from '../sim/mutations/deferred.js';
 import { GATES } from '../sim/mutations/gate.js';
 import { TICKS } from '../sim/mutations/ticks.js';
 
@@ -45,7 +46,7 @@ export const FINDINGS: Readonly<Record<string, Finding>> = {
   'backlog-of-any-ballot': {
     scope: 'backlog',
     script:
-      'aD aD aD aD tA A!C aD A>C aD A>C A>C A>C A>C A>C A>C A>C tC A>C A>C A>C A>C A>C A>C A>C A>C A>C A>C A>C A>C A>C',
+      'aD aD aD aD tA A!C aD A>C aD A>C A>C A>C A>C A>C A>C A>C tC A>C A>C A>C A>C A>C A>C A>C A>C A>C',
     mayBeShorter: true,
   },
   'restores-other-state': {
@@ -141,6 +142,7 @@ export const NOT_FOUND: Readonly<Record<string, string>> = {
 const SUSPICION = 'suspicion matters for progress only, and nobody suspects anybody here';
 const WAITING = 'it changes only how long a full log waits';
 const REAL_TIME = 'the scopes do not promise real-time order';
+const DEFERS = 'no scope has a service that defers replies';
 const SHARED = 'the memory of threads and processes is not explored';
 const ORDERED_TIME = 'no scope has ticks';
 
@@ -162,4 +164,5 @@ export const NOT_SEARCHED: Readonly<Record<string, string>> = {
   'permission-read-first': SHARED,
   ...Object.fromEntries(Object.keys(TICKS).map((name) => [name, ORDERED_TIME])),
   ...Object.fromEntries(Object.keys(GATES).map((name) => [name, REAL_TIME])),
+  ...Object.fromEntries(Object.keys(DEFERRED).map((name) => [name, DEFERS])),
 };

@@ -75,7 +75,7 @@ export class SmallWorld {
       inboxBytes: MESSAGE_BYTES * calls,
       feedBytes: groups > 1 ? 256 : 0,
       callsMax: calls,
-      snapshotChunkBytes: 64,
+      snapshotChunkBytes: 84,
       firstIndex: 0,
       salt: { check: 1, tail: 2 },
     });

@@ -305,8 +305,12 @@ export class Incidents {
   private slowReplicas({ durationUs }: PlannedIncident, group: number): void {
     const { world } = this;
     const { random } = world;
+    // A member that was left behind, and fetches what it lacks, can't be spared either.
     const isSlow = (host: ReplicaHost) =>
-      host.state !== 'up' || host.slowness > 1 || world.isUnavailable(host);
+      host.state !== 'up' ||
+      host.slowness > 1 ||
+      host.replica.member.needs > 0 ||
+      world.isUnavailable(host);
     const members = world.members(group);
     let spare = Math.min(this.f, random.between(1, 3)) - members.filter(isSlow).length;
     for (const host of members) {

@@ -26,7 +26,7 @@ export interface Backend {
   readonly openImpatient?: (number: number) => Promise<Stage>;
 }
 
-const simulated: Backend = {
+export const simulated: Backend = {
   name: 'simulated',
   isSimulated: true,
   isShared: false,
@@ -77,7 +77,5 @@ const machines: Backend = {
 };
 
 /** Processes and machines need Linux. */
-export const backends: Backend[] =
-  process.platform === 'linux'
-    ? [simulated, threads, participants, machines]
-    : [simulated, threads];
+export const realBackends: readonly Backend[] =
+  process.platform === 'linux' ? [threads, participants, machines] : [threads];

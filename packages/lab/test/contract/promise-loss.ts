@@ -40,7 +40,7 @@ export function promiseLoss(backend: Backend): void {
     test('an owner restarts while it is written to: there is never a gap', async (context) => {
       let most = 0;
       await onMachines(backend, context, async (stage, seed) => {
-        const rounds = backend.rounds({ shared: 0, simulated: 2000, machines: 20_000 });
+        const rounds = backend.rounds({ shared: 0, simulated: 2000, machines: 6000 });
         const incarnations = 6;
         const writer = await stage.begin(WRITER);
         let owner = await stage.begin(OWNER);

@@ -71,7 +71,8 @@ export function promiseRestart(backend: Backend): void {
       await onStages(backend, async (stage) => {
         const [first, watcher] = await begin(stage);
         let owner = first;
-        for (let guard = 1; guard <= 10; guard++) {
+        const restarts = backend.rounds({ shared: 10, simulated: 10, machines: 5 });
+        for (let guard = 1; guard <= restarts; guard++) {
           await owner.puppet.permit(guard);
           await owner.puppet.setOwn(ROW, 99);
           await owner.puppet.setOwn(PLACE.told, 99);

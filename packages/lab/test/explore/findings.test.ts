@@ -32,7 +32,7 @@ test('a sweep exhausts its first scope with the first mutation', async () => {
   });
 });
 
-test('docs/explorer.md has the table that the command prints', async () => {
+test('docs/explorer.md has the table that the command prints', { timeout: 300_000 }, async () => {
   const document = readFileSync(new URL('../../../../docs/explorer.md', import.meta.url), 'utf8');
   expect(document).toContain(await findingsTable());
 });

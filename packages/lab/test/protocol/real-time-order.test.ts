@@ -84,3 +84,33 @@ attack(
     stage.settle();
   },
 );
+
+attack(
+  'a new leader holds the replies to entries that were dropped before the gate passed them',
+  { 'base-is-gate': NOT_IN_REAL_TIME },
+  ({ Stage }) => {
+    // 1. C delivers m, and holds its reply: the other child of its parent does not have m.
+    // 2. The log of C is full, so C drops m.
+    // 3. D leads. The log begins behind m.
+    //    Harm: D replies to m. A client then asks the other child, which does not have m.
+    const stage = new Stage('groups=3 tree=-1,0,0 replicas=3 clients=2 order=strict', {
+      sizes: { logBytes: 0 },
+      timing: { suspectAfterUs: 20_000 },
+    });
+    const { history, orders } = stage.world.ledger;
+    const A = stage.leaderOf(0);
+    const [C, D] = stage.group(1);
+    stage.hold(A, ...stage.group(2));
+    stage.send(0, [1, 2], 'm');
+    stage.until(() => orders[1].length === 1);
+    for (let i = 0; i < 8; i++) stage.send(1, [1], 'one more');
+    stage.until(() => D.replica.member.deliveries === 9);
+    expect(C.replica.replication.baseIndex).toBeGreaterThan(0);
+    stage.crashUnheard(C);
+    stage.lead(D);
+    stage.hopeFor(() => history.counts.answers > 0);
+    stage.send(0, [2], 'is m here?');
+    stage.until(() => orders[2].length === 1);
+    stage.settle();
+  },
+);

@@ -39,6 +39,13 @@ export const REGRESSIONS: readonly Regression[] = [
       faults: ['outage', 'kill', 'pause', 'stop', 'restart'],
     },
   },
+  {
+    seed: 663,
+    found:
+      'real-time order that was called unknown because the only client crashed before the first reply',
+    options: { order: 'strict' },
+  },
   { seed: 1470, found: 'ticks that took all room in a small log' },
+  { seed: 20049, found: 'a member killed while another one of three was left behind' },
   { seed: 300660, found: 'a feed written again while more of it was still being lost' },
 ];

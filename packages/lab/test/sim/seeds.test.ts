@@ -9,7 +9,7 @@ import type { Options } from '../../src/sim/plan.js';
 import { REGRESSIONS } from './regressions.js';
 
 const SEEDS = 300;
-const CHUNK = 50;
+const CHUNK = 20;
 
 /** Derived from the commit, so that every commit tries other seeds. Without git, the seeds are always the same. */
 function firstSeed(): number {

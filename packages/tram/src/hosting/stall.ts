@@ -2,6 +2,9 @@
  * Why messages have no answer yet: which groups on their way can't go on. Asked at the deadline of a call, and once a
  * second while calls wait.
  *
+ * If no group on their way has stopped, another one may be the reason: in strict order, a group holds its replies behind a
+ * message that it shares with a group that can't go on; in any order, a group whose child can't go on has a full log.
+ *
  * On threads and processes the memory of the cluster shows who leads, whose state is lost, and which hosts are silent. A
  * client of a cluster on machines can't read the memory of the hosts: it knows only which hosts it can't reach. One of
  * them may lead a group that the others of the group follow, and only this client does not reach it: its configuration
@@ -13,6 +16,7 @@ import { ROW } from '../protocol/layout.js';
 import { contains } from '../protocol/overlay.js';
 import { nowUs } from './clock.js';
 import type { ClusterContext } from './cluster-context.js';
+import { groupsOf } from './service.js';
 import { type GroupStatus, type ReplicaStatus, statusOf } from './status.js';
 
 /** @internal */
@@ -21,7 +25,7 @@ export interface Stall {
   readonly stalledGroups: readonly number[];
   /** Those among them that have lost their state for good. */
   readonly lostGroups: readonly number[];
-  /** In words; empty if there is no such group. */
+  /** In words: which groups can't go on, even if they are not on the way; empty if there is no such group. */
   readonly reason: string;
   /** What to do about it, if that is known. */
   readonly hint: string | undefined;
@@ -92,18 +96,21 @@ export class StallWatch {
         return isBelow && overlay.reaches(group, low, high);
       });
     if (network === undefined) this.listen();
-    const troubles = statusOf(context)
-      .groups.filter(isOnTheWay)
-      .flatMap((status) => {
-        const trouble =
-          network === undefined ? this.troubleOf(status) : unreachable(context, status);
-        return trouble === undefined ? [] : { group: status.group, ...trouble };
-      });
+    const troubles = statusOf(context).groups.flatMap((status) => {
+      const trouble = network === undefined ? this.troubleOf(status) : unreachable(context, status);
+      return trouble === undefined ? [] : { status, ...trouble };
+    });
+    const onTheWay = troubles.filter(({ status }) => isOnTheWay(status));
+    const isElsewhere = onTheWay.length === 0 && troubles.length > 0;
+    const causes = isElsewhere ? troubles : onTheWay;
+    const reason = causes.map((cause) => cause.reason).join('; ');
     return {
-      stalledGroups: troubles.map(({ group }) => group),
-      lostGroups: troubles.filter(({ isLost }) => isLost).map(({ group }) => group),
-      reason: troubles.map(({ reason }) => reason).join('; '),
-      hint: troubles.find(({ hint }) => hint !== undefined)?.hint,
+      stalledGroups: onTheWay.map(({ status }) => status.group),
+      lostGroups: onTheWay.filter(({ isLost }) => isLost).map(({ status }) => status.group),
+      reason: isElsewhere
+        ? `${groupNames(messages)} may wait for another group: ${reason}`
+        : reason,
+      hint: causes.find(({ hint }) => hint !== undefined)?.hint,
     };
   }
 
@@ -161,6 +168,14 @@ export class StallWatch {
     const seconds = Math.floor(Math.min(...silent.map((one) => this.silenceOf(one))) / 1e6);
     return `no heartbeat from host${hosts.length === 1 ? '' : 's'} ${hosts.join(', ')} for ${seconds} s`;
   }
+}
+
+/** `g2, g3` */
+function groupNames(messages: readonly Missing[]): string {
+  const groups = messages.flatMap(({ pendingLow, pendingHigh }) =>
+    groupsOf(pendingLow, pendingHigh),
+  );
+  return [...new Set(groups)].map((group) => `g${group}`).join(', ');
 }
 
 function namesOf(replicas: readonly ReplicaStatus[]): string {

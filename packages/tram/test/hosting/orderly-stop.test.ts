@@ -250,6 +250,11 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
   test('a replica whose snapshot() fails leaves nothing, says so, and gets the state from another', async () => {
     const { rig, client } = await started();
     await client.multicast([0], encode('fail'));
+    // One replica has delivered it, since it was answered.
+    await until(() => {
+      const { replicas } = statusOf(rig.context).groups[0];
+      return replicas.every(({ delivered }) => delivered === replicas[0].delivered);
+    });
     await rig.stop(1);
     expect(rig.troubles).toHaveLength(1);
     expect(rig.troubles[0]).toMatch(/^g0\/1 can't leave its state for its next start/);

@@ -84,6 +84,28 @@ test('a group that has failed is named as well', async () => {
   });
 });
 
+test('a group that is not on the way is named if a reply may be held because of it', async () => {
+  const strict = await Cluster.start({ groups: 3, hosts: 9, tree: [-1, 0, 0], order: 'strict' });
+  try {
+    for (const host of [3, 4, 5]) await strict.crash(host);
+    const [writer, reader] = [await strict.connect(), await strict.connect()];
+    const deliveries = strict.deliveries({ group: 2 });
+    const delivered = deliveries.next();
+    const written = errorOf(writer.multicast([1, 2], encode('x')));
+    await delivered;
+    const error = await errorOf(reader.multicast([2], encode('y'), { timeoutMs: 200 }));
+    expect(error).toMatchObject({ code: 'TRAM_OUTCOME_UNKNOWN', missingGroups: [2] });
+    expect(error.message).toMatch(
+      /No reply from g2\. g2 may wait for another group: g1 has no leader: g1\/0, /,
+    );
+    expect(error.hint).toContain('majority');
+    writer.destroy();
+    await written;
+  } finally {
+    await strict.destroy();
+  }
+});
+
 test('a message that waits for room learns what it waits for', async () => {
   for (const host of [3, 4, 5]) await cluster.crash(host);
   const options = { timeoutMs: 500 };

@@ -3,6 +3,7 @@
  * answered, and report on the given spans of time.
  */
 import { nowUs } from 'tram-multicast/internal/hosting/clock.js';
+import { endWithParent } from './end-with-parent.js';
 import { Load, type LoadOptions } from './load.js';
 import { openTarget, type TargetAddress } from './open-target.js';
 
@@ -36,6 +37,7 @@ export interface ChangesReport {
 const SLICE_MS = 2;
 const MESSAGES_MAX = 1 << 22;
 
+endWithParent();
 process.once('message', async (job: ChangesJob) => {
   const target = await openTarget(job, job.clients);
   const { wire, pacing } = target;

@@ -6,6 +6,7 @@
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { endWithParent } from './end-with-parent.js';
 
 interface Order {
   readonly kind: string;
@@ -86,7 +87,7 @@ export class ForkedProcess {
 export function serveOrders(
   handlers: Readonly<Record<string, (argument: never) => unknown>>,
 ): void {
-  process.on('disconnect', () => process.exit());
+  endWithParent();
   process.on('message', async ({ kind, argument }: Order) => {
     let answer: Answer;
     try {

@@ -25,11 +25,16 @@ export function runLoad(
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       ...(signal !== undefined && { signal }),
     });
-    child.once('message', (measurement) => resolve(measurement as Measurement));
+    let measurement: Measurement | undefined;
+    child.once('message', (message) => {
+      measurement = message as Measurement;
+      child.kill('SIGKILL');
+    });
     child.once('error', reject);
-    child.once('exit', (code, killedBy) =>
-      reject(new Error(`the load ended with ${killedBy ?? `exit code ${code}`}`)),
-    );
+    child.once('exit', (code, killedBy) => {
+      if (measurement !== undefined) resolve(measurement);
+      else reject(new Error(`the load ended with ${killedBy ?? `exit code ${code}`}`));
+    });
     child.send(job);
   });
 }

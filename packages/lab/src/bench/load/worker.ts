@@ -9,6 +9,7 @@ import { inlineGenerously } from 'tram-multicast/internal/hosting/v8-flags.js';
 import { type ArenaMap, HOST } from 'tram-multicast/internal/memory/arena.js';
 import { latenciesIn, type Measurement } from '../systems/system.js';
 import { cpuSecondsOf } from './cpu.js';
+import { endWithParent } from './end-with-parent.js';
 import { Load, type LoadOptions } from './load.js';
 import { openTarget, type TargetAddress } from './open-target.js';
 
@@ -90,7 +91,8 @@ function wordsOf(map: ArenaMap, process: number): DutyWords {
 if (parentPort !== null) {
   parentPort.postMessage(await run(workerData as LoadJob));
 } else {
+  endWithParent();
   process.once('message', async (job: LoadJob) => {
-    process.send!(await run(job), () => process.exit(0));
+    process.send!(await run(job), () => undefined);
   });
 }

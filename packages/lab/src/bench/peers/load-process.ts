@@ -3,6 +3,7 @@
  * with a `PeerJob`; its report has the form of the load on TRAM.
  */
 import { Histogram } from 'tram-multicast/internal/hosting/histogram.js';
+import { endWithParent } from '../load/end-with-parent.js';
 import { latenciesIn } from '../systems/system.js';
 import { connectEtcd } from './etcd.js';
 import { connectNats } from './nats.js';
@@ -88,10 +89,10 @@ async function run(job: PeerJob): Promise<ForkedReport> {
   };
 }
 
-process.once('disconnect', () => process.exit(1));
+endWithParent();
 process.once('message', (job: PeerJob) => {
   run(job).then(
-    (report) => process.send!(report, () => process.exit(0)),
-    (error: Error) => process.send!({ failure: error.message }, () => process.exit(1)),
+    (report) => process.send!(report, () => undefined),
+    (error: Error) => process.send!({ failure: error.message }, () => undefined),
   );
 });

@@ -1,5 +1,6 @@
 /** One side of a raw measurement, as a thread or a process: maps the memory, runs its job, ends. Started by `pair.ts`. */
 import { parentPort, workerData } from 'node:worker_threads';
+import { endWithParent } from '../load/end-with-parent.js';
 import { type Assignment, mapWords, type RawJob, type Report } from './pair.js';
 import { ping, pong } from './ping-pong.js';
 import { consume, produce } from './ring.js';
@@ -49,8 +50,7 @@ if (parentPort !== null) {
     (go) => port.once('message', go),
   );
 } else {
-  // The parent has ended: nobody needs the result.
-  process.on('disconnect', () => process.exit());
+  endWithParent();
   serve(
     JSON.parse(process.argv[2]) as Assignment,
     (report) => process.send!(report, undefined, undefined, () => undefined),

@@ -305,8 +305,8 @@ const DELIVERING: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: TRUNCATION,
-        find: 'Math.min(deliveredIndex, replication.decided - 1,',
-        replace: 'Math.min(deliveredIndex,',
+        find: 'Math.min(deliveredIndex, replication.decided - 1)',
+        replace: 'deliveredIndex',
       },
     ],
   },

@@ -107,7 +107,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'drops-unsettled': {
     title: 'a leader drops entries that are not settled, and the next one takes them for settled',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -118,7 +118,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'base-is-gate': {
     title: "a new leader takes its log's base for its gate",
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { script: 'real-time-order' },
     edits: [
       {
         file: GATE,
@@ -130,7 +130,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'forgets-dropped': {
     title:
       'a leader whose gate is below the base of its log forgets what it has dropped since it leads',
-    caughtBy: { seed: 1, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -183,7 +183,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'settled-not-in-rows': {
     title: 'a leader does not learn from the rows of its children what they have settled',
-    caughtBy: { seed: 6, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 16, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -195,7 +195,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'gate-not-told-again': {
     title:
       'a leader does not tell its gate to a child member that has come back, if its feed is empty',
-    caughtBy: { seed: 37, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 120, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -228,7 +228,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'unsent-is-settled': {
     title: 'entries that wait for room in a feed count as settled by the child',
-    caughtBy: { seed: 6, as: 'property', options: STRICT },
+    caughtBy: { seed: 11, as: 'property', options: STRICT },
     edits: [
       {
         file: FEED,

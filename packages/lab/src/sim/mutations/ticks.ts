@@ -61,7 +61,16 @@ export const TICKS: Readonly<Record<string, Mutation>> = {
   },
   'tick-age-overestimated': {
     title: 'a member counts the age of a tick from the beginning of the step that delivered it',
-    caughtBy: { seed: 114, as: 'time', options: { ticks: true } },
+    caughtBy: {
+      seed: 2,
+      as: 'time',
+      options: {
+        ticks: true,
+        memory: 'shared',
+        groups: 1,
+        faults: ['suspicion', 'rivals', 'interruptions', 'wrong-clocks'],
+      },
+    },
     edits: [
       { file: ORDERED_CLOCK, find: 'this.isTooEarly = true;', replace: 'this.isTooEarly = false;' },
     ],

@@ -41,7 +41,7 @@ export class Gate {
   private settled = Number.POSITIVE_INFINITY;
   /** Every entry that was dropped and came from the parent has a lower index there. */
   private droppedFromParent = 0;
-  /** How far `settledFromParent` has been counted: index and position. Equal to `settled` between two rounds. */
+  /** How far `settledFromParent` has been counted: index and position. Equal to `settled` after it. */
   private countedIndex = 0;
   private countedPosition = 0;
   private readonly isStrict: boolean;
@@ -64,6 +64,7 @@ export class Gate {
     if (!this.isStrict) return;
     const { baseIndex, ring } = this.replication;
     this.index = this.member.layout.sizes.firstIndex;
+    this.position = ring.base;
     this.settled = baseIndex;
     this.countedIndex = baseIndex;
     this.countedPosition = ring.base;
@@ -102,16 +103,25 @@ export class Gate {
     return proposed.nextFromParent;
   }
 
-  /** Move the gate, after entries were decided and forwarded, and before they are delivered. */
+  /**
+   * Move the gate, and tell the parent how much of what it has sent is settled. After entries were decided and forwarded,
+   * and before they are delivered: other groups do not wait for the service.
+   */
   advance(): void {
     if (!this.isStrict) return;
     this.settled = this.replication.decided;
     for (const feed of this.feeds) this.settled = Math.min(this.settled, feed.settle());
+    const fromParent = this.countFromParent();
+    if (fromParent > this.member.settledFromParent) this.tellParent(fromParent);
     const { nextFromParent } = this.proposed;
     const parentGate = this.parent.gateFor(nextFromParent);
     // If no entry waits for the parent's gate, there is no need to look at them one by one.
-    if (parentGate >= nextFromParent) this.index = this.settled;
-    else this.advanceBelow(parentGate);
+    if (parentGate >= nextFromParent) {
+      this.index = this.settled;
+      this.position = this.countedPosition;
+    } else {
+      this.advanceBelow(parentGate);
+    }
   }
 
   /** The gate may be below the log's base: then it moves to the base, or not at all. */
@@ -133,22 +143,14 @@ export class Gate {
     }
   }
 
-  /** After delivery: tell the parent how much of what it has sent is settled. */
-  publish(): void {
-    if (!this.isStrict) return;
-    const fromParent = this.countFromParent();
-    if (this.index === this.settled) this.position = this.countedPosition;
-    if (fromParent > this.member.settledFromParent) this.tellParent(fromParent);
-  }
-
   private countFromParent(): number {
-    const { member, replication } = this;
-    if (this.settled === member.nextToDeliver) {
+    const { replication } = this;
+    if (this.settled === replication.endIndex) {
       this.countedIndex = this.settled;
-      this.countedPosition = member.nextPosition;
-      return member.delivered.nextFromParent;
+      this.countedPosition = replication.endPosition;
+      return this.proposed.nextFromParent;
     }
-    let fromParent = member.settledFromParent;
+    let fromParent = this.member.settledFromParent;
     while (this.countedIndex < this.settled) {
       const from = indexAtParent(replication.ring, this.countedPosition);
       if (from !== NOT_FROM_PARENT) fromParent = from + 1;

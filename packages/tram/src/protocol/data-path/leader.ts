@@ -343,7 +343,6 @@ export class Leader {
     work += this.forward();
     work += this.deliver();
     this.acknowledge();
-    this.gate.publish();
     work += this.publish(wasIdle);
     this.truncation.run(nowUs, this.logIsFull);
     return work;

@@ -40,11 +40,12 @@ const UNGATED = -1;
 export class Replies {
   /** The last reply of each (client, call slot), each in a slot of `slotWords`. */
   private readonly kept: Window;
-  /** For each of them, the index of the entry that produced it. */
+  /** For each of them, the index of the entry that produced it. Unused without strict order: then nothing waits for the gate. */
   private readonly indices: Float64Array;
   private readonly held: HeldReplies;
   /** While this member leads: replies to entries below this index may be sent. */
   private gate = Number.POSITIVE_INFINITY;
+  private readonly isStrict: boolean;
   private readonly memory: Memory;
   private readonly firstClient: ParticipantId;
   /** Where our replies and our notification word lie at a client. */
@@ -64,6 +65,7 @@ export class Replies {
     const { layout } = member;
     const { sizes, replySlotWords } = layout;
     const { memory } = member.edges;
+    this.isStrict = member.edges.order === 'strict';
     this.memory = memory;
     this.firstClient = layout.clientParticipant(0);
     this.firstReply = layout.reply(memory.self, 0);
@@ -102,6 +104,7 @@ export class Replies {
     const at = this.slot(client, call);
     this.kept.words[at + HEAD_WORDS + REPLY.series] = series;
     this.write(at, session, numberLow, outcome, reply);
+    if (!this.isStrict) return true;
     // That a reply is deferred shows nothing of the state, so the gate does not matter.
     const isNotice = outcome === OUTCOME.deferred;
     this.indices[client * this.callsMax + call] = isNotice ? UNGATED : index;

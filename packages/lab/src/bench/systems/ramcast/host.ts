@@ -15,6 +15,7 @@ import type { ParticipantId } from 'tram-multicast/internal/memory/contract.js';
 import { beginIncarnation } from 'tram-multicast/internal/memory/shared.js';
 import type { Application, Delivery } from '../../../baselines/ramcast/edges.js';
 import { newReplica, type Replica } from '../../../baselines/ramcast/replica.js';
+import { endWithParent } from '../../load/end-with-parent.js';
 import { messageName, RamcastContext } from './context.js';
 
 const SLICE_US = 50_000;
@@ -103,7 +104,7 @@ if (parentPort !== null) {
   const { buffer, host } = workerData as HostThreadData;
   await live(buffer, host, (report) => parentPort!.postMessage(report));
 } else {
-  process.on('disconnect', () => process.exit(1));
+  endWithParent();
   await live(process.argv[2], Number(process.argv[3]), (report) => process.send!(report));
   process.exit(0);
 }
