@@ -16,7 +16,7 @@ interface Moment {
 
 interface Reply extends Moment {
   group: number;
-  released?: Moment & { by: string | null };
+  released?: (Moment & { by: string | null }) | undefined;
 }
 
 interface Acknowledged {
@@ -26,7 +26,7 @@ interface Acknowledged {
   answeredUs: number;
   answeredMs: number;
   replies: Reply[];
-  waits?: [number, number | null, number | null][];
+  waits?: [number, number | null, number | null][] | undefined;
 }
 
 interface Checks {
