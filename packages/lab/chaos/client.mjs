@@ -6,6 +6,7 @@
  * no message waits any more, and asks every replica to write a fingerprint of its state. A run may kill or stop the process
  * at any time, so it writes each acknowledged message to its records at once, and each one that it gives up.
  */
+import { setMaxListeners } from 'node:events';
 import { openSync, writeSync } from 'node:fs';
 import { Client } from 'tram-multicast';
 import { endWithParent } from '../dist/bench/load/end-with-parent.js';
@@ -67,6 +68,8 @@ const WAIT_MS = { least: 1, most: 300 };
 const GIVE_UP_PERCENT = 40;
 const ENDLESS_PERCENT = 50;
 const GIVE_UP_MS = { least: 1, most: 200 };
+/** Longer, so that some wait whenever a client is killed. */
+const GIVE_UP_ENDLESS_MS = { least: 1, most: 2000 };
 const GIVEN_UP = new Set(['TRAM_OUTCOME_UNKNOWN', 'TRAM_TIMEOUT', 'TRAM_ABORTED']);
 const PATIENT = { timeoutMs: Infinity };
 const CONNECT_MS = 60_000;
@@ -82,6 +85,9 @@ const random = new Random(settings.seed);
 const records = settings.records === undefined ? undefined : openSync(settings.records, 'wx');
 const givenUpRecords =
   settings.givenUp === undefined ? undefined : openSync(settings.givenUp, 'wx');
+/** Gives up all messages that are to be given up. */
+const stop = new AbortController();
+setMaxListeners(0, stop.signal);
 const client = await connect(process.argv[2]);
 
 let isStopping = false;
@@ -96,6 +102,7 @@ const waiting = [];
 
 process.on('message', () => {
   isStopping = true;
+  stop.abort();
   release(waiting.length);
 });
 endWithParent();
@@ -187,15 +194,16 @@ async function wait({ patienceMs }) {
     const ms = random.between(WAIT_MS.least, WAIT_MS.most);
     return isEndless ? [group, null, patienceMs] : [group, messages, ms];
   });
-  await send(destinations, { what: 'wait', waits }, isGivenUp ? drawLimit() : PATIENT);
+  const limit = isEndless ? GIVE_UP_ENDLESS_MS : GIVE_UP_MS;
+  await send(destinations, { what: 'wait', waits }, isGivenUp ? drawLimit(limit) : PATIENT);
 }
 
-/** @returns {import('tram-multicast').MulticastOptions} */
-function drawLimit() {
-  const ms = random.between(GIVE_UP_MS.least, GIVE_UP_MS.most);
+/** @param {{ least: number, most: number }} range @returns {import('tram-multicast').MulticastOptions} */
+function drawLimit({ least, most }) {
+  const ms = random.between(least, most);
   return random.percent(50)
-    ? { timeoutMs: ms }
-    : { timeoutMs: Infinity, signal: AbortSignal.timeout(ms) };
+    ? { timeoutMs: ms, signal: stop.signal }
+    : { timeoutMs: Infinity, signal: AbortSignal.any([stop.signal, AbortSignal.timeout(ms)]) };
 }
 
 /** Groups abandon the messages of clients that have ended, or answer them in time. */
