@@ -10,6 +10,7 @@ import { pause } from 'tram-multicast/internal/hosting/oversight.js';
  * @typedef {object} Totals
  * @property {number} sent
  * @property {number} answered
+ * @property {number} givenUp
  * @property {number} audits
  * @property {number} wrongAudits
  */
@@ -46,6 +47,8 @@ export class Clients {
   running = [];
   /** Trace names of the clients that were killed. @type {string[]} */
   crashed = [];
+  /** Names of the clients that were killed, connected or not. @type {string[]} */
+  killed = [];
   /** Of all clients that were ever started. @type {number[]} */
   pids = [];
   started = 0;
@@ -115,6 +118,7 @@ export class Clients {
     client.isKilled = true;
     client.child.kill('SIGKILL');
     while (!client.isOver) await pause(LOOK_MS);
+    this.killed.push(client.name);
     if (client.traceName !== undefined) this.crashed.push(client.traceName);
     this.running.splice(this.running.indexOf(client), 1);
   }
@@ -135,6 +139,15 @@ export class Clients {
   /** The totals of the clients that have finished. */
   get finished() {
     return this.running.flatMap(({ totals }) => (totals === undefined ? [] : [totals]));
+  }
+
+  /** By trace name, how many messages each client that has finished gave up. */
+  get givenUpByFinished() {
+    return new Map(
+      this.running.flatMap(({ traceName, totals }) =>
+        traceName === undefined || totals === undefined ? [] : [[traceName, totals.givenUp]],
+      ),
+    );
   }
 
   /** Kills all clients that still run. */

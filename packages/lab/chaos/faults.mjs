@@ -12,11 +12,12 @@ const REJOIN_MS = 60_000;
 const GO_ON_MS = 60_000;
 /** A shorter stop may end before any member suspects the host. */
 const LONG_STOP_MS = 1000;
-/** A group must order this many entries without a member before that member comes back. */
-const ENTRIES_MEANWHILE = 10;
+/** A group must deliver this many messages without a member before that member comes back. */
+const MESSAGES_MEANWHILE = 10;
 /** Catching up takes this fraction of the time that starting takes: one in so many. */
 const CATCH_UP_SHARE = 20;
 const DEATH_MS = 10_000;
+const LOOK_MS = 5;
 
 export class Faults {
   /** Injected faults by kind. @type {Map<string, number>} */
@@ -26,6 +27,7 @@ export class Faults {
   /** For each restart, the time until the host's replicas were members again. @type {number[]} */
   rejoinedMs = [];
   isOver = false;
+  isRestartingAfresh = false;
 
   /**
    * @param {import('tram-multicast').Cluster} cluster
@@ -124,13 +126,18 @@ export class Faults {
    * @param {number} leastMs
    */
   async away(host, leastMs) {
-    const before = this.targetsOf(host);
+    const before = this.cluster
+      .status()
+      .groups.map((group) => mostWithout(host, group, 'messages'));
     await pause(leastMs);
     const stuck = () =>
       this.cluster
         .status()
         .groups.filter(({ replicas }) => replicas.some((replica) => replica.host === host))
-        .filter((group) => deliveredWithout(host, group) < before[group.group] + ENTRIES_MEANWHILE);
+        .filter(
+          (group) =>
+            mostWithout(host, group, 'messages') < before[group.group] + MESSAGES_MEANWHILE,
+        );
     await until(
       () => this.isOver || stuck().length === 0,
       GO_ON_MS,
@@ -165,6 +172,7 @@ export class Faults {
   async killAgain(fault, host) {
     await this.crash(host);
     await pause(fault.downMs);
+    while (this.mustWait(fault.fresh)) await pause(LOOK_MS);
     const restarted = this.restart(host, fault.fresh);
     restarted.catch(() => undefined);
     const isUp = () => this.cluster.status().hosts[host].state === 'up';
@@ -194,8 +202,19 @@ export class Faults {
 
   /** @param {number} host @param {boolean} fresh */
   async restart(host, fresh) {
+    while (this.mustWait(fresh)) await pause(LOOK_MS);
     if (this.isOver) return;
-    await this.cluster.restart(host, { fresh });
+    if (fresh) this.isRestartingAfresh = true;
+    try {
+      await this.cluster.restart(host, { fresh });
+    } finally {
+      if (fresh) this.isRestartingAfresh = false;
+    }
+  }
+
+  /** TRAM restarts only one host at a time with empty memory, and refuses others. @param {boolean} fresh */
+  mustWait(fresh) {
+    return fresh && this.isRestartingAfresh && !this.isOver;
   }
 
   /**
@@ -219,7 +238,7 @@ export class Faults {
 
   /** By group, how much a host that comes back must deliver to have caught up. @param {number} host */
   targetsOf(host) {
-    return this.cluster.status().groups.map((group) => deliveredWithout(host, group));
+    return this.cluster.status().groups.map((group) => mostWithout(host, group, 'delivered'));
   }
 
   /**
@@ -283,8 +302,13 @@ function describeRestart({ fresh }) {
   return fresh ? 'with empty memory' : 'with its memory';
 }
 
-/** The most that any member on another host has delivered. @param {number} host @param {import('tram-multicast').GroupStatus} group */
-function deliveredWithout(host, { replicas }) {
+/**
+ * The most that any member on another host has delivered: messages, or entries, which include ticks.
+ * @param {number} host
+ * @param {import('tram-multicast').GroupStatus} group
+ * @param {'messages' | 'delivered'} what
+ */
+function mostWithout(host, { replicas }, what) {
   const others = replicas.filter((replica) => replica.host !== host);
-  return Math.max(...others.map(({ delivered }) => delivered));
+  return Math.max(...others.map((replica) => replica[what]));
 }

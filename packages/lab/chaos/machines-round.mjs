@@ -3,26 +3,29 @@
  * network faults. Called by `main.mjs`.
  */
 import { existsSync } from 'node:fs';
-import { until } from './clients.mjs';
 import { MachinesCluster } from './machines-cluster.mjs';
 import { MachinesFaults } from './machines-faults.mjs';
 import { GROUPS, REPLICAS } from './plan.mjs';
-import { ANSWER_MS, CALLS_MAX, PAYLOAD_BYTES_MAX, Round } from './round.mjs';
+import { CALLS_MAX, PAYLOAD_BYTES_MAX, Round } from './round.mjs';
 
 /** Less than the default, and more than for processes: TCP retransmits a lost packet only after 200 ms. */
 export const SUSPECT_AFTER_MS = 250;
 const MESSAGES_PER_SECOND = 400;
 /** A slot is free again only 10 seconds after its client was killed, and the host that grants it may be away. */
 const SLOTS_PER_CLIENT = 8;
+/** Groups know for certain that a client was killed only when another one has its slot. */
+const PATIENCE_MS = 3000;
 
 export class MachinesRound extends Round {
   messagesPerSecond = MESSAGES_PER_SECOND;
+  /** @override @type {number | null} */
+  patienceMs = PATIENCE_MS;
   suspectAfterMs = SUSPECT_AFTER_MS;
   guests = 0;
 
   /** @override */
   async start() {
-    const { tree, hosts, rings } = this.plan;
+    const { tree, hosts, order, rings } = this.plan;
     const { clients, directory } = this.options;
     this.cluster = await MachinesCluster.start(
       {
@@ -35,6 +38,7 @@ export class MachinesRound extends Round {
           groups: GROUPS,
           replicas: REPLICAS,
           tree,
+          order,
           ...rings,
           payloadBytesMax: PAYLOAD_BYTES_MAX,
           suspectAfterMs: this.suspectAfterMs,
@@ -65,27 +69,6 @@ export class MachinesRound extends Round {
         Math.max(...replicas.map((/** @type {any} */ replica) => replica.messages)),
       );
     return `${messages.reduce((/** @type {number} */ sum, /** @type {number} */ count) => sum + count, 0)} messages delivered by groups`;
-  }
-
-  /** Runs a client on the machine of the clients. @override */
-  async takeFingerprints() {
-    const { cluster, clients } = this;
-    const settings = { name: 'last', seed: 0, groups: GROUPS, fingerprints: this.states };
-    const script = new URL('./client.mjs', import.meta.url).pathname;
-    const child = cluster.startClient(script, [cluster.address, JSON.stringify(settings)]);
-    clients?.pids.push(child.pid);
-    let isDone = false;
-    child.on('message', (/** @type {any} */ { what }) => {
-      if (what !== 'done') return;
-      isDone = true;
-      child.kill('SIGKILL');
-    });
-    await until(
-      () => child.exitCode !== null || child.signalCode !== null,
-      ANSWER_MS,
-      'all replicas write their fingerprints',
-    );
-    if (!isDone) this.complain('the client that takes fingerprints failed');
   }
 
   /** @override @param {any} cluster */

@@ -17,6 +17,7 @@ Runs one round for each tree and each number of hosts: 8 groups of 3 replicas, a
 machines made of network namespaces (needs root and libfabric).
 
   --memory <m>     processes or machines (default: processes)
+  --order <o>      what the cluster promises: strict or multicast (default: strict)
   --seed <n>       the seed of the fault plan; printed (default: random)
   --trees <list>   default: base,breadth,depth
   --hosts <list>   multiples of ${REPLICAS}; with more than ${REPLICAS}, groups lose members independently
@@ -41,6 +42,7 @@ const DEFAULTS = {
 /**
  * @typedef {object} Options
  * @property {import('./plan.mjs').ChaosMemory} memory
+ * @property {import('./plan.mjs').Order} order
  * @property {number} unauthenticated  seconds; 0 for none
  * @property {number} seed
  * @property {string[]} trees
@@ -62,6 +64,7 @@ function readOptions() {
   const { values } = parseArgs({
     options: {
       memory: { type: 'string', default: 'processes' },
+      order: { type: 'string', default: 'strict' },
       seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
       trees: { type: 'string' },
       tree: { type: 'string' },
@@ -79,9 +82,12 @@ function readOptions() {
     process.stdout.write(HELP);
     return undefined;
   }
-  const { memory } = values;
+  const { memory, order } = values;
   if (memory !== 'processes' && memory !== 'machines') {
     throw new UsageError(`--memory: expected processes or machines, not "${memory}"`);
+  }
+  if (order !== 'strict' && order !== 'multicast') {
+    throw new UsageError(`--order: expected strict or multicast, not "${order}"`);
   }
   const defaults = DEFAULTS[memory];
   const hosts = (values.hosts ?? defaults.hosts)
@@ -96,6 +102,7 @@ function readOptions() {
   }
   return {
     memory,
+    order,
     unauthenticated,
     seed: numberOf('seed', values.seed, 0),
     trees: (
@@ -115,13 +122,13 @@ function readOptions() {
 
 /** @param {Options} options @param {AbortSignal} signal */
 async function run(options, signal) {
-  const { memory, seed, trees, hosts, clients, seconds, unauthenticated } = options;
-  process.stderr.write(`chaos: --memory ${memory} --seed ${seed}\n`);
+  const { memory, order, seed, trees, hosts, clients, seconds, unauthenticated } = options;
+  process.stderr.write(`chaos: --memory ${memory} --order ${order} --seed ${seed}\n`);
   const rounds = trees.flatMap((tree) => hosts.map((count) => ({ tree, hosts: count })));
   const faults = unauthenticated > 0 ? 0 : Math.ceil(options.faults / rounds.length);
   const results = [];
   for (const { tree, hosts: count } of rounds) {
-    const plan = planRound({ memory, seed, tree, hosts: count, faults, seconds });
+    const plan = planRound({ memory, order, seed, tree, hosts: count, faults, seconds });
     const name = `${tree}, ${count} hosts`;
     const tell = (/** @type {string} */ text) => process.stderr.write(`${name}: ${text}\n`);
     const directory = mkdtempSync(join(tmpdir(), `tram-chaos-${seed}-${tree}-${count}-`));
@@ -164,9 +171,15 @@ async function roundOf({ memory, unauthenticated }) {
 }
 
 /** @param {Options} options @param {string} tree @param {number} hosts @param {number} faults */
-function commandFor({ memory, unauthenticated, seed, seconds, clients }, tree, hosts, faults) {
+function commandFor(
+  { memory, order, unauthenticated, seed, seconds, clients },
+  tree,
+  hosts,
+  faults,
+) {
   const words = [
     ...(memory === 'processes' ? [] : [`--memory ${memory}`]),
+    ...(order === 'strict' ? [] : [`--order ${order}`]),
     `--seed ${seed} --trees ${tree} --hosts ${hosts}`,
     unauthenticated > 0 ? `--unauthenticated ${unauthenticated}` : `--faults ${faults}`,
     `--seconds ${seconds} --clients ${clients}`,

@@ -20,6 +20,7 @@ export const REPLICAS = 3;
  * @typedef {'client-kill' | 'client-stop'} ClientFaultKind
  * @typedef {HostFaultKind | NetworkFaultKind | LeadFaultKind | ClientFaultKind} FaultKind
  * @typedef {'processes' | 'machines'} ChaosMemory
+ * @typedef {import('tram-multicast/check').PromisedOrder} Order
  */
 
 /**
@@ -45,6 +46,7 @@ export const REPLICAS = 3;
  * @property {ChaosMemory} memory
  * @property {string} tree
  * @property {number} hosts
+ * @property {Order} order
  * @property {number} seed      of this round, for its clients
  * @property {RingSizes} rings
  * @property {readonly (readonly Fault[])[]} hostLanes
@@ -99,11 +101,13 @@ export function kindsOf(memory) {
  * @param {number} options.seed
  * @param {string} options.tree
  * @param {number} options.hosts
+ * @param {Order} [options.order]
  * @param {number} options.faults
  * @param {number} options.seconds
  * @returns {RoundPlan}
  */
-export function planRound({ memory = 'processes', seed, tree, hosts, faults, seconds }) {
+export function planRound(options) {
+  const { memory = 'processes', order = 'strict', seed, tree, hosts, faults, seconds } = options;
   const random = new Random(mix(seed, `${tree}/${hosts}`));
   const kinds = drawKinds(random, kindsOf(memory), faults);
   const laneCount = hosts / REPLICAS;
@@ -119,6 +123,7 @@ export function planRound({ memory = 'processes', seed, tree, hosts, faults, sec
     memory,
     tree,
     hosts,
+    order,
     seed: random.next(),
     rings: random.pick(RINGS),
     hostLanes: Array.from({ length: laneCount }, (_, place) =>

@@ -6,6 +6,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { appendFileSync, copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Cluster } from 'tram-multicast';
 import { pause } from 'tram-multicast/internal/hosting/oversight.js';
 import { Random } from '../dist/sim/random.js';
@@ -17,12 +18,23 @@ import {
   checkAcknowledged,
   checkAudits,
   checkFingerprints,
+  checkPromise,
   checkRemains,
   checkVerdict,
   longestSilenceMs,
+  NO_FINGERPRINT,
+  readFingerprints,
   readHistory,
   readRecords,
 } from './verify.mjs';
+import {
+  checkAbandoned,
+  checkAnswers,
+  checkOrderedTime,
+  checkReplies,
+  countDeferred,
+  mostBehindMs,
+} from './verify-replies.mjs';
 
 /**
  * @typedef {object} RoundOptions
@@ -38,11 +50,18 @@ import {
  * @typedef {object} RoundResult
  * @property {string} tree
  * @property {number} hosts
+ * @property {import('./plan.mjs').Order} order
  * @property {Record<string, number>} faults  by kind
  * @property {number} messages
  * @property {number} deliveries
  * @property {number} acknowledged
  * @property {number} audits
+ * @property {number} deferred          deferred replies to acknowledged messages
+ * @property {number} byTicks           of these, given because of a tick
+ * @property {number} givenUp           messages that living clients gave up
+ * @property {number} abandoned         messages that groups abandoned, counted by each group
+ * @property {number} abandonedOfKilled of these, messages of clients that were killed
+ * @property {number} behindMs          the most by which ordered time was behind the clock
  * @property {number} leaderChanges
  * @property {number} snapshots         restored by replicas
  * @property {number} longestSilenceMs  the longest time in which some group answered no message
@@ -53,6 +72,7 @@ import {
 
 const MESSAGES_PER_SECOND = 1500;
 const WINDOW = 16;
+const WAIT_PERCENT = 20;
 export const CALLS_MAX = 32;
 export const PAYLOAD_BYTES_MAX = 512;
 /** Less than the default, so that scheduling delays of the machine cause leader changes as well. */
@@ -61,6 +81,7 @@ const AFTERMATH_MS = 500;
 export const ANSWER_MS = 60_000;
 const CATCH_UP_MS = 60_000;
 const TELL_MS = 5000;
+const CLIENT = fileURLToPath(new URL('./client.mjs', import.meta.url));
 
 /**
  * @param {Round} round
@@ -89,6 +110,8 @@ export class Round {
   /** @type {Faults | undefined} */
   faults;
   messagesPerSecond = MESSAGES_PER_SECOND;
+  /** How long groups wait for a client that can't be answered: until it gives up or has ended. @type {number | null} */
+  patienceMs = null;
   loadStartedMs = 0;
   loadEndedMs = 0;
   loadEndedUs = 0;
@@ -103,9 +126,10 @@ export class Round {
     const { directory } = options;
     this.trace = join(directory, 'trace');
     this.records = join(directory, 'records');
+    this.givenUp = join(directory, 'given-up');
     this.states = join(directory, 'states');
     this.logs = join(directory, 'logs');
-    for (const path of [this.records, this.states, this.logs]) {
+    for (const path of [this.records, this.givenUp, this.states, this.logs]) {
       mkdirSync(path, { recursive: true });
     }
     writeFileSync(join(directory, 'plan.json'), `${JSON.stringify(plan, null, 2)}\n`);
@@ -168,14 +192,26 @@ export class Round {
       this.loadEndedMs = Date.now();
       this.loadEndedUs = nowUs();
       this.log('load ends');
+      if (this.patienceMs === null) await this.killSome(clients);
       await this.unlessWrong(clients.finish(ANSWER_MS));
       await this.unlessWrong(this.untilCaughtUp(cluster));
-      await this.unlessWrong(this.takeFingerprints(cluster));
+      await this.unlessWrong(this.takeFingerprints());
     } finally {
       clearInterval(telling);
     }
     await this.unlessWrong(this.untilCaughtUp(cluster));
     await this.close(cluster);
+  }
+
+  /**
+   * Kills one or two clients whose messages wait. The client that takes fingerprints gets one of their slots at most. From
+   * the other one, groups can't learn that a client has ended. @param {Clients} clients
+   */
+  async killSome(clients) {
+    for (const client of clients.running.slice(1, 3)) {
+      await clients.kill(client);
+      this.log(`${client.name} was killed`);
+    }
   }
 
   /** @param {Cluster} cluster @param {Clients} clients */
@@ -189,7 +225,7 @@ export class Round {
   }
 
   async start() {
-    const { tree, hosts, rings } = this.plan;
+    const { tree, hosts, order, rings } = this.plan;
     subscribe('tram:host', this.onHost);
     const { clients, signal } = this.options;
     this.cluster = await Cluster.start({
@@ -197,6 +233,7 @@ export class Round {
       replicas: REPLICAS,
       tree,
       hosts,
+      order,
       ...rings,
       payloadBytesMax: PAYLOAD_BYTES_MAX,
       suspectAfterMs: SUSPECT_AFTER_MS,
@@ -232,6 +269,8 @@ export class Round {
         window: WINDOW,
         rate: this.messagesPerSecond / clients,
         records: join(this.records, name),
+        givenUp: join(this.givenUp, name),
+        waits: { percent: WAIT_PERCENT, patienceMs: this.patienceMs },
       }),
       (text) => this.complain(text),
       this.startClient,
@@ -261,7 +300,8 @@ export class Round {
     const uneven = () =>
       cluster.status().groups.filter(({ leader, replicas }) => {
         const isUp = replicas.every(({ state, role }) => state === 'up' && role !== 'recovering');
-        const isSame = replicas.every(({ delivered }) => delivered === replicas[0].delivered);
+        // Ticks go on, so `delivered` is hardly ever the same.
+        const isSame = replicas.every(({ messages }) => messages === replicas[0].messages);
         return leader === undefined || !isUp || !isSame;
       });
     await until(
@@ -271,13 +311,25 @@ export class Round {
     );
   }
 
-  /** Asks every replica, not only leaders, to write a fingerprint of its state. @param {Cluster} cluster */
-  async takeFingerprints(cluster) {
-    const client = await cluster.connect();
-    const command = { what: 'fingerprint', nonce: 'last', directory: this.states };
-    const payload = new TextEncoder().encode(JSON.stringify(command));
-    await client.multicast([...Array(GROUPS).keys()], payload, { timeoutMs: ANSWER_MS });
-    await client.close();
+  /** Waits until no message waits, and asks every replica, not only leaders, to write a fingerprint of its state. */
+  async takeFingerprints() {
+    const { clients } = this;
+    if (clients === undefined) return;
+    const settings = { name: 'last', seed: 0, groups: GROUPS, fingerprints: this.states };
+    const child = clients.startProcess(CLIENT, [clients.address, JSON.stringify(settings)]);
+    if (child.pid !== undefined) clients.pids.push(child.pid);
+    let isDone = false;
+    child.on('message', (/** @type {any} */ { what }) => {
+      if (what !== 'done') return;
+      isDone = true;
+      child.kill('SIGKILL');
+    });
+    await until(
+      () => child.exitCode !== null || child.signalCode !== null,
+      ANSWER_MS,
+      'nothing waits any more, and all replicas write their fingerprints',
+    );
+    if (!isDone) this.complain('the client that takes fingerprints failed');
   }
 
   /** Copies status and memory of the cluster before it is destroyed. */
@@ -317,12 +369,27 @@ export class Round {
     options.tell('judging');
     const history = await readHistory(this.trace);
     const records = readRecords(this.records);
+    const givenUp = readRecords(this.givenUp);
+    const states = readFingerprints(this.states, GROUPS, REPLICAS);
     const isComplete = complaints.length === 0;
-    complaints.push(...checkVerdict(history, isComplete), ...checkAudits(records, GROUPS));
+    complaints.push(
+      ...checkVerdict(history, isComplete),
+      ...checkPromise(history, plan.order),
+      ...checkAudits(records, GROUPS),
+      ...checkOrderedTime(records, GROUPS),
+    );
+    const killed = this.clients?.killed ?? [];
+    // A replica that has written nothing is reported by `checkFingerprints`.
+    const fingerprints = isComplete
+      ? states.flatMap(([first]) => (first === NO_FINGERPRINT ? [] : first))
+      : [];
     if (isComplete) {
       complaints.push(
         ...checkAcknowledged(history, records),
-        ...checkFingerprints(this.states, GROUPS, REPLICAS),
+        ...checkFingerprints(states),
+        ...checkReplies(history, records),
+        ...checkAnswers(this.trace, this.clients?.givenUpByFinished ?? new Map()),
+        ...checkAbandoned(fingerprints, records, givenUp, killed),
       );
     }
     complaints.push(...this.remains());
@@ -330,11 +397,15 @@ export class Round {
     const result = {
       tree: plan.tree,
       hosts: plan.hosts,
+      order: plan.order,
       faults: Object.fromEntries(this.faults?.counts ?? []),
       messages,
       deliveries,
       acknowledged: records.length,
       audits: records.filter(({ total }) => total !== undefined).length,
+      ...countDeferred(fingerprints, records, killed),
+      givenUp: givenUp.length,
+      behindMs: mostBehindMs(records),
       // The first leader of a group is not a change.
       leaderChanges: leaders - GROUPS,
       snapshots: restores,

@@ -17,6 +17,9 @@ import { isAlive } from './processes.mjs';
  */
 
 const COMPLAINTS_MAX = 5;
+const EXCERPT_CHARACTERS = 80;
+/** Of a replica that has written none. */
+export const NO_FINGERPRINT = 'none';
 
 /** @param {string} directory */
 export async function readHistory(directory) {
@@ -38,7 +41,12 @@ export function checkVerdict(history, isComplete) {
   });
 }
 
-/** Reads the records of all clients, killed ones included. @param {string} directory @returns {Acknowledged[]} */
+/** The judge checked what the cluster was told to promise. @param {History} history @param {string} order */
+export function checkPromise({ promisedOrder }, order) {
+  return promisedOrder === order ? [] : [`the trace promises ${promisedOrder} order, not ${order}`];
+}
+
+/** Reads the records of all clients, killed ones included. @param {string} directory @returns {any[]} */
 export function readRecords(directory) {
   return readdirSync(directory).flatMap((name) => {
     const lines = readFileSync(join(directory, name), 'utf8').split('\n');
@@ -115,23 +123,40 @@ export function checkAudits(records, groups) {
 }
 
 /**
- * All replicas of a group have the same state and history.
  * @param {string} directory  where replicas write their fingerprints
  * @param {number} groups
  * @param {number} replicas
+ * @returns {string[][]} by group and member
  */
-export function checkFingerprints(directory, groups, replicas) {
-  const complaints = new Complaints();
-  for (let group = 0; group < groups; group++) {
-    const found = Array.from({ length: replicas }, (_, member) => {
+export function readFingerprints(directory, groups, replicas) {
+  return Array.from({ length: groups }, (_, group) =>
+    Array.from({ length: replicas }, (_, member) => {
       const file = join(directory, `${group}-${member}`);
-      return existsSync(file) ? readFileSync(file, 'utf8') : 'none';
-    });
-    if (found.some((text) => text === 'none' || text !== found[0])) {
-      complaints.add(`the replicas of group ${group} differ: ${found.join(' | ')}`);
+      return existsSync(file) ? readFileSync(file, 'utf8') : NO_FINGERPRINT;
+    }),
+  );
+}
+
+/** All replicas of a group have the same state and history. @param {readonly (readonly string[])[]} fingerprints  by group and member */
+export function checkFingerprints(fingerprints) {
+  const complaints = new Complaints();
+  for (const [group, found] of fingerprints.entries()) {
+    if (found.some((text) => text === NO_FINGERPRINT || text !== found[0])) {
+      const at = differenceOf(found);
+      const parts = found.map((text) => text.slice(at, at + EXCERPT_CHARACTERS));
+      complaints.add(
+        `the replicas of group ${group} differ, from character ${at} on: ${parts.join(' | ')}`,
+      );
     }
   }
   return complaints.list;
+}
+
+/** Where texts differ first. @param {readonly string[]} texts */
+function differenceOf([first, ...others]) {
+  let at = 0;
+  while (at < first.length && others.every((text) => text[at] === first[at])) at++;
+  return at;
 }
 
 /**
@@ -170,7 +195,7 @@ function byAnswer(one, other) {
 }
 
 /** Keeps the first few complaints. */
-class Complaints {
+export class Complaints {
   /** @type {string[]} */
   list = [];
   /** @param {string} text */

@@ -16,4 +16,8 @@ test('a short round with most kinds of faults', { timeout: 240_000 }, async () =
   expect(Object.keys(round.faults).length).toBeGreaterThan(10);
   expect(round.acknowledged).toBeGreaterThan(0);
   expect(round.audits).toBeGreaterThan(0);
+  expect(round.order).toBe('strict');
+  expect(round.byTicks).toBeGreaterThan(0);
+  expect(round.deferred).toBeGreaterThan(round.byTicks);
+  expect(round.abandoned).toBeGreaterThan(0);
 });

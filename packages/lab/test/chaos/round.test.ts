@@ -9,4 +9,8 @@ test('a short round with one fault of each kind', { timeout: 120_000 }, async ()
   expect(Object.keys(round.faults)).toHaveLength(12);
   expect(round.acknowledged).toBeGreaterThan(0);
   expect(round.audits).toBeGreaterThan(0);
+  expect(round.order).toBe('strict');
+  expect(round.byTicks).toBeGreaterThan(0);
+  expect(round.deferred).toBeGreaterThan(round.byTicks);
+  expect(round.abandoned).toBeGreaterThan(0);
 });

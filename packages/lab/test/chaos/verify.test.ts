@@ -5,8 +5,15 @@ import { join } from 'node:path';
 import { History, type TraceEvent } from 'tram-multicast/check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-const { checkAcknowledged, checkAudits, checkFingerprints, checkRemains, checkVerdict } =
-  (await import(new URL('../../chaos/verify.mjs', import.meta.url).href)) as Checks;
+const {
+  checkAcknowledged,
+  checkAudits,
+  checkFingerprints,
+  checkPromise,
+  checkRemains,
+  checkVerdict,
+  readFingerprints,
+} = (await import(new URL('../../chaos/verify.mjs', import.meta.url).href)) as Checks;
 
 interface Acknowledged {
   id: string;
@@ -18,7 +25,9 @@ interface Checks {
   checkVerdict(history: History, isComplete: boolean): string[];
   checkAcknowledged(history: History, records: Acknowledged[]): string[];
   checkAudits(records: Acknowledged[], groups: number): string[];
-  checkFingerprints(directory: string, groups: number, replicas: number): string[];
+  checkFingerprints(fingerprints: string[][]): string[];
+  checkPromise(history: History, order: string): string[];
+  readFingerprints(directory: string, groups: number, replicas: number): string[][];
   checkRemains(arena: string, clientPids: number[]): string[];
 }
 
@@ -87,6 +96,11 @@ describe('checks of a history', () => {
     expect(checkVerdict(history, false)).toEqual([]);
   });
 
+  test('report a trace that promises another order than the cluster', () => {
+    expect(checkPromise(historyOf(), 'multicast')).toEqual([]);
+    expect(checkPromise(historyOf(), 'strict')).toHaveLength(1);
+  });
+
   test('report an audit with a wrong total', () => {
     const right = 2 * 8192 * 1000;
     const audits = [right, right + 1].map((total, i) => ({ id: `a${i}`, groups: [0, 1], total }));
@@ -107,9 +121,11 @@ describe('checks of files and processes', () => {
     for (const member of [0, 1]) writeFileSync(join(directory, `0-${member}`), 'the same\n');
     writeFileSync(join(directory, '1-0'), 'one\n');
     writeFileSync(join(directory, '1-1'), 'other\n');
-    expect(checkFingerprints(directory, 2, 2)).toHaveLength(1);
-    expect(checkFingerprints(directory, 1, 2)).toEqual([]);
-    expect(checkFingerprints(directory, 1, 3)[0]).toContain('none');
+    const check = (groups: number, replicas: number) =>
+      checkFingerprints(readFingerprints(directory, groups, replicas));
+    expect(check(2, 2)).toHaveLength(1);
+    expect(check(1, 2)).toEqual([]);
+    expect(check(1, 3)[0]).toContain('none');
   });
 
   test('processes and memory that are left are reported', () => {
