@@ -256,20 +256,16 @@ export class World {
       // Judges that treat a restart as a pause need this: the new incarnation has delivered nothing.
       this.ledger.record({ event: 'restore', replica, from: replica, count: 0 });
     }
-    const { serviceCells, serviceFailsEvery, serviceDefersEvery = 0, ticks } = this.plan;
     const onDeliver = (delivery: Delivery) => {
       this.noteDecided(host, delivery.session, delivery.entryGroup, delivery.number);
       this.lastDeliveryUs = this.nowUs;
     };
     host.service = new Service(
+      this.plan,
       this.ledger,
       this.deferrals,
       group,
       member,
-      serviceCells,
-      serviceFailsEvery,
-      serviceDefersEvery,
-      ticks?.everyUs,
       onDeliver,
       (orderedUs) => this.noteTick(host, orderedUs),
     );
