@@ -29,7 +29,7 @@ export interface ChangesCost {
 const CHANGES = 3;
 const CLIENTS = 32;
 
-export function measureChangesOf(run: Run): Promise<ChangesCost[]> {
+export function compareChanges(run: Run): Promise<ChangesCost[]> {
   return run.memory === 'machines' ? acrossMachines(run) : onProcesses(run);
 }
 

@@ -3,8 +3,8 @@
  * their order are measured in turn, pair by pair (`pairs.ts`).
  */
 import { type ThisMachine, thisMachine } from '../this-machine.js';
-import { type ChangesCost, measureChangesOf } from './changes.js';
-import { type LoadCost, measureLoads } from './loads.js';
+import { type ChangesCost, compareChanges } from './changes.js';
+import { compareLoads, type LoadCost } from './loads.js';
 import type { Run } from './setting.js';
 
 export type Part = 'loads' | 'changes';
@@ -35,8 +35,8 @@ export async function benchStrict(
   const run: Run = { ...rest, step, signal };
   const machine = thisMachine();
   try {
-    const loads = only === 'changes' ? [] : await measureLoads(run);
-    const changes = only === 'loads' ? [] : await measureChangesOf(run);
+    const loads = only === 'changes' ? [] : await compareLoads(run);
+    const changes = only === 'loads' ? [] : await compareChanges(run);
     return { options, machine, loads, changes };
   } catch (error) {
     signal.throwIfAborted();
