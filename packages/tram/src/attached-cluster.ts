@@ -4,7 +4,7 @@
  *
  * Across machines, what it reads is a copy that is refreshed in the background (`hosting/machines/mirror.ts`).
  */
-import { Client, type ClusterAddress, type ConnectOptions, requireRunning } from './client.js';
+import { Client, type ClusterAddress, type ConnectOptions } from './client.js';
 import { requireKnown } from './config/nearest-name.js';
 import { TramError } from './errors.js';
 import type { AttachedHosts } from './hosting/attached-hosts.js';
@@ -71,7 +71,7 @@ export class AttachedCluster implements AsyncDisposable {
     if (attachment.memory === 'machines') {
       client = await Client.join(attachment.config, options, onClosed);
     } else {
-      requireRunning(attachment.context, this.name);
+      attachment.context.requireRunning(this.name);
       client = Client.attach(attachment.context, options, onClosed);
     }
     this.clients.add(client);

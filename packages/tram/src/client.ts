@@ -145,7 +145,7 @@ export class Client implements AsyncDisposable {
     const arena = openArena(address);
     try {
       const context = ClusterContext.attach(arena);
-      requireRunning(context, typeof address === 'string' ? address : 'of this process');
+      context.requireRunning(typeof address === 'string' ? address : 'of this process');
       return Client.attach(context, options, () => arena.close());
     } catch (error) {
       arena.close();
@@ -494,12 +494,4 @@ function listOf(groups: Iterable<number> | Destinations): Iterable<number> {
     'TRAM_INVALID_DESTINATIONS',
     `destinations must be a list or a set of group numbers, not ${typeof groups}`,
   );
-}
-
-/** @internal */
-export function requireRunning({ arena }: ClusterContext, name: string): void {
-  if (Atomics.load(arena.words, ARENA.state) === ARENA_STATE.running) return;
-  throw new TramError('TRAM_CLOSED', `the cluster ${name} is starting or closing`, {
-    retry: 'safe',
-  });
 }

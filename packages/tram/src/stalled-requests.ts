@@ -7,7 +7,14 @@
  */
 import type { ClusterContext } from './hosting/cluster-context.js';
 import { groupsOf } from './hosting/service.js';
-import { STALLED_US, type Stall, type StallMessage, StallWatch, stalls } from './hosting/stall.js';
+import {
+  groupNames,
+  STALLED_US,
+  type Stall,
+  type StallMessage,
+  StallWatch,
+  stalls,
+} from './hosting/stall.js';
 import { describeStateLoss } from './hosting/status.js';
 import type { Request } from './multicast-request.js';
 
@@ -81,10 +88,7 @@ export class StalledRequests {
     const stall = this.groups.stallOf(holders.map(({ missing }) => missing));
     const { callsMax } = this.context.layout.sizes;
     const willHaveRoom = holders.some((holder) => this.stallOf(holder).lostGroups.length === 0);
-    const groups = holders.flatMap(({ missing }) =>
-      groupsOf(missing.pendingLow, missing.pendingHigh),
-    );
-    const names = [...new Set(groups)].map((group) => `g${group}`).join(', ');
+    const names = groupNames(holders.map(({ missing }) => missing));
     const places = `${sent.length} of ${callsMax} places are held by messages to ${names}`;
     const { stalledGroups } = stall;
     const lostGroups = willHaveRoom ? [] : stall.lostGroups;

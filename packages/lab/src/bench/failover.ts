@@ -11,7 +11,7 @@ import type { GroupStatus } from 'tram-multicast/internal/hosting/status.js';
 import type { Order } from 'tram-multicast/internal/protocol/edges.js';
 import { changeUnderLoad, clockMs } from './load/changes.js';
 import type { ChangesReport, Span } from './load/changes-worker.js';
-import { type DestinationSet, setOf } from './load/destinations.js';
+import { type DestinationSet, everyGroup } from './load/destinations.js';
 
 export interface FailoverOptions {
   readonly groups: number;
@@ -53,7 +53,6 @@ export async function measureChanges(
   progress: (step: string) => void,
 ): Promise<FailoverResult['causes'][number]> {
   const { groups, replicas, tree, clients, payloadBytes, order = 'multicast' } = options;
-  const everyGroup = setOf(Array.from({ length: groups }, (_, group) => group));
   const cluster = await Cluster.start({
     memory: 'processes',
     groups,
@@ -79,7 +78,7 @@ export async function measureChanges(
     address: cluster.address as string,
     clients,
     outstanding: 1,
-    sets: options.sets ?? [everyGroup],
+    sets: options.sets ?? [everyGroup(groups)],
     payloadBytes,
   };
   try {

@@ -1,9 +1,7 @@
 /** `tram-lab bench machines`: measures TRAM across machines, and the network itself for comparison. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { paint } from 'tram-multicast/internal/cli/colors.js';
-import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
-import { catchInterruption } from 'tram-multicast/internal/cli/interruption.js';
 import { integer, seconds } from 'tram-multicast/internal/cli/number-option.js';
+import { runLongBench } from './long-bench.js';
 
 interface MachinesFlags {
   readonly config?: string;
@@ -56,17 +54,11 @@ export function registerBenchMachines(bench: Command): void {
 async function machines({ json, ...options }: MachinesFlags): Promise<number> {
   const { benchMachines } = await import('../bench/machines/machines.js');
   const { formatMachines } = await import('../bench/machines/table.js');
-  const interruption = catchInterruption();
-  try {
-    const result = await benchMachines(options, showStep, interruption.signal);
-    process.stdout.write(json ? `${JSON.stringify(result, null, 2)}\n` : formatMachines(result));
-    return ExitCode.fine;
-  } catch (error) {
-    if (interruption.signal.aborted) return ExitCode.interrupted;
-    throw error;
-  } finally {
-    interruption.release();
-  }
+  return runLongBench({
+    measure: (progress, signal) => benchMachines(options, progress, signal),
+    format: formatMachines,
+    json,
+  });
 }
 
 /** `1,8` */
@@ -74,8 +66,4 @@ function counts(text: string): number[] {
   const values = text.split(',').map(Number);
   if (values.every((value) => Number.isInteger(value) && value > 0)) return [...new Set(values)];
   throw new InvalidArgumentError('Expected numbers of groups, such as 1,8.');
-}
-
-function showStep(step: string): void {
-  process.stderr.write(`${paint('dim', `… ${step}`)}\n`);
 }

@@ -1,11 +1,9 @@
 /** `tram-lab bench peers`: compares TRAM with the systems that one would use instead. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { paint } from 'tram-multicast/internal/cli/colors.js';
-import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
-import { catchInterruption } from 'tram-multicast/internal/cli/interruption.js';
 import { seconds } from 'tram-multicast/internal/cli/number-option.js';
 import type { PeerId } from '../bench/peers/peer.js';
 import type { PeersResult } from '../bench/peers/peers.js';
+import { runLongBench } from './long-bench.js';
 
 interface PeersFlags {
   readonly only?: readonly PeerId[];
@@ -62,18 +60,13 @@ export function registerBenchPeers(bench: Command): void {
 async function peers({ only, seconds, json }: PeersFlags): Promise<number> {
   const { benchPeers } = await import('../bench/peers/peers.js');
   const { formatPeers } = await import('../bench/peers/table.js');
-  const interruption = catchInterruption();
   const options = { only: only ?? PEER_IDS, seconds, payloadBytes: PAYLOAD_BYTES };
-  try {
-    const result = await benchPeers(options, showStep, interruption.signal);
-    process.stdout.write(json ? `${JSON.stringify(result, null, 2)}\n` : formatPeers(result));
-    return isComplete(result, only !== undefined) ? ExitCode.fine : ExitCode.failure;
-  } catch (error) {
-    if (interruption.signal.aborted) return ExitCode.interrupted;
-    throw error;
-  } finally {
-    interruption.release();
-  }
+  return runLongBench({
+    measure: (progress, signal) => benchPeers(options, progress, signal),
+    format: formatPeers,
+    json,
+    isFine: (result) => isComplete(result, only !== undefined),
+  });
 }
 
 /** Whether all systems were measured; a missing one counts only if the user has named it. */
@@ -86,8 +79,4 @@ function peerIds(text: string): PeerId[] {
   const ids = PEER_IDS.filter((id) => names.includes(id));
   if (ids.length === new Set(names).size) return ids;
   throw new InvalidArgumentError(`Expected some of ${PEER_IDS.join(',')}.`);
-}
-
-function showStep(step: string): void {
-  process.stderr.write(`${paint('dim', `… ${step}`)}\n`);
 }

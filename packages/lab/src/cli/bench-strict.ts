@@ -1,10 +1,8 @@
 /** `tram-lab bench strict`: compares `order: 'strict'` with `order: 'multicast'`. */
 import { type Command, Option } from 'commander';
-import { paint } from 'tram-multicast/internal/cli/colors.js';
-import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
-import { catchInterruption } from 'tram-multicast/internal/cli/interruption.js';
 import { integer, seconds } from 'tram-multicast/internal/cli/number-option.js';
 import type { StrictOptions } from '../bench/strict/strict.js';
+import { runLongBench } from './long-bench.js';
 
 interface StrictFlags extends StrictOptions {
   readonly json?: boolean;
@@ -59,19 +57,9 @@ export function registerBenchStrict(bench: Command): void {
 async function strict({ json, ...options }: StrictFlags): Promise<number> {
   const { benchStrict } = await import('../bench/strict/strict.js');
   const { formatStrict } = await import('../bench/strict/table.js');
-  const interruption = catchInterruption();
-  try {
-    const result = await benchStrict(options, showStep, interruption.signal);
-    process.stdout.write(json ? `${JSON.stringify(result, null, 2)}\n` : formatStrict(result));
-    return ExitCode.fine;
-  } catch (error) {
-    if (interruption.signal.aborted) return ExitCode.interrupted;
-    throw error;
-  } finally {
-    interruption.release();
-  }
-}
-
-function showStep(step: string): void {
-  process.stderr.write(`${paint('dim', `… ${step}`)}\n`);
+  return runLongBench({
+    measure: (progress, signal) => benchStrict(options, progress, signal),
+    format: formatStrict,
+    json,
+  });
 }

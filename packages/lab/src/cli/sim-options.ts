@@ -1,7 +1,7 @@
 /** The options of `tram-lab sim`: parses them, and formats them for a replay. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { PromisedOrder } from 'tram-multicast/internal/check/events.js';
 import { integer } from 'tram-multicast/internal/cli/number-option.js';
+import { ORDERS, type Order } from 'tram-multicast/internal/protocol/edges.js';
 import {
   Overlay,
   OverlayError,
@@ -9,14 +9,7 @@ import {
   SHAPES,
 } from 'tram-multicast/internal/protocol/overlay.js';
 import { MUTATIONS } from '../sim/mutations/table.js';
-import {
-  FAULTS,
-  type Fault,
-  MEMORIES,
-  type MemoryKind,
-  type Options,
-  ORDERS,
-} from '../sim/plan.js';
+import { FAULTS, type Fault, MEMORIES, type MemoryKind, type Options } from '../sim/plan.js';
 
 /** Options as Commander returns them: each is parsed, but combinations are not checked yet. */
 export interface SimFlags {
@@ -31,7 +24,7 @@ export interface SimFlags {
   readonly payload?: number;
   readonly ringBytes?: number;
   readonly memory?: MemoryKind;
-  readonly order?: PromisedOrder;
+  readonly order?: Order;
   readonly faults?: readonly Fault[];
   readonly mutation?: readonly string[];
   readonly trace?: string;
@@ -71,8 +64,12 @@ export function addOptions(command: Command): Command {
     ['--messages <n>', 'messages of all clients', integer(1, 1_000_000)],
     ['--payload <bytes>', 'largest payload', integer(0, 65_536)],
     ['--ring-bytes <bytes>', 'size of every ring; 0 is the smallest possible', integer(0, 1 << 24)],
-    ['--memory <kind>', `${MEMORIES.slice(0, -1).join(', ')} or ${MEMORIES.at(-1)}`, memory],
-    ['--order <order>', ORDERS.join(' or '), order],
+    [
+      '--memory <kind>',
+      `${MEMORIES.slice(0, -1).join(', ')} or ${MEMORIES.at(-1)}`,
+      oneOf(MEMORIES),
+    ],
+    ['--order <order>', ORDERS.join(' or '), oneOf(ORDERS)],
     ['--faults <list>', 'only these faults, separated by commas, or "none"', faults],
     ['--mutation <list>', 'put errors into the protocol, separated by commas', mutations],
   ];
@@ -101,7 +98,7 @@ export function addOptions(command: Command): Command {
     );
 }
 
-function oneOf(values: readonly number[]): (text: string) => number {
+function oneOf<Value extends string | number>(values: readonly Value[]): (text: string) => Value {
   return (text) => {
     const value = values.find((candidate) => String(candidate) === text);
     if (value !== undefined) return value;
@@ -118,18 +115,6 @@ function tree(text: string): string {
     if (error instanceof OverlayError) throw new InvalidArgumentError(`${error.message}.`);
     throw error;
   }
-}
-
-function memory(text: string): MemoryKind {
-  const kind = MEMORIES.find((candidate) => candidate === text);
-  if (kind !== undefined) return kind;
-  throw new InvalidArgumentError(`Expected one of ${MEMORIES.join(', ')}.`);
-}
-
-function order(text: string): PromisedOrder {
-  const known = ORDERS.find((candidate) => candidate === text);
-  if (known !== undefined) return known;
-  throw new InvalidArgumentError(`Expected one of ${ORDERS.join(', ')}.`);
 }
 
 function faults(text: string): Fault[] {

@@ -7,8 +7,10 @@
  * the memory that they left, and nothing that the group has delivered is lost by it.
  */
 import type { Transition } from 'tram-multicast/internal/protocol/edges.js';
+import type { ClientHost, Host, ReplicaHost } from './hosts.js';
+import { LinkFaults } from './link-faults.js';
 import type { Fault, PlannedIncident } from './plan.js';
-import type { ClientHost, Host, ReplicaHost, World } from './world.js';
+import type { World } from './world.js';
 
 interface Later {
   atUs: number;
@@ -22,10 +24,11 @@ export class Incidents {
   private readonly f: number;
   /** Paused leaders that continue shortly after a successor leads. */
   private readonly sleepers = new Set<{ incident: PlannedIncident; host: ReplicaHost }>();
-  private hasHealed = false;
+  private readonly links: LinkFaults;
 
   constructor(private readonly world: World) {
     this.planned = [...world.plan.incidents];
+    this.links = new LinkFaults(world, (delayUs, act) => this.afterUs(delayUs, act));
     this.f = (world.plan.sizes.replicas - 1) >> 1;
   }
 
@@ -88,7 +91,7 @@ export class Incidents {
         this.afterUs(0, () => this.slowReplicas(incident, host.group));
         break;
       case 'late-heartbeats':
-        this.afterUs(0, () => this.delayHeartbeats(incident, host.group));
+        this.afterUs(0, () => this.links.delayHeartbeats(incident, host.group));
         break;
       case 'restart':
         if (incident.isAmbush) this.relapse(incident, host);
@@ -105,13 +108,14 @@ export class Incidents {
         this.campaign(incident, this.rivals(host));
         break;
       case 'slow-link':
-        this.slowLink(incident, host);
+        this.links.slow(incident, host);
         break;
       case 'broken-link':
-        this.breakLinks(host);
+        this.links.break(host);
         break;
       case 'link-down':
-        this.takeLinksDown(incident, host);
+        this.links.takeDown(incident, host);
+        if (incident.isAmbush) this.killMeanwhile(incident, host);
         break;
       case 'client-crash':
         this.crashClient(incident);
@@ -123,10 +127,6 @@ export class Incidents {
     const members = this.world.members(host.group);
     const first = members.indexOf(host);
     return [0, 1, 2].map((i) => members[(first + i) % members.length]);
-  }
-
-  private isBetweenSteps(host: ReplicaHost): boolean {
-    return !host.afterStep && !this.world.interruptions.isWaiting(host);
   }
 
   private allows(fault: Fault): boolean {
@@ -207,7 +207,7 @@ export class Incidents {
     for (const each of groups) {
       const victims = world
         .members(each)
-        .filter((host) => host.state === 'up' && this.isBetweenSteps(host))
+        .filter((host) => host.state === 'up' && this.world.interruptions.isBetweenSteps(host))
         .filter(() => random.percent(percent));
       const killed = victims.filter(() => random.percent(killPercent));
       if (victims.length === 0 || !this.survives(killed, each)) continue;
@@ -314,7 +314,7 @@ export class Incidents {
     const members = world.members(group);
     let spare = Math.min(this.f, random.between(1, 3)) - members.filter(isSlow).length;
     for (const host of members) {
-      if (spare <= 0 || isSlow(host) || !this.isBetweenSteps(host)) continue;
+      if (spare <= 0 || isSlow(host) || !this.world.interruptions.isBetweenSteps(host)) continue;
       if (host.replica.role === 'leader') continue;
       spare--;
       this.count('slow-replica');
@@ -336,33 +336,6 @@ export class Incidents {
           break;
       }
     }
-  }
-
-  /** For a while, heartbeats within a group take about as long as suspicion tolerates, now more, now less. */
-  private delayHeartbeats({ durationUs }: PlannedIncident, group: number): void {
-    const { world } = this;
-    const { random } = world;
-    const { suspectAfterUs } = world.plan.timing;
-    const endsUs = world.nowUs + 2 * durationUs;
-    this.count('late-heartbeats');
-    const change = () => {
-      const isOver = this.hasHealed || world.nowUs >= endsUs;
-      const members = world.members(group);
-      for (const from of members) {
-        for (const to of members) {
-          const slownessUs = isOver ? 0 : random.below(2 * suspectAfterUs);
-          if (from !== to) world.fabric.slowDown(from.participant, to.participant, slownessUs);
-        }
-      }
-      if (isOver) return;
-      const host = random.pick(members);
-      if (host.state === 'up' && this.isBetweenSteps(host) && random.percent(30)) {
-        world.pause(host);
-        this.afterUs(random.below(2 * suspectAfterUs), () => world.resume(host));
-      }
-      this.afterUs(random.below(4 * suspectAfterUs), change);
-    };
-    change();
   }
 
   /** A successor leads: the paused leaders that it replaces continue soon. */
@@ -447,61 +420,16 @@ export class Incidents {
     });
   }
 
-  private slowLink(incident: PlannedIncident, host: ReplicaHost): void {
+  /** A replica is killed while its links are down. */
+  private killMeanwhile(incident: PlannedIncident, host: ReplicaHost): void {
     const { random } = this.world;
-    this.count('slow-link');
-    for (const peer of this.world.members(host.group)) {
-      if (peer === host || random.percent(40)) continue;
-      const slownessUs = random.pick([50, 300, 1500]);
-      this.slowDown(host, peer, slownessUs);
-      this.afterUs(incident.durationUs * 2, () => this.slowDown(host, peer, 0));
-    }
-  }
-
-  private slowDown(a: Host, b: Host, slownessUs: number): void {
-    this.world.fabric.slowDown(a.participant, b.participant, slownessUs);
-    this.world.fabric.slowDown(b.participant, a.participant, slownessUs);
-  }
-
-  private breakLinks(host: ReplicaHost): void {
-    const { fabric, random } = this.world;
-    this.count('broken-link');
-    for (const { participant } of this.peersOf(host)) {
-      if (random.percent(50)) fabric.breakAnywhere(participant, host.participant);
-      if (random.percent(50)) fabric.breakAnywhere(host.participant, participant);
-    }
-  }
-
-  /**
-   * Links of a replica stay down for a while, in one direction or in both. In an ambush nobody reaches the replica and it
-   * reaches nobody, and it is killed meanwhile.
-   */
-  private takeLinksDown(incident: PlannedIncident, host: ReplicaHost): void {
-    const { fabric, random } = this.world;
-    this.count('link-down');
-    for (const { participant } of this.peersOf(host)) {
-      const links = [
-        [host.participant, participant],
-        [participant, host.participant],
-      ] as const;
-      for (const [from, to] of links) {
-        if (!incident.isAmbush && random.percent(60)) continue;
-        fabric.goesDown(from, to);
-        this.afterUs(incident.durationUs, () => fabric.comesBack(from, to));
-      }
-    }
-    if (!incident.isAmbush || !this.allows('kill')) return;
+    if (!this.allows('kill')) return;
     const kill = {
       ...incident,
       kind: 'kill',
       durationUs: random.below(incident.durationUs),
     } as const;
     this.afterUs(random.below(incident.durationUs), () => this.end(kill, host));
-  }
-
-  /** All other replicas, and the clients. */
-  private peersOf(host: ReplicaHost): Host[] {
-    return [...this.world.replicas, ...this.world.clients].filter((peer) => peer !== host);
   }
 
   private crashClient(incident: PlannedIncident): void {
@@ -531,7 +459,7 @@ export class Incidents {
     world.interruptions.end();
     weather.tornPercent = Math.min(weather.tornPercent, 10);
     weather.lateCompletionPercent = 0;
-    this.hasHealed = true;
+    this.links.heal();
     for (const { act } of this.later.splice(0)) act();
     this.armed.length = 0;
     for (const host of [...world.replicas, ...world.clients]) {

@@ -7,10 +7,11 @@
  * step ends, except that it may be killed there. The participant that was interrupted last continues first.
  */
 import type { Application } from 'tram-multicast/internal/protocol/edges.js';
+import type { Host } from './hosts.js';
 import type { InterruptionPlan } from './plan.js';
 import { handlePoints, libraryIsInstrumented } from './points.js';
 import { Killed } from './simulated-memory.js';
-import type { Host, World } from './world.js';
+import type { World } from './world.js';
 
 interface Scripted {
   readonly host: Host;
@@ -61,6 +62,11 @@ export class Interruptions {
 
   isWaiting(host: Host): boolean {
     return this.waiting.includes(host);
+  }
+
+  /** Has its step ended, and does no fault wait for that? */
+  isBetweenSteps(host: Host): boolean {
+    return host.afterStep === undefined && !this.isWaiting(host);
   }
 
   /** Let a participant act, and interrupt it. */

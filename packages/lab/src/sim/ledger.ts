@@ -149,7 +149,7 @@ export class Ledger {
 
   /** Of two events of clients in the same microsecond, the later one has the greater time. */
   private timeOfEvent(): number {
-    this.lastEventUs = Math.max(this.nowUs(), this.lastEventUs + TICK_US);
+    this.lastEventUs = Math.max(this.nowUs(), this.lastEventUs + EVENT_US);
     return this.lastEventUs;
   }
 
@@ -237,7 +237,7 @@ export class Ledger {
 }
 
 /** Between two events of clients in the same microsecond. A sum of these is exact. */
-const TICK_US = 1 / 1024;
+const EVENT_US = 1 / 1024;
 
 export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false;

@@ -5,8 +5,9 @@
 import { copyPart } from 'tram-multicast/internal/memory/record.js';
 import { Peer, ROW_RECORD_WORDS } from 'tram-multicast/internal/protocol/leadership/row.js';
 import { StateLoss } from 'tram-multicast/internal/protocol/leadership/state-loss.js';
+import type { ReplicaHost } from './hosts.js';
 import { SimulationFailure } from './ledger.js';
-import type { ReplicaHost, World } from './world.js';
+import type { World } from './world.js';
 
 /** A look every so many heartbeats. */
 const LOOK_HEARTBEATS = 3;

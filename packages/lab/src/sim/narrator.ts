@@ -12,8 +12,9 @@ import type { Transition } from 'tram-multicast/internal/protocol/edges.js';
 import { entryGroupOf, MESSAGE, numberIn } from 'tram-multicast/internal/protocol/layout.js';
 import { describeBallot } from 'tram-multicast/internal/protocol/leadership/ballot.js';
 import { contains, GROUPS_MAX } from 'tram-multicast/internal/protocol/overlay.js';
+import type { ClientHost, Host, ReplicaHost } from './hosts.js';
 import type { Sent } from './ledger.js';
-import type { ClientHost, Host, ReplicaHost, World } from './world.js';
+import type { World } from './world.js';
 
 /** Describes each transition. `ballot` is the highest that the replica has promised. */
 export const DEEDS: Partial<Record<Transition, (ballot: string) => string>> = {

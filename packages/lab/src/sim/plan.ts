@@ -54,8 +54,6 @@ export const MEMORIES = ['simulated', 'machines', 'shared'] as const;
 
 export type MemoryKind = (typeof MEMORIES)[number];
 
-export const ORDERS = ['strict', 'multicast'] as const satisfies Order[];
-
 /** How often steps are interrupted between loads and stores, and for how long. */
 export interface InterruptionPlan {
   /** The average number of points between two interruptions. */
@@ -121,16 +119,16 @@ export interface Plan {
   readonly messageEveryUs: number;
   /** The share of messages that go to one group only. */
   readonly singleGroupPercent: number;
-  /** The share of replies that make a client read another group at once: see `Probes`. */
+  /** The share of replies that make a client read another group at once: see `probes.ts`. */
   readonly probePercent: number;
   /** The size of the state of the service, in bytes, besides its head. */
   readonly serviceCells: number;
   /** The service fails on one of so many messages, or on none if this is 0. */
   readonly serviceFailsEvery: number;
-  /** The service defers the replies to one of so many messages, or to none if this is 0 or absent. */
-  readonly serviceDefersEvery?: number;
+  /** The service defers the replies to one of so many messages, or to none if this is 0. */
+  readonly serviceDefersEvery: number;
   /** Undefined if the service asks for no ticks. */
-  readonly ticks?: TickPlan | undefined;
+  readonly ticks: TickPlan | undefined;
   /** The faults that may happen. */
   readonly faults: ReadonlySet<Fault>;
   readonly incidents: readonly PlannedIncident[];
@@ -286,7 +284,8 @@ function drawTicks(
   faults: ReadonlySet<Fault>,
 ): TickPlan | undefined {
   const random = new Random(seed + TICKS_SEQUENCE);
-  if (!(random.percent(TICKS_PERCENT) && wanted !== false) && wanted !== true) return undefined;
+  const drawn = random.percent(TICKS_PERCENT);
+  if (!(wanted ?? drawn)) return undefined;
   const everyUs = random.pick([100, 300, 1000]);
   const isWrong = random.percent(80) && faults.has('wrong-clocks');
   const clocks = Array.from({ length: isWrong ? replicas : 0 }, () => drawClock(random));

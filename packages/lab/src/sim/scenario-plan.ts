@@ -87,6 +87,8 @@ export function makePlan(given: string): Plan {
     probePercent: 0,
     serviceCells: 0,
     serviceFailsEvery: 0,
+    serviceDefersEvery: 0,
+    ticks: undefined,
     faults: new Set(),
     incidents: [],
   };

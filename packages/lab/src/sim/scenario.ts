@@ -9,10 +9,11 @@ import { judge } from 'tram-multicast/internal/check/judge.js';
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
 import { describeBallot } from 'tram-multicast/internal/protocol/leadership/ballot.js';
 import { highMask, lowMask, OverlayError } from 'tram-multicast/internal/protocol/overlay.js';
+import type { ClientHost, Host, ReplicaHost } from './hosts.js';
 import { SimulationFailure } from './ledger.js';
 import { Narrator } from './narrator.js';
 import { Complaint, makePlan, readOptions, toNumber } from './scenario-plan.js';
-import { type ClientHost, type Host, type ReplicaHost, World } from './world.js';
+import { World } from './world.js';
 
 /** The scenario is wrong, or its run failed. The message starts with file and line. */
 export class ScenarioError extends Error {

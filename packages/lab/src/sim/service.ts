@@ -13,6 +13,7 @@ import {
 import { messageId } from 'tram-multicast/internal/protocol/layout.js';
 import type { Deferrals } from './deferrals.js';
 import { type Ledger, SimulationFailure } from './ledger.js';
+import type { Plan } from './plan.js';
 
 /** The first words of the state: the number of delivered messages, and a hash over them and over cells. */
 const COUNT = 0;
@@ -63,6 +64,9 @@ export class Service implements Application {
   private readonly head: Int32Array;
   private readonly cells: Uint8Array;
   private readonly reply: Uint8Array;
+  readonly tickEveryUs: number | undefined;
+  private readonly failsEvery: number;
+  private readonly defersEvery: number;
   private orderedUs = 0;
   /** The ids of the messages that wait, oldest first. */
   waiting: string[] = [];
@@ -70,18 +74,18 @@ export class Service implements Application {
   answersEvery = ANSWERS_EVERY;
 
   constructor(
+    { serviceCells, serviceFailsEvery, serviceDefersEvery, ticks }: Plan,
     private readonly ledger: Ledger,
     private readonly deferrals: Deferrals,
     private readonly group: number,
     private readonly member: number,
-    cells: number,
-    private readonly failsEvery: number,
-    private readonly defersEvery: number,
-    readonly tickEveryUs: number | undefined,
     private readonly onDeliver: (delivery: Delivery) => void,
     private readonly onTick: (orderedUs: number) => void,
   ) {
-    this.state = new Uint8Array(REPLY_BYTES + cells);
+    this.failsEvery = serviceFailsEvery;
+    this.defersEvery = serviceDefersEvery;
+    this.tickEveryUs = ticks?.everyUs;
+    this.state = new Uint8Array(REPLY_BYTES + serviceCells);
     this.head = new Int32Array(this.state.buffer, 0, HEAD_WORDS);
     this.cells = this.state.subarray(REPLY_BYTES);
     this.reply = this.state.subarray(0, REPLY_BYTES);

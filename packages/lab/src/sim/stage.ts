@@ -6,11 +6,12 @@
 import type { Pace, Timing } from 'tram-multicast/internal/protocol/edges.js';
 import type { Sizes } from 'tram-multicast/internal/protocol/layout.js';
 import { highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
+import type { Host, ReplicaHost } from './hosts.js';
 import type { Sent } from './ledger.js';
 import type { Link } from './links.js';
 import type { TickPlan } from './plan.js';
 import { makePlan } from './scenario-plan.js';
-import { type Host, type ReplicaHost, World } from './world.js';
+import { World } from './world.js';
 
 export interface Overrides {
   readonly sizes?: Partial<Sizes>;

@@ -49,6 +49,8 @@ const PLAN: Plan = {
   probePercent: 0,
   serviceCells: 0,
   serviceFailsEvery: 0,
+  serviceDefersEvery: 0,
+  ticks: undefined,
   faults: new Set(),
   incidents: [],
 };

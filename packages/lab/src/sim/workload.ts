@@ -24,10 +24,17 @@ export interface Watch {
 /** With so many of its steps a client gives up a message while all its call slots are taken, if replies may be deferred. */
 const GIVES_UP_FULL_PERCENT = 10;
 
+/** An unanswered message. */
+interface Outstanding {
+  readonly sent: Sent;
+  readonly call: Call;
+  /** What the service knows it by. */
+  readonly id: string;
+}
+
 export class Workload implements CallListener {
-  private readonly outstanding = new Map<number, Sent>();
-  /** By call slot: the call that it was last used for, and the id of its message. */
-  private readonly calls = new Map<number, { readonly call: Call; readonly id: string }>();
+  /** By call slot. */
+  private readonly outstanding = new Map<number, Outstanding>();
   private quietUntilUs = 0;
   /** Groups that this client reads with its next step. */
   private readonly toRead: number[] = [];
@@ -54,7 +61,7 @@ export class Workload implements CallListener {
   /** Send a batch of drawn size, then nothing for a drawn time. */
   send(client: Client, nowUs: number): void {
     this.sendReads(client);
-    if (this.plan.serviceDefersEvery) this.giveUpSome(client);
+    if (this.plan.serviceDefersEvery > 0) this.giveUpSome(client);
     if (this.remaining === 0 || nowUs < this.quietUntilUs) return;
     const { random, plan } = this;
     const size = plan.isBursty ? random.between(1, 24) : random.between(1, 3);
@@ -115,9 +122,8 @@ export class Workload implements CallListener {
     const { entryGroup, number, slot } = client.lastCall;
     const message = { entryGroup, destinationsLow: low, destinationsHigh: high, payload };
     const sent = this.ledger.multicast(this.session, number, message);
-    this.outstanding.set(slot, sent);
     const id = messageId({ session: this.session, entryGroup, number });
-    this.calls.set(slot, { call: client.lastCall, id });
+    this.outstanding.set(slot, { sent, call: client.lastCall, id });
     this.watch.sent(sent);
     return sent;
   }
@@ -129,20 +135,19 @@ export class Workload implements CallListener {
     if (outstanding.size === 0 || this.remaining === 0) return;
     const isFull = outstanding.size === layout.sizes.callsMax;
     if (!random.percent(isFull ? GIVES_UP_FULL_PERCENT : 1)) return;
-    const slot = random.pick([...outstanding.keys()]);
-    const isWaiting = this.deferrals.isWaiting(this.calls.get(slot)!.id);
-    if (isWaiting || random.percent(25)) this.giveUpCall(client, slot);
+    const picked = random.pick([...outstanding.values()]);
+    const isWaiting = this.deferrals.isWaiting(picked.id);
+    if (isWaiting || random.percent(25)) this.giveUp(client, picked);
   }
 
   /** Give up the messages whose replies the service still defers. All others must be answered. */
   giveUpDeferred(client: Client): void {
-    for (const slot of this.outstanding.keys()) {
-      if (this.deferrals.isWaiting(this.calls.get(slot)!.id)) this.giveUpCall(client, slot);
+    for (const unanswered of this.outstanding.values()) {
+      if (this.deferrals.isWaiting(unanswered.id)) this.giveUp(client, unanswered);
     }
   }
 
-  private giveUpCall(client: Client, slot: number): void {
-    const { call, id } = this.calls.get(slot)!;
+  private giveUp(client: Client, { call, id }: Outstanding): void {
     this.deferrals.giveUp(id);
     client.giveUp(call);
   }
@@ -162,15 +167,15 @@ export class Workload implements CallListener {
   }
 
   replied(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome): void {
-    const sent = this.outstanding.get(call.slot)!;
+    const unanswered = this.outstanding.get(call.slot)!;
+    const { sent } = unanswered;
     this.ledger.answered(sent, group);
-    this.requireReply(sent, call, group, reply, outcome);
+    this.requireReply(unanswered, group, reply, outcome);
     this.watch.replied(sent, group);
   }
 
   private requireReply(
-    sent: Sent,
-    call: Call,
+    { sent, call, id }: Outstanding,
     group: number,
     reply: Uint8Array,
     outcome: ReplyOutcome,
@@ -186,8 +191,8 @@ export class Workload implements CallListener {
     if (outcome !== 'ok') return;
     const count = new DataView(reply.buffer, reply.byteOffset).getInt32(0, true);
     const delivered = this.ledger.orders[group][count - 1];
-    if (defersOn(this.plan.serviceDefersEvery ?? 0, group, this.session, call.number)) {
-      this.deferrals.requireAnswer(group, this.calls.get(call.slot)!.id, reply);
+    if (defersOn(this.plan.serviceDefersEvery, group, this.session, call.number)) {
+      this.deferrals.requireAnswer(group, id, reply);
       // The reply shows what the group had delivered when it gave the reply.
       this.ledger.answered(delivered, group);
       return;
@@ -219,13 +224,12 @@ export class Workload implements CallListener {
   }
 
   answered(call: Call): void {
-    this.watch.answered(this.outstanding.get(call.slot)!);
+    this.watch.answered(this.outstanding.get(call.slot)!.sent);
     this.outstanding.delete(call.slot);
   }
 
   cancelled(call: Call): void {
-    const sent = this.outstanding.get(call.slot)!;
-    const { id } = this.calls.get(call.slot)!;
+    const { sent, id } = this.outstanding.get(call.slot)!;
     for (const group of this.plan.parents.keys()) {
       if (sent.isFor(group)) this.deferrals.requireEnd(group, id);
     }

@@ -7,73 +7,31 @@
  *
  * Invariant: the plan determines the run. All draws come from the plan's seed, in one order.
  */
-import { judge } from 'tram-multicast/internal/check/judge.js';
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
 import { Client } from 'tram-multicast/internal/protocol/data-path/client.js';
-import type {
-  Delivery,
-  Edges,
-  Observer,
-  Transition,
-} from 'tram-multicast/internal/protocol/edges.js';
+import type { Edges, Observer, Transition } from 'tram-multicast/internal/protocol/edges.js';
 import { Layout } from 'tram-multicast/internal/protocol/layout.js';
-import { describeBallot } from 'tram-multicast/internal/protocol/leadership/ballot.js';
 import type { Past } from 'tram-multicast/internal/protocol/member.js';
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { Replica } from 'tram-multicast/internal/protocol/replica.js';
-import { Availability } from './availability.js';
 import { Deferrals } from './deferrals.js';
-import { Fairness } from './fairness.js';
 import { firstKeyOf } from './first-key.js';
+import type { ClientHost, Host, ReplicaHost } from './hosts.js';
 import { Incidents } from './incidents.js';
 import { Interruptions } from './interruptions.js';
 import { Ledger, type Sent, SimulationFailure } from './ledger.js';
 import { Losses } from './losses.js';
-import { OrderedTime, TimeKeeper } from './ordered-time.js';
-import type { Fault, Plan } from './plan.js';
+import { Observation } from './observation.js';
+import { TimeKeeper } from './ordered-time.js';
+import type { Plan } from './plan.js';
 import { drawProbe } from './probes.js';
 import { Random } from './random.js';
-import { Service, ServiceFailure } from './service.js';
+import { Service } from './service.js';
 import { SharedFabric } from './shared-fabric.js';
 import { Killed, SimulatedFabric, type SimulatedMemory } from './simulated-memory.js';
-import { digestOf } from './state.js';
 import { Steps } from './steps.js';
+import { Tally } from './tally.js';
 import { Workload } from './workload.js';
-
-type State = 'up' | 'paused' | 'down';
-
-/** A participant: what replicas and clients have in common. */
-export interface Host {
-  readonly participant: number;
-  state: State;
-  memory: SimulatedMemory;
-  /** Is it down while its memory is still there? */
-  leftMemory: boolean;
-  /** A fault that has interrupted the current step; applied when the step returns. */
-  afterStep: (() => void) | undefined;
-}
-
-export interface ReplicaHost extends Host {
-  readonly group: number;
-  readonly member: number;
-  replica: Replica;
-  service: Service;
-  incarnation: number;
-  /** The highest index that an earlier incarnation had delivered up to. */
-  hadDelivered: number;
-  /** The snapshot that it left when it last stopped in an orderly way, and up to which index it had delivered then. */
-  left: Int32Array | undefined;
-  leftIndex: number;
-  /** How many times longer its steps take than those of others. */
-  slowness: number;
-  timeKeeper: TimeKeeper;
-}
-
-export interface ClientHost extends Host {
-  readonly slot: number;
-  client: Client;
-  workload: Workload;
-}
 
 export interface Settings {
   readonly keepsTrace?: boolean;
@@ -84,26 +42,12 @@ export interface Settings {
   readonly onTransition?: (participant: number, what: Transition) => void;
 }
 
-/** Counts how often each fault happened and each transition was taken. */
-export class Tally {
-  readonly faults = new Map<Fault, number>();
-  readonly transitions = new Map<Transition, number>();
-
-  fault(kind: Fault): void {
-    this.faults.set(kind, (this.faults.get(kind) ?? 0) + 1);
-  }
-
-  transition(kind: Transition): void {
-    this.transitions.set(kind, (this.transitions.get(kind) ?? 0) + 1);
-  }
-}
-
 export class World {
   readonly layout: Layout;
   readonly overlay: Overlay;
   readonly fabric: SimulatedFabric;
   readonly ledger: Ledger;
-  readonly tally = new Tally();
+  readonly tally: Tally;
   readonly random: Random;
   readonly replicas: ReplicaHost[] = [];
   readonly clients: ClientHost[] = [];
@@ -112,15 +56,10 @@ export class World {
   readonly droppedBelow: number[];
   private readonly steps: Steps;
   private readonly incidents: Incidents;
-  private readonly fairness: Fairness;
-  private readonly availability: Availability;
+  private readonly observation: Observation;
   readonly losses: Losses;
-  /** Does the history violate real-time order, whether it promises it or not? Known once it was judged. */
-  violatesRealTime = false;
-  private readonly orderedTime: OrderedTime;
   private readonly deferrals: Deferrals;
   private sessions = 0;
-  private lastDeliveryUs = 0;
 
   constructor(
     readonly plan: Plan,
@@ -137,8 +76,7 @@ export class World {
         : new SimulatedFabric(participants, weather, this.random);
     this.interruptions = new Interruptions(this, plan.interruptions);
     this.steps = new Steps(participants);
-    this.fairness = new Fairness(plan, settings.keepsHistory !== false);
-    this.availability = new Availability(plan, settings.keepsHistory !== false);
+    this.tally = new Tally(plan);
     this.ledger = new Ledger(
       plan,
       settings.keepsTrace === true,
@@ -147,18 +85,22 @@ export class World {
     );
     this.losses = new Losses(this);
     this.deferrals = new Deferrals(sizes.groups);
-    this.orderedTime = new OrderedTime(plan.ticks, this.ledger, sizes.groups);
     this.droppedBelow = plan.parents.map(() => sizes.firstIndex);
     this.incidents = new Incidents(this);
+    this.observation = new Observation(this, this.incidents, settings);
     for (let group = 0; group < sizes.groups; group++) {
       for (let member = 0; member < sizes.replicas; member++) this.addReplica(group, member);
     }
     for (let slot = 0; slot < sizes.clients; slot++) this.addClient(slot);
-    this.countWeather();
   }
 
   get nowUs(): number {
     return this.fabric.nowUs;
+  }
+
+  /** Known once the history was judged. */
+  get violatesRealTime(): boolean {
+    return this.observation.violatesRealTime;
   }
 
   /** Run the workload with its faults, drain, and judge. */
@@ -176,7 +118,7 @@ export class World {
       this.runUntil(isDone);
       this.incidents.heal();
       this.drain();
-      this.judge();
+      this.observation.judge();
     });
   }
 
@@ -226,7 +168,7 @@ export class World {
   /** Restart a replica with the memory that it left, and with the snapshot that it left last, however old: it resumes. */
   resumeReplica(host: ReplicaHost): void {
     host.memory = this.fabric.resume(host.participant);
-    this.availability.resumed(host.group);
+    this.observation.availability.resumed(host.group);
     this.beginIncarnation(host, 'kept', host.left);
   }
 
@@ -253,75 +195,27 @@ export class World {
       // Judges that treat a restart as a pause need this: the new incarnation has delivered nothing.
       this.ledger.record({ event: 'restore', replica, from: replica, count: 0 });
     }
-    const { serviceCells, serviceFailsEvery, serviceDefersEvery = 0, ticks } = this.plan;
-    const onDeliver = (delivery: Delivery) => {
-      this.noteDecided(host, delivery.session, delivery.entryGroup, delivery.number);
-      this.lastDeliveryUs = this.nowUs;
-    };
     host.service = new Service(
+      this.plan,
       this.ledger,
       this.deferrals,
       group,
       member,
-      serviceCells,
-      serviceFailsEvery,
-      serviceDefersEvery,
-      ticks?.everyUs,
-      onDeliver,
-      (orderedUs) => this.noteTick(host, orderedUs),
+      (delivery) => this.observation.delivered(host, delivery),
+      (orderedUs) => this.observation.ticked(host, orderedUs),
     );
     host.timeKeeper = new TimeKeeper(this.nowUs);
     const { incarnation } = host;
     const identity = { group, member, incarnation, firstKey: firstKeyOf(incarnation), past, left };
     host.replica = new Replica(
       identity,
-      this.edges(host.memory, this.observe(participant, host)),
+      this.edges(host.memory, this.observation.observerOf(participant, host)),
       this.interruptions.shield(host.service),
       this.nowUs,
     );
     // As the host does: what was left with memory that is gone is useless.
     if (host.replica.member.past !== 'kept') this.discardLeft(host);
     this.steps.schedule(participant, this.nowUs + this.drawStep());
-  }
-
-  /** Record that this replica holds the message as decided. Returns true if it is the first of its group. */
-  private noteDecided(
-    host: ReplicaHost,
-    session: number,
-    entryGroup: number,
-    number: number,
-  ): boolean {
-    const { group, member } = host;
-    const sent = this.ledger.find(session, entryGroup, number);
-    const isNew = this.ledger.decided(group, member, host.replica.member.nextToDeliver, sent);
-    this.compareState(host);
-    if (isNew) this.losses.goesOn(group);
-    if (isNew && sent && entryGroup === group)
-      this.fairness.ordered(sent, this.ledger.decidedCount(group));
-    return isNew;
-  }
-
-  private noteTick(host: ReplicaHost, orderedUs: number): void {
-    const { group, member, replica, timeKeeper } = host;
-    const { nextToDeliver } = replica.member;
-    const isFollower = replica.role === 'follower';
-    const isNew = this.orderedTime.delivered(
-      group,
-      member,
-      nextToDeliver,
-      timeKeeper,
-      isFollower,
-      orderedUs,
-    );
-    this.compareState(host);
-    if (isNew) this.losses.goesOn(group);
-  }
-
-  /** Compare the state of a replica with that of others at the same index: as it delivers there, or at the end. */
-  private compareState({ group, member, replica, service }: ReplicaHost): void {
-    if (this.settings.keepsHistory === false) return;
-    const { nextToDeliver } = replica.member;
-    this.ledger.state(group, member, nextToDeliver, digestOf(replica.member, service));
   }
 
   private addClient(slot: number): void {
@@ -348,15 +242,12 @@ export class World {
       session,
       messages,
       {
-        sent: (sent) => {
-          this.fairness.sent(sent, this.ledger.decidedCount(sent.entryGroup));
-          this.availability.sent(sent, this.nowUs);
-        },
+        sent: (sent) => this.observation.sent(sent),
         replied: (sent, group) => this.probe(host, sent, group),
-        answered: (sent) => this.availability.answered(sent, this.nowUs),
+        answered: (sent) => this.observation.answered(sent),
       },
     );
-    const observer = this.observe(host.participant, undefined);
+    const observer = this.observation.observerOf(host.participant);
     const edges = this.edges(host.memory, observer);
     host.client = new Client(edges, host.slot, session, host.workload, this.nowUs);
     this.steps.schedule(host.participant, this.nowUs + this.drawStep());
@@ -377,7 +268,7 @@ export class World {
   private edges(memory: SimulatedMemory, observer: Observer): Edges {
     const { layout, overlay } = this;
     const { timing, pace, order } = this.plan;
-    const wallClockUs = () => this.orderedTime.wallClockUs(memory.self, this.nowUs);
+    const wallClockUs = () => this.observation.orderedTime.wallClockUs(memory.self, this.nowUs);
     const monotonicUs = () => this.nowUs;
     const hasSessionEnded = (client: number, session: number): boolean =>
       this.hasSessionEnded(client, session);
@@ -389,53 +280,6 @@ export class World {
   private hasSessionEnded(slot: number, session: number): boolean {
     const { state, workload } = this.clients[slot];
     return state === 'down' || workload.session > session;
-  }
-
-  private observe(participant: number, host: ReplicaHost | undefined): Observer {
-    const replica = host && `${host.group}/${host.member}`;
-    return {
-      transition: (what) => {
-        this.tally.transition(what);
-        this.settings.onTransition?.(participant, what);
-        if (host) this.onTransition(host, what);
-      },
-      led: (ballot) => {
-        this.fairness.disturbed(host!.group);
-        this.availability.led(host!.group, this.nowUs);
-        this.losses.goesOn(host!.group);
-        this.ledger.record({
-          event: 'leader',
-          group: host!.group,
-          replica: replica!,
-          ballot: describeBallot(ballot),
-        });
-      },
-      relayed: ({ session, entryGroup, number }) => {
-        const sent = this.ledger.find(session, entryGroup, number);
-        if (this.noteDecided(host!, session, entryGroup, number) && sent) {
-          this.ledger.record({ event: 'touch', id: sent.id, group: host!.group });
-        }
-      },
-      restored: (fromMember, count) => {
-        const from = `${host!.group}/${fromMember}`;
-        this.ledger.record({ event: 'restore', replica: replica!, from, count });
-      },
-      failed: requirePlanned,
-      snapshotFailed: requirePlanned,
-    };
-  }
-
-  private onTransition(host: ReplicaHost, what: Transition): void {
-    if (what === 'log truncated') {
-      const { baseIndex } = host.replica.replication;
-      this.droppedBelow[host.group] = Math.max(this.droppedBelow[host.group], baseIndex);
-    }
-    if (what === 'ordered time set' || what === 'ordered time advanced') {
-      const { group, timeKeeper, replica } = host;
-      const { ballot } = replica.replication;
-      this.orderedTime.proposed(group, timeKeeper, ballot, replica.clock!.latestUs, this.nowUs);
-    }
-    this.incidents.onTransition(host, what);
   }
 
   /** Crash a participant. Its memory is lost. */
@@ -600,9 +444,9 @@ export class World {
     const quietUs = this.plan.timing.suspectAfterUs * 4 + this.plan.timing.resendAfterUs;
     // Quiet time counts from here: operations that faults delayed must have time to arrive.
     const healedUs = this.nowUs;
-    this.lastDeliveryUs = healedUs;
+    this.observation.lastDeliveryUs = healedUs;
     this.runUntil(() => {
-      if (this.nowUs - this.lastDeliveryUs < quietUs) return false;
+      if (this.nowUs - this.observation.lastDeliveryUs < quietUs) return false;
       // No later message comes that would make the service reply.
       for (const { state, workload, client } of this.clients) {
         if (state !== 'down') workload.giveUpDeferred(client);
@@ -610,10 +454,12 @@ export class World {
       if (!this.clients.every((host) => host.state === 'down' || host.workload.isDone))
         return false;
       return this.plan.parents.every(
-        (_, group) => this.isLevel(group) && this.orderedTime.hasTickedSince(group, healedUs),
+        (_, group) =>
+          this.isLevel(group) && this.observation.orderedTime.hasTickedSince(group, healedUs),
       );
     }, DRAIN_LIMIT_US);
-    for (const host of this.replicas) if (host.state !== 'down') this.compareState(host);
+    for (const host of this.replicas)
+      if (host.state !== 'down') this.observation.compareState(host);
     this.ledger.record({ event: 'end', quiescent: true });
   }
 
@@ -633,36 +479,6 @@ export class World {
     );
   }
 
-  private judge(): void {
-    if (this.settings.keepsHistory === false) return;
-    const { history } = this.ledger;
-    const { properties } = judge(history);
-    this.violatesRealTime = properties.some(
-      (found) => found.property === 'real-time-order' && 'violation' in found,
-    );
-    // To the judge, a history without replies is one that did not record them. Here, nobody has received any.
-    const nothingShown = history.counts.answers === 0;
-    const broken = properties.filter(
-      ({ property, outcome }) =>
-        outcome === 'violated' ||
-        (outcome === 'unknown' && !(nothingShown && property === 'real-time-order')),
-    );
-    if (broken.length === 0) return;
-    throw new SimulationFailure(
-      'property',
-      broken.map((property) => JSON.stringify(property)).join('\n'),
-    );
-  }
-
-  private countWeather(): void {
-    const { weather, isBursty, sizes, interruptions, ticks } = this.plan;
-    if (weather.tornPercent > 0) this.tally.fault('torn-writes');
-    if (interruptions !== undefined) this.tally.fault('interruptions');
-    if (isBursty) this.tally.fault('bursts');
-    if (ticks !== undefined && ticks.clocks.length > 0) this.tally.fault('wrong-clocks');
-    if (sizes.logBytes === 0) this.tally.fault('tiny-rings');
-  }
-
   describe(): string {
     const replicas = this.replicas.map((host) =>
       host.state === 'down'
@@ -680,8 +496,3 @@ export class World {
 const IDLE_FACTOR = 3;
 const RUN_LIMIT_US = 400_000;
 const DRAIN_LIMIT_US = 200_000;
-
-/** Any other failure of the service is a bug. */
-function requirePlanned(error: unknown): void {
-  if (!(error instanceof ServiceFailure)) throw error;
-}

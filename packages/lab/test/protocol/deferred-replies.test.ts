@@ -1,8 +1,8 @@
 /** Deferred replies that are lost, late or no longer wanted. The service defers every reply. */
 import { expect } from 'vitest';
+import type { ReplicaHost } from '../../src/sim/hosts.js';
 import type { Subject } from '../../src/sim/mutations/mutant.js';
 import type { Stage } from '../../src/sim/stage.js';
-import type { ReplicaHost } from '../../src/sim/world.js';
 import { attack, STUCK } from './attack.js';
 
 /** A cluster whose service gives no deferred reply until it is told to. */

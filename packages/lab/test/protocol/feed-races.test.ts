@@ -2,8 +2,8 @@
 
 import { FRAME_WORDS, HEAD_WORDS } from 'tram-multicast/internal/memory/record.js';
 import { expect } from 'vitest';
+import type { ReplicaHost } from '../../src/sim/hosts.js';
 import type { Stage } from '../../src/sim/stage.js';
-import type { ReplicaHost } from '../../src/sim/world.js';
 import { attack, STUCK } from './attack.js';
 import { parentAndChild } from './parent-and-child.js';
 

@@ -5,9 +5,9 @@ import { EMPTY } from 'tram-multicast/internal/protocol/data-path/backlog.js';
 import type { Transition } from 'tram-multicast/internal/protocol/edges.js';
 import { SNAPSHOT_REQUEST } from 'tram-multicast/internal/protocol/layout.js';
 import { expect } from 'vitest';
+import type { ReplicaHost } from '../../src/sim/hosts.js';
 import type { Subject } from '../../src/sim/mutations/mutant.js';
 import { follows, type Overrides, type Stage } from '../../src/sim/stage.js';
-import type { ReplicaHost } from '../../src/sim/world.js';
 import { attack, STUCK } from './attack.js';
 
 /** The offset of the number in a record. */

@@ -1,7 +1,7 @@
 /** Ticks of a group: when there are any, and how ordered time goes on after failures. */
 import { expect } from 'vitest';
+import type { ReplicaHost } from '../../src/sim/hosts.js';
 import type { WallClock } from '../../src/sim/plan.js';
-import type { ReplicaHost } from '../../src/sim/world.js';
 import { attack, STUCK } from './attack.js';
 
 const HOUR_US = 3_600_000_000;

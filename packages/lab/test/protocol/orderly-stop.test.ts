@@ -1,8 +1,8 @@
 /** Members that stop in an orderly way, and resume with their memory and the snapshot that they left. */
 
 import { describe, expect } from 'vitest';
+import type { ReplicaHost } from '../../src/sim/hosts.js';
 import type { Stage } from '../../src/sim/stage.js';
-import type { ReplicaHost } from '../../src/sim/world.js';
 import { attack, STUCK } from './attack.js';
 
 /** Sends messages one after the other, each once the one before is answered. */

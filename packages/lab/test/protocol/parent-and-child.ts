@@ -1,7 +1,7 @@
 /** A cluster of two groups, one above the other, for attacks on what goes down the tree. */
 import { expect } from 'vitest';
+import type { ReplicaHost } from '../../src/sim/hosts.js';
 import type { Subject } from '../../src/sim/mutations/mutant.js';
-import type { ReplicaHost } from '../../src/sim/world.js';
 
 /** A leads the parent of the group that C leads, and has forwarded one message to it. */
 export function parentAndChild(

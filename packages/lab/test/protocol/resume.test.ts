@@ -1,8 +1,8 @@
 /** Members that are killed, and resume with the memory that they left. */
 
 import { describe, expect } from 'vitest';
+import type { ReplicaHost } from '../../src/sim/hosts.js';
 import { follows } from '../../src/sim/stage.js';
-import type { ReplicaHost } from '../../src/sim/world.js';
 import { attack, DIVERGED, STUCK } from './attack.js';
 
 const deliveriesOf = (host: ReplicaHost): number => host.replica.member.deliveries;

@@ -3,9 +3,9 @@
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
 import type { ReplyOutcome } from 'tram-multicast/internal/protocol/data-path/client.js';
 import { expect, test } from 'vitest';
+import type { ReplicaHost } from '../../src/sim/hosts.js';
 import { ServiceFailure } from '../../src/sim/service.js';
 import { Stage } from '../../src/sim/stage.js';
-import type { ReplicaHost } from '../../src/sim/world.js';
 import { attack } from './attack.js';
 
 /** Collects the replies to client 0 from now on, as `group outcome`, and what the service threw. */

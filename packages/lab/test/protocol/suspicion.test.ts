@@ -3,10 +3,10 @@
  * lead, and leadership does not alternate.
  */
 import { describe, expect, test } from 'vitest';
+import type { ReplicaHost } from '../../src/sim/hosts.js';
 import type { Subject } from '../../src/sim/mutations/mutant.js';
 import { Random } from '../../src/sim/random.js';
 import { Stage } from '../../src/sim/stage.js';
-import type { ReplicaHost } from '../../src/sim/world.js';
 import { attack, STUCK } from './attack.js';
 
 const SUSPECT_AFTER_US = 20_000;

@@ -4,9 +4,9 @@ import { noExtent } from 'tram-multicast/internal/protocol/data-path/log.js';
 import { LOG_CONTROL } from 'tram-multicast/internal/protocol/layout.js';
 import { KIND } from 'tram-multicast/internal/protocol/tags.js';
 import { expect } from 'vitest';
+import type { ReplicaHost } from '../../src/sim/hosts.js';
 import type { Link } from '../../src/sim/links.js';
 import { follows, type Stage } from '../../src/sim/stage.js';
-import type { ReplicaHost } from '../../src/sim/world.js';
 import { attack, DIVERGED, STUCK } from './attack.js';
 
 /** The number of installations that the tag of a completion distinguishes. */

@@ -8,6 +8,7 @@ import { TramError } from '../errors.js';
 import {
   ARENA,
   ARENA_MAGIC,
+  ARENA_STATE,
   ARENA_VERSION,
   type Arena,
   ArenaMap,
@@ -104,6 +105,14 @@ export class ClusterContext {
       monotonicUs: nowUs,
       hasSessionEnded: (client, session) => hasSessionEnded(this, client, session),
     };
+  }
+
+  /** @throws TRAM_CLOSED */
+  requireRunning(name: string): void {
+    if (Atomics.load(this.arena.words, ARENA.state) === ARENA_STATE.running) return;
+    throw new TramError('TRAM_CLOSED', `the cluster ${name} is starting or closing`, {
+      retry: 'safe',
+    });
   }
 
   /** @throws TRAM_INVALID_ARGUMENT */

@@ -128,6 +128,16 @@ class ReplicaContext implements ServiceContext {
     readonly member: number,
   ) {}
 
+  /** `call` of the service may reply. */
+  run(replier: Replier, call: () => void): void {
+    this.replier = replier;
+    try {
+      call();
+    } finally {
+      this.replier = undefined;
+    }
+  }
+
   defer(): Deferred {
     if (this.message !== undefined) return DEFERRED;
     throw new TypeError('defer() is only for deliver(): there is no other message to defer');
@@ -215,23 +225,11 @@ export async function loadService(
       }
     },
     abandoned: (id, replier) => {
-      context.replier = replier;
-      try {
-        const result: unknown = service.abandoned?.(id, context);
-        if (result instanceof Promise) throw wrongResult('abandoned', result, 'nothing');
-      } finally {
-        context.replier = undefined;
-      }
+      context.run(replier, () => requireNoPromise('abandoned', service.abandoned?.(id, context)));
     },
     tick: (orderedUs, replier) => {
       context.nowMs = millisecondsOf(orderedUs);
-      context.replier = replier;
-      try {
-        const result: unknown = service.tick?.(context);
-        if (result instanceof Promise) throw wrongResult('tick', result, 'nothing');
-      } finally {
-        context.replier = undefined;
-      }
+      context.run(replier, () => requireNoPromise('tick', service.tick?.(context)));
     },
     snapshot: () => snapshotOf(service, context),
     restore: (snapshot, orderedUs) => {
@@ -355,8 +353,7 @@ function tryRestore(service: Service, href: string, context: ServiceContext): vo
     // A copy, as replicas receive it.
     const snapshot = snapshotOf(service, context).slice();
     step = 'restore the snapshot of its first state';
-    const result: unknown = service.restore(snapshot, context);
-    if (result instanceof Promise) throw wrongResult('restore', result, 'nothing');
+    requireNoPromise('restore', service.restore(snapshot, context));
   } catch (cause) {
     throw invalid(`the service ${nameOf(href)} can't ${step}: ${firstLine(cause)}`, { cause });
   }
@@ -367,6 +364,10 @@ function snapshotOf(service: Service, context: ServiceContext): Uint8Array {
   const state: unknown = service.snapshot(context);
   if (types.isUint8Array(state)) return state;
   throw wrongResult('snapshot', state, 'a Uint8Array');
+}
+
+function requireNoPromise(name: string, result: unknown): void {
+  if (result instanceof Promise) throw wrongResult(name, result, 'nothing');
 }
 
 /** Functions of a service must not be asynchronous: a replica can't wait for them. */
@@ -392,8 +393,7 @@ function kindOf(value: unknown): string {
 /** @throws if the service does. That ends the host: the replica can't continue with half a state. */
 function restore(service: Service, snapshot: Uint8Array, context: ServiceContext): void {
   try {
-    const result: unknown = service.restore?.(snapshot, context);
-    if (result instanceof Promise) throw wrongResult('restore', result, 'nothing');
+    requireNoPromise('restore', service.restore?.(snapshot, context));
   } catch (error) {
     const { group, member } = context;
     const why = describeThrown(error);

@@ -170,8 +170,8 @@ export class StallWatch {
   }
 }
 
-/** `g2, g3` */
-function groupNames(messages: readonly Missing[]): string {
+/** @internal `g2, g3` */
+export function groupNames(messages: readonly Missing[]): string {
   const groups = messages.flatMap(({ pendingLow, pendingHigh }) =>
     groupsOf(pendingLow, pendingHigh),
   );

@@ -22,12 +22,12 @@ export const STATISTIC = {
   stateLost: 4,
   /** Of a replica: orderly ends of its host at which it could not leave its state. */
   unsavedEnds: 5,
-  /** Of a replica: messages that its group has ordered for groups below it, and not for itself. */
-  relayed: 9,
   /** Of a replica: ordered time after the last tick that it has delivered, in two words; 0 before the first. */
   orderedMs: 6,
   /** By how much its host's clock was ahead of ordered time when it delivered that tick; negative: behind. */
   clockAheadMs: 8,
+  /** Of a replica: messages that its group has ordered for groups below it, and not for itself. */
+  relayed: 9,
   words: 16,
 } as const;
 

@@ -43,6 +43,10 @@ export function mixedSets(overlay: Overlay): DestinationSet[] {
   ]).flat();
 }
 
+export function everyGroup(groups: number): DestinationSet {
+  return setOf(Array.from({ length: groups }, (_, group) => group));
+}
+
 export function setOf(groups: readonly number[]): DestinationSet {
   let low = 0;
   let high = 0;

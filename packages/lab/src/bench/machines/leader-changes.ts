@@ -2,7 +2,7 @@
 import { ownAddress } from 'tram-multicast/internal/hosting/machines/cluster-file.js';
 import { changeUnderLoad } from '../load/changes.js';
 import type { Span } from '../load/changes-worker.js';
-import { type DestinationSet, setOf } from '../load/destinations.js';
+import { type DestinationSet, everyGroup } from '../load/destinations.js';
 import type { MachinesCluster } from './cluster.js';
 import { Observer } from './observer.js';
 
@@ -33,7 +33,7 @@ export async function measureLeaderChanges(
   cluster: MachinesCluster,
   payloadBytes: number,
   signal: AbortSignal,
-  sets: readonly DestinationSet[] = [everyGroup(cluster)],
+  sets: readonly DestinationSet[] = [everyGroup(cluster.config.sizes.groups)],
 ): Promise<LeaderChanges> {
   const { config, configFile: address } = cluster;
   const job = { address, clients: 1, outstanding: OUTSTANDING, sets, payloadBytes };
@@ -60,10 +60,6 @@ export async function measureLeaderChanges(
   }
 }
 
-function everyGroup({ config }: MachinesCluster): DestinationSet {
-  return setOf(Array.from({ length: config.sizes.groups }, (_, group) => group));
-}
-
 /** Each group changes as often as it has members, so that the first leaders lead again at the end. */
 export function groupsToChange({
   groups,
@@ -77,7 +73,7 @@ export function groupsToChange({
   return Array.from({ length: rounds * some }, (_, change) => change % some);
 }
 
-function meanAndWorst(values: readonly number[]): MeanAndWorst {
+export function meanAndWorst(values: readonly number[]): MeanAndWorst {
   const sum = values.reduce((total, value) => total + value, 0);
   return { mean: sum / values.length, worst: Math.max(...values) };
 }

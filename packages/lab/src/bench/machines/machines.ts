@@ -3,7 +3,6 @@
  * measures a bare acknowledged write through libfabric, a ping-pong through Node's sockets, one message at a time, and
  * saturation. Several rounds alternate between them, so that a disturbance affects all alike. Leader changes come last.
  */
-import { cpus, loadavg } from 'node:os';
 import { TramError } from 'tram-multicast/internal/errors.js';
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { destinationSets } from '../load/destinations.js';
@@ -13,6 +12,7 @@ import { spreadOf } from '../load/spread.js';
 import { type BareFabric, measureBareFabric } from '../raw/bare-fabric.js';
 import { measureSocketPingPong } from '../raw/socket-ping-pong.js';
 import type { Load, Measurement, RunningSystem } from '../systems/system.js';
+import { type ThisMachine, thisMachine } from '../this-machine.js';
 import { type MachinesCluster, runningCluster, startCluster } from './cluster.js';
 import { type LeaderChanges, measureLeaderChanges } from './leader-changes.js';
 import { libfabricVersion } from './libfabric-version.js';
@@ -47,14 +47,7 @@ export interface Round {
 
 export interface MachinesResult {
   readonly options: MachinesOptions;
-  readonly machine: {
-    readonly cores: number;
-    readonly model: string;
-    readonly node: string;
-    readonly libfabric: string;
-    /** Of the minute before: the load of other programs. */
-    readonly loadAverage: number;
-  };
+  readonly machine: ThisMachine & { readonly libfabric: string };
   readonly cluster: {
     readonly groups: number;
     readonly replicas: number;
@@ -114,13 +107,7 @@ export async function benchMachines(
 
 /** Called first: without libfabric nothing can be measured. @throws TRAM_FABRIC_MISSING */
 function machineNow(): MachinesResult['machine'] {
-  return {
-    libfabric: libfabricVersion(),
-    cores: cpus().length,
-    model: cpus()[0]?.model ?? 'unknown',
-    node: process.version,
-    loadAverage: loadavg()[0],
-  };
+  return { libfabric: libfabricVersion(), ...thisMachine() };
 }
 
 async function open(

@@ -2,10 +2,10 @@
  * `tram-lab bench peers`: TRAM beside the systems that users might choose instead, in one run on one machine. One system after
  * the other is started, measured with messages to one shard and to eight, and ended.
  */
-import { cpus, loadavg } from 'node:os';
 import { type DestinationSet, setOf } from '../load/destinations.js';
 import { findProgram, serversParent, versionOf } from '../systems/servers.js';
 import type { RunningSystem, Setup } from '../systems/system.js';
+import { type ThisMachine, thisMachine } from '../this-machine.js';
 import { etcd } from './etcd.js';
 import { type Figures, measureFigures } from './figures.js';
 import { nats } from './nats.js';
@@ -33,12 +33,7 @@ export type SystemResult = {
   | { readonly status: 'failed'; readonly reason: string; readonly log: readonly string[] }
 );
 
-export interface Machine {
-  readonly cores: number;
-  readonly model: string;
-  readonly node: string;
-  /** Of the minute before: the load of other programs. */
-  readonly loadAverage: number;
+export interface Machine extends ThisMachine {
   /** The folder of the servers' files. */
   readonly serversFolder: string;
 }
@@ -177,12 +172,5 @@ function setsOf(destinations: number): DestinationSet[] {
 }
 
 function machineNow(): Machine {
-  const [processor] = cpus();
-  return {
-    cores: cpus().length,
-    model: processor?.model ?? 'unknown',
-    node: process.version,
-    loadAverage: loadavg()[0],
-    serversFolder: serversParent(),
-  };
+  return { ...thisMachine(), serversFolder: serversParent() };
 }

@@ -7,7 +7,7 @@ import type { Order } from 'tram-multicast/internal/protocol/edges.js';
 import { type Cause, measureChanges } from '../failover.js';
 import { mixedSets } from '../load/destinations.js';
 import { type MachinesCluster, startCluster } from '../machines/cluster.js';
-import { measureLeaderChanges } from '../machines/leader-changes.js';
+import { meanAndWorst, measureLeaderChanges } from '../machines/leader-changes.js';
 import { type Comparison, compare, inPairs, type Pair } from './pairs.js';
 import { BOTH, OVERLAY, type Run, SETUP, TREE } from './setting.js';
 
@@ -29,7 +29,7 @@ export interface ChangesCost {
 const CHANGES = 3;
 const CLIENTS = 32;
 
-export function measureChangesOf(run: Run): Promise<ChangesCost[]> {
+export function compareChanges(run: Run): Promise<ChangesCost[]> {
   return run.memory === 'machines' ? acrossMachines(run) : onProcesses(run);
 }
 
@@ -46,8 +46,8 @@ async function onProcesses({ pairs, step }: Run): Promise<ChangesCost[]> {
         step(`${order}: ${name}`),
       );
       return {
-        gapMs: meanOf(changes.map(({ gapMs }) => gapMs)),
-        delayMs: meanOf(changes.map(({ maxMs }) => maxMs)),
+        gapMs: meanAndWorst(changes.map(({ gapMs }) => gapMs)).mean,
+        delayMs: meanAndWorst(changes.map(({ maxMs }) => maxMs)).mean,
       };
     };
     costs.push(costOf(cause, await inPairs(pairs, measure)));
@@ -83,8 +83,4 @@ function costOf(cause: Cause, pairs: readonly Pair<Cost>[]): ChangesCost {
     gapMs: compare(pairs, ({ gapMs }) => gapMs),
     delayMs: compare(pairs, ({ delayMs }) => delayMs),
   };
-}
-
-function meanOf(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

@@ -26,7 +26,7 @@ const ALONE: Rung = { clients: 1, outstanding: 1 };
 const MANY: Rung = { clients: 1, outstanding: IN_FLIGHT };
 const WARM_UP_SECONDS_MAX = 0.3;
 
-export async function measureLoads(run: Run): Promise<LoadCost[]> {
+export async function compareLoads(run: Run): Promise<LoadCost[]> {
   const clusters = new Map<Order, RunningSystem>();
   try {
     for (const order of BOTH) {

@@ -2,9 +2,9 @@
  * `tram-lab bench strict`: what `order: 'strict'` costs, compared with `multicast`. Two clusters that differ in nothing but
  * their order are measured in turn, pair by pair (`pairs.ts`).
  */
-import { cpus, loadavg } from 'node:os';
-import { type ChangesCost, measureChangesOf } from './changes.js';
-import { type LoadCost, measureLoads } from './loads.js';
+import { type ThisMachine, thisMachine } from '../this-machine.js';
+import { type ChangesCost, compareChanges } from './changes.js';
+import { compareLoads, type LoadCost } from './loads.js';
 import type { Run } from './setting.js';
 
 export type Part = 'loads' | 'changes';
@@ -16,13 +16,7 @@ export interface StrictOptions extends Pick<Run, 'memory' | 'pairs' | 'seconds'>
 
 export interface StrictResult {
   readonly options: StrictOptions;
-  readonly machine: {
-    readonly cores: number;
-    readonly model: string;
-    readonly node: string;
-    /** Of the minute before: the load of other programs. */
-    readonly loadAverage: number;
-  };
+  readonly machine: ThisMachine;
   readonly loads: readonly LoadCost[];
   readonly changes: readonly ChangesCost[];
 }
@@ -39,15 +33,10 @@ export async function benchStrict(
     progress(name);
   };
   const run: Run = { ...rest, step, signal };
-  const machine = {
-    cores: cpus().length,
-    model: cpus()[0]?.model ?? 'unknown',
-    node: process.version,
-    loadAverage: loadavg()[0],
-  };
+  const machine = thisMachine();
   try {
-    const loads = only === 'changes' ? [] : await measureLoads(run);
-    const changes = only === 'loads' ? [] : await measureChangesOf(run);
+    const loads = only === 'changes' ? [] : await compareLoads(run);
+    const changes = only === 'loads' ? [] : await compareChanges(run);
     return { options, machine, loads, changes };
   } catch (error) {
     signal.throwIfAborted();

@@ -2,16 +2,26 @@
  * All mutations, by name. Each puts an error into the protocol, to show that the lab's checks notice it:
  * `tram-lab sim --mutation H5`.
  */
+import { CLIENTS } from './clients.js';
 import { DEFERRED } from './deferred.js';
-import { FURTHER } from './further.js';
+import { DELIVERING } from './delivering.js';
+import { FEEDS } from './feeds.js';
 import { GATES } from './gate.js';
 import { HOLES } from './holes.js';
+import { LEADERSHIP } from './leadership.js';
 import type { Mutation } from './mutation.js';
+import { RESTORING } from './restoring.js';
+import { SHARED_MEMORY } from './shared-memory.js';
 import { TICKS } from './ticks.js';
 
 export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   ...HOLES,
-  ...FURTHER,
+  ...FEEDS,
+  ...LEADERSHIP,
+  ...DELIVERING,
+  ...RESTORING,
+  ...CLIENTS,
+  ...SHARED_MEMORY,
   ...GATES,
   ...TICKS,
   ...DEFERRED,

@@ -1,5 +1,5 @@
 /** Paper §8.4: payloads from 32 B to 64 KiB, to all eight groups. */
-import { setOf } from '../../load/destinations.js';
+import { everyGroup } from '../../load/destinations.js';
 import type { Rung } from '../../load/saturation.js';
 import { bytes, times } from '../../text/words.js';
 import type { Experiment, Finding, Plan, Session } from '../experiment.js';
@@ -10,7 +10,7 @@ import type { Summary } from '../summary.js';
 const NAME = 'payload';
 const GROUPS = 8;
 const REPLICAS = 3;
-const ALL = setOf(Array.from({ length: GROUPS }, (_, group) => group));
+const ALL = everyGroup(GROUPS);
 /** The most bytes that one client has in flight: as much as a few rings hold. */
 const IN_FLIGHT_BYTES = 4 << 20;
 const LOWEST: Rung = { clients: 1, outstanding: 16 };

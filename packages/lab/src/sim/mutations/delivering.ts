@@ -1,0 +1,127 @@
+/** Mutations that break the rules by which members deliver entries, leaders drop them, and members that lag catch up. */
+import { BACKLOG, DELIVERY, RECOVERY, REPLICATION, SNAPSHOTS, TRUNCATION } from './files.js';
+import type { Mutation } from './mutation.js';
+
+export const DELIVERING: Readonly<Record<string, Mutation>> = {
+  'decided-before-held': {
+    title: 'followers are told that entries are decided before f+1 members hold them',
+    caughtBy: { seed: 116, as: 'divergence' },
+    edits: [
+      {
+        file: REPLICATION,
+        find: 'const { decided, memory } = this;',
+        replace: 'const { endIndex: decided, memory } = this;',
+      },
+    ],
+  },
+  'truncates-last': {
+    title: 'a leader drops the last decided entry',
+    caughtBy: { seed: 1, as: 'assertion' },
+    edits: [
+      {
+        file: TRUNCATION,
+        find: 'Math.min(deliveredIndex, replication.decided - 1)',
+        replace: 'deliveredIndex',
+      },
+    ],
+  },
+  'old-incarnation-delivered': {
+    title: 'a leader drops entries that only an earlier incarnation of a member has delivered',
+    caughtBy: { script: 'left-behind' },
+    edits: [
+      {
+        file: TRUNCATION,
+        find: 'replication.incarnationOf(other) > peer.incarnation',
+        replace: 'false',
+      },
+    ],
+  },
+  'recovers-too-early': {
+    title: 'a recovering member becomes a full member before it has delivered what is decided',
+    caughtBy: { script: 'left-behind' },
+    edits: [
+      {
+        file: RECOVERY,
+        find: 'this.delivering.deliver(log, log.marker, decided, false);',
+        replace: '',
+      },
+      { file: RECOVERY, find: 'member.nextToDeliver < decided', replace: 'false' },
+    ],
+  },
+  'mixed-snapshot': {
+    title: 'a snapshot is assembled from chunks of two incarnations of its server',
+    caughtBy: { script: 'left-behind' },
+    edits: [
+      {
+        file: SNAPSHOTS,
+        find: '(this.received === undefined || this.isOfSame(slot))',
+        replace: 'true',
+      },
+    ],
+  },
+  'snapshot-failure-stops': {
+    title: 'a member stops if its service fails to take a snapshot',
+    caughtBy: { script: 'service' },
+    edits: [
+      {
+        file: SNAPSHOTS,
+        find: 'if (error instanceof InvariantError)',
+        replace: 'if (true)',
+      },
+    ],
+  },
+  'waits-for-lagging': {
+    title: 'a leader whose log is full waits until a member that lags has delivered',
+    caughtBy: { seed: 425, as: 'availability' },
+    edits: [{ file: TRUNCATION, find: 'this.waitUs > 0', replace: 'true' }],
+  },
+  'forgets-waiting': {
+    title: 'a leader forgets how much longer its log has waited for members that lag than it may',
+    caughtBy: { script: 'left-behind' },
+    edits: [{ file: TRUNCATION, find: '-this.waitUsMax', replace: '0' }],
+  },
+  'believes-old-rows': {
+    title:
+      'a member that lags does not ask its leader for more than the last row that it has read says',
+    caughtBy: { script: 'left-behind' },
+    edits: [{ file: SNAPSHOTS, find: '&& !isOurLeader', replace: '' }],
+  },
+  'no-backlog': {
+    title: 'a leader drops entries that a member that lags has not delivered, and keeps no copy',
+    caughtBy: { script: 'left-behind' },
+    edits: [
+      { file: TRUNCATION, find: '!hasEnded && deliveredBy[other] >= oldest', replace: 'false' },
+    ],
+  },
+  'snapshot-not-continued': {
+    title: 'a leader does not keep the entries after a snapshot that is being fetched',
+    caughtBy: { script: 'left-behind' },
+    edits: [{ file: TRUNCATION, find: 'holdAt < oldest || holdAt === 0', replace: 'true' }],
+  },
+  'backlog-of-any-ballot': {
+    title: 'a piece of the backlog has entries of several ballots',
+    caughtBy: { seed: 287, as: 'assertion' },
+    edits: [{ file: BACKLOG, find: 'piece?.ballot !== ballot', replace: 'piece === undefined' }],
+  },
+  'fetches-from-any': {
+    title: 'a member that needs a snapshot fetches it from one that has not delivered more',
+    caughtBy: { script: 'left-behind' },
+    edits: [{ file: SNAPSHOTS, find: 'delivered <= member.nextToDeliver', replace: 'false' }],
+  },
+  'never-left-behind': {
+    title: 'a follower does not notice that it was left behind',
+    caughtBy: { seed: 2, as: 'liveness' },
+    edits: [{ file: DELIVERY, find: 'return isBehind ? first : 0;', replace: 'return 0;' }],
+  },
+  'delivers-while-overwritten': {
+    title: 'a follower delivers entries that may have been overwritten while it copied them',
+    caughtBy: { script: 'interrupted-steps' },
+    edits: [{ file: DELIVERY, find: '!leads && this.mayBeOverwritten(log)', replace: 'false' }],
+  },
+  'looks-at-base-once': {
+    title:
+      'a follower checks only once whether it was left behind, although the base may move meanwhile',
+    caughtBy: { script: 'left-behind' },
+    edits: [{ file: DELIVERY, find: 'log.base === base', replace: 'true' }],
+  },
+};

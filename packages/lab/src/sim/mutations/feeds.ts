@@ -1,0 +1,65 @@
+/** Mutations that break the rules of feeds: what goes down the tree. */
+import { FEED, LAYOUT, LEADER, TRUNCATION } from './files.js';
+import type { Mutation } from './mutation.js';
+
+export const FEEDS: Readonly<Record<string, Mutation>> = {
+  'feed-end-first': {
+    title: 'the end of a feed is published before its entries are written',
+    caughtBy: { seed: 6, as: 'integrity' },
+    edits: [
+      {
+        file: FEED,
+        find: 'const words = (this.endPosition - this.sentPosition) | 0;',
+        replace: `const words = (this.endPosition - this.sentPosition) | 0;
+          if (words > 0) for (let other = 0; other < this.member.replicas; other++) if (this.isCurrent(other)) this.tellEnd(other, this.endPosition);`,
+      },
+    ],
+  },
+  'feed-old-start-stays': {
+    title: 'a feed that starts again keeps its old start valid while it is written',
+    caughtBy: { script: 'feed-races' },
+    edits: [{ file: FEED, find: 'this.writeStart(other, NO_BALLOT);', replace: '' }],
+  },
+  'feed-old-end-stays': {
+    title: 'a feed that starts again keeps its old end valid while it is written',
+    caughtBy: { seed: 51, as: 'integrity' },
+    edits: [{ file: FEED, find: 'this.tellEnd(other, this.oldestPosition);', replace: '' }],
+  },
+  'feed-copy-unchecked': {
+    title: 'entries copied from a feed count although the feed has started again meanwhile',
+    caughtBy: { script: 'feed-races' },
+    edits: [{ file: LEADER, find: '!parent.isCurrent()', replace: '!parent.isCurrent() && false' }],
+  },
+  'feed-dropped-undecided': {
+    title: 'a feed drops entries that the child has not decided',
+    caughtBy: { seed: 6, as: 'liveness' },
+    edits: [
+      {
+        file: FEED,
+        find: 'this.dropBelow(this.decidedByChild);',
+        replace: 'this.dropBelow(this.logIndex);',
+      },
+    ],
+  },
+  'feed-loss-ignored': {
+    title: 'entries that were lost on their way to a feed are not written again',
+    caughtBy: { script: 'feed-races' },
+    edits: [{ file: FEED, find: 'this.incarnations[other] = UNKNOWN;', replace: '' }],
+  },
+  'truncates-owed': {
+    title: 'a leader drops entries that a child has not decided',
+    caughtBy: { seed: 6, as: 'liveness' },
+    edits: [
+      {
+        file: TRUNCATION,
+        find: 'index < decidedByAll || !this.isOwed(index, position)',
+        replace: 'true',
+      },
+    ],
+  },
+  'same-salt': {
+    title: 'the checksums of all logs have the same salt',
+    caughtBy: { script: 'salted-checks' },
+    edits: [{ file: LAYOUT, find: 'check: check ^ (group + 1)', replace: 'check' }],
+  },
+};

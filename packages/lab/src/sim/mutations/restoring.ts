@@ -1,0 +1,104 @@
+/** Mutations that break the rules of snapshots: what they carry, how they are put together, and what is restored. */
+import { FOLLOWER, REPLICA, ROWS, SNAPSHOT, SNAPSHOTS, STATE_LOSS, TAKEOVER } from './files.js';
+import type { Mutation } from './mutation.js';
+
+export const RESTORING: Readonly<Record<string, Mutation>> = {
+  'restores-other-state': {
+    title: 'one bit of the state of the service changes when a snapshot is restored',
+    caughtBy: { seed: 2, as: 'state' },
+    edits: [
+      {
+        file: SNAPSHOT,
+        find: 'at = end;',
+        replace: `at = end;
+          words[at + (words[FIXED.stateBytes] >> 2) - 1] ^= 1;`,
+      },
+    ],
+  },
+  'restores-other-counters': {
+    title: "a snapshot restores the clients' numbers, but not their places in the inboxes",
+    caughtBy: { seed: 2, as: 'state' },
+    edits: [
+      {
+        file: SNAPSHOT,
+        find: 'delivered.nextPosition[client] = words[at + CLIENT.nextPosition];',
+        replace: '',
+      },
+    ],
+  },
+  'restores-no-replies': {
+    title: 'a snapshot does not restore the kept replies',
+    caughtBy: { seed: 2, as: 'state' },
+    edits: [
+      {
+        file: SNAPSHOT,
+        find: 'replies.load(words.subarray(at, indexAt), words.subarray(indexAt, end));',
+        replace: '',
+      },
+    ],
+  },
+  'forgets-left-snapshot': {
+    title: 'a member that resumes ignores the snapshot that it left',
+    caughtBy: { seed: 25, as: 'liveness' },
+    edits: [{ file: REPLICA, find: 'this.snapshots.resumeFrom(left);', replace: '{}' }],
+  },
+  'restores-needlessly': {
+    title: 'a member restores the snapshot that it left although its log still has its beginning',
+    caughtBy: { script: 'orderly-stop' },
+    edits: [{ file: REPLICA, find: '!hasAllOf(left, member)', replace: 'true' }],
+  },
+  'ignores-kept-log': {
+    title: 'a member without the log of the ballot that it has promised delivers nothing',
+    caughtBy: { script: 'orderly-stop' },
+    edits: [{ file: FOLLOWER, find: 'followed ?? member.log.current()', replace: 'followed' }],
+  },
+  'ignores-own-entries': {
+    title: 'a candidate does not deliver from its own log what the adopted log has dropped',
+    caughtBy: { script: 'orderly-stop' },
+    edits: [{ file: TAKEOVER, find: 'this.deliverDropped();', replace: '' }],
+  },
+  'calls-fetching-lost': {
+    title: 'the state of a group is called lost although a member is about to fetch it',
+    caughtBy: { script: 'orderly-stop' },
+    edits: [{ file: STATE_LOSS, find: ' && member.promised === NO_BALLOT', replace: '' }],
+  },
+  'hides-its-need': {
+    title:
+      'a member does not tell which entries it lacks, so that nobody knows that a state is lost',
+    caughtBy: { script: 'orderly-stop' },
+    edits: [{ file: ROWS, find: 'row.setWide(ROW.needs, member.needs);', replace: '' }],
+  },
+  'chunk-misplaced': {
+    title: 'the last chunk of a snapshot is put one word before its place',
+    caughtBy: { seed: 1, as: 'assertion' },
+    edits: [
+      {
+        file: SNAPSHOTS,
+        find: 'slot.copy.subarray(data, data + count), start)',
+        replace: `slot.copy.subarray(data, data + count),
+          start > 0 && start + count === total ? start - 1 : start)`,
+      },
+    ],
+  },
+  'chunks-of-two-members': {
+    title: 'a snapshot is assembled from chunks of two members',
+    caughtBy: { seed: 99, as: 'assertion' },
+    edits: [
+      {
+        file: SNAPSHOTS,
+        find: 'this.stop();\n        this.source = this.bestSource();',
+        replace: 'this.source = this.bestSource();',
+      },
+      {
+        file: SNAPSHOTS,
+        find: 'this.wanted = 0;\n        this.nextIndex',
+        replace: 'if (this.received === undefined) this.wanted = 0;\n this.nextIndex',
+      },
+      {
+        file: SNAPSHOTS,
+        find: '(this.received === undefined || this.isOfSame(slot))',
+        replace: 'true',
+      },
+    ],
+  },
+};

@@ -1,0 +1,56 @@
+/** Mutations that break the contract of the memory of threads and processes. */
+import { SHARED } from './files.js';
+import type { Mutation } from './mutation.js';
+
+export const SHARED_MEMORY: Readonly<Record<string, Mutation>> = {
+  'permission-ignored': {
+    title: 'a write to shared memory succeeds whatever its target permits',
+    caughtBy: { seed: 21, as: 'divergence', options: { memory: 'shared' } },
+    edits: [
+      {
+        file: SHARED,
+        find: 'guard === OPEN || words[permissions[peers[place]]] === guard ? 1 : 0',
+        replace: '1',
+      },
+    ],
+  },
+  'permission-read-first': {
+    title: 'the permission of a write to shared memory is read before its words are stored',
+    caughtBy: {
+      seed: 423,
+      as: 'divergence',
+      options: {
+        memory: 'shared',
+        groups: 1,
+        faults: ['suspicion', 'rivals', 'pause', 'interruptions'],
+      },
+    },
+    edits: [
+      {
+        file: SHARED,
+        find: 'let left = count;',
+        replace: `let left = count;
+          this.isPermitted = words[this.permissions[peer]] === guard;`,
+      },
+      {
+        file: SHARED,
+        find: 'this.publish(peer, this.regions[peer] + to, value, guard, tag);',
+        replace: `this.isPermitted = this.words[this.permissions[peer]] === guard;
+          this.publish(peer, this.regions[peer] + to, value, guard, tag);`,
+      },
+      {
+        file: SHARED,
+        find: 'this.posted.add(peer, tag, guard);',
+        replace: `{
+          this.posted.add(peer, tag, guard);
+          this.posted.oks[this.posted.end - 1] = this.isPermitted ? 1 : 0;
+        }`,
+      },
+      {
+        file: SHARED,
+        find: 'oks[place] = guard === OPEN || words[permissions[peers[place]]] === guard ? 1 : 0;',
+        replace: 'if (guard === OPEN) oks[place] = 1;',
+      },
+    ],
+  },
+};

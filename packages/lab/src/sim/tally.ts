@@ -1,0 +1,26 @@
+/** Counts how often each fault happened and each transition was taken in a simulated run. */
+import type { Transition } from 'tram-multicast/internal/protocol/edges.js';
+import type { Fault, Plan } from './plan.js';
+
+export class Tally {
+  readonly faults = new Map<Fault, number>();
+  readonly transitions = new Map<Transition, number>();
+
+  /** Counts the faults that last for the whole run. */
+  constructor(plan: Plan) {
+    const { weather, isBursty, sizes, interruptions, ticks } = plan;
+    if (weather.tornPercent > 0) this.fault('torn-writes');
+    if (interruptions !== undefined) this.fault('interruptions');
+    if (isBursty) this.fault('bursts');
+    if (ticks !== undefined && ticks.clocks.length > 0) this.fault('wrong-clocks');
+    if (sizes.logBytes === 0) this.fault('tiny-rings');
+  }
+
+  fault(kind: Fault): void {
+    this.faults.set(kind, (this.faults.get(kind) ?? 0) + 1);
+  }
+
+  transition(kind: Transition): void {
+    this.transitions.set(kind, (this.transitions.get(kind) ?? 0) + 1);
+  }
+}
