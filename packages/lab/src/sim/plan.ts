@@ -121,7 +121,7 @@ export interface Plan {
   readonly messageEveryUs: number;
   /** The share of messages that go to one group only. */
   readonly singleGroupPercent: number;
-  /** The share of replies that make a client read another group at once: see `Probes`. */
+  /** The share of replies that make a client read another group at once: see `probes.ts`. */
   readonly probePercent: number;
   /** The size of the state of the service, in bytes, besides its head. */
   readonly serviceCells: number;

@@ -643,7 +643,7 @@ export class World {
     this.violatesRealTime = properties.some(
       (found) => found.property === 'real-time-order' && 'violation' in found,
     );
-    // To the judge, a history without replies is one that did not record them. Here, nobody has received any.
+    // To the judge, a history without replies is one that did not record them. Here, no client has received any.
     const nothingShown = history.counts.answers === 0;
     const broken = properties.filter(
       ({ property, outcome }) =>
