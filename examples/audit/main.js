@@ -1,14 +1,14 @@
 /**
- * An audit that reads one group after the other. Payments go on meanwhile, so the sums that it finds may differ. But whoever
- * reads first what the staff has received, and then what the firm has paid, must never find that more was received than paid.
- * This is right with `order: 'strict'`. With `order: 'multicast'` it is not. `node examples/audit/main.js`
+ * An audit that reads one group after the other. Payments go on meanwhile, so the two sums may differ. But the auditor reads
+ * first what the staff has received, and then what the firm has paid. So it must never find that more was received than
+ * paid. With `order: 'strict'`, it never does. With `order: 'multicast'`, it may. `node examples/audit/main.js`
  *
- * The staff's group delivers a payment first. A moment later it has reached the firm's group too. Whether an auditor falls
- * into that moment is chance. To be sure of it, the example makes the moment long: the group in between loses its majority.
- * With `multicast`, the auditor then sees a payment that the firm's books do not have. With `strict`, the staff's group
- * delivers the payment as early, but its replies wait until the firm's group has the payment too.
+ * The staff's group delivers a payment first, and the firm's group a moment later. An audit is wrong if it reads within this
+ * moment, which happens by chance. To make it certain, the example prolongs the moment: the group in between loses its
+ * majority. With `multicast`, the auditor then sees a payment that the firm's books do not have. With `strict`, the staff's
+ * group delivers the payment as early, but its replies wait until the firm's group has the payment too.
  *
- * An audit that sends one message to both groups is right in both orders: see the example `bank`.
+ * An audit that sends one message to both groups is right with both orders: see the example `bank`.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Cluster } from 'tram-multicast';

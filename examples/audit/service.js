@@ -3,7 +3,7 @@
  * and to what the staff has received.
  *
  * The tree is a chain: 0, 1, 2. So a payment enters at group 0, which delivers it first, and passes through group 1 on its
- * way to group 2. Group 1 keeps other books.
+ * way to group 2. Group 1 is no destination of payments.
  */
 import { defineService } from 'tram-multicast';
 

@@ -1,6 +1,6 @@
 /**
- * Workers that do a job in steps: nobody begins a step before all have finished the one before. They go on although the
- * leader crashes while they wait at a barrier, and although a worker vanishes there and another one takes its place.
+ * Workers that do a job in steps: no worker begins a step before all have finished the one before. They go on although the
+ * leader crashes while they wait at a barrier, and although a worker ends there and another one takes its place.
  * `node examples/barrier/main.js`
  */
 import { setTimeout as pause } from 'node:timers/promises';
@@ -57,7 +57,7 @@ async function crashWhile(count, step) {
   );
 }
 
-/** A worker vanishes while it waits. The others wait for the one that takes its place. */
+/** A worker ends while it waits. The others wait for the one that takes its place. */
 async function replace() {
   const [ann, ben, cleo, dan, eve] = await Promise.all([1, 2, 3, 4, 5].map(connect));
   const waiting = [arrive(ann, STEPS, 'Ann')];

@@ -1,8 +1,8 @@
 /**
  * Barriers: each client that arrives waits until a given number of clients have arrived. Then all of them go on.
  *
- * The reply to an arrival is deferred, so the call waits, and nobody has to ask again. The last arrival answers all others.
- * A client that gives up or ends while it waits is not counted any more: `abandoned`.
+ * The service defers the reply to an arrival, so the call waits, and the client need not ask again. With the last arrival,
+ * the service replies to all. When a client gives up or ends while it waits, `abandoned` removes its arrival.
  */
 import { defineService } from 'tram-multicast';
 
@@ -11,11 +11,11 @@ import { defineService } from 'tram-multicast';
  *   | { type: 'look', barrier: string }} Command  `parties`: how many clients have to arrive
  */
 
-/** @typedef {{ names: string[] }} Reply  who has passed the barrier together, or who waits there */
+/** @typedef {{ names: string[] }} Reply  the clients that have passed the barrier together, or that wait there */
 
 /** @typedef {{ id: string, name: string }} Arrival */
 
-/** @typedef {{ barriers: Record<string, Arrival[]> }} State  for each barrier at which somebody waits, who does */
+/** @typedef {{ barriers: Record<string, Arrival[]> }} State  for each barrier at which clients wait, these */
 
 /** @type {import('tram-multicast').TypedService<Command, Reply>} */
 export default defineService({

@@ -1,6 +1,6 @@
 /**
- * Clients that take turns with a lock: in the order in which they have asked, although the leader crashes while they wait,
- * one of them gives up, another one ends, and a holder vanishes. service.ts explains how.
+ * Clients take turns with a lock, in the order in which they have asked for it, although the leader crashes while they wait,
+ * one of them gives up, another one ends, and a holder is paused for longer than its lease. service.ts explains how.
  *
  * Node runs JavaScript: compile first. `npx tsc -p examples/locks && node examples/locks/dist/main.js`
  */
@@ -13,7 +13,7 @@ const LOCKS = 0;
 const STORE = 1;
 const lock = 'printer';
 
-/** Longer than anything here takes, so it does not run out; and one that does. */
+/** A lease that does not run out here, and one that does. */
 const LONG_MS = 60_000;
 const SHORT_MS = 500;
 const TURNS = 6;

@@ -1,16 +1,16 @@
 /**
  * Locks, and a store that they protect.
  *
- * - Waiting is fair. If a lock is taken, the reply to `acquire` is deferred: the call of the client waits, and nobody has to
+ * - Waiting is fair. If a lock is taken, the service defers the reply to `acquire`: the call waits, and the client need not
  *   ask again. Clients get a lock in the order in which they have asked for it.
- * - A lock is held for a limited time, its *lease*, unless the holder renews it. So a holder that vanishes does not keep the
- *   lock for ever. Leases end by ordered time, at the same place of the order at every replica.
- * - A client that waits and gives up, or ends, loses its place in the queue: `abandoned`.
+ * - A lock is held for a limited time, its *lease*, unless the holder renews it. So a holder that crashes or hangs does not
+ *   keep the lock. Leases end by ordered time, at the same place in the order at every replica.
+ * - When a client gives up or ends while it waits, `abandoned` removes it from the queue.
  *
  * A lease does not suffice. A holder may be paused, continue after its lease has run out, and believe that it still holds the
- * lock. So each time that a lock is given it gets a number, higher than all before it: the *fencing number*. The holder sends
- * it along with everything that it does under the lock, and the store refuses lower numbers than it has seen. The store
- * may be anything that can compare two numbers. Here it is a group of the same cluster.
+ * lock. So each grant of a lock has a number, higher than all before it: the *fencing number*. The holder sends it with every
+ * request that it makes under the lock, and the store refuses numbers that are lower than the highest that it has seen. The
+ * store may be anything that can compare two numbers. Here it is a group of the same cluster.
  */
 import {
   type Deferred,
@@ -34,7 +34,7 @@ export type Command =
 export interface Reply {
   /** False if the lock is no longer the caller's, or the store has seen a higher number. */
   readonly accepted: boolean;
-  /** The number of the present holder, or 0 if there is none; of `write`, the highest that the store has seen. */
+  /** The fencing number of the holder, or 0 if there is none; for `write`, the highest that the store has seen. */
   readonly fence: number;
   /** How many clients wait for the lock. */
   readonly waiting: number;
@@ -115,7 +115,7 @@ function acquire(
   return look(state, name, true);
 }
 
-/** The holder has released the lock, or its lease has run out: the next one gets it. */
+/** The holder has released the lock, or its lease has run out: the next client in the queue gets it. */
 function passOn(state: State, name: string, context: ReplyContext<Reply>): void {
   const lock = state.locks[name];
   const next = lock?.waiters.shift();

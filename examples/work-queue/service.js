@@ -2,9 +2,9 @@
  * A queue of jobs. Two workers cannot claim the same job, because claims are messages, and messages are ordered: the first claim
  * gets the job.
  *
- * A worker may die, so a claim expires. But a service must not read a clock: each replica would read another time. So it asks
- * for ticks, which all replicas deliver at the same place of their order. A slow worker may finish after its claim has expired.
- * So each claim has a number, and a result counts only with the number of the latest claim.
+ * A worker may crash, so a claim expires. But a service must not read a clock: each replica would read another time. So the
+ * service asks for ticks, which all replicas deliver at the same place in the order. A slow worker may finish after its claim
+ * has expired. So each claim has a number, and a result counts only with the number of the latest claim.
  */
 const CLAIM_MS = 1000;
 

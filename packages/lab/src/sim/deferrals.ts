@@ -1,10 +1,9 @@
 /**
- * What a simulated run knows of deferred replies: which calls wait at which group, and how they end. Services and clients
- * report here, and every report is checked at once.
+ * Records, for a simulated run, which calls wait for deferred replies at which group, and how they end. Services and
+ * clients report here, and every report is checked at once. Called by `service.ts`, `workload.ts` and `world.ts`.
  *
- * Each group ends a call that waits exactly once: it answers the call or abandons it, at the same place of its order at
- * every replica. It abandons a call only if its client has given it up or has ended. Called by `service.ts`,
- * `workload.ts` and `world.ts`.
+ * Each group ends a call that waits exactly once: it answers the call or abandons it, at the same place in its order at
+ * every replica. It abandons a call only if its client has given it up or has ended.
  */
 import { SimulationFailure, sameBytes } from './ledger.js';
 

@@ -1,8 +1,8 @@
 /**
  * The wall clocks of a simulated cluster, and the checks of ordered time: it never goes back, never stands still, and
- * no clock drags it along. Called by `world.ts`.
+ * no wall clock makes it faster than its bound. Called by `world.ts`.
  *
- * That replicas agree on every tick is checked by the ledger, as for messages.
+ * The ledger checks that replicas agree on every tick, as it does for messages.
  */
 import { type Ledger, SimulationFailure } from './ledger.js';
 import type { TickPlan, WallClock } from './plan.js';

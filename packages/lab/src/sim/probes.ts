@@ -1,20 +1,20 @@
 /**
- * Clients that look for violations of real-time order. When a client receives a reply, another client reads a group at
- * once that must show the same: the reply of a group shows every message that the group had delivered by then, each of
- * these shows what its other destinations had delivered before it, and so on. Called by `world.ts`.
+ * Provokes violations of real-time order. When a client receives a reply, another client at once reads a group that must
+ * show the same: the reply of a group shows every message that the group had delivered by then, each of these shows what
+ * its other destinations had delivered before it, and so on. Called by `world.ts`.
  *
- * The ledger of the whole run tells where to look. A message that the reply shows and that the read group has not
- * delivered yet is what a violation needs; if the walk meets one, it goes no further.
+ * `drawProbe` walks back in the ledger of the whole run to choose the group to read. A violation needs a message that the
+ * reply shows and that the read group has not delivered yet. If the walk meets such a message, it ends there.
  */
 import type { Ledger, Sent } from './ledger.js';
 import type { Random } from './random.js';
 
 /** The longest walk goes through so many groups. */
 const HOPS_MAX = 3;
-/** How many messages a walk goes back in a group at most: what was delivered long before is delivered everywhere. */
+/** How many messages a walk goes back in a group at most: older messages are usually delivered everywhere. */
 const BACK_MAX = 8;
 
-/** The group to read after `group` has replied to `sent`; undefined if no other group need show anything. */
+/** The group to read after `group` has replied to `sent`; undefined if the reply shows no message of another group. */
 export function drawProbe(
   random: Random,
   { orders }: Ledger,

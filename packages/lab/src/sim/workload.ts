@@ -131,7 +131,7 @@ export class Workload implements CallListener {
   /** Now and then, give up one of the unanswered messages; more often if there is no room for another one. */
   private giveUpSome(client: Client): void {
     const { random, outstanding, layout } = this;
-    // At the end, whatever has a reply must get it.
+    // At the end, every message that gets a reply must receive it.
     if (outstanding.size === 0 || this.remaining === 0) return;
     const isFull = outstanding.size === layout.sizes.callsMax;
     if (!random.percent(isFull ? GIVES_UP_FULL_PERCENT : 1)) return;

@@ -1,4 +1,4 @@
-/** A reply waits until everything that it shows is decided wherever it goes, whoever leads meanwhile. */
+/** A leader holds a reply until all messages that it shows are decided at all their groups, even if leaders change. */
 import { expect } from 'vitest';
 import type { Subject } from '../../src/sim/mutations/mutant.js';
 import { attack, STUCK } from './attack.js';

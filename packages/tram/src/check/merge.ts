@@ -1,6 +1,6 @@
 /**
- * Merges sequences into one order of all messages, or finds a shortest cycle that prevents it. Used for
- * acyclic order and for real-time order.
+ * Merges sequences into one order of all messages, or finds a short cycle that prevents it. Used by
+ * acyclic-order.ts and real-time-order.ts.
  *
  * There are two kinds of sequences:
  * - *Deliveries*: each message precedes all later ones.
@@ -11,7 +11,8 @@
  * The merge repeatedly takes a message that nothing left precedes. If it consumes all sequences, there
  * is no cycle. If it gets stuck, the messages that are left contain a cycle. Merging these from the
  * other end removes the messages that only follow a cycle. The shortest cycle is then searched for in
- * the core that remains. Without a cycle, the merge visits every item of every sequence once.
+ * the core that remains, up to a limit of steps. Without a cycle, the merge visits every item of every
+ * sequence once.
  */
 
 /** The search stops after so many steps and reports the shortest cycle found so far. */
@@ -27,7 +28,8 @@ export interface Step {
 }
 
 /**
- * A shortest cycle: the `after` of each step is the `before` of the next, and the last step closes it.
+ * A shortest cycle, or the shortest one that the search has found within its limit of steps: the `after`
+ * of each step is the `before` of the next, and the last step closes it.
  * Sequences are numbered through, deliveries first. `undefined` if all of them can be merged.
  */
 export function findCycle(

@@ -14,9 +14,9 @@
  *   last incarnation, what validity and agreement require. A client is correct if it did not crash.
  * - Order is judged on *sound* deliveries: the first delivery of each message in a sequence, at a
  *   destination. Any other delivery violates integrity and is reported there.
- * - A reply counts from when its client has received it. What happens to one client is in its own order
- *   in real time. Events of two clients are compared by their times, if both read the same clock; with
- *   equal times, neither is before the other.
+ * - A reply counts from when its client has received it. The events of one client happened in the order
+ *   in which they are recorded. Events of two clients are compared by their times, if both read the same
+ *   clock; with equal times, neither is before the other.
  */
 
 export const PROPERTIES = [

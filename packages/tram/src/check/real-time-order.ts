@@ -4,7 +4,7 @@
  *
  * Two events can be compared in time if they are of the same client, or if their clients read the same
  * clock and the times differ. So there is a timeline for each client and one for each clock. Only the
- * first reply to a message is in them: it precedes whatever a later one does.
+ * first reply to a message is in them: a later reply precedes nothing that the first one does not.
  */
 
 import { Deliveries } from './acyclic-order.js';
@@ -30,7 +30,7 @@ export function findRealTimeViolation(
   };
 }
 
-/** How many sets of clients there are of which the events of one can't be compared with those of another. */
+/** How many clocks the clients read. A client whose events have no times counts as a clock of its own. */
 export function countClocks(history: History): number {
   const withoutTimes = new Set<number>();
   const clocks = new Set<string | undefined>();

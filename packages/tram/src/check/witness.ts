@@ -42,7 +42,7 @@ export function describeViolation(violation: Violation): string {
   }
 }
 
-/** Who saw what, when, and at last the delivery that contradicts it. */
+/** What each replica and client saw, and when; the last clause is the delivery that contradicts the others. */
 function describeRealTime(cycle: readonly (DeliveredStep | RealTimeStep)[]): string {
   const contradiction = cycle.findIndex(
     (step, i) => isDelivered(step) && !isDelivered(cycle.at(i - 1)!),

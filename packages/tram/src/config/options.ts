@@ -21,8 +21,9 @@ export interface ClusterOptions {
   /** A shape, or the parent of each group and -1 for the root: `[-1, 0, 0]` or `'-1,0,0'`. Default `base`. */
   tree?: Shape | (string & Record<never, never>) | readonly number[] | undefined;
   /**
-   * What a reply promises. `multicast`: all groups deliver in a consistent order. `strict`: also in real time. Once a reply
-   * has shown the effect of a message, every later request finds the effect at every group. Default `multicast`.
+   * What a reply promises. `multicast`: all groups deliver in a consistent order. `strict`: also in real-time order. Once a
+   * reply has shown the effect of a message, every message that is sent later finds the effect, at every group. Default
+   * `multicast`.
    */
   order?: Order | undefined;
   /** What runs the replicas: worker threads, processes or machines. Default `threads`. */

@@ -1,4 +1,4 @@
-/** The clocks of a host. The time of day: microseconds since 1970. */
+/** The wall clock of a host: microseconds since 1970. */
 export function wallClockUs(): number {
   return Date.now() * 1000;
 }

@@ -208,7 +208,7 @@ function isComplete({ leader, replicas }: GroupStatus): boolean {
 }
 
 /**
- * Waits until nothing moves any more but time: every group has a leader, and all its replicas that are up have
+ * Waits until nothing is ordered any more but ticks: every group has a leader, and all its replicas that are up have
  * delivered the same messages. True if so; false if that can't be, or not in time, or a client is connected.
  */
 export async function drain(
@@ -243,7 +243,7 @@ function canDrain({ clients, groups }: ClusterStatus): boolean {
 
 function deliveredBy({ replicas }: GroupStatus): number[] {
   const up = replicas.filter(({ state }) => state === 'up');
-  // Ticks go on, so entries of the log do not tell.
+  // Ticks go on, so the number of log entries keeps growing.
   return up.map(({ messages, relayed }) => messages + relayed);
 }
 

@@ -33,7 +33,7 @@ export interface ServiceContext {
   readonly member: number;
   /**
    * Ordered time: milliseconds since 1970, as of the last tick that the group has delivered. It never goes back, and is
-   * the same at every replica at the same place of the order. 0 if the service has no `ticks`, and in its first state; a
+   * the same at every replica at the same place in the order. 0 if the service has no `ticks`, and in its first state; a
    * group delivers a tick before its first message.
    */
   readonly nowMs: number;
@@ -62,12 +62,12 @@ interface Deliver {
   deliver(message: Message, context: ServiceContext): Uint8Array | Deferred | void;
   /**
    * A message that waited does so no longer: its client has given it up (timeout, abort, close) or has ended. Called at the
-   * same place between deliveries at all replicas. Whatever the message has done stays done.
+   * same place between deliveries at all replicas. The changes that the message has made to the state stay.
    */
   abandoned?(id: string, context: ServiceContext): void;
 }
 
-/** What a service does with time. */
+/** How a service uses ordered time. */
 interface Tick {
   /** Asks for ordered time: without it there are no ticks, and `nowMs` stays 0. */
   readonly ticks?: Ticks | undefined;

@@ -57,9 +57,9 @@ function claim(
 }
 
 /**
- * Has this session of a client slot ended, after a replica has delivered a message of it? True only if that is certain: a
- * client that could still take its replies has not ended. With `memory: 'machines'`, a host knows of the end of a client
- * that has closed, and otherwise only once the next client of the slot has connected.
+ * Has this session of a client slot ended? Asked after a replica has delivered a message of the session. True only if it is
+ * certain that its client takes no more replies. With `memory: 'machines'`, a host knows it once the client has closed, or
+ * once the next client of the slot has connected.
  */
 export function hasSessionEnded(context: ClusterContext, slot: number, session: number): boolean {
   const { arena, map, layout, network } = context;

@@ -107,13 +107,13 @@ function clockUs(): number {
   return Number(process.hrtime.bigint()) / 1000;
 }
 
-/** The same in all processes that read the same clock. A machine that boots, or a time namespace, begins another. */
+/** The same in all processes that read the same clock. Each boot of a machine and each time namespace has its own clock. */
 function clockName(): string {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
     return `${boot} ${readlinkSync('/proc/self/ns/time')}`;
   } catch {
-    // Not Linux: nothing says that two processes read the same clock.
+    // Not Linux: it is unknown whether two processes read the same clock.
     return `process ${process.pid} of ${hostname()}`;
   }
 }

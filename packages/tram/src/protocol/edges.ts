@@ -38,7 +38,7 @@ export interface Application {
    * its client is told that it failed.
    */
   deliver(message: Delivery, replier: Replier): Uint8Array | Deferred | undefined;
-  /** For those that defer: a message waits no longer, because its client has given it up or has ended. */
+  /** Needed only if it defers: a message waits no longer, because its client has given it up or has ended. */
   abandoned?(id: string, replier: Replier): void;
   /** Ordered time has advanced to so many microseconds since 1970. If it throws, the tick still counts. */
   tick(orderedUs: number, replier: Replier): void;
@@ -159,8 +159,8 @@ export const PACE: Pace = {
 };
 
 /**
- * What an answer promises. `multicast`: the order of deliveries, as in the paper. `strict`: also real time. Once a reply
- * has shown the effect of a message, every later request finds the effect at every group (gate.ts).
+ * What a reply promises. `multicast`: the order of deliveries, as in the paper. `strict`: also real-time order. Once a reply
+ * has shown the effect of a message, every message that is sent later finds the effect, at every group (gate.ts).
  */
 export const ORDERS = ['strict', 'multicast'] as const;
 
@@ -179,6 +179,6 @@ export interface Edges {
   readonly wallClockUs: () => number;
   /** The clock of the times that are passed to steps, read now: a step may take long. */
   readonly monotonicUs: () => number;
-  /** Of a replica: will nobody take the replies to this session of a client slot any more? True only if that is certain. */
+  /** Of a replica: has this session of a client slot ended? True only if its client certainly takes no more replies. */
   readonly hasSessionEnded: (client: number, session: number) => boolean;
 }

@@ -163,7 +163,7 @@ export const OWN = -2;
 export const OWN_KIND = {
   /** Ordered time advances. Its words: microseconds since 1970, low and high. */
   tick: 1,
-  /** A session has ended: nobody takes its replies any more. Its words: the client slot and the session. */
+  /** A session has ended: no client takes its replies any more. Its words: the client slot and the session. */
   sessionEnded: 2,
 } as const;
 
@@ -272,10 +272,10 @@ export const OUTCOME = { ok: 0, tooLarge: 1, failed: 2, deferred: 3 } as const;
  */
 export const FEED_START = { epoch: 0, incarnation: 1, index: 2, position: 4, words: 5 } as const;
 
-/** How far a group may answer, told to its children (gate.ts). */
+/** The gate of a group, as told to its children (gate.ts). */
 export const FEED_GATE = { index: 0, words: 2 } as const;
 
-/** How much of what its parent has sent a group has settled (gate.ts). */
+/** What a group has settled of the entries from its parent, as told to the parent (gate.ts). */
 export const SETTLED = { index: 0, words: 2 } as const;
 
 /** Where, after the end of a feed, its gate begins. They share a cache line, so one write tells both. */

@@ -130,7 +130,7 @@ export class Replica {
     this.role = 'follower';
   }
 
-  /** When it has something to do although nobody has written to it, besides heartbeats. */
+  /** When it has to run even if no write has arrived: a tick is due. Heartbeats do not count. */
   get dueUs(): number {
     return this.role === 'leader' ? this.leader.tickDueUs : Number.POSITIVE_INFINITY;
   }

@@ -1,6 +1,6 @@
 /**
- * Mutations that break the rules of real-time order: which replies wait, and for what (gate.ts). Most of them let a reply
- * go too early, and show as a violation of real-time order; others let replies wait for ever.
+ * Mutations that break the rules of strict order: which replies are held, and until when (gate.ts). Most of them send a
+ * reply too early, and the judge finds a violation of real-time order. Others never send a held reply.
  */
 import { DELIVERY, FEED, GATE, LEADER, REPLIES } from './files.js';
 import type { Mutation } from './mutation.js';

@@ -1,4 +1,4 @@
-/** Mutations of own entries and of ordered time. */
+/** Mutations that break the rules of own entries and of ordered time. */
 import { COUNTERS, LEADER, ORDERED_CLOCK, REPLICA, SNAPSHOT } from './files.js';
 import type { Mutation } from './mutation.js';
 

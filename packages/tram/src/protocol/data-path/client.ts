@@ -3,11 +3,13 @@
  * destinations, and waits until each destination group has replied. The host calls `doWork` repeatedly.
  *
  * A call slot names the place where replies to a message appear. It is free again once all destinations have replied,
- * and so is the message's place in the ring (outbox.ts). A destination may defer its reply. It then sends a notice, which
- * frees the place in the ring, and later the reply; until then the call *waits*. If a call that waits is given up, a cancel
- * goes to the same destinations in the same call slot, and the replies to the cancel free the slot. If no reply comes for a while, the client posts the unanswered
+ * and so is the message's place in the ring (outbox.ts). If no reply comes for a while, the client posts the unanswered
  * messages again, the same bytes to the same places, and nudges the destinations to reply again. A restarted client
  * takes a new session.
+ *
+ * A destination may defer its reply. It then sends a notice, which frees the place in the ring, and later the reply. Until
+ * then the call *waits*. If the caller gives up a call that waits, the client sends a cancel to the same destinations in
+ * the same call slot. The replies to the cancel free the slot.
  *
  * Invariant: nothing is overwritten at a replica before all destinations have replied or deferred their reply.
  */
@@ -48,7 +50,7 @@ export interface CallListener {
   replied(call: Call, group: number, reply: Uint8Array, outcome: ReplyOutcome, bytes: number): void;
   /** All destinations have replied. */
   answered(call: Call): void;
-  /** For those that give up calls: one that was given up while it waited is over. Some replies may be missing. */
+  /** Needed only if calls are given up: a call that was given up while it waited is over. Some replies may be missing. */
   cancelled?(call: Call): void;
 }
 
@@ -174,8 +176,8 @@ export class Client {
   }
 
   /**
-   * Nobody waits for the replies to this open call any more. If its destinations have deferred them, or do so later, it is
-   * cancelled. It keeps its slot until it is answered or cancelled.
+   * The caller no longer waits for the replies to this open call. If its destinations have deferred them, or do so later,
+   * it is cancelled. It keeps its slot until it is answered or cancelled.
    */
   giveUp(call: Call): void {
     call.isGivenUp = true;
@@ -470,7 +472,7 @@ export class Client {
     this.nudgeAll(low, high);
   }
 
-  /** A deferred reply may have been lost: ask for it again now and then, ever more patiently. */
+  /** A deferred reply may have been lost: ask for it again, at growing intervals. */
   private nudgeWaiting(): number {
     const patienceUs = this.edges.timing.resendAfterUs * (1 << this.nudgesWhileWaiting);
     if (this.nowUs - this.nudgedUs < patienceUs) return 0;

@@ -5,9 +5,9 @@
  * Entries are copied out of the log before they are delivered, a stretch of them at a time, so that nothing can change
  * them meanwhile.
  *
- * The service may defer a reply: the message waits (waiting.ts) until the service replies to it, while it delivers a later
- * one, or until it is abandoned: by a cancel of its client, or because its session has ended. All of that happens at an
- * entry of the log, so it is the same at every member.
+ * The service may defer a reply. The message then waits (waiting.ts) until the service replies to it, while it delivers a
+ * later entry, or until the message is abandoned: by a cancel of its client, or because its session has ended. All of this
+ * happens at an entry of the log, so it is the same at every member.
  *
  * Invariant: `nextToDeliver`, `nextPosition` and the counters of a member advance together, entry by entry.
  */

@@ -6,17 +6,17 @@
  *
  * - *settled*, of this group's log: every entry below it is decided here and settled in each child that it goes to;
  * - *settled from the parent*, of the parent's log: every entry below it that goes here lies, in our log, below *settled*.
- *   It goes up: into a slot of the parent's leader and, in case that is lost, into our row;
+ *   It goes up: into a slot of the parent's leader and, in case that write is lost, into our row;
  * - the *gate*, of this group's log: every entry below it is settled, and if it came from the parent, it lies below the
  *   parent's gate. It goes down, beside the end of the feed.
  *
- * So everything that precedes a released reply, in any chain of groups, is decided in all of its groups. Each watermark
- * states a fact that stays true, so it does not matter which leader told it: readers take the greatest.
+ * So every message that precedes a released reply, in any chain of groups, is decided in all groups that order it. Each
+ * watermark states a fact that stays true, so it does not matter which leader told it: readers take the greatest.
  *
- * Entries are dropped from the log only if they are settled. So a new leader may begin with its log's base as *settled*,
- * but not as its gate: entries that were dropped may have come from the parent, and lie above the parent's gate. They lie
- * below the parent's index of the first entry that the log has from it. Once the parent's gate is there, ours reaches the
- * base.
+ * Only settled entries are dropped from the log. So a new leader may begin with its log's base as *settled*, but not as its
+ * gate: dropped entries may have come from the parent, and may lie above the parent's gate. They all lie below the parent's
+ * index of the first entry that the log still has from the parent, or of the next one that will come. Once the parent's
+ * gate has reached that index, our gate reaches the base.
  *
  * Invariants: base ≤ settled ≤ decided, gate ≤ settled.
  */
@@ -34,10 +34,10 @@ import type { Replication } from './replication.js';
 const NOT_FROM_PARENT = -1;
 
 export class Gate {
-  /** Replies to entries below this index may be sent. Without `strict`, all. */
+  /** Replies to entries below this index may be sent. Without `strict`, all replies may. */
   index = Number.POSITIVE_INFINITY;
   private position = 0;
-  /** Entries below this index are settled. Without `strict`, all. */
+  /** Entries below this index are settled. Without `strict`, all count as settled. */
   private settled = Number.POSITIVE_INFINITY;
   /** Every entry that was dropped and came from the parent has a lower index there. */
   private droppedFromParent = 0;
@@ -73,7 +73,7 @@ export class Gate {
     this.tellParent(this.droppedFromParent);
   }
 
-  /** Entries may be dropped below this index. If the log is full, it does not wait for the gate. */
+  /** Entries below this index may be dropped. A full log does not wait for the gate. */
   dropLimit(isFull: boolean): number {
     return isFull ? this.settled : this.index;
   }

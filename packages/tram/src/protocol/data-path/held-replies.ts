@@ -1,6 +1,8 @@
 /**
- * The replies that a leader holds, in the order of their release: a list of reply slots, each at most once. replies.ts
- * holds and releases them. Nothing is allocated: the list is linked through two arrays.
+ * The replies that a leader holds under strict order, in the order of their release: a list of reply slots, each at most
+ * once. replies.ts adds and releases them. The list is linked through two arrays, so it allocates nothing.
+ *
+ * Invariant: the replies are in the order of the entries that produced them.
  */
 export class HeldReplies {
   /** Per slot, its neighbours; itself if it is not held. The last place is the head of the list. */

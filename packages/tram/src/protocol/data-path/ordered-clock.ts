@@ -1,13 +1,13 @@
 /**
  * Ordered time: when a leader proposes its next tick, and with which stamp. The stamps follow the leader's wall clock as
- * long as that agrees with the monotonic clock. A leader whose wall clock is ahead of ordered time advances it at most at
- * twice the speed of its monotonic clock; one whose wall clock is behind, or stands still, at half of that speed.
+ * long as it agrees with the monotonic clock. If the wall clock is ahead of ordered time, ordered time advances at twice
+ * the speed of the monotonic clock. If the wall clock is behind or stands still, it advances at half the speed.
  *
- * Only the first tick of a group takes the wall clock as it is, and the first tick of a leader that has followed nobody
- * since it was started: that one can't tell for how long the group has been down.
+ * Two ticks take the wall clock as it is: the first tick of a group, and the first tick of a leader that has followed no
+ * other leader since it was started. Such a leader does not know for how long the group has been down.
  *
- * The leader calls `isDue` in every round, and `advance` for each tick; a follower calls `follow` in every step. Both see
- * the same stamps at the same indices of the log, so a new leader continues where the last one stopped.
+ * The leader calls `isDue` in every round, and `advance` for each tick; a follower calls `follow` in every step. All members
+ * see the same stamps at the same indices of the log, so a new leader continues where the last one stopped.
  *
  * Invariants: stamps grow. Between two ticks, ordered time advances by at most twice the time that has passed since the
  * first of them was proposed, whichever members propose them.
@@ -15,12 +15,12 @@
 import { NO_BALLOT } from '../leadership/ballot.js';
 import type { Member } from '../member.js';
 
-/** Ordered time is at most so many times as fast as the monotonic clock, … */
+/** The greatest speed of ordered time, as a multiple of the monotonic clock's. */
 const FASTEST = 2;
-/** … and at least so many times. */
+/** The least speed. */
 const SLOWEST = 1 / 2;
 
-/** The latest stamp may be of any age. */
+/** It is unknown when the latest stamp was proposed. */
 const UNKNOWN = Number.NEGATIVE_INFINITY;
 
 export class OrderedClock {
@@ -68,7 +68,7 @@ export class OrderedClock {
 
   /** Is it time for a tick? @param orderedUs  the last stamp in the leader's log */
   isDue(orderedUs: number, nowUs: number): boolean {
-    // It has taken over a tick that it had not delivered.
+    // The log that this leader has adopted ends with a tick that it had not delivered.
     if (orderedUs !== this.latestUs && this.sinceUs !== UNKNOWN) this.learn(orderedUs);
     // No message comes before the first tick.
     return orderedUs === 0 || nowUs >= this.dueUs;

@@ -6,8 +6,8 @@
  * reply of each (client, call slot) can ever be asked for again. It is kept as the very record that is written into the
  * client's memory. A leader never waits for a client.
  *
- * A call *waits* if its kept reply says `deferred`. The client gets that as a notice, and the reply itself in the same
- * place later. So what waits is part of every snapshot, and at most clients × callsMax calls wait (waiting.ts).
+ * A call *waits* if its kept reply has the outcome `deferred`. The client gets this as a notice, and later the reply in the
+ * same place. So every snapshot contains the calls that wait, and at most clients × callsMax calls wait (waiting.ts).
  *
  * Under strict order a leader sends a reply only when the gate has passed the entry that produced it (gate.ts); until
  * then it holds the reply.
@@ -38,7 +38,7 @@ const BYTES_MAX = 2 ** 31 - 1;
 export class Replies {
   /** The last reply of each (client, call slot), each in a slot of `slotWords`. */
   private readonly kept: Window;
-  /** For each of them, the index of the entry that produced it. Unused without strict order: then nothing waits for the gate. */
+  /** For each of them, the index of the entry that produced it. Without strict order it is not used: no reply is held. */
   private readonly indices: Float64Array;
   private readonly held: HeldReplies;
   /** While this member leads: replies to entries below this index may be sent. */
@@ -140,7 +140,7 @@ export class Replies {
     return messageId({ session: epochAt(this.kept, at), entryGroup: entryGroupOf(series), number });
   }
 
-  /** Keep nothing in this slot: nobody will ask for it. */
+  /** Keep nothing in this slot: no client will ask for it. */
   drop(client: number, call: number): void {
     this.kept.words[this.slot(client, call)] = 0;
     this.held.remove(client * this.callsMax + call);

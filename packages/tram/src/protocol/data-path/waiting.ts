@@ -1,14 +1,14 @@
 /**
- * The calls that wait for a reply that the service has deferred, and which sessions have ended. Part of every member;
- * used by delivery.ts, replies.ts and leader.ts.
+ * The calls that wait for a deferred reply, and the sessions that have ended. Every member has one; delivery.ts, replies.ts
+ * and leader.ts use it.
  *
- * Which calls wait follows from the kept replies (replies.ts); `places` only finds them by the ids of their messages.
+ * The kept replies (replies.ts) determine which calls wait. `places` only finds them by the ids of their messages.
  *
- * The sessions of a client slot follow one another. A session has ended, for a group, once its log has an entry of a
- * later session, or an entry that says that it has ended. Then nobody takes its replies any more.
+ * The sessions of a client slot follow one another. For a group, a session has ended once the group has delivered an entry
+ * of a later session, or an own entry that says so. No client takes its replies any more.
  *
- * Invariants: the same at every member that has delivered up to the same index. All calls of a client slot that wait are
- * of the session `firstLive`.
+ * Invariants: members that have delivered up to the same index have the same calls and sessions here. All calls of a client
+ * slot that wait are of the session `firstLive`.
  */
 import type { Sizes } from '../layout.js';
 import type { Replies } from './replies.js';
@@ -60,7 +60,7 @@ export class Waiting {
     return place % this.callsMax;
   }
 
-  /** All sessions before this one have ended. Returns the ids of what waited for them, in the order of the call slots. */
+  /** All sessions before this one have ended. Returns the ids of their messages that waited, in the order of the call slots. */
   end(client: number, firstLive: number, replies: Replies): string[] {
     const ids: string[] = [];
     this.firstLive[client] = firstLive;
@@ -74,7 +74,7 @@ export class Waiting {
     return ids;
   }
 
-  /** Find again what waits, after the kept replies were replaced. */
+  /** Find the calls that wait again, after the kept replies were replaced. */
   rebuild(replies: Replies): void {
     this.places = undefined;
     this.counts.fill(0);
