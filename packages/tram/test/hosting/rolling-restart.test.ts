@@ -3,7 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import type { ClusterAddress } from '../../src/client.js';
+import { ClusterContext } from '../../src/hosting/cluster-context.js';
 import { isStopped } from '../../src/hosting/host-processes.js';
+import { openArena } from '../../src/hosting/open-arena.js';
+import { PARTICIPANT } from '../../src/memory/arena.js';
 import {
   type Client,
   Cluster,
@@ -45,6 +49,21 @@ function load(client: Client): { stop(): Promise<{ sent: number; last: string | 
       return running;
     },
   };
+}
+
+/** How often replicas were asked to take over the leadership of a group. */
+function handovers(cluster: Cluster): number {
+  const arena = openArena(cluster.address as ClusterAddress);
+  try {
+    const { map, layout } = ClusterContext.attach(arena);
+    const { groups, replicas } = layout.sizes;
+    const participants = Array.from({ length: groups * replicas }, (_, participant) => participant);
+    return participants
+      .map((participant) => arena.words[map.participant(participant) + PARTICIPANT.handovers])
+      .reduce((sum, requests) => sum + requests, 0);
+  } finally {
+    arena.close();
+  }
 }
 
 describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
@@ -223,7 +242,9 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
       cluster.status().groups[0].replicas.every(({ role }) => role !== 'recovering'),
     );
     const [host] = leaders();
+    const requestedBefore = handovers(cluster);
     await cluster.stop(host);
+    expect(handovers(cluster)).toBeGreaterThan(requestedBefore);
     expect(cluster.status().hosts[host].state).toBe('down');
     // On a busy machine, a group may change its leader once more.
     await until(() => !leaders().includes(-1));

@@ -11,7 +11,7 @@ import { formatStrict } from '../../../src/bench/strict/table.js';
 const MAIN = join(projectDirectory, 'packages/lab/dist/cli/main.js');
 
 test('measures both orders under every load', async () => {
-  const args = ['bench', 'strict', '--only', 'loads', '--pairs', '1', '--seconds', '0.1', '--json'];
+  const args = ['bench', 'strict', '--only', 'loads', '--pairs', '1', '--seconds', '0.2', '--json'];
   const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...args]);
   const { loads, changes } = JSON.parse(stdout) as StrictResult;
   expect(loads.map(({ load }) => load)).toEqual(['1 group', '2 groups', '8 groups', 'mix']);
