@@ -10,7 +10,7 @@ const CLIENTS_CRASH: Options = { faults: ['client-crash'] };
 const AT_THE_GROUP: Readonly<Record<string, Mutation>> = {
   'waiting-not-in-snapshot': {
     title: 'a member that has restored a snapshot does not know which calls wait',
-    caughtBy: { seed: 8, as: 'state' },
+    caughtBy: { seed: 8, as: 'reply' },
     edits: [{ file: SNAPSHOT, find: 'waiting.rebuild(replies);', replace: '' }],
   },
   'ended-not-in-snapshot': {
@@ -37,7 +37,7 @@ const AT_THE_GROUP: Readonly<Record<string, Mutation>> = {
   },
   'deferred-reply-early': {
     title: 'a deferred reply is not held until the gate has passed the entry that produced it',
-    caughtBy: { seed: 51, as: 'property' },
+    caughtBy: { seed: 14, as: 'property' },
     edits: [
       {
         file: DELIVERY,
@@ -87,7 +87,7 @@ const SESSIONS: Readonly<Record<string, Mutation>> = {
   },
   'later-session-ignored': {
     title: 'a later session of a client slot does not end the earlier ones',
-    caughtBy: { seed: 13, as: 'liveness', options: CLIENTS_CRASH },
+    caughtBy: { seed: 5, as: 'liveness', options: CLIENTS_CRASH },
     edits: [
       {
         file: DELIVERY,
@@ -104,7 +104,7 @@ const SESSIONS: Readonly<Record<string, Mutation>> = {
   'ended-one-by-one': {
     title:
       'the service may reply to a call of a session that has ended, while it is told of another one',
-    caughtBy: { seed: 48, as: 'reply', options: CLIENTS_CRASH },
+    caughtBy: { seed: 15, as: 'reply', options: CLIENTS_CRASH },
     edits: [
       {
         file: WAITING,
@@ -120,7 +120,7 @@ const SESSIONS: Readonly<Record<string, Mutation>> = {
   },
   'session-end-unproposed': {
     title: 'no leader proposes the end of a session',
-    caughtBy: { seed: 13, as: 'liveness', options: CLIENTS_CRASH },
+    caughtBy: { seed: 32, as: 'liveness', options: CLIENTS_CRASH },
     edits: [
       {
         file: LEADER,
@@ -179,7 +179,7 @@ const AT_THE_CLIENT: Readonly<Record<string, Mutation>> = {
   },
   'cancel-in-outbox': {
     title: 'a call is cancelled while its message is still in the outbox',
-    caughtBy: { seed: 14, as: 'reply' },
+    caughtBy: { seed: 4, as: 'liveness' },
     edits: [{ file: CLIENT, find: '|| call.isInOutbox ||', replace: '||' }],
   },
   'waiting-not-nudged': {

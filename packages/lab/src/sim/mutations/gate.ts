@@ -38,7 +38,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'gate-without-prefix': {
     title: 'the gate passes an entry although one before it waits for the gate of the parent',
-    caughtBy: { seed: 6, as: 'property', options: STRICT },
+    caughtBy: { seed: 14, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -143,7 +143,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'forgets-dropped': {
     title:
       'a leader whose gate is below the base of its log forgets what it has dropped since it leads',
-    caughtBy: { seed: 6, as: 'property', options: STRICT },
+    caughtBy: { seed: 82, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -196,7 +196,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'settled-not-in-rows': {
     title: 'a leader does not learn from the rows of its children what they have settled',
-    caughtBy: { seed: 16, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 37, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -208,7 +208,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'gate-not-told-again': {
     title:
       'a leader does not tell its gate to a child member that has come back, if its feed is empty',
-    caughtBy: { seed: 120, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 132, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -241,7 +241,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'unsent-is-settled': {
     title: 'entries that wait for room in a feed count as settled by the child',
-    caughtBy: { seed: 11, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: FEED,

@@ -33,7 +33,7 @@ const keepOldPlaceUnless = (isKnown: string): string => `
 export const HOLES: Readonly<Record<string, Mutation>> = {
   H1: {
     title: 'a new leader does not deliver the first entry that it adopted',
-    caughtBy: { seed: 8, as: 'divergence' },
+    caughtBy: { seed: 2, as: 'state' },
     edits: [
       {
         file: LEADER,
@@ -83,7 +83,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H5: {
     title:
       'a new leader finds its place in an inbox by searching there for the last logged message',
-    caughtBy: { seed: 13, as: 'liveness' },
+    caughtBy: { seed: 62, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -152,7 +152,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H11: {
     title: 'a grant does not revoke the permission that an earlier grant gave',
-    caughtBy: { seed: 17, as: 'divergence' },
+    caughtBy: { seed: 65, as: 'divergence' },
     edits: [{ file: REPLICATION, find: 'copy.guard = key;', replace: 'copy.guard = OPEN;' }],
   },
   H12: {
@@ -168,7 +168,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H13: {
     title: 'a leader ignores refusals while a quorum remains',
-    caughtBy: { seed: 5, as: 'liveness' },
+    caughtBy: { seed: 8, as: 'liveness' },
     edits: [
       { file: REPLICA, find: '(isNotified || hasNews) && this.mustOutbid()', replace: 'false' },
     ],
@@ -214,7 +214,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H18: {
     title: 'clients are always served in the same order',
     caughtBy: {
-      seed: 62,
+      seed: 41,
       as: 'fairness',
       options: { faults: ['tiny-rings'], groups: 1, replicas: 3, clients: 6, messages: 600 },
     },
@@ -341,7 +341,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H24: {
     title: 'a grant counts even if the incarnation that made it has ended',
     caughtBy: {
-      seed: 131,
+      seed: 29,
       as: 'divergence',
       options: {
         faults: ['suspicion', 'restart', 'pause'],
@@ -381,7 +381,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H26: {
     title: 'a child reports entries that its leader has taken, even if they are not decided',
-    caughtBy: { seed: 75, as: 'liveness' },
+    caughtBy: { seed: 51, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -397,7 +397,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H27: {
     title: 'a leader sends a granter only the entries that it lacks',
-    caughtBy: { seed: 5, as: 'liveness' },
+    caughtBy: { seed: 10, as: 'liveness' },
     edits: [
       {
         file: REPLICATION,
@@ -440,12 +440,12 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H29: {
     title: 'a member that resumes has lost its promise',
-    caughtBy: { seed: 4, as: 'assertion' },
+    caughtBy: { seed: 11, as: 'liveness' },
     edits: [{ file: MEMBER, find: 'this.promised = this.kept.promised;', replace: '' }],
   },
   H30: {
     title: 'a member that resumes grants the ballot that it had promised a second time',
-    caughtBy: { seed: 5, as: 'liveness' },
+    caughtBy: { seed: 11, as: 'liveness' },
     edits: [
       {
         file: GRANTS,
@@ -457,7 +457,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H31: {
     title: 'a member that was killed while it recovered resumes as if it had recovered',
     caughtBy: {
-      seed: 43,
+      seed: 3,
       as: 'divergence',
       options: {
         faults: ['restart', 'kill', 'pause'],

@@ -62,7 +62,7 @@ export const TICKS: Readonly<Record<string, Mutation>> = {
   'tick-age-overestimated': {
     title: 'a member counts the age of a tick from the beginning of the step that delivered it',
     caughtBy: {
-      seed: 2,
+      seed: 4,
       as: 'time',
       options: {
         ticks: true,
@@ -86,7 +86,7 @@ export const TICKS: Readonly<Record<string, Mutation>> = {
   },
   'ticks-pile-up': {
     title: 'a leader proposes a tick while another is undecided',
-    caughtBy: { seed: 6, as: 'time', options: { ticks: true } },
+    caughtBy: { seed: 9, as: 'time', options: { ticks: true } },
     edits: [
       {
         file: LEADER,
@@ -109,7 +109,7 @@ export const TICKS: Readonly<Record<string, Mutation>> = {
   },
   'ordered-time-not-restored': {
     title: 'a snapshot is restored without ordered time',
-    caughtBy: { seed: 8, as: 'state', options: { ticks: true } },
+    caughtBy: { seed: 5, as: 'state', options: { ticks: true } },
     edits: [
       {
         file: SNAPSHOT,
