@@ -147,6 +147,7 @@ async function run(
 ): Promise<Story | undefined> {
   const { Cluster } = await import('tram-multicast/internal/cluster.js');
   const cluster = await Cluster.start({
+    order: 'strict',
     groups: GROUPS,
     replicas: HOSTS,
     hosts: HOSTS,

@@ -64,9 +64,7 @@ test('it explains, crashes leaders, and everything holds', () => {
 });
 
 test('its text fits a terminal', () => {
-  // The demo does not promise real-time order: if a run violates it, the judge shows how, in one long line.
-  const isProse = (line: string): boolean =>
-    !/^ *\d+\.\d s|^[\d,]+ messages|^ {2}.* received the reply of group /.test(line);
+  const isProse = (line: string): boolean => !/^ *\d+\.\d s|^[\d,]+ messages/.test(line);
   const prose = told.stdout.split('\n').filter(isProse);
   expect(prose.filter(({ length }) => length > 80)).toEqual([]);
 });

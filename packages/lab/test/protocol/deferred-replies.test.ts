@@ -2,12 +2,12 @@
 import { expect } from 'vitest';
 import type { ReplicaHost } from '../../src/sim/hosts.js';
 import type { Subject } from '../../src/sim/mutations/mutant.js';
-import type { Stage } from '../../src/sim/stage.js';
+import type { Overrides, Stage } from '../../src/sim/stage.js';
 import { attack, STUCK } from './attack.js';
 
 /** A cluster whose service gives no deferred reply until it is told to. */
-function stageOf({ Stage }: Subject, cluster: string): Stage {
-  const stage = new Stage(cluster, { serviceDefersEvery: 1 });
+function stageOf({ Stage }: Subject, cluster: string, overrides: Overrides = {}): Stage {
+  const stage = new Stage(cluster, { ...overrides, serviceDefersEvery: 1 });
   answer(stage, Number.POSITIVE_INFINITY);
   return stage;
 }
@@ -148,6 +148,70 @@ attack(
     stage.runFor(1000);
     stage.stop(B);
     stage.resume(B);
+    stage.settle();
+  },
+);
+
+attack(
+  'a call is cancelled although its client always has more to send than fits',
+  { 'cancels-after-others': STUCK },
+  (subject) => {
+    // 1. m waits, and its caller gives it up. From now on the client fills its ring before each of its steps. All these
+    //    messages wait too, in call slots of their own, and leave the ring.
+    //    Harm: the cancel finds no room, and m waits as long as the client has anything to send.
+    const stage = stageOf(subject, 'replicas=3 clients=1 rings=0', { sizes: { callsMax: 256 } });
+    const [A] = stage.group(0);
+    const [{ client, workload }] = stage.world.clients;
+    stage.send(0, [0], 'm');
+    stage.until(() => waitingAt(A) === 1);
+    stage.runFor(100);
+    const [m] = A.service.waiting;
+    workload.giveUpDeferred(client);
+    // A message without payload is as long as a cancel.
+    const stop = stage.flood(0, [0], '');
+    stage.until(() => !A.service.waiting.includes(m), 1000);
+    stop();
+    stage.settle();
+  },
+);
+
+attack(
+  'under strict order, a client takes a notice that overtakes an earlier reply, which is held',
+  { 'taken-in-order-only': STUCK, 'overtaking-awaits-resend': STUCK },
+  (subject) => {
+    // 1. C, which leads the child, takes m from its feed. A, which leads the parent, does not learn that m is settled.
+    // 2. A delivers x, which makes the service reply to m, and y. It holds the notices of x and y behind m.
+    // 3. A delivers n, which makes the service reply to x. n does not get to the child.
+    // 4. A learns that m is settled. It sends the notice of y, and still holds the reply to x.
+    //    Harm: the client does not look behind x, or does so only when it sends everything again.
+    const stage = stageOf(subject, 'groups=2 tree=-1,0 replicas=3 clients=2 order=strict');
+    const [A] = stage.group(0);
+    const members = stage.group(1);
+    const [C] = members;
+    const [{ client }] = stage.world.clients;
+    stage.hold(C, A);
+    stage.send(1, [0, 1], 'm');
+    stage.until(() => C.replica.replication.endIndex === 1);
+    stage.hold(A, ...members);
+    stage.until(() => waitingAt(C) === 1);
+    answer(stage, 1);
+    stage.send(0, [0], 'x');
+    const x = client.lastCall;
+    stage.until(() => A.replica.member.deliveries === 2);
+    answer(stage, Number.POSITIVE_INFINITY);
+    stage.send(0, [0], 'y');
+    const y = client.lastCall;
+    stage.until(() => A.replica.member.deliveries === 3);
+    answer(stage, 1);
+    stage.send(1, [0, 1], 'n');
+    stage.until(() => A.replica.member.deliveries === 4);
+    expect([x.unheardLow, y.unheardLow]).toEqual([1, 1]);
+    // The longer nothing comes, the more rarely the client sends again.
+    const { resendAfterUs } = stage.world.plan.timing;
+    stage.runFor(20 * resendAfterUs);
+    stage.release(C, A);
+    stage.until(() => y.unheardLow === 0, 4 * resendAfterUs);
+    expect(x.unheardLow).toBe(1);
     stage.settle();
   },
 );

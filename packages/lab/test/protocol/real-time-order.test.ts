@@ -114,3 +114,31 @@ attack(
     stage.settle();
   },
 );
+
+attack(
+  'a group goes on while another child of its parent has lost its majority',
+  { 'full-log-waits-for-gate': STUCK },
+  ({ Stage }) => {
+    // 1. Two members of a child are killed. m, to this child and to the child that C leads, is ordered at the parent.
+    // 2. C delivers m. Its gate stands still before m, while ticks fill its log.
+    //    Harm: C drops nothing, so it orders no more ticks and no more messages.
+    const stage = new Stage('groups=3 tree=-1,0,0 replicas=3 clients=2 order=strict', {
+      sizes: { logBytes: 0 },
+      ticks: { everyUs: 100, clocks: [] },
+    });
+    const { history, orders } = stage.world.ledger;
+    const killed = stage.group(1).slice(0, 2);
+    const [C] = stage.group(2);
+    for (const member of killed) stage.kill(member);
+    stage.send(0, [1, 2], 'm');
+    stage.until(() => orders[2].length === 1);
+    const { delivered } = C.replica.member;
+    const beforeUs = delivered.orderedUs;
+    stage.until(() => delivered.orderedUs > beforeUs + 10_000);
+    stage.send(1, [2], 'n');
+    stage.until(() => orders[2].length === 2);
+    expect(history.counts.answers).toBe(0);
+    for (const member of killed) stage.resume(member);
+    stage.settle();
+  },
+);

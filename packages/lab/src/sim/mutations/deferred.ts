@@ -182,6 +182,39 @@ const AT_THE_CLIENT: Readonly<Record<string, Mutation>> = {
     caughtBy: { seed: 4, as: 'liveness' },
     edits: [{ file: CLIENT, find: '|| call.isInOutbox ||', replace: '||' }],
   },
+  'cancels-after-others': {
+    title: 'cancels get only the room in the ring that other messages leave',
+    caughtBy: { script: 'deferred-replies' },
+    edits: [
+      {
+        file: CLIENT,
+        find: `        let work = this.flush();
+        work += this.pollReplies();
+        if (this.waiting.length > 0)
+            this.cancelGivenUp();`,
+        replace: `        if (this.waiting.length > 0)
+            this.cancelGivenUp();
+        let work = this.flush();
+        work += this.pollReplies();`,
+      },
+    ],
+  },
+  'taken-in-order-only': {
+    title: 'a client never takes a reply before those to its earlier messages',
+    caughtBy: { script: 'deferred-replies' },
+    edits: [
+      {
+        file: CLIENT,
+        find: 'this.collectFrom(replica, true)',
+        replace: 'this.collectFrom(replica)',
+      },
+    ],
+  },
+  'overtaking-awaits-resend': {
+    title: 'a client looks for replies that have overtaken others only when it sends again',
+    caughtBy: { script: 'deferred-replies' },
+    edits: [{ file: CLIENT, find: 'work += this.collectOvertaking();', replace: ';' }],
+  },
   'waiting-not-nudged': {
     title: 'a client never asks again for a deferred reply that was lost',
     caughtBy: { script: 'deferred-replies' },

@@ -116,6 +116,17 @@ export const GATES: Readonly<Record<string, Mutation>> = {
       },
     ],
   },
+  'full-log-waits-for-gate': {
+    title: 'a full log drops only entries that the gate has passed',
+    caughtBy: { script: 'real-time-order' },
+    edits: [
+      {
+        file: GATE,
+        find: 'return isFull ? this.settled : this.index;',
+        replace: 'return this.index;',
+      },
+    ],
+  },
   'base-is-gate': {
     title: "a new leader takes its log's base for its gate",
     caughtBy: { script: 'real-time-order' },
