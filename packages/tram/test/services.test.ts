@@ -89,7 +89,9 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     ])('a wrong result fails the message: %s', async (program, why) => {
       const { code, retry, failedGroups } = await failureOf(program);
       expect({ code, retry }).toEqual({ code: 'TRAM_SERVICE_FAILED', retry: 'unsafe' });
-      expect(failedGroups.get(0)).toMatch(/^deliver\(\) must return a Uint8Array or nothing, /);
+      expect(failedGroups.get(0)).toMatch(
+        /^deliver\(\) must return a Uint8Array, context\.defer\(\) or nothing, /,
+      );
       expect(failedGroups.get(0)).toContain(why);
     });
 
