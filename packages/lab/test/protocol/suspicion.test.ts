@@ -200,7 +200,7 @@ test.each([
   [5, 'one way'],
 ])('of %d members, cut off from each other at random %s, one that can lead does', (count, ways) => {
   let runs = 0;
-  for (let seed = 1; seed <= 100; seed++) {
+  for (let seed = 1; seed <= 60; seed++) {
     const random = new Random(seed * 7919 + count);
     const chance = ways === 'both ways' ? 35 : 25;
     const isCut = Array.from({ length: count }, () => new Array<boolean>(count).fill(false));
@@ -227,12 +227,12 @@ test.each([
       stage.runFor(SUSPECT_AFTER_US);
     }
   }
-  expect(runs).toBeGreaterThan(30);
+  expect(runs).toBeGreaterThan(18);
 });
 
 test.each([3, 5])('whatever faults %d members had before, one that can lead does', (count) => {
   let runs = 0;
-  for (let seed = 1; seed <= 120; seed++) {
+  for (let seed = 1; seed <= 70; seed++) {
     const { stage, members } = cluster(Stage, count);
     const random = new Random(seed * 104_729 + count);
     const isCut = Array.from({ length: count }, () => new Array<boolean>(count).fill(false));
@@ -269,7 +269,7 @@ test.each([3, 5])('whatever faults %d members had before, one that can lead does
       stage.runFor(SUSPECT_AFTER_US);
     }
   }
-  expect(runs).toBeGreaterThan(50);
+  expect(runs).toBeGreaterThan(28);
 });
 
 /** Apply a random fault to one member, or cut links at random. At most f members lose their memory. */

@@ -8,7 +8,7 @@ import { loadMutant } from '../../src/sim/mutations/mutant.js';
 import type { Options } from '../../src/sim/plan.js';
 import { REGRESSIONS } from './regressions.js';
 
-const SEEDS = 300;
+const SEEDS = 200;
 const CHUNK = 20;
 
 /** Derived from the commit, so that every commit tries other seeds. Without git, the seeds are always the same. */

@@ -11,7 +11,7 @@ import type { Pending } from '../../../src/baselines/skeen/pending.js';
 import { skeen } from '../../../src/baselines/skeen/protocol.js';
 import { type ProtocolMaker, simulatePassing } from '../../../src/sim/passing.js';
 
-const SEEDS = 300;
+const SEEDS = 200;
 const MESSAGES = 150;
 
 /** The paper's properties (Paper §2.2, §2.3). FIFO order is judged only if the history has a tree. */
