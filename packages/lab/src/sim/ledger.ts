@@ -110,6 +110,18 @@ export class Ledger {
     this.trace?.push(event);
   }
 
+  /** Has every destination delivered every message that any group has decided? */
+  get isComplete(): boolean {
+    const delivered = this.orders.map((order) => new Set(order));
+    return this.logs.every((log) =>
+      log.every(
+        (entry) =>
+          !(entry instanceof Sent) ||
+          delivered.every((messages, group) => !entry.isFor(group) || messages.has(entry)),
+      ),
+    );
+  }
+
   /** Record a message that a client has accepted. */
   multicast(
     session: number,

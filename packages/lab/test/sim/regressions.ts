@@ -47,5 +47,16 @@ export const REGRESSIONS: readonly Regression[] = [
   },
   { seed: 1470, found: 'ticks that took all room in a small log' },
   { seed: 20049, found: 'a member killed while another one of three was left behind' },
+  {
+    seed: 3127,
+    found:
+      'a run considered drained while a message of a crashed client was on its way down the tree',
+    options: { order: 'strict' },
+  },
+  {
+    seed: 4408,
+    found: 'a cancel answered before the service was told of it',
+    options: { order: 'strict' },
+  },
   { seed: 300660, found: 'a feed written again while more of it was still being lost' },
 ];

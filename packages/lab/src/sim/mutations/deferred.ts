@@ -52,8 +52,7 @@ const AT_THE_GROUP: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: DELIVERY,
-        find: `if (id !== undefined)
-            member.waiting.remove(id);`,
+        find: 'member.waiting.remove(id);',
         replace: '',
       },
     ],
@@ -64,9 +63,9 @@ const AT_THE_GROUP: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: DELIVERY,
-        find: `member.edges.observer.transition('call cancelled');
-        this.abandon(id);`,
-        replace: '',
+        find: `member.waiting.remove(id);
+            this.abandon(id);`,
+        replace: 'member.waiting.remove(id);',
       },
     ],
   },

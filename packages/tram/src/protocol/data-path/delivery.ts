@@ -282,11 +282,12 @@ export class Delivering implements Replier {
     const { client, call, session } = message;
     if (member.waiting.hasEnded(client, session)) return;
     const id = member.replies.waitingIn(client, call);
-    if (id !== undefined) member.waiting.remove(id);
+    if (id !== undefined) {
+      member.edges.observer.transition('call cancelled');
+      member.waiting.remove(id);
+      this.abandon(id);
+    }
     this.keep(OUTCOME.ok, undefined);
-    if (id === undefined) return;
-    member.edges.observer.transition('call cancelled');
-    this.abandon(id);
   }
 
   /** All sessions of a client slot before `firstLive` have ended. Nothing waits for them when the service is told. */
