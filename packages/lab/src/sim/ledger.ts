@@ -83,6 +83,8 @@ export class Ledger {
   /** By group and index: the digest of the state that its members have when they come to that index. */
   private readonly states: (number | undefined)[][];
   private readonly firstIndex: number;
+  /** How many deliveries there were when not all messages had arrived. */
+  private incompleteAt = -1;
   private lastEventUs = 0;
 
   constructor(
@@ -112,14 +114,18 @@ export class Ledger {
 
   /** Has every destination delivered every message that any group has decided? */
   get isComplete(): boolean {
+    // Only another delivery can make it complete.
+    if (this.incompleteAt === this.deliveries) return false;
     const delivered = this.orders.map((order) => new Set(order));
-    return this.logs.every((log) =>
+    const isComplete = this.logs.every((log) =>
       log.every(
         (entry) =>
           !(entry instanceof Sent) ||
           delivered.every((messages, group) => !entry.isFor(group) || messages.has(entry)),
       ),
     );
+    if (!isComplete) this.incompleteAt = this.deliveries;
+    return isComplete;
   }
 
   /** Record a message that a client has accepted. */

@@ -453,12 +453,12 @@ export class World {
       }
       if (!this.clients.every((host) => host.state === 'down' || host.workload.isDone))
         return false;
-      // A message of a client that has crashed may still be on its way down the tree.
-      if (!this.ledger.isComplete) return false;
-      return this.plan.parents.every(
+      const isLevel = this.plan.parents.every(
         (_, group) =>
           this.isLevel(group) && this.observation.orderedTime.hasTickedSince(group, healedUs),
       );
+      // A message of a client that has crashed may still be on its way down the tree.
+      return isLevel && this.ledger.isComplete;
     }, DRAIN_LIMIT_US);
     for (const host of this.replicas)
       if (host.state !== 'down') this.observation.compareState(host);

@@ -42,7 +42,7 @@ const VIOLATIONS: Readonly<Record<string, Shown>> = {
   H6: { property: 'uniform-integrity', seed: 2, options: SMALL, isUnasserted: true },
   H11: {
     property: 'uniform-prefix-order',
-    seed: 152,
+    seed: 179,
     options: { ...SMALL, messages: 300, faults: ['suspicion', 'rivals', 'pause', 'slow-link'] },
   },
   H12: { property: 'uniform-prefix-order', seed: 175, options: SMALL },

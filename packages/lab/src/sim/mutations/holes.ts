@@ -381,7 +381,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H26: {
     title: 'a child reports entries that its leader has taken, even if they are not decided',
-    caughtBy: { seed: 51, as: 'liveness' },
+    caughtBy: { seed: 247, as: 'liveness' },
     edits: [
       {
         file: LEADER,
