@@ -91,7 +91,7 @@ class Replica implements ServiceContext {
     this.service.restore(snapshot, this);
   }
 
-  /** Whoever waits has somebody to wait for, and the service sees it in the same way. */
+  /** A lock with waiting calls has a holder, and the calls that wait are those that the service keeps. */
   check(): void {
     if (this.waiting.length > 0) expect(this.holder).toBeDefined();
     const { fence, waiting } = decoded(this.deliver({ type: 'look', lock: LOCK }));

@@ -33,7 +33,7 @@ attack(
   (subject) => {
     // 1. m waits. The next message makes the service reply to m, and the connection of leader and client breaks.
     // 2. Nothing happens any more, no leader changes.
-    //    Harm: the client waits for ever.
+    //    Harm: the call never ends.
     const stage = stageOf(subject, 'replicas=3 clients=2');
     const [A] = stage.group(0);
     const [client] = stage.world.clients;
@@ -78,7 +78,7 @@ attack(
     // 1. m waits at group 1. n, to both groups, is on its way from group 0.
     // 2. The client crashes, and group 1 abandons m. A new client takes the slot.
     // 3. n comes to group 1, and its reply is deferred.
-    //    Harm: it waits for ever, because the new client is alive.
+    //    Harm: the call is never abandoned, because the new client is alive.
     const stage = stageOf(subject, 'groups=2 tree=-1,0 replicas=3 clients=1');
     const [A] = stage.group(0);
     const members = stage.group(1);

@@ -2,7 +2,7 @@
 import { ADOPTION, KEY, MEMBER, REPLICA, REPLICATION, ROW, SUSPICION, TAKEOVER } from './files.js';
 import type { Mutation } from './mutation.js';
 
-/** Who suspects whom, and who may campaign. */
+/** Suspicion of members, and the right to campaign. */
 const CAMPAIGNING: Readonly<Record<string, Mutation>> = {
   'campaigns-against-followed': {
     title: 'a member campaigns although enough others report that they hear the leader',
