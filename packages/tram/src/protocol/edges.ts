@@ -125,6 +125,44 @@ export const NO_OBSERVER: Observer = {
   snapshotFailed: () => undefined,
 };
 
+export const DURABILITIES = ['none', 'everySecond', 'always'] as const;
+export type Durability = (typeof DURABILITIES)[number];
+
+/**
+ * @internal The part of a host's journal that belongs to one group. Members of the group on the same host share it: each
+ * entry is written once. Decided entries are final, so it does not matter which member hands them over.
+ */
+export interface GroupJournal {
+  /** With `always`: replies wait until their entries are recoverable. */
+  readonly isAwaited: boolean;
+  /** The index of the entry that it takes next. */
+  readonly next: number;
+  /** Entries below this index are durable on this host. Never goes back, and wakes the host's replicas when it advances. */
+  readonly durable: number;
+  /** Has it left out entries, so that it can go on only from a snapshot? Or has it grown so much that it wants one? */
+  readonly wantsSnapshot: boolean;
+  /** Is there room for so many words of entries or of a snapshot? */
+  hasRoom(words: number): boolean;
+  /**
+   * Take delivered entries, which lie side by side as in the log: `words` words from `at` on, the first one with this index.
+   * Those below `next` are ignored. There must be room.
+   */
+  add(index: number, entries: Int32Array, at: number, words: number): void;
+  /** Entries from `next` on will not come: go on from a snapshot. */
+  leaveOut(): void;
+  /**
+   * Take a snapshot, in pieces, of the state before the entry `index`; entries may be added between the pieces. From the
+   * first piece on, `next` is at least `index`. One snapshot at a time. There must be room for each piece.
+   */
+  beginSnapshot(index: number): void;
+  addPiece(words: Int32Array): void;
+  endSnapshot(): void;
+  /** The service has failed to go on with the snapshot: forget it. */
+  dropSnapshot(): void;
+  /** No recovery will cut entries below this index, or ask for them: a snapshot at or below it may replace what is older. */
+  stable(index: number): void;
+}
+
 /** @internal All in microseconds of the injected clock. */
 export interface Timing {
   /** The time between two heartbeats of a replica, and between two reads of another's. */
@@ -169,6 +207,8 @@ export type Order = (typeof ORDERS)[number];
 /** @internal */
 export interface Edges {
   readonly memory: Memory;
+  /** Of a replica: where its group's entries become durable on its host. Absent with `durability: 'none'`. */
+  readonly journal?: GroupJournal | undefined;
   readonly layout: Layout;
   readonly overlay: Overlay;
   readonly timing: Timing;
