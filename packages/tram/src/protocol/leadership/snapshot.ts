@@ -68,6 +68,14 @@ export function indexOf(words: Int32Array): number {
   return readWide(words, FIXED.nextToDeliver);
 }
 
+/** How many words of a snapshot it takes to read its fixed part. */
+export const SNAPSHOT_HEAD_WORDS: number = FIXED.words;
+
+/** `Counters.nextFromParent` at the snapshot. @param words  at least its first `SNAPSHOT_HEAD_WORDS` */
+export function nextFromParentOf(words: Int32Array): number {
+  return readWide(words, FIXED.nextFromParent);
+}
+
 export function restoreSnapshot(words: Int32Array, member: Member, application: Application): void {
   const { delivered, replies, waiting } = member;
   const nextToDeliver = indexOf(words);
