@@ -38,7 +38,7 @@ export interface Arena {
 /** "TRAM" */
 export const ARENA_MAGIC = 0x4d415254;
 /** The memory version: incremented whenever an offset, the meaning of a word or the handshake of machines changes. */
-export const ARENA_VERSION = 9;
+export const ARENA_VERSION = 10;
 
 export const ARENA = {
   magic: 0,
