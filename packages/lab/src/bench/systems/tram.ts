@@ -1,6 +1,6 @@
 /** TRAM as a `System`, on one of its trees: a cluster, and clients in a thread or process of their own. */
 import { Cluster } from 'tram-multicast/internal/cluster.js';
-import type { Order } from 'tram-multicast/internal/protocol/edges.js';
+import type { Durability, Order } from 'tram-multicast/internal/protocol/edges.js';
 import { type BenchMemory, runLoad } from '../load/run.js';
 import type { Setup, System } from './system.js';
 
@@ -12,6 +12,10 @@ export interface TramOptions {
   readonly leaders?: 'spread' | 'together';
   /** Default: the order of the paper. */
   readonly order?: Order;
+  /** Default: none. */
+  readonly durability?: Durability;
+  /** The directory of the journals, if messages are to be durable. */
+  readonly journal?: string;
   /** Aborts a measurement; `close` then destroys the cluster without waiting. */
   readonly signal?: AbortSignal;
 }
@@ -27,7 +31,16 @@ const MESSAGES_MIN = 8;
 const OVERHEAD_BYTES = 128;
 
 export function tram(options: TramOptions): System {
-  const { tree, memory, hosts, leaders, order = 'multicast', signal } = options;
+  const {
+    tree,
+    memory,
+    hosts,
+    leaders,
+    order = 'multicast',
+    durability,
+    journal,
+    signal,
+  } = options;
   return {
     name: `TRAM ${tree}`,
     start: async (setup) => {
@@ -35,6 +48,8 @@ export function tram(options: TramOptions): System {
         memory,
         tree,
         order,
+        durability,
+        journal,
         groups: setup.groups,
         replicas: setup.replicas,
         ...(hosts !== undefined && { hosts }),
