@@ -7,7 +7,7 @@
  *   │ description: the cluster's configuration     │   for clients and tools that attach
  *   ├──────────────────────────────────────────────┤
  *   │ board                                        │
- *   │   per host: parked, pid, state, stays down   │   a line each
+ *   │   per host: parked, pid, state, journal …    │   two lines each
  *   │   per host: ready flags, two per participant │   set by those that write to it
  *   │   per participant: permission, incarnation … │   a line each
  *   │   per participant: statistics                │
@@ -38,7 +38,7 @@ export interface Arena {
 /** "TRAM" */
 export const ARENA_MAGIC = 0x4d415254;
 /** The memory version: incremented whenever an offset, the meaning of a word or the handshake of machines changes. */
-export const ARENA_VERSION = 9;
+export const ARENA_VERSION = 10;
 
 export const ARENA = {
   magic: 0,
@@ -85,7 +85,9 @@ export const HOST = {
   newestBirth: 14,
   /** With `memory: 'machines'`, of another host or client: 1 if it has said that it is about to close its connection. */
   farewell: 15,
-  words: 16,
+  /** Of a host with a journal: what it has done (`hosting/journal-status.ts`). */
+  journal: 16,
+  words: 32,
 } as const;
 
 /**
