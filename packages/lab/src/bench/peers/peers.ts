@@ -4,6 +4,7 @@
  */
 import { type DiskFolder, type FileSystem, makeDiskFolder } from '../disk-folder.js';
 import { type DestinationSet, setOf } from '../load/destinations.js';
+import { inRounds } from '../load/rounds.js';
 import { measureSyncedWrites, type SyncedWrites } from '../raw/synced-writes.js';
 import { findProgram, serversParent, versionOf } from '../systems/servers.js';
 import type { RunningSystem, Setup } from '../systems/system.js';
@@ -13,7 +14,7 @@ import { type Figures, measureFigures } from './figures.js';
 import { nats } from './nats.js';
 import { type Guarantee, type Peer, PeerFailure, type PeerId, startPeer } from './peer.js';
 import { redis } from './redis.js';
-import { advantagesOf, combine, inRounds } from './rounds.js';
+import { advantagesOf, combine } from './rounds.js';
 import { startTram, TRAM } from './tram.js';
 
 export const PEERS: Readonly<Record<PeerId, Peer>> = { redis, nats, etcd };

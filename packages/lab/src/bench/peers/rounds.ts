@@ -1,27 +1,10 @@
 /**
- * Several rounds of `bench peers`. Each round measures every system once, every other one in reverse order, so that a
- * disturbance from outside affects all alike. The figures of a system are the medians of its rounds; a ratio of two systems
- * is the median of the ratios of the rounds.
+ * Several rounds of `bench peers`. The figures of a system are the medians of its rounds; a ratio of two systems is the
+ * median of the ratios of the rounds.
  */
 import { spreadOf } from '../load/spread.js';
 import type { Figures } from './figures.js';
 import type { Advantage, Advantages, SystemResult } from './peers.js';
-
-/** @param measure  measures one system; its results are returned in the given order, whatever the order of measuring */
-export async function inRounds<System, Result>(
-  count: number,
-  systems: readonly System[],
-  measure: (system: System) => Promise<Result>,
-): Promise<Result[][]> {
-  const rounds: Result[][] = [];
-  for (let round = 0; round < count; round++) {
-    const results = new Map<System, Result>();
-    const order = round % 2 === 0 ? systems : systems.toReversed();
-    for (const system of order) results.set(system, await measure(system));
-    rounds.push(systems.map((system) => results.get(system)!));
-  }
-  return rounds;
-}
 
 /** A system that failed in one round has failed. */
 export function combine(rounds: readonly (readonly SystemResult[])[]): SystemResult[] {

@@ -1,8 +1,8 @@
-/** The order in which systems are measured in rounds, and how the rounds are combined. */
+/** How the rounds of `bench peers` are combined. */
 import { expect, test } from 'vitest';
 import type { Figures } from '../../../src/bench/peers/figures.js';
 import type { SystemResult } from '../../../src/bench/peers/peers.js';
-import { advantagesOf, combine, inRounds } from '../../../src/bench/peers/rounds.js';
+import { advantagesOf, combine } from '../../../src/bench/peers/rounds.js';
 import { measurement } from './measurement.js';
 
 function figures(messagesPerSecond: number, latencyNs: number): Figures {
@@ -17,17 +17,6 @@ function measured(id: 'tram' | 'etcd', messagesPerSecond: number, latencyNs: num
   const about = { id, name: id, version: '', guarantee, conditions: '' };
   return { ...about, status: 'measured', one: both, eight: both };
 }
-
-test('every other round is in reverse order', async () => {
-  const order: string[] = [];
-  const rounds = await inRounds(3, ['a', 'b', 'c'], async (id) => `${id}${order.push(id)}`);
-  expect(order.join('')).toBe('abccbaabc');
-  expect(rounds).toEqual([
-    ['a1', 'b2', 'c3'],
-    ['a6', 'b5', 'c4'],
-    ['a7', 'b8', 'c9'],
-  ]);
-});
 
 test('throughput, latency and ratios are medians, each by itself', () => {
   const rounds = [
