@@ -7,7 +7,7 @@
  *   │ description: the cluster's configuration     │   for clients and tools that attach
  *   ├──────────────────────────────────────────────┤
  *   │ board                                        │
- *   │   per host: parked, pid, state, stays down   │   a line each
+ *   │   per host: parked, pid, state, journal …    │   three lines each
  *   │   per host: ready flags, two per participant │   set by those that write to it
  *   │   per participant: permission, incarnation … │   a line each
  *   │   per participant: statistics                │
@@ -95,7 +95,9 @@ export const HOST = {
   newestBirth: 20,
   /** With `memory: 'machines'`, of another host or client: 1 if it has said that it is about to close its connection. */
   farewell: 21,
-  words: 32,
+  /** Of a host with a journal: what it has done (`hosting/journal-status.ts`). */
+  journal: 32,
+  words: 48,
 } as const;
 
 /** What a host with a journal does: it waits for others, coordinates a recovery, or runs its replicas. */
