@@ -95,6 +95,8 @@ export const HOST = {
   newestBirth: 20,
   /** With `memory: 'machines'`, of another host or client: 1 if it has said that it is about to close its connection. */
   farewell: 21,
+  /** With `memory: 'machines'` and a journal: four words, the id of the cluster, as its journals have it. */
+  clusterId: 22,
   /** Of a host with a journal: what it has done (`hosting/journal-status.ts`). */
   journal: 32,
   words: 48,

@@ -96,4 +96,3 @@ function* unpack(parts: readonly Packed[], from: number): Iterable<JournalEntry>
     }
   }
 }
-

@@ -9,6 +9,7 @@
  * Hosts that still run their replicas, without a quorum, are asked to begin without memory before (`requests.ts`). So all
  * hosts that a coordinator asks wait, as it does.
  */
+import { randomBytes } from 'node:crypto';
 import type { TramError } from '../../errors.js';
 import { type Recovered, recoverCluster } from '../../journal/recovery.js';
 import type { Ask, Opening, Promised } from '../../journal/recovery-asks.js';
@@ -18,7 +19,14 @@ import type { Link } from '../../memory/machines/link.js';
 import { Mailboxes } from './mailboxes.js';
 import { decodeMessage, encodeMessage } from './message.js';
 import { requestWord } from './requests.js';
-import { nextStep, publishStanding, type Standing, type Step, standingIn } from './standing.js';
+import {
+  type Era,
+  nextStep,
+  publishStanding,
+  type Standing,
+  type Step,
+  standingIn,
+} from './standing.js';
 
 export interface RecoveryEdges {
   readonly words: Int32Array;
@@ -29,18 +37,15 @@ export interface RecoveryEdges {
   readonly shape: ClusterShape;
   /** The groups of which our journal has something. */
   readonly journaled: readonly number[];
-  readonly newClusterId: string;
   /** Answers from our journal; undefined if it can't or must not. */
-  readonly answer: (ask: Ask) => Promise<unknown>;
+  readonly answer: (ask: Ask) => unknown;
   readonly log: (level: 'info' | 'warn' | 'error', text: string) => void;
   readonly nowUs: () => number;
 }
 
 /** In which era the replicas run, and how: see `Step`. */
-export interface Entrance {
+export interface Entrance extends Era {
   readonly what: 'start' | 'join';
-  readonly era: number;
-  readonly firstSession: number;
 }
 
 /** What hosts send each other. */
@@ -61,7 +66,9 @@ const BACK_OFF_US = { least: 1_000_000, most: 3_000_000 } as const;
 /** How long hosts that run get to begin without memory, and hosts that wait to hear that the era is open. */
 const STOP_US = 15_000_000;
 const BEGIN_US = 2_000_000;
-const LINE_WORDS = HOST.begun;
+/** What we read of the lines of others. */
+const LINE_WORDS = HOST.journal;
+const CLUSTER_ID_BYTES = 16;
 
 export class Recovery {
   private readonly mailboxes: Mailboxes;
@@ -169,7 +176,8 @@ export class Recovery {
   // --- coordinating ----------------------------------------------------------------------------
 
   private async coordinate(): Promise<void> {
-    const { shape, newClusterId, log } = this.edges;
+    const { shape, log } = this.edges;
+    const newClusterId = randomBytes(CLUSTER_ID_BYTES).toString('hex');
     this.said = 'recovers the cluster from the journals of its hosts';
     log('info', this.said);
     await this.stopOthers();
@@ -184,9 +192,9 @@ export class Recovery {
       const answers = await Promise.all(step.value.map((ask) => this.ask(ask)));
       step = recovering.next(answers);
     }
-    const { era, firstSession } = step.value;
+    const { era, firstSession, clusterId } = step.value;
     log('info', describeRecovered(step.value));
-    const entrance: Entrance = { what: 'start', era, firstSession };
+    const entrance: Entrance = { what: 'start', era, firstSession, clusterId };
     await this.tellAll({ begin: entrance });
     if (this.openedEra === era) this.entrance = entrance;
     else this.resumeWaiting(0);
@@ -226,7 +234,8 @@ export class Recovery {
     }
   }
 
-  private async ask(ask: Ask): Promise<unknown> {
+  /** Undefined: the host can't be had. */
+  async ask(ask: Ask): Promise<unknown> {
     if (ask.host === this.edges.host) return this.answerAsk(ask);
     return this.send(ask.host, { ask });
   }

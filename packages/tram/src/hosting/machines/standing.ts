@@ -7,12 +7,16 @@
 import { type ClusterShape, membersOn, quorumOf } from '../../journal/shape.js';
 import { HOST, STAGE } from '../../memory/arena.js';
 
+const CLUSTER_ID_WORDS = 4;
+
 /** One of `STAGE`, and what goes with it. */
 export interface Standing {
   readonly stage: number;
   /** The era in which it runs its replicas; 0 if it does not. */
   readonly era: number;
   readonly firstSession: number;
+  /** As the journals have it. */
+  readonly clusterId: string;
   /** It runs: a quorum of the group takes part. Otherwise: its journal has something of the group. */
   hasGroup(group: number): boolean;
 }
@@ -23,7 +27,27 @@ export function standingIn(line: Int32Array): Standing | undefined {
   if (stage === STAGE.none) return undefined;
   const hasGroup = (group: number): boolean =>
     ((line[HOST.groups + (group >> 5)] >>> (group & 31)) & 1) === 1;
-  return { stage, era: line[HOST.era], firstSession: line[HOST.firstSession], hasGroup };
+  return { stage, ...eraIn(line), hasGroup };
+}
+
+/** An era, and what all hosts that run in it know of it. */
+export type Era = Pick<Standing, 'era' | 'firstSession' | 'clusterId'>;
+
+export function eraIn(line: Int32Array): Era {
+  const id = line.slice(HOST.clusterId, HOST.clusterId + CLUSTER_ID_WORDS);
+  return {
+    era: line[HOST.era],
+    firstSession: line[HOST.firstSession],
+    clusterId: Buffer.from(id.buffer).toString('hex'),
+  };
+}
+
+/** @param line  of the host that runs in it */
+export function noteEra(line: Int32Array, { era, firstSession, clusterId }: Era): void {
+  const id = Buffer.from(clusterId, 'hex');
+  for (let i = 0; i < CLUSTER_ID_WORDS; i++) line[HOST.clusterId + i] = id.readInt32LE(i * 4);
+  line[HOST.firstSession] = firstSession;
+  line[HOST.era] = era;
 }
 
 /** @param at  where the host's line is in its arena */
@@ -54,9 +78,9 @@ export interface View {
 
 export type Step =
   /** Run the replicas, with an era's opening snapshots: this host never ran them in this era. */
-  | { readonly what: 'start'; readonly era: number; readonly firstSession: number }
+  | (Era & { readonly what: 'start' })
   /** Run the replicas as members that have lost their memory. */
-  | { readonly what: 'join'; readonly era: number; readonly firstSession: number }
+  | (Era & { readonly what: 'join' })
   | {
       readonly what: 'recover';
       /** How many hosts should rather do it. */
@@ -141,8 +165,8 @@ function groupsOf({ shape }: View): number[] {
   return shape.overlay.parents.map((_, group) => group);
 }
 
-function eraOf({ era, firstSession }: Standing): { era: number; firstSession: number } {
-  return { era, firstSession };
+function eraOf({ era, firstSession, clusterId }: Standing): Era {
+  return { era, firstSession, clusterId };
 }
 
 function namesOf(shape: ClusterShape, hosts: readonly number[]): string {

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   nextStep,
+  noteEra,
   publishStanding,
   type Standing,
   standingIn,
@@ -11,6 +12,7 @@ import type { ClusterShape } from '../../../src/journal/shape.js';
 import { HOST, STAGE } from '../../../src/memory/arena.js';
 import { Overlay } from '../../../src/protocol/overlay.js';
 
+const CLUSTER_ID = '0123456789abcdef0123456789abcdef';
 const NAMES = ['alpha', 'beta', 'gamma', 'delta', 'epsilon'];
 
 /** @param members  by group: its hosts */
@@ -37,8 +39,7 @@ const running = (era: number, quorums: readonly number[]) => standing(STAGE.runn
 
 function standing(stage: number, era: number, groups: readonly number[]): Standing {
   const line = new Int32Array(HOST.words);
-  line[HOST.era] = era;
-  line[HOST.firstSession] = era * 1000;
+  noteEra(line, { era, firstSession: era * 1000, clusterId: CLUSTER_ID });
   publishStanding(line, 0, stage, groups);
   return standingIn(line)!;
 }
@@ -59,6 +60,7 @@ describe('the cluster runs', () => {
       what: 'join',
       era: 7,
       firstSession: 7000,
+      clusterId: CLUSTER_ID,
     });
   });
 
