@@ -230,7 +230,7 @@ export class Recovery {
       }
       const areBack = [...asked].every((host) => this.standings[host]?.stage === STAGE.waiting);
       if (areBack) return;
-      await new Promise((resolve) => setImmediate(resolve));
+      await pause();
     }
   }
 
@@ -247,13 +247,15 @@ export class Recovery {
     return (decodeMessage(answer) as { readonly answer?: unknown }).answer;
   }
 
+  /** Waits only a little: hosts that do not hear it see that others run in the era. */
   private async tellAll(message: Message): Promise<void> {
-    const { links } = this.edges;
-    const others = links.flatMap((link, host) =>
-      link?.isOpen === true && host < this.lines.length ? [host] : [],
-    );
-    const told = Promise.all(others.map((host) => this.send(host, message)));
-    await Promise.race([told, new Promise((resolve) => setTimeout(resolve, BEGIN_US / 1000))]);
+    const { nowUs, host: self } = this.edges;
+    const others = [...this.lines.keys()].filter((host) => host !== self);
+    let isTold = false;
+    void Promise.all(others.map((host) => this.send(host, message))).then(() => {
+      isTold = true;
+    });
+    for (const untilUs = nowUs() + BEGIN_US; !isTold && nowUs() < untilUs; ) await pause();
   }
 
   // --- answering -------------------------------------------------------------------------------
@@ -288,6 +290,11 @@ export class Recovery {
       (_, group) => !shape.hostsOf(group).includes(host) || opening?.groups.includes(group),
     );
   }
+}
+
+/** Others run meanwhile. */
+function pause(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 function describeRecovered({ era, isFirst, losses }: Recovered): string {
