@@ -63,6 +63,7 @@ export class MachineJournal {
       shape,
       journaled: sequences.map(({ group }) => group),
       answer: (ask) => (ask.what === 'open' ? this.open(ask.plan) : this.disk.answer(ask)),
+      acceptsLoss: () => this.disk.acceptsLoss,
       log,
       nowUs,
     });

@@ -240,10 +240,6 @@ export class Machine {
   private obey(request: HostRequest): void {
     if (request === 'recover' && this.running === undefined) return;
     this.settings.log('info', `was asked by another machine: ${request}`);
-    if (request === 'accept-loss') {
-      if (this.recovery !== undefined) this.recovery.acceptsLoss = true;
-      return;
-    }
     if (request === 'kill') process.kill(process.pid, 'SIGKILL');
     this.request = request;
     this.stop();

@@ -39,6 +39,8 @@ export interface RecoveryEdges {
   readonly journaled: readonly number[];
   /** Answers from our journal; undefined if it can't or must not. */
   readonly answer: (ask: Ask) => unknown;
+  /** Has an operator accepted that messages get lost, if journals are missing? */
+  readonly acceptsLoss: () => boolean;
   readonly log: (level: 'info' | 'warn' | 'error', text: string) => void;
   readonly nowUs: () => number;
 }
@@ -52,7 +54,7 @@ export interface Entrance extends Era {
 type Message = { readonly ask: Ask } | { readonly begin: Entrance };
 
 /** How often we look at what others publish, and how often we say what we wait for. */
-const LOOK_US = 100_000;
+const LOOK_US = 200_000;
 const SAY_US = 5_000_000;
 /**
  * How long a recovery waits for hosts that are missing: they may have memory, and then there is no need to recover; or longer
@@ -85,8 +87,6 @@ export class Recovery {
   private promisedEra = 0;
   private openedEra = 0;
   private entrance: Entrance | undefined;
-  /** An operator wants the cluster to go on with the journals that are there. */
-  acceptsLoss = false;
 
   constructor(private readonly edges: RecoveryEdges) {
     const { words, map, host, links, nowUs } = edges;
@@ -127,8 +127,9 @@ export class Recovery {
   }
 
   private step(): Step {
-    const { host: self, shape } = this.edges;
-    const { openedEra, acceptsLoss } = this;
+    const { host: self, shape, acceptsLoss: accepts } = this.edges;
+    const { openedEra } = this;
+    const acceptsLoss = accepts();
     return nextStep({ self, shape, standings: this.standings, openedEra, acceptsLoss });
   }
 
@@ -151,7 +152,7 @@ export class Recovery {
     this.recoverableUs ??= nowUs;
     const { rank, missing, isInevitable } = step;
     const patienceUs = isInevitable ? PATIENCE_US.inevitable : PATIENCE_US.avoidable;
-    const waitsUs = (missing > 0 && !this.acceptsLoss ? patienceUs : 0) + rank * RANK_US;
+    const waitsUs = (missing > 0 ? patienceUs : 0) + rank * RANK_US;
     if (nowUs < Math.max(this.recoverableUs + waitsUs, this.notBeforeUs)) {
       this.say('is about to recover the cluster from the journals of its hosts', nowUs);
       return;
@@ -181,7 +182,7 @@ export class Recovery {
     this.said = 'recovers the cluster from the journals of its hosts';
     log('info', this.said);
     await this.stopOthers();
-    const { acceptsLoss: acceptLoss } = this;
+    const acceptLoss = this.edges.acceptsLoss();
     const onLoss = (losses: readonly string[]): void => {
       for (const loss of losses)
         log('warn', `as an operator has accepted, messages are lost: ${loss}`);

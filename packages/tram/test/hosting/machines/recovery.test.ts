@@ -65,6 +65,7 @@ class FakeHost {
         if (ask.what === this.endsBefore) this.end();
         return this.isUp ? world.model.answer(ask) : new Promise(() => undefined);
       },
+      acceptsLoss: () => world.model.disks[number].acceptsLoss,
       log: (_, text) => this.log.push(text),
       nowUs: () => world.nowUs,
     });
@@ -238,7 +239,7 @@ test('with too few journals it waits, and goes on if an operator accepts the los
   expect(world.hosts[0].log[0]).toBe(
     'waits for host 2; host 1 has no journal of them: recovery needs the journals of 2 of the 3 members of g0, g1',
   );
-  world.hosts[0].recovery!.acceptsLoss = true;
+  world.model.disks[0].acceptsLoss = true;
   await world.until(
     () => world.hosts[0].entrance !== undefined && world.hosts[1].entrance !== undefined,
   );
