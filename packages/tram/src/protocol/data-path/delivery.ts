@@ -38,7 +38,7 @@ import {
   SOURCE,
   sourceIn,
 } from '../layout.js';
-import type { Member } from '../member.js';
+import type { Member, StartEntry } from '../member.js';
 import { contains } from '../overlay.js';
 import type { LogRing } from './log.js';
 
@@ -173,6 +173,28 @@ export class Delivering implements Replier {
     }
   }
 
+  /** Deliver the next entry, which comes from a journal: its words, without a frame. No reply is sent. */
+  deliverBody(entry: StartEntry): void {
+    const { member, stretch, entryWordsMax } = this;
+    const { words, at, count, index } = entry;
+    const entryWords = count + FRAME_WORDS;
+    assert(index === member.nextToDeliver, 'entries of a journal follow each other without a gap');
+    assert(entryWords <= entryWordsMax, 'an entry of a journal fits into the log');
+    this.leads = false;
+    stretch.words[0] = entryWords;
+    copyPart(words, at, stretch.words, HEAD_WORDS, count);
+    this.deliverAt(0, entryWords);
+  }
+
+  /** All sessions of all clients end. */
+  endAllSessions(): void {
+    const { firstLive } = this.member.waiting;
+    this.leads = false;
+    for (let client = 0; client < firstLive.length; client++) {
+      this.endSessions(client, firstLive[client] + 1);
+    }
+  }
+
   private mayBeOverwritten(log: LogRing): boolean {
     this.member.edges.memory.readFence();
     return isLeftBehind(this.member, log);
@@ -190,24 +212,28 @@ export class Delivering implements Replier {
 
   /** Deliver those entries of the stretch that were copied entirely. Returns their words. */
   private deliverCopied(words: number, ballot: number, decided: number): number {
-    const { member, stretch, entryWordsMax, firstIndex } = this;
-    const { delivered } = member;
-    let index = member.nextToDeliver;
+    const { member, stretch, entryWordsMax } = this;
     let at = 0;
-    while (index < decided && at + FRAME_WORDS <= words) {
+    while (member.nextToDeliver < decided && at + FRAME_WORDS <= words) {
       const here = stretch.words[at];
       if (here > words - at) break;
       // An entry is decided after it is written, so it is whole. Its ends tell whether it is the right one.
-      if (framedWords(stretch, at, ballot, index, entryWordsMax) === 0) break;
-      this.message.show(at);
-      delivered.note(stretch, at, firstIndex);
-      this.apply();
-      member.nextToDeliver = ++index;
-      member.nextPosition = (member.nextPosition + here) | 0;
+      if (framedWords(stretch, at, ballot, member.nextToDeliver, entryWordsMax) === 0) break;
+      this.deliverAt(at, here);
       this.lastWords = here;
       at += here;
     }
     return at;
+  }
+
+  /** Deliver the entry of so many words that lies at `at` in the stretch. */
+  private deliverAt(at: number, words: number): void {
+    const { member, stretch, firstIndex } = this;
+    this.message.show(at);
+    member.delivered.note(stretch, at, firstIndex);
+    this.apply();
+    member.nextToDeliver++;
+    member.nextPosition = (member.nextPosition + words) | 0;
   }
 
   private apply(): void {
@@ -220,6 +246,7 @@ export class Delivering implements Replier {
     }
     const { client, session } = message;
     if (session > member.waiting.firstLive[client]) this.endSessions(client, session);
+    if (!isForUs) member.relayed++;
     if (message.isCancel) {
       if (isForUs) this.cancel();
     } else if (isForUs) {
@@ -358,17 +385,19 @@ export function isLeftBehind(member: Member, log: LogRing): boolean {
 }
 
 /**
- * The index of the log's first entry, if this member has yet to deliver an earlier one; otherwise 0. If there is no entry
- * yet, none was dropped. (Positions can't tell, since they wrap.)
+ * The index of the log's first entry, if this member has yet to deliver an earlier one or lacks the state before it;
+ * otherwise 0. If there is no entry yet, none was dropped. (Positions can't tell, since they wrap.)
  */
-export function missingBelow(member: Member, log: LogRing): number {
+export function missingBelow(member: Member, log: LogRing | undefined): number {
+  const missingState = member.hasState ? 0 : member.layout.sizes.firstIndex;
+  if (log === undefined) return missingState;
   for (;;) {
     const { base } = log;
     const first = extend(member.near, numberAt(log, base));
     const isBehind = first > member.nextToDeliver && log.entryWords(base, log.marker, first) > 0;
     // The base may have moved on, and its entry may have been overwritten, while we looked.
     member.edges.memory.readFence();
-    if (log.base === base) return isBehind ? first : 0;
+    if (log.base === base) return isBehind ? first : missingState;
   }
 }
 
