@@ -67,6 +67,9 @@ const NO_STATE = 0;
 /** A backlog grows by so much at a time, which is also the most that a member fetches in one go. */
 const BACKLOG_PIECE_WORDS = 65_536;
 
+/** No index. */
+const UNKNOWN = -1;
+
 /** No incarnation: they start at 1. */
 const NOBODY = 0;
 
@@ -104,6 +107,13 @@ export class Member {
   readonly delivered: Counters;
   /** Below this index of the parent's log, all that goes to this group is settled, as far as this member has led. */
   settledFromParent: number;
+  /** Below this index of the parent's log, all that goes to this group is durable in it, as far as this member has led. */
+  durableFromParent: number;
+  /** With a journal: per child, the index of the last delivered entry that goes there. */
+  readonly sentTo: Float64Array;
+  /** With a journal: the stable index that was delivered last, and the index of the entry that told it. */
+  stable: number;
+  stableToldAt = UNKNOWN;
   /** How many messages this group has delivered to the application, and how many it has ordered for groups below it only. */
   deliveries = 0;
   relayed = 0;
@@ -154,6 +164,9 @@ export class Member {
     this.seenNotifications = new Int32Array(this.replicas);
     this.delivered = this.newCounters();
     this.settledFromParent = layout.sizes.firstIndex;
+    this.durableFromParent = layout.sizes.firstIndex;
+    this.sentTo = new Float64Array(this.children.length).fill(layout.sizes.firstIndex - 1);
+    this.stable = layout.sizes.firstIndex;
     this.replies = new Replies(this);
     this.waiting = new Waiting(layout.sizes);
     if (this.past === 'kept') this.resume();
@@ -203,6 +216,17 @@ export class Member {
   beginLog(): void {
     this.nextToDeliver = this.layout.sizes.firstIndex;
     this.nextPosition = this.layout.sizes.firstIndex | 0;
+  }
+
+  /** A new era begins with the state that it has: no session, no reply, and nothing of an earlier log is left. */
+  rebase(): void {
+    const { firstIndex } = this.layout.sizes;
+    this.replies.clear();
+    this.delivered.rebase(firstIndex);
+    this.sentTo.fill(firstIndex - 1);
+    this.stable = firstIndex;
+    this.stableToldAt = UNKNOWN;
+    this.beginLog();
   }
 
   /** Notify another member of the group that we have written one of its slots. */

@@ -8,6 +8,7 @@
 import { OPEN, type Outcome } from '../memory/contract.js';
 import { assert } from './assert.js';
 import { Delivering, decidedIndex, missingBelow } from './data-path/delivery.js';
+import { Journaling } from './data-path/journaling.js';
 import { Leader } from './data-path/leader.js';
 import { OrderedClock } from './data-path/ordered-clock.js';
 import { Replication } from './data-path/replication.js';
@@ -52,6 +53,8 @@ export class Replica {
   readonly clock: OrderedClock | undefined;
   private readonly grants: Grants;
   private readonly follower: Follower;
+  /** Absent without a journal. */
+  private readonly journaling: Journaling | undefined;
   private readonly snapshots: Snapshots;
   private readonly delivering: Delivering;
   /** Absent without a journal. */
@@ -71,14 +74,15 @@ export class Replica {
   ) {
     const member = new Member(identity, edges);
     const rows = new Rows(member, nowUs);
-    const delivering = new Delivering(member, application);
+    const { journal } = edges;
+    this.journaling = journal && new Journaling(member, rows, journal);
+    const delivering = new Delivering(member, application, this.journaling);
     this.member = member;
     this.rows = rows;
     this.suspicion = rows.suspicion;
     this.grants = new Grants(member, rows);
     this.delivering = delivering;
     this.start = identity.start;
-    const { journal } = edges;
     this.journalSnapshots = journal && new JournalSnapshots(member, journal, application);
     this.snapshots = new Snapshots(member, rows, delivering, application, this.journalSnapshots);
     this.replication = new Replication(member);
@@ -147,6 +151,7 @@ export class Replica {
       else if (this.role === 'candidate') work += this.takeOver(nowUs);
       else work += this.follow(nowUs);
     }
+    if (this.journaling !== undefined) work += this.journaling.tell();
     if (this.rows.publish()) this.wakeLeader();
     return work;
   }

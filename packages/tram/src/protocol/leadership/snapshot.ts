@@ -1,12 +1,13 @@
 /**
  * A snapshot: the state of a member after a prefix of the log, as words. It holds how far the member has delivered, its
- * counters, ordered time, the replies it keeps, which sessions have ended, and the application's own snapshot.
+ * counters, ordered time, the replies it keeps, which sessions have ended, which entries went to each child last, and the
+ * application's own snapshot.
  * snapshots.ts takes it at one member, transfers it and restores it at another, or at a later incarnation of the same one;
  * journal-snapshots.ts hands it to the journal.
  *
- *   ┌───────┬──────────────────────────┬──────────────┬─────────────────────┬────────────┐
- *   │ FIXED │ counters of each client  │ kept replies │ application's bytes │ their size │
- *   └───────┴──────────────────────────┴──────────────┴─────────────────────┴────────────┘
+ *   ┌───────┬─────────────────────────┬────────┬──────────────┬─────────────────────┬────────────┐
+ *   │ FIXED │ counters of each client │ sentTo │ kept replies │ application's bytes │ their size │
+ *   └───────┴─────────────────────────┴────────┴──────────────┴─────────────────────┴────────────┘
  *
  * The application may give its bytes in pieces, while deliveries go on. All words before them are copied when the snapshot
  * is begun, so all of it is the state at one index.
@@ -137,7 +138,7 @@ export class SnapshotTaking {
 
 /** Everything but the application's bytes. */
 function headOf(member: Member): Int32Array {
-  const { delivered, replies, waiting } = member;
+  const { delivered, replies, waiting, sentTo } = member;
   const clients = delivered.session.length;
   const words = new Int32Array(stateAtOf(member));
   writeWide(words, FIXED.nextToDeliver, member.nextToDeliver);
@@ -154,13 +155,14 @@ function headOf(member: Member): Int32Array {
     writeWide(words, at + CLIENT.nextNumber, delivered.nextNumber[client]);
     words[at + CLIENT.firstLive] = waiting.firstLive[client];
   }
+  for (let place = 0; place < sentTo.length; place++, at += 2) writeWide(words, at, sentTo[place]);
   words.set(replies.words, at);
   words.set(replies.indexWords, at + replies.words.length);
   return words;
 }
 
-function stateAtOf({ delivered, replies }: Member): number {
-  const counters = delivered.session.length * CLIENT.words;
+function stateAtOf({ delivered, replies, sentTo }: Member): number {
+  const counters = delivered.session.length * CLIENT.words + sentTo.length * 2;
   return FIXED.words + counters + replies.words.length + replies.indexWords.length;
 }
 
@@ -195,13 +197,16 @@ export function indexOf(words: Int32Array): number {
   return readWide(words, FIXED.nextToDeliver);
 }
 
-/** Every entry of the parent's log below this index that goes to the group is included. The first words are enough. */
+/** How many words of a snapshot it takes to read its fixed part. */
+export const SNAPSHOT_HEAD_WORDS: number = FIXED.words;
+
+/** `Counters.nextFromParent` at the snapshot. @param words  at least its first `SNAPSHOT_HEAD_WORDS` */
 export function nextFromParentOf(words: Int32Array): number {
   return readWide(words, FIXED.nextFromParent);
 }
 
 export function restoreSnapshot(words: Int32Array, member: Member, application: Application): void {
-  const { delivered, replies, waiting } = member;
+  const { delivered, replies, waiting, sentTo } = member;
   const nextToDeliver = indexOf(words);
   assert(nextToDeliver > member.nextToDeliver, 'delivery never goes back');
   assert(
@@ -221,6 +226,7 @@ export function restoreSnapshot(words: Int32Array, member: Member, application: 
     delivered.nextNumber[client] = readWide(words, at + CLIENT.nextNumber);
     waiting.firstLive[client] = words[at + CLIENT.firstLive];
   }
+  for (let place = 0; place < sentTo.length; place++, at += 2) sentTo[place] = readWide(words, at);
   const indexAt = at + replies.words.length;
   const end = indexAt + replies.indexWords.length;
   replies.load(words.subarray(at, indexAt), words.subarray(indexAt, end));
