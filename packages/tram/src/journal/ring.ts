@@ -38,6 +38,7 @@ const BOARD = {
   /** By the producer. */
   written: 0,
   flushesWanted: 1,
+  isClosed: 2,
   /** By the consumer. */
   taken: LINE_WORDS,
   flushesDone: LINE_WORDS + 1,
@@ -171,6 +172,12 @@ export class JournalRing {
     if (!this.isFlushed) Atomics.wait(this.words, BOARD.flushesDone, done, timeoutMs);
   }
 
+  /** Nothing comes any more. */
+  close(): void {
+    Atomics.store(this.words, BOARD.isClosed, 1);
+    this.wake();
+  }
+
   // --- the consumer ------------------------------------------------------------------------------
 
   /** Shows the next record; false if there is none. */
@@ -223,15 +230,19 @@ export class JournalRing {
     Atomics.notify(this.words, BOARD.flushesDone);
   }
 
-  /** Sleeps until the producer wakes it or the time is over; not at all if it would have been woken already. */
-  sleep(timeoutMs: number): void {
+  get isClosed(): boolean {
+    return Atomics.load(this.words, BOARD.isClosed) === 1;
+  }
+
+  /** Sleeps until the producer wakes it; not at all if it would have woken it already. False if the time was over first. */
+  sleep(timeoutMs: number): boolean {
     const { words, size, taken, isEager } = this;
     Atomics.store(words, BOARD.isAsleep, 1);
     const waiting = distance(Atomics.load(words, BOARD.written), taken);
-    const isWoken = isEager ? waiting > 0 : waiting * 4 >= size;
-    if (!isWoken && this.flushWanted === undefined) {
-      Atomics.wait(words, BOARD.isAsleep, 1, timeoutMs);
-    }
+    const hasWork = isEager ? waiting > 0 : waiting * 4 >= size;
+    const isWoken = hasWork || this.flushWanted !== undefined || this.isClosed;
+    const outcome = isWoken ? 'ok' : Atomics.wait(words, BOARD.isAsleep, 1, timeoutMs);
     Atomics.store(words, BOARD.isAsleep, 0);
+    return outcome !== 'timed-out';
   }
 }

@@ -183,22 +183,25 @@ export class Segments {
     spares.push(...freed);
   }
 
-  /** Fills a part of a spare file with zeros, if there is no spare file. False if there is nothing to do. */
-  prepare(): boolean {
+  /** Is there a spare file? */
+  get isPrepared(): boolean {
+    return this.spares.length > 0;
+  }
+
+  /** Fills a part of a spare file with zeros. */
+  prepare(): void {
     const { disk, options } = this;
-    if (this.spares.length > 0) return false;
     this.filling ??= this.createSpare();
     const { filling } = this;
     const count = Math.min(ZERO_BYTES, options.segmentBytes - filling.bytes);
     filling.file.write(filling.bytes, new Uint8Array(count));
     filling.file.sync();
     filling.bytes += count;
-    if (filling.bytes < options.segmentBytes) return true;
+    if (filling.bytes < options.segmentBytes) return;
     filling.file.close();
     disk.syncFolder(eraFolder(options.era));
     this.spares.push(filling.number);
     this.filling = undefined;
-    return false;
   }
 
   private createSpare(): NonNullable<Segments['filling']> {

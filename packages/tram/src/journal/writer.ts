@@ -98,9 +98,14 @@ export class JournalWriter {
     return this.steps.next().value;
   }
 
-  /** Does a piece of work that can wait until there is nothing else to do. False if there is none. */
-  prepare(): boolean {
-    return this.segments.prepare();
+  /** Is the next segment there already? */
+  get isPrepared(): boolean {
+    return this.segments.isPrepared;
+  }
+
+  /** Prepares a part of the next segment, when there is nothing else to do. */
+  prepare(): void {
+    this.segments.prepare();
   }
 
   /** Makes durable what was written, with the next steps. */
