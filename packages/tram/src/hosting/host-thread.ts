@@ -51,6 +51,7 @@ try {
     pacing: pacingOf(context.config),
     report: (report) => starter.postMessage(report),
     left: snapshots,
+    arena: buffer,
   });
   if (isStopped) running.stop();
   await running.run();

@@ -18,7 +18,10 @@ export interface JournalLock {
 /** @internal @param folder  it exists @throws TRAM_JOURNAL_IN_USE, TRAM_NOT_SUPPORTED */
 export async function lockJournal(folder: string): Promise<JournalLock> {
   if (process.platform !== 'linux') {
-    throw new TramError('TRAM_NOT_SUPPORTED', `journals need Linux, and this is ${process.platform}`);
+    throw new TramError(
+      'TRAM_NOT_SUPPORTED',
+      `journals need Linux, and this is ${process.platform}`,
+    );
   }
   const { dev, ino } = statSync(folder, { bigint: true });
   const server = createServer((socket) => socket.destroy()).unref();
@@ -29,6 +32,12 @@ export async function lockJournal(folder: string): Promise<JournalLock> {
     server.listen(`\0tram-journal-${dev}-${ino}`, resolve);
   });
   return { release: () => new Promise((resolve) => server.close(() => resolve())) };
+}
+
+/** @internal @throws TRAM_JOURNAL_IN_USE if a host, or a recovery, uses the journal now */
+export async function requireUnlocked(folder: string): Promise<void> {
+  const lock = await lockJournal(folder);
+  await lock.release();
 }
 
 function inUse(folder: string, cause: unknown): TramError {

@@ -5,8 +5,11 @@
  * When a group is durable further than before, it sets the ready flags of the group's replicas and wakes the host. If the
  * disk fails, it tells the host and ends: nobody knows what is durable after a failed sync.
  */
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import { FileDisk } from '../journal/disk.js';
+import { eraFolder } from '../journal/format.js';
 import { JournalRing } from '../journal/ring.js';
 import type { SegmentsStart } from '../journal/segments.js';
 import { type GroupStart, JournalWriter, type WriterOptions } from '../journal/writer.js';
@@ -57,6 +60,8 @@ const { buffer, groups, folder, options, starts, segments, wakes } =
 const ring = new JournalRing(new Int32Array(buffer), groups, options.syncsEachBatch);
 const arena = openArena(wakes.arena);
 let isAdvanced = false;
+/** The size of the era's files. */
+let bytes = 0;
 
 try {
   run();
@@ -80,6 +85,7 @@ function run(): void {
   const writer = new JournalWriter(disk, ring, { ...options, onDurable }, starts, segments);
   work(writer);
   while (!writer.isPrepared) writer.prepare();
+  bytes = bytesOnDisk();
   tell({ what: 'ready' });
   serve(writer);
   writer.close();
@@ -94,6 +100,7 @@ function serve(writer: JournalWriter): void {
     if (nowUs() - syncedUs >= SYNC_US) {
       syncedUs = nowUs();
       writer.wantSync();
+      bytes = bytesOnDisk();
     }
     work(writer);
     flush(writer);
@@ -111,10 +118,25 @@ function flush(writer: JournalWriter): void {
 
 /** Writes what there is. */
 function work(writer: JournalWriter): void {
-  while (writer.step()) {
+  for (let hasWorked = true; hasWorked; ) {
+    const { syncs } = writer;
+    const startedUs = nowUs();
+    hasWorked = writer.step();
     if (isAdvanced) wakeHost();
+    if (writer.syncs > syncs) publishStatus(writer, nowUs() - startedUs);
   }
-  if (isAdvanced) wakeHost();
+}
+
+function publishStatus({ syncs, syncedBytes, pendingSnapshots }: JournalWriter, us: number): void {
+  const syncedAtMs = Date.now();
+  const lastSyncNs = us * 1000;
+  ring.publishStatus({ bytes, syncs, syncedBytes, syncedAtMs, lastSyncNs, pendingSnapshots });
+}
+
+function bytesOnDisk(): number {
+  const era = join(folder, eraFolder(options.era));
+  const names = readdirSync(era);
+  return names.reduce((sum, name) => sum + statSync(join(era, name)).size, 0);
 }
 
 function wakeHost(): void {

@@ -31,7 +31,7 @@ export type OpenHosts = (asks: readonly OpenAsk[]) => Promise<readonly Opening[]
 
 /**
  * @param config  with a journal
- * @throws TRAM_RECOVERY_REFUSED, TRAM_JOURNAL_MISMATCH, TRAM_CORRUPT, TRAM_HOST_RUNNING, TRAM_SYSTEM; what `open` throws
+ * @throws TRAM_RECOVERY_REFUSED, TRAM_JOURNAL_MISMATCH, TRAM_CORRUPT, TRAM_JOURNAL_IN_USE, TRAM_SYSTEM; what `open` throws
  */
 export async function recoverLocally(
   config: ClusterConfig,
@@ -39,7 +39,7 @@ export async function recoverLocally(
   open: OpenHosts,
 ): Promise<Recovered> {
   const cluster = journaledClusterOf(config);
-  const hosts = recoveryHosts(config, cluster);
+  const hosts = await recoveryHosts(config, cluster);
   tellSize(config, logger);
   const recovery = recoverCluster(shapeOf(cluster), {
     newClusterId: randomBytes(CLUSTER_ID_BYTES).toString('hex'),
@@ -82,15 +82,20 @@ export function journaledClusterOf(config: ClusterConfig): JournaledCluster {
 }
 
 /** The journals of all hosts, after a check that they can be used. */
-function recoveryHosts(config: ClusterConfig, cluster: JournaledCluster): RecoveryHost[] {
-  return cluster.names.map((_, host) => {
+async function recoveryHosts(
+  config: ClusterConfig,
+  cluster: JournaledCluster,
+): Promise<RecoveryHost[]> {
+  const hosts: RecoveryHost[] = [];
+  for (const host of cluster.names.keys()) {
     const folder = journalFolder(config, host)!;
     requireWritable(folder);
-    requireUnlocked(folder);
+    await requireUnlocked(folder);
     const disk = new FileDisk(folder);
     requireCluster(disk, cluster, folder);
-    return new RecoveryHost(disk, host, groupsOn(cluster, host));
-  });
+    hosts.push(new RecoveryHost(disk, host, groupsOn(cluster, host)));
+  }
+  return hosts;
 }
 
 /** The folder exists from then on, durably. @throws TRAM_SYSTEM */

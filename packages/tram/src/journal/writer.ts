@@ -113,9 +113,20 @@ export class JournalWriter {
     this.isSyncWanted = true;
   }
 
-  /** How many bytes of batches it has written, how often it has made them durable, and how many segments it has. */
-  get totals(): { readonly bytes: number; readonly syncs: number; readonly segments: number } {
-    return this.segments.totals;
+  /** How often it has made batches durable, and how many bytes these have. */
+  get syncs(): number {
+    return this.segments.syncs;
+  }
+
+  get syncedBytes(): number {
+    return this.segments.syncedBytes;
+  }
+
+  /** Snapshots that do not count yet. */
+  get pendingSnapshots(): number {
+    let count = 0;
+    for (const progress of this.progress.values()) count += progress.pendingCount;
+    return count;
   }
 
   close(): void {
