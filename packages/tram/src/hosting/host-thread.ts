@@ -54,6 +54,7 @@ try {
     report: (report) => starter.postMessage(report),
     left: snapshots,
     plan,
+    arena: buffer,
   });
   if (isStopped) running.stop();
   await running.run();

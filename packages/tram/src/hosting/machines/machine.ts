@@ -214,6 +214,7 @@ export class Machine {
       onMachines: { past, ...pastAt(Date.now()) },
       pacing: { ...pacingOf(config), spinUs: SPIN_US, relax: givingWay() },
       report,
+      arena: this.file.path,
       left: new LeftFiles(this.file, (text) => log('warn', text)),
       watch: { doWork: (now) => this.watch(now) },
       ...(journal !== undefined && { journal }),

@@ -197,10 +197,7 @@ export function indexOf(words: Int32Array): number {
   return readWide(words, FIXED.nextToDeliver);
 }
 
-/** How many words of a snapshot it takes to read its fixed part. */
-export const SNAPSHOT_HEAD_WORDS: number = FIXED.words;
-
-/** `Counters.nextFromParent` at the snapshot. @param words  at least its first `SNAPSHOT_HEAD_WORDS` */
+/** Every entry of the parent's log below this index that goes to the group is included. The first words are enough. */
 export function nextFromParentOf(words: Int32Array): number {
   return readWide(words, FIXED.nextFromParent);
 }
