@@ -237,6 +237,7 @@ export class Host {
       firstKey,
       past,
       left: resumes && this.journal === undefined ? left.find(participant) : undefined,
+      start: this.journal?.startOf(group),
     };
     let application =
       service === undefined

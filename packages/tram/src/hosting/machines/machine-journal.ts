@@ -14,8 +14,9 @@ import type { Network } from '../../memory/machines/network.js';
 import { nowUs } from '../clock.js';
 import type { ClusterContext } from '../cluster-context.js';
 import type { Host } from '../host.js';
-import { type JournalStart, startOfEraAgain, startOfPlan } from '../journal-start.js';
+import { startOfEraAgain, startOfPlan } from '../journal-start.js';
 import { journaledClusterOf, requireWritable } from '../local-recovery.js';
+import type { JournalStart } from '../own-journal.js';
 import { fetchSequence } from './fetched-sequence.js';
 import type { Log } from './machine.js';
 import { Recovery } from './recovery.js';
@@ -40,7 +41,7 @@ export class MachineJournal {
     private readonly config: MachinesConfig,
     private readonly host: number,
     private readonly log: Log,
-    private readonly startHost: (start: JournalStart) => Promise<Host>,
+    private readonly startHost: (start: () => JournalStart) => Promise<Host>,
   ) {
     const folder = journalFolder(config, host)!;
     const cluster = journaledClusterOf(config);
@@ -98,9 +99,9 @@ export class MachineJournal {
     if (sources === undefined) return undefined;
     await this.discardOpened();
     const sequenceOf = (_: number, __: number, group: number): GroupSequence => sources.get(group)!;
-    const start = startOfPlan(this.config, this.host, plan, sequenceOf);
-    this.opened = await this.startHost(this.keepingConnected(start));
-    return this.opened.opening;
+    const start = (): JournalStart => startOfPlan(this.config, this.host, plan, sequenceOf);
+    this.opened = await this.startHost(() => this.keepingConnected(start()));
+    return { groups: plan.groups.map(({ group }) => group), lastSession: 0 };
   }
 
   /** By group, what the host of the plan has, as far as this host lacks it; undefined if one of them can't be had. */

@@ -48,9 +48,9 @@ import type { Identity } from '../../protocol/member.js';
 import { nowUs } from '../clock.js';
 import { ClusterContext } from '../cluster-context.js';
 import { Host, type HostReport } from '../host.js';
-import type { JournalStart } from '../journal-start.js';
 import { LeftFiles } from '../left-snapshots.js';
 import { joinTrace } from '../oversight.js';
+import type { JournalStart } from '../own-journal.js';
 import { pacingOf } from '../pacing.js';
 import { rateLimited } from '../rate-limit.js';
 import { traceName } from '../trace.js';
@@ -112,8 +112,7 @@ export class Machine {
     this.requests = new Requests(arena.words, map, host, (request) => this.obey(request));
     const { config, log } = settings;
     if (config.durability === 'none') return;
-    const startHost = (start: JournalStart): Promise<Host> => this.startHost('none', start);
-    this.journal = new MachineJournal(context, config, host, log, startHost);
+    this.journal = new MachineJournal(context, config, host, log, (start) => this.openHost(start));
   }
 
   /** Where it listens. */
@@ -191,7 +190,7 @@ export class Machine {
 
   /** Finds out its past, then starts its replicas. */
   async start(): Promise<void> {
-    const { config, log } = this.settings;
+    const { config, log, report } = this.settings;
     const entrance = this.journal === undefined ? undefined : await this.entrance(this.journal);
     if (this.isStopped) return;
     const past = await this.past(entrance);
@@ -201,13 +200,33 @@ export class Machine {
     if (this.isStopped) return;
     log('info', describePast(past, entrance));
     this.slots.open(past, entrance?.firstSession);
-    const start = (): JournalStart | undefined => entrance && this.journal?.startWithin(entrance);
-    this.running = this.journal?.takeOpened() ?? (await this.startHost(past, start()));
+    const { journal } = this;
+    const start = entrance && journal && ((): JournalStart => journal.startWithin(entrance));
+    const opened = journal?.takeOpened();
+    if (opened !== undefined) {
+      this.sign(HOST_STATE.running);
+      report({ what: 'ready' });
+    }
+    this.running = opened ?? (await this.startHost(past, start));
     if (this.isStopped) this.running.stop();
   }
 
-  private startHost(past: Identity['past'], journal: JournalStart | undefined): Promise<Host> {
-    const { config, log, report } = this.settings;
+  /** Starts the replicas, which do not run before the era is open. */
+  private async openHost(journal: () => JournalStart): Promise<Host> {
+    const { report } = this.settings;
+    const host = await this.startHost('none', journal, (what) => {
+      if (what.what !== 'ready') report(what);
+    });
+    this.sign(HOST_STATE.starting);
+    return host;
+  }
+
+  private startHost(
+    past: Identity['past'],
+    journal: (() => JournalStart) | undefined,
+    report = this.settings.report,
+  ): Promise<Host> {
+    const { config, log } = this.settings;
     return Host.start(this.context, {
       host: this.host,
       resumes: past === 'kept',
@@ -217,7 +236,7 @@ export class Machine {
       arena: this.file.path,
       left: new LeftFiles(this.file, (text) => log('warn', text)),
       watch: { doWork: (now) => this.watch(now) },
-      ...(journal !== undefined && { journal }),
+      journal,
     });
   }
 
