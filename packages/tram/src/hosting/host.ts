@@ -4,6 +4,7 @@
  */
 import { journalFolder } from '../config/config.js';
 import { type ErrorCode, TramError } from '../errors.js';
+import type { EraPlan } from '../journal/recovery-asks.js';
 import {
   ARENA,
   ARENA_STATE,
@@ -41,7 +42,10 @@ import { warmUp } from './warm-up.js';
 
 /** What a host reports to the process or thread that started it. */
 export type HostReport =
-  | { readonly what: 'ready' }
+  /** `lastSession`, of a host that has opened an era: the highest session in what it has replayed. */
+  | { readonly what: 'ready'; readonly lastSession?: number }
+  /** It replays its journal, which may take long. */
+  | { readonly what: 'progress'; readonly text: string }
   | {
       readonly what: 'leader';
       readonly group: number;
@@ -90,6 +94,8 @@ export interface HostSettings {
   readonly journal?: (() => JournalStart) | undefined;
   /** The arena, or its path: what the journal thread opens to wake this host. */
   readonly arena?: SharedArrayBuffer | string | undefined;
+  /** With a journal, if this start is part of a recovery: how the era begins. */
+  readonly plan?: EraPlan | undefined;
   /** Runs with every heartbeat, before the replicas. */
   readonly watch?: Agent;
   readonly onMachines?: MachinePast;
@@ -231,6 +237,7 @@ export class Host {
       firstKey,
       past,
       left: resumes && this.journal === undefined ? left.find(participant) : undefined,
+      start: this.journal?.startOf(group),
     };
     let application =
       service === undefined
