@@ -53,8 +53,8 @@ try {
     pacing: pacingOf(context.config),
     report: (report) => starter.postMessage(report),
     left: snapshots,
-    plan,
     arena: buffer,
+    plan,
   });
   if (isStopped) running.stop();
   await running.run();

@@ -90,12 +90,12 @@ export interface HostSettings {
   readonly report: (report: HostReport) => void;
   /** Where its replicas leave snapshots, and find them again. Not used with a journal. */
   readonly left: LeftSnapshots;
-  /** With a journal, if this start is part of a recovery: how the era begins. */
-  readonly plan?: EraPlan | undefined;
   /** With a journal: reads what the replicas start from, once the journal is locked. */
   readonly journal?: (() => JournalStart) | undefined;
   /** The arena, or its path: what the journal thread opens to wake this host. */
   readonly arena?: SharedArrayBuffer | string | undefined;
+  /** With a journal, if this start is part of a recovery: how the era begins. */
+  readonly plan?: EraPlan | undefined;
   /** Runs with every heartbeat, before the replicas. */
   readonly watch?: Agent;
   readonly onMachines?: MachinePast;

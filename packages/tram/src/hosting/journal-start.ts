@@ -73,17 +73,21 @@ function isEmpty({ fromEra, append }: GroupPlan): boolean {
   return fromEra === NO_ERA && append.length === 0;
 }
 
-/** @throws TRAM_CORRUPT, TRAM_JOURNAL_MISMATCH */
+/**
+ * @param joined  on machines: the id of the cluster, as the hosts have it that run in the era. A host that has promised a later
+ *   one may join them: it answers a coordinator only while it waits (`machines/recovery.ts`).
+ * @throws TRAM_CORRUPT, TRAM_JOURNAL_MISMATCH
+ */
 export function startOfEraAgain(
   config: ClusterConfig,
   host: number,
   era: number,
-  clusterId: string = clusterIdIn(config),
+  joined?: string,
 ): JournalStart {
   const folder = journalFolder(config, host)!;
   const disk = new FileDisk(folder);
   requireCluster(disk, journaledClusterOf(config), folder);
-  joinEra(disk, host, era, clusterId);
+  const clusterId = joinEra(config, disk, host, era, joined);
   settle(disk);
   const reader = new JournalReader(disk);
   return {
@@ -99,20 +103,33 @@ export function startOfEraAgain(
   };
 }
 
-/**
- * The era is open: a journal that is new, or of an older era, takes part in it from now on. If the host has promised a later
- * one, that recovery has come to nothing: its coordinator gets no answers of this host any more.
- */
-function joinEra(disk: Disk, host: number, era: number, clusterId: string): void {
-  const promised = readIdentity(disk)?.promisedEra ?? NO_ERA;
+/** The era is open: a journal that is new, or of an older era, takes part in it from now on. Returns the id of the cluster. */
+function joinEra(
+  config: ClusterConfig,
+  disk: Disk,
+  host: number,
+  era: number,
+  joined: string | undefined,
+): string {
+  const identity = readIdentity(disk);
+  const promised = identity?.promisedEra ?? NO_ERA;
+  if (promised > era && joined === undefined) {
+    throw new TramError(
+      'TRAM_JOURNAL_MISMATCH',
+      `the journal of host ${host} takes part in the recovery of era ${promised}, and its cluster is in era ${era}`,
+      { hint: 'End the whole cluster and start it again: it is recovered from its journals.' },
+    );
+  }
+  const clusterId = identity?.clusterId ?? joined ?? clusterIdOf(config);
   if (promised < era) writeIdentity(disk, { clusterId, host, promisedEra: era });
   disk.makeFolder(eraFolder(era));
   disk.syncFolder('');
   markOpened(disk, era);
+  return clusterId;
 }
 
 /** The id that the journals of the other hosts have. @throws TRAM_START_FAILED */
-function clusterIdIn(config: ClusterConfig): string {
+function clusterIdOf(config: ClusterConfig): string {
   for (let host = 0; host < config.hosts; host++) {
     const identity = readIdentity(new FileDisk(journalFolder(config, host)!));
     if (identity !== undefined) return identity.clusterId;

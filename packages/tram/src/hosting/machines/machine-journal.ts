@@ -25,6 +25,13 @@ import type { Era } from './standing.js';
 /** While replicas begin, other hosts hear from this one after so many entries. */
 const ENTRIES_PER_POLL = 256;
 
+/** Its replicas have begun with what opens an era. */
+export interface OpenedHost {
+  readonly host: Host;
+  /** The highest session in what they have replayed. */
+  readonly lastSession: number;
+}
+
 export class MachineJournal {
   private readonly shape: ClusterShape;
   private readonly disk: RecoveryHost;
@@ -33,7 +40,7 @@ export class MachineJournal {
   private opened: Host | undefined;
 
   /**
-   * @param startHost  starts the replicas, in an era that is not open yet
+   * @param openHost  starts the replicas, in an era that is not open yet
    * @throws TRAM_SYSTEM, TRAM_JOURNAL_MISMATCH, TRAM_CORRUPT
    */
   constructor(
@@ -41,7 +48,7 @@ export class MachineJournal {
     private readonly config: MachinesConfig,
     private readonly host: number,
     private readonly log: Log,
-    private readonly startHost: (start: () => JournalStart) => Promise<Host>,
+    private readonly openHost: (start: () => JournalStart) => Promise<OpenedHost>,
   ) {
     const folder = journalFolder(config, host)!;
     const cluster = journaledClusterOf(config);
@@ -100,8 +107,9 @@ export class MachineJournal {
     await this.discardOpened();
     const sequenceOf = (_: number, __: number, group: number): GroupSequence => sources.get(group)!;
     const start = (): JournalStart => startOfPlan(this.config, this.host, plan, sequenceOf);
-    this.opened = await this.startHost(() => this.keepingConnected(start()));
-    return { groups: plan.groups.map(({ group }) => group), lastSession: 0 };
+    const { host, lastSession } = await this.openHost(() => this.keepingConnected(start()));
+    this.opened = host;
+    return { groups: plan.groups.map(({ group }) => group), lastSession };
   }
 
   /** By group, what the host of the plan has, as far as this host lacks it; undefined if one of them can't be had. */

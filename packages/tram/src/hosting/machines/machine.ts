@@ -57,7 +57,7 @@ import { traceName } from '../trace.js';
 import { bufferWordsOf } from './buffer-words.js';
 import type { Credentials } from './cluster-file.js';
 import { HomeSlots } from './home-slots.js';
-import { MachineJournal } from './machine-journal.js';
+import { MachineJournal, type OpenedHost } from './machine-journal.js';
 import { closeOwn, hasBegun, openOwn } from './own-arena.js';
 import { describePast, pastAt } from './past.js';
 import type { Entrance, Recovery } from './recovery.js';
@@ -212,13 +212,14 @@ export class Machine {
   }
 
   /** Starts the replicas, which do not run before the era is open. */
-  private async openHost(journal: () => JournalStart): Promise<Host> {
-    const { report } = this.settings;
-    const host = await this.startHost('none', journal, (what) => {
-      if (what.what !== 'ready') report(what);
+  private async openHost(journal: () => JournalStart): Promise<OpenedHost> {
+    let lastSession = 0;
+    const host = await this.startHost('none', journal, (report) => {
+      if (report.what === 'ready') lastSession = report.lastSession ?? 0;
+      else this.settings.report(report);
     });
     this.sign(HOST_STATE.starting);
-    return host;
+    return { host, lastSession };
   }
 
   private startHost(

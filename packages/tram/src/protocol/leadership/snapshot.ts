@@ -197,7 +197,10 @@ export function indexOf(words: Int32Array): number {
   return readWide(words, FIXED.nextToDeliver);
 }
 
-/** Every entry of the parent's log below this index that goes to the group is included. The first words are enough. */
+/** How many words of a snapshot it takes to read its fixed part. */
+export const SNAPSHOT_HEAD_WORDS: number = FIXED.words;
+
+/** `Counters.nextFromParent` at the snapshot. @param words  at least its first `SNAPSHOT_HEAD_WORDS` */
 export function nextFromParentOf(words: Int32Array): number {
   return readWide(words, FIXED.nextFromParent);
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Client, decode, encode } from '../../built.js';
 import { until } from '../../cli/command-line.js';
-import { type HostProcess, Loopback, type Name, NAMES } from '../../loopback.js';
+import { type HostProcess, Loopback, NAMES, type Name } from '../../loopback.js';
 import { needLibfabric } from '../../memory/fabric/present.js';
 
 let cluster: Loopback;
