@@ -6,8 +6,8 @@
  * clients and tools that attach. Every mistake in the options is a `ConfigError`.
  */
 import { availableParallelism } from 'node:os';
-import { resolve } from 'node:path';
-import type { Order, Timing } from '../protocol/edges.js';
+import { join, resolve } from 'node:path';
+import type { Durability, Order, Timing } from '../protocol/edges.js';
 import type { Salt, Sizes } from '../protocol/layout.js';
 import { Overlay, OverlayError, parseTree } from '../protocol/overlay.js';
 import { isForMachines, type Machines, resolveMachines, resolveMembers } from './machines.js';
@@ -29,6 +29,11 @@ export interface ClusterConfig extends Partial<Machines> {
   readonly sizes: Sizes;
   readonly timing: Timing;
   readonly order: Order;
+  readonly durability: Durability;
+  /** The absolute path of the journals. Present unless `durability` is `none`. */
+  readonly journal?: string;
+  /** How many bytes of a group's entries a host journals between two snapshots. */
+  readonly snapshotBytes: number;
   readonly name?: string;
   /** The URL of the service's module. */
   readonly service?: string;
@@ -67,10 +72,36 @@ export function resolveConfig(
     sizes: resolveSizes(given, salt),
     timing: resolveTiming(given),
     order: given.order ?? OPTIONS.order.default,
+    ...resolveDurability(given, directory),
     ...(name !== undefined && { name }),
     ...(service !== undefined && { service: serviceUrl(service, directory) }),
     ...(trace !== undefined && { trace: resolve(directory, trace) }),
   };
+}
+
+/** The folder of a host's journal; undefined with `durability: 'none'`. */
+export function journalFolder(config: ClusterConfig, host: number): string | undefined {
+  const { journal, machines } = config;
+  return journal && join(journal, machines?.[host].name ?? `host-${host}`);
+}
+
+function resolveDurability(
+  options: ClusterOptions,
+  directory: string,
+): Pick<ClusterConfig, 'durability' | 'journal' | 'snapshotBytes'> {
+  const { durability = OPTIONS.durability.default, journal } = options;
+  const snapshotBytes = options.snapshotBytes ?? OPTIONS.snapshotBytes.default;
+  if (durability === 'none') {
+    if (journal === undefined) return { durability, snapshotBytes };
+    throw new ConfigError(['journal'], "journal is given, but durability is 'none'", {
+      hint: "Add durability: 'always' or 'everySecond', or leave journal out.",
+    });
+  }
+  if (journal !== undefined)
+    return { durability, journal: resolve(directory, journal), snapshotBytes };
+  throw new ConfigError(['journal'], `durability is '${durability}', but journal is missing`, {
+    hint: 'Give the directory for the journals of the hosts, on a disk that keeps its data: "journal: DIRECTORY".',
+  });
 }
 
 /** How many threads or processes. */

@@ -16,7 +16,8 @@ export function differingOptions(
   config: ClusterConfig,
   directory: string = process.cwd(),
 ): OptionName[] {
-  const { sizes, timing, order, hosts, placement, parents, service, trace } = config;
+  const { sizes, timing, hosts, placement, parents, service, trace } = config;
+  const { order, durability, journal, snapshotBytes } = config;
   const { groups, replicas } = sizes;
   const present: Partial<Record<OptionName, unknown>> = {
     ...sizes,
@@ -25,6 +26,9 @@ export function differingOptions(
     suspectAfterMs: timing.suspectAfterUs / 1000,
     resendAfterMs: timing.resendAfterUs / 1000,
     order,
+    durability,
+    journal,
+    snapshotBytes,
     tree: parents,
     leaders: placement,
     service,
@@ -36,6 +40,7 @@ export function differingOptions(
     leaders: given.leaders && placementOf({ groups, replicas, hosts }, given.leaders),
     service: given.service && serviceUrl(given.service, directory),
     trace: given.trace && resolve(directory, given.trace),
+    journal: given.journal && resolve(directory, given.journal),
   };
   return OPTION_NAMES.filter(
     (option) =>

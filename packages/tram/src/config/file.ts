@@ -88,10 +88,11 @@ function placedMistake(mistake: Mistake, value: unknown, document: YamlDocument)
 }
 
 function absolutePaths(options: ClusterOptions, directory: string): Partial<ClusterOptions> {
-  const { service, trace, secretFile } = resolveConfig(options, NO_SALT, directory);
+  const { service, trace, journal, secretFile } = resolveConfig(options, NO_SALT, directory);
   return {
     ...(service && { service }),
     ...(trace && { trace }),
+    ...(journal && { journal }),
     ...(secretFile && { secret: secretFile }),
   };
 }

@@ -2,7 +2,7 @@
  * The options of a cluster. `OPTIONS` is the one list of them: the validator, the names, the defaults and a test of
  * docs/options.md follow it, for programs and for files.
  */
-import { ORDERS, type Order } from '../protocol/edges.js';
+import { DURABILITIES, type Durability, ORDERS, type Order } from '../protocol/edges.js';
 import { GROUPS_MAX, type Shape } from '../protocol/overlay.js';
 import { ADDRESS, LISTENING_ENDPOINT, PORT } from './addresses.js';
 import { choice, integer, type List, NAME, number, type Option, PATH, text } from './kinds.js';
@@ -26,6 +26,15 @@ export interface ClusterOptions {
    * `multicast`.
    */
   order?: Order | undefined;
+  /**
+   * Which messages survive if all hosts lose power. `none`: none. `everySecond`: those that were delivered a second ago. `always`: all
+   * that were replied to. Default `none`.
+   */
+  durability?: Durability | undefined;
+  /** The directory of the journals, one folder for each host. Required unless `durability` is `none`. */
+  journal?: string | undefined;
+  /** How many bytes of a group's entries a host journals before it takes a snapshot of the group. Default 67108864. */
+  snapshotBytes?: number | undefined;
   /** What runs the replicas: worker threads, processes or machines. Default `threads`. */
   memory?: MemoryKind | undefined;
   /** The name under which other processes find the cluster. */
@@ -144,6 +153,9 @@ export const OPTIONS = {
   },
   tree: { kind: TREE, default: 'base' },
   order: { kind: choice(ORDERS), default: 'multicast' },
+  durability: { kind: choice(DURABILITIES), default: 'none' },
+  journal: { kind: PATH },
+  snapshotBytes: { kind: integer(4096, 2 ** 40), default: 67_108_864 },
   memory: { kind: choice(MEMORIES), default: 'threads' },
   name: { kind: NAME },
   service: { kind: SERVICE },

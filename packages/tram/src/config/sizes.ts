@@ -4,6 +4,11 @@ import { ConfigError } from './mistakes.js';
 import { type ClusterOptions, OPTIONS } from './options.js';
 
 const SNAPSHOT_CHUNK_BYTES = 65_536;
+/**
+ * With a journal, a member that has no state yet is to deliver the entry 0, which no log has: so it fetches a snapshot, even
+ * while the log is empty. Even, as every first index.
+ */
+const DURABLE_FIRST_INDEX = 2;
 /** By default, a ring has room for this many messages of the largest size. */
 const DEFAULT_RING_MESSAGES = 8;
 
@@ -23,7 +28,7 @@ export function resolveSizes(options: ClusterOptions, salt: Salt): Sizes {
     replyBytesMax: options.replyBytesMax ?? OPTIONS.replyBytesMax.default,
     callsMax: options.callsMax ?? OPTIONS.callsMax.default,
     snapshotChunkBytes: SNAPSHOT_CHUNK_BYTES,
-    firstIndex: 0,
+    firstIndex: (options.durability ?? 'none') === 'none' ? 0 : DURABLE_FIRST_INDEX,
     salt,
   };
   // With zero bytes, the layout makes each ring just large enough for the largest message.

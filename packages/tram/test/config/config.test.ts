@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { resolveConfig } from '../../src/config/config.js';
+import { journalFolder, resolveConfig } from '../../src/config/config.js';
 import { ConfigError } from '../../src/config/mistakes.js';
 import { OPTION_NAMES } from '../../src/config/options.js';
 import { errorOf, resolveAnything, SALT } from './given.js';
@@ -68,6 +68,8 @@ test('only groups must be given', () => {
       resendAfterUs: 50_000,
     },
     order: 'multicast',
+    durability: 'none',
+    snapshotBytes: 67_108_864,
   });
 });
 
@@ -92,6 +94,9 @@ test('everything can be given', () => {
       suspectAfterMs: 2.5,
       resendAfterMs: 7,
       trace: 'trace.jsonl',
+      durability: 'everySecond',
+      journal: 'journals',
+      snapshotBytes: 4096,
     },
     SALT,
     resolve('/data'),
@@ -105,6 +110,41 @@ test('everything can be given', () => {
     name: 'orders-1',
     service: 'file:///srv/service.js',
     trace: resolve('/data', 'trace.jsonl'),
+    durability: 'everySecond',
+    journal: resolve('/data', 'journals'),
+    snapshotBytes: 4096,
+  });
+});
+
+describe('durability', () => {
+  test('needs a directory for the journals', () => {
+    expect(() => resolveConfig({ groups: 1, durability: 'always' }, SALT)).toThrow(
+      expect.objectContaining({
+        path: ['journal'],
+        message: "durability is 'always', but journal is missing",
+      }),
+    );
+  });
+
+  test('is not forgotten where a directory for the journals is given', () => {
+    expect(() => resolveConfig({ groups: 1, journal: 'journals' }, SALT)).toThrow(
+      expect.objectContaining({ path: ['journal'] }),
+    );
+  });
+
+  test('starts counts at 2, so that the index 0 means a member without state', () => {
+    const durable = { groups: 1, durability: 'always', journal: 'journals' } as const;
+    expect(resolveConfig(durable, SALT).sizes.firstIndex).toBe(2);
+    expect(resolveConfig({ groups: 1, durability: 'none' }, SALT).sizes.firstIndex).toBe(0);
+  });
+
+  test('gives each host a folder of its own', () => {
+    const durable = { groups: 1, hosts: 3, durability: 'always', journal: '/data' } as const;
+    expect(journalFolder(resolveConfig(durable, SALT), 2)).toBe('/data/host-2');
+    expect(journalFolder(resolveConfig({ groups: 1 }, SALT), 0)).toBeUndefined();
+    const hosts = ['a', 'b', 'c'].map((name, i) => ({ name, address: '10.0.0.1', port: i + 1 }));
+    const onMachines = { ...durable, memory: 'machines', hosts, secret: 'secret' } as const;
+    expect(journalFolder(resolveConfig(onMachines, SALT), 1)).toBe('/data/b');
   });
 });
 

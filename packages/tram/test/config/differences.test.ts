@@ -23,6 +23,9 @@ const OPTIONS = {
   suspectAfterMs: 300,
   resendAfterMs: 40,
   trace: 'history',
+  durability: 'everySecond',
+  journal: 'journals',
+  snapshotBytes: 8192,
 } as const satisfies ClusterOptions;
 
 /** As an arena stores it. */
@@ -58,6 +61,9 @@ test('each one that differs is named', () => {
     suspectAfterMs: 301,
     resendAfterMs: 41,
     trace: 'elsewhere',
+    durability: 'always',
+    journal: 'otherJournals',
+    snapshotBytes: 4096,
   } as const satisfies Record<keyof typeof OPTIONS, unknown>;
   const config = configOf(OPTIONS);
   for (const [option, value] of Object.entries(others)) {

@@ -68,7 +68,8 @@ test('every option can stand in a file', async () => {
                { name: c, address: 10.0.0.3, port: 1, http: 10.0.0.3:2 }],
        members: [[c, b, a]], secret: s.secret, revision: 3, provider: tcp, clients: 1,
        payloadBytesMax: 1, replyBytesMax: 1, callsMax: 1, logBytes: 4096, inboxBytes: 4096,
-       feedBytes: 4096, heartbeatMs: 1, suspectAfterMs: 9, resendAfterMs: 9, trace: t.jsonl }`,
+       feedBytes: 4096, heartbeatMs: 1, suspectAfterMs: 9, resendAfterMs: 9, trace: t.jsonl,
+       durability: always, journal: j, snapshotBytes: 8192 }`,
   );
   const options = await readConfigFile(path);
   // `leaders` stands in for `members`.

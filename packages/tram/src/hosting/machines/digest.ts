@@ -13,7 +13,7 @@ import type { AddressBook } from '../../memory/machines/known-hosts.js';
 
 /** SHA-256. Leaves out what may differ between machines: file paths and all addresses. */
 export function digestOf(config: ClusterConfig): Uint8Array {
-  const { hosts, machines, placement, parents, sizes, timing, order } = config;
+  const { hosts, machines, placement, parents, sizes, timing, order, durability } = config;
   const common = {
     version: ARENA_VERSION,
     hosts,
@@ -24,6 +24,7 @@ export function digestOf(config: ClusterConfig): Uint8Array {
     sizes: { ...sizes, salt: undefined },
     timing,
     order,
+    durability,
   };
   return new Uint8Array(createHash('sha256').update(canonicalJson(common)).digest());
 }

@@ -1,0 +1,136 @@
+/**
+ * Everything that the journal of a host does with files. `FileDisk` does it with the file system; the simulator has a disk
+ * in memory, which loses what was not synced. All calls are synchronous: threads that must not wait for a disk make none.
+ *
+ * What a power cut may undo: bytes that were written after the last `sync` of their file, and names that were created,
+ * renamed or removed after the last `syncFolder` of their folder.
+ */
+import {
+  closeSync,
+  fdatasyncSync,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+
+/** @internal Paths are relative to the folder of the host. The folder itself is `''`. */
+export interface Disk {
+  /** Names in a folder, sorted; none if it does not exist. */
+  list(folder: string): string[];
+  /** Does nothing if it exists. */
+  makeFolder(path: string): void;
+  /** `create`: to write a file that must not exist yet. */
+  open(path: string, how: 'read' | 'write' | 'create'): DiskFile;
+  /** Replaces a file that has the new name. */
+  rename(from: string, to: string): void;
+  /** A file, or a folder with all that is in it. Does nothing if it does not exist. */
+  remove(path: string): void;
+  /** Makes the names in a folder durable. */
+  syncFolder(path: string): void;
+}
+
+/** @internal */
+export interface DiskFile {
+  readonly size: number;
+  /** Returns how many bytes there were. */
+  read(position: number, bytes: Uint8Array): number;
+  write(position: number, bytes: Uint8Array): void;
+  /** Makes the bytes of the file durable. If it throws, nobody knows which of them are, and a second try does not tell. */
+  sync(): void;
+  close(): void;
+}
+
+const FLAGS = { read: 'r', write: 'r+', create: 'wx+' } as const;
+/** A system call moves less than 2 GiB. */
+const CALL_BYTES_MAX = 2 ** 30;
+/** What the journal holds is as secret as the messages. */
+const OWNER_ONLY = { folder: 0o700, file: 0o600 };
+
+/** @internal A folder of the file system. */
+export class FileDisk implements Disk {
+  /** @param folder  an absolute path */
+  constructor(private readonly folder: string) {}
+
+  list(folder: string): string[] {
+    try {
+      return readdirSync(this.path(folder)).sort();
+    } catch (error) {
+      if (isMissing(error)) return [];
+      throw error;
+    }
+  }
+
+  makeFolder(path: string): void {
+    mkdirSync(this.path(path), { recursive: true, mode: OWNER_ONLY.folder });
+  }
+
+  open(path: string, how: 'read' | 'write' | 'create'): DiskFile {
+    return new OpenFile(openSync(this.path(path), FLAGS[how], OWNER_ONLY.file));
+  }
+
+  rename(from: string, to: string): void {
+    renameSync(this.path(from), this.path(to));
+  }
+
+  remove(path: string): void {
+    rmSync(this.path(path), { recursive: true, force: true });
+  }
+
+  syncFolder(path: string): void {
+    const descriptor = openSync(this.path(path), 'r');
+    try {
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+  }
+
+  private path(path: string): string {
+    return join(this.folder, path);
+  }
+}
+
+class OpenFile implements DiskFile {
+  constructor(private readonly descriptor: number) {}
+
+  get size(): number {
+    return fstatSync(this.descriptor).size;
+  }
+
+  read(position: number, bytes: Uint8Array): number {
+    let done = 0;
+    while (done < bytes.length) {
+      const left = Math.min(bytes.length - done, CALL_BYTES_MAX);
+      const count = readSync(this.descriptor, bytes, done, left, position + done);
+      if (count === 0) break;
+      done += count;
+    }
+    return done;
+  }
+
+  write(position: number, bytes: Uint8Array): void {
+    for (let done = 0; done < bytes.length; ) {
+      const left = Math.min(bytes.length - done, CALL_BYTES_MAX);
+      done += writeSync(this.descriptor, bytes, done, left, position + done);
+    }
+  }
+
+  sync(): void {
+    fdatasyncSync(this.descriptor);
+  }
+
+  close(): void {
+    closeSync(this.descriptor);
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT';
+}
