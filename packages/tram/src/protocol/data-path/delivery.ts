@@ -209,7 +209,8 @@ export class Delivering implements Replier {
     const { firstLive } = this.member.waiting;
     this.leads = false;
     for (let client = 0; client < firstLive.length; client++) {
-      this.endSessions(client, firstLive[client] + 1);
+      // A slot without a session stays as it is: a group without entries keeps its first state.
+      if (firstLive[client] > 0) this.endSessions(client, firstLive[client] + 1);
     }
   }
 
