@@ -12,6 +12,7 @@ import { registerDown } from './down.js';
 import { registerHost } from './host.js';
 import { registerKill } from './kill.js';
 import { registerLead } from './lead.js';
+import { registerRecover } from './recover.js';
 import { registerRestart } from './restart.js';
 import { registerSecret } from './secret.js';
 import { registerSend } from './send.js';
@@ -70,6 +71,7 @@ export function createProgram(): Command {
   registerSend(program);
   registerTail(program);
   registerDown(program);
+  registerRecover(program);
   registerHost(program);
   registerSecret(program);
   registerKill(program);
