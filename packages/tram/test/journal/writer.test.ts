@@ -1,6 +1,5 @@
 /** What the writer of a journal makes durable, and what a reader finds of it. */
 import { describe, expect, test } from 'vitest';
-import { JournalReader } from '../../src/journal/reader.js';
 import { Bench, bodiesIn, FIRST_INDEX } from './bench.js';
 import { MemoryDisk } from './memory-disk.js';
 

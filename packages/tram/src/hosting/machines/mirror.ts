@@ -205,7 +205,7 @@ export class Mirror {
   /** Copies the host's line; line, statistics and row of each of its replicas; and what it knows of clients. */
   private async readBoard(host: number, link: Link): Promise<void> {
     const { map, layout } = this.context;
-    await this.copy(link, map.host(host), HOST.greeting);
+    await this.copy(link, map.host(host), HOST.begun);
     await this.copy(link, map.host(host) + HOST.journal, JOURNAL_WORDS);
     for (const participant of map.participantsOf(host)) {
       await this.copy(link, map.participant(participant), PARTICIPANT.words);
