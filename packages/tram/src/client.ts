@@ -206,7 +206,7 @@ export class Client implements AsyncDisposable {
   }
 
   /** @internal Sends a mark to all groups. Resolves to its id, once all of them have it. */
-  mark(options: MulticastOptions): Promise<string> {
+  mark(options: MulticastOptions = NO_OPTIONS): Promise<string> {
     return new Promise((resolve, reject) => {
       this.requireOpen();
       const { groupsLow, groupsHigh } = this;

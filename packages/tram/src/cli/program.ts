@@ -7,12 +7,14 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { ARENA_VERSION } from '../memory/arena.js';
+import { registerBackup } from './backup.js';
 import { registerCheck } from './check.js';
 import { registerDown } from './down.js';
 import { registerHost } from './host.js';
 import { registerKill } from './kill.js';
 import { registerLead } from './lead.js';
 import { registerRestart } from './restart.js';
+import { registerRestore } from './restore.js';
 import { registerSecret } from './secret.js';
 import { registerSend } from './send.js';
 import { registerStatus } from './status.js';
@@ -75,6 +77,8 @@ export function createProgram(): Command {
   registerKill(program);
   registerRestart(program);
   registerLead(program);
+  registerBackup(program);
+  registerRestore(program);
   registerCheck(program);
   return program;
 }
