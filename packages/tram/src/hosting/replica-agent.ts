@@ -78,6 +78,7 @@ export class ReplicaAgent implements Agent {
     }
     const edges = context.edges(context.memory(participant), observer);
     this.replica = new Replica(identity, edges, application, nowUs);
+    this.replica.begin();
   }
 
   doWork(nowUs: number): number {
