@@ -3,5 +3,8 @@ import { defineService } from 'tram-multicast';
 
 export default defineService({
   initial: () => ({ balance: 0 }),
-  deliver: (state, { deposit }) => ({ balance: (state.balance += deposit) }),
+  deliver: (state, { deposit }) => {
+    state.balance += deposit;
+    return { balance: state.balance };
+  },
 });
