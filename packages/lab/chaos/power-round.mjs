@@ -177,7 +177,9 @@ export class PowerRound {
       this.checkAudits(await starting);
     }
     this.counts[during]++;
-    this.log(`power cut ${this.counts.load + this.counts.start}, ${afterMs} ms after the ${during}`);
+    this.log(
+      `power cut ${this.counts.load + this.counts.start}, ${afterMs} ms after the ${during}`,
+    );
     if (this.disk === undefined) {
       const torn = tearFiles(this.journal, new Random(seed));
       for (const text of torn) this.log(text);
@@ -286,7 +288,9 @@ export class PowerRound {
       }
       // A cut while the cluster starts may come before it has begun an era.
       if (history.counts.eras <= counts.load) {
-        complaints.push(`the trace has ${history.counts.eras} eras after ${counts.load} power cuts`);
+        complaints.push(
+          `the trace has ${history.counts.eras} eras after ${counts.load} power cuts`,
+        );
       }
     }
     complaints.push(...(this.site?.remains() ?? []));

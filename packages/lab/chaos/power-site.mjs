@@ -9,10 +9,7 @@ import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { hostProcesses } from 'tram-multicast/internal/hosting/host-processes.js';
 import { pause } from 'tram-multicast/internal/hosting/oversight.js';
-import {
-  arenaPath,
-  removeArenaFile,
-} from 'tram-multicast/internal/memory/processes/arena-file.js';
+import { arenaPath, removeArenaFile } from 'tram-multicast/internal/memory/processes/arena-file.js';
 import { CheckError, Clients, until } from './clients.mjs';
 import { GROUPS } from './plan.mjs';
 
