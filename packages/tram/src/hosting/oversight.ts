@@ -14,11 +14,12 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { TraceEvent } from '../check/events.js';
 import type { ClusterConfig } from '../config/config.js';
 import { ConfigError } from '../config/mistakes.js';
 import { TramError } from '../errors.js';
+import { NO_ERA } from '../journal/recovery-asks.js';
 import {
   ARENA,
   ARENA_STATE,
@@ -45,7 +46,8 @@ import { TraceFile } from './trace.js';
 const LOOK_MS = 1;
 /** Messages of a crashed client may still move from group to group, so nothing may move for this long. */
 const STILL_MS = 50;
-const TRACE_FILE = /^(groups|end|client-\d+|replica-\d+-\d+)\.jsonl$/;
+const TRACE_FILE = /^(groups|end|era-\d+|client-\d+|replica-\d+-\d+)\.jsonl$/;
+const CLIENT_FILE = /^client-\d+\.jsonl$/;
 
 /**
  * The lock of the process that has started a cluster, its *starter*. It holds the lock from before the memory can be read
@@ -260,6 +262,38 @@ export function beginTrace(config: ClusterConfig, directory: string): void {
   file.close();
 }
 
+/**
+ * The same for an era of a cluster with a journal. A later era continues the history of the one from which it is recovered.
+ * @param fromEra  that one; `NO_ERA` if there is none
+ */
+export function beginEraTrace(
+  config: ClusterConfig,
+  directory: string,
+  era: number,
+  fromEra: number,
+): void {
+  if (fromEra === NO_ERA) {
+    // The first start may have failed, before any client was let in.
+    if (existsSync(directory) && !readdirSync(directory).some((name) => CLIENT_FILE.test(name))) {
+      discardTrace(directory);
+    }
+    beginTrace(config, directory);
+  } else if (!existsSync(join(directory, eraFile(fromEra)))) {
+    throw lacksHistory(directory, fromEra);
+  } else {
+    rmSync(join(directory, 'end.jsonl'), { force: true });
+  }
+  writeOnce(join(directory, eraFile(era)), eraEvent(config, era));
+}
+
+function eraFile(era: number): string {
+  return `era-${era}.jsonl`;
+}
+
+function eraEvent({ durability }: ClusterConfig, era: number): TraceEvent {
+  return { event: 'era', era, durability };
+}
+
 function groupsEvent({ sizes, parents, order }: ClusterConfig): TraceEvent {
   const groups: Record<string, string[]> = {};
   for (let group = 0; group < sizes.groups; group++) {
@@ -280,16 +314,19 @@ export function joinTrace(
 ): void {
   const isThere = (name: string): boolean => existsSync(join(directory, `${name}.jsonl`));
   if (fresh.some(isThere)) throw holdsHistory(directory);
-  const groups = join(directory, 'groups.jsonl');
-  const draft = `${groups}.${process.pid}`;
+  writeOnce(join(directory, 'groups.jsonl'), groupsEvent(config));
+}
+
+/** Writes a file of one line, unless it exists: another host may have written it. It is never there in part. */
+function writeOnce(path: string, event: TraceEvent): void {
+  const draft = `${path}.${process.pid}`;
   try {
-    mkdirSync(directory, { recursive: true });
-    if (existsSync(groups)) return;
-    writeFileSync(draft, `${JSON.stringify(groupsEvent(config))}\n`, { mode: 0o600 });
-    linkSync(draft, groups);
+    mkdirSync(dirname(path), { recursive: true });
+    if (existsSync(path)) return;
+    writeFileSync(draft, `${JSON.stringify(event)}\n`, { mode: 0o600 });
+    linkSync(draft, path);
   } catch (cause) {
-    // Another host may have written them first.
-    if (!existsSync(groups)) throw cantTrace(cause);
+    if (!existsSync(path)) throw cantTrace(cause);
   } finally {
     rmSync(draft, { force: true });
   }
@@ -310,6 +347,14 @@ function holdsHistory(directory: string): ConfigError {
   return new ConfigError(['trace'], `trace: ${directory} holds a history already`, {
     hint: 'Choose another directory, or remove that one.',
   });
+}
+
+function lacksHistory(directory: string, era: number): ConfigError {
+  return new ConfigError(
+    ['trace'],
+    `trace: ${directory} does not have the history of era ${era}, from which the cluster is recovered`,
+    { hint: 'Give the directory that the cluster had then, or leave trace out.' },
+  );
 }
 
 function cantTrace(cause: unknown): ConfigError {

@@ -1,6 +1,9 @@
 /**
  * Histories as JSON Lines, for `tram check`: a directory with one file for each replica and client, so that writers
  * never wait for each other. Whole lines are written in batches.
+ *
+ * A cluster with a journal continues its history in later eras. Invariants, for writers that may be killed at any time: a
+ * message is in its file before it is sent, and a delivery before a snapshot that covers it is taken.
  */
 import {
   closeSync,
@@ -64,10 +67,18 @@ export class ClientTrace {
   constructor(
     directory: string,
     private readonly session: number,
+    /** With a journal. */
+    era: number | undefined,
   ) {
     this.client = `c${session}`;
     this.file = new TraceFile(directory, `client-${session}`);
-    this.file.add({ event: 'client-start', client: this.client, clock: clockName() });
+    const clock = clockName();
+    this.file.add({
+      event: 'client-start',
+      client: this.client,
+      clock,
+      ...(era !== undefined && { era }),
+    });
   }
 
   /** Must be called before the message is written to a replica. */
