@@ -47,6 +47,7 @@ const LOOK_MS = 1;
 /** Messages of a crashed client may still move from group to group, so nothing may move for this long. */
 const STILL_MS = 50;
 const TRACE_FILE = /^(groups|end|era-\d+|client-\d+|replica-\d+-\d+)\.jsonl$/;
+const ERA_FILE = /^era-\d+\.jsonl$/;
 const CLIENT_FILE = /^client-\d+\.jsonl$/;
 
 /**
@@ -273,10 +274,7 @@ export function beginEraTrace(
   fromEra: number,
 ): void {
   if (fromEra === NO_ERA) {
-    // The first start may have failed, before any client was let in.
-    if (existsSync(directory) && !readdirSync(directory).some((name) => CLIENT_FILE.test(name))) {
-      discardTrace(directory);
-    }
+    if (isOfFailedStart(directory)) discardTrace(directory);
     beginTrace(config, directory);
   } else if (!existsSync(join(directory, eraFile(fromEra)))) {
     throw lacksHistory(directory, fromEra);
@@ -284,6 +282,12 @@ export function beginEraTrace(
     rmSync(join(directory, 'end.jsonl'), { force: true });
   }
   writeOnce(join(directory, eraFile(era)), eraEvent(config, era));
+}
+
+/** The first start with a journal has failed before any client was let in, or its power was cut. */
+function isOfFailedStart(directory: string): boolean {
+  const names = existsSync(directory) ? readdirSync(directory) : [];
+  return names.some((name) => ERA_FILE.test(name)) && !names.some((name) => CLIENT_FILE.test(name));
 }
 
 function eraFile(era: number): string {
