@@ -9,7 +9,12 @@
  */
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
 import { Client } from 'tram-multicast/internal/protocol/data-path/client.js';
-import type { Edges, Observer, Transition } from 'tram-multicast/internal/protocol/edges.js';
+import type {
+  Edges,
+  GroupJournal,
+  Observer,
+  Transition,
+} from 'tram-multicast/internal/protocol/edges.js';
 import { Layout } from 'tram-multicast/internal/protocol/layout.js';
 import type { Past } from 'tram-multicast/internal/protocol/member.js';
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
@@ -40,6 +45,8 @@ export interface Settings {
   readonly saturates?: boolean;
   /** Called for every transition, in the middle of the step that takes it. It must not change the world. */
   readonly onTransition?: (participant: number, what: Transition) => void;
+  /** The journal of a replica. The world itself has none. */
+  readonly journalOf?: (participant: number) => GroupJournal;
 }
 
 export class World {
@@ -209,7 +216,10 @@ export class World {
     const identity = { group, member, incarnation, firstKey: firstKeyOf(incarnation), past, left };
     host.replica = new Replica(
       identity,
-      this.edges(host.memory, this.observation.observerOf(participant, host)),
+      {
+        ...this.edges(host.memory, this.observation.observerOf(participant, host)),
+        journal: this.settings.journalOf?.(participant),
+      },
       this.interruptions.shield(host.service),
       this.nowUs,
     );
