@@ -6,7 +6,7 @@
  * by its own journal. What programs have not synced is lost, in whatever order the kernel has not written it yet.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 const SIZE = '4G';
@@ -14,6 +14,12 @@ const SIZE = '4G';
 export class LoopDisk {
   /** How often the power was cut. */
   cuts = 0;
+
+  /** Why there can be none here; undefined if there can. */
+  static missing() {
+    if (process.getuid?.() !== 0) return 'a loop device needs root';
+    return existsSync('/dev/loop-control') ? undefined : 'there is no /dev/loop-control';
+  }
 
   /** @param {string} directory  for the images and the mount point */
   constructor(directory) {

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { EXIT, EXIT_CODES_HELP, numberOf, runCommand, UsageError } from './command.mjs';
+import { LoopDisk } from './loop-disk.mjs';
 import { planRound, REPLICAS } from './plan.mjs';
 import { runPower } from './power.mjs';
 import { formatSummary, totalOf } from './report.mjs';
@@ -101,6 +102,8 @@ function parseOptions() {
 /** @param {Values} values @returns {import('./power.mjs').PowerRunOptions} */
 function powerOptions(values) {
   const { seed, trees, tree, cuts, clients, device, keep, json } = values;
+  const missing = device ? LoopDisk.missing() : undefined;
+  if (missing !== undefined) throw new UsageError(`--device: ${missing}`);
   return {
     memory: oneOf('memory', values.memory, ['threads', 'processes', 'machines']),
     durability: oneOf('durability', values.durability, ['always', 'everySecond']),
