@@ -370,5 +370,10 @@ function traced(application: Application, trace: TraceFile, replica: string): Ap
       trace.add({ event: 'deliver', id: messageId(delivery), group, replica });
       return application.deliver(delivery, replier);
     },
+    snapshot: () => {
+      // What a snapshot covers is not delivered again, so the history must have it.
+      trace.flush();
+      return application.snapshot();
+    },
   };
 }
