@@ -232,16 +232,16 @@ export class Cluster implements AsyncDisposable {
     const { config, arena } = this.context;
     const { recoverLocally } = await import('./hosting/local-recovery.js');
     const { firstSession } = await recoverLocally(config, this.settings.logger, (asks) => {
-      this.traceEra(asks[0].plan);
+      this.beginEraTrace(asks[0].plan);
       return this.hosts.openAll(asks, Date.now() + timeoutMs);
     });
     Atomics.store(arena.words, ARENA.sessions, firstSession - 1);
   }
 
-  private traceEra({ era, groups }: EraPlan): void {
+  private beginEraTrace({ groups }: EraPlan): void {
     const { config } = this.context;
     if (config.trace === undefined) return;
-    beginEraTrace(config, config.trace, era, Math.max(...groups.map(({ fromEra }) => fromEra)));
+    beginEraTrace(config, config.trace, Math.max(...groups.map(({ fromEra }) => fromEra)));
     this.hasTrace = true;
   }
 

@@ -5,16 +5,14 @@
 import {
   closeSync,
   existsSync,
-  linkSync,
   mkdirSync,
   openSync,
   readdirSync,
   rmdirSync,
   rmSync,
   unlinkSync,
-  writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { TraceEvent } from '../check/events.js';
 import type { ClusterConfig } from '../config/config.js';
 import { ConfigError } from '../config/mistakes.js';
@@ -41,7 +39,7 @@ import {
   stateLost,
   statusOf,
 } from './status.js';
-import { TraceFile } from './trace.js';
+import { eraName, TraceFile, writeOnce } from './trace.js';
 
 const LOOK_MS = 1;
 /** Messages of a crashed client may still move from group to group, so nothing may move for this long. */
@@ -267,35 +265,21 @@ export function beginTrace(config: ClusterConfig, directory: string): void {
  * The same for an era of a cluster with a journal. A later era continues the history of the one from which it is recovered.
  * @param fromEra  that one; `NO_ERA` if there is none
  */
-export function beginEraTrace(
-  config: ClusterConfig,
-  directory: string,
-  era: number,
-  fromEra: number,
-): void {
+export function beginEraTrace(config: ClusterConfig, directory: string, fromEra: number): void {
   if (fromEra === NO_ERA) {
     if (isOfFailedStart(directory)) discardTrace(directory);
     beginTrace(config, directory);
-  } else if (!existsSync(join(directory, eraFile(fromEra)))) {
+  } else if (!existsSync(join(directory, `${eraName(fromEra)}.jsonl`))) {
     throw lacksHistory(directory, fromEra);
   } else {
     rmSync(join(directory, 'end.jsonl'), { force: true });
   }
-  writeOnce(join(directory, eraFile(era)), eraEvent(config, era));
 }
 
 /** The first start with a journal has failed before any client was let in, or its power was cut. */
 function isOfFailedStart(directory: string): boolean {
   const names = existsSync(directory) ? readdirSync(directory) : [];
   return names.some((name) => ERA_FILE.test(name)) && !names.some((name) => CLIENT_FILE.test(name));
-}
-
-function eraFile(era: number): string {
-  return `era-${era}.jsonl`;
-}
-
-function eraEvent({ durability }: ClusterConfig, era: number): TraceEvent {
-  return { event: 'era', era, durability };
 }
 
 function groupsEvent({ sizes, parents, order }: ClusterConfig): TraceEvent {
@@ -318,21 +302,10 @@ export function joinTrace(
 ): void {
   const isThere = (name: string): boolean => existsSync(join(directory, `${name}.jsonl`));
   if (fresh.some(isThere)) throw holdsHistory(directory);
-  writeOnce(join(directory, 'groups.jsonl'), groupsEvent(config));
-}
-
-/** Writes a file of one line, unless it exists: another host may have written it. It is never there in part. */
-function writeOnce(path: string, event: TraceEvent): void {
-  const draft = `${path}.${process.pid}`;
   try {
-    mkdirSync(dirname(path), { recursive: true });
-    if (existsSync(path)) return;
-    writeFileSync(draft, `${JSON.stringify(event)}\n`, { mode: 0o600 });
-    linkSync(draft, path);
+    writeOnce(directory, 'groups', groupsEvent(config));
   } catch (cause) {
-    if (!existsSync(path)) throw cantTrace(cause);
-  } finally {
-    rmSync(draft, { force: true });
+    throw cantTrace(cause);
   }
 }
 

@@ -7,17 +7,22 @@
  */
 import {
   closeSync,
+  existsSync,
   fstatSync,
   ftruncateSync,
+  linkSync,
   mkdirSync,
   openSync,
   readFileSync,
   readlinkSync,
   readSync,
+  rmSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { threadId } from 'node:worker_threads';
 import type { TraceEvent } from '../check/events.js';
 import type { Call } from '../protocol/data-path/client.js';
 import { messageId } from '../protocol/layout.js';
@@ -30,6 +35,27 @@ const LINE_BYTES = 1 << 14;
 /** The name of a replica's file. */
 export function traceName(group: number, member: number): string {
   return `replica-${group}-${member}`;
+}
+
+/** The name of an era's file. */
+export function eraName(era: number): string {
+  return `era-${era}`;
+}
+
+/** Writes a file of one line, unless it exists: another host may have written it. It is never there in part. */
+export function writeOnce(directory: string, name: string, event: TraceEvent): void {
+  const path = join(directory, `${name}.jsonl`);
+  const draft = `${path}.${process.pid}-${threadId}`;
+  try {
+    mkdirSync(directory, { recursive: true });
+    if (existsSync(path)) return;
+    writeFileSync(draft, `${JSON.stringify(event)}\n`, { mode: 0o600 });
+    linkSync(draft, path);
+  } catch (cause) {
+    if (!existsSync(path)) throw cause;
+  } finally {
+    rmSync(draft, { force: true });
+  }
 }
 
 export class TraceFile {
