@@ -18,7 +18,7 @@ import {
 import type { ParticipantId } from '../memory/contract.js';
 import type { Network } from '../memory/machines/network.js';
 import { SharedMemory } from '../memory/shared.js';
-import { type Edges, type Observer, PACE } from '../protocol/edges.js';
+import { type Edges, type GroupJournal, type Observer, PACE } from '../protocol/edges.js';
 import { Layout } from '../protocol/layout.js';
 import { Overlay } from '../protocol/overlay.js';
 import { nowUs, wallClockUs } from './clock.js';
@@ -99,11 +99,13 @@ export class ClusterContext {
     return this.arena.words.subarray(start, start + this.map.regionWords(participant));
   }
 
-  edges(memory: SharedMemory, observer: Observer): Edges {
+  /** @param journal  of the group of a replica */
+  edges(memory: SharedMemory, observer: Observer, journal?: GroupJournal): Edges {
     const { layout, overlay } = this;
     const { timing, order } = this.config;
     return {
       memory,
+      journal,
       layout,
       overlay,
       timing,

@@ -18,6 +18,7 @@ import { FileDisk } from '../journal/disk.js';
 import { type Recovered, recoverCluster } from '../journal/recovery.js';
 import type { Answer, Ask, OpenAsk, Opening } from '../journal/recovery-asks.js';
 import { RecoveryHost } from '../journal/recovery-host.js';
+import { requireUnlocked } from './journal-lock.js';
 import type { Logger } from './own-hosts.js';
 
 const CLUSTER_ID_BYTES = 16;
@@ -30,7 +31,7 @@ export type OpenHosts = (asks: readonly OpenAsk[]) => Promise<readonly Opening[]
 
 /**
  * @param config  with a journal
- * @throws TRAM_RECOVERY_REFUSED, TRAM_JOURNAL_MISMATCH, TRAM_CORRUPT, TRAM_HOST_RUNNING, TRAM_SYSTEM; what `open` throws
+ * @throws TRAM_RECOVERY_REFUSED, TRAM_JOURNAL_MISMATCH, TRAM_CORRUPT, TRAM_JOURNAL_IN_USE, TRAM_SYSTEM; what `open` throws
  */
 export async function recoverLocally(
   config: ClusterConfig,
@@ -38,7 +39,7 @@ export async function recoverLocally(
   open: OpenHosts,
 ): Promise<Recovered> {
   const cluster = journaledClusterOf(config);
-  const hosts = recoveryHosts(config, cluster);
+  const hosts = await recoveryHosts(config, cluster);
   tellSize(config, logger);
   const recovery = recoverCluster(shapeOf(cluster), {
     newClusterId: randomBytes(CLUSTER_ID_BYTES).toString('hex'),
@@ -81,14 +82,20 @@ export function journaledClusterOf(config: ClusterConfig): JournaledCluster {
 }
 
 /** The journals of all hosts, after a check that they can be used. */
-function recoveryHosts(config: ClusterConfig, cluster: JournaledCluster): RecoveryHost[] {
-  return cluster.names.map((_, host) => {
+async function recoveryHosts(
+  config: ClusterConfig,
+  cluster: JournaledCluster,
+): Promise<RecoveryHost[]> {
+  const hosts: RecoveryHost[] = [];
+  for (const host of cluster.names.keys()) {
     const folder = journalFolder(config, host)!;
     requireWritable(folder);
+    await requireUnlocked(folder);
     const disk = new FileDisk(folder);
     requireCluster(disk, cluster, folder);
-    return new RecoveryHost(disk, host, groupsOn(cluster, host));
-  });
+    hosts.push(new RecoveryHost(disk, host, groupsOn(cluster, host)));
+  }
+  return hosts;
 }
 
 /** The folder exists from then on, durably. @throws TRAM_SYSTEM */

@@ -9,7 +9,7 @@
 import { PARTICIPANT } from '../memory/arena.js';
 import type { ParticipantId } from '../memory/contract.js';
 import { isLeftBehind } from '../protocol/data-path/delivery.js';
-import type { Application, Observer } from '../protocol/edges.js';
+import type { Application, GroupJournal, Observer } from '../protocol/edges.js';
 import type { Identity } from '../protocol/member.js';
 import { Replica, type Role } from '../protocol/replica.js';
 import { writeWide } from '../protocol/wide.js';
@@ -54,6 +54,7 @@ export class ReplicaAgent implements Agent {
     application: Application,
     observer: Observer,
     nowUs: number,
+    journal?: GroupJournal,
   ) {
     const { map, arena, config } = context;
     const { group, member } = identity;
@@ -74,7 +75,7 @@ export class ReplicaAgent implements Agent {
       const keptWaitUs = this.words[this.line + PARTICIPANT.returnWaitMs] * 1000;
       this.leaderReturn = new LeaderReturn(group, suspectAfterUs, keptWaitUs, nowUs);
     }
-    const edges = context.edges(context.memory(participant), observer);
+    const edges = context.edges(context.memory(participant), observer, journal);
     this.replica = new Replica(identity, edges, application, nowUs);
     this.replica.begin();
   }
