@@ -122,7 +122,7 @@ export class Client implements AsyncDisposable {
     this.offeredUs = new Float64Array(callsMax);
     this.tickets = new Float64Array(callsMax);
     const { trace } = context.config;
-    if (trace !== undefined) this.trace = new ClientTrace(trace, session);
+    if (trace !== undefined) this.trace = new ClientTrace(trace, session, context.era);
     // A session that is still there belongs to a client that crashed with unanswered messages.
     const crashed = Atomics.load(words, this.sessionAt);
     if (crashed !== 0) this.trace?.crashed(crashed);

@@ -19,6 +19,7 @@ import { nameThreads } from './hosting/open-arena.js';
 import {
   askToEnd,
   becomeStarter,
+  beginEraTrace,
   beginTrace,
   discardTrace,
   drain,
@@ -44,6 +45,7 @@ import { type HostStarter, processStarter, threadStarter } from './hosting/start
 import { makeStateDirectory } from './hosting/state-directory.js';
 import { type ClusterStatus, statusOf } from './hosting/status.js';
 import { type Delivered, type DeliveriesOptions, follow } from './hosting/tail.js';
+import type { EraPlan } from './journal/recovery-asks.js';
 import { ARENA, ARENA_STATE } from './memory/arena.js';
 import {
   type ArenaFile,
@@ -120,7 +122,8 @@ export class Cluster implements AsyncDisposable {
       return cluster;
     } catch (error) {
       await cluster.destroy();
-      if (cluster.hasTrace) discardTrace(config.trace!);
+      // With a journal, the era may be open by now, and the next start continues its history.
+      if (cluster.hasTrace && config.journal === undefined) discardTrace(config.trace!);
       throw signal?.aborted ? startAborted(signal) : error;
     }
   }
@@ -202,14 +205,14 @@ export class Cluster implements AsyncDisposable {
   ): Promise<void> {
     const { config, map } = this.context;
     const deadlineMs = Date.now() + timeoutMs;
-    if (config.trace !== undefined) {
+    const recovers = !resumes && config.journal !== undefined;
+    if (config.trace !== undefined && !recovers) {
       if (!resumes) beginTrace(config, config.trace);
       this.hasTrace = true;
     }
     const giveUp = (): void => void (resumes ? this.hosts.stopAll() : this.hosts.killAll());
     signal?.addEventListener('abort', giveUp);
     try {
-      const recovers = !resumes && config.journal !== undefined;
       if (resumes) await this.hosts.resumeAll(deadlineMs);
       else if (recovers) await this.recover(timeoutMs);
       else await this.hosts.startAll(deadlineMs);
@@ -231,10 +234,18 @@ export class Cluster implements AsyncDisposable {
   private async recover(timeoutMs: number): Promise<void> {
     const { config, arena } = this.context;
     const { recoverLocally } = await import('./hosting/local-recovery.js');
-    const { firstSession } = await recoverLocally(config, this.settings.logger, (asks) =>
-      this.hosts.openAll(asks, Date.now() + timeoutMs),
-    );
+    const { firstSession } = await recoverLocally(config, this.settings.logger, (asks) => {
+      this.beginEraTrace(asks[0].plan);
+      return this.hosts.openAll(asks, Date.now() + timeoutMs);
+    });
     Atomics.store(arena.words, ARENA.sessions, firstSession - 1);
+  }
+
+  private beginEraTrace({ groups }: EraPlan): void {
+    const { config } = this.context;
+    if (config.trace === undefined) return;
+    beginEraTrace(config, config.trace, Math.max(...groups.map(({ fromEra }) => fromEra)));
+    this.hasTrace = true;
   }
 
   private readonly warnOfStall = ({ client, missingGroups, reason }: StallMessage): void => {
