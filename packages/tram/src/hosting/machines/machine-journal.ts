@@ -44,8 +44,8 @@ export class MachineJournal {
   /** Its replicas have begun with what opens an era, and do not run yet. */
   private opened: Host | undefined;
   private followedUs = Number.NEGATIVE_INFINITY;
-  /** Since when all its groups have a quorum, or too few of their members are connected; or when this was seen last. */
-  private unstuckUs = Number.POSITIVE_INFINITY;
+  /** Since when it is stuck; undefined if it is not. */
+  private stuckUs: number | undefined;
 
   /**
    * @param openHost  starts the replicas, in an era that is not open yet
@@ -123,8 +123,8 @@ export class MachineJournal {
     if (lostGroups.length > 0)
       return `the members of ${namesOf(lostGroups)} that run lack the state`;
     const stuck = this.stuckGroups(quorateGroups);
-    if (stuck.length === 0) this.unstuckUs = now;
-    if (now - this.unstuckUs <= STUCK_US) return undefined;
+    this.stuckUs = stuck.length === 0 ? undefined : (this.stuckUs ?? now);
+    if (this.stuckUs === undefined || now - this.stuckUs < STUCK_US) return undefined;
     return `enough members of ${namesOf(stuck)} are connected, and can't go on`;
   }
 
