@@ -29,7 +29,7 @@ const CLUSTERS = [
   'packages/{lab,tram}/test/cli/**/*.test.ts',
   'packages/tram/test/hosting/{leaders,orderly-stop,rejoin,rolling-restart}.test.ts',
   'packages/tram/test/hosting/{stall,stray-errors,supervisor}.test.ts',
-  'packages/tram/test/hosting/machines/{machine,operator,outdated,replaced}.test.ts',
+  'packages/tram/test/hosting/machines/{durable,machine,operator,outdated,replaced}.test.ts',
 ];
 
 /** Tests that keep several threads or processes busy. They need the cores for themselves, so they run one at a time. */

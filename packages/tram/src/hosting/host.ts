@@ -367,6 +367,20 @@ export class Host {
     return this.lookout.lostGroups;
   }
 
+  /** The groups of its replicas of which a quorum takes part, as this host knows. */
+  get quorateGroups(): number[] {
+    const quorate = this.agents.filter(({ replica: { member, rows, suspicion } }) => {
+      let parts = 0;
+      for (let other = 0; other < member.replicas; other++) {
+        if (other === member.index) continue;
+        const { seen, normal } = rows.peer(other);
+        if (seen && normal && suspicion.isLive(other)) parts++;
+      }
+      return parts + (member.normal ? 1 : 0) >= member.quorum;
+    });
+    return [...new Set(quorate.map(({ replica }) => replica.member.group))];
+  }
+
   /**
    * For each group of its replicas: the hosts whose members take part and have the state, as this host knows; and how many
    * of them it takes to recover from empty memory.

@@ -5,7 +5,7 @@ import { HostJournal } from '../../src/journal/host-journal.js';
 import { readIdentity } from '../../src/journal/identity.js';
 import { JournalReader } from '../../src/journal/reader.js';
 import { recoverCluster } from '../../src/journal/recovery.js';
-import type { Answer, Ask, EraPlan, Opening } from '../../src/journal/recovery-asks.js';
+import type { Answer, Ask, Entries, EraPlan, Opening } from '../../src/journal/recovery-asks.js';
 import { RecoveryHost } from '../../src/journal/recovery-host.js';
 import { JournalRing } from '../../src/journal/ring.js';
 import { writeOpening } from '../../src/journal/snapshot-file.js';
@@ -156,7 +156,7 @@ describe('a host', () => {
     const ids: number[] = [];
     for (let from = FIRST; from < FIRST + 62; ) {
       const ask = { what: 'entries', host: 0, group: 0, era: 1, from, below: FIRST + 62 } as const;
-      const answer = cluster.answer(ask) as { entries: { body: Int32Array }[]; next: number };
+      const answer = cluster.answer(ask) as Entries;
       ids.push(...answer.entries.map((entry) => idOf(entry.body)));
       expect(answer.next).toBeGreaterThan(from);
       from = answer.next;
