@@ -26,9 +26,9 @@ export class FakeJournal implements GroupJournal {
     return this.isFast ? this.next : this.synced;
   }
 
-  /** Everything so far is durable now. */
-  sync(): void {
-    this.synced = this.next;
+  /** Everything so far, or everything below `index`, is durable now. */
+  sync(index = this.next): void {
+    this.synced = index;
   }
 
   hasRoom(words: number): boolean {

@@ -51,6 +51,7 @@ async function live(arena: ArenaFile): Promise<void> {
     pacing: pacingOf(context.config),
     report: tell,
     watch: watchOthers(context, arena),
+    arena: path,
     left: new LeftFiles(arena, (text) => tell({ what: 'trouble', text })),
     plan,
   });

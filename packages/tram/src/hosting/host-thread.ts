@@ -53,6 +53,7 @@ try {
     pacing: pacingOf(context.config),
     report: (report) => starter.postMessage(report),
     left: snapshots,
+    arena: buffer,
     plan,
   });
   if (isStopped) running.stop();

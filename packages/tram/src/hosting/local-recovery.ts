@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { type ClusterConfig, journalFolder } from '../config/config.js';
 import { TramError } from '../errors.js';
 import {
@@ -18,6 +18,7 @@ import { FileDisk } from '../journal/disk.js';
 import { type Recovered, recoverCluster } from '../journal/recovery.js';
 import type { Answer, Ask, OpenAsk, Opening } from '../journal/recovery-asks.js';
 import { RecoveryHost } from '../journal/recovery-host.js';
+import { requireUnlocked } from './journal-lock.js';
 import type { Logger } from './own-hosts.js';
 
 const CLUSTER_ID_BYTES = 16;
@@ -30,7 +31,7 @@ export type OpenHosts = (asks: readonly OpenAsk[]) => Promise<readonly Opening[]
 
 /**
  * @param config  with a journal
- * @throws TRAM_RECOVERY_REFUSED, TRAM_JOURNAL_MISMATCH, TRAM_CORRUPT, TRAM_HOST_RUNNING, TRAM_SYSTEM; what `open` throws
+ * @throws TRAM_RECOVERY_REFUSED, TRAM_JOURNAL_MISMATCH, TRAM_CORRUPT, TRAM_JOURNAL_IN_USE, TRAM_SYSTEM; what `open` throws
  */
 export async function recoverLocally(
   config: ClusterConfig,
@@ -38,7 +39,7 @@ export async function recoverLocally(
   open: OpenHosts,
 ): Promise<Recovered> {
   const cluster = journaledClusterOf(config);
-  const hosts = recoveryHosts(config, cluster);
+  const hosts = await recoveryHosts(config, cluster);
   tellSize(config, logger);
   const recovery = recoverCluster(shapeOf(cluster), {
     newClusterId: randomBytes(CLUSTER_ID_BYTES).toString('hex'),
@@ -74,21 +75,27 @@ async function answer(
 /** What the journals of this cluster must belong to. */
 export function journaledClusterOf(config: ClusterConfig): JournaledCluster {
   const { sizes, parents, placement, hosts, machines } = config;
-  const names = Array.from({ length: hosts }, (_, host) => machines?.[host].name ?? `host ${host}`);
+  const names = Array.from({ length: hosts }, (_, host) => basename(journalFolder(config, host)!));
   const hostOf = (group: number, member: number): number =>
     placement[group * sizes.replicas + member];
-  return journaledCluster(sizes, parents, hostOf, names);
+  return journaledCluster(sizes, parents, hostOf, names, machines !== undefined);
 }
 
 /** The journals of all hosts, after a check that they can be used. */
-function recoveryHosts(config: ClusterConfig, cluster: JournaledCluster): RecoveryHost[] {
-  return cluster.names.map((_, host) => {
+async function recoveryHosts(
+  config: ClusterConfig,
+  cluster: JournaledCluster,
+): Promise<RecoveryHost[]> {
+  const hosts: RecoveryHost[] = [];
+  for (const host of cluster.names.keys()) {
     const folder = journalFolder(config, host)!;
     requireWritable(folder);
+    await requireUnlocked(folder);
     const disk = new FileDisk(folder);
     requireCluster(disk, cluster, folder);
-    return new RecoveryHost(disk, host, groupsOn(cluster, host));
-  });
+    hosts.push(new RecoveryHost(disk, host, groupsOn(cluster, host)));
+  }
+  return hosts;
 }
 
 /** The folder exists from then on, durably. @throws TRAM_SYSTEM */

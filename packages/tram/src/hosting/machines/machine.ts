@@ -182,6 +182,7 @@ export class Machine {
       onMachines: { past, ...pastAt(Date.now()) },
       pacing: { ...pacingOf(config), spinUs: SPIN_US, relax: givingWay() },
       report,
+      arena: this.file.path,
       left: new LeftFiles(this.file, (text) => log('warn', text)),
       watch: this.requests,
     });

@@ -196,6 +196,11 @@ export class Network implements FabricHandler, LinkOwner {
     while (scheduled.length > left) scheduled.pop();
   }
 
+  /** What another thread of this process writes to (`fabric/waiting.ts`) to end a `wait`. */
+  get wakeDescriptor(): number {
+    return this.fabric.wakeDescriptor;
+  }
+
   /** Sleep until something arrives or the time is over. Batched writes should have been flushed before. */
   wait(timeoutUs: number): void {
     this.fabric.wait(timeoutUs);
