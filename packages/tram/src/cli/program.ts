@@ -10,6 +10,7 @@ import { ARENA_VERSION } from '../memory/arena.js';
 import { registerCheck } from './check.js';
 import { registerDown } from './down.js';
 import { registerHost } from './host.js';
+import { registerJournal } from './journal.js';
 import { registerKill } from './kill.js';
 import { registerLead } from './lead.js';
 import { registerRecover } from './recover.js';
@@ -72,6 +73,7 @@ export function createProgram(): Command {
   registerTail(program);
   registerDown(program);
   registerRecover(program);
+  registerJournal(program);
   registerHost(program);
   registerSecret(program);
   registerKill(program);
