@@ -7,6 +7,7 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { ARENA_VERSION } from '../memory/arena.js';
+import { registerBackup } from './backup.js';
 import { registerCheck } from './check.js';
 import { registerDown } from './down.js';
 import { registerHost } from './host.js';
@@ -15,6 +16,7 @@ import { registerKill } from './kill.js';
 import { registerLead } from './lead.js';
 import { registerRecover } from './recover.js';
 import { registerRestart } from './restart.js';
+import { registerRestore } from './restore.js';
 import { registerSecret } from './secret.js';
 import { registerSend } from './send.js';
 import { registerStatus } from './status.js';
@@ -79,6 +81,8 @@ export function createProgram(): Command {
   registerKill(program);
   registerRestart(program);
   registerLead(program);
+  registerBackup(program);
+  registerRestore(program);
   registerCheck(program);
   return program;
 }

@@ -12,6 +12,7 @@ import {
   ARENA_VERSION,
   type Arena,
   ArenaMap,
+  HOST,
   LIFE_WORDS,
 } from '../memory/arena.js';
 import type { ParticipantId } from '../memory/contract.js';
@@ -82,6 +83,14 @@ export class ClusterContext {
   memory(participant: ParticipantId): SharedMemory {
     const { arena, map, network } = this;
     return network?.memory(participant) ?? new SharedMemory(participant, arena, map);
+  }
+
+  /** With a journal: the era in which the hosts run, as far as this arena tells. */
+  get era(): number | undefined {
+    const { config, arena, map } = this;
+    if (config.journal === undefined) return undefined;
+    const lines = Array.from({ length: map.hosts }, (_, host) => map.host(host));
+    return Math.max(...lines.map((line) => Atomics.load(arena.words, line + HOST.era)));
   }
 
   /** The region of a participant, for reading. */

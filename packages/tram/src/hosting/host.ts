@@ -4,7 +4,7 @@
  */
 import { journalFolder } from '../config/config.js';
 import { type ErrorCode, TramError } from '../errors.js';
-import type { EraPlan } from '../journal/recovery-asks.js';
+import { type EraPlan, FIRST_ERA } from '../journal/recovery-asks.js';
 import {
   ARENA,
   ARENA_STATE,
@@ -36,7 +36,7 @@ import { ReplicaAgent } from './replica-agent.js';
 import { describeFailure, loadService, NO_SERVICE } from './service.js';
 import { STATISTIC } from './statistics.js';
 import { catchStrayErrors } from './stray-errors.js';
-import { TraceFile, traceName } from './trace.js';
+import { eraName, TraceFile, traceName, writeOnce } from './trace.js';
 import { inlineGenerously } from './v8-flags.js';
 import { warmUp } from './warm-up.js';
 
@@ -160,7 +160,10 @@ export class Host {
     Atomics.compareExchange(words, line + HOST.staysDown, STAYS_DOWN.untilStarted, STAYS_DOWN.no);
     Atomics.store(words, line + HOST.state, nextHostStart(Atomics.load(words, line + HOST.state)));
     const { agents } = this;
-    if (settings.journal !== undefined) this.journal = await this.openJournal(settings.journal);
+    if (settings.journal !== undefined) {
+      this.journal = await this.openJournal(settings.journal);
+      Atomics.store(words, line + HOST.era, this.journal.era);
+    }
     for (const replica of context.map.participantsOf(settings.host)) {
       agents.push(await this.startReplica(replica));
     }
@@ -261,20 +264,27 @@ export class Host {
       if (identity.left === undefined || error instanceof InvariantError) throw error;
       throw cantResume(context.nameOf(participant), error);
     }
+    if (identity.start?.opensEra) {
+      // The history must have what is recovered before the era is open.
+      trace?.add({ event: 'opened', replica: `${group}/${member}` });
+      trace?.flush();
+    }
     // If its memory is gone, what it left is of no use any more. Only the replica itself knows that for certain.
     if (agent.replica.member.past !== 'kept') left.discard(participant);
     return agent;
   }
 
   private openTrace({ group, member, past }: Identity): TraceFile | undefined {
-    const { trace: directory } = this.context.config;
+    const { trace: directory, durability } = this.context.config;
     if (directory === undefined) return undefined;
     const replica = `${group}/${member}`;
+    const era = this.journal?.era;
+    if (era !== undefined) writeOnce(directory, eraName(era), { event: 'era', era, durability });
     const trace = new TraceFile(directory, traceName(group, member));
     this.traces.push(trace);
-    if (past !== 'none') {
+    if (past !== 'none' || (era !== undefined && era > FIRST_ERA)) {
       trace.add({ event: 'crash', replica });
-      trace.add({ event: 'restart', replica });
+      trace.add({ event: 'restart', replica, ...(era !== undefined && { era }) });
       trace.add({ event: 'restore', replica, from: replica, count: 0 });
     }
     return trace;
@@ -431,6 +441,11 @@ function traced(application: Application, trace: TraceFile, replica: string): Ap
       const { group } = delivery;
       trace.add({ event: 'deliver', id: messageId(delivery), group, replica });
       return application.deliver(delivery, replier);
+    },
+    snapshot: () => {
+      // What a snapshot covers is not delivered again, so the history must have it.
+      trace.flush();
+      return application.snapshot();
     },
   };
 }

@@ -155,6 +155,8 @@ export interface GroupPlan {
 }
 
 /** @internal Eras start at 1. */
+export const FIRST_ERA = 1;
+/** @internal */
 export const NO_ERA = 0;
 
 /** @internal */

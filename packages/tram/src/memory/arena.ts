@@ -79,7 +79,7 @@ export const HOST = {
   quorums: 5,
   /** The sessions of clients that count in its era start here. */
   firstSession: 7,
-  /** With `memory: 'machines'` and a journal: the era in which the host has run its replicas; 0 if it has not. */
+  /** With a journal: the era in which the host has run its replicas; 0 if it has not. */
   era: 8,
   /** With `memory: 'machines'`: the revision with which the host last ran its replicas; 0 if it never did. */
   begun: 9,
