@@ -4,6 +4,7 @@
  */
 import { journalFolder } from '../config/config.js';
 import { type ErrorCode, TramError } from '../errors.js';
+import { FIRST_ERA } from '../journal/recovery-asks.js';
 import {
   ARENA,
   ARENA_STATE,
