@@ -27,7 +27,7 @@ const CLUSTERS = [
   'packages/lab/test/chaos/{client-crash,machines-cluster,machines-round,namespaces,power,round}.test.ts',
   'packages/tram/test/{attached-cluster,cluster,deferred-replies,documents,package,services}.test.ts',
   'packages/{lab,tram}/test/cli/**/*.test.ts',
-  'packages/tram/test/hosting/{leaders,orderly-stop,rejoin,rolling-restart}.test.ts',
+  'packages/tram/test/hosting/{leaders,local-recovery,orderly-stop,rejoin,rolling-restart}.test.ts',
   'packages/tram/test/hosting/{stall,stray-errors,supervisor}.test.ts',
   'packages/tram/test/hosting/machines/{machine,operator,outdated,replaced}.test.ts',
 ];
