@@ -27,7 +27,8 @@ const CLUSTERS = [
   'packages/lab/test/chaos/{client-crash,machines-cluster,machines-round,namespaces,power,round}.test.ts',
   'packages/tram/test/{attached-cluster,cluster,deferred-replies,documents,package,services}.test.ts',
   'packages/{lab,tram}/test/cli/**/*.test.ts',
-  'packages/tram/test/hosting/{leaders,orderly-stop,rejoin,rolling-restart}.test.ts',
+  'packages/tram/test/hosting/{leaders,local-recovery,orderly-stop,own-journal}.test.ts',
+  'packages/tram/test/hosting/{rejoin,rolling-restart}.test.ts',
   'packages/tram/test/hosting/{stall,stray-errors,supervisor}.test.ts',
   'packages/tram/test/hosting/machines/{durable,machine,operator,outdated,replaced}.test.ts',
 ];
