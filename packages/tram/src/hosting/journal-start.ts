@@ -46,7 +46,9 @@ export function localJournal(
     const eras = Array.from({ length: map.hosts }, (_, other) =>
       Atomics.load(arena.words, map.host(other) + HOST.era),
     );
-    return told(startOfEraAgain(config, host, Math.max(...eras)), report);
+    const era = Math.max(...eras);
+    if (era !== NO_ERA) return told(startOfEraAgain(config, host, era), report);
+    throw new TramError('TRAM_START_FAILED', 'no host of the cluster has opened its journal yet');
   };
 }
 

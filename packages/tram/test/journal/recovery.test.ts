@@ -268,6 +268,14 @@ describe('journals that are missing', () => {
     );
   });
 
+  test('all disks were replaced, and one host had taken part in an era since: this is no first start', () => {
+    const model = withEmptyDisks(0, 1, 2);
+    model.disks[0].opened.add(1);
+    expect(codeOf(() => model.recover())).toBe('TRAM_RECOVERY_REFUSED');
+    const { era } = model.recover({ acceptLoss: true });
+    expect(states(model, era)).toEqual([[], [], [], []]);
+  });
+
   test('with loss accepted, it goes on with what is there, and says so first', () => {
     const model = withEmptyDisks(1, 2);
     const losses: string[] = [];
