@@ -23,7 +23,7 @@ import type { Logger } from './own-hosts.js';
 
 const CLUSTER_ID_BYTES = 16;
 /** Smaller journals are read before anybody asks. */
-const TOLD_BYTES = 2 ** 26;
+const TOLD_BYTES = 2 ** 30;
 const GIGABYTE = 1e9;
 
 /** Starts the hosts with their plans, and resolves when all of them have opened the era. */
