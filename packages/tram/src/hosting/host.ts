@@ -4,10 +4,7 @@
  */
 import { journalFolder } from '../config/config.js';
 import { type ErrorCode, TramError } from '../errors.js';
-<<<<<<< HEAD
-=======
 import { FIRST_ERA } from '../journal/recovery-asks.js';
->>>>>>> recover
 import {
   ARENA,
   ARENA_STATE,
