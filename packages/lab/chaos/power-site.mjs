@@ -12,11 +12,12 @@ import { pause } from 'tram-multicast/internal/hosting/oversight.js';
 import { arenaPath, removeArenaFile } from 'tram-multicast/internal/memory/processes/arena-file.js';
 import { CheckError, Clients, until } from './clients.mjs';
 import { GROUPS } from './plan.mjs';
+import { hasEnded, signal } from './processes.mjs';
 
 const SCRIPT = fileURLToPath(new URL('./power-starter.mjs', import.meta.url));
 const START_MS = 60_000;
 const FINISH_MS = 60_000;
-const DEATH_MS = 10_000;
+const DEATH_MS = 30_000;
 const LOOK_MS = 5;
 
 /**
@@ -98,7 +99,7 @@ export class LocalSite {
 
   /** A condition that comes true unless the power is cut. @param {() => boolean} isSo @param {number} timeoutMs @param {string} what */
   async unlessCut(isSo, timeoutMs, what) {
-    await until(() => this.isOff || hasEnded(this.starter) || isSo(), timeoutMs, what);
+    await until(() => this.isOff || hasExited(this.starter) || isSo(), timeoutMs, what);
     if (isSo() || this.isOff) return;
     throw new CheckError(`${what}: ${this.printed}`);
   }
@@ -123,14 +124,14 @@ export class LocalSite {
   async cut() {
     const { starter, clients, arena } = this;
     this.isOff = true;
-    // The clients have no part in what the others do meanwhile: their last replies are recorded already, or never.
-    if (starter?.pid !== undefined && !hasEnded(starter)) process.kill(-starter.pid, 'SIGKILL');
+    const pids = hostProcesses(arena).map(({ pid }) => pid);
+    if (starter?.pid !== undefined) {
+      pids.push(starter.pid);
+      signal(-starter.pid, 'SIGKILL');
+    }
     await clients?.destroy();
-    await until(
-      () => hasEnded(starter) && hostProcesses(arena).length === 0,
-      DEATH_MS,
-      'all processes of the cluster end',
-    );
+    const areOver = () => pids.every(hasEnded) && hostProcesses(arena).length === 0;
+    await until(areOver, DEATH_MS, 'all processes of the cluster end');
     removeArenaFile(arena);
   }
 
@@ -143,7 +144,7 @@ export class LocalSite {
     this.isOff = true;
     // It may hang at its end: see `end-with-parent.ts`.
     starter?.kill('SIGKILL');
-    while (!hasEnded(starter)) await pause(LOOK_MS);
+    while (!hasExited(starter)) await pause(LOOK_MS);
   }
 
   async destroy() {
@@ -156,6 +157,6 @@ export class LocalSite {
 }
 
 /** @param {import('node:child_process').ChildProcess | undefined} child */
-function hasEnded(child) {
+function hasExited(child) {
   return child === undefined || child.exitCode !== null || child.signalCode !== null;
 }
