@@ -5,6 +5,7 @@
  */
 import { randomBytes, randomInt } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { AttachedCluster, type AttachOptions } from './attached-cluster.js';
 import { Client, type ClusterAddress, type ConnectOptions } from './client.js';
 import { type ClusterConfig, resolveConfig } from './config/config.js';
@@ -12,6 +13,7 @@ import { ConfigError } from './config/mistakes.js';
 import { requireKnown } from './config/nearest-name.js';
 import type { ClusterOptions } from './config/options.js';
 import { TramError } from './errors.js';
+import type { Backup } from './hosting/backup.js';
 import { ClusterContext } from './hosting/cluster-context.js';
 import { nameThreads } from './hosting/open-arena.js';
 import {
@@ -37,6 +39,7 @@ import {
   START_TIMEOUT_MS,
 } from './hosting/own-hosts.js';
 import { rateLimited } from './hosting/rate-limit.js';
+import type { RestoreOptions } from './hosting/restore.js';
 import type { StallMessage } from './hosting/stall.js';
 import { type HostStarter, processStarter, threadStarter } from './hosting/starters.js';
 import { makeStateDirectory } from './hosting/state-directory.js';
@@ -326,6 +329,36 @@ export class Cluster implements AsyncDisposable {
   async rollingRestart(options: RollingRestartOptions = {}): Promise<void> {
     this.requireOpen();
     await this.hosts.restartAll(options);
+  }
+
+  /**
+   * Saves what all groups have delivered up to one place in their order, while the cluster goes on: everything that was
+   * replied to before the call is in it. Needs a journal. Copying blocks this thread.
+   * @param directory  must not exist, or be empty
+   * @throws TRAM_NOT_SUPPORTED if the cluster has no journal; TRAM_EXISTS, TRAM_TIMEOUT, TRAM_SYSTEM
+   */
+  async backup(directory: string): Promise<Backup> {
+    this.requireOpen();
+    const { context } = this;
+    const { saveBackup } = await import('./hosting/backup.js');
+    const client = await this.connect();
+    try {
+      const status = (): ClusterStatus => statusOf(context);
+      const source = { config: context.config, status, mark: () => client.mark() };
+      return await saveBackup(source, resolve(directory));
+    } finally {
+      await client.close();
+    }
+  }
+
+  /**
+   * Writes the journals from which a cluster of the same shape starts with the state of a backup.
+   * @throws TRAM_EXISTS if there are journals; TRAM_NOT_FOUND, TRAM_CORRUPT, TRAM_VERSION_MISMATCH, TRAM_SYSTEM
+   */
+  static async restore(directory: string, options: RestoreOptions): Promise<void> {
+    requireKnown(options, ['journal', 'host']);
+    const { restoreBackup } = await import('./hosting/restore.js');
+    restoreBackup(resolve(directory), { ...options, journal: resolve(options.journal) });
   }
 
   private requireOpen(): void {

@@ -5,6 +5,7 @@
  */
 import { DEFERRED } from '../sim/mutations/deferred.js';
 import { GATES } from '../sim/mutations/gate.js';
+import { DURABILITY } from '../sim/mutations/recoverable.js';
 import { TICKS } from '../sim/mutations/ticks.js';
 
 export interface Finding {
@@ -143,6 +144,7 @@ const SUSPICION = 'suspicion matters for progress only, and nobody suspects anyb
 const WAITING = 'it changes only how long a full log waits';
 const REAL_TIME = 'the scopes do not promise real-time order';
 const DEFERS = 'no scope has a service that defers replies';
+const JOURNALS = 'no scope has a journal';
 const SHARED = 'the memory of threads and processes is not explored';
 const ORDERED_TIME = 'no scope has ticks';
 
@@ -165,4 +167,5 @@ export const NOT_SEARCHED: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.keys(TICKS).map((name) => [name, ORDERED_TIME])),
   ...Object.fromEntries(Object.keys(GATES).map((name) => [name, REAL_TIME])),
   ...Object.fromEntries(Object.keys(DEFERRED).map((name) => [name, DEFERS])),
+  ...Object.fromEntries(Object.keys(DURABILITY).map((name) => [name, JOURNALS])),
 };

@@ -16,7 +16,7 @@ import type {
   Transition,
 } from 'tram-multicast/internal/protocol/edges.js';
 import { Layout } from 'tram-multicast/internal/protocol/layout.js';
-import type { Past } from 'tram-multicast/internal/protocol/member.js';
+import type { Past, Start } from 'tram-multicast/internal/protocol/member.js';
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { Replica } from 'tram-multicast/internal/protocol/replica.js';
 import { Deferrals } from './deferrals.js';
@@ -47,6 +47,8 @@ export interface Settings {
   readonly onTransition?: (participant: number, what: Transition) => void;
   /** The journal of a replica. The world itself has none. */
   readonly journalOf?: (participant: number) => GroupJournal;
+  /** What a replica that has a journal begins from; undefined if it lacks the state of its group. */
+  readonly startOf?: (participant: number) => Start | undefined;
 }
 
 export class World {
@@ -213,7 +215,9 @@ export class World {
     );
     host.timeKeeper = new TimeKeeper(this.nowUs);
     const { incarnation } = host;
-    const identity = { group, member, incarnation, firstKey: firstKeyOf(incarnation), past, left };
+    const firstKey = firstKeyOf(incarnation);
+    const start = this.settings.startOf?.(participant);
+    const identity = { group, member, incarnation, firstKey, past, left, start };
     host.replica = new Replica(
       identity,
       {
@@ -223,6 +227,7 @@ export class World {
       this.interruptions.shield(host.service),
       this.nowUs,
     );
+    host.replica.begin();
     // As the host does: what was left with memory that is gone is useless.
     if (host.replica.member.past !== 'kept') this.discardLeft(host);
     this.steps.schedule(participant, this.nowUs + this.drawStep());

@@ -1,5 +1,9 @@
 /** A journal without a disk, whose durable index and room the script moves. Each replica has one, and it outlives a crash. */
+
+import { FRAME_WORDS, HEAD_WORDS } from 'tram-multicast/internal/memory/record.js';
 import type { GroupJournal } from 'tram-multicast/internal/protocol/edges.js';
+import { indexOf, joined } from 'tram-multicast/internal/protocol/leadership/snapshot.js';
+import type { Start, StartEntry } from 'tram-multicast/internal/protocol/member.js';
 
 export class FakeJournal implements GroupJournal {
   next = 0;
@@ -10,6 +14,10 @@ export class FakeJournal implements GroupJournal {
   stableIndex = 0;
   /** Are entries durable as soon as they are added? */
   isFast = false;
+  /** The last whole snapshot that was handed over, and the entries since the one before it. */
+  snapshot: Int32Array | undefined;
+  private entries: StartEntry[] = [];
+  private pieces: Int32Array[] = [];
   private synced = 0;
 
   constructor(readonly isAwaited: boolean) {}
@@ -18,9 +26,9 @@ export class FakeJournal implements GroupJournal {
     return this.isFast ? this.next : this.synced;
   }
 
-  /** Everything so far is durable now. */
-  sync(): void {
-    this.synced = this.next;
+  /** Everything so far, or everything below `index`, is durable now. */
+  sync(index = this.next): void {
+    this.synced = index;
   }
 
   hasRoom(words: number): boolean {
@@ -32,9 +40,26 @@ export class FakeJournal implements GroupJournal {
     if (index > this.next) throw new Error(`entry ${index} was added instead of ${this.next}`);
     if (this.wantsSnapshot) return;
     let end = index;
-    for (let done = 0; done < words; done += entries[at + done]) end++;
+    for (let done = 0; done < words; done += entries[at + done]) {
+      if (end >= this.next) this.keep(end, entries, at + done);
+      end++;
+    }
     this.next = Math.max(this.next, end);
     this.roomWords -= words;
+  }
+
+  private keep(index: number, entries: Int32Array, at: number): void {
+    const count = entries[at] - FRAME_WORDS;
+    const words = entries.slice(at + HEAD_WORDS, at + HEAD_WORDS + count);
+    this.entries.push({ index, words, at: 0, count });
+  }
+
+  /** What a replica begins from after this journal was read. @param opened  the first index of the log */
+  start(opened: number): Start {
+    const { snapshot } = this;
+    const first = snapshot === undefined ? opened : indexOf(snapshot);
+    const entries = this.entries.filter(({ index }) => index >= first);
+    return { snapshot, entries, opensEra: false };
   }
 
   leaveOut(): void {
@@ -44,13 +69,22 @@ export class FakeJournal implements GroupJournal {
   beginSnapshot(index: number): void {
     this.next = Math.max(this.next, index);
     this.wantsSnapshot = false;
+    this.pieces = [];
   }
 
-  addPiece(): void {}
+  addPiece(words: Int32Array): void {
+    if (!this.hasRoom(words.length)) throw new Error('a piece was added without room for it');
+    this.pieces.push(words.slice());
+  }
 
-  endSnapshot(): void {}
+  endSnapshot(): void {
+    this.snapshot = joined(this.pieces);
+  }
 
-  dropSnapshot(): void {}
+  dropSnapshot(): void {
+    this.pieces = [];
+    this.wantsSnapshot = true;
+  }
 
   stable(index: number): void {
     this.stableIndex = Math.max(this.stableIndex, index);

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { type ClusterConfig, journalFolder } from '../config/config.js';
 import { TramError } from '../errors.js';
 import {
@@ -75,10 +75,10 @@ async function answer(
 /** What the journals of this cluster must belong to. */
 export function journaledClusterOf(config: ClusterConfig): JournaledCluster {
   const { sizes, parents, placement, hosts, machines } = config;
-  const names = Array.from({ length: hosts }, (_, host) => machines?.[host].name ?? `host ${host}`);
+  const names = Array.from({ length: hosts }, (_, host) => basename(journalFolder(config, host)!));
   const hostOf = (group: number, member: number): number =>
     placement[group * sizes.replicas + member];
-  return journaledCluster(sizes, parents, hostOf, names);
+  return journaledCluster(sizes, parents, hostOf, names, machines !== undefined);
 }
 
 /** The journals of all hosts, after a check that they can be used. */

@@ -67,6 +67,8 @@ export class ReplicaAgent implements Agent {
     this.words[this.statistics + STATISTIC.role] = ROLES.indexOf('recovering');
     this.noteStateLost(false);
     this.noteOrderedTime(0);
+    for (const watermark of [STATISTIC.durable, STATISTIC.recoverable, STATISTIC.settled])
+      writeWide(this.words, this.statistics + watermark, 0);
     this.seenChoices = Atomics.load(this.words, this.line + PARTICIPANT.campaignRequests);
     this.seenHandovers = Atomics.load(this.words, this.line + PARTICIPANT.handovers);
     this.lookUs = nowUs;
@@ -113,6 +115,20 @@ export class ReplicaAgent implements Agent {
     this.words[this.statistics + STATISTIC.stateLost] = Number(isLost);
   }
 
+  /** They never go back in an era, so those of a leader stay true when it leads no more. */
+  private noteWatermarks(): void {
+    const { replica, words, statistics } = this;
+    const { journal, order } = replica.member.edges;
+    const leads = replica.role === 'leader';
+    if (journal !== undefined) {
+      writeWide(words, statistics + STATISTIC.durable, journal.durable);
+      if (leads)
+        writeWide(words, statistics + STATISTIC.recoverable, replica.leader.recoverable.index);
+    }
+    if (order === 'strict' && leads)
+      writeWide(words, statistics + STATISTIC.settled, replica.leader.settling.gate);
+  }
+
   private campaignIfAsked(nowUs: number): void {
     const { words, line } = this;
     const choices = words[line + PARTICIPANT.campaignRequests];
@@ -126,6 +142,7 @@ export class ReplicaAgent implements Agent {
 
   private look(nowUs: number): void {
     this.lookUs = nowUs + LOOK_US;
+    this.noteWatermarks();
     const { role } = this.replica;
     this.isChosen &&= role === 'leader' || role === 'candidate';
     if (this.leaderReturn !== undefined) this.returnToLead(this.leaderReturn, nowUs);

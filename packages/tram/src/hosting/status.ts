@@ -51,9 +51,12 @@ export interface ReplicaStatus {
   readonly clockAheadMs: number;
   /** With a journal: the log entries below this index are durable on the host of the replica. */
   readonly durable?: number;
-  /** With a journal: no power cut loses the log entries below this index. As far as the replica knows. */
+  /** With a journal: no power cut loses the log entries below this index. As of when the replica led last; 0 if it never did. */
   readonly recoverable?: number;
-  /** With `order: 'strict'`, of a leader: the entries below this index are decided in all groups that they concern. */
+  /**
+   * With `order: 'strict'`: log entries below this index, and all that precede them in any group, are decided in all groups
+   * that they concern. As of when the replica led last; 0 if it never did.
+   */
   readonly settled?: number;
 }
 

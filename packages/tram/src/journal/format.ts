@@ -329,9 +329,16 @@ export function sectors(words: number): number {
 
 // --- words and bytes -----------------------------------------------------------------------------
 
-/** @internal */
+/** One call hashes less than 2 GiB. */
+const HASH_BYTES_MAX = 2 ** 30;
+
+/** @internal @param before  the checksum of the bytes before these */
 export function checksumOf(bytes: Uint8Array, before = 0): number {
-  return crc32(bytes, before) | 0;
+  let crc = before >>> 0;
+  for (let at = 0; at < bytes.length; at += HASH_BYTES_MAX) {
+    crc = crc32(bytes.subarray(at, at + HASH_BYTES_MAX), crc);
+  }
+  return crc | 0;
 }
 
 function checksum(words: Int32Array, from: number, end: number): number {

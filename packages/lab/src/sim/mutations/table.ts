@@ -10,6 +10,7 @@ import { GATES } from './gate.js';
 import { HOLES } from './holes.js';
 import { LEADERSHIP } from './leadership.js';
 import type { Mutation } from './mutation.js';
+import { DURABILITY } from './recoverable.js';
 import { RESTORING } from './restoring.js';
 import { SHARED_MEMORY } from './shared-memory.js';
 import { TICKS } from './ticks.js';
@@ -25,4 +26,5 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   ...GATES,
   ...TICKS,
   ...DEFERRED,
+  ...DURABILITY,
 };

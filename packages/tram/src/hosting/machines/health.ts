@@ -157,7 +157,7 @@ const DURABLE_METRICS: readonly Metric<ReplicaStatus>[] = [
   {
     name: 'tram_recoverable_index',
     kind: 'gauge',
-    help: 'No power cut loses log entries below this index, as far as the replica knows.',
+    help: 'No power cut loses log entries below this index, as of when the replica led last.',
     value: ({ recoverable = 0 }) => recoverable,
   },
 ];
@@ -167,7 +167,7 @@ const STRICT_METRICS: readonly Metric<ReplicaStatus>[] = [
   {
     name: 'tram_settled_index',
     kind: 'gauge',
-    help: 'Log entries below this index are decided in all groups that they concern, as far as the leader knows.',
+    help: 'Log entries below this index are decided wherever they concern, as of when the replica led last.',
     value: ({ settled = 0 }) => settled,
   },
 ];

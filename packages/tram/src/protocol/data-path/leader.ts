@@ -57,8 +57,9 @@ export class Leader {
   readonly feeds: Feed[] = [];
   /** Counters over all entries of the log, decided or not. Never behind `member.delivered`. */
   private readonly proposed: Counters;
-  private readonly settling: Settling;
-  private readonly recoverable: Recoverable;
+  /** These two may be looked at from outside. */
+  readonly settling: Settling;
+  readonly recoverable: Recoverable;
   private readonly truncation: Truncation;
   /** The client that the next round looks at first. */
   private turn = 0;

@@ -1,0 +1,140 @@
+/**
+ * What the replicas of a host start from, if the host has a journal. A host that takes part in a recovery gets a plan: its
+ * replicas replay what the plan says, and it writes their opening snapshots. Any other host starts within the era of its
+ * cluster, from what its journal has of that era. After the loss of its disk that is nothing: its replicas fetch the state
+ * from others.
+ */
+import { type ClusterConfig, journalFolder } from '../config/config.js';
+import { TramError } from '../errors.js';
+import { requireCluster } from '../journal/cluster-file.js';
+import { type Disk, FileDisk } from '../journal/disk.js';
+import { eraFolder } from '../journal/format.js';
+import { markOpened, readIdentity, writeIdentity } from '../journal/identity.js';
+import { JournalReader, settle } from '../journal/reader.js';
+import { type EraPlan, type GroupPlan, NO_ERA } from '../journal/recovery-asks.js';
+import type { GroupSequence } from '../journal/sequence.js';
+import { writeOpening } from '../journal/snapshot-file.js';
+import { type ReplicaStart, startOfEra, startWithinEra } from '../journal/start.js';
+import type { Replica } from '../protocol/replica.js';
+import { journaledClusterOf } from './local-recovery.js';
+
+export interface JournalStart {
+  readonly disk: Disk;
+  readonly era: number;
+  readonly clusterId: string;
+  /** What the journal has of a group once its replicas have begun; undefined if it lacks the state. */
+  has(group: number): { readonly snapshotIndex: number; readonly end: number } | undefined;
+  /** Anew for each replica; undefined if it fetches the state. */
+  startOf(group: number): ReplicaStart | undefined;
+  /** Once all replicas of the host have begun: opens the era, if there is a plan. */
+  open(replicas: readonly Replica[]): void;
+}
+
+/** @param sequenceOf  what another host has of a group in an era */
+export function startOfPlan(
+  config: ClusterConfig,
+  host: number,
+  plan: EraPlan,
+  sequenceOf: (host: number, era: number, group: number) => GroupSequence,
+): JournalStart {
+  const disk = new FileDisk(journalFolder(config, host)!);
+  const { era, clusterId } = plan;
+  const { firstIndex } = config.sizes;
+  const reader = new JournalReader(disk);
+  const planOf = (group: number): GroupPlan =>
+    plan.groups.find((groupPlan) => groupPlan.group === group)!;
+  return {
+    disk,
+    era,
+    clusterId,
+    has: () => ({ snapshotIndex: firstIndex, end: firstIndex }),
+    startOf: (group) => {
+      const groupPlan = planOf(group);
+      const { fromEra, source } = groupPlan;
+      const own = reader.eras.includes(fromEra) ? reader.sequence(fromEra, group) : undefined;
+      return startOfEra(groupPlan, own, () => sequenceOf(source, fromEra, group));
+    },
+    open: (replicas) => {
+      disk.makeFolder(eraFolder(era));
+      disk.syncFolder('');
+      const written = new Set<number>();
+      for (const replica of replicas) {
+        const { group } = replica.member;
+        if (written.has(group)) continue;
+        written.add(group);
+        const subject = { clusterId, era, group, index: firstIndex };
+        writeOpening(disk, subject, isEmpty(planOf(group)) ? undefined : replica.takeSnapshot());
+      }
+    },
+  };
+}
+
+function isEmpty({ fromEra, append }: GroupPlan): boolean {
+  return fromEra === NO_ERA && append.length === 0;
+}
+
+/** @throws TRAM_CORRUPT, TRAM_JOURNAL_MISMATCH */
+export function startOfEraAgain(config: ClusterConfig, host: number, era: number): JournalStart {
+  const folder = journalFolder(config, host)!;
+  const disk = new FileDisk(folder);
+  requireCluster(disk, journaledClusterOf(config), folder);
+  const clusterId = joinEra(config, disk, host, era);
+  settle(disk);
+  const reader = new JournalReader(disk);
+  return {
+    disk,
+    era,
+    clusterId,
+    has: (group) => reader.sequence(era, group),
+    startOf: (group) => {
+      const sequence = reader.sequence(era, group);
+      return sequence && startWithinEra(sequence);
+    },
+    open: () => undefined,
+  };
+}
+
+/** The era is open: a journal that is new, or of an older era, takes part in it from now on. Returns the id of the cluster. */
+function joinEra(config: ClusterConfig, disk: Disk, host: number, era: number): string {
+  const identity = readIdentity(disk);
+  const promised = identity?.promisedEra ?? NO_ERA;
+  if (promised > era) {
+    throw new TramError(
+      'TRAM_JOURNAL_MISMATCH',
+      `the journal of host ${host} takes part in the recovery of era ${promised}, and its cluster is in era ${era}`,
+      { hint: 'End the whole cluster and start it again: it is recovered from its journals.' },
+    );
+  }
+  const clusterId = identity?.clusterId ?? clusterIdOf(config);
+  if (promised < era) writeIdentity(disk, { clusterId, host, promisedEra: era });
+  disk.makeFolder(eraFolder(era));
+  disk.syncFolder('');
+  markOpened(disk, era);
+  return clusterId;
+}
+
+/** The id that the journals of the other hosts have. @throws TRAM_START_FAILED */
+function clusterIdOf(config: ClusterConfig): string {
+  for (let host = 0; host < config.hosts; host++) {
+    const identity = readIdentity(new FileDisk(journalFolder(config, host)!));
+    if (identity !== undefined) return identity.clusterId;
+  }
+  throw new TramError('TRAM_START_FAILED', `no host has a journal in ${config.journal}`, {
+    hint: 'Bring the journals back. If they are gone for good, start a new cluster in another directory.',
+  });
+}
+
+/** What a host on this machine has of a group. */
+export function localSequence(
+  config: ClusterConfig,
+): (host: number, era: number, group: number) => GroupSequence {
+  const readers = new Map<number, JournalReader>();
+  return (host, era, group) => {
+    let reader = readers.get(host);
+    if (reader === undefined) {
+      reader = new JournalReader(new FileDisk(journalFolder(config, host)!));
+      readers.set(host, reader);
+    }
+    return reader.sequence(era, group)!;
+  };
+}
