@@ -4,7 +4,7 @@
  */
 import { journalFolder } from '../config/config.js';
 import { type ErrorCode, TramError } from '../errors.js';
-import { type EraPlan, FIRST_ERA } from '../journal/recovery-asks.js';
+import { FIRST_ERA } from '../journal/recovery-asks.js';
 import {
   ARENA,
   ARENA_STATE,
@@ -42,7 +42,7 @@ import { warmUp } from './warm-up.js';
 
 /** What a host reports to the process or thread that started it. */
 export type HostReport =
-  /** `lastSession`, of a host that has opened an era: the highest session in what it has replayed. */
+  /** `lastSession` is the highest session that its replicas know of. */
   | { readonly what: 'ready'; readonly lastSession?: number }
   /** It replays its journal, which may take long. */
   | { readonly what: 'progress'; readonly text: string }
@@ -94,8 +94,6 @@ export interface HostSettings {
   readonly journal?: (() => JournalStart) | undefined;
   /** The arena, or its path: what the journal thread opens to wake this host. */
   readonly arena?: SharedArrayBuffer | string | undefined;
-  /** With a journal, if this start is part of a recovery: how the era begins. */
-  readonly plan?: EraPlan | undefined;
   /** Runs with every heartbeat, before the replicas. */
   readonly watch?: Agent;
   readonly onMachines?: MachinePast;
@@ -160,10 +158,7 @@ export class Host {
     Atomics.compareExchange(words, line + HOST.staysDown, STAYS_DOWN.untilStarted, STAYS_DOWN.no);
     Atomics.store(words, line + HOST.state, nextHostStart(Atomics.load(words, line + HOST.state)));
     const { agents } = this;
-    if (settings.journal !== undefined) {
-      this.journal = await this.openJournal(settings.journal);
-      Atomics.store(words, line + HOST.era, this.journal.era);
-    }
+    if (settings.journal !== undefined) this.journal = await this.openJournal(settings.journal);
     for (const replica of context.map.participantsOf(settings.host)) {
       agents.push(await this.startReplica(replica));
     }
@@ -177,8 +172,18 @@ export class Host {
     };
     const { pacing, watch } = settings;
     this.duty = new Duty(arena, at, agents, pacing, nowUs, watch, context.network);
+    if (this.journal !== undefined) Atomics.store(words, line + HOST.era, this.journal.era);
     this.enter(HOST_STATE.running);
-    settings.report({ what: 'ready' });
+    settings.report({ what: 'ready', lastSession: this.lastSession });
+  }
+
+  /** The highest session that its replicas know of. */
+  private get lastSession(): number {
+    const firstLives = this.agents.map(({ replica }) => replica.member.waiting.firstLive);
+    return firstLives.reduce(
+      (last, firstLive) => firstLive.reduce((a, b) => Math.max(a, b), last),
+      0,
+    );
   }
 
   private openJournal(begin: () => JournalStart): Promise<OwnJournal> {

@@ -12,22 +12,73 @@ import { eraFolder } from '../journal/format.js';
 import { markOpened, readIdentity, writeIdentity } from '../journal/identity.js';
 import { JournalReader, settle } from '../journal/reader.js';
 import { type EraPlan, type GroupPlan, NO_ERA } from '../journal/recovery-asks.js';
-import type { GroupSequence } from '../journal/sequence.js';
+import type { GroupSequence, JournalEntry } from '../journal/sequence.js';
 import { writeOpening } from '../journal/snapshot-file.js';
-import { type ReplicaStart, startOfEra, startWithinEra } from '../journal/start.js';
-import type { Replica } from '../protocol/replica.js';
-import { journaledClusterOf } from './local-recovery.js';
+import { startOfEra, startWithinEra } from '../journal/start.js';
+import { HOST } from '../memory/arena.js';
+import type { ClusterContext } from './cluster-context.js';
+import type { HostReport } from './host.js';
+import { journaledClusterOf, requireWritable } from './local-recovery.js';
+import type { JournalStart } from './own-journal.js';
 
-export interface JournalStart {
-  readonly disk: Disk;
-  readonly era: number;
-  readonly clusterId: string;
-  /** What the journal has of a group once its replicas have begun; undefined if it lacks the state. */
-  has(group: number): { readonly snapshotIndex: number; readonly end: number } | undefined;
-  /** Anew for each replica; undefined if it fetches the state. */
-  startOf(group: number): ReplicaStart | undefined;
-  /** Once all replicas of the host have begun: opens the era, if there is a plan. */
-  open(replicas: readonly Replica[]): void;
+/** Replaying is reported so often. */
+const PROGRESS_MS = 1000;
+/** So many entries are replayed between two looks at the clock. */
+const ENTRIES_PER_LOOK = 4096;
+
+/**
+ * For a host on the same machine as all others; undefined without a journal.
+ * @param plan  if it takes part in a recovery
+ */
+export function localJournal(
+  { config, map, arena }: ClusterContext,
+  host: number,
+  plan: EraPlan | undefined,
+  report: (report: HostReport) => void,
+): (() => JournalStart) | undefined {
+  if (config.journal === undefined) return undefined;
+  // It may have been removed while the host was down.
+  requireWritable(journalFolder(config, host)!);
+  return () => {
+    if (plan !== undefined) {
+      return told(startOfPlan(config, host, plan, localSequence(config)), report);
+    }
+    const eras = Array.from({ length: map.hosts }, (_, other) =>
+      Atomics.load(arena.words, map.host(other) + HOST.era),
+    );
+    return told(startOfEraAgain(config, host, Math.max(...eras)), report);
+  };
+}
+
+/** Reports how far its replicas have replayed. */
+export function told(start: JournalStart, report: (report: HostReport) => void): JournalStart {
+  return {
+    ...start,
+    startOf: (group) => {
+      const found = start.startOf(group);
+      if (found === undefined) return undefined;
+      const { entries, count } = found;
+      const tell = (replayed: number): void => {
+        const percent = Math.floor((100 * replayed) / count);
+        report({ what: 'progress', text: `replays the journal of g${group}: ${percent} %` });
+      };
+      return { ...found, entries: counted(entries, tell) };
+    },
+  };
+}
+
+function* counted(
+  entries: Iterable<JournalEntry>,
+  tell: (replayed: number) => void,
+): Iterable<JournalEntry> {
+  let toldMs = Date.now();
+  let replayed = 0;
+  for (const entry of entries) {
+    yield entry;
+    if (++replayed % ENTRIES_PER_LOOK > 0 || Date.now() - toldMs < PROGRESS_MS) continue;
+    toldMs = Date.now();
+    tell(replayed);
+  }
 }
 
 /** @param sequenceOf  what another host has of a group in an era */
