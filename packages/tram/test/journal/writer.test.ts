@@ -99,6 +99,16 @@ describe('a host that starts again in the same era', () => {
     expect(bodiesIn(disk, 0)).toEqual(bodies);
   });
 
+  test('counts the entries that it has for the next snapshot', () => {
+    const disk = new MemoryDisk();
+    const first = Bench.open(disk, { snapshotBytes: 400 });
+    first.add(0, 200, 200);
+    first.settle();
+    const again = Bench.open(disk, { snapshotBytes: 400 });
+    expect(again.host.group(0).wantsSnapshot).toBe(true);
+    expect(again.host.group(1).wantsSnapshot).toBe(false);
+  });
+
   test('takes the number of a batch that was torn again', () => {
     const disk = new MemoryDisk();
     const first = Bench.open(disk, { groups: 1 });
