@@ -9,7 +9,7 @@ import { TramError } from '../errors.js';
 import { requireCluster } from '../journal/cluster-file.js';
 import { type Disk, FileDisk } from '../journal/disk.js';
 import { eraFolder } from '../journal/format.js';
-import { markOpened, readIdentity, writeIdentity } from '../journal/identity.js';
+import { joinEra, readIdentity } from '../journal/identity.js';
 import { JournalReader, settle } from '../journal/reader.js';
 import { type EraPlan, type GroupPlan, NO_ERA } from '../journal/recovery-asks.js';
 import type { GroupSequence, JournalEntry } from '../journal/sequence.js';
@@ -46,7 +46,9 @@ export function localJournal(
     const eras = Array.from({ length: map.hosts }, (_, other) =>
       Atomics.load(arena.words, map.host(other) + HOST.era),
     );
-    return told(startOfEraAgain(config, host, Math.max(...eras)), report);
+    const era = Math.max(...eras);
+    if (era !== NO_ERA) return told(startOfEraAgain(config, host, era), report);
+    throw new TramError('TRAM_START_FAILED', 'no host of the cluster has opened its journal yet');
   };
 }
 
@@ -124,12 +126,22 @@ function isEmpty({ fromEra, append }: GroupPlan): boolean {
   return fromEra === NO_ERA && append.length === 0;
 }
 
-/** @throws TRAM_CORRUPT, TRAM_JOURNAL_MISMATCH */
-export function startOfEraAgain(config: ClusterConfig, host: number, era: number): JournalStart {
+/**
+ * @param joined  on machines: the id of the cluster, as the hosts have it that run in the era. A host that has promised a later
+ *   one may join them.
+ * @throws TRAM_CORRUPT, TRAM_JOURNAL_MISMATCH
+ */
+export function startOfEraAgain(
+  config: ClusterConfig,
+  host: number,
+  era: number,
+  joined?: string,
+): JournalStart {
   const folder = journalFolder(config, host)!;
   const disk = new FileDisk(folder);
   requireCluster(disk, journaledClusterOf(config), folder);
-  const clusterId = joinEra(config, disk, host, era);
+  const clusterId = joined ?? clusterIdWithin(config, disk, host, era);
+  joinEra(disk, host, era, clusterId);
   settle(disk);
   const reader = new JournalReader(disk);
   return {
@@ -145,8 +157,8 @@ export function startOfEraAgain(config: ClusterConfig, host: number, era: number
   };
 }
 
-/** The era is open: a journal that is new, or of an older era, takes part in it from now on. Returns the id of the cluster. */
-function joinEra(config: ClusterConfig, disk: Disk, host: number, era: number): string {
+/** The id of a cluster whose journals are all on this machine. @throws TRAM_JOURNAL_MISMATCH, TRAM_START_FAILED */
+function clusterIdWithin(config: ClusterConfig, disk: Disk, host: number, era: number): string {
   const identity = readIdentity(disk);
   const promised = identity?.promisedEra ?? NO_ERA;
   if (promised > era) {
@@ -156,12 +168,7 @@ function joinEra(config: ClusterConfig, disk: Disk, host: number, era: number): 
       { hint: 'End the whole cluster and start it again: it is recovered from its journals.' },
     );
   }
-  const clusterId = identity?.clusterId ?? clusterIdOf(config);
-  if (promised < era) writeIdentity(disk, { clusterId, host, promisedEra: era });
-  disk.makeFolder(eraFolder(era));
-  disk.syncFolder('');
-  markOpened(disk, era);
-  return clusterId;
+  return identity?.clusterId ?? clusterIdOf(config);
 }
 
 /** The id that the journals of the other hosts have. @throws TRAM_START_FAILED */

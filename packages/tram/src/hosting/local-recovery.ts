@@ -17,7 +17,7 @@ import {
 import { FileDisk } from '../journal/disk.js';
 import { type Recovered, recoverCluster } from '../journal/recovery.js';
 import type { Answer, Ask, OpenAsk, Opening } from '../journal/recovery-asks.js';
-import { RecoveryHost } from '../journal/recovery-host.js';
+import { type DiskAsk, RecoveryHost } from '../journal/recovery-host.js';
 import { requireUnlocked } from './journal-lock.js';
 import type { Logger } from './own-hosts.js';
 
@@ -25,6 +25,11 @@ const CLUSTER_ID_BYTES = 16;
 /** Smaller journals are read before anybody asks. */
 const TOLD_BYTES = 2 ** 30;
 const GIGABYTE = 1e9;
+
+interface LocalHost {
+  readonly folder: string;
+  readonly journal: RecoveryHost;
+}
 
 /** Starts the hosts with their plans, and resolves when all of them have opened the era. */
 export type OpenHosts = (asks: readonly OpenAsk[]) => Promise<readonly Opening[]>;
@@ -51,7 +56,7 @@ export async function recoverLocally(
   for (let step = recovery.next(); ; ) {
     if (step.done) return step.value;
     const asks = step.value;
-    step = recovery.next(isOpening(asks) ? await open(asks) : await answer(hosts, asks));
+    step = recovery.next(isOpening(asks) ? await open(asks) : await answerAll(hosts, asks));
   }
 }
 
@@ -59,17 +64,28 @@ function isOpening(asks: readonly Ask[]): asks is readonly OpenAsk[] {
   return asks[0]?.what === 'open';
 }
 
-async function answer(
-  hosts: readonly RecoveryHost[],
+async function answerAll(
+  hosts: readonly LocalHost[],
   asks: readonly Ask[],
 ): Promise<(Answer | undefined)[]> {
   const answers: (Answer | undefined)[] = [];
   for (const ask of asks) {
     // Reading takes long, and signals are to be heard in between.
     await new Promise((resolve) => setImmediate(resolve));
-    if (ask.what !== 'open') answers.push(hosts[ask.host].answer(ask));
+    if (ask.what !== 'open') answers.push(answerFrom(hosts[ask.host], ask));
   }
   return answers;
+}
+
+/** The host of a journal is named, not only the file in it. */
+function answerFrom({ folder, journal }: LocalHost, ask: DiskAsk): Answer | undefined {
+  try {
+    return journal.answer(ask);
+  } catch (error) {
+    if (!(error instanceof TramError)) throw error;
+    const { code, message, hint } = error;
+    throw new TramError(code, `${folder}: ${message}`, { hint, cause: error });
+  }
 }
 
 /** What the journals of this cluster must belong to. */
@@ -85,15 +101,16 @@ export function journaledClusterOf(config: ClusterConfig): JournaledCluster {
 async function recoveryHosts(
   config: ClusterConfig,
   cluster: JournaledCluster,
-): Promise<RecoveryHost[]> {
-  const hosts: RecoveryHost[] = [];
+): Promise<LocalHost[]> {
+  const hosts: LocalHost[] = [];
   for (const host of cluster.names.keys()) {
     const folder = journalFolder(config, host)!;
     requireWritable(folder);
     await requireUnlocked(folder);
     const disk = new FileDisk(folder);
     requireCluster(disk, cluster, folder);
-    hosts.push(new RecoveryHost(disk, host, groupsOn(cluster, host)));
+    const journal = new RecoveryHost(disk, host, groupsOn(cluster, host));
+    hosts.push({ folder, journal });
   }
   return hosts;
 }
