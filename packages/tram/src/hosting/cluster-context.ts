@@ -22,6 +22,7 @@ import { type Edges, type GroupJournal, type Observer, PACE } from '../protocol/
 import { Layout } from '../protocol/layout.js';
 import { Overlay } from '../protocol/overlay.js';
 import { nowUs, wallClockUs } from './clock.js';
+import { MAILBOX_WORDS } from './machines/mailboxes.js';
 import { hasSessionEnded } from './slot.js';
 import { STATISTICS_WORDS } from './statistics.js';
 
@@ -155,7 +156,9 @@ export class ClusterContext {
 
 function mapOf(config: ClusterConfig, layout: Layout, descriptionBytes: number): ArenaMap {
   const { hosts, placement } = config;
-  return new ArenaMap(layout, hosts, descriptionBytes, STATISTICS_WORDS, placement);
+  const mailboxWords =
+    config.memory === 'machines' && config.durability !== 'none' ? MAILBOX_WORDS : 0;
+  return new ArenaMap(layout, hosts, descriptionBytes, STATISTICS_WORDS, placement, mailboxWords);
 }
 
 /** The configuration as an arena stores it. */

@@ -158,10 +158,7 @@ export class Host {
     Atomics.compareExchange(words, line + HOST.staysDown, STAYS_DOWN.untilStarted, STAYS_DOWN.no);
     Atomics.store(words, line + HOST.state, nextHostStart(Atomics.load(words, line + HOST.state)));
     const { agents } = this;
-    if (settings.journal !== undefined) {
-      this.journal = await this.openJournal(settings.journal);
-      Atomics.store(words, line + HOST.era, this.journal.era);
-    }
+    if (settings.journal !== undefined) this.journal = await this.openJournal(settings.journal);
     for (const replica of context.map.participantsOf(settings.host)) {
       agents.push(await this.startReplica(replica));
     }
@@ -373,6 +370,20 @@ export class Host {
   /** Groups of its replicas that have lost their state for good. */
   get lostGroups(): number[] {
     return this.lookout.lostGroups;
+  }
+
+  /** The groups of its replicas of which a quorum takes part, as this host knows. */
+  get quorateGroups(): number[] {
+    const quorate = this.agents.filter(({ replica: { member, rows, suspicion } }) => {
+      let parts = 0;
+      for (let other = 0; other < member.replicas; other++) {
+        if (other === member.index) continue;
+        const { seen, normal } = rows.peer(other);
+        if (seen && normal && suspicion.isLive(other)) parts++;
+      }
+      return parts + (member.normal ? 1 : 0) >= member.quorum;
+    });
+    return [...new Set(quorate.map(({ replica }) => replica.member.group))];
   }
 
   /**

@@ -9,7 +9,7 @@ import { TramError } from '../errors.js';
 import { requireCluster } from '../journal/cluster-file.js';
 import { type Disk, FileDisk } from '../journal/disk.js';
 import { eraFolder } from '../journal/format.js';
-import { markOpened, readIdentity, writeIdentity } from '../journal/identity.js';
+import { joinEra, readIdentity } from '../journal/identity.js';
 import { JournalReader, settle } from '../journal/reader.js';
 import { type EraPlan, type GroupPlan, NO_ERA } from '../journal/recovery-asks.js';
 import type { GroupSequence, JournalEntry } from '../journal/sequence.js';
@@ -127,11 +127,16 @@ function isEmpty({ fromEra, append }: GroupPlan): boolean {
 }
 
 /** @throws TRAM_CORRUPT, TRAM_JOURNAL_MISMATCH */
-export function startOfEraAgain(config: ClusterConfig, host: number, era: number): JournalStart {
+export function startOfEraAgain(
+  config: ClusterConfig,
+  host: number,
+  era: number,
+  clusterId: string = clusterIdIn(config),
+): JournalStart {
   const folder = journalFolder(config, host)!;
   const disk = new FileDisk(folder);
   requireCluster(disk, journaledClusterOf(config), folder);
-  const clusterId = joinEra(config, disk, host, era);
+  joinEra(disk, host, era, clusterId);
   settle(disk);
   const reader = new JournalReader(disk);
   return {
@@ -147,27 +152,8 @@ export function startOfEraAgain(config: ClusterConfig, host: number, era: number
   };
 }
 
-/** The era is open: a journal that is new, or of an older era, takes part in it from now on. Returns the id of the cluster. */
-function joinEra(config: ClusterConfig, disk: Disk, host: number, era: number): string {
-  const identity = readIdentity(disk);
-  const promised = identity?.promisedEra ?? NO_ERA;
-  if (promised > era) {
-    throw new TramError(
-      'TRAM_JOURNAL_MISMATCH',
-      `the journal of host ${host} takes part in the recovery of era ${promised}, and its cluster is in era ${era}`,
-      { hint: 'End the whole cluster and start it again: it is recovered from its journals.' },
-    );
-  }
-  const clusterId = identity?.clusterId ?? clusterIdOf(config);
-  if (promised < era) writeIdentity(disk, { clusterId, host, promisedEra: era });
-  disk.makeFolder(eraFolder(era));
-  disk.syncFolder('');
-  markOpened(disk, era);
-  return clusterId;
-}
-
 /** The id that the journals of the other hosts have. @throws TRAM_START_FAILED */
-function clusterIdOf(config: ClusterConfig): string {
+function clusterIdIn(config: ClusterConfig): string {
   for (let host = 0; host < config.hosts; host++) {
     const identity = readIdentity(new FileDisk(journalFolder(config, host)!));
     if (identity !== undefined) return identity.clusterId;

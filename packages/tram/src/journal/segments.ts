@@ -188,12 +188,12 @@ export class Segments {
     return this.spares.length > 0;
   }
 
-  /** Fills a part of a spare file with zeros. */
-  prepare(): void {
+  /** Fills a part of a spare file with zeros. @param bytes  how much of it */
+  prepare(bytes: number = ZERO_BYTES): void {
     const { disk, options } = this;
     this.filling ??= this.createSpare();
     const { filling } = this;
-    const count = Math.min(ZERO_BYTES, options.segmentBytes - filling.bytes);
+    const count = Math.min(bytes, options.segmentBytes - filling.bytes);
     filling.file.write(filling.bytes, new Uint8Array(count));
     filling.file.sync();
     filling.bytes += count;

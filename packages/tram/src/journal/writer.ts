@@ -103,9 +103,9 @@ export class JournalWriter {
     return this.segments.isPrepared;
   }
 
-  /** Prepares a part of the next segment, when there is nothing else to do. */
-  prepare(): void {
-    this.segments.prepare();
+  /** Prepares a part of the next segment, when there is nothing else to do. @param bytes  how much of it */
+  prepare(bytes?: number): void {
+    this.segments.prepare(bytes);
   }
 
   /** Makes durable what was written, with the next steps. */

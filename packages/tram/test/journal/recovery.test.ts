@@ -78,6 +78,12 @@ describe('a cluster with journals', () => {
     expect(states(model, 2)).toEqual([[3], [1], [2], [1, 3]]);
   });
 
+  test('has sessions above those of an era that has left none in the journals', () => {
+    const { model } = started();
+    const { firstSession } = model.recover();
+    expect(model.recover().firstSession).toBeGreaterThan(firstSession + 65_000);
+  });
+
   test('takes the longest journal of a group, and gives it to the hosts that have less', () => {
     const { model, era } = started([-1]);
     for (let id = 1; id <= 5; id++) era.send(id, [0]);

@@ -13,6 +13,8 @@ export interface HealthSettings {
   readonly host: number;
   /** The groups of its replicas that have lost their state for good. */
   readonly lostGroups: () => readonly number[];
+  /** What the host waits for before its replicas run, in words; undefined if it does not wait. */
+  readonly waitsFor: () => string | undefined;
   /** `7412`: on loopback; `10.0.0.1:7412`: there. */
   readonly address: string;
   readonly port: number;
@@ -24,6 +26,7 @@ export async function serveHealth({
   context,
   host,
   lostGroups,
+  waitsFor,
   address,
   port,
 }: HealthSettings): Promise<Server> {
@@ -34,8 +37,9 @@ export async function serveHealth({
     }
     const [path] = (request.url ?? '').split('?');
     if (path === '/healthz') respond(response, 200, 'ok\n');
-    else if (path === '/readyz') respondReadiness(response, context, host, lostGroups());
-    else if (path === '/metrics') respond(response, 200, metricsOf(context, host));
+    else if (path === '/readyz') {
+      respondReadiness(response, context, host, lostGroups(), waitsFor());
+    } else if (path === '/metrics') respond(response, 200, metricsOf(context, host));
     else respond(response, 404, 'there are /healthz, /readyz and /metrics\n');
   });
   server.requestTimeout = 5000;
@@ -72,7 +76,12 @@ function respondReadiness(
   context: ClusterContext,
   host: number,
   lostGroups: readonly number[],
+  waitsFor: string | undefined,
 ): void {
+  if (waitsFor !== undefined) {
+    respond(response, 503, `${waitsFor}\n`);
+    return;
+  }
   if (lostGroups.length > 0) {
     respond(response, 503, `${describeStateLoss(lostGroups)}\n`);
     return;

@@ -2,6 +2,8 @@
  * Client slots on machines. Each host hands out a share of the slots, and a client's *home* is the host that gave it
  * its slot. A client that loses the connection to its home keeps the slot and reconnects with it. So a slot is free at
  * once when its client has closed, and otherwise only after the time in which the client may reconnect.
+ *
+ * With a journal, all sessions end when a new era begins. Those of the new era start with its first session.
  */
 import { type ArenaMap, OWNER, PARTICIPANT } from '../../memory/arena.js';
 import type { SlotKeeper } from '../../memory/machines/network-options.js';
@@ -25,11 +27,13 @@ export class HomeSlots implements SlotKeeper {
   private readonly connected = new Set<number>();
   private lastSession = 0;
   private hasOpened = false;
+  private firstSession = 1;
 
   constructor(
     private readonly words: Int32Array,
     private readonly map: ArenaMap,
     private readonly host: number,
+    private readonly hasEras = false,
     private readonly nowMs: () => number = Date.now,
   ) {}
 
@@ -37,8 +41,18 @@ export class HomeSlots implements SlotKeeper {
     return this.hasOpened;
   }
 
-  /** Starts handing out slots. @param past  the host's past: if its memory is lost, any slot may be in use */
-  open(past: Identity['past']): void {
+  get awaitsEra(): boolean {
+    return this.hasEras && !this.hasOpened;
+  }
+
+  /**
+   * Starts handing out slots.
+   * @param past  the host's past: if its memory is lost, any slot may be in use
+   * @param firstSession  of the era: earlier ones have ended
+   */
+  open(past: Identity['past'], firstSession = 1): void {
+    this.firstSession = firstSession;
+    this.lastSession = Math.max(this.lastSession, firstSession - 1);
     const { clients } = this.map.layout.sizes;
     for (let slot = 0; slot < clients; slot++) {
       const isOurs = homeOf(slot, this.map.hosts) === this.host;
@@ -64,7 +78,8 @@ export class HomeSlots implements SlotKeeper {
   }
 
   isStillOf(slot: number, session: number): boolean {
-    return slot < this.map.layout.sizes.clients && session >= (this.sessions.get(slot) ?? 1);
+    const least = Math.max(this.sessions.get(slot) ?? 1, this.firstSession);
+    return slot < this.map.layout.sizes.clients && session >= least;
   }
 
   returns(slot: number, session: number): void {
