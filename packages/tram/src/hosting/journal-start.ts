@@ -133,16 +133,21 @@ function isEmpty({ fromEra, append }: GroupPlan): boolean {
   return fromEra === NO_ERA && append.length === 0;
 }
 
-/** @throws TRAM_CORRUPT, TRAM_JOURNAL_MISMATCH */
+/**
+ * @param joined  on machines: the id of the cluster, as the hosts have it that run in the era. A host that has promised a later
+ *   one may join them.
+ * @throws TRAM_CORRUPT, TRAM_JOURNAL_MISMATCH
+ */
 export function startOfEraAgain(
   config: ClusterConfig,
   host: number,
   era: number,
-  clusterId: string = clusterIdIn(config),
+  joined?: string,
 ): JournalStart {
   const folder = journalFolder(config, host)!;
   const disk = new FileDisk(folder);
   requireCluster(disk, journaledClusterOf(config), folder);
+  const clusterId = joined ?? clusterIdWithin(config, disk, host, era);
   joinEra(disk, host, era, clusterId);
   settle(disk);
   const reader = new JournalReader(disk);
@@ -159,8 +164,22 @@ export function startOfEraAgain(
   };
 }
 
+/** The id of a cluster whose journals are all on this machine. @throws TRAM_JOURNAL_MISMATCH, TRAM_START_FAILED */
+function clusterIdWithin(config: ClusterConfig, disk: Disk, host: number, era: number): string {
+  const identity = readIdentity(disk);
+  const promised = identity?.promisedEra ?? NO_ERA;
+  if (promised > era) {
+    throw new TramError(
+      'TRAM_JOURNAL_MISMATCH',
+      `the journal of host ${host} takes part in the recovery of era ${promised}, and its cluster is in era ${era}`,
+      { hint: 'End the whole cluster and start it again: it is recovered from its journals.' },
+    );
+  }
+  return identity?.clusterId ?? clusterIdOf(config);
+}
+
 /** The id that the journals of the other hosts have. @throws TRAM_START_FAILED */
-function clusterIdIn(config: ClusterConfig): string {
+function clusterIdOf(config: ClusterConfig): string {
   for (let host = 0; host < config.hosts; host++) {
     const identity = readIdentity(new FileDisk(journalFolder(config, host)!));
     if (identity !== undefined) return identity.clusterId;

@@ -14,6 +14,11 @@ const RETURN_MS = 10_000;
 const SESSION_MS = 250;
 const SESSIONS_SINCE_MS = Date.UTC(2026, 0);
 
+/** The session of a client that connects now. */
+export function sessionAt(ms: number): number {
+  return Math.floor((ms - SESSIONS_SINCE_MS) / SESSION_MS);
+}
+
 /** The home of a slot: the host that hands it out and knows its state. */
 export function homeOf(slot: number, hosts: number): number {
   return slot % hosts;
@@ -119,10 +124,7 @@ export class HomeSlots implements SlotKeeper {
   /** Different hosts never hand out the same session. */
   private nextSession(nowMs: number): number {
     const { hosts } = this.map;
-    const least = Math.max(
-      this.lastSession + 1,
-      Math.floor((nowMs - SESSIONS_SINCE_MS) / SESSION_MS),
-    );
+    const least = Math.max(this.lastSession + 1, sessionAt(nowMs));
     this.lastSession = least + ((this.host - (least % hosts) + hosts) % hosts);
     return this.lastSession;
   }

@@ -8,8 +8,9 @@ import { FileDisk } from '../../journal/disk.js';
 import { type EraPlan, NO_ERA, type Opening } from '../../journal/recovery-asks.js';
 import { RecoveryHost } from '../../journal/recovery-host.js';
 import type { GroupSequence, JournalEntry } from '../../journal/sequence.js';
-import type { ClusterShape } from '../../journal/shape.js';
+import { type ClusterShape, membersOn, quorumOf } from '../../journal/shape.js';
 import { lackedFrom } from '../../journal/start.js';
+import { HOST, STAGE } from '../../memory/arena.js';
 import type { Network } from '../../memory/machines/network.js';
 import { nowUs } from '../clock.js';
 import type { ClusterContext } from '../cluster-context.js';
@@ -20,10 +21,21 @@ import type { JournalStart } from '../own-journal.js';
 import { fetchSequence } from './fetched-sequence.js';
 import type { Log } from './machine.js';
 import { Recovery } from './recovery.js';
-import type { Era } from './standing.js';
+import { type Era, publishStanding } from './standing.js';
 
 /** While replicas begin, other hosts hear from this one after so many entries. */
 const ENTRIES_PER_POLL = 256;
+/** How often a host that runs tells what it knows, and looks whether its memory is still of use. */
+const FOLLOW_US = 100_000;
+/** How long members that are connected may fail to be a quorum: some of them may be recovering. */
+const STUCK_US = 60_000_000;
+
+/** Its replicas have begun with what opens an era. */
+export interface OpenedHost {
+  readonly host: Host;
+  /** The highest session in what they have replayed. */
+  readonly lastSession: number;
+}
 
 export class MachineJournal {
   private readonly shape: ClusterShape;
@@ -31,9 +43,12 @@ export class MachineJournal {
   private recovery: Recovery | undefined;
   /** Its replicas have begun with what opens an era, and do not run yet. */
   private opened: Host | undefined;
+  private followedUs = Number.NEGATIVE_INFINITY;
+  /** Since when it is stuck; undefined if it is not. */
+  private stuckUs: number | undefined;
 
   /**
-   * @param startHost  starts the replicas, in an era that is not open yet
+   * @param openHost  starts the replicas, in an era that is not open yet
    * @throws TRAM_SYSTEM, TRAM_JOURNAL_MISMATCH, TRAM_CORRUPT
    */
   constructor(
@@ -41,7 +56,7 @@ export class MachineJournal {
     private readonly config: MachinesConfig,
     private readonly host: number,
     private readonly log: Log,
-    private readonly startHost: (start: () => JournalStart) => Promise<Host>,
+    private readonly openHost: (start: () => JournalStart) => Promise<OpenedHost>,
   ) {
     const folder = journalFolder(config, host)!;
     const cluster = journaledClusterOf(config);
@@ -90,6 +105,40 @@ export class MachineJournal {
     await opened?.run();
   }
 
+  /**
+   * Of a host that runs: tells others what it knows.
+   * @returns why its memory is of no use any more, if so
+   */
+  follow(running: Host, now: number): string | undefined {
+    if (now - this.followedUs < FOLLOW_US) return undefined;
+    this.followedUs = now;
+    const { words } = this.context.arena;
+    const line = this.context.map.host(this.host);
+    const { lostGroups, quorateGroups } = running;
+    publishStanding(words, line, STAGE.running, quorateGroups);
+    const { newestEra } = this.network;
+    if (newestEra > words[line + HOST.era]) {
+      return `the cluster was recovered without this host, into era ${newestEra}`;
+    }
+    if (lostGroups.length > 0)
+      return `the members of ${namesOf(lostGroups)} that run lack the state`;
+    const stuck = this.stuckGroups(quorateGroups);
+    this.stuckUs = stuck.length === 0 ? undefined : (this.stuckUs ?? now);
+    if (this.stuckUs === undefined || now - this.stuckUs < STUCK_US) return undefined;
+    return `enough members of ${namesOf(stuck)} are connected, and can't go on`;
+  }
+
+  /** Groups of this host that have no quorum, although enough of their members are connected. */
+  private stuckGroups(quorate: readonly number[]): number[] {
+    const { shape, host, network } = this;
+    const isHere = (other: number): boolean => other === host || network.isConnected(other);
+    return shape.overlay.parents.flatMap((_, group) => {
+      const isOwn = shape.hostsOf(group).includes(host);
+      if (!isOwn || quorate.includes(group)) return [];
+      return membersOn(shape, group, isHere) >= quorumOf(shape) ? [group] : [];
+    });
+  }
+
   private get network(): Network {
     return this.context.network!;
   }
@@ -100,8 +149,9 @@ export class MachineJournal {
     await this.discardOpened();
     const sequenceOf = (_: number, __: number, group: number): GroupSequence => sources.get(group)!;
     const start = (): JournalStart => startOfPlan(this.config, this.host, plan, sequenceOf);
-    this.opened = await this.startHost(() => this.keepingConnected(start()));
-    return { groups: plan.groups.map(({ group }) => group), lastSession: 0 };
+    const { host, lastSession } = await this.openHost(() => this.keepingConnected(start()));
+    this.opened = host;
+    return { groups: plan.groups.map(({ group }) => group), lastSession };
   }
 
   /** By group, what the host of the plan has, as far as this host lacks it; undefined if one of them can't be had. */
@@ -134,6 +184,10 @@ export class MachineJournal {
       },
     };
   }
+}
+
+function namesOf(groups: readonly number[]): string {
+  return groups.map((group) => `g${group}`).join(', ');
 }
 
 /** Calls `poll` between entries, every now and then. */

@@ -57,7 +57,7 @@ import { traceName } from '../trace.js';
 import { bufferWordsOf } from './buffer-words.js';
 import type { Credentials } from './cluster-file.js';
 import { HomeSlots } from './home-slots.js';
-import { MachineJournal } from './machine-journal.js';
+import { MachineJournal, type OpenedHost } from './machine-journal.js';
 import { closeOwn, hasBegun, openOwn } from './own-arena.js';
 import { describePast, pastAt } from './past.js';
 import type { Entrance, Recovery } from './recovery.js';
@@ -78,8 +78,8 @@ export interface MachineSettings {
 /** How often it logs which hosts it waits for. */
 const WAITING_US = 5_000_000;
 const WAIT_SLICE_US = 5000;
-/** How often a host with a journal looks whether its memory is still of use. */
-const FOLLOW_US = 100_000;
+/** How long a host that waits, and may be reading a journal, keeps a connection without an answer. */
+const RECOVERY_PATIENCE_US = 30_000_000;
 /** How long a host that ends waits for the others to hear of it. */
 const FAREWELL_US = 500_000;
 /** A peer is given up after this many suspicion time-outs without an answer. */
@@ -97,7 +97,6 @@ export class Machine {
   private readonly journal: MachineJournal | undefined;
   /** While it waits for others, with a journal and without memory. */
   private recovery: Recovery | undefined;
-  private followedUs = Number.NEGATIVE_INFINITY;
   /** What another machine has asked this host to do, if that is why it ends. */
   request: HostRequest | undefined;
 
@@ -183,9 +182,15 @@ export class Machine {
       }
       return { arena, network };
     });
-    const machine = new Machine(context, host, file, slots, settings);
-    machine.sign(HOST_STATE.starting);
-    return machine;
+    try {
+      const machine = new Machine(context, host, file, slots, settings);
+      machine.sign(HOST_STATE.starting);
+      return machine;
+    } catch (error) {
+      network.close();
+      closeOwn(file);
+      throw error;
+    }
   }
 
   /** Finds out its past, then starts its replicas. */
@@ -212,13 +217,14 @@ export class Machine {
   }
 
   /** Starts the replicas, which do not run before the era is open. */
-  private async openHost(journal: () => JournalStart): Promise<Host> {
-    const { report } = this.settings;
-    const host = await this.startHost('none', journal, (what) => {
-      if (what.what !== 'ready') report(what);
+  private async openHost(journal: () => JournalStart): Promise<OpenedHost> {
+    let lastSession = 0;
+    const host = await this.startHost('none', journal, (report) => {
+      if (report.what === 'ready') lastSession = report.lastSession ?? 0;
+      else this.settings.report(report);
     });
     this.sign(HOST_STATE.starting);
-    return host;
+    return { host, lastSession };
   }
 
   private startHost(
@@ -242,7 +248,8 @@ export class Machine {
 
   private watch(nowUs: number): number {
     this.requests.doWork();
-    if (this.journal !== undefined && nowUs - this.followedUs >= FOLLOW_US) this.followEra(nowUs);
+    const useless = this.running && this.journal?.follow(this.running, nowUs);
+    if (useless !== undefined) this.beginAnew(useless);
     return 0;
   }
 
@@ -335,33 +342,22 @@ export class Machine {
 
   /** In which era its replicas run, and how; undefined if it was stopped before it knew. */
   private async entrance(journal: MachineJournal): Promise<Entrance | undefined> {
-    const line = this.file.words.subarray(this.context.map.host(this.host));
-    if (hasBegun(this.file)) return { what: 'join', ...eraIn(line) };
+    const { network, map } = this.context;
+    const line = this.file.words.subarray(map.host(this.host));
+    if (hasBegun(this.file)) {
+      // What its last start has seen says nothing any more.
+      publishStanding(line, 0, STAGE.running, []);
+      return { what: 'join', ...eraIn(line) };
+    }
     const recovery = journal.findEra();
     this.recovery = recovery;
+    // Reading and replaying a journal takes long.
+    network!.setPatience(RECOVERY_PATIENCE_US);
     const entrance = await this.until((now) => recovery.doWork(now));
+    network!.setPatience();
     this.recovery = undefined;
     if (entrance?.what !== 'start') await journal.discardOpened();
     return entrance;
-  }
-
-  /** Tells others what a host that runs knows, and gives the memory up if it is of no use any more. */
-  private followEra(nowUs: number): void {
-    this.followedUs = nowUs;
-    const { running, file, context } = this;
-    if (running === undefined) return;
-    const line = context.map.host(this.host);
-    publishStanding(file.words, line, STAGE.running, running.quorateGroups);
-    const newest = context.network!.newestEra;
-    const { lostGroups } = running;
-    if (newest > file.words[line + HOST.era]) {
-      this.beginAnew(`the cluster was recovered without this host, into era ${newest}`);
-    } else if (lostGroups.length > 0) {
-      const names = lostGroups.map((group) => `g${group}`).join(', ');
-      this.beginAnew(
-        `the members of ${names} that run lack the state, and recover it from journals`,
-      );
-    }
   }
 
   private beginAnew(why: string): void {

@@ -16,6 +16,7 @@ import type { Ask, Opening, Promised } from '../../journal/recovery-asks.js';
 import type { ClusterShape } from '../../journal/shape.js';
 import { type ArenaMap, HOST, STAGE } from '../../memory/arena.js';
 import type { Link } from '../../memory/machines/link.js';
+import { sessionAt } from './home-slots.js';
 import { Mailboxes } from './mailboxes.js';
 import { decodeMessage, encodeMessage } from './message.js';
 import { requestWord } from './requests.js';
@@ -193,7 +194,9 @@ export class Recovery {
       const answers = await Promise.all(step.value.map((ask) => this.ask(ask)));
       step = recovering.next(answers);
     }
-    const { era, firstSession, clusterId } = step.value;
+    const { era, clusterId } = step.value;
+    // Also above those that clients have got after the last message that a journal has.
+    const firstSession = Math.max(step.value.firstSession, sessionAt(Date.now()));
     log('info', describeRecovered(step.value));
     const entrance: Entrance = { what: 'start', era, firstSession, clusterId };
     await this.tellAll({ begin: entrance });
