@@ -28,7 +28,7 @@ Exit codes:
 export function registerRecover(program: Command): void {
   program
     .command('recover')
-    .helpGroup('Run a cluster:')
+    .helpGroup('Journals and backups:')
     .summary('start without journals that are lost')
     .description(
       'Says what a cluster would lose with the journals that are missing, and lets it start without them.',
