@@ -15,6 +15,7 @@ const directory = mkdtempSync(join(tmpdir(), 'tram-durable-'));
 const service = new URL('./service.js', import.meta.url);
 
 try {
+  /** @type {import('tram-multicast').StartOptions} */
   const options = {
     groups: 2,
     service,

@@ -40,7 +40,7 @@ export class LoopDisk {
     run('mount', '-o', 'loop', this.image, this.path);
   }
 
-  /** Requires that no process has a file open any more. */
+  /** Requires that all processes that use it have ended. */
   cutPower() {
     const before = this.image;
     this.cuts++;

@@ -16,7 +16,7 @@ export class MachinesSite {
   clients;
   /** Of all clients that were ever started. */
   started = 0;
-  isOff = true;
+  power = { isOff: true };
   isFinished = false;
 
   /** @param {import('./power-site.mjs').SiteOptions & { directory: string }} options */
@@ -32,25 +32,26 @@ export class MachinesSite {
         trace,
         cluster: { ...cluster, clients: clients * SLOTS_PER_CLIENT },
       },
-      { log: () => undefined, complain: (text) => !this.isOff && complain(text) },
+      { log: () => undefined, complain },
     );
   }
 
   async start() {
     const { cluster, options } = this;
     const { clients: count, settingsOf, complain } = options;
-    this.isOff = false;
+    const power = { isOff: false };
+    this.power = power;
     try {
       await (cluster.context === undefined ? cluster.begin() : cluster.startHosts());
     } catch (error) {
-      if (this.isOff) return [];
+      if (power.isOff) return [];
       throw error;
     }
-    if (this.isOff) return [];
+    if (power.isOff) return [];
     const clients = new Clients(
       cluster.address,
       () => settingsOf(`k${this.started++}`),
-      (text) => !this.isOff && complain(text),
+      (text) => !power.isOff && complain(text),
       cluster.startClient,
     );
     this.clients = clients;
@@ -59,7 +60,7 @@ export class MachinesSite {
   }
 
   async cut() {
-    this.isOff = true;
+    this.power.isOff = true;
     await Promise.all([this.cluster.cutPower(), this.clients?.destroy()]);
   }
 
@@ -68,7 +69,7 @@ export class MachinesSite {
     await clients?.finish(FINISH_MS);
     await clients?.takeFingerprints(GROUPS, options.fingerprints, FINISH_MS);
     await untilCaughtUp(cluster);
-    this.isOff = true;
+    this.power.isOff = true;
     await cluster.close([]);
     this.isFinished = true;
   }

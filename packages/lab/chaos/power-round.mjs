@@ -5,6 +5,7 @@
  */
 import { appendFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { History, MalformedTraceError } from 'tram-multicast/check';
 import { pause } from 'tram-multicast/internal/hosting/oversight.js';
 import { Random } from '../dist/sim/random.js';
 import { ACCOUNTS, START_BALANCE } from './bank.mjs';
@@ -267,24 +268,38 @@ export class PowerRound {
     this.disk.close();
   }
 
+  /** A history that can't be read fails the round. */
+  async readTrace() {
+    try {
+      return await readHistory(this.trace);
+    } catch (error) {
+      if (!(error instanceof MalformedTraceError)) throw error;
+      this.complain(`the trace can't be read: ${error.message}`);
+      return new History();
+    }
+  }
+
   /** @returns {Promise<PowerResult>} */
   async judge() {
     const { plan, options, complaints, counts } = this;
     const seconds = Math.round((Date.now() - this.startedMs) / 1000);
     options.tell('judging');
-    const history = await readHistory(this.trace);
+    const history = await this.readTrace();
     const records = readRecords(this.records);
     const isComplete = complaints.length === 0;
     complaints.push(
       ...checkVerdict(history, isComplete),
       ...checkPromise(history, plan.order, plan.durability),
       ...checkAudits(records, GROUPS),
-      ...checkOrderedTime(records, GROUPS),
     );
     if (isComplete) {
       complaints.push(...checkFingerprints(readFingerprints(this.states, GROUPS, REPLICAS)));
       if (plan.durability === 'always') {
-        complaints.push(...checkAcknowledged(history, records), ...checkReplies(history, records));
+        complaints.push(
+          ...checkAcknowledged(history, records),
+          ...checkReplies(history, records),
+          ...checkOrderedTime(records, GROUPS),
+        );
       }
       // A cut while the cluster starts may come before it has begun an era.
       if (history.counts.eras <= counts.load) {

@@ -12,11 +12,12 @@ import { pause } from 'tram-multicast/internal/hosting/oversight.js';
 import { arenaPath, removeArenaFile } from 'tram-multicast/internal/memory/processes/arena-file.js';
 import { CheckError, Clients, until } from './clients.mjs';
 import { GROUPS } from './plan.mjs';
+import { hasEnded, signal } from './processes.mjs';
 
 const SCRIPT = fileURLToPath(new URL('./power-starter.mjs', import.meta.url));
 const START_MS = 60_000;
 const FINISH_MS = 60_000;
-const DEATH_MS = 10_000;
+const DEATH_MS = 30_000;
 const LOOK_MS = 5;
 
 /**
@@ -48,8 +49,7 @@ export class LocalSite {
   clients;
   /** Of all clients that were ever started. */
   started = 0;
-  printed = '';
-  isOff = true;
+  power = { isOff: true };
   isFinished = false;
 
   /** @param {SiteOptions} options */
@@ -71,8 +71,10 @@ export class LocalSite {
       fingerprints,
       clients: this.hasThreads ? Array.from({ length: clients }, settingsOf) : [],
     };
-    this.isOff = false;
-    this.printed = '';
+    /** Of this start. What happens after its end is no concern of the next one. */
+    const power = { isOff: false };
+    this.power = power;
+    let printed = '';
     const starter = fork(SCRIPT, [JSON.stringify(settings)], {
       detached: true,
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
@@ -81,26 +83,26 @@ export class LocalSite {
     /** @type {any} */
     let started;
     starter.stderr?.setEncoding('utf8').on('data', (text) => {
-      this.printed += text;
+      printed += text;
     });
     starter.on('message', (/** @type {any} */ message) => {
       if (message.what === 'started') started = message;
       else if (message.what === 'finished') this.isFinished = true;
-      else if (!this.isOff) complain(message.text);
+      else if (!power.isOff) complain(message.text);
     });
     starter.on('close', (code, signal) => {
-      if (!this.isOff) complain(`the cluster ended by itself (${signal ?? code}): ${this.printed}`);
+      if (!power.isOff) complain(`the cluster ended by itself (${signal ?? code}): ${printed}`);
     });
     await this.unlessCut(() => started !== undefined, START_MS, 'the cluster starts');
-    if (this.isOff) return [];
+    if (power.isOff) return [];
     return this.hasThreads ? started.audits : await this.startClients(started.address);
   }
 
   /** A condition that comes true unless the power is cut. @param {() => boolean} isSo @param {number} timeoutMs @param {string} what */
   async unlessCut(isSo, timeoutMs, what) {
-    await until(() => this.isOff || hasEnded(this.starter) || isSo(), timeoutMs, what);
-    if (isSo() || this.isOff) return;
-    throw new CheckError(`${what}: ${this.printed}`);
+    const { power, starter } = this;
+    await until(() => power.isOff || hasExited(starter) || isSo(), timeoutMs, what);
+    if (!isSo() && !power.isOff) throw new CheckError(`did not happen: ${what}`);
   }
 
   settingsOf() {
@@ -110,10 +112,11 @@ export class LocalSite {
   /** @param {string} address */
   async startClients(address) {
     const { clients: count, complain } = this.options;
+    const { power } = this;
     const clients = new Clients(
       address,
       () => this.settingsOf(),
-      (text) => !this.isOff && complain(text),
+      (text) => !power.isOff && complain(text),
     );
     this.clients = clients;
     const started = await Promise.all(Array.from({ length: count }, () => clients.start()));
@@ -122,15 +125,15 @@ export class LocalSite {
 
   async cut() {
     const { starter, clients, arena } = this;
-    this.isOff = true;
-    // The clients have no part in what the others do meanwhile: their last replies are recorded already, or never.
-    if (starter?.pid !== undefined && !hasEnded(starter)) process.kill(-starter.pid, 'SIGKILL');
+    this.power.isOff = true;
+    const pids = hostProcesses(arena).map(({ pid }) => pid);
+    if (starter?.pid !== undefined) {
+      pids.push(starter.pid);
+      signal(-starter.pid, 'SIGKILL');
+    }
     await clients?.destroy();
-    await until(
-      () => hasEnded(starter) && hostProcesses(arena).length === 0,
-      DEATH_MS,
-      'all processes of the cluster end',
-    );
+    const areOver = () => pids.every(hasEnded) && hostProcesses(arena).length === 0;
+    await until(areOver, DEATH_MS, 'all processes of the cluster end');
     removeArenaFile(arena);
   }
 
@@ -140,14 +143,14 @@ export class LocalSite {
     await clients?.takeFingerprints(GROUPS, options.fingerprints, FINISH_MS);
     starter?.send('finish');
     await this.unlessCut(() => this.isFinished, FINISH_MS, 'the cluster closes');
-    this.isOff = true;
+    this.power.isOff = true;
     // It may hang at its end: see `end-with-parent.ts`.
     starter?.kill('SIGKILL');
-    while (!hasEnded(starter)) await pause(LOOK_MS);
+    while (!hasExited(starter)) await pause(LOOK_MS);
   }
 
   async destroy() {
-    if (!this.isOff) await this.cut();
+    if (!this.power.isOff) await this.cut();
   }
 
   remains() {
@@ -156,6 +159,6 @@ export class LocalSite {
 }
 
 /** @param {import('node:child_process').ChildProcess | undefined} child */
-function hasEnded(child) {
+function hasExited(child) {
   return child === undefined || child.exitCode !== null || child.signalCode !== null;
 }

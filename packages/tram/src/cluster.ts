@@ -43,7 +43,7 @@ import type { RestoreOptions } from './hosting/restore.js';
 import type { StallMessage } from './hosting/stall.js';
 import { type HostStarter, processStarter, threadStarter } from './hosting/starters.js';
 import { makeStateDirectory } from './hosting/state-directory.js';
-import { type ClusterStatus, statusOf } from './hosting/status.js';
+import { type ClusterStatus, isLocked, statusOf } from './hosting/status.js';
 import { type Delivered, type DeliveriesOptions, follow } from './hosting/tail.js';
 import type { EraPlan } from './journal/recovery-asks.js';
 import { ARENA, ARENA_STATE } from './memory/arena.js';
@@ -116,7 +116,17 @@ export class Cluster implements AsyncDisposable {
     const config = resolveConfig(rest, saltFrom(randomBytes(8)));
     if (detached) requireDetachable(config);
     if (signal?.aborted) throw startAborted(signal);
-    const cluster = Cluster.create(config, { logger, detached, restartHosts, logDirectory });
+    const settings = { logger, detached, restartHosts, logDirectory };
+    return Cluster.startNew(config, settings, startTimeoutMs, signal);
+  }
+
+  private static async startNew(
+    config: ClusterConfig,
+    settings: Settings,
+    startTimeoutMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Cluster> {
+    const cluster = Cluster.create(config, settings);
     try {
       await cluster.begin(false, startTimeoutMs, signal);
       return cluster;
@@ -130,18 +140,26 @@ export class Cluster implements AsyncDisposable {
 
   /**
    * @internal Takes over a detached cluster of processes that has no starter any more: starts the hosts that are down with
-   * the memory that they left, and supervises all. If that fails, it stops those hosts again, and the memory stays.
+   * the memory that they left, and supervises all. If that fails, it stops those hosts again, and the memory stays. With a
+   * journal, if no host runs, it recovers the cluster from the journals instead: these have what was acknowledged, and the
+   * logs in the memory may have dropped what the journals lacked when the hosts ended.
    * @throws TRAM_EXISTS if the cluster has a starter, TRAM_CLOSED if it was ended; TRAM_STATE_LOST, TRAM_START_FAILED
    */
   static async resume(name: string, options: ResumeOptions): Promise<Cluster> {
     const { logger, startTimeoutMs, signal, logDirectory } = options;
     if (signal.aborted) throw startAborted(signal);
     const arena = openArenaFile(arenaPath(name));
+    const settings = { logger, detached: true, restartHosts: true, logDirectory };
     let cluster: Cluster;
     try {
       const context = ClusterContext.attach(arena);
+      const { config } = context;
       becomeStarter(context, arena, name);
-      const settings = { logger, detached: true, restartHosts: true, logDirectory };
+      if (config.journal !== undefined && !isAnyHostUp(context)) {
+        arena.removeFile(() => askToEnd(context));
+        arena.close();
+        return Cluster.startNew(config, settings, startTimeoutMs, signal);
+      }
       cluster = new Cluster(context, processStarter(arena.path, logDirectory), settings, arena);
     } catch (error) {
       arena.close();
@@ -460,6 +478,11 @@ function requireLogger(logger: Logger): void {
       hint: 'A logger needs the methods info, warn and error, each of which takes a string. `console` has them.',
     });
   }
+}
+
+function isAnyHostUp({ map, arena }: ClusterContext): boolean {
+  const hosts = Array.from({ length: map.hosts }, (_, host) => host);
+  return hosts.some((host) => isLocked(arena, host));
 }
 
 /** It exists from then on. @throws TRAM_SYSTEM */

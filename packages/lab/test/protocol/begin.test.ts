@@ -7,7 +7,7 @@ import type { ReplicaHost } from '../../src/sim/hosts.js';
 import type { Subject } from '../../src/sim/mutations/mutant.js';
 import { ServiceFailure } from '../../src/sim/service.js';
 import type { Overrides } from '../../src/sim/stage.js';
-import { attack } from './attack.js';
+import { attack, STUCK } from './attack.js';
 import { FakeJournal } from './fake-journal.js';
 
 const FIRST_INDEX = 2;
@@ -69,18 +69,19 @@ function givesPieces({ service }: ReplicaHost, failsAt = Number.POSITIVE_INFINIT
   return pieces;
 }
 
-function failsSnapshots(...hosts: ReplicaHost[]): () => void {
-  const mended = hosts.map(({ service }) => {
+/** Their services begin snapshots that do not end until the returned function is called. Then those fail. */
+function givesNoSnapshot(...hosts: ReplicaHost[]): () => void {
+  let isMended = false;
+  for (const { service } of hosts) {
     const snapshot = service.snapshot.bind(service);
-    service.snapshot = () => {
-      throw new ServiceFailure('disk full');
-    };
-    return () => {
-      service.snapshot = snapshot;
-    };
-  });
+    (service as Application).snapshot = () => (isMended ? snapshot() : endless());
+  }
+  function* endless(): Generator<Uint8Array> {
+    while (!isMended) yield new Uint8Array(1024);
+    throw new ServiceFailure('disk full');
+  }
   return () => {
-    for (const mend of mended) mend();
+    isMended = true;
   };
 }
 
@@ -113,19 +114,23 @@ for (const [memory, end, again] of MEMORIES) {
   });
 }
 
-attack('a member that lacks the state gets it although no message was sent', {}, ({ Stage }) => {
-  const { stage, journalOf } = openedStage(Stage, 'replicas=3 clients=1', [2]);
-  const [A, , C] = stage.group(0);
-  stage.until(() => hasState(C));
-  expect(C.replica.member.nextToDeliver).toBe(FIRST_INDEX);
-  // So does its journal.
-  stage.until(() => journalOf(C).snapshot !== undefined);
-  expect(Buffer.from(journalOf(C).snapshot!.buffer)).toEqual(
-    Buffer.from(A.replica.takeSnapshot().buffer),
-  );
-  stage.send(0, [0], 'm');
-  stage.settle();
-});
+attack(
+  'a member that lacks the state gets it although no message was sent',
+  { 'lacks-state-unnoticed': STUCK, 'fetched-not-journaled': STUCK },
+  ({ Stage }) => {
+    const { stage, journalOf } = openedStage(Stage, 'replicas=3 clients=1', [2]);
+    const [A, , C] = stage.group(0);
+    stage.until(() => hasState(C));
+    expect(C.replica.member.nextToDeliver).toBe(FIRST_INDEX);
+    // So does its journal.
+    stage.until(() => journalOf(C).snapshot !== undefined);
+    expect(Buffer.from(journalOf(C).snapshot!.buffer)).toEqual(
+      Buffer.from(A.replica.takeSnapshot().buffer),
+    );
+    stage.send(0, [0], 'm');
+    stage.settle();
+  },
+);
 
 attack('a member that lacks the state joins a log that has dropped entries', {}, ({ Stage }) => {
   const { stage, journalOf, readsJournal } = openedStage(
@@ -158,31 +163,39 @@ attack('a member that lacks the state joins a log that has dropped entries', {},
   stage.settle();
 });
 
-attack('a member that lacks the state does not lead', {}, ({ Stage }) => {
-  // A is the first member, so it would be trusted. It can't get the state, and is even asked to campaign.
-  const { stage } = openedStage(Stage, 'replicas=3 clients=1', [0], {
-    timing: { suspectAfterUs: 400, backOffUs: 200 },
-  });
-  const { world } = stage;
-  const [A, B, C] = world.members(0);
-  const mend = failsSnapshots(B, C);
-  stage.send(0, [0], 'm');
-  stage.until(() => deliveriesOf(B) === 1 && deliveriesOf(C) === 1);
-  stage.campaign(A);
-  expect(A.replica.role).toBe('follower');
-  // Nor if it is the only one that another member could trust.
-  const leader = stage.leaderOf(0);
-  const other = leader === B ? C : B;
-  world.pause(leader);
-  stage.send(0, [0], 'n');
-  stage.until(() => deliveriesOf(other) === 2);
-  expect(A.replica.member.deliveries).toBe(0);
-  expect(other.replica.role).toBe('leader');
-  mend();
-  world.resume(leader);
-  stage.settle();
-  expect(deliveriesOf(A)).toBe(2);
-});
+attack(
+  'a member that lacks the state does not lead',
+  {
+    'campaigns-without-state': /expected 'candidate' to be 'follower'/,
+    'trusted-without-state': STUCK,
+  },
+  ({ Stage }) => {
+    // A is the first member, so it would be trusted. It can't get the state, and is even asked to campaign.
+    const { stage } = openedStage(Stage, 'replicas=3 clients=1', [0], {
+      sizes: { snapshotChunkBytes: 1024 },
+      timing: { suspectAfterUs: 400, backOffUs: 200 },
+    });
+    const { world } = stage;
+    const [A, B, C] = world.members(0);
+    const mend = givesNoSnapshot(B, C);
+    stage.send(0, [0], 'm');
+    stage.until(() => deliveriesOf(B) === 1 && deliveriesOf(C) === 1);
+    stage.campaign(A);
+    expect(A.replica.role).toBe('follower');
+    // Nor if it is the only one that another member could trust.
+    const leader = stage.leaderOf(0);
+    const other = leader === B ? C : B;
+    world.pause(leader);
+    stage.send(0, [0], 'n');
+    stage.until(() => deliveriesOf(other) === 2);
+    expect(A.replica.member.deliveries).toBe(0);
+    expect(other.replica.role).toBe('leader');
+    mend();
+    world.resume(leader);
+    stage.settle();
+    expect(deliveriesOf(A)).toBe(2);
+  },
+);
 
 attack('members that lack the state do not lead without those that have it', {}, ({ Stage }) => {
   const { stage, readsJournal } = openedStage(Stage, 'replicas=3 clients=1', [0, 1], {

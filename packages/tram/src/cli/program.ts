@@ -11,6 +11,7 @@ import { registerBackup } from './backup.js';
 import { registerCheck } from './check.js';
 import { registerDown } from './down.js';
 import { registerHost } from './host.js';
+import { registerJournal } from './journal.js';
 import { registerKill } from './kill.js';
 import { registerLead } from './lead.js';
 import { registerRecover } from './recover.js';
@@ -74,6 +75,7 @@ export function createProgram(): Command {
   registerTail(program);
   registerDown(program);
   registerRecover(program);
+  registerJournal(program);
   registerHost(program);
   registerSecret(program);
   registerKill(program);

@@ -158,10 +158,7 @@ export class Host {
     Atomics.compareExchange(words, line + HOST.staysDown, STAYS_DOWN.untilStarted, STAYS_DOWN.no);
     Atomics.store(words, line + HOST.state, nextHostStart(Atomics.load(words, line + HOST.state)));
     const { agents } = this;
-    if (settings.journal !== undefined) {
-      this.journal = await this.openJournal(settings.journal);
-      Atomics.store(words, line + HOST.era, this.journal.era);
-    }
+    if (settings.journal !== undefined) this.journal = await this.openJournal(settings.journal);
     for (const replica of context.map.participantsOf(settings.host)) {
       agents.push(await this.startReplica(replica));
     }

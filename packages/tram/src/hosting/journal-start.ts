@@ -6,10 +6,11 @@
  */
 import { type ClusterConfig, journalFolder } from '../config/config.js';
 import { TramError } from '../errors.js';
+import { interrupted } from '../journal/asking.js';
 import { requireCluster } from '../journal/cluster-file.js';
 import { type Disk, FileDisk } from '../journal/disk.js';
 import { eraFolder } from '../journal/format.js';
-import { markOpened, readIdentity, writeIdentity } from '../journal/identity.js';
+import { joinEra, readIdentity } from '../journal/identity.js';
 import { JournalReader, settle } from '../journal/reader.js';
 import { type EraPlan, type GroupPlan, NO_ERA } from '../journal/recovery-asks.js';
 import type { GroupSequence, JournalEntry } from '../journal/sequence.js';
@@ -46,7 +47,9 @@ export function localJournal(
     const eras = Array.from({ length: map.hosts }, (_, other) =>
       Atomics.load(arena.words, map.host(other) + HOST.era),
     );
-    return told(startOfEraAgain(config, host, Math.max(...eras)), report);
+    const era = Math.max(...eras);
+    if (era !== NO_ERA) return told(startOfEraAgain(config, host, era), report);
+    throw new TramError('TRAM_START_FAILED', 'no host of the cluster has opened its journal yet');
   };
 }
 
@@ -91,6 +94,7 @@ export function startOfPlan(
   const disk = new FileDisk(journalFolder(config, host)!);
   const { era, clusterId } = plan;
   const { firstIndex } = config.sizes;
+  requirePromise(disk, era);
   const reader = new JournalReader(disk);
   const planOf = (group: number): GroupPlan =>
     plan.groups.find((groupPlan) => groupPlan.group === group)!;
@@ -120,13 +124,18 @@ export function startOfPlan(
   };
 }
 
+/** The journal is locked, so no other recovery can begin from now on. @throws TRAM_UNAVAILABLE if one has begun */
+function requirePromise(disk: Disk, era: number): void {
+  if (readIdentity(disk)?.promisedEra !== era) throw interrupted('another recovery has begun');
+}
+
 function isEmpty({ fromEra, append }: GroupPlan): boolean {
   return fromEra === NO_ERA && append.length === 0;
 }
 
 /**
  * @param joined  on machines: the id of the cluster, as the hosts have it that run in the era. A host that has promised a later
- *   one may join them: it answers a coordinator only while it waits (`machines/recovery.ts`).
+ *   one may join them.
  * @throws TRAM_CORRUPT, TRAM_JOURNAL_MISMATCH
  */
 export function startOfEraAgain(
@@ -138,7 +147,8 @@ export function startOfEraAgain(
   const folder = journalFolder(config, host)!;
   const disk = new FileDisk(folder);
   requireCluster(disk, journaledClusterOf(config), folder);
-  const clusterId = joinEra(config, disk, host, era, joined);
+  const clusterId = joined ?? clusterIdWithin(config, disk, host, era);
+  joinEra(disk, host, era, clusterId);
   settle(disk);
   const reader = new JournalReader(disk);
   return {
@@ -154,29 +164,18 @@ export function startOfEraAgain(
   };
 }
 
-/** The era is open: a journal that is new, or of an older era, takes part in it from now on. Returns the id of the cluster. */
-function joinEra(
-  config: ClusterConfig,
-  disk: Disk,
-  host: number,
-  era: number,
-  joined: string | undefined,
-): string {
+/** The id of a cluster whose journals are all on this machine. @throws TRAM_JOURNAL_MISMATCH, TRAM_START_FAILED */
+function clusterIdWithin(config: ClusterConfig, disk: Disk, host: number, era: number): string {
   const identity = readIdentity(disk);
   const promised = identity?.promisedEra ?? NO_ERA;
-  if (promised > era && joined === undefined) {
+  if (promised > era) {
     throw new TramError(
       'TRAM_JOURNAL_MISMATCH',
       `the journal of host ${host} takes part in the recovery of era ${promised}, and its cluster is in era ${era}`,
       { hint: 'End the whole cluster and start it again: it is recovered from its journals.' },
     );
   }
-  const clusterId = identity?.clusterId ?? joined ?? clusterIdOf(config);
-  if (promised < era) writeIdentity(disk, { clusterId, host, promisedEra: era });
-  disk.makeFolder(eraFolder(era));
-  disk.syncFolder('');
-  markOpened(disk, era);
-  return clusterId;
+  return identity?.clusterId ?? clusterIdOf(config);
 }
 
 /** The id that the journals of the other hosts have. @throws TRAM_START_FAILED */

@@ -84,7 +84,7 @@ function run(): void {
   const disk = new FileDisk(folder);
   const writer = new JournalWriter(disk, ring, { ...options, onDurable }, starts, segments);
   work(writer);
-  while (!writer.isPrepared) writer.prepare();
+  writer.prepare(options.segmentBytes);
   bytes = bytesOnDisk();
   tell({ what: 'ready' });
   serve(writer);

@@ -1,10 +1,13 @@
 /**
  * Recovery of a cluster whose hosts are all on this machine: the process that starts the cluster coordinates it, and reads
  * the journals of the hosts from their folders. The hosts open the era when they are started with its plan.
+ *
+ * The coordinator holds the locks of all folders until it starts the hosts, which then lock their own. So of two that start the
+ * same cluster, one fails. A host that finds that its journal has promised a later era in between does not open this one.
  */
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { type ClusterConfig, journalFolder } from '../config/config.js';
 import { TramError } from '../errors.js';
 import {
@@ -17,14 +20,20 @@ import {
 import { FileDisk } from '../journal/disk.js';
 import { type Recovered, recoverCluster } from '../journal/recovery.js';
 import type { Answer, Ask, OpenAsk, Opening } from '../journal/recovery-asks.js';
-import { RecoveryHost } from '../journal/recovery-host.js';
-import { requireUnlocked } from './journal-lock.js';
+import { type DiskAsk, RecoveryHost } from '../journal/recovery-host.js';
+import { type JournalLock, lockJournal } from './journal-lock.js';
 import type { Logger } from './own-hosts.js';
 
 const CLUSTER_ID_BYTES = 16;
 /** Smaller journals are read before anybody asks. */
 const TOLD_BYTES = 2 ** 30;
 const GIGABYTE = 1e9;
+
+interface LocalHost {
+  readonly folder: string;
+  readonly journal: RecoveryHost;
+  readonly lock: JournalLock;
+}
 
 /** Starts the hosts with their plans, and resolves when all of them have opened the era. */
 export type OpenHosts = (asks: readonly OpenAsk[]) => Promise<readonly Opening[]>;
@@ -39,8 +48,28 @@ export async function recoverLocally(
   open: OpenHosts,
 ): Promise<Recovered> {
   const cluster = journaledClusterOf(config);
-  const hosts = await recoveryHosts(config, cluster);
-  tellSize(config, logger);
+  const hosts: LocalHost[] = [];
+  const unlock = async (): Promise<void> => {
+    for (const { lock } of hosts) await lock.release();
+  };
+  try {
+    for (const host of cluster.names.keys()) hosts.push(await openJournal(config, cluster, host));
+    tellSize(config, logger);
+    return await recover(cluster, hosts, logger, async (asks) => {
+      await unlock();
+      return open(asks);
+    });
+  } finally {
+    await unlock();
+  }
+}
+
+async function recover(
+  cluster: JournaledCluster,
+  hosts: readonly LocalHost[],
+  logger: Logger,
+  open: OpenHosts,
+): Promise<Recovered> {
   const recovery = recoverCluster(shapeOf(cluster), {
     newClusterId: randomBytes(CLUSTER_ID_BYTES).toString('hex'),
     acceptLoss: false,
@@ -51,7 +80,7 @@ export async function recoverLocally(
   for (let step = recovery.next(); ; ) {
     if (step.done) return step.value;
     const asks = step.value;
-    step = recovery.next(isOpening(asks) ? await open(asks) : await answer(hosts, asks));
+    step = recovery.next(isOpening(asks) ? await open(asks) : await answerAll(hosts, asks));
   }
 }
 
@@ -59,17 +88,28 @@ function isOpening(asks: readonly Ask[]): asks is readonly OpenAsk[] {
   return asks[0]?.what === 'open';
 }
 
-async function answer(
-  hosts: readonly RecoveryHost[],
+async function answerAll(
+  hosts: readonly LocalHost[],
   asks: readonly Ask[],
 ): Promise<(Answer | undefined)[]> {
   const answers: (Answer | undefined)[] = [];
   for (const ask of asks) {
     // Reading takes long, and signals are to be heard in between.
     await new Promise((resolve) => setImmediate(resolve));
-    if (ask.what !== 'open') answers.push(hosts[ask.host].answer(ask));
+    if (ask.what !== 'open') answers.push(answerFrom(hosts[ask.host], ask));
   }
   return answers;
+}
+
+/** The host of a journal is named, not only the file in it. */
+function answerFrom({ folder, journal }: LocalHost, ask: DiskAsk): Answer | undefined {
+  try {
+    return journal.answer(ask);
+  } catch (error) {
+    if (!(error instanceof TramError)) throw error;
+    const { code, message, hint } = error;
+    throw new TramError(code, `${folder}: ${message}`, { hint, cause: error });
+  }
 }
 
 /** What the journals of this cluster must belong to. */
@@ -81,28 +121,30 @@ export function journaledClusterOf(config: ClusterConfig): JournaledCluster {
   return journaledCluster(sizes, parents, hostOf, names, machines !== undefined);
 }
 
-/** The journals of all hosts, after a check that they can be used. */
-async function recoveryHosts(
+/** Locks the journal of a host, and checks that this cluster can use it. */
+async function openJournal(
   config: ClusterConfig,
   cluster: JournaledCluster,
-): Promise<RecoveryHost[]> {
-  const hosts: RecoveryHost[] = [];
-  for (const host of cluster.names.keys()) {
-    const folder = journalFolder(config, host)!;
-    requireWritable(folder);
-    await requireUnlocked(folder);
+  host: number,
+): Promise<LocalHost> {
+  const folder = journalFolder(config, host)!;
+  requireWritable(folder);
+  const lock = await lockJournal(folder);
+  try {
     const disk = new FileDisk(folder);
     requireCluster(disk, cluster, folder);
-    hosts.push(new RecoveryHost(disk, host, groupsOn(cluster, host)));
+    return { folder, journal: new RecoveryHost(disk, host, groupsOn(cluster, host)), lock };
+  } catch (error) {
+    await lock.release();
+    throw error;
   }
-  return hosts;
 }
 
 /** The folder exists from then on, durably. @throws TRAM_SYSTEM */
 export function requireWritable(folder: string): void {
   try {
     const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
-    if (first !== undefined) new FileDisk(join(folder, '..')).syncFolder('');
+    if (first !== undefined) syncNames(folder, first);
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
     const { message } = cause as Error;
@@ -110,6 +152,13 @@ export function requireWritable(folder: string): void {
       hint: 'Give a directory in which the user of the hosts may write: the option `journal`.',
       cause,
     });
+  }
+}
+
+/** Makes the names of folders durable, from the innermost to the outermost that is new. */
+function syncNames(innermost: string, outermost: string): void {
+  for (let folder = innermost; folder.length >= outermost.length; folder = dirname(folder)) {
+    new FileDisk(dirname(folder)).syncFolder('');
   }
 }
 

@@ -54,6 +54,8 @@ export interface SurveyAsk {
 /** @internal */
 export interface Survey {
   readonly sequences: readonly SurveyedSequence[];
+  /** An era was marked as open here. */
+  readonly hasOpened: boolean;
   /** An operator has accepted that messages get lost: `tram recover --accept-loss`. */
   readonly acceptsLoss: boolean;
 }
@@ -62,7 +64,7 @@ export interface Survey {
 export interface SurveyedSequence {
   readonly group: number;
   readonly era: number;
-  /** The era was marked as open here. */
+  /** It was marked as open here. */
   readonly isOpened: boolean;
   readonly isFirst: boolean;
   readonly snapshotIndex: number;

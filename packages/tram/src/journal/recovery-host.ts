@@ -115,7 +115,8 @@ export class RecoveryHost {
         sequences.push({ group, era, isOpened, isFirst, snapshotIndex, snapshotFromParent, end });
       }
     }
-    return { sequences, acceptsLoss: this.acceptsLoss };
+    const hasOpened = this.reader.eras.some((era) => this.reader!.isOpened(era));
+    return { sequences, hasOpened, acceptsLoss: this.acceptsLoss };
   }
 
   private snapshot({ era, group, offset }: SnapshotAsk): SnapshotPiece | undefined {

@@ -86,7 +86,10 @@ export function* recoverCluster(
     { era, clusterId, groups },
     isFirst,
   );
-  const firstSession = lastSession === 0 ? 1 : lastSession + SESSIONS_APART;
+  // Of the era before, the journals may show none.
+  const firstSession = isFirst
+    ? 1
+    : Math.max(lastSession + SESSIONS_APART, (era - 1) * SESSIONS_APART);
   return { era, clusterId, isFirst, firstSession, losses };
 }
 

@@ -172,7 +172,7 @@ export const OWN_KIND = {
   tick: 1,
   /** A session has ended: no client takes its replies any more. Its words: the client slot and the session. */
   sessionEnded: 2,
-  /** Entries below an index are stable (stability.ts). Its words: the index, low and high. */
+  /** Entries below an index are stable (recoverable.ts). Its words: the index, low and high. */
   stable: 3,
 } as const;
 

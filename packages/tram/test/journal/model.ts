@@ -149,7 +149,8 @@ export class Model {
             return { era, group, isOpened, isFirst, snapshotIndex, snapshotFromParent, end };
           }),
         );
-        return { sequences, acceptsLoss: disk.acceptsLoss };
+        const hasOpened = disk.opened.size > 0;
+        return { sequences, hasOpened, acceptsLoss: disk.acceptsLoss };
       }
       case 'cut':
         return sequence && cutOf(sequence, ask.parentEnd);

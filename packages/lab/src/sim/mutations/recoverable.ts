@@ -75,11 +75,6 @@ export const DURABILITY: Readonly<Record<string, Mutation>> = {
       { file: JOURNALING, find: 'return further < member.quorum;', replace: 'return false;' },
     ],
   },
-  'left-out-then-added': {
-    title: 'a member that has left entries out of its journal adds later ones',
-    caughtBy,
-    edits: [{ file: JOURNALING, find: 'if (!this.leavesOut)', replace: '' }],
-  },
   'drops-undelivered': {
     title: 'a leader whose journal is full drops entries that it has not delivered',
     caughtBy,
@@ -113,8 +108,19 @@ export const DURABILITY: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: LEADER,
-        find: 'return stable === stableToldAt ? stable + 1 : stable;',
-        replace: 'return stable;',
+        find: 'return isNothingNew && this.recoverable.index >= stable;',
+        replace: 'return false;',
+      },
+    ],
+  },
+  'stable-idles': {
+    title: 'a leader does not say that its last entry is stable, even if a journal waits for it',
+    caughtBy,
+    edits: [
+      {
+        file: LEADER,
+        find: 'return isNothingNew && this.recoverable.index >= stable;',
+        replace: 'return isNothingNew;',
       },
     ],
   },

@@ -177,10 +177,16 @@ export class KnownHosts {
     this.told[host] = 0;
     // It may have published higher ones already.
     words[line + HOST.leastRevision] = Math.max(this.publishedBy(host), bits >>> LEAST_SHIFT);
-    words[line + HOST.era] = Math.max(this.wordOf(host, HOST.era), era);
+    this.noteEra(host, era);
     if ((bits & HAS_RUN.sender) === 0) return;
     words[line + HOST.begun] = revision;
     words[line + HOST.birth] = birth;
+  }
+
+  /** The host runs its replicas in this era. */
+  noteEra(host: number, era: number): void {
+    const at = this.map.host(host) + HOST.era;
+    this.words[at] = Math.max(this.words[at], era);
   }
 
   /** The link to a host has opened. Posted before anything else: who helps our replicas knows our memory. */

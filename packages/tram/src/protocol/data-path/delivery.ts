@@ -142,8 +142,6 @@ export class Delivering implements Replier {
   private lastWords: number;
   /** Do we lead, and so send the replies, while we deliver? */
   private leads = false;
-  /** Does the entry come from a journal, perhaps of an earlier era? */
-  private isReplaying = false;
 
   constructor(
     private readonly member: Member,
@@ -203,11 +201,9 @@ export class Delivering implements Replier {
     assert(index === member.nextToDeliver, 'entries of a journal follow each other without a gap');
     assert(entryWords <= entryWordsMax, 'an entry of a journal fits into the log');
     this.leads = false;
-    this.isReplaying = true;
     stretch.words[0] = entryWords;
     copyPart(words, at, stretch.words, HEAD_WORDS, count);
     this.deliverAt(0, entryWords);
-    this.isReplaying = false;
   }
 
   /** All sessions of all clients end. */
@@ -404,7 +400,6 @@ export class Delivering implements Replier {
     const { member } = this;
     member.stable = Math.max(member.stable, index);
     member.stableToldAt = member.nextToDeliver;
-    if (!this.isReplaying) member.edges.journal?.stable(member.stable);
   }
 
   /** A service fails at every member or at none, so all members go on. */
