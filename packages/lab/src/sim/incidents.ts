@@ -36,6 +36,11 @@ export class Incidents {
     return this.planned.length === 0;
   }
 
+  /** Those that have not happened yet. */
+  get rest(): readonly PlannedIncident[] {
+    return [...this.planned, ...this.armed];
+  }
+
   nextUs(): number {
     let next = this.planned[0]?.atUs ?? Number.POSITIVE_INFINITY;
     for (const { atUs } of this.later) next = Math.min(next, atUs);
@@ -120,7 +125,24 @@ export class Incidents {
       case 'client-crash':
         this.crashClient(incident);
         break;
+      default:
+        this.strikePower(incident, host);
     }
+  }
+
+  /** In the middle of a step of this replica, as far as it takes one. */
+  private strikePower(incident: PlannedIncident, host: ReplicaHost): void {
+    const { power } = this.world;
+    if (power === undefined) return;
+    if (host.state !== 'up' || host.afterStep) {
+      this.afterUs(0, () => power.strike(incident, host));
+      return;
+    }
+    host.memory.stallAfter(incident.afterPosts);
+    host.afterStep = () => {
+      power.strike(incident, host);
+      if (host.state === 'up') host.memory.resume();
+    };
   }
 
   private rivals(host: ReplicaHost): ReplicaHost[] {

@@ -26,6 +26,7 @@ export class SimulationFailure extends Error {
       | 'fairness'
       | 'availability'
       | 'loss'
+      | 'recovery'
       | 'liveness'
       | 'property'
       | 'assertion'
@@ -67,34 +68,46 @@ interface Tick {
   readonly id: string;
 }
 
+/** What a client has done: the event of a message. */
+interface ClientEvent {
+  readonly sent: Sent;
+  readonly event: TraceEvent;
+}
+
 export class Ledger {
-  readonly history = new History();
+  /** Without the messages that recoveries have lost. */
+  history = new History();
   readonly trace: TraceEvent[] | undefined;
   messages = 0;
   deliveries = 0;
   /** By session, entry group and number. */
   private readonly sent: (Sent | undefined)[][][] = [];
   /** By group: the messages that it has delivered, in order. */
-  readonly orders: Sent[][];
-  /** By group and index: the messages and ticks that it has decided. */
-  private readonly logs: (Sent | Tick | undefined)[][];
+  orders: Sent[][];
+  /** By group and index: the messages and ticks that it has decided in this era. */
+  private logs: (Sent | Tick | undefined)[][];
   /** By group and stamp. */
-  private readonly ticks: Map<number, Tick>[];
-  /** By group and index: the digest of the state that its members have when they come to that index. */
-  private readonly states: (number | undefined)[][];
+  private ticks: Map<number, Tick>[];
+  /** By group and index: the digest of the state that its members have when they come to that index in this era. */
+  private states: (number | undefined)[][];
+  /** Of all clients, in order; empty if there are no recoveries. */
+  private readonly clientEvents: ClientEvent[] = [];
+  private readonly groupsEvent: TraceEvent;
+  private readonly keepsClientEvents: boolean;
   private readonly firstIndex: number;
   /** How many deliveries there were when not all messages had arrived. */
   private incompleteAt = -1;
   private lastEventUs = 0;
 
   constructor(
-    { parents, sizes, order }: Plan,
+    { parents, sizes, order, durability }: Plan,
     keepsTrace: boolean,
     /** Without a history only the checks of each delivery are made. Measurements of throughput use that. */
     private readonly keepsHistory: boolean,
     private readonly nowUs: () => number,
   ) {
     this.firstIndex = sizes.firstIndex;
+    this.keepsClientEvents = keepsHistory && durability !== undefined;
     this.orders = parents.map(() => []);
     this.logs = parents.map(() => []);
     this.states = parents.map(() => []);
@@ -104,7 +117,36 @@ export class Ledger {
     parents.forEach((_, group) => {
       groups[group] = Array.from({ length: sizes.replicas }, (__, member) => `${group}/${member}`);
     });
-    this.record({ event: 'groups', groups, parents, order });
+    this.groupsEvent = { event: 'groups', groups, parents, order };
+    this.record(this.groupsEvent);
+  }
+
+  /**
+   * A recovery has opened an era. From now on, the history is the one of the messages that it has kept: as if a first
+   * member of each group had delivered them, and the others had restored its state.
+   * @param orders  by group, what it starts with
+   */
+  openEra(orders: readonly (readonly Sent[])[]): void {
+    this.orders = orders.map((order) => [...order]);
+    this.logs = orders.map(() => []);
+    this.states = orders.map(() => []);
+    this.ticks = orders.map(() => new Map());
+    this.incompleteAt = -1;
+    if (!this.keepsHistory) return;
+    const kept = new Set(orders.flat());
+    const history = new History();
+    history.add(this.groupsEvent);
+    for (const { sent, event } of this.clientEvents) if (kept.has(sent)) history.add(event);
+    orders.forEach((order, group) => {
+      const [first, ...others] = history.replicasOf[group].map(
+        (replica) => history.replicaNames[replica],
+      );
+      for (const { id } of order) history.add({ event: 'deliver', id, group, replica: first });
+      for (const replica of others) {
+        history.add({ event: 'restore', replica, from: first, count: order.length });
+      }
+    });
+    this.history = history;
   }
 
   record(event: TraceEvent): void {
@@ -140,6 +182,9 @@ export class Ledger {
     const sent = new Sent(client, entryGroup, ordinal, destinationsLow, destinationsHigh, payload);
     this.sent[session] ??= [];
     this.sent[session][entryGroup] ??= [];
+    if (this.sent[session][entryGroup][ordinal] !== undefined) {
+      throw new SimulationFailure('integrity', `the id of ${sent.id} is used twice`);
+    }
     this.sent[session][entryGroup][ordinal] = sent;
     this.messages++;
     if (this.keepsHistory || this.trace) {
@@ -147,7 +192,7 @@ export class Ledger {
       for (let group = 0; group < this.orders.length; group++) {
         if (sent.isFor(group)) destinations.push(group);
       }
-      this.record({
+      this.recordOfClient(sent, {
         event: 'multicast',
         id: sent.id,
         client,
@@ -162,7 +207,13 @@ export class Ledger {
   /** Record that the client of a message has received the reply of a group. */
   answered(sent: Sent, group: number): void {
     if (!this.keepsHistory && !this.trace) return;
-    this.record({ event: 'answered', id: sent.id, group, timeUs: this.timeOfEvent() });
+    const timeUs = this.timeOfEvent();
+    this.recordOfClient(sent, { event: 'answered', id: sent.id, group, timeUs });
+  }
+
+  private recordOfClient(sent: Sent, event: TraceEvent): void {
+    if (this.keepsClientEvents) this.clientEvents.push({ sent, event });
+    this.record(event);
   }
 
   /** Of two events of clients in the same microsecond, the later one has the greater time. */
@@ -178,27 +229,16 @@ export class Ledger {
   /** Record and check a delivery. @param count  how many messages the replica has delivered before */
   deliver(group: number, member: number, count: number, delivery: Delivery): void {
     const { session, entryGroup, number, payload } = delivery;
-    const sent = this.find(session, entryGroup, number);
-    const isIntact = sent !== undefined && sameBytes(sent.payload, payload);
     this.deliveries++;
     if (this.keepsHistory || this.trace) {
+      const sent = this.find(session, entryGroup, number);
       const id = sent?.id ?? `c${session}:${entryGroup}.${(number - this.firstIndex) | 0}`;
       // For the judge, a message with another payload is one that nobody multicast.
-      const delivered = isIntact || sent === undefined ? id : `${id} with another payload`;
+      const isIntact = sent === undefined || sameBytes(sent.payload, payload);
+      const delivered = isIntact ? id : `${id} with another payload`;
       this.record({ event: 'deliver', id: delivered, group, replica: `${group}/${member}` });
     }
-    if (sent === undefined) {
-      throw new SimulationFailure(
-        'integrity',
-        `${group}/${member} delivered a message that nobody sent: session ${session}, entry group ${entryGroup}, number ${number}`,
-      );
-    }
-    if (!isIntact) {
-      throw new SimulationFailure(
-        'integrity',
-        `${group}/${member} delivered ${sent.id} with another payload`,
-      );
-    }
+    const sent = this.requireSent(group, member, delivery);
     const order = this.orders[group];
     if (count === order.length) order.push(sent);
     else if (order[count] !== sent) {
@@ -207,6 +247,25 @@ export class Ledger {
         `${group}/${member} delivered ${sent.id} as number ${count} of its group, where another replica delivered ${order[count]?.id}`,
       );
     }
+  }
+
+  /** The message that a replica delivers: somebody must have sent it as it is. */
+  requireSent(group: number, member: number, delivery: Delivery): Sent {
+    const { session, entryGroup, number, payload } = delivery;
+    const sent = this.find(session, entryGroup, number);
+    if (sent === undefined) {
+      throw new SimulationFailure(
+        'integrity',
+        `${group}/${member} delivered a message that nobody sent: session ${session}, entry group ${entryGroup}, number ${number}`,
+      );
+    }
+    if (!sameBytes(sent.payload, payload)) {
+      throw new SimulationFailure(
+        'integrity',
+        `${group}/${member} delivered ${sent.id} with another payload`,
+      );
+    }
+    return sent;
   }
 
   /** A replica has this state when it comes to `index`. All replicas of its group have the same one there. */

@@ -10,8 +10,11 @@
 import type { Disk, DiskFile } from 'tram-multicast/internal/journal/disk.js';
 import type { Random } from './random.js';
 
-/** The error of a disk that fails: the host of the disk ends. */
+/** A sync fails: the host of the disk ends. */
 export class DiskFailure extends Error {}
+
+/** The power is cut in the middle of what a host does with its disk. */
+export class PowerCut extends Error {}
 
 interface Write {
   readonly at: number;
@@ -97,7 +100,10 @@ export class SimulatedDisk implements Disk {
   private unsynced: Change[] = [];
   /** Whoever has opened a file before the last power cut is gone. */
   private boots = 0;
+  /** How often it has synced. */
+  syncs = 0;
   private syncsUntilFailure = Number.POSITIVE_INFINITY;
+  private changesUntilCut = Number.POSITIVE_INFINITY;
 
   constructor(private readonly random: Random) {}
 
@@ -187,7 +193,15 @@ export class SimulatedDisk implements Disk {
     this.unsynced = [];
     restart(this.root, (file) => file.cutPower(random, fateOf));
     this.syncsUntilFailure = Number.POSITIVE_INFINITY;
+    this.changesUntilCut = Number.POSITIVE_INFINITY;
     this.boots++;
+  }
+
+  /** What would be left if all that is not synced were lost. */
+  get synced(): SimulatedDisk {
+    const copy = new SimulatedDisk(this.random);
+    copy.root = syncedFolder(this.root);
+    return copy;
   }
 
   /** The disk is replaced by an empty one. */
@@ -195,6 +209,11 @@ export class SimulatedDisk implements Disk {
     this.root = new FolderNode();
     this.unsynced = [];
     this.boots++;
+  }
+
+  /** After so many more writes, syncs and changes of names, the next one throws a `PowerCut`. */
+  throwAfter(changes: number): void {
+    this.changesUntilCut = changes;
   }
 
   /** After so many more syncs, the next one fails. */
@@ -219,10 +238,17 @@ export class SimulatedDisk implements Disk {
   // --- inside --------------------------------------------------------------------------------
 
   private failIfDue(): void {
+    this.cutIfDue();
+    this.syncs++;
     if (--this.syncsUntilFailure < 0) throw new DiskFailure('the disk failed');
   }
 
+  private cutIfDue(): void {
+    if (--this.changesUntilCut < 0) throw new PowerCut('the power is cut');
+  }
+
   private change(change: Change): void {
+    this.cutIfDue();
     const { node, from, to } = change;
     from?.folder.names.delete(from.name);
     to?.folder.names.set(to.name, node);
@@ -263,6 +289,7 @@ export class SimulatedDisk implements Disk {
       write: (position, bytes) => {
         requirePower();
         if (how === 'read') throw new Error('the file is open only for reading');
+        this.cutIfDue();
         node.write(position, bytes);
       },
       sync: () => {
@@ -273,6 +300,20 @@ export class SimulatedDisk implements Disk {
       close: () => undefined,
     };
   }
+}
+
+function syncedFolder(folder: FolderNode): FolderNode {
+  const copy = new FolderNode();
+  for (const [name, node] of folder.durable) {
+    copy.names.set(name, node instanceof FolderNode ? syncedFolder(node) : syncedFile(node));
+  }
+  return copy;
+}
+
+function syncedFile({ durable }: FileNode): FileNode {
+  const copy = new FileNode();
+  copy.content = durable;
+  return copy;
 }
 
 /** Make a change of names durable, if what it moves or removes is there. */

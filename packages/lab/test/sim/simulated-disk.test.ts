@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Random } from '../../src/sim/random.js';
-import { DiskFailure, SimulatedDisk } from '../../src/sim/simulated-disk.js';
+import { DiskFailure, PowerCut, SimulatedDisk } from '../../src/sim/simulated-disk.js';
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
 const bytes = (value: string): Uint8Array => Buffer.from(value);
@@ -159,6 +159,25 @@ describe('a simulated disk', () => {
     disk.failAfter(1);
     file.sync();
     expect(() => file.sync()).toThrow(DiskFailure);
+  });
+
+  it('cuts the power between two changes when it is told to', () => {
+    const disk = new SimulatedDisk(new Random(1));
+    disk.throwAfter(2);
+    expect(() => create(disk, 'a', 'x').sync()).toThrow(PowerCut);
+    disk.cutPower();
+    create(disk, 'b', 'x').sync();
+  });
+
+  it('shows what is synced', () => {
+    const disk = new SimulatedDisk(new Random(1));
+    const file = create(disk, 'a', 'synced');
+    file.sync();
+    expect(disk.synced.list('')).toEqual([]);
+    disk.syncFolder('');
+    file.write(0, bytes('S'));
+    expect(contentOf(disk.synced, 'a')).toBe('synced');
+    expect(contentOf(disk, 'a')).toBe('Synced');
   });
 
   it('rots in synced bytes that were not written last', () => {
