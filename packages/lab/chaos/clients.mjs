@@ -55,7 +55,7 @@ export class Clients {
 
   /**
    * @param {string} address  of the cluster
-   * @param {(name: string, number: number) => import('./client.mjs').ClientSettings} settingsOf
+   * @param {(name: string, number: number) => import('./load.mjs').ClientSettings} settingsOf
    * @param {(complaint: string) => void} complain
    * @param {Starter} [startProcess]  starts clients elsewhere than on this machine
    */

@@ -8,9 +8,9 @@ import { orderGroups } from 'tram-multicast/internal/check/group-order.js';
 import { Complaints } from './verify.mjs';
 
 /**
- * @typedef {import('./client.mjs').Acknowledged} Acknowledged
- * @typedef {import('./client.mjs').GivenUp} GivenUp
- * @typedef {import('./client.mjs').GroupReply} GroupReply
+ * @typedef {import('./load.mjs').Acknowledged} Acknowledged
+ * @typedef {import('./load.mjs').GivenUp} GivenUp
+ * @typedef {import('./load.mjs').GroupReply} GroupReply
  * @typedef {import('./turnstile.mjs').Moment} Moment
  * @typedef {import('tram-multicast/check').History} History
  */

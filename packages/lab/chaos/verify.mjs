@@ -12,7 +12,7 @@ import { ACCOUNTS, START_BALANCE } from './bank.mjs';
 import { isAlive } from './processes.mjs';
 
 /**
- * @typedef {import('./client.mjs').Acknowledged} Acknowledged
+ * @typedef {import('./load.mjs').Acknowledged} Acknowledged
  * @typedef {import('tram-multicast/check').History} History
  */
 

@@ -118,6 +118,20 @@ export const ERRORS = {
     whatToDo:
       'End the whole cluster, remove its memory (`tram down`; on every machine: `tram down --config FILE --force`) and start it anew. Everything that was delivered is lost.',
   },
+  TRAM_RECOVERY_REFUSED: {
+    meaning:
+      'Too few journals of a group can be read to recover the cluster without loss. The message names each group, and the hosts whose journals are missing.',
+    retry: 'safe',
+    whatToDo:
+      'Bring the missing journals back, or start the hosts that have them, and start again. If they are gone for good, `tram recover` says what is lost, and `--accept-loss` goes on without them.',
+  },
+  TRAM_JOURNAL_MISMATCH: {
+    meaning:
+      'A journal belongs to another cluster, to another host, or to a cluster of another shape. The message names the difference.',
+    retry: 'useless',
+    whatToDo:
+      'Check `journal`, and give the options that the cluster was started with. To start without its data, choose another directory.',
+  },
   TRAM_SNAPSHOT_FAILED: {
     meaning:
       "A host has ended in order, but the state of a replica could not be saved, usually because `snapshot` of the service failed. The host's memory is kept, and the other replicas of the group still have the state.",

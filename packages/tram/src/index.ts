@@ -24,6 +24,7 @@ export {
   type TypedService,
 } from './define-service.js';
 export { ERRORS, type ErrorCode, ReplyError, type Retry, TramError } from './errors.js';
+export type { JournalStatus } from './hosting/journal-status.js';
 export type { Logger, RestartOptions, RollingRestartOptions } from './hosting/own-hosts.js';
 export type {
   Message,
@@ -43,4 +44,4 @@ export type {
 export type { Delivered, DeliveriesOptions } from './hosting/tail.js';
 export type { MulticastOptions } from './multicast-request.js';
 export type { Offer, ReplyOutcome } from './protocol/data-path/client.js';
-export type { Deferred } from './protocol/edges.js';
+export type { Deferred, Durability } from './protocol/edges.js';

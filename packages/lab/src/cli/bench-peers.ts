@@ -1,6 +1,7 @@
 /** `tram-lab bench peers`: compares TRAM with the systems that one would use instead. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { seconds } from 'tram-multicast/internal/cli/number-option.js';
+import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
+import { integer, seconds } from 'tram-multicast/internal/cli/number-option.js';
 import type { PeerId } from '../bench/peers/peer.js';
 import type { PeersResult } from '../bench/peers/peers.js';
 import { runLongBench } from './long-bench.js';
@@ -8,10 +9,15 @@ import { runLongBench } from './long-bench.js';
 interface PeersFlags {
   readonly only?: readonly PeerId[];
   readonly seconds: number;
+  readonly rounds: number;
+  readonly synced?: boolean;
+  readonly folder?: string;
   readonly json?: boolean;
 }
 
 const PEER_IDS: readonly PeerId[] = ['redis', 'nats', 'etcd'];
+/** NATS JetStream syncs at intervals. */
+const SYNCED_IDS: readonly PeerId[] = ['redis', 'etcd'];
 const PAYLOAD_BYTES = 64;
 
 const HELP = `
@@ -30,6 +36,16 @@ The systems give different guarantees: the column "across shards" says what each
 TRAM shares memory on one machine, while the others use sockets and could run on three machines. That explains most of
 the difference.
 
+With --synced, each system syncs a message to disk on two of three servers before it acknowledges it:
+
+  redis  appendfsync always, then WAIT 1
+  etcd   as by default
+  tram   durability always
+  nats   is left out: it can't
+
+All files are in a temporary folder on a disk (--folder), never in memory. A disk is shared and its speed changes, so use
+--rounds: the systems are measured in turn, every other round in reverse order, and the table has the medians.
+
 The servers come from Debian packages. They run on free ports of the loopback interface in a temporary folder, and end
 with the command:
   $ apt-get install -y redis-server nats-server etcd-server
@@ -40,6 +56,7 @@ The figures of a busy machine mean little: compare the ratios, and run it twice.
 Examples:
   $ tram-lab bench peers
   $ tram-lab bench peers --only redis --seconds 5
+  $ tram-lab bench peers --synced --rounds 3 --seconds 1
   $ tram-lab bench peers --json | jq .advantages
 `;
 
@@ -50,6 +67,9 @@ export function registerBenchPeers(bench: Command): void {
     .description('Measures TRAM and the systems that one would use instead, in one run.')
     .option('--only <names>', 'which of redis,nats,etcd to measure', peerIds)
     .option('--seconds <s>', 'duration of each measurement', seconds, 2)
+    .option('--rounds <n>', 'how many times to measure all systems', integer(1, 100), 1)
+    .option('--synced', 'acknowledge messages once they are synced to disk')
+    .option('--folder <path>', 'with --synced: where to make the temporary folder')
     .option('--json', 'print one JSON object')
     .addHelpText('after', HELP)
     .action(async (flags: PeersFlags) => {
@@ -57,16 +77,38 @@ export function registerBenchPeers(bench: Command): void {
     });
 }
 
-async function peers({ only, seconds, json }: PeersFlags): Promise<number> {
+async function peers({ only, json, synced, folder, ...rest }: PeersFlags): Promise<number> {
+  const isSynced = synced === true;
+  const mistake = mistakeIn(isSynced, only, folder);
+  if (mistake !== undefined) {
+    process.stderr.write(`tram-lab: ${mistake}\n`);
+    return ExitCode.usage;
+  }
   const { benchPeers } = await import('../bench/peers/peers.js');
   const { formatPeers } = await import('../bench/peers/table.js');
-  const options = { only: only ?? PEER_IDS, seconds, payloadBytes: PAYLOAD_BYTES };
+  const options = {
+    ...rest,
+    only: only ?? (isSynced ? SYNCED_IDS : PEER_IDS),
+    payloadBytes: PAYLOAD_BYTES,
+    isSynced,
+    ...(folder !== undefined && { folder }),
+  };
   return runLongBench({
     measure: (progress, signal) => benchPeers(options, progress, signal),
     format: formatPeers,
     json,
     isFine: (result) => isComplete(result, only !== undefined),
   });
+}
+
+function mistakeIn(
+  isSynced: boolean,
+  only: readonly PeerId[] | undefined,
+  folder: string | undefined,
+): string | undefined {
+  if (!isSynced) return folder === undefined ? undefined : '--folder needs --synced';
+  const unable = only?.find((id) => !SYNCED_IDS.includes(id));
+  return unable === undefined ? undefined : `${unable} can't be measured with --synced`;
 }
 
 /** Whether all systems were measured; a missing one counts only if the user has named it. */

@@ -5,6 +5,7 @@ import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
 import { anyNumber, integer } from 'tram-multicast/internal/cli/number-option.js';
 import type { FailoverResult } from '../bench/failover.js';
 import type { OrderOptions, OrderResult } from '../bench/order.js';
+import { registerBenchDurable } from './bench-durable.js';
 import { registerBenchMachines } from './bench-machines.js';
 import { registerPaper } from './bench-paper.js';
 import { registerBenchPeers } from './bench-peers.js';
@@ -102,6 +103,7 @@ export function registerBench(program: Command): void {
   registerBenchPeers(bench);
   registerBenchMachines(bench);
   registerBenchStrict(bench);
+  registerBenchDurable(bench);
 }
 
 async function order(flags: OrderFlags): Promise<number> {

@@ -5,6 +5,7 @@ import { TRANSITIONS } from 'tram-multicast/internal/protocol/edges.js';
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import type { SeedFailure, SeedOutcome, Totals } from '../sim/outcome.js';
 import { FAULTS, type Fault, type Options, type Plan } from '../sim/plan.js';
+import { DURABLE_TRANSITIONS } from '../sim/tally.js';
 import { isAllDrawn, replayCommand, type SimFlags } from './sim-options.js';
 
 /** With this many seeds or more, the run fails if a fault or transition never occurred. */
@@ -23,7 +24,7 @@ export interface Summary {
 export function neverExercised({ flags, totals }: Summary): string[] {
   if (totals.seeds < SEEDS_TO_EXERCISE_ALL || !isAllDrawn(flags)) return [];
   return [...totals.faults, ...totals.transitions].flatMap(([name, hits]) =>
-    hits === 0 ? [name] : [],
+    hits === 0 && !DURABLE_TRANSITIONS.has(name) ? [name] : [],
   );
 }
 
@@ -68,7 +69,9 @@ export function formatSummary(summary: Summary): string {
   const { totals, options, flags } = summary;
   const parts = [
     formatTable('fault', totals.faults, FAULTS, totals.seeds, (fault) => isOff(fault, options)),
-    formatTable('transition', totals.transitions, TRANSITIONS, totals.seeds, () => false),
+    formatTable('transition', totals.transitions, TRANSITIONS, totals.seeds, (transition) =>
+      DURABLE_TRANSITIONS.has(transition),
+    ),
     formatCounts(summary),
   ];
   if (totals.failed > 0) parts.push(formatFailures(totals, flags));

@@ -2,6 +2,15 @@
 import type { Transition } from 'tram-multicast/internal/protocol/edges.js';
 import type { Fault, Plan } from './plan.js';
 
+/** Taken only by replicas with a journal. */
+export const DURABLE_TRANSITIONS: ReadonlySet<string> = new Set<Transition>([
+  'journal full',
+  'journal left out',
+  'durable index told',
+  'recoverable index told',
+  'stable index proposed',
+]);
+
 export class Tally {
   readonly faults = new Map<Fault, number>();
   readonly transitions = new Map<Transition, number>();

@@ -15,7 +15,7 @@ export function findValidityViolation(
 ): Violation | undefined {
   const owed = new Uint8Array(history.messageCount);
   for (const message of history.multicasts.view()) {
-    if (!history.clientCrashed[history.clientOf(message)]) owed[message] = 1;
+    if (history.isCorrectClient(history.clientOf(message))) owed[message] = 1;
   }
   const missing = findMissingDelivery(history, orders, owed);
   return (
@@ -33,8 +33,11 @@ export function findAgreementViolation(
   orders: readonly GroupOrder[],
 ): Violation | undefined {
   const owed = new Uint8Array(history.messageCount);
-  for (const stretch of history.stretchesOf.flat()) {
-    for (const message of stretch.delivered.view()) owed[message] = 1;
+  for (const { order } of orders) for (const message of order) owed[message] = 1;
+  for (const { era, delivered } of history.stretchesOf.flat()) {
+    // What was delivered in earlier eras is in the order, unless a power cut has undone it.
+    if (era < history.lastEra) continue;
+    for (const message of delivered.view()) owed[message] = 1;
   }
   const missing = findMissingDelivery(history, orders, owed);
   return (
@@ -62,7 +65,7 @@ function findMissingDelivery(
   const deliveredBy = new Int32Array(history.messageCount).fill(-1);
   for (const { group, order } of orders) {
     for (const replica of history.replicasOf[group]) {
-      if (history.crashed[replica]) continue;
+      if (!history.isUp(replica)) continue;
       let covered = 0;
       const cover = (messages: Int32Array) => {
         for (const message of messages) {

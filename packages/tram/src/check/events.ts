@@ -17,6 +17,9 @@
  */
 export type PromisedOrder = 'strict' | 'multicast';
 
+/** What a power cut of the whole cluster may undo. `none` promises nothing; the property `durability` defines the others. */
+export type PromisedDurability = 'none' | 'everySecond' | 'always';
+
 /** The groups and their members. The first event; it occurs once. */
 export interface GroupsEvent {
   readonly event: 'groups';
@@ -28,12 +31,29 @@ export interface GroupsEvent {
   readonly order?: PromisedOrder;
 }
 
+/**
+ * An era begins: the first start of a cluster with a journal, or its recovery after a power cut. Every replica restarts, and all
+ * clients of earlier eras have ended. Without this event, the run is one era that promises no durability.
+ *
+ * Recovery of a group begins with a snapshot or with nothing, and delivers again what the journals have. It ends with an
+ * `opened` event. An era that no member of a group has opened does not count for that group: its recovery was cut short, and
+ * another era follows.
+ */
+export interface EraEvent {
+  readonly event: 'era';
+  /** Greater than those of the eras before. */
+  readonly era: number;
+  readonly durability: PromisedDurability;
+}
+
 /** A client starts. Without this event, its times are those of the one clock that all such clients share. */
 export interface ClientStartEvent {
   readonly event: 'client-start';
   readonly client: string;
   /** The name of its clock: times of different clocks can't be compared. */
   readonly clock: string;
+  /** If it is missing: the era that was the last to begin when the client first occurs. */
+  readonly era?: number;
 }
 
 /** A client multicasts a message. */
@@ -87,6 +107,17 @@ export interface CrashEvent {
 export interface RestartEvent {
   readonly event: 'restart';
   readonly replica: string;
+  /** If it is missing: the era that was the last to begin. The first incarnation belongs to the first era. */
+  readonly era?: number;
+}
+
+/**
+ * The replica has recovered: what it has delivered so far in this incarnation is what its group has of earlier eras. What
+ * members have delivered beyond that in earlier eras is undone.
+ */
+export interface OpenedEvent {
+  readonly event: 'opened';
+  readonly replica: string;
 }
 
 /** The replica installs a snapshot, which covers the first `count` deliveries of its group. */
@@ -111,6 +142,7 @@ export interface EndEvent {
 
 export type TraceEvent =
   | GroupsEvent
+  | EraEvent
   | ClientStartEvent
   | MulticastEvent
   | AnsweredEvent
@@ -119,6 +151,7 @@ export type TraceEvent =
   | LeaderEvent
   | CrashEvent
   | RestartEvent
+  | OpenedEvent
   | RestoreEvent
   | ClientCrashEvent
   | EndEvent;

@@ -107,9 +107,9 @@ function findGapInGroup(
 ): (Gap & { readonly replica: number }) | undefined {
   const gap = findGap(group.order, streams, ranks);
   if (gap !== undefined) return { ...gap, replica: replicaHolding(group, gap.index) };
-  for (const { replica, sequence, divergesAt } of group.strays) {
+  for (const { replica, sequence, isPlaced } of group.strays) {
     // A sequence whose position is unknown may begin in the middle of a stream.
-    if (divergesAt === undefined) continue;
+    if (!isPlaced) continue;
     const gap = findGap(sequence, streams, ranks);
     if (gap !== undefined) return { ...gap, replica };
   }

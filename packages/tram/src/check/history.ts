@@ -14,27 +14,15 @@ import {
   type AnsweredEvent,
   MalformedTraceError,
   type MulticastEvent,
+  type PromisedDurability,
   type PromisedOrder,
   type TraceEvent,
 } from './events.js';
 import { IntList } from './int-list.js';
+import { type Stretch, stretchOf } from './stretch.js';
 
 const NONE = -1;
-
-/**
- * The deliveries of a replica between two interruptions: each restart or restore begins a new stretch.
- * The sequence of the replica is then the first `restored` deliveries of its group, followed by
- * `delivered`.
- */
-export interface Stretch {
-  readonly replica: number;
-  /** 0 at first, and one more with every restart. */
-  readonly incarnation: number;
-  /** How many deliveries of the group the installed snapshot covers; 0 without a snapshot. */
-  readonly restored: number;
-  /** Messages in delivery order, as recorded: including duplicates and messages for other groups. */
-  readonly delivered: IntList;
-}
+const FIRST_ERA = 0;
 
 export interface Counts {
   groups: number;
@@ -49,6 +37,7 @@ export interface Counts {
   restarts: number;
   restores: number;
   clientCrashes: number;
+  eras: number;
 }
 
 export class History {
@@ -65,22 +54,24 @@ export class History {
     restarts: 0,
     restores: 0,
     clientCrashes: 0,
+    eras: 1,
   };
   /** True once the trace has stated that the run was drained. */
   quiescent = false;
   promisedOrder: PromisedOrder = 'multicast';
+  /** For each era, what it promises. Invariant: not empty. */
+  readonly durabilities: PromisedDurability[] = ['none'];
 
   readonly groupNumbers: number[] = [];
   readonly replicasOf: number[][] = [];
   readonly replicaNames: string[] = [];
   readonly groupOfReplica: number[] = [];
-  /** For each replica, whether it is down now. */
-  readonly crashed: boolean[] = [];
   /** For each replica, oldest first. Invariant: not empty; the last stretch is the current one. */
   readonly stretchesOf: Stretch[][] = [];
 
   readonly clientNames: string[] = [];
-  readonly clientCrashed: boolean[] = [];
+  /** For each client, the index of its era. */
+  readonly eraOfClient: number[] = [];
   /** For each client, the name of its clock; `undefined` for the clock that needs no name. */
   readonly clockOf: (string | undefined)[] = [];
 
@@ -94,6 +85,8 @@ export class History {
 
   /** The first delivery that no multicast event of its message precedes. */
   earlyDelivery: { readonly message: number; readonly replica: number } | undefined;
+  /** (message, group) pairs, flat, in the order of the events. */
+  readonly answers = new IntList();
   /** (message, group) pairs, flat. Touches of messages with several destinations are left out. */
   readonly touches = new IntList();
 
@@ -107,6 +100,12 @@ export class History {
   private readonly firstDestination = new IntList();
   private readonly destinationCount = new IntList();
   private readonly destinations = new IntList();
+
+  /** For each replica, whether it has crashed since it started last; the same for each client. */
+  private readonly crashed: boolean[] = [];
+  private readonly clientCrashed: boolean[] = [];
+  /** From the number of an era to its index. */
+  private readonly eraIndex = new Map<number, number>();
 
   private readonly groupIndex = new Map<number, number>();
   private readonly replicaIndex = new Map<string, number>();
@@ -123,6 +122,21 @@ export class History {
 
   get groupCount(): number {
     return this.groupNumbers.length;
+  }
+
+  /** The index of the era that was the last to begin. */
+  get lastEra(): number {
+    return this.durabilities.length - 1;
+  }
+
+  /** True if the replica is up now. A power cut has ended all replicas that have not restarted since. */
+  isUp(replica: number): boolean {
+    return !this.crashed[replica] && this.stretchesOf[replica].at(-1)!.era === this.lastEra;
+  }
+
+  /** True if the client neither crashed nor ended with its era. */
+  isCorrectClient(client: number): boolean {
+    return !this.clientCrashed[client] && this.eraOfClient[client] === this.lastEra;
   }
 
   isMulticast(message: number): boolean {
@@ -206,8 +220,11 @@ export class History {
         this.addGroups(event.groups, event.parents);
         this.promisedOrder = event.order ?? 'multicast';
         break;
+      case 'era':
+        this.addEra(event.era, event.durability);
+        break;
       case 'client-start':
-        this.addClientStart(event.client, event.clock);
+        this.addClientStart(event.client, event.clock, event.era);
         break;
       case 'leader':
         this.memberOf(event.group, event.replica);
@@ -218,7 +235,10 @@ export class History {
         this.counts.crashes++;
         break;
       case 'restart':
-        this.addRestart(this.replica(event.replica));
+        this.addRestart(this.replica(event.replica), this.era(event.era));
+        break;
+      case 'opened':
+        this.stretchesOf[this.replica(event.replica)].at(-1)!.opensEra = true;
         break;
       case 'restore':
         this.addRestore(event.replica, event.from, event.count);
@@ -278,6 +298,8 @@ export class History {
       );
     }
     this.counts.answers++;
+    this.answers.push(message);
+    this.answers.push(group);
     if (this.answeringGroup.get(message) !== NONE) return;
     this.answeringGroup.set(message, group);
     this.addClientEvent(~message, message, timeUs);
@@ -299,12 +321,24 @@ export class History {
     this.clientEventUs.push(timeUs);
   }
 
-  private addClientStart(name: string, clock: string): void {
+  private addEra(number: number, durability: PromisedDurability): void {
+    const last = [...this.eraIndex.keys()].at(-1);
+    if (last === undefined) {
+      if (this.clientNames.length > 0) throw this.malformed('clients occur before the first era');
+      this.durabilities[FIRST_ERA] = durability;
+    } else if (number > last) this.durabilities.push(durability);
+    else throw this.malformed(`era ${number} begins after era ${last}`);
+    this.eraIndex.set(number, this.lastEra);
+    this.counts.eras = this.durabilities.length;
+  }
+
+  private addClientStart(name: string, clock: string, era: number | undefined): void {
     const client = this.client(name);
     if (this.clockOf[client] !== undefined) {
       throw this.malformed(`client ${quote(name)} starts a second time`);
     }
     this.clockOf[client] = clock;
+    this.eraOfClient[client] = this.era(era);
   }
 
   private addTouch(id: string, groupNumber: number): void {
@@ -344,7 +378,7 @@ export class History {
     this.replicaIndex.set(name, replica);
     this.groupOfReplica.push(group);
     this.crashed.push(false);
-    this.stretchesOf.push([{ replica, incarnation: 0, restored: 0, delivered: new IntList() }]);
+    this.stretchesOf.push([stretchOf(replica, 0, FIRST_ERA, 0)]);
     return replica;
   }
 
@@ -367,9 +401,14 @@ export class History {
     this.depthOfGroup = depths;
   }
 
-  private addRestart(replica: number): void {
-    const incarnation = this.stretchesOf[replica].at(-1)!.incarnation + 1;
-    this.stretchesOf[replica].push({ replica, incarnation, restored: 0, delivered: new IntList() });
+  private addRestart(replica: number, era: number): void {
+    const last = this.stretchesOf[replica].at(-1)!;
+    if (era < last.era) {
+      throw this.malformed(
+        `replica ${quote(this.replicaNames[replica])} restarts in an era that it has left`,
+      );
+    }
+    this.stretchesOf[replica].push(stretchOf(replica, last.incarnation + 1, era, 0));
     this.crashed[replica] = false;
     this.counts.restarts++;
   }
@@ -381,8 +420,8 @@ export class History {
         `${quote(name)} restores from ${quote(from)}, which is in another group`,
       );
     }
-    const { incarnation } = this.stretchesOf[replica].at(-1)!;
-    this.stretchesOf[replica].push({ replica, incarnation, restored, delivered: new IntList() });
+    const { incarnation, era } = this.stretchesOf[replica].at(-1)!;
+    this.stretchesOf[replica].push(stretchOf(replica, incarnation, era, restored));
     if (restored > 0) this.counts.restores++;
   }
 
@@ -405,6 +444,7 @@ export class History {
     if (known !== undefined) return known;
     const client = this.clientNames.length;
     this.clientNames.push(name);
+    this.eraOfClient.push(this.lastEra);
     this.clientIndex.set(name, client);
     this.clientCrashed.push(false);
     this.clockOf.push(undefined);
@@ -417,6 +457,13 @@ export class History {
     const replica = this.replicaIndex.get(name);
     if (replica === undefined) throw this.malformed(`there is no replica ${quote(name)}`);
     return replica;
+  }
+
+  private era(number: number | undefined): number {
+    if (number === undefined) return this.lastEra;
+    const era = this.eraIndex.get(number);
+    if (era === undefined) throw this.malformed(`era ${number} has not begun`);
+    return era;
   }
 
   private group(number: number): number {

@@ -1,6 +1,11 @@
 /** The public exports of `tram-multicast/check`: the judge, for histories of any atomic multicast. */
 
-export { MalformedTraceError, type PromisedOrder, type TraceEvent } from './events.js';
+export {
+  MalformedTraceError,
+  type PromisedDurability,
+  type PromisedOrder,
+  type TraceEvent,
+} from './events.js';
 export { type Counts, History } from './history.js';
 export { judge, type Verdict } from './judge.js';
 export {

@@ -24,6 +24,11 @@ export class IntList {
     this.items[index] = value;
   }
 
+  /** Removes the elements from `length` on. */
+  truncate(length: number): void {
+    this.length = length;
+  }
+
   /** The elements so far, not copied. The view is valid until the next `push`. */
   view(): Int32Array {
     return this.items.subarray(0, this.length);

@@ -1,8 +1,9 @@
 /** Uniform integrity: at most once per incarnation, only at a destination, only after the multicast. */
 
 import type { GroupOrder } from './group-order.js';
-import type { History, Stretch } from './history.js';
+import type { History } from './history.js';
 import type { Violation } from './properties.js';
+import type { Stretch } from './stretch.js';
 
 export function findIntegrityViolation(
   history: History,

@@ -2,6 +2,7 @@
 
 import { findAcyclicViolation } from './acyclic-order.js';
 import { findAgreementViolation, findValidityViolation } from './delivery.js';
+import { findDurabilityViolation } from './durability.js';
 import type { TraceEvent } from './events.js';
 import { judgeFifo } from './fifo.js';
 import { findGenuinenessViolation } from './genuineness.js';
@@ -34,6 +35,8 @@ type Algorithm = (history: History, orders: readonly GroupOrder[]) => Finding;
 
 const NOT_QUIESCENT = { unknown: 'the history does not end with "quiescent": true' };
 
+const NO_ANSWERS = { unknown: 'the history has no "answered" events' };
+
 const ALGORITHMS: Readonly<Record<Property, Algorithm>> = {
   validity: (history, orders) =>
     history.quiescent ? findValidityViolation(history, orders) : NOT_QUIESCENT,
@@ -49,7 +52,7 @@ const ALGORITHMS: Readonly<Record<Property, Algorithm>> = {
     return { unknown: 'a message has no entry group, and the history has no tree ("parents")' };
   },
   'real-time-order': (history, orders) => {
-    if (history.counts.answers === 0) return { unknown: 'the history has no "answered" events' };
+    if (history.counts.answers === 0) return NO_ANSWERS;
     const clocks = countClocks(history);
     const violation = findRealTimeViolation(history, orders);
     if (violation !== undefined || clocks === 1) return violation;
@@ -57,18 +60,28 @@ const ALGORITHMS: Readonly<Record<Property, Algorithm>> = {
       unknown: `clients read ${clocks} clocks, whose times can't be compared; within each clock the order holds`,
     };
   },
+  durability: (history, orders) => {
+    if (!history.quiescent) return NOT_QUIESCENT;
+    const violation = findDurabilityViolation(history, orders);
+    const needsAnswers = history.durabilities.includes('always') && history.counts.answers === 0;
+    return violation === undefined && needsAnswers ? NO_ANSWERS : violation;
+  },
 };
 
 /** Judges a history, or a list of events. */
 export function judge(source: History | Iterable<TraceEvent>): Verdict {
   const history = source instanceof History ? source : record(source);
   const orders = orderGroups(history);
-  const isStrict = history.promisedOrder === 'strict';
   const properties = PROPERTIES.map((property) => {
     const verdict = conclude(property, ALGORITHMS[property](history, orders));
-    return property === 'real-time-order' && !isStrict ? withoutPromise(verdict) : verdict;
+    return isPromised(property, history) ? verdict : withoutPromise(verdict);
   });
   return { outcome: overall(properties), properties, counts: { ...history.counts } };
+}
+
+function isPromised(property: Property, { promisedOrder, durabilities }: History): boolean {
+  if (property === 'real-time-order') return promisedOrder === 'strict';
+  return property !== 'durability' || durabilities.some((durability) => durability !== 'none');
 }
 
 function record(events: Iterable<TraceEvent>): History {

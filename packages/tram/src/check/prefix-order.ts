@@ -26,27 +26,18 @@ export function findPrefixViolation(
   return undefined;
 }
 
-function findDisagreementWithin(history: History, group: GroupOrder): Violation | undefined {
-  let index = Number.POSITIVE_INFINITY;
-  let first: GroupOrder['strays'][number] | undefined;
-  for (const stray of group.strays) {
-    if (stray.divergesAt === undefined || stray.divergesAt >= index) continue;
-    index = stray.divergesAt;
-    first = stray;
-  }
-  if (first === undefined) return undefined;
+function findDisagreementWithin(
+  { messageIds, replicaNames, groupNumbers }: History,
+  { group, disagreement }: GroupOrder,
+): Violation | undefined {
+  if (disagreement === undefined) return undefined;
+  const { index, one, other } = disagreement;
   return {
     property: 'uniform-prefix-order',
-    groups: [history.groupNumbers[group.group]],
+    groups: [groupNumbers[group]],
     index,
-    one: {
-      replica: history.replicaNames[replicaHolding(group, index)],
-      message: history.messageIds[group.order[index]],
-    },
-    other: {
-      replica: history.replicaNames[first.replica],
-      message: history.messageIds[first.sequence[index]],
-    },
+    one: { replica: replicaNames[one.replica], message: messageIds[one.message] },
+    other: { replica: replicaNames[other.replica], message: messageIds[other.message] },
   };
 }
 

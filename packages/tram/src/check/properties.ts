@@ -3,15 +3,20 @@
  * Each property has a file that decides it; `witness.ts` describes violations in words.
  *
  * Paper §2.2 defines the first five properties and §2.3 defines partial genuineness. FIFO order is a
- * guarantee of TRAM, and so is real-time order in runs that promise it.
+ * guarantee of TRAM, and so are real-time order and durability in runs that promise them.
  *
  * Terms:
  * - An *incarnation* is one run of a replica, from a start to the next crash.
  * - The *sequence* of a replica is what it delivers in one incarnation, in order. A snapshot counts as
  *   the deliveries that it covers. Properties are *uniform*: the sequences of earlier incarnations and
  *   of crashed replicas count too.
+ * - A *power cut* ends all replicas and clients at once. The cluster then recovers from its journals, into
+ *   a new *era*. What a group recovers, followed by what it delivers in the new era, is its *order*. What a
+ *   replica has delivered beyond that in earlier eras is *undone*: only integrity, genuineness and the
+ *   order among the members of its group in that era are judged on it.
  * - A replica is *correct* if it is up at the end of the history. It must then have delivered, in its
- *   last incarnation, what validity and agreement require. A client is correct if it did not crash.
+ *   last incarnation, what validity and agreement require. A client is correct if it did not crash and its
+ *   era is the last.
  * - Order is judged on *sound* deliveries: the first delivery of each message in a sequence, at a
  *   destination. Any other delivery violates integrity and is reported there.
  * - A reply counts from when its client has received it. The events of one client happened in the order
@@ -28,6 +33,7 @@ export const PROPERTIES = [
   'partial-genuineness',
   'fifo-order',
   'real-time-order',
+  'durability',
 ] as const;
 
 export type Property = (typeof PROPERTIES)[number];
@@ -48,6 +54,8 @@ export const DEFINITIONS: Readonly<Record<Property, string>> = {
     'If a client multicasts m before m′, both have the same entry group and both are addressed to group g, a replica of g delivers m′ only after m.',
   'real-time-order':
     'The relation "some replica delivers m before m′, or a reply to m is received before m′ is multicast" has no cycle.',
+  durability:
+    'A power cut does not undo what a reply has shown: neither m, at any destination, nor what the replying group has delivered before m. What it undoes of a message at one destination, it undoes at all.',
 };
 
 /** The outcome of a property that is promised. `unknown`: the history does not contain enough to decide. */
@@ -142,6 +150,34 @@ export type Violation =
       readonly property: 'real-time-order';
       /** As above. */
       readonly cycle: readonly (DeliveredStep | RealTimeStep)[];
+    }
+  | {
+      readonly property: 'durability';
+      readonly kind: 'lost';
+      readonly message: string;
+      readonly client: string;
+      readonly answeredBy: number;
+      readonly missingIn: number;
+    }
+  | {
+      readonly property: 'durability';
+      readonly kind: 'undone';
+      readonly message: string;
+      readonly client: string;
+      readonly group: number;
+      /** The first delivery of the group that was undone: `before` the power cut, and `after` it, if there is one. */
+      readonly index: number;
+      readonly before: string;
+      readonly after?: string;
+      /** A replica that has `after`. */
+      readonly replica?: string;
+    }
+  | {
+      readonly property: 'durability';
+      readonly kind: 'half';
+      readonly message: string;
+      readonly keptBy: number;
+      readonly missingIn: number;
     };
 
 export type PropertyVerdict =

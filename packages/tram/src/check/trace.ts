@@ -73,6 +73,8 @@ const isBoolean = (value: unknown): boolean => typeof value === 'boolean';
 const isCount = (value: unknown): boolean => Number.isInteger(value) && (value as number) >= 0;
 const isTime = (value: unknown): boolean => Number.isFinite(value);
 const isOrder = (value: unknown): boolean => value === 'strict' || value === 'multicast';
+const isDurability = (value: unknown): boolean =>
+  value === 'none' || value === 'everySecond' || value === 'always';
 const isParent = (value: unknown): boolean => value === -1 || isCount(value);
 const isOptional = (is: (value: unknown) => boolean) => (value: unknown) =>
   value === undefined || is(value);
@@ -90,7 +92,8 @@ const SHAPES = {
     parents: isOptional(isListOf(isParent)),
     order: isOptional(isOrder),
   },
-  'client-start': { client: isString, clock: isString },
+  era: { era: isCount, durability: isDurability },
+  'client-start': { client: isString, clock: isString, era: isOptional(isCount) },
   multicast: {
     id: isString,
     client: isString,
@@ -103,7 +106,8 @@ const SHAPES = {
   touch: { id: isString, group: isCount },
   leader: { group: isCount, replica: isString, ballot: isString },
   crash: { replica: isString },
-  restart: { replica: isString },
+  restart: { replica: isString, era: isOptional(isCount) },
+  opened: { replica: isString },
   restore: { replica: isString, from: isString, count: isCount },
   'client-crash': { client: isString },
   end: { quiescent: isBoolean },

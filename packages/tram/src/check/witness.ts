@@ -39,6 +39,8 @@ export function describeViolation(violation: Violation): string {
     }
     case 'real-time-order':
       return describeRealTime(violation.cycle);
+    case 'durability':
+      return describeDurability(violation);
   }
 }
 
@@ -63,6 +65,24 @@ function isDelivered(step: DeliveredStep | RealTimeStep): step is DeliveredStep 
 
 function at(timeUs: number | undefined): string {
   return timeUs === undefined ? '' : ` at ${Number((timeUs / 1000).toFixed(6))} ms`;
+}
+
+function describeDurability(violation: Violation & { property: 'durability' }): string {
+  switch (violation.kind) {
+    case 'lost': {
+      const { message, client, answeredBy, missingIn } = violation;
+      return `${client} received the reply of group ${answeredBy} to ${message}, but in the end group ${missingIn} does not have ${message}`;
+    }
+    case 'undone': {
+      const { message, client, group, index, before, after, replica } = violation;
+      const instead = after === undefined ? 'there is none' : `it is ${after} at ${replica}`;
+      return `delivery ${index + 1} of group ${group} was ${before} when ${client} received its reply to ${message}, but after a power cut ${instead}`;
+    }
+    case 'half': {
+      const { message, keptBy, missingIn } = violation;
+      return `after a power cut, group ${keptBy} has ${message}, but group ${missingIn} does not`;
+    }
+  }
 }
 
 function describeIntegrity(violation: Violation & { property: 'uniform-integrity' }): string {

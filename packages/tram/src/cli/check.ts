@@ -11,10 +11,12 @@ import type { TraceSource } from './trace-source.js';
 const HELP = `
 The history is in JSON Lines; docs/check.md describes the events. "tram up --trace" and the option
 "trace" of a cluster write it into a directory, with a file for each replica and client. The safety
-properties can be judged on any history. Validity and agreement need a history of a cluster that was
-drained (its last line says "quiescent": true). FIFO order needs to know where messages enter the
-tree. Real-time order is promised if the "groups" event says "order": "strict", and needs the times
-of clients. A property that can't be judged is reported as unknown.
+properties can be judged on any history. Validity, agreement and durability need a history of a
+cluster that was drained (its last line says "quiescent": true). FIFO order needs to know where
+messages enter the tree. Real-time order is promised if the "groups" event says "order": "strict",
+and needs the times of clients. Durability is promised by "era" events: a cluster with a journal that
+starts again after a power cut continues its history. A property that can't be judged is reported as
+unknown.
 
 Examples:
   $ tram check trace.jsonl
@@ -34,7 +36,7 @@ export function registerCheck(program: Command): void {
     .summary('check a recorded history against the properties of atomic multicast')
     .description(
       'Judges a recorded history: validity, uniform agreement, integrity, prefix and acyclic order, ' +
-        'partial genuineness, FIFO per client and entry group, and real-time order. A violation comes with a witness.',
+        'partial genuineness, FIFO per client and entry group, real-time order, and durability across power cuts. A violation comes with a witness.',
     )
     .argument('<history>', 'a file of JSON Lines, or a directory of such files; "-" reads stdin')
     .option('--json', 'print the verdict as one JSON object')
@@ -109,6 +111,7 @@ export function formatVerdict(verdict: Verdict): string {
     count(counts.restarts, 'restart'),
     count(counts.restores, 'restore'),
     count(counts.clientCrashes, 'client crash', 'client crashes'),
+    ...(counts.eras > 1 ? [count(counts.eras, 'era')] : []),
   ].join(', ');
   return `${lines.join('\n')}\n\n${summary}\nverdict: ${outcome(verdict.outcome)}\n`;
 }

@@ -1,5 +1,4 @@
 /** A cluster as `tram status` and `tram up` draw it: the tree, leaders, replicas, rates and latencies. */
-import { stripVTControlCharacters } from 'node:util';
 import type { ClusterContext } from '../hosting/cluster-context.js';
 import type { Histogram } from '../hosting/histogram.js';
 import { hostProcesses } from '../hosting/host-processes.js';
@@ -16,6 +15,8 @@ import {
 import { restartCommand, type Seen } from './attached.js';
 import { commandFor } from './cluster-name.js';
 import { count, paint } from './colors.js';
+import { durabilityLines, slowDisk } from './durability-view.js';
+import { duration, HEADING_COLUMNS, inColumns, inRowsOf, padEnd, widthOf } from './texts.js';
 
 /** What a cluster looked like at one time. */
 export interface Reading {
@@ -140,6 +141,7 @@ export function formatStatus(view: View): string {
     ...groupLines(view),
     '',
     ...hostLines(view),
+    ...durabilityLines(view.reading.status, view.columns),
     ...loadLines(view),
   ];
   const troubles = troublesOf(view.cluster, view.reading);
@@ -250,20 +252,11 @@ function colorOf(state: string): 'green' | 'red' | 'yellow' {
 function hostLines({ reading, columns }: View): string[] {
   const { hosts, memory } = reading.status;
   const texts = hosts.map((host) => hostText(host, reading));
-  const width = Math.max(...texts.map(widthOf)) + 3;
-  const perRow = memory === 'machines' ? 1 : Math.max(1, Math.floor((columns - 9) / width));
-  const rows = inRowsOf(perRow, texts);
-  const lines = rows.map((row, index) => {
-    const line = row
-      .map((text) => padEnd(text, width))
-      .join('')
-      .trimEnd();
-    return `${(index === 0 ? 'hosts' : '').padEnd(9)}${line}`;
-  });
+  const lines = inColumns('hosts', texts, memory === 'machines' ? 0 : columns);
   return reading.isSupervised === false ? [...lines, UNSUPERVISED] : lines;
 }
 
-const UNSUPERVISED = `${' '.repeat(9)}not supervised: no process restarts hosts that end, until "tram up" does`;
+const UNSUPERVISED = `${' '.repeat(HEADING_COLUMNS)}not supervised: no process restarts hosts that end, until "tram up" does`;
 
 /** `0 up (process 17)`, or across machines `alpha up at 10.0.0.1:7411 (process 17)`. */
 function hostText(status: HostStatus, reading: Reading): string {
@@ -367,7 +360,12 @@ export function troublesOf(cluster: Seen, { status, stopped }: Reading): Trouble
     const those = groups.filter((group) => troubleOf(group) === trouble);
     return those.length === 0 ? [] : [TROUBLES[trouble](namesOf(those), remedyFor(those[0]))];
   });
-  return [...troubles, ...groups.flatMap(failingSnapshots), ...hosts.flatMap(wrongClock(groups))];
+  return [
+    ...troubles,
+    ...groups.flatMap(failingSnapshots),
+    ...hosts.flatMap(wrongClock(groups)),
+    ...hosts.flatMap(slowDisk),
+  ];
 }
 
 function startAnew(cluster: Seen): string {
@@ -459,31 +457,4 @@ export function treeOf(parents: readonly number[]): TreeLine[] {
     const parent = parents[group];
     return { group, label: parent === -1 ? `g${group}` : `g${group} under g${parent}` };
   });
-}
-
-// --- texts -------------------------------------------------------------------------------------
-
-/** `45 µs` */
-export function duration(ns: number): string {
-  if (ns < 1000) return `${ns} ns`;
-  if (ns < 1e6) return `${figures(ns / 1000)} µs`;
-  return ns < 1e9 ? `${figures(ns / 1e6)} ms` : `${figures(ns / 1e9)} s`;
-}
-
-function figures(value: number): string {
-  return value < 10 ? value.toFixed(1) : Math.round(value).toLocaleString('en-US');
-}
-
-function widthOf(text: string): number {
-  return stripVTControlCharacters(text).length;
-}
-
-function padEnd(text: string, width: number): string {
-  return text + ' '.repeat(Math.max(0, width - widthOf(text)));
-}
-
-function inRowsOf<Item>(length: number, items: readonly Item[]): Item[][] {
-  const rows: Item[][] = [];
-  for (let at = 0; at < items.length; at += length) rows.push(items.slice(at, at + length));
-  return rows;
 }

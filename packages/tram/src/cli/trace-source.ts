@@ -1,6 +1,6 @@
 /**
- * Reads a history for `tram check`: from a file, from stdin, or from a directory with a file for each replica and
- * client (hosting/trace.ts). All files are read as one text, and a line number of that text can be mapped back to
+ * Reads a history for `tram check`: from a file, from stdin, or from a directory with a file for each replica,
+ * client and era (hosting/trace.ts). All files are read as one text, and a line number of that text can be mapped back to
  * its file.
  *
  * A process that is killed may leave its last line incomplete. No other process has acted on that event, so it is
@@ -28,6 +28,7 @@ const CHUNK_BYTES = 1 << 18;
 /** In the order in which they must be read: a multicast comes before its deliveries. */
 const ORDER = [
   /^groups\.jsonl$/,
+  /^era-\d+\.jsonl$/,
   /^client-\d+\.jsonl$/,
   /^replica-\d+-\d+\.jsonl$/,
   /^end\.jsonl$/,
@@ -59,8 +60,15 @@ export async function openDirectory(directory: string): Promise<TraceSource> {
       { hint: 'Name the directory that was given as --trace, or a file.' },
     );
   }
-  const ordered = ORDER.flatMap((pattern) => names.filter((name) => pattern.test(name)).sort());
+  const ordered = ORDER.flatMap((pattern) =>
+    names.filter((name) => pattern.test(name)).sort(byNumbers),
+  );
   return new DirectorySource(directory, ordered);
+}
+
+/** Eras must be read in their order. */
+function byNumbers(one: string, other: string): number {
+  return one.localeCompare(other, 'en', { numeric: true });
 }
 
 function single(name: string, chunks: AsyncIterable<string>): TraceSource {

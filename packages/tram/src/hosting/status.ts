@@ -1,4 +1,6 @@
 /** The status of a cluster, read from its memory while it runs. */
+
+import type { ClusterConfig } from '../config/config.js';
 import {
   ARENA,
   ARENA_STATE,
@@ -11,11 +13,13 @@ import {
 } from '../memory/arena.js';
 import type { ArenaFile } from '../memory/processes/arena-file.js';
 import { copyPart } from '../memory/record.js';
+import type { Durability } from '../protocol/edges.js';
 import { describeBallot, NO_BALLOT } from '../protocol/leadership/ballot.js';
 import { Peer, ROW_RECORD_WORDS } from '../protocol/leadership/row.js';
 import { readWide } from '../protocol/wide.js';
 import type { ClusterContext } from './cluster-context.js';
 import { Histogram } from './histogram.js';
+import { eraOf, type JournalStatus, journalOf } from './journal-status.js';
 import { ROLES } from './replica-agent.js';
 import { latencyOf, STATISTIC } from './statistics.js';
 
@@ -45,6 +49,12 @@ export interface ReplicaStatus {
   readonly nowMs: number;
   /** By how much the clock of its host was ahead of ordered time when it delivered that tick; negative: behind. */
   readonly clockAheadMs: number;
+  /** With a journal: the log entries below this index are durable on the host of the replica. */
+  readonly durable?: number;
+  /** With a journal: no power cut loses the log entries below this index. As far as the replica knows. */
+  readonly recoverable?: number;
+  /** With `order: 'strict'`, of a leader: the entries below this index are decided in all groups that they concern. */
+  readonly settled?: number;
 }
 
 /**
@@ -72,6 +82,8 @@ export interface HostStatus {
   /** With `memory: 'machines'`: the name in the configuration. */
   readonly name?: string;
   readonly address?: string;
+  /** Unless `durability` is `none`. */
+  readonly journal?: JournalStatus;
 }
 
 /**
@@ -87,6 +99,9 @@ export type ClusterState = 'starting' | 'running' | 'stalled' | 'state-lost' | '
 export interface ClusterStatus {
   readonly state: ClusterState;
   readonly memory: string;
+  readonly durability: Durability;
+  /** Unless `durability` is `none`: how often the cluster has been recovered from its journals, or opened anew. */
+  readonly era?: number;
   readonly groups: readonly GroupStatus[];
   readonly hosts: readonly HostStatus[];
   readonly clients: { readonly connected: number; readonly most: number };
@@ -106,6 +121,8 @@ export function statusOf(context: ClusterContext): ClusterStatus {
   return {
     state: stateOf(words[ARENA.state], groups, hosts),
     memory: config.memory,
+    durability: config.durability,
+    ...(isDurable(config) && { era: Math.max(...hosts.map(({ host }) => eraIn(context, host))) }),
     groups,
     hosts,
     clients: { connected: connectedClients(context), most: config.sizes.clients },
@@ -134,8 +151,18 @@ function hostStatus(context: ClusterContext, host: number): HostStatus {
   const pid = arena.words[map.host(host) + HOST.pid];
   const state = hostState(context, host);
   const machine = config.machines?.[host];
-  if (machine === undefined) return { host, pid, state };
-  return { host, name: machine.name, address: `${machine.address}:${machine.port}`, pid, state };
+  const journal = isDurable(config) && { journal: journalOf(arena.words, map.host(host)) };
+  if (machine === undefined) return { host, pid, state, ...journal };
+  const { name, address, port } = machine;
+  return { host, name, address: `${address}:${port}`, pid, state, ...journal };
+}
+
+function isDurable({ durability }: ClusterConfig): boolean {
+  return durability !== 'none';
+}
+
+function eraIn({ arena, map }: ClusterContext, host: number): number {
+  return eraOf(arena.words, map.host(host));
 }
 
 /** @internal The latencies of all clients, merged. */
@@ -273,6 +300,21 @@ function replicaStatus(
     lacksState: isNormal && row.needs > 0,
     nowMs: readWide(words, statistics + STATISTIC.orderedMs),
     clockAheadMs: words[statistics + STATISTIC.clockAheadMs],
+    ...watermarks(context, statistics),
+  };
+}
+
+function watermarks(
+  { arena: { words }, config }: ClusterContext,
+  statistics: number,
+): Pick<ReplicaStatus, 'durable' | 'recoverable' | 'settled'> {
+  const read = (statistic: number): number => readWide(words, statistics + statistic);
+  return {
+    ...(isDurable(config) && {
+      durable: read(STATISTIC.durable),
+      recoverable: read(STATISTIC.recoverable),
+    }),
+    ...(config.order === 'strict' && { settled: read(STATISTIC.settled) }),
   };
 }
 

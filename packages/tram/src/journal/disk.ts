@@ -48,6 +48,8 @@ export interface DiskFile {
 }
 
 const FLAGS = { read: 'r', write: 'r+', create: 'wx+' } as const;
+/** A system call moves less than 2 GiB. */
+const CALL_BYTES_MAX = 2 ** 30;
 /** What the journal holds is as secret as the messages. */
 const OWNER_ONLY = { folder: 0o700, file: 0o600 };
 
@@ -105,7 +107,8 @@ class OpenFile implements DiskFile {
   read(position: number, bytes: Uint8Array): number {
     let done = 0;
     while (done < bytes.length) {
-      const count = readSync(this.descriptor, bytes, done, bytes.length - done, position + done);
+      const left = Math.min(bytes.length - done, CALL_BYTES_MAX);
+      const count = readSync(this.descriptor, bytes, done, left, position + done);
       if (count === 0) break;
       done += count;
     }
@@ -114,7 +117,8 @@ class OpenFile implements DiskFile {
 
   write(position: number, bytes: Uint8Array): void {
     for (let done = 0; done < bytes.length; ) {
-      done += writeSync(this.descriptor, bytes, done, bytes.length - done, position + done);
+      const left = Math.min(bytes.length - done, CALL_BYTES_MAX);
+      done += writeSync(this.descriptor, bytes, done, left, position + done);
     }
   }
 

@@ -7,13 +7,15 @@
  *   │ description: the cluster's configuration     │   for clients and tools that attach
  *   ├──────────────────────────────────────────────┤
  *   │ board                                        │
- *   │   per host: parked, pid, state, stays down   │   a line each
+ *   │   per host: parked, pid, state, journal …    │   three lines each
  *   │   per host: ready flags, two per participant │   set by those that write to it
  *   │   per participant: permission, incarnation … │   a line each
  *   │   per participant: statistics                │
  *   ├──────────────────────────────────────────────┤
  *   │ per participant: its region (layout.ts)      │
  *   │ per participant: scratch, its own            │
+ *   ├──────────────────────────────────────────────┤
+ *   │ per host: its mailbox                        │   on machines with a journal
  *   └──────────────────────────────────────────────┘
  *
  * A *participant* is a replica or a client. A *host* runs participants: a worker thread, a process, or the one process
@@ -38,7 +40,7 @@ export interface Arena {
 /** "TRAM" */
 export const ARENA_MAGIC = 0x4d415254;
 /** The memory version: incremented whenever an offset, the meaning of a word or the handshake of machines changes. */
-export const ARENA_VERSION = 9;
+export const ARENA_VERSION = 10;
 
 export const ARENA = {
   magic: 0,
@@ -71,22 +73,35 @@ export const HOST = {
   state: 2,
   /** With `memory: 'machines'`: what others ask of it (`hosting/machines/requests.ts`). */
   request: 3,
-  /** With `memory: 'machines'`, of another host or client: how to write to its memory (`machines/greeting.ts`). */
-  greeting: 4,
+  /** With `memory: 'machines'` and a journal: one of `STAGE`. */
+  stage: 4,
+  /** Two words, a bit for each group: a quorum of the group takes part, as far as the host's replicas see. */
+  quorums: 5,
+  /** The sessions of clients that count in its era start here. */
+  firstSession: 7,
+  /** With `memory: 'machines'` and a journal: the era in which the host has run its replicas; 0 if it has not. */
+  era: 8,
   /** With `memory: 'machines'`: the revision with which the host last ran its replicas; 0 if it never did. */
-  begun: 10,
+  begun: 9,
   /** With `memory: 'machines'`: when the memory of the host was created (`machines/known-hosts.ts`). */
-  birth: 11,
+  birth: 10,
   /** With `memory: 'machines'`: the oldest revision that the host lets in (`machines/known-hosts.ts`). */
-  leastRevision: 12,
+  leastRevision: 11,
+  /** With `memory: 'machines'`, of another host or client: how to write to its memory (`machines/greeting.ts`). */
+  greeting: 12,
   /** One of `STAYS_DOWN`: whether it is left down if it ends. */
-  staysDown: 13,
+  staysDown: 19,
   /** With `memory: 'machines'`, of another host: the newest birth of memory that it has run with, as far as we know. */
-  newestBirth: 14,
+  newestBirth: 20,
   /** With `memory: 'machines'`, of another host or client: 1 if it has said that it is about to close its connection. */
-  farewell: 15,
-  words: 16,
+  farewell: 21,
+  /** Of a host with a journal: what it has done (`hosting/journal-status.ts`). */
+  journal: 32,
+  words: 48,
 } as const;
+
+/** What a host with a journal does: it waits for others, takes part in a recovery, or runs its replicas. */
+export const STAGE = { none: 0, waiting: 1, recovering: 2, running: 3 } as const;
 
 /**
  * A host that was ended on purpose stays down until somebody starts it. The starter of the cluster clears the word before it
@@ -169,6 +184,7 @@ export class ArenaMap {
   private readonly clientRegions: number;
   /** Where the scratch words of each participant start. */
   private readonly scratches: readonly number[];
+  private readonly mailboxes: number;
 
   constructor(
     readonly layout: Regions,
@@ -179,6 +195,8 @@ export class ArenaMap {
     private readonly statisticsWords: number,
     /** By replica: the number of its host. */
     private readonly placement: readonly number[],
+    /** Words for the messages of each host to the owner of the arena (`hosting/machines/mailboxes.ts`). */
+    private readonly mailboxWords: number = 0,
   ) {
     const { groups, replicas, clients } = layout.sizes;
     this.replicas = groups * replicas;
@@ -203,6 +221,7 @@ export class ArenaMap {
     this.scratches = Array.from({ length: this.participants }, (_, participant) =>
       take(layout.scratchWords(participant)),
     );
+    this.mailboxes = take(hosts * mailboxWords);
     this.words = at;
   }
 
@@ -211,7 +230,12 @@ export class ArenaMap {
   }
 
   scratchEnd(participant: ParticipantId): number {
-    return this.scratches[participant + 1] ?? this.words;
+    return this.scratches[participant + 1] ?? this.mailboxes;
+  }
+
+  /** Where a host writes its messages to the owner of the arena. */
+  mailbox(from: number): number {
+    return this.mailboxes + from * this.mailboxWords;
   }
 
   hostOf(participant: ParticipantId): number {
@@ -229,7 +253,8 @@ export class ArenaMap {
         words: this.scratchEnd(participant) - this.scratch(participant),
       },
     ]);
-    return [board, ...own].filter(({ words }) => words > 0);
+    const mailboxes = { from: this.mailboxes, words: this.words - this.mailboxes };
+    return [board, ...own, mailboxes].filter(({ words }) => words > 0);
   }
 
   /** The replicas that a host runs, in the order of their ready flags. */

@@ -89,6 +89,11 @@ export const TRANSITIONS = [
   'replies sent again',
   'reply held',
   'held reply sent',
+  'journal full',
+  'journal left out',
+  'durable index told',
+  'recoverable index told',
+  'stable index proposed',
   'service failed',
   'reply deferred',
   'call cancelled',
@@ -148,7 +153,7 @@ export interface GroupJournal {
    * Those below `next` are ignored. There must be room.
    */
   add(index: number, entries: Int32Array, at: number, words: number): void;
-  /** Entries from `next` on will not come: go on from a snapshot. */
+  /** Entries from `next` on will not come: go on from a snapshot. Until one begins, entries that come are ignored. */
   leaveOut(): void;
   /**
    * Take a snapshot, in pieces, of the state before the entry `index`; entries may be added between the pieces. From the
@@ -198,7 +203,7 @@ export const PACE: Pace = {
 
 /**
  * What a reply promises. `multicast`: the order of deliveries, as in the paper. `strict`: also real-time order. Once a reply
- * has shown the effect of a message, every message that is sent later finds the effect, at every group (gate.ts).
+ * has shown the effect of a message, every message that is sent later finds the effect, at every group (settling.ts).
  */
 export const ORDERS = ['strict', 'multicast'] as const;
 

@@ -13,6 +13,7 @@
  *   │   leadGrant[j]        slot               │    j, answering this replica's request
  *   │   snapshotRequest[j]  slot               │    j, when it has been left behind
  *   │   snapshotChunk[j]    slot               │    j, answering this replica's request
+ *   │   durable[j]          slot               │    j, when it follows this replica
  *   │   log[j][0], log[j][1]                   │    j, when it leads (guarded by the permission)
  *   │     ┌────────┬──────┬─────────┬─────┬──┐ │
  *   │     │ marker │ base │ decided │ key │ …│ │
@@ -25,7 +26,7 @@
  *   ├──────────────────────────────────────────┤
  *   │ per member j of the parent group:        │
  *   │   feed[j]    start (slot), end,          │    j, when it leads the parent
- *   │              gate (slot), ring …         │
+ *   │              gates (slot), ring …        │
  *   ├──────────────────────────────────────────┤
  *   │ per group g, per member j of it:         │
  *   │   settled[g][j]  slot                    │    j, when it leads a child of this group
@@ -165,6 +166,8 @@ export const OWN_KIND = {
   tick: 1,
   /** A session has ended: no client takes its replies any more. Its words: the client slot and the session. */
   sessionEnded: 2,
+  /** Entries below an index are stable (stability.ts). Its words: the index, low and high. */
+  stable: 3,
 } as const;
 
 /** Every layout has room for it: it is as long as an entry without payload. */
@@ -188,9 +191,13 @@ export const ROW = {
   trusts: 14,
   /** While its log lacks entries that it has yet to deliver: the first index that the log has; otherwise 0. */
   needs: 15,
-  /** Of the parent's log: below it, all that goes to this group is settled (gate.ts). */
+  /** Of the parent's log: below it, all that goes to this group is settled (settling.ts). */
   settledFromParent: 17,
-  words: 19,
+  /** Entries below this index are durable on its host; 0 without a journal. */
+  durable: 19,
+  /** Of the parent's log: below it, all that goes to this group is durable in this group (recoverable.ts). */
+  durableFromParent: 21,
+  words: 23,
 } as const;
 
 export const ROW_STATE = {
@@ -272,14 +279,17 @@ export const OUTCOME = { ok: 0, tooLarge: 1, failed: 2, deferred: 3 } as const;
  */
 export const FEED_START = { epoch: 0, incarnation: 1, index: 2, position: 4, words: 5 } as const;
 
-/** The gate of a group, as told to its children (gate.ts). */
-export const FEED_GATE = { index: 0, words: 2 } as const;
+/** What a group tells its children: its gate under strict order (settling.ts), its recoverable index with a journal. */
+export const FEED_GATES = { strict: 0, recoverable: 2, words: 4 } as const;
 
-/** What a group has settled of the entries from its parent, as told to the parent (gate.ts). */
+/** What a group has settled of the entries from its parent, as told to the parent (settling.ts). */
 export const SETTLED = { index: 0, words: 2 } as const;
 
-/** Where, after the end of a feed, its gate begins. They share a cache line, so one write tells both. */
-export const GATE_AFTER_END = 2;
+/** How far a member's host has made the log durable, as told to the member that it follows (journaling.ts). */
+export const DURABLE = { index: 0, words: 2 } as const;
+
+/** Where, after the end of a feed, its gates begin. They share a cache line, so one write tells all. */
+export const GATES_AFTER_END = 2;
 
 export const LOG_CONTROL = { marker: 0, base: 1, decided: 2, key: 3, words: 4 } as const;
 export const INBOX_CONTROL = { session: 0, nudge: 1, words: 2 } as const;
@@ -337,6 +347,7 @@ export class Layout {
     leadGrant: number;
     snapshotRequest: number;
     snapshotChunk: number;
+    durable: number;
     log: number;
   };
   private readonly logStride: number;
@@ -359,6 +370,7 @@ export class Layout {
       leadGrant: member.take(slot(GRANT.words)),
       snapshotRequest: member.take(slot(SNAPSHOT_REQUEST.words)),
       snapshotChunk: member.take(slot(CHUNK.data + this.chunkWords)),
+      durable: member.take(slot(DURABLE.words)),
       log: member.take(RINGS_PER_WRITER * this.logStride),
     };
     this.memberStride = member.at;
@@ -409,6 +421,10 @@ export class Layout {
     return this.members + member * this.memberStride + this.offsets.snapshotChunk;
   }
 
+  durable(member: number): number {
+    return this.members + member * this.memberStride + this.offsets.durable;
+  }
+
   logControl(writer: number, ringIndex: number): number {
     const logs = this.members + writer * this.memberStride + this.offsets.log;
     return logs + ringIndex * this.logStride;
@@ -441,8 +457,8 @@ export class Layout {
     return this.feedStart(parentMember) + slot(FEED_START.words);
   }
 
-  feedGate(parentMember: number): number {
-    return this.feedEnd(parentMember) + GATE_AFTER_END;
+  feedGates(parentMember: number): number {
+    return this.feedEnd(parentMember) + GATES_AFTER_END;
   }
 
   feedRing(parentMember: number): number {

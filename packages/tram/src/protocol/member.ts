@@ -40,6 +40,9 @@ export interface Identity {
 /** A backlog grows by so much at a time, which is also the most that a member fetches in one go. */
 const BACKLOG_PIECE_WORDS = 65_536;
 
+/** No index. */
+const UNKNOWN = -1;
+
 /** No incarnation: they start at 1. */
 const NOBODY = 0;
 
@@ -77,6 +80,13 @@ export class Member {
   readonly delivered: Counters;
   /** Below this index of the parent's log, all that goes to this group is settled, as far as this member has led. */
   settledFromParent: number;
+  /** Below this index of the parent's log, all that goes to this group is durable in it, as far as this member has led. */
+  durableFromParent: number;
+  /** With a journal: per child, the index of the last delivered entry that goes there. */
+  readonly sentTo: Float64Array;
+  /** With a journal: the stable index that was delivered last, and the index of the entry that told it. */
+  stable: number;
+  stableToldAt = UNKNOWN;
   /** How many messages this group has delivered to the application. */
   deliveries = 0;
   /** Index of a snapshot being fetched from us, so that the leader keeps the entries from there; 0 if none. */
@@ -126,6 +136,9 @@ export class Member {
     this.seenNotifications = new Int32Array(this.replicas);
     this.delivered = this.newCounters();
     this.settledFromParent = layout.sizes.firstIndex;
+    this.durableFromParent = layout.sizes.firstIndex;
+    this.sentTo = new Float64Array(this.children.length).fill(layout.sizes.firstIndex - 1);
+    this.stable = layout.sizes.firstIndex;
     this.replies = new Replies(this);
     this.waiting = new Waiting(layout.sizes);
     if (this.past === 'kept') this.resume();

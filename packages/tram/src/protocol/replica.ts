@@ -7,6 +7,7 @@
  */
 import { OPEN, type Outcome } from '../memory/contract.js';
 import { Delivering, decidedIndex, missingBelow } from './data-path/delivery.js';
+import { Journaling } from './data-path/journaling.js';
 import { Leader } from './data-path/leader.js';
 import { OrderedClock } from './data-path/ordered-clock.js';
 import { Replication } from './data-path/replication.js';
@@ -49,6 +50,8 @@ export class Replica {
   readonly clock: OrderedClock | undefined;
   private readonly grants: Grants;
   private readonly follower: Follower;
+  /** Absent without a journal. */
+  private readonly journaling: Journaling | undefined;
   private readonly snapshots: Snapshots;
   /** Present while the role is `recovering`. */
   private recovery: Recovery | undefined;
@@ -58,7 +61,9 @@ export class Replica {
   constructor(identity: Identity, edges: Edges, application: Application, nowUs: number) {
     const member = new Member(identity, edges);
     const rows = new Rows(member, nowUs);
-    const delivering = new Delivering(member, application);
+    const { journal } = edges;
+    this.journaling = journal && new Journaling(member, rows, journal);
+    const delivering = new Delivering(member, application, this.journaling);
     this.member = member;
     this.rows = rows;
     this.suspicion = rows.suspicion;
@@ -110,6 +115,7 @@ export class Replica {
       else if (this.role === 'candidate') work += this.takeOver(nowUs);
       else work += this.follow(nowUs);
     }
+    if (this.journaling !== undefined) work += this.journaling.tell();
     if (this.rows.publish()) this.wakeLeader();
     return work;
   }

@@ -66,6 +66,17 @@ export const clientStart = (client: string, clock: string): TraceEvent => ({
   client,
   clock,
 });
+export const era = (
+  number: number,
+  durability: 'none' | 'everySecond' | 'always' = 'always',
+): TraceEvent => ({ event: 'era', era: number, durability });
+/** The replica restarts, and delivers again what its group has recovered. */
+export const recover = (replica: string, ...ids: string[]): TraceEvent[] => [
+  restart(replica),
+  ...deliver(replica, ...ids),
+  opened(replica),
+];
+export const opened = (replica: string): TraceEvent => ({ event: 'opened', replica });
 export const answered = (id: string, group: number): TraceEvent => ({
   event: 'answered',
   id,

@@ -19,6 +19,8 @@ interface Stretch {
   replica: string;
   group: number;
   incarnation: number;
+  era: number;
+  opens: boolean;
   restored: number;
   delivered: string[];
 }
@@ -39,6 +41,10 @@ interface ClientEvent {
 
 interface Facts {
   isStrict: boolean;
+  /** What each era promises. */
+  eras: { number: number; durability: string }[];
+  eraOfClient: Map<string, number>;
+  answers: { id: string; group: number }[];
   clocks: Map<string, string>;
   clientEvents: ClientEvent[];
   messages: Map<string, Message>;
@@ -54,14 +60,23 @@ interface Facts {
 
 export function judgeNaively(events: readonly TraceEvent[]): Record<Property, Outcome> {
   const facts = collect(events);
+  /** Of the last era that each group has opened. */
   const sequences: Sequence[] = [];
+  const formerSequences: Sequence[] = [];
   const orders = new Map<number, string[]>();
+  const formerOrders = new Map<number, string[][]>();
   let unfounded = false;
   for (const group of facts.groups.keys()) {
-    const resolved = resolve(facts, group);
-    sequences.push(...resolved.sequences);
-    orders.set(group, resolved.order);
-    unfounded ||= resolved.unfounded;
+    const eras = resolve(facts, group);
+    const last = eras.at(-1)!;
+    sequences.push(...last.sequences);
+    orders.set(group, last.order);
+    formerSequences.push(...eras.slice(0, -1).flatMap((era) => era.sequences));
+    formerOrders.set(
+      group,
+      eras.slice(0, -1).map((era) => era.order),
+    );
+    unfounded ||= eras.some((era) => era.unfounded);
   }
   const fifo = fifoHolds(facts, sequences);
   const entriesKnown = [...facts.messages.values()].every((m) => entryOf(facts, m) !== undefined);
@@ -69,11 +84,14 @@ export function judgeNaively(events: readonly TraceEvent[]): Record<Property, Ou
     validity: !facts.quiescent ? 'unknown' : outcome(validityHolds(facts, orders)),
     'uniform-agreement': !facts.quiescent ? 'unknown' : outcome(agreementHolds(facts, orders)),
     'uniform-integrity': outcome(!unfounded && integrityHolds(facts, orders)),
-    'uniform-prefix-order': outcome(prefixHolds(facts, sequences)),
+    'uniform-prefix-order': outcome(
+      prefixHolds(facts, sequences) && prefixHeldInGroups(facts, formerSequences),
+    ),
     'uniform-acyclic-order': outcome(acyclicHolds(sequences)),
     'partial-genuineness': outcome(genuinenessHolds(facts)),
     'fifo-order': fifo && !entriesKnown ? 'unknown' : outcome(fifo),
     'real-time-order': facts.isStrict ? realTimeOutcome(facts, sequences) : 'not-promised',
+    durability: durabilityOutcome(facts, orders, formerOrders),
   };
 }
 
@@ -82,6 +100,9 @@ const outcome = (holds: boolean): Outcome => (holds ? 'holds' : 'violated');
 function collect(events: readonly TraceEvent[]): Facts {
   const facts: Facts = {
     isStrict: false,
+    eras: [{ number: -1, durability: 'none' }],
+    eraOfClient: new Map(),
+    answers: [],
     clocks: new Map(),
     clientEvents: [],
     messages: new Map(),
@@ -95,8 +116,21 @@ function collect(events: readonly TraceEvent[]): Facts {
     parents: undefined,
   };
   const present = (replica: string) => facts.stretches.findLast((s) => s.replica === replica)!;
+  const eraOf = (number: number | undefined) =>
+    number === undefined
+      ? facts.eras.length - 1
+      : facts.eras.findIndex((era) => era.number === number);
   for (const event of events) {
     switch (event.event) {
+      case 'era': {
+        const { era: number, durability } = event;
+        if (facts.eras[0].number === -1) facts.eras = [{ number, durability }];
+        else facts.eras.push({ number, durability });
+        break;
+      }
+      case 'opened':
+        present(event.replica).opens = true;
+        break;
       case 'groups':
         facts.parents = event.parents;
         facts.isStrict = event.order === 'strict';
@@ -104,17 +138,23 @@ function collect(events: readonly TraceEvent[]): Facts {
           const group = Number(number);
           facts.groups.set(group, [...replicas]);
           for (const replica of replicas) {
-            facts.stretches.push({ replica, group, incarnation: 0, restored: 0, delivered: [] });
+            const start = { incarnation: 0, era: 0, opens: false, restored: 0 };
+            facts.stretches.push({ replica, group, ...start, delivered: [] });
           }
         }
         break;
       case 'client-start':
         facts.clocks.set(event.client, event.clock);
+        facts.eraOfClient.set(event.client, eraOf(event.era));
         break;
       case 'answered':
+        facts.answers.push({ id: event.id, group: event.group });
         facts.clientEvents.push({ kind: 'answered', id: event.id, timeUs: event.timeUs });
         break;
       case 'multicast':
+        if (!facts.eraOfClient.has(event.client)) {
+          facts.eraOfClient.set(event.client, eraOf(undefined));
+        }
         facts.clientEvents.push({ kind: 'multicast', id: event.id, timeUs: event.timeUs });
         facts.messages.set(event.id, {
           id: event.id,
@@ -139,6 +179,8 @@ function collect(events: readonly TraceEvent[]): Facts {
         facts.stretches.push({
           ...last,
           incarnation: last.incarnation + 1,
+          era: eraOf(event.era),
+          opens: false,
           restored: 0,
           delivered: [],
         });
@@ -147,6 +189,7 @@ function collect(events: readonly TraceEvent[]): Facts {
       case 'restore':
         facts.stretches.push({
           ...present(event.replica),
+          opens: false,
           restored: event.count,
           delivered: [],
         });
@@ -166,10 +209,29 @@ function isAddressed(facts: Facts, id: string, group: number): boolean {
   return facts.messages.get(id)?.destinations.includes(group) ?? false;
 }
 
-/** The sequence of every member, with snapshots replaced by the deliveries that they cover. */
-function resolve(facts: Facts, group: number) {
-  const stretches = facts.stretches
-    .filter((stretch) => stretch.group === group)
+interface Resolved {
+  sequences: Sequence[];
+  order: string[];
+  unfounded: boolean;
+}
+
+/** The sequence of every member, with snapshots replaced by the deliveries that they cover, for each era that the group has opened. */
+function resolve(facts: Facts, group: number): Resolved[] {
+  const eras: Resolved[] = [];
+  for (const era of facts.eras.keys()) {
+    const stretches = facts.stretches.filter((s) => s.group === group && s.era === era);
+    if (era === 0) eras.push(resolveEra(facts, group, stretches, []));
+    const opening = stretches.filter(({ opens }) => opens);
+    if (era === 0 || opening.length === 0) continue;
+    const kept = Math.min(...opening.map(({ restored }) => restored));
+    eras.push(resolveEra(facts, group, stretches, eras.at(-1)!.order.slice(0, kept)));
+  }
+  return eras;
+}
+
+/** @param kept  what the era has of earlier ones, without the record of its members */
+function resolveEra(facts: Facts, group: number, all: Stretch[], kept: string[]): Resolved {
+  const stretches = all
     .map((stretch) => ({
       stretch,
       own: [...new Set(stretch.delivered)].filter((id) => isAddressed(facts, id, group)),
@@ -179,8 +241,8 @@ function resolve(facts: Facts, group: number) {
   const rank = (replica: string) => facts.groups.get(group)!.indexOf(replica);
   stretches.sort((a, b) => rank(a.stretch.replica) - rank(b.stretch.replica));
   stretches.sort((a, b) => a.stretch.restored - b.stretch.restored || b.own.length - a.own.length);
-  let order: string[] = [];
-  let delivered = 0;
+  let order = kept;
+  let delivered = kept.length;
   let unfounded = false;
   const sequences: Sequence[] = [];
   for (const { stretch, own } of stretches) {
@@ -216,20 +278,28 @@ function everyCorrectReplicaHas(facts: Facts, orders: Map<number, string[]>, id:
   return (facts.messages.get(id)?.destinations ?? []).every((group) =>
     facts.groups
       .get(group)!
-      .every((replica) => facts.crashed.has(replica) || present(facts, orders, replica).has(id)),
+      .every((replica) => isDown(facts, replica) || present(facts, orders, replica).has(id)),
   );
+}
+
+function isDown(facts: Facts, replica: string): boolean {
+  const { era } = facts.stretches.findLast((stretch) => stretch.replica === replica)!;
+  return facts.crashed.has(replica) || era < facts.eras.length - 1;
 }
 
 function validityHolds(facts: Facts, orders: Map<number, string[]>): boolean {
   return [...facts.messages.values()].every(
     ({ id, client }) =>
-      facts.crashedClients.has(client) || everyCorrectReplicaHas(facts, orders, id),
+      facts.crashedClients.has(client) ||
+      facts.eraOfClient.get(client)! < facts.eras.length - 1 ||
+      everyCorrectReplicaHas(facts, orders, id),
   );
 }
 
 function agreementHolds(facts: Facts, orders: Map<number, string[]>): boolean {
-  return facts.stretches
-    .flatMap(({ delivered }) => delivered)
+  const present = facts.stretches.filter(({ era }) => era === facts.eras.length - 1);
+  return [...orders.values(), ...present.map(({ delivered }) => delivered)]
+    .flat()
     .every((id) => everyCorrectReplicaHas(facts, orders, id));
 }
 
@@ -268,6 +338,18 @@ function prefixHolds(facts: Facts, sequences: readonly Sequence[]): boolean {
     }
   }
   return true;
+}
+
+/** What a power cut has undone was in the same order at all members of a group. */
+function prefixHeldInGroups(facts: Facts, sequences: readonly Sequence[]): boolean {
+  return [...facts.groups.keys()].every((group) =>
+    facts.eras.every((_, era) =>
+      prefixHolds(
+        facts,
+        sequences.filter(({ stretch }) => stretch.group === group && stretch.era === era),
+      ),
+    ),
+  );
 }
 
 type Pair = readonly [before: string, after: string];
@@ -311,6 +393,38 @@ function realTimeOutcome(facts: Facts, sequences: readonly Sequence[]): Outcome 
   }
   if (hasCycle([...deliveredPairs(sequences), ...pairs])) return 'violated';
   return isKnown ? 'holds' : 'unknown';
+}
+
+function durabilityOutcome(
+  facts: Facts,
+  orders: Map<number, string[]>,
+  formerOrders: Map<number, string[][]>,
+): Outcome {
+  const promises = facts.eras.map(({ durability }) => durability);
+  if (promises.every((durability) => durability === 'none')) return 'not-promised';
+  if (!facts.quiescent) return 'unknown';
+  const eraOf = (id: string) => facts.eraOfClient.get(facts.messages.get(id)!.client)!;
+  const isInAll = (id: string) =>
+    facts.messages.get(id)!.destinations.every((group) => orders.get(group)!.includes(id));
+  const isInNone = (id: string) =>
+    facts.messages.get(id)!.destinations.every((group) => !orders.get(group)!.includes(id));
+  /** Is the order up to the message as it was? */
+  const isAsBefore = (id: string, group: number) =>
+    formerOrders.get(group)!.every((order) => {
+      const shown = order.slice(0, order.indexOf(id) + 1);
+      return shown.every((message, i) => orders.get(group)![i] === message);
+    });
+  const answers = facts.answers.filter(({ id }) => promises[eraOf(id)] === 'always');
+  const half = [...facts.messages.keys()].filter(
+    (id) =>
+      eraOf(id) < facts.eras.length - 1 &&
+      promises[eraOf(id)] !== 'none' &&
+      !isInAll(id) &&
+      !isInNone(id),
+  );
+  const isKept = answers.every(({ id, group }) => isInAll(id) && isAsBefore(id, group));
+  if (!isKept || half.length > 0) return 'violated';
+  return promises.includes('always') && facts.answers.length === 0 ? 'unknown' : 'holds';
 }
 
 /** `undefined` if they can't be compared. */

@@ -49,6 +49,7 @@ test('every event is read', () => {
     restarts: 1,
     restores: 1,
     clientCrashes: 1,
+    eras: 1,
   });
 });
 
@@ -119,6 +120,11 @@ describe('a malformed line is refused with its number and a sentence', () => {
       'an order that nobody promises',
       '{"event":"groups","groups":{"0":["0/0"]},"order":"total"}',
       'the field "order" of a "groups" event has the wrong type or value',
+    ],
+    [
+      'a durability that nobody promises',
+      '{"event":"era","era":1,"durability":"daily"}',
+      'the field "durability" of a "era" event has the wrong type or value',
     ],
     [
       'answered before it is multicast',

@@ -5,7 +5,18 @@ import { expect, test } from 'vitest';
 import { MalformedTraceError, type TraceEvent } from '../../src/check/events.js';
 import { judge } from '../../src/check/judge.js';
 import { PROPERTIES } from '../../src/check/properties.js';
-import { answered, at, clientStart, deliver, groups, multicast, strict, tree } from './events.js';
+import {
+  answered,
+  at,
+  clientStart,
+  deliver,
+  era,
+  groups,
+  multicast,
+  recover,
+  strict,
+  tree,
+} from './events.js';
 import { judgeNaively } from './naive.js';
 
 interface Draw {
@@ -17,6 +28,10 @@ interface Draw {
   accidents: { kind: number; at: number; pick: number; count: number }[];
   quiescent: boolean;
   isStrict: boolean;
+  /** What each era promises; if undefined, there are no eras. */
+  durability: 'everySecond' | 'always' | undefined;
+  /** At an event, all replicas restart, and deliver again what they had, or the first so many of that. One may not open the era. */
+  cuts: { at: number; count: number; skips: number }[];
   /** For each client: the clock that it reads, 0 for none. Clock 1 needs no name. */
   clocks: number[];
   /** So many events happen at the same time. */
@@ -40,6 +55,10 @@ const draws: fc.Arbitrary<Draw> = fc.record({
   ),
   quiescent: fc.boolean(),
   isStrict: fc.boolean(),
+  durability: fc.constantFrom(undefined, 'everySecond' as const, 'always' as const),
+  cuts: fc.array(fc.record({ at: fc.nat(99), count: fc.nat(9), skips: fc.nat(12) }), {
+    maxLength: 2,
+  }),
   clocks: fc.oneof(
     fc.array(fc.constant(1), { minLength: 3, maxLength: 3 }),
     fc.array(fc.nat(3), { minLength: 3, maxLength: 3 }),
@@ -88,6 +107,7 @@ function groupsWithout({ groups }: TraceEvent & { event: 'groups' }): TraceEvent
 function withTimes(events: TraceEvent[], { clocks, eventsPerUs, messages }: Draw): TraceEvent[] {
   const clockOf = (id: string) => clocks[messages[Number(id.slice(1))]?.client ?? 0];
   const [start, ...rest] = events;
+  const eras = rest[0]?.event === 'era' ? rest.splice(0, 1) : [];
   const timed = rest.map((event, i) => {
     if (event.event !== 'multicast' && event.event !== 'answered') return event;
     return clockOf(event.id) === 0 ? event : at(Math.floor(i / eventsPerUs), event);
@@ -95,7 +115,7 @@ function withTimes(events: TraceEvent[], { clocks, eventsPerUs, messages }: Draw
   const named = clocks.flatMap((clock, client) =>
     clock > 1 ? [clientStart(`c${client}`, `clock ${clock}`)] : [],
   );
-  return [start, ...named, ...timed];
+  return [start, ...eras, ...named, ...timed];
 }
 
 function withAccidents(events: TraceEvent[], draw: Draw): TraceEvent[] {
@@ -151,11 +171,45 @@ function withAccidents(events: TraceEvent[], draw: Draw): TraceEvent[] {
   return [...events, { event: 'end', quiescent: draw.quiescent }];
 }
 
+/** The eras of a run, each of which begins after a power cut. */
+function withEras(events: TraceEvent[], { durability, cuts, sizes }: Draw): TraceEvent[] {
+  if (durability === undefined) return events;
+  const [start, ...rest] = events;
+  const places = cuts.map(({ at }) => at % (rest.length + 1));
+  const replicas = sizes.flatMap((size, group) =>
+    Array.from({ length: size }, (_, member) => `${group}/${member}`),
+  );
+  const result = [start, era(1, durability)];
+  for (const [i, event] of [...rest, undefined].entries()) {
+    for (const [cut, place] of places.entries()) {
+      if (place !== i) continue;
+      const { count, skips } = cuts[cut];
+      const recovered = replicas.map((replica, k) => {
+        const kept = deliveredBy(result, replica).slice(0, count);
+        const events = recover(replica, ...kept);
+        return k === skips ? events.slice(0, -1) : events;
+      });
+      const number = result.filter((earlier) => earlier.event === 'era').length + 1;
+      result.push(era(number, durability), ...recovered.flat());
+    }
+    if (event !== undefined) result.push(event);
+  }
+  return result;
+}
+
+/** In its last incarnation, without snapshots. */
+function deliveredBy(events: readonly TraceEvent[], replica: string): string[] {
+  const start = events.findLastIndex((e) => e.event === 'restart' && e.replica === replica);
+  return events
+    .slice(start + 1)
+    .flatMap((e) => (e.event === 'deliver' && e.replica === replica ? [e.id] : []));
+}
+
 test('the judge and its naive twin agree on every property', () => {
   const met = new Map<string, number>();
   fc.assert(
     fc.property(draws, (draw) => {
-      const events = withTimes(withAccidents(correctRun(draw), draw), draw);
+      const events = withTimes(withAccidents(withEras(correctRun(draw), draw), draw), draw);
       let verdict: ReturnType<typeof judge>;
       try {
         verdict = judge(events);
@@ -179,6 +233,7 @@ test('the judge and its naive twin agree on every property', () => {
   }
   for (const outcome of ['unknown', 'not-promised']) {
     expect(met.get(`real-time-order ${outcome}`), outcome).toBeGreaterThan(0);
+    expect(met.get(`durability ${outcome}`), outcome).toBeGreaterThan(0);
   }
 });
 

@@ -44,6 +44,7 @@ uniform-acyclic-order  holds
 partial-genuineness    holds
 fifo-order             holds
 real-time-order        not-promised
+durability             not-promised
 
 2 messages, 6 deliveries, 1 group, 3 replicas, 0 crashes, 0 restarts, 0 restores, 0 client crashes
 verdict: holds

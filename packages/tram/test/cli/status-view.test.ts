@@ -1,7 +1,7 @@
 /** How the commands show trees, durations and troubles. */
 import { describe, expect, test } from 'vitest';
 import type { Seen } from '../../src/cli/attached.js';
-import { duration, type Reading, treeOf, troublesOf } from '../../src/cli/status-view.js';
+import { type Reading, treeOf, troublesOf } from '../../src/cli/status-view.js';
 import type { GroupHealth, ReplicaStatus } from '../../src/hosting/status.js';
 
 describe('a tree', () => {
@@ -16,16 +16,6 @@ describe('a tree', () => {
     const chain = Array.from({ length: 12 }, (_, group) => group - 1);
     expect(labels(chain).slice(0, 3)).toEqual(['g0', 'g1 under g0', 'g2 under g1']);
   });
-});
-
-test.each([
-  [999, '999 ns'],
-  [1500, '1.5 µs'],
-  [45_400, '45 µs'],
-  [2_500_000, '2.5 ms'],
-  [12_000_000_000, '12 s'],
-])('%d ns is %s', (ns, text) => {
-  expect(duration(ns)).toBe(text);
 });
 
 describe('failed snapshots', () => {

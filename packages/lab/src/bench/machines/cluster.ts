@@ -13,7 +13,6 @@ import {
 } from 'tram-multicast/internal/hosting/machines/cluster-file.js';
 import { makeSecret } from 'tram-multicast/internal/hosting/machines/secret.js';
 import { arenaPath } from 'tram-multicast/internal/memory/processes/arena-file.js';
-import type { Order } from 'tram-multicast/internal/protocol/edges.js';
 import { freePorts, LOOPBACK } from '../systems/ports.js';
 import { Servers } from '../systems/servers.js';
 import type { Setup } from '../systems/system.js';
@@ -38,22 +37,25 @@ export async function runningCluster(configFile: string): Promise<MachinesCluste
   return { ...file, configFile, pids: [], close: async () => undefined };
 }
 
+/** Default: the order of the paper, without durability. */
+export type ChosenOptions = Pick<ClusterOptions, 'order' | 'durability' | 'journal'>;
+
 /** Starts one host for each member of a group; each host runs one member of every group. */
 export async function startCluster(
   setup: Setup,
   signal: AbortSignal,
-  order: Order = 'multicast',
+  options: ChosenOptions = {},
 ): Promise<MachinesCluster> {
   const servers = new Servers('hosts', signal);
   try {
     const configFile = join(servers.folder, 'cluster.yaml');
-    const options = await optionsOf(setup, order, nameIn(servers.folder));
+    const all = await optionsOf(setup, options, nameIn(servers.folder));
     // JSON is YAML.
-    writeFileSync(configFile, JSON.stringify(options, undefined, 2));
+    writeFileSync(configFile, JSON.stringify(all, undefined, 2));
     makeSecret(join(servers.folder, SECRET));
     const file = await readClusterFile(configFile);
     for (const { name } of file.config.machines) {
-      servers.alsoRemove(arenaPath(`${options.name}-${name}`));
+      servers.alsoRemove(arenaPath(`${all.name}-${name}`));
       servers.start(name, process.execPath, [MAIN, 'host', name, '--config', configFile]);
     }
     await servers.ready('until every group has a leader', () => requireLeaders(file));
@@ -68,7 +70,7 @@ export async function startCluster(
 
 async function optionsOf(
   setup: Setup,
-  order: Order,
+  chosen: ChosenOptions,
   name: string,
 ): Promise<ClusterOptions & { name: string }> {
   const { groups, replicas, clientsMax, outstandingMax, payloadBytesMax } = setup;
@@ -79,7 +81,7 @@ async function optionsOf(
     groups,
     replicas,
     tree: TREE,
-    order,
+    ...chosen,
     secret: SECRET,
     hosts: ports.map((port, host) => ({ name: NAMES[host], address: LOOPBACK, port })),
     // All hosts share the cores of this machine.

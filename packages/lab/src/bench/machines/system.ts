@@ -15,7 +15,7 @@ export function machinesSystem(
   return {
     name: 'TRAM machines',
     startSeconds: START_SECONDS,
-    start: async (setup) => loadOn(await startCluster(setup, signal, order), signal),
+    start: async (setup) => loadOn(await startCluster(setup, signal, { order }), signal),
   };
 }
 

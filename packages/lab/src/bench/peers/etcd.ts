@@ -39,6 +39,9 @@ export const etcd: Peer = {
   conditions:
     'three servers, one Raft group; a shard is a key: put, or a transaction of 8 puts, over one gRPC connection to ' +
     'the leader',
+  syncedConditions:
+    'three servers, one Raft group, each syncs its log before it acknowledges, as by default; a shard is a key: put, or a ' +
+    'transaction of 8 puts, over one gRPC connection to the leader',
 
   async launch(servers, program, { replicas }) {
     const ports = await freePorts(2 * replicas);
@@ -46,8 +49,8 @@ export const etcd: Peer = {
     const url = (port: number): string => `http://${LOOPBACK}:${port}`;
     const name = (i: number): string => `etcd-${i}`;
     const cluster = clientPorts.map((_, i) => `${name(i)}=${url(ports[replicas + i])}`).join(',');
-    // Builds for arm64 require this variable.
-    const variables = { ETCD_UNSUPPORTED_ARCH: process.arch };
+    // Builds for arm64 require the first variable. etcd syncs unless it is told not to, here or by the user's environment.
+    const variables = { ETCD_UNSUPPORTED_ARCH: process.arch, ETCD_UNSAFE_NO_FSYNC: 'false' };
     clientPorts.forEach((port, i) => {
       const peerUrl = url(ports[replicas + i]);
       const args = [

@@ -28,8 +28,10 @@ export interface Peer {
   readonly outstandingMax: number;
   /** The setup, and what the client does. */
   readonly conditions: string;
-  /** Starts the servers and waits until they are ready. */
-  launch(servers: Servers, program: string, setup: Setup): Promise<PeerAddress>;
+  /** The same if a majority syncs each message to disk before it is acknowledged; absent if the system can't do that. */
+  readonly syncedConditions?: string;
+  /** Starts the servers and waits until they are ready. @param isSynced  as in `syncedConditions` */
+  launch(servers: Servers, program: string, setup: Setup, isSynced: boolean): Promise<PeerAddress>;
 }
 
 /** Plain data, sent to the process of the load. */
@@ -80,13 +82,15 @@ export class PeerFailure extends Error {
   }
 }
 
+/** @param diskFolder  where the servers keep their files, if they sync each message; otherwise they need no disk */
 export async function startPeer(
   peer: Peer,
   program: string,
   setup: Setup,
   signal: AbortSignal,
+  diskFolder?: string,
 ): Promise<RunningSystem> {
-  const servers = new Servers(peer.id, signal);
+  const servers = new Servers(peer.id, signal, diskFolder);
   const run = async <T>(task: () => Promise<T>): Promise<T> => {
     try {
       return await task();
@@ -96,7 +100,7 @@ export async function startPeer(
     }
   };
   try {
-    const address = await run(() => peer.launch(servers, program, setup));
+    const address = await run(() => peer.launch(servers, program, setup, diskFolder !== undefined));
     return {
       measure: (load) => run(() => measure(peer, address, servers, load, signal)),
       close: () => servers.close(),

@@ -1,8 +1,11 @@
 /**
  * `tram-lab bench peers`: TRAM beside the systems that users might choose instead, in one run on one machine. One system after
- * the other is started, measured with messages to one shard and to eight, and ended.
+ * the other is started, measured with messages to one shard and to eight, and ended; in several rounds, if asked to.
  */
+import { type DiskFolder, type FileSystem, makeDiskFolder } from '../disk-folder.js';
 import { type DestinationSet, setOf } from '../load/destinations.js';
+import { inRounds } from '../load/rounds.js';
+import { measureSyncedWrites, type SyncedWrites } from '../raw/synced-writes.js';
 import { findProgram, serversParent, versionOf } from '../systems/servers.js';
 import type { RunningSystem, Setup } from '../systems/system.js';
 import { type ThisMachine, thisMachine } from '../this-machine.js';
@@ -11,6 +14,7 @@ import { type Figures, measureFigures } from './figures.js';
 import { nats } from './nats.js';
 import { type Guarantee, type Peer, PeerFailure, type PeerId, startPeer } from './peer.js';
 import { redis } from './redis.js';
+import { advantagesOf, combine } from './rounds.js';
 import { startTram, TRAM } from './tram.js';
 
 export const PEERS: Readonly<Record<PeerId, Peer>> = { redis, nats, etcd };
@@ -19,6 +23,11 @@ export interface PeersOptions {
   readonly only: readonly PeerId[];
   readonly seconds: number;
   readonly payloadBytes: number;
+  readonly rounds: number;
+  /** Each system syncs every message to disk before it acknowledges it. */
+  readonly isSynced: boolean;
+  /** If so: a folder on the disk to use. */
+  readonly folder?: string;
 }
 
 export type SystemResult = {
@@ -36,6 +45,14 @@ export type SystemResult = {
 export interface Machine extends ThisMachine {
   /** The folder of the servers' files. */
   readonly serversFolder: string;
+  /** If messages are synced. */
+  readonly disk?: Disk;
+}
+
+export interface Disk {
+  readonly fileSystem: FileSystem;
+  /** One writer that syncs one message at a time, before the first round. */
+  readonly bare: SyncedWrites;
 }
 
 /** The advantage of TRAM: its throughput divided by the peer's, the peer's latency divided by its own. */
@@ -48,14 +65,15 @@ export interface PeersResult {
   readonly options: PeersOptions;
   readonly machine: Machine;
   readonly systems: readonly SystemResult[];
-  /** By the `id` of each measured peer, if TRAM was measured. */
   readonly advantages: Advantages;
 }
 
+/** By the `id` of each measured peer, if TRAM was measured. */
 export type Advantages = Readonly<Record<string, Readonly<Record<'one' | 'eight', Advantage>>>>;
 
 const SHARDS = 8;
 const COPIES = 3;
+const BARE_SECONDS = 1;
 
 /** If interrupted, it ends everything that it has started, then throws the signal's reason. */
 export async function benchPeers(
@@ -63,30 +81,21 @@ export async function benchPeers(
   progress: (step: string) => void,
   signal: AbortSignal,
 ): Promise<PeersResult> {
-  const run = new Run(options, progress, signal);
-  const machine = machineNow();
-  const systems = [await run.tram()];
-  for (const id of options.only) systems.push(await run.peer(PEERS[id]));
-  return { options, machine, systems, advantages: advantagesOf(systems) };
+  const folder = options.isSynced ? makeDiskFolder(options.folder) : undefined;
+  try {
+    const run = new Run(options, progress, signal, folder);
+    const machine = await run.machine();
+    const rounds = await inRounds(options.rounds, ['tram', ...options.only] as const, (id) =>
+      id === 'tram' ? run.tram() : run.peer(PEERS[id]),
+    );
+    return { options, machine, systems: combine(rounds), advantages: advantagesOf(rounds) };
+  } finally {
+    folder?.remove();
+  }
 }
 
 export function installCommand(packages: readonly string[]): string {
   return `apt-get install -y ${packages.join(' ')}`;
-}
-
-export function advantagesOf(systems: readonly SystemResult[]): Advantages {
-  const [tram, ...peers] = systems.filter((system) => system.status === 'measured');
-  if (tram?.id !== 'tram') return {};
-  const over = (ours: Figures, theirs: Figures): Advantage => ({
-    throughput: ours.messagesPerSecond / theirs.messagesPerSecond,
-    latencyP50: theirs.alone.latencyNsP50 / ours.alone.latencyNsP50,
-  });
-  return Object.fromEntries(
-    peers.map(({ id, one, eight }) => [
-      id,
-      { one: over(tram.one, one), eight: over(tram.eight, eight) },
-    ]),
-  );
 }
 
 type About = Pick<SystemResult, 'id' | 'name' | 'version' | 'guarantee' | 'conditions'>;
@@ -96,25 +105,49 @@ class Run {
     private readonly options: PeersOptions,
     private readonly progress: (step: string) => void,
     private readonly signal: AbortSignal,
+    /** If messages are synced. */
+    private readonly folder: DiskFolder | undefined,
   ) {}
 
+  async machine(): Promise<Machine> {
+    const { folder } = this;
+    const machine = thisMachine();
+    if (folder === undefined) return { ...machine, serversFolder: serversParent() };
+    this.step('bare loop of write and fdatasync');
+    const { payloadBytes } = this.options;
+    const bare = await measureSyncedWrites({
+      ...{ folder: folder.path, writers: 1, bytesPerSync: payloadBytes, seconds: BARE_SECONDS },
+    });
+    const disk = { fileSystem: folder.fileSystem, bare };
+    return { ...machine, serversFolder: folder.path, disk };
+  }
+
   tram(): Promise<SystemResult> {
-    const { outstandingMax, ...about } = TRAM;
+    const { outstandingMax } = TRAM;
     const setup = this.setup(outstandingMax);
-    return this.measure(about, setup, () => startTram(setup, this.signal));
+    return this.measure(this.about(TRAM, ''), setup, () =>
+      startTram(setup, this.signal, this.folder?.path),
+    );
   }
 
   async peer(peer: Peer): Promise<SystemResult> {
-    const { id, name, guarantee, conditions } = peer;
     const program = findProgram(peer.program);
     if (program === undefined) {
       const install = installCommand([peer.package]);
-      this.progress(`${name} is not installed: ${install}`);
-      return { id, name, version: '', guarantee, conditions, status: 'missing', install };
+      this.progress(`${peer.name} is not installed: ${install}`);
+      return { ...this.about(peer, ''), status: 'missing', install };
     }
-    const about = { id, name, version: versionOf(program), guarantee, conditions };
     const setup = this.setup(peer.outstandingMax);
-    return this.measure(about, setup, () => startPeer(peer, program, setup, this.signal));
+    return this.measure(this.about(peer, versionOf(program)), setup, () =>
+      startPeer(peer, program, setup, this.signal, this.folder?.path),
+    );
+  }
+
+  private about(system: Peer | typeof TRAM, version: string): About {
+    const { id, name, guarantee, conditions, syncedConditions } = system;
+    if (this.folder === undefined) return { id, name, version, guarantee, conditions };
+    if (syncedConditions === undefined) throw new Error(`${name} can't sync each message`);
+    return { id, name, version, guarantee, conditions: syncedConditions };
   }
 
   /** A failure of one system is a result; an interruption ends the run. */
@@ -169,8 +202,4 @@ class Run {
 function setsOf(destinations: number): DestinationSet[] {
   const shards = Array.from({ length: SHARDS }, (_, shard) => shard);
   return destinations === 1 ? shards.map((shard) => setOf([shard])) : [setOf(shards)];
-}
-
-function machineNow(): Machine {
-  return { ...thisMachine(), serversFolder: serversParent() };
 }

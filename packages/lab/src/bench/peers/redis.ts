@@ -1,6 +1,7 @@
 /**
  * Redis as a peer: one primary and two replicas; a shard is a stream. A message is an XADD, or a MULTI of several. It is
- * answered after WAIT 1, when the primary and one replica have it: two of three, as in TRAM.
+ * answered after WAIT 1, when the primary and one replica have it: two of three, as in TRAM. If messages are synced, both
+ * have it on disk: with `appendfsync always`, a server syncs before it sends anything, also before a replica acknowledges.
  */
 import { connect as connectSocket, type Socket } from 'node:net';
 import { freePorts, LOOPBACK } from '../systems/ports.js';
@@ -13,6 +14,11 @@ const WAIT_MS = '10000';
 const READY_WAIT_MS = '2000';
 /** WAIT blocks its connection. With several the primary works on one batch while others wait for the replica. */
 const CONNECTIONS_MAX = 4;
+const PIPELINED = `up to ${CONNECTIONS_MAX} connections, each with one WAIT after all that it has pipelined`;
+const APPEND_SYNCED = [
+  ...['--appendonly', 'yes', '--appendfsync', 'always'],
+  ...['--auto-aof-rewrite-percentage', '0'],
+];
 
 export const redis: Peer = {
   id: 'redis',
@@ -29,15 +35,19 @@ export const redis: Peer = {
   outstandingMax: 8 ** 5,
   conditions:
     'one primary, two replicas, no disk; XADD with MAXLEN ~ 100000, or MULTI of 8 of them, then WAIT 1; under load ' +
-    `up to ${CONNECTIONS_MAX} connections, each with one WAIT after all that it has pipelined`,
+    PIPELINED,
+  syncedConditions:
+    'one primary, two replicas, appendonly yes, appendfsync always, no rewrites of the file; XADD with MAXLEN ~ 100000, ' +
+    'or MULTI of 8 of them, then WAIT 1: the primary and one replica have synced it; under load ' +
+    PIPELINED,
 
-  async launch(servers, program, { replicas }) {
+  async launch(servers, program, { replicas }, isSynced) {
     const ports = await freePorts(replicas);
     ports.forEach((port, i) => {
       const label = `redis-${i}`;
       servers.start(label, program, [
         ...['--port', String(port), '--bind', LOOPBACK, '--dir', servers.makeFolder(label)],
-        ...['--save', '', '--appendonly', 'no'],
+        ...['--save', '', ...(isSynced ? APPEND_SYNCED : ['--appendonly', 'no'])],
         ...['--repl-diskless-sync', 'yes', '--repl-diskless-sync-delay', '0'],
         // With the default limits the primary would disconnect a replica that lags behind the pipelined load.
         ...['--client-output-buffer-limit', 'replica 0 0 0'],

@@ -1,7 +1,7 @@
 /** The output of `tram-lab bench peers` for people. */
 import { align, GAP, WIDTH, wrap } from '../text/columns.js';
 import type { Figures } from './figures.js';
-import type { PeersResult, SystemResult } from './peers.js';
+import type { Disk, PeersResult, SystemResult } from './peers.js';
 
 type Measured = Extract<SystemResult, { status: 'measured' }>;
 
@@ -10,7 +10,8 @@ export function formatPeers(result: PeersResult): string {
     (system): system is Measured => system.status === 'measured',
   );
   const blocks = [
-    `${result.options.payloadBytes} B messages, three copies of everything, acknowledged after replication`,
+    `${result.options.payloadBytes} B messages, three copies of everything, acknowledged after ` +
+      (result.options.isSynced ? 'two of three have synced them to disk' : 'replication'),
     ...(measured.length > 0
       ? [
           figures('to one of eight shards', 'one', measured, result),
@@ -71,20 +72,30 @@ function noteOn(system: SystemResult): string[] {
 }
 
 function conditions({ machine, options }: PeersResult, measured: readonly Measured[]): string {
-  const { cores, model, node, loadAverage, serversFolder } = machine;
+  const { cores, model, node, loadAverage, serversFolder, disk } = machine;
+  const { seconds, rounds } = options;
   return definitions('Conditions:', [
     [
       'machine',
       `${cores} cores of ${model}, Node ${node}, load average before ${loadAverage.toFixed(1)}; all on loopback, the ` +
         `client in a process of its own, files of servers in ${serversFolder}`,
     ],
+    ...(disk === undefined ? [] : [['disk', describeDisk(disk)] as const]),
     [
       'measured',
-      `${options.seconds} s each; throughput: the best of 1, 8, 64, 512 … messages in flight, until two steps in a row ` +
+      `${seconds} s each${rounds > 1 ? `, medians of ${rounds} rounds` : ''}; throughput: the best of 1, 8, 64, 512 … messages in flight, until two steps in a row ` +
         'bring less than 5 %; latency: one message at a time',
     ],
     ...measured.map(({ name, conditions }): [string, string] => [name, conditions]),
   ]);
+}
+
+function describeDisk({ fileSystem, bare }: Disk): string {
+  const { bytesPerSync, latencyNsP50, latencyNsP99 } = bare;
+  return (
+    `${fileSystem.kind} on ${fileSystem.device}; a bare write of ${bytesPerSync} B with its fdatasync takes ` +
+    `${micros(latencyNsP50)} (p50), ${micros(latencyNsP99)} (p99)`
+  );
 }
 
 function nameOf({ name, version }: SystemResult): string {

@@ -67,7 +67,7 @@ async function acrossMachines({ pairs, step, signal }: Run): Promise<ChangesCost
   try {
     for (const order of BOTH) {
       step(`starting a cluster with ${order} order`);
-      clusters.set(order, await startCluster(SETUP, signal, order));
+      clusters.set(order, await startCluster(SETUP, signal, { order }));
     }
     // The first changes of a cluster run code that is not compiled.
     for (const order of BOTH) await measure(order);

@@ -53,10 +53,10 @@ export class Servers {
   constructor(
     name: string,
     private readonly signal: AbortSignal,
+    parent = serversParent(),
   ) {
     // Each step adds a listener, which is not a leak.
     setMaxListeners(0, signal);
-    const parent = serversParent();
     for (const folder of new Set([parent, SHARED_MEMORY])) removeLeftovers(folder);
     this.folder = mkdtempSync(join(parent, `${PREFIX}${process.pid}-${name}-`));
     process.once('exit', this.atExit);
@@ -164,7 +164,7 @@ export class Servers {
   }
 }
 
-/** The parent of the servers' folders: in memory if there is room, so that no server waits for a disk. */
+/** The usual parent of the servers' folders: in memory if there is room, so that no server waits for a disk. */
 export function serversParent(): string {
   return hasRoom(SHARED_MEMORY, MEMORY_FOLDER_BYTES) ? SHARED_MEMORY : tmpdir();
 }

@@ -1,8 +1,9 @@
 /** TRAM as a `System`, on one of its trees: a cluster, and clients in a thread or process of their own. */
 import { Cluster } from 'tram-multicast/internal/cluster.js';
-import type { Order } from 'tram-multicast/internal/protocol/edges.js';
+import type { ClusterStatus } from 'tram-multicast/internal/hosting/status.js';
+import type { Durability, Order } from 'tram-multicast/internal/protocol/edges.js';
 import { type BenchMemory, runLoad } from '../load/run.js';
-import type { Setup, System } from './system.js';
+import type { RunningSystem, Setup, System } from './system.js';
 
 export interface TramOptions {
   /** `base`, `breadth`, `depth`, or parents such as `-1,0,0`. */
@@ -12,6 +13,12 @@ export interface TramOptions {
   readonly leaders?: 'spread' | 'together';
   /** Default: the order of the paper. */
   readonly order?: Order;
+  /** Default: none. */
+  readonly durability?: Durability;
+  /** The directory of the journals, if messages are to be durable. */
+  readonly journal?: string;
+  readonly snapshotBytes?: number;
+  readonly service?: URL;
   /** Aborts a measurement; `close` then destroys the cluster without waiting. */
   readonly signal?: AbortSignal;
 }
@@ -26,32 +33,33 @@ const MESSAGES_MIN = 8;
 /** More than the overhead of a record. */
 const OVERHEAD_BYTES = 128;
 
+export interface RunningTram extends RunningSystem {
+  status(): ClusterStatus;
+}
+
 export function tram(options: TramOptions): System {
-  const { tree, memory, hosts, leaders, order = 'multicast', signal } = options;
+  return { name: `TRAM ${options.tree}`, start: (setup) => startTram(options, setup) };
+}
+
+export async function startTram(options: TramOptions, setup: Setup): Promise<RunningTram> {
+  const { signal, order = 'multicast', ...rest } = options;
+  const cluster = await Cluster.start({
+    ...rest,
+    order,
+    groups: setup.groups,
+    replicas: setup.replicas,
+    clients: setup.clientsMax + 1,
+    callsMax: setup.outstandingMax,
+    payloadBytesMax: setup.payloadBytesMax,
+    replyBytesMax: 16,
+    ...ringBytes(setup),
+    // A host that ends is a failure, not something to measure.
+    restartHosts: false,
+  });
   return {
-    name: `TRAM ${tree}`,
-    start: async (setup) => {
-      const cluster = await Cluster.start({
-        memory,
-        tree,
-        order,
-        groups: setup.groups,
-        replicas: setup.replicas,
-        ...(hosts !== undefined && { hosts }),
-        ...(leaders !== undefined && { leaders }),
-        clients: setup.clientsMax + 1,
-        callsMax: setup.outstandingMax,
-        payloadBytesMax: setup.payloadBytesMax,
-        replyBytesMax: 16,
-        ...ringBytes(setup),
-        // A host that ends is a failure, not something to measure.
-        restartHosts: false,
-      });
-      return {
-        measure: (load) => runLoad(memory, { ...load, address: cluster.address }, signal),
-        close: () => (signal?.aborted ? cluster.destroy() : cluster.close()),
-      };
-    },
+    measure: (load) => runLoad(rest.memory, { ...load, address: cluster.address }, signal),
+    status: () => cluster.status(),
+    close: () => (signal?.aborted ? cluster.destroy() : cluster.close()),
   };
 }
 

@@ -23,6 +23,7 @@ export const REPLICATION = 'protocol/data-path/replication.js';
 export const REPLIES = 'protocol/data-path/replies.js';
 export const ROW = 'protocol/leadership/row.js';
 export const ROWS = 'protocol/leadership/rows.js';
+export const SETTLING = 'protocol/data-path/settling.js';
 export const SHARED = 'memory/shared.js';
 export const SNAPSHOT = 'protocol/leadership/snapshot.js';
 export const SNAPSHOTS = 'protocol/leadership/snapshots.js';

@@ -1,8 +1,8 @@
 /**
- * Mutations that break the rules of strict order: which replies are held, and until when (gate.ts). Most of them send a
+ * Mutations that break the rules of strict order: which replies are held, and until when (settling.ts). Most of them send a
  * reply too early, and the judge finds a violation of real-time order. Others never send a held reply.
  */
-import { DELIVERY, FEED, GATE, LEADER, REPLIES } from './files.js';
+import { DELIVERY, FEED, GATE, LEADER, REPLIES, SETTLING } from './files.js';
 import type { Mutation } from './mutation.js';
 
 const STRICT = { order: 'strict' } as const;
@@ -18,7 +18,13 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'subtree-alone': {
     title: 'the gate passes entries from the parent before the gate of the parent has passed them',
     caughtBy: { seed: 6, as: 'property', options: STRICT },
-    edits: [{ file: GATE, find: 'if (parentGate >= nextFromParent)', replace: 'if (true)' }],
+    edits: [
+      {
+        file: SETTLING,
+        find: 'this.gate = Math.min(this.settled, this.passed.index);',
+        replace: 'this.gate = this.settled;',
+      },
+    ],
   },
   'no-prefix': {
     title: 'a reply to a message to one group alone does not wait for the messages before it',
@@ -42,14 +48,14 @@ export const GATES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: GATE,
-        find: `        while (this.index < this.settled) {
+        find: `        while (this.index < replication.endIndex) {
             if (indexAtParent(replication.ring, this.position) >= parentGate)
                 return;
             this.position = (this.position + replication.wordsAt(this.position)) | 0;
             this.index++;
         }`,
         replace: `        let { index, position } = this;
-        while (index < this.settled) {
+        while (index < replication.endIndex) {
             const waits = indexAtParent(replication.ring, position) >= parentGate;
             position = (position + replication.wordsAt(position)) | 0;
             index++;
@@ -66,9 +72,9 @@ export const GATES: Readonly<Record<string, Mutation>> = {
     caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
-        file: GATE,
-        find: 'const fromParent = this.countFromParent();',
-        replace: 'this.countFromParent(); const fromParent = this.member.delivered.nextFromParent;',
+        file: SETTLING,
+        find: 'const fromParent = this.fromParent.below(this.settled);',
+        replace: 'const fromParent = this.member.delivered.nextFromParent;',
       },
     ],
   },
@@ -77,7 +83,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
     caughtBy: { script: 'real-time-order' },
     edits: [
       {
-        file: GATE,
+        file: SETTLING,
         find: 'this.settled = this.replication.decided;',
         replace: 'this.settled = this.replication.endIndex;',
       },
@@ -88,9 +94,9 @@ export const GATES: Readonly<Record<string, Mutation>> = {
     caughtBy: { seed: 5, as: 'property', options: STRICT },
     edits: [
       {
-        file: GATE,
-        find: 'const fromParent = this.countFromParent();',
-        replace: 'const fromParent = this.countFromParent() + 1;',
+        file: SETTLING,
+        find: 'const fromParent = this.fromParent.below(this.settled);',
+        replace: 'const fromParent = this.fromParent.below(this.settled) + 1;',
       },
     ],
   },
@@ -99,9 +105,9 @@ export const GATES: Readonly<Record<string, Mutation>> = {
     caughtBy: { seed: 4, as: 'liveness', options: STRICT },
     edits: [
       {
-        file: GATE,
-        find: 'const fromParent = this.countFromParent();',
-        replace: 'const fromParent = this.countFromParent() - 1;',
+        file: SETTLING,
+        find: 'const fromParent = this.fromParent.below(this.settled);',
+        replace: 'const fromParent = this.fromParent.below(this.settled) - 1;',
       },
     ],
   },
@@ -110,8 +116,8 @@ export const GATES: Readonly<Record<string, Mutation>> = {
     caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
-        file: GATE,
-        find: 'return isFull ? this.settled : this.index;',
+        file: SETTLING,
+        find: 'return isFull ? this.settled : this.gate;',
         replace: 'return Number.POSITIVE_INFINITY;',
       },
     ],
@@ -121,9 +127,9 @@ export const GATES: Readonly<Record<string, Mutation>> = {
     caughtBy: { script: 'real-time-order' },
     edits: [
       {
-        file: GATE,
-        find: 'return isFull ? this.settled : this.index;',
-        replace: 'return this.index;',
+        file: SETTLING,
+        find: 'return isFull ? this.settled : this.gate;',
+        replace: 'return this.gate;',
       },
     ],
   },
@@ -133,8 +139,8 @@ export const GATES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: GATE,
-        find: 'this.index = this.member.layout.sizes.firstIndex;',
-        replace: 'this.index = baseIndex; this.position = ring.base;',
+        find: 'this.index = this.firstIndex;',
+        replace: 'this.index = this.replication.baseIndex;',
       },
     ],
   },
@@ -145,9 +151,8 @@ export const GATES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: GATE,
-        find: `this.position = ring.base;
-        this.settled = baseIndex;`,
-        replace: 'this.settled = baseIndex;',
+        find: 'this.position = this.replication.ring.base;\n        this.droppedFromParent',
+        replace: 'this.droppedFromParent',
       },
     ],
   },
@@ -169,7 +174,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: LEADER,
-        find: 'member.replies.holdFrom(this.gate.index);',
+        find: 'member.replies.holdFrom(this.gate);',
         replace: 'member.replies.holdFrom(Number.POSITIVE_INFINITY);',
       },
     ],
@@ -223,7 +228,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: FEED,
-        find: 'this.endPosition === this.oldestPosition && !this.isStrict',
+        find: 'this.endPosition === this.oldestPosition && !this.tellsGates',
         replace: 'this.endPosition === this.oldestPosition',
       },
     ],
@@ -244,8 +249,8 @@ export const GATES: Readonly<Record<string, Mutation>> = {
     caughtBy: { script: 'real-time-order' },
     edits: [
       {
-        file: GATE,
-        find: 'this.tellParent(this.droppedFromParent);',
+        file: SETTLING,
+        find: 'this.tellParent(dropped);',
         replace: 'this.tellParent(this.proposed.nextFromParent);',
       },
     ],
@@ -268,8 +273,8 @@ export const GATES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: LEADER,
-        find: 'feed.tell(this.gate.index)',
-        replace: 'feed.tell(this.gate.settled)',
+        find: 'feed.tell(this.settling.gate,',
+        replace: 'feed.tell(this.settling.settled,',
       },
     ],
   },

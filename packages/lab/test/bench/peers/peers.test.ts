@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, type TestContext, test } from 'vitest';
 import { projectDirectory, until } from '../../../../tram/test/built.js';
+import type * as DiskFolderModule from '../../../src/bench/disk-folder.js';
 import type * as PeerModule from '../../../src/bench/peers/peer.js';
 import type { PeerId } from '../../../src/bench/peers/peer.js';
 import type * as PeersModule from '../../../src/bench/peers/peers.js';
@@ -17,6 +18,7 @@ import { remainsOf } from '../remains.js';
 
 const built = (name: string): string =>
   new URL(`../../../dist/bench/${name}.js`, import.meta.url).href;
+const { makeDiskFolder }: typeof DiskFolderModule = await import(built('disk-folder'));
 const { startPeer }: typeof PeerModule = await import(built('peers/peer'));
 const { PEERS, installCommand }: typeof PeersModule = await import(built('peers/peers'));
 const { findProgram, serversParent }: typeof ServersModule = await import(built('systems/servers'));
@@ -57,9 +59,14 @@ function run(args: readonly string[], variables: Readonly<Record<string, string>
 
 afterEach(() => expect(remains(process.pid)).toEqual([]));
 
-describe.each(IDS)('%s', { timeout: LIMIT_MS }, (id) => {
+describe.each([
+  ...IDS.map((id) => ({ id, isSynced: false })),
+  ...IDS.filter((id) => PEERS[id].syncedConditions).map((id) => ({ id, isSynced: true })),
+])('$id, synced: $isSynced', { timeout: LIMIT_MS }, ({ id, isSynced }) => {
   test('acknowledges messages to one shard and to eight', async (context) => {
     const program = programOf(id, context);
+    const folder = isSynced ? makeDiskFolder() : undefined;
+    context.onTestFinished(() => folder?.remove());
     const shape = {
       groups: 8,
       replicas: 3,
@@ -67,7 +74,7 @@ describe.each(IDS)('%s', { timeout: LIMIT_MS }, (id) => {
       outstandingMax: 64,
       payloadBytesMax: 64,
     };
-    const running = await startPeer(PEERS[id], program, shape, context.signal);
+    const running = await startPeer(PEERS[id], program, shape, context.signal, folder?.path);
     try {
       const load = { clients: 1, payloadBytes: 64, warmUpSeconds: 0.1, seconds: 0.3 };
       const one = Array.from({ length: 8 }, (_, shard) => ({ low: 1 << shard, high: 0 }));
@@ -140,6 +147,16 @@ describe('the command', { timeout: LIMIT_MS }, () => {
     );
     expect(stdout).toContain('\n  etcd-0: no room for a log\n');
     expect(stdout).toMatch(/\nTRAM, processes +\d/);
+  });
+
+  test.each([
+    [['--synced', '--only', 'nats'], "nats can't be measured with --synced"],
+    [['--synced', '--folder', '/dev/shm'], 'this is in memory: /dev/shm'],
+    [['--folder', '/tmp'], '--folder needs --synced'],
+  ])('refuses %j', async (args, complaint) => {
+    const { status, stderr } = await run(args).end;
+    expect(status).not.toBe(0);
+    expect(stderr).toContain(complaint);
   });
 
   test('refuses an unknown peer', async () => {

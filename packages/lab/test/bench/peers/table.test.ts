@@ -1,11 +1,8 @@
 /** The output of `tram-lab bench peers`. */
 import { expect, test } from 'vitest';
 import type { Figures } from '../../../src/bench/peers/figures.js';
-import {
-  advantagesOf,
-  type PeersResult,
-  type SystemResult,
-} from '../../../src/bench/peers/peers.js';
+import type { PeersResult, SystemResult } from '../../../src/bench/peers/peers.js';
+import { advantagesOf } from '../../../src/bench/peers/rounds.js';
 import { formatPeers } from '../../../src/bench/peers/table.js';
 import { measurement } from './measurement.js';
 
@@ -41,8 +38,11 @@ function result(systems: readonly SystemResult[]): PeersResult {
     loadAverage: 0.25,
     serversFolder: '/x',
   };
-  const options = { only: ['redis', 'nats', 'etcd'], seconds: 2, payloadBytes: 64 } as const;
-  return { options, machine, systems, advantages: advantagesOf(systems) };
+  const options = {
+    ...{ only: ['redis', 'nats', 'etcd'] as const, seconds: 2, payloadBytes: 64 },
+    ...{ rounds: 1, isSynced: false },
+  };
+  return { options, machine, systems, advantages: advantagesOf([systems]) };
 }
 
 test('each row has figures and the ratio to TRAM', () => {
@@ -91,4 +91,21 @@ test('explanations are wrapped', () => {
     .filter((line) => line.includes('word word'));
   expect(explanation.length).toBeGreaterThan(4);
   expect(Math.max(...explanation.map(({ length }) => length))).toBeLessThanOrEqual(100);
+});
+
+test('synced messages are named as such, with the disk and a bare sync', () => {
+  const plain = result([tram, redis]);
+  const bare = {
+    ...{ bytesPerSync: 64, writers: 1, syncsPerSecond: 8000, bytesPerSecond: 512_000 },
+    ...{ latencyNsP50: 120_000, latencyNsP99: 250_000 },
+  };
+  const disk = { fileSystem: { kind: 'ext4', device: '/dev/vda' }, bare };
+  const text = formatPeers({
+    ...plain,
+    options: { ...plain.options, isSynced: true, rounds: 3 },
+    machine: { ...plain.machine, disk },
+  }).replace(/\s+/g, ' ');
+  expect(text).toContain('acknowledged after two of three have synced them to disk');
+  expect(text).toContain('ext4 on /dev/vda; a bare write of 64 B with its fdatasync takes 120 µs');
+  expect(text).toContain('medians of 3 rounds');
 });

@@ -5,6 +5,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { TramError } from '../../errors.js';
 import type { ClusterContext } from '../cluster-context.js';
+import { eraOf, type JournalStatus, journalOf } from '../journal-status.js';
 import { describeStateLoss, type ReplicaStatus, statusOf } from '../status.js';
 
 export interface HealthSettings {
@@ -87,14 +88,14 @@ function reasonOf({ name, state, role }: ReplicaStatus): string {
   return `${name} ${state === 'up' ? role : state}\n`;
 }
 
-interface Metric {
+interface Metric<Item> {
   readonly name: string;
   readonly kind: 'counter' | 'gauge';
   readonly help: string;
-  readonly value: (replica: ReplicaStatus) => number;
+  readonly value: (item: Item) => number;
 }
 
-const METRICS: readonly Metric[] = [
+const METRICS: readonly Metric<ReplicaStatus>[] = [
   {
     name: 'tram_delivered_entries_total',
     kind: 'counter',
@@ -145,17 +146,112 @@ const METRICS: readonly Metric[] = [
   },
 ];
 
+/** With a journal. */
+const DURABLE_METRICS: readonly Metric<ReplicaStatus>[] = [
+  {
+    name: 'tram_durable_index',
+    kind: 'gauge',
+    help: 'Log entries below this index are durable on this host.',
+    value: ({ durable = 0 }) => durable,
+  },
+  {
+    name: 'tram_recoverable_index',
+    kind: 'gauge',
+    help: 'No power cut loses log entries below this index, as far as the replica knows.',
+    value: ({ recoverable = 0 }) => recoverable,
+  },
+];
+
+/** With `order: 'strict'`. */
+const STRICT_METRICS: readonly Metric<ReplicaStatus>[] = [
+  {
+    name: 'tram_settled_index',
+    kind: 'gauge',
+    help: 'Log entries below this index are decided in all groups that they concern, as far as the leader knows.',
+    value: ({ settled = 0 }) => settled,
+  },
+];
+
+const JOURNAL_METRICS: readonly Metric<JournalStatus>[] = [
+  {
+    name: 'tram_journal_bytes',
+    kind: 'gauge',
+    help: 'The size of the journal, with its snapshots.',
+    value: ({ bytes }) => bytes,
+  },
+  {
+    name: 'tram_journal_syncs_total',
+    kind: 'counter',
+    help: 'How often the journal was synced.',
+    value: ({ syncs }) => syncs,
+  },
+  {
+    name: 'tram_journal_synced_bytes_total',
+    kind: 'counter',
+    help: 'The bytes that were written for these syncs.',
+    value: ({ syncedBytes }) => syncedBytes,
+  },
+  {
+    name: 'tram_journal_last_sync_seconds',
+    kind: 'gauge',
+    help: 'How long the last write and sync took.',
+    value: ({ lastSyncNs }) => lastSyncNs / 1e9,
+  },
+  {
+    name: 'tram_journal_synced_at_seconds',
+    kind: 'gauge',
+    help: 'When the last sync ended, in seconds since 1970; 0 before the first.',
+    value: ({ syncedAtMs }) => syncedAtMs / 1000,
+  },
+  {
+    name: 'tram_journal_pending_snapshots',
+    kind: 'gauge',
+    help: 'Snapshots that do not replace older entries yet.',
+    value: ({ pendingSnapshots }) => pendingSnapshots,
+  },
+];
+
 function metricsOf(context: ClusterContext, host: number): string {
+  const { durability, order } = context.config;
   const replicas = replicasOf(context, host);
-  const lines: string[] = [];
-  for (const { name, kind, help, value } of METRICS) {
-    lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${kind}`);
-    for (const replica of replicas) {
-      lines.push(`${name}{group="${replica.group}",member="${replica.member}"} ${value(replica)}`);
-    }
-  }
-  lines.push(...linkMetrics(context, host));
+  const labels = ({ group, member }: ReplicaStatus): string =>
+    `{group="${group}",member="${member}"}`;
+  const isDurable = durability !== 'none';
+  const ofReplicas = [
+    ...METRICS,
+    ...(isDurable ? DURABLE_METRICS : []),
+    ...(order === 'strict' ? STRICT_METRICS : []),
+  ];
+  const lines = [
+    ...ofReplicas.flatMap((metric) => metricLines(metric, replicas, labels)),
+    ...(isDurable ? journalMetrics(context, host) : []),
+    ...linkMetrics(context, host),
+  ];
   return `${lines.join('\n')}\n`;
+}
+
+function metricLines<Item>(
+  { name, kind, help, value }: Metric<Item>,
+  items: readonly Item[],
+  labels: (item: Item) => string,
+): string[] {
+  return [
+    `# HELP ${name} ${help}`,
+    `# TYPE ${name} ${kind}`,
+    ...items.map((item) => `${name}${labels(item)} ${value(item)}`),
+  ];
+}
+
+function journalMetrics({ arena, map }: ClusterContext, host: number): string[] {
+  const line = map.host(host);
+  const journal = journalOf(arena.words, line);
+  const era: Metric<JournalStatus> = {
+    name: 'tram_era',
+    kind: 'gauge',
+    help: 'The era in which the host runs; 0 until it has opened its journal.',
+    value: () => eraOf(arena.words, line),
+  };
+  return [era, ...JOURNAL_METRICS].flatMap((metric) => metricLines(metric, [journal], () => ''));
 }
 
 function linkMetrics({ network, config }: ClusterContext, self: number): string[] {

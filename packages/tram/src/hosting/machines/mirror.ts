@@ -12,6 +12,7 @@ import { epochAt, numberAt, slotAt, wordsOf } from '../../memory/record.js';
 import { ROW_RECORD_WORDS } from '../../protocol/leadership/row.js';
 import { nowUs } from '../clock.js';
 import type { ClusterContext } from '../cluster-context.js';
+import { JOURNAL_WORDS } from '../journal-status.js';
 import { STATISTIC, STATISTICS_WORDS } from '../statistics.js';
 import { ownAddress, readClusterFile } from './cluster-file.js';
 import { LogCopies } from './log-copies.js';
@@ -204,7 +205,8 @@ export class Mirror {
   /** Copies the host's line; line, statistics and row of each of its replicas; and what it knows of clients. */
   private async readBoard(host: number, link: Link): Promise<void> {
     const { map, layout } = this.context;
-    await this.copy(link, map.host(host), HOST.greeting);
+    await this.copy(link, map.host(host), HOST.begun);
+    await this.copy(link, map.host(host) + HOST.journal, JOURNAL_WORDS);
     for (const participant of map.participantsOf(host)) {
       await this.copy(link, map.participant(participant), PARTICIPANT.words);
       await this.copy(link, map.statisticsOf(participant), STATISTIC.words);

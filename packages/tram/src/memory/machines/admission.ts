@@ -25,6 +25,7 @@ interface Grant {
   readonly slot: number;
   readonly session: number;
   readonly birth: number;
+  readonly era: number;
 }
 
 interface AcceptedPeer {
@@ -117,15 +118,15 @@ export class Admission {
         }
         const free = slots.take();
         if (free === undefined) return { refusal: REFUSAL.noSlot };
-        return { host: map.hosts + free.slot, ...free, birth: 0 };
+        return { host: map.hosts + free.slot, ...free, birth: 0, era: 0 };
       }
       case CALLER.client:
         if (slots?.isStillOf(number, session) !== true) return unknown;
         this.closeEarlier(map.hosts + number);
         slots.returns(number, session);
-        return { host: map.hosts + number, slot: number, session, birth: 0 };
+        return { host: map.hosts + number, slot: number, session, birth: 0, era: 0 };
       case CALLER.observer:
-        return { host: undefined, slot: 0, session, birth: 0 };
+        return { host: undefined, slot: 0, session, birth: 0, era: 0 };
       default:
         return unknown;
     }
@@ -152,6 +153,7 @@ export class Admission {
       slot: knownHosts.bitsFor(number, session),
       session: knownHosts.introduction,
       birth: knownHosts.birth,
+      era: knownHosts.era,
     };
   }
 
@@ -170,12 +172,13 @@ export class Admission {
       const greeting = greetingAt(arena.words, map.host(host) + HOST.greeting, token);
       if (greeting === undefined) continue;
       if (hello.caller === CALLER.host) {
-        // The least revision may have risen since, or newer memory was seen.
-        if (this.knownHosts.refusalOf(host, hello) > 0) {
+        const introduction = { ...hello, era: greeting.era };
+        // The least revision may have risen since, or newer memory was seen. And it had not told its era.
+        if (this.knownHosts.refusalOf(host, introduction) > 0) {
           this.close(connection);
           continue;
         }
-        this.knownHosts.learn(host, greeting.hasRun, hello);
+        this.knownHosts.learn(host, greeting.hasRun, introduction);
       }
       this.ungreeted.delete(connection);
       this.links.openLink(host, connection, greeting.region);

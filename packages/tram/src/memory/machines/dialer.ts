@@ -125,8 +125,9 @@ export class Dialer {
   private greet({ host, answer }: Dialing, connection: Connection, { session }: Welcome): void {
     const region = this.links.register();
     this.links.keep(connection, region);
+    const { era } = this.knownHosts;
     const hasRun = this.knownHosts.bitsFor(host, session);
-    const greeting = greetingWords({ region, hasRun }, greetingToken(answer));
+    const greeting = greetingWords({ region, hasRun, era }, greetingToken(answer));
     const at = this.options.map.host(this.ownHost) + HOST.greeting;
     this.links.byHost[host]!.writeWords(at, greeting);
   }

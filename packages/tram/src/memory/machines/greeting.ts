@@ -10,6 +10,8 @@ export interface Greeting {
   readonly region: RemoteRegion;
   /** From one host to another: bits of `HAS_RUN` (`known-hosts.ts`). */
   readonly hasRun: number;
+  /** From one host to another: the era in which the sender has run its replicas; 0 if it has not. */
+  readonly era: number;
 }
 
 const WORD = {
@@ -18,9 +20,10 @@ const WORD = {
   baseLow: 2,
   baseHigh: 3,
   hasRun: 4,
+  era: 5,
   /** The last word: once it is there, so are the others. */
-  token: 5,
-  count: 6,
+  token: 6,
+  count: 7,
 } as const;
 
 const WORD_VALUES = 2 ** 32;
@@ -35,13 +38,14 @@ export function greetingToken(proven: Uint8Array): number {
   return new DataView(proven.buffer, proven.byteOffset).getInt32(CHALLENGE_MAC_AT) | 1;
 }
 
-export function greetingWords({ region, hasRun }: Greeting, token: number): Int32Array {
+export function greetingWords({ region, hasRun, era }: Greeting, token: number): Int32Array {
   const words = new Int32Array(WORD.count);
   words[WORD.keyLow] = region.keyLow;
   words[WORD.keyHigh] = region.keyHigh;
   words[WORD.baseLow] = region.base % WORD_VALUES;
   words[WORD.baseHigh] = Math.floor(region.base / WORD_VALUES);
   words[WORD.hasRun] = hasRun;
+  words[WORD.era] = era;
   words[WORD.token] = token;
   return words;
 }
@@ -57,5 +61,6 @@ export function greetingAt(words: Int32Array, at: number, token: number): Greeti
       base: unsigned(WORD.baseLow) + unsigned(WORD.baseHigh) * WORD_VALUES,
     },
     hasRun: words[at + WORD.hasRun],
+    era: words[at + WORD.era],
   };
 }

@@ -49,8 +49,9 @@ export interface Welcome {
   readonly slot: number;
   /** A client: its session. A host: the introduction of the listener. */
   readonly session: number;
-  /** A host: the birth of the listener's memory. */
+  /** A host: the birth of the listener's memory, and the era in which it has run its replicas (`known-hosts.ts`). */
   readonly birth: number;
+  readonly era: number;
 }
 
 /** Why a call is refused: the first byte of the refusal. */
@@ -74,7 +75,12 @@ export const REFUSAL = {
   newerSeen: 11,
   /** The dialer is a host that has not run yet, and another one in its place is connected and runs. */
   placeTaken: 12,
+  /** The dialer is a host that has run its replicas in another era than the listener. */
+  otherEra: 13,
 } as const;
+
+/** The one with the older era then starts anew by itself (`hosting/machines/machine.ts`). */
+const OTHER_ERA = 'it runs in another era: the cluster was recovered without one of the two';
 
 /** For the dialer: why a host has refused us. */
 export const REFUSALS: Readonly<Record<number, string>> = {
@@ -90,6 +96,7 @@ export const REFUSALS: Readonly<Record<number, string>> = {
   [REFUSAL.olderMemory]: 'it has seen newer memory of this host',
   [REFUSAL.newerSeen]: 'its memory is older than what this host has seen of it',
   [REFUSAL.placeTaken]: 'another process runs as this host, and is connected to it',
+  [REFUSAL.otherEra]: OTHER_ERA,
 };
 
 /** For the listener: why we have refused a caller. */
@@ -105,6 +112,7 @@ export const REFUSED: Readonly<Record<number, string>> = {
   [REFUSAL.olderMemory]: 'its memory is older than what this host has seen of it',
   [REFUSAL.newerSeen]: 'it has seen newer memory of this host',
   [REFUSAL.placeTaken]: 'it has not run yet, and the host in its place is connected and runs',
+  [REFUSAL.otherEra]: OTHER_ERA,
 };
 
 const NONCE_BYTES = 8;
@@ -116,8 +124,8 @@ const DIGEST_BYTES = 4;
 const HELLO_BYTES = 1 + 1 + 2 + 4 + 4 + 4 + DIGEST_BYTES + NONCE_BYTES;
 const DIGEST_AT = HELLO_BYTES - NONCE_BYTES - DIGEST_BYTES;
 const ANSWER_BYTES = HELLO_BYTES + CHALLENGE_BYTES + PROOF_BYTES;
-/** Base, key, slot, session, birth, proof. */
-const WELCOME_BYTES = 8 + 8 + 4 + 4 + 4 + PROOF_BYTES;
+/** Base, key, slot, session, birth, era, proof. */
+const WELCOME_BYTES = 8 + 8 + 4 + 4 + 4 + 4 + PROOF_BYTES;
 /** Where in an answer the MAC of the challenge is: only the listener could predict it. */
 export const CHALLENGE_MAC_AT = HELLO_BYTES + TIME_BYTES;
 /** How old a challenge may be. */
@@ -195,7 +203,7 @@ export class Handshake {
 
   /** Listener: how to accept a dialer. @param said  as `judge` returned it */
   welcome(said: Uint8Array, welcome: Welcome): Uint8Array {
-    const { base, keyLow, keyHigh, slot, session, birth } = welcome;
+    const { base, keyLow, keyHigh, slot, session, birth, era } = welcome;
     const bytes = new Uint8Array(WELCOME_BYTES - PROOF_BYTES);
     const view = new DataView(bytes.buffer);
     view.setFloat64(0, base);
@@ -204,6 +212,7 @@ export class Handshake {
     view.setUint32(16, slot);
     view.setUint32(20, session);
     view.setUint32(24, birth);
+    view.setUint32(28, era);
     return concat(bytes, this.proof('listener', this.self, concat(said, bytes)));
   }
 
@@ -226,6 +235,7 @@ export class Handshake {
       slot: view.getUint32(16),
       session: view.getUint32(20),
       birth: view.getUint32(24),
+      era: view.getUint32(28),
     };
   }
 

@@ -7,6 +7,8 @@
  *   has a *birth*, the time of its creation. Each host records the newest birth of every other host's memory, from the time
  *   that its replicas run, and refuses older ones. When two hosts connect they also read each other's records.
  * - A host that was *replaced*, by one with another address, is refused from then on: it has an older revision.
+ * - Hosts that have run their replicas in different eras do not connect: logs of one era mean nothing in another. A host that
+ *   has not run yet has no era. It connects to all, and tells its era when its replicas start.
  *
  * The revisions of two hosts may differ while a change of addresses is rolled out. The *least revision* ends that: hosts
  * refuse all hosts below it. It only grows. Each host publishes its own in its line of all arenas, adopts the highest
@@ -31,6 +33,8 @@ export interface Introduction {
   readonly session: number;
   /** Of its memory. */
   readonly birth: number;
+  /** The era in which it has run its replicas; 0 if it has not. Undefined: it has not told yet. */
+  readonly era?: number;
 }
 
 /** Bits of what one host tells another when they connect. */
@@ -68,6 +72,8 @@ export class KnownHosts {
   /** The hosts whose records are on their way. */
   private readonly awaited = new Set<number>();
   private readonly hosts: readonly number[];
+  /** The highest era that another host has run its replicas in, as far as we know. */
+  newestEra = 0;
 
   constructor(
     private readonly words: Int32Array,
@@ -111,20 +117,31 @@ export class KnownHosts {
     return this.wordOf(this.self, HOST.birth);
   }
 
+  /** In which we have run our replicas; 0 if we have not, or have no journal. */
+  get era(): number {
+    return this.wordOf(this.self, HOST.era);
+  }
+
   /** Of the memory that a host has run with. 0: it never has, as far as we know. */
   newestBirth(host: number): number {
     return this.wordOf(host, HOST.newestBirth);
   }
 
   /** One of `REFUSAL` if a host that introduces itself like this can't be let in, else 0. */
-  refusalOf(host: number, { session, birth }: Introduction): number {
+  refusalOf(host: number, { session, birth, era = 0 }: Introduction): number {
     const { revision, digest } = this.own;
     const theirs = revisionOf(session);
     // As long as we have no memory we do not know the least revision.
     const least = this.haveRun ? this.leastRevision : Math.max(revision, this.leastRevision);
     if (theirs < least) return REFUSAL.outdated;
     if (theirs === revision && session >>> 16 !== digest) return REFUSAL.otherAddresses;
-    return birth < this.newestBirth(host) ? REFUSAL.olderMemory : 0;
+    if (birth < this.newestBirth(host)) return REFUSAL.olderMemory;
+    return this.isOtherEra(era) ? REFUSAL.otherEra : 0;
+  }
+
+  private isOtherEra(era: number): boolean {
+    this.newestEra = Math.max(this.newestEra, era);
+    return era > 0 && this.era > 0 && era !== this.era;
   }
 
   /** Has the host run its replicas, with the memory that it had when it connected? */
@@ -147,17 +164,19 @@ export class KnownHosts {
   /** A host is about to connect. What it published over an earlier connection says nothing of what it does now. */
   expect(host: number): void {
     this.words[this.map.host(host) + HOST.leastRevision] = 0;
+    this.words[this.map.host(host) + HOST.era] = 0;
   }
 
   /** Another host has connected. @param bits  what it remembers */
-  learn(host: number, bits: number, { session, birth }: Introduction): void {
+  learn(host: number, bits: number, { session, birth, era = 0 }: Introduction): void {
     const { words } = this;
     const line = this.map.host(host);
     const revision = revisionOf(session);
     this.known[host] = { bits, revision, birth };
     this.told[host] = 0;
-    // It may have published a higher one already.
+    // It may have published higher ones already.
     words[line + HOST.leastRevision] = Math.max(this.publishedBy(host), bits >>> LEAST_SHIFT);
+    words[line + HOST.era] = Math.max(this.wordOf(host, HOST.era), era);
     if ((bits & HAS_RUN.sender) === 0) return;
     words[line + HOST.begun] = revision;
     words[line + HOST.birth] = birth;
@@ -198,7 +217,7 @@ export class KnownHosts {
   publish(link: Link): void {
     const line = this.map.host(this.self);
     // A host that has not run must not replace what others know of its earlier memory.
-    const from = line + (this.haveRun ? HOST.begun : HOST.leastRevision);
+    const from = line + (this.haveRun ? HOST.era : HOST.leastRevision);
     link.writeWords(from, this.words.slice(from, line + HOST.leastRevision + 1));
     this.told[link.host] = this.leastRevision;
   }
@@ -228,6 +247,7 @@ export class KnownHosts {
   isOutdated(host: number): boolean {
     const known = this.known[host];
     if (known === undefined) return false;
+    if (this.isOtherEra(this.wordOf(host, HOST.era))) return true;
     return known.revision < this.leastRevision || known.birth < this.newestBirth(host);
   }
 

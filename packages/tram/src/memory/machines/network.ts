@@ -134,9 +134,10 @@ export class Network implements FabricHandler, LinkOwner {
     return this.missingHosts().length === 0 && this.knownHosts.isOursDemanded;
   }
 
-  /** Tell all hosts that we run our replicas, also those that connect later. */
+  /** Tell all hosts that we run our replicas, also those that connect later. Those of another era are disconnected. */
   announce(): void {
     this.knownHosts.begin();
+    this.disconnectOutdated();
     for (const link of this.openHosts()) this.knownHosts.publish(link);
   }
 
@@ -149,6 +150,11 @@ export class Network implements FabricHandler, LinkOwner {
   sayFarewell(): void {
     const at = this.options.map.host(this.dialer.ownHost) + HOST.farewell;
     for (const link of this.links) link?.writeWords(at, Int32Array.of(1));
+  }
+
+  /** The highest era that another host has run its replicas in, as far as we know. */
+  get newestEra(): number {
+    return this.knownHosts.newestEra;
   }
 
   /** Has that host told us that it is about to close its connection? */
@@ -233,7 +239,7 @@ export class Network implements FabricHandler, LinkOwner {
     this.knownHosts.adopt();
     for (const link of this.openHosts()) {
       if (!this.knownHosts.isOutdated(link.host)) continue;
-      this.abandon(link, 'its memory, or its revision of the configuration, is outdated');
+      this.abandon(link, 'its memory or revision is outdated, or it runs in another era');
     }
   }
 

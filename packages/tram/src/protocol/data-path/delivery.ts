@@ -9,6 +9,9 @@
  * later entry, or until the message is abandoned: by a cancel of its client, or because its session has ended. All of this
  * happens at an entry of the log, so it is the same at every member.
  *
+ * With a journal, each stretch is handed over after it was delivered (journaling.ts). If the journal is full, deliveries
+ * may have to wait for it.
+ *
  * Invariant: `nextToDeliver`, `nextPosition` and the counters of a member advance together, entry by entry.
  */
 
@@ -40,6 +43,8 @@ import {
 } from '../layout.js';
 import type { Member } from '../member.js';
 import { contains } from '../overlay.js';
+import { readWide } from '../wide.js';
+import type { Journaling } from './journaling.js';
 import type { LogRing } from './log.js';
 
 /** How much of the log is copied out at a time, unless one entry is larger. */
@@ -110,6 +115,11 @@ class CopiedMessage implements Delivery {
     return words[source + SOURCE.id] === OWN ? words[source + SOURCE.number] : 0;
   }
 
+  /** The two words of an own entry as one number: low, high. */
+  get ownNumber(): number {
+    return readWide(this.words, this.at + MESSAGE.client);
+  }
+
   get payload(): Uint8Array {
     const start = (this.at + MESSAGE.payload) * 4;
     return this.bytes.subarray(start, start + this.words[this.at + MESSAGE.payloadBytes]);
@@ -130,6 +140,8 @@ export class Delivering implements Replier {
   constructor(
     private readonly member: Member,
     private readonly application: Application,
+    /** Absent without a journal. */
+    readonly journaling: Journaling | undefined,
   ) {
     const { entryWordsMax, logWords, sizes } = member.layout;
     this.firstIndex = sizes.firstIndex;
@@ -142,7 +154,7 @@ export class Delivering implements Replier {
 
   /**
    * Deliver from `log`, which holds entries of `ballot`, all below index `decided`. Stops early at an entry that is not
-   * there. Returns how many were delivered.
+   * there, or that the journal has no room for. Returns how many were delivered.
    */
   deliver(log: LogRing, ballot: number, decided: number, leads: boolean): number {
     const { member } = this;
@@ -152,6 +164,7 @@ export class Delivering implements Replier {
       const words = this.copyOut(log, decided - member.nextToDeliver);
       // If we lag, the leader may drop entries while we copy them. Our own log only we ourselves truncate.
       if (!leads && this.mayBeOverwritten(log)) break;
+      if (!this.isAdmitted(words, decided)) break;
       if (this.deliverCopied(words, ballot, decided) === 0) break;
     }
     return member.nextToDeliver - first;
@@ -159,18 +172,24 @@ export class Delivering implements Replier {
 
   /**
    * Deliver entries of `ballot` that were fetched from a leader's backlog: consecutive, whole and decided. The first one
-   * is the next to deliver.
+   * is the next to deliver. Those that the journal has no room for must be fetched again.
    */
   deliverFetched(entries: Int32Array, ballot: number): void {
     const { stretch } = this;
     this.leads = false;
     for (let at = 0; at < entries.length; ) {
       const words = Math.min(stretch.words.length, entries.length - at);
+      if (!this.isAdmitted(words, Number.POSITIVE_INFINITY)) return;
       copyPart(entries, at, stretch.words, 0, words);
       const delivered = this.deliverCopied(words, ballot, Number.POSITIVE_INFINITY);
       assert(delivered > 0, 'a fetched backlog consists of the next entries');
       at += delivered;
     }
+  }
+
+  /** Has the journal, if there is one, room for the next stretch, or no need of it? */
+  private isAdmitted(words: number, decided: number): boolean {
+    return this.journaling === undefined || this.journaling.admits(words, decided);
   }
 
   private mayBeOverwritten(log: LogRing): boolean {
@@ -192,7 +211,8 @@ export class Delivering implements Replier {
   private deliverCopied(words: number, ballot: number, decided: number): number {
     const { member, stretch, entryWordsMax, firstIndex } = this;
     const { delivered } = member;
-    let index = member.nextToDeliver;
+    const first = member.nextToDeliver;
+    let index = first;
     let at = 0;
     while (index < decided && at + FRAME_WORDS <= words) {
       const here = stretch.words[at];
@@ -207,6 +227,7 @@ export class Delivering implements Replier {
       this.lastWords = here;
       at += here;
     }
+    if (at > 0) this.journaling?.add(first, stretch.words, at);
     return at;
   }
 
@@ -218,6 +239,7 @@ export class Delivering implements Replier {
       this.applyOwn(kind);
       return;
     }
+    if (this.journaling !== undefined) this.noteSent();
     const { client, session } = message;
     if (session > member.waiting.firstLive[client]) this.endSessions(client, session);
     if (message.isCancel) {
@@ -226,6 +248,16 @@ export class Delivering implements Replier {
       this.deliverMessage();
     } else {
       member.edges.observer.relayed(message);
+    }
+  }
+
+  /** Note to which children this entry goes: stability depends on that (recoverable.ts). */
+  private noteSent(): void {
+    const { children, sentTo, nextToDeliver, edges } = this.member;
+    const { destinationsLow, destinationsHigh } = this.message;
+    for (let place = 0; place < sentTo.length; place++) {
+      if (edges.overlay.reaches(children[place], destinationsLow, destinationsHigh))
+        sentTo[place] = nextToDeliver;
     }
   }
 
@@ -314,11 +346,22 @@ export class Delivering implements Replier {
       if (!this.member.waiting.hasEnded(client, session)) this.endSessions(client, session + 1);
       return;
     }
+    if (kind === OWN_KIND.stable) {
+      this.noteStable(this.message.ownNumber);
+      return;
+    }
     try {
       this.application.tick(this.member.delivered.orderedUs, this);
     } catch (error) {
       this.tellFailure(error);
     }
+  }
+
+  private noteStable(index: number): void {
+    const { member } = this;
+    member.stable = Math.max(member.stable, index);
+    member.stableToldAt = member.nextToDeliver;
+    member.edges.journal?.stable(member.stable);
   }
 
   /** A service fails at every member or at none, so all members go on. */

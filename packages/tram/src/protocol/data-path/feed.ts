@@ -1,7 +1,7 @@
 /**
  * Forwarding to one child group (paper steps 2.5 and 5.3): the decided entries of the log whose destinations lie in or
  * below the child, in log order. The leader calls `start` when it begins to lead; in every round it calls `forward`,
- * `settle` (strict order only, see gate.ts) and `tell`.
+ * `settle` (strict order only, see settling.ts) and `tell`.
  *
  * A record of the feed is the entry itself, byte for byte, so it is copied straight from the log, together with those
  * that lie side by side with it. The leader keeps in every child member's memory all entries from the child's decided
@@ -26,7 +26,7 @@ import {
   type Window,
 } from '../../memory/record.js';
 import { assert } from '../assert.js';
-import { FEED_GATE, FEED_START, GATE_AFTER_END, SETTLED } from '../layout.js';
+import { FEED_GATES, FEED_START, GATES_AFTER_END, SETTLED } from '../layout.js';
 import { NO_BALLOT } from '../leadership/ballot.js';
 import type { Rows } from '../leadership/rows.js';
 import { SlotReader, SlotWriter } from '../leadership/slots.js';
@@ -40,7 +40,7 @@ import type { Replication } from './replication.js';
 /** No incarnation, no count of news, and no index. */
 const UNKNOWN = -1;
 
-const END_AND_GATE_WORDS = GATE_AFTER_END + FRAME_WORDS + FEED_GATE.words;
+const END_AND_GATES_WORDS = GATES_AFTER_END + FRAME_WORDS + FEED_GATES.words;
 
 export class Feed {
   private readonly child: number;
@@ -87,12 +87,15 @@ export class Feed {
   private settledByChild: number;
   private readonly settledSlots: SlotReader[] = [];
   private readonly isStrict: boolean;
-  /** Our group's gate, as it was passed to `tell` last. */
+  private readonly hasJournal: boolean;
+  /** Our group's gate and recoverable index, as they were passed to `tell` last. */
   private gate = 0;
-  /** The gate that all current child members have been told, or UNKNOWN. toldGate ≤ gate. */
+  private recoverable = 0;
+  /** Those that all current child members have been told, or UNKNOWN. toldGate ≤ gate. */
   private toldGate = UNKNOWN;
-  private readonly endAndGate = new Int32Array(END_AND_GATE_WORDS);
-  private readonly gateRecord: Window = slotAt(this.endAndGate, GATE_AFTER_END);
+  private toldRecoverable = UNKNOWN;
+  private readonly endAndGates = new Int32Array(END_AND_GATES_WORDS);
+  private readonly gatesRecord: Window = slotAt(this.endAndGates, GATES_AFTER_END);
   private gateWrites = 0;
 
   /** `rows.news` when everything had been forwarded. */
@@ -101,6 +104,8 @@ export class Feed {
   isFull = false;
   /** The child has decided every entry that goes there below this index of our log, as far as we know. Never goes back. */
   decidedByChild: number;
+  /** The same for what is durable in the child. */
+  durableByChild: number;
 
   constructor(
     private readonly member: Member,
@@ -114,6 +119,7 @@ export class Feed {
     this.memory = member.edges.memory;
     this.overlay = member.edges.overlay;
     this.isStrict = member.edges.order === 'strict';
+    this.hasJournal = member.edges.journal !== undefined;
     this.child = member.children[place];
     this.firstMember = layout.replicaParticipant(this.child, 0);
     this.startAt = layout.feedStart(member.index);
@@ -126,6 +132,7 @@ export class Feed {
     this.incarnations = new Int32Array(member.replicas);
     this.decidedByChild = firstIndex;
     this.settledByChild = firstIndex;
+    this.durableByChild = firstIndex;
     for (let other = 0; other < member.replicas; other++) {
       const at = layout.settled(this.child, other);
       this.settledSlots.push(new SlotReader(this.memory.own, at, SETTLED.words));
@@ -150,6 +157,7 @@ export class Feed {
     // Only settled entries have been dropped.
     this.settledByChild = Math.max(this.settledByChild, index);
     this.toldGate = UNKNOWN;
+    this.toldRecoverable = UNKNOWN;
   }
 
   /** Forward decided entries as far as there is room. Returns how many were forwarded. */
@@ -210,20 +218,29 @@ export class Feed {
     }
   }
 
-  /** Tell the child members where the feed ends and, as long as an entry that goes there waits for it, our gate. */
-  tell(gate: number): void {
+  /** Tell the child members where the feed ends and, as long as an entry that goes there waits for them, our gates. */
+  tell(gate: number, recoverable: number): void {
     this.gate = gate;
+    this.recoverable = recoverable;
     const isNews = this.isStrict && gate > this.toldGate && this.toldGate <= this.lastIndex;
-    const tellsCurrent = this.endHasMoved || isNews;
+    const tellsCurrent = this.endHasMoved || isNews || this.isRecoverableNews();
     if (tellsCurrent) this.tellCurrent();
     const hasReturned = this.mayHaveReturned && this.writeToReturned();
     this.mayHaveReturned = false;
     if (tellsCurrent || hasReturned) this.wakeChild();
   }
 
+  private isRecoverableNews(): boolean {
+    if (!this.hasJournal || this.recoverable <= this.toldRecoverable) return false;
+    if (this.toldRecoverable > this.lastIndex) return false;
+    this.member.edges.observer.transition('recoverable index told');
+    return true;
+  }
+
   private tellCurrent(): void {
     this.endHasMoved = false;
     this.toldGate = this.gate;
+    this.toldRecoverable = this.recoverable;
     for (let other = 0; other < this.member.replicas; other++) {
       if (this.isCurrent(other)) this.tellEnd(other, this.endPosition);
     }
@@ -246,6 +263,7 @@ export class Feed {
       const peer = this.rows.childPeer(this.place, other);
       this.decidedByChild = Math.max(this.decidedByChild, peer.fromParent);
       this.settledByChild = Math.max(this.settledByChild, peer.settledFromParent);
+      this.durableByChild = Math.max(this.durableByChild, peer.durableFromParent);
     }
   }
 
@@ -306,8 +324,8 @@ export class Feed {
 
   /** Write everything to child members that have come back, or have had nothing yet. True if there are any. */
   private writeToReturned(): boolean {
-    // Even if the feed is empty, the child may wait for our gate.
-    if (this.endPosition === this.oldestPosition && !this.isStrict) return false;
+    // Even if the feed is empty, the child may wait for our gates.
+    if (this.endPosition === this.oldestPosition && !this.tellsGates) return false;
     let hasReturned = false;
     for (let other = 0; other < this.member.replicas; other++) {
       const { incarnation, seen } = this.rows.childPeer(this.place, other);
@@ -378,19 +396,26 @@ export class Feed {
     this.startWriter.post(memory, peer, startAt, FEED_START.words, member.incarnation, number, tag);
   }
 
-  /** Tell a child member that the feed ends here, and our gate. */
+  private get tellsGates(): boolean {
+    return this.isStrict || this.hasJournal;
+  }
+
+  /** Tell a child member that the feed ends here, and our gates. */
   private tellEnd(other: number, position: number): void {
-    const { memory, endAt, tag, endAndGate } = this;
+    const { memory, endAt, tag, endAndGates } = this;
     const peer = this.firstMember + other;
-    if (!this.isStrict) {
+    if (!this.tellsGates) {
       memory.writeWord(peer, endAt, position, OPEN, tag);
       return;
     }
-    endAndGate[0] = position;
-    writeWide(endAndGate, GATE_AFTER_END + HEAD_WORDS + FEED_GATE.index, this.gate);
+    const body = GATES_AFTER_END + HEAD_WORDS;
+    endAndGates[0] = position;
+    // Without strict order the gate is infinite, and no child looks at it.
+    writeWide(endAndGates, body + FEED_GATES.strict, this.isStrict ? this.gate : 0);
+    writeWide(endAndGates, body + FEED_GATES.recoverable, this.recoverable);
     const number = ++this.gateWrites;
-    seal(this.gateRecord, 0, FEED_GATE.words, this.member.incarnation, number);
-    memory.write(peer, endAt, endAndGate, 0, END_AND_GATE_WORDS, OPEN, tag);
+    seal(this.gatesRecord, 0, FEED_GATES.words, this.member.incarnation, number);
+    memory.write(peer, endAt, endAndGates, 0, END_AND_GATES_WORDS, OPEN, tag);
   }
 
   /** Copy from the log to the feed at a child member; either may wrap. */

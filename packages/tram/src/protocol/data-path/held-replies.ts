@@ -1,5 +1,5 @@
 /**
- * The replies that a leader holds under strict order, in the order of their release: a list of reply slots, each at most
+ * The replies that a leader holds, in the order of their release: a list of reply slots, each at most
  * once. replies.ts adds and releases them. The list is linked through two arrays, so it allocates nothing.
  *
  * Invariant: the replies are in the order of the entries that produced them.

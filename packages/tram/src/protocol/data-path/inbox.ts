@@ -14,7 +14,7 @@ import {
   ringAt,
   type Window,
 } from '../../memory/record.js';
-import { FEED_GATE, FEED_START, INBOX_CONTROL } from '../layout.js';
+import { FEED_GATES, FEED_START, INBOX_CONTROL } from '../layout.js';
 import { NO_BALLOT } from '../leadership/ballot.js';
 import { SlotReader } from '../leadership/slots.js';
 import type { Member } from '../member.js';
@@ -97,7 +97,7 @@ class FeedReader {
   readonly window: Window;
   private readonly start: SlotReader;
   private readonly end: number;
-  private readonly gate: SlotReader;
+  private readonly gates: SlotReader;
   /** The ballot under which the entries were forwarded; NO_BALLOT until we know a start that is meant for us. */
   private epoch = NO_BALLOT;
   /** The next entry to look at. It lies at or after the feed's start, unless the start has moved meanwhile. */
@@ -117,7 +117,7 @@ class FeedReader {
     this.window = ringAt(memory.own, layout.feedRing(parentMember), layout.feedWords, salt);
     this.start = new SlotReader(memory.own, layout.feedStart(parentMember), FEED_START.words);
     this.end = layout.feedEnd(parentMember);
-    this.gate = new SlotReader(memory.own, layout.feedGate(parentMember), FEED_GATE.words);
+    this.gates = new SlotReader(memory.own, layout.feedGates(parentMember), FEED_GATES.words);
     this.position = firstIndex | 0;
     this.endPosition = this.position;
   }
@@ -188,9 +188,14 @@ class FeedReader {
     this.position = (this.position + words) | 0;
   }
 
-  /** The parent's gate, if its writer has told it anew; else 0. */
-  takeGate(): number {
-    return this.gate.poll() ? this.gate.wide(FEED_GATE.index) : 0;
+  /** Take the parent's gates. False if its writer has not told them anew. */
+  takeGates(): boolean {
+    return this.gates.poll();
+  }
+
+  /** One of `FEED_GATES`, as taken last. */
+  gateOf(which: number): number {
+    return this.gates.wide(which);
   }
 
   /** Read again from the feed's start: what was taken under an earlier ballot may have been lost. */
@@ -208,13 +213,16 @@ export class ParentInbox {
   /** Empty in the root group. */
   private readonly feeds: FeedReader[] = [];
   private current = 0;
-  /** The greatest that was told: the parent's gate never goes back. The root has no parent to wait for. */
+  /** The greatest that were told: the parent's gates never go back. The root has no parent to wait for. */
   private gate: number;
+  private recoverable: number;
 
   constructor(member: Member) {
     this.gate = Number.POSITIVE_INFINITY;
+    this.recoverable = Number.POSITIVE_INFINITY;
     if (member.edges.overlay.parent(member.group) < 0) return;
     this.gate = member.layout.sizes.firstIndex;
+    this.recoverable = member.layout.sizes.firstIndex;
     for (let other = 0; other < member.replicas; other++)
       this.feeds.push(new FeedReader(member, other));
   }
@@ -266,9 +274,22 @@ export class ParentInbox {
 
   /** The parent's gate, as far as we know. We look for a newer one only if the known one is below `wanted`. */
   gateFor(wanted: number): number {
-    if (this.gate >= wanted) return this.gate;
-    for (const feed of this.feeds) this.gate = Math.max(this.gate, feed.takeGate());
+    if (this.gate < wanted) this.takeGates();
     return this.gate;
+  }
+
+  /** The same for the parent's recoverable index. */
+  recoverableFor(wanted: number): number {
+    if (this.recoverable < wanted) this.takeGates();
+    return this.recoverable;
+  }
+
+  private takeGates(): void {
+    for (const feed of this.feeds) {
+      if (!feed.takeGates()) continue;
+      this.gate = Math.max(this.gate, feed.gateOf(FEED_GATES.strict));
+      this.recoverable = Math.max(this.recoverable, feed.gateOf(FEED_GATES.recoverable));
+    }
   }
 
   /** The member of the parent group whose feed we read. */

@@ -2,12 +2,14 @@
  * The data path of a group's leader, in the order in which it runs (paper Algorithm 2). `lead` starts it. Then every
  * round finds messages in the inboxes (2.2) and writes them into every member's log (2.3): `order`. Once writes have
  * completed, it decides what a quorum holds, forwards it to the children (2.5), delivers it and replies (2.4): `finish`.
- * Under strict order, replies wait for the gate (gate.ts); nothing else does.
+ * Under strict order, replies wait for the gate (settling.ts), and with `durability: 'always'` until their entries are
+ * recoverable (recoverable.ts); nothing else does.
  *
  * The replica's `doWork` calls `order` and `finish` once a round while it leads. Each round does a bounded amount of
  * work and never waits. takeover.ts explains how a member becomes leader.
  *
- * Invariants: delivered ≤ decided ≤ end. Only decided entries are delivered or forwarded.
+ * Invariants: delivered ≤ decided ≤ end. Only decided entries are delivered or forwarded. All of them are, unless the
+ * journal has no room for them.
  */
 
 import {
@@ -40,10 +42,11 @@ import { WIDE } from '../wide.js';
 import type { Counters } from './counters.js';
 import type { Delivering } from './delivery.js';
 import { Feed } from './feed.js';
-import { Gate } from './gate.js';
 import { ClientInbox, ParentInbox } from './inbox.js';
 import type { OrderedClock } from './ordered-clock.js';
+import { Recoverable } from './recoverable.js';
 import type { Replication } from './replication.js';
+import { Settling } from './settling.js';
 import { Truncation } from './truncation.js';
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -54,7 +57,8 @@ export class Leader {
   readonly feeds: Feed[] = [];
   /** Counters over all entries of the log, decided or not. Never behind `member.delivered`. */
   private readonly proposed: Counters;
-  private readonly gate: Gate;
+  private readonly settling: Settling;
+  private readonly recoverable: Recoverable;
   private readonly truncation: Truncation;
   /** The client that the next round looks at first. */
   private turn = 0;
@@ -67,6 +71,9 @@ export class Leader {
   private logIsFull = false;
   /** The index behind the last tick that was proposed. */
   private endOfTick = -1;
+  /** When to look again whether more entries are stable, and the index behind the entry that was proposed for it last. */
+  private stableDueUs = 0;
+  private endOfStable = -1;
 
   constructor(
     private readonly member: Member,
@@ -84,8 +91,11 @@ export class Leader {
     }
     this.proposed = member.newCounters();
     this.endedSessions = new Int32Array(sizes.clients);
-    this.gate = new Gate(member, replication, this.feeds, this.parent, this.proposed);
-    this.truncation = new Truncation(member, rows, replication, this.feeds, this.gate);
+    const { feeds, parent, proposed } = this;
+    this.settling = new Settling(member, replication, feeds, parent, proposed);
+    this.recoverable = new Recoverable(member, rows, replication, feeds, parent, proposed);
+    const { settling, recoverable } = this;
+    this.truncation = new Truncation(member, rows, replication, feeds, settling, recoverable);
   }
 
   /**
@@ -100,12 +110,14 @@ export class Leader {
     // From the log's base, whatever this member has delivered: the child says what it has (H4).
     for (const feed of this.feeds) feed.start(ballot, baseIndex, ring.base);
     this.parent.rewind();
-    this.gate.start();
+    this.settling.start();
+    this.recoverable.start();
+    this.endOfStable = -1;
     // All kept replies are sent, now or when the gate has passed them, so earlier nudges are answered by that.
     for (const inbox of this.clients) inbox.takeNudge();
     this.pollAllClients();
     replication.decided = replication.endIndex;
-    member.replies.holdFrom(this.gate.index);
+    member.replies.holdFrom(this.gate);
     for (const { client } of this.clients) member.replies.sendAgain(client);
   }
 
@@ -123,6 +135,11 @@ export class Leader {
     }
   }
 
+  /** Replies to entries below this index may be sent. */
+  private get gate(): number {
+    return Math.min(this.settling.gate, this.recoverable.gate);
+  }
+
   /** In the next round, look into every client's inbox: a client may not know which member to notify. */
   pollAllClients(): void {
     for (const inbox of this.clients) inbox.mayHaveMessages = true;
@@ -135,6 +152,7 @@ export class Leader {
     const endsWithTick = this.endOfTick === this.replication.endIndex;
     if (!endsWithTick) this.proposeTick(nowUs);
     if (this.member.waiting.total > 0) this.proposeSessionEnds(nowUs);
+    if (this.member.edges.journal !== undefined) this.proposeStable(nowUs);
     const work = this.pollInboxes();
     if (endsWithTick && !this.logIsFull) this.proposeTick(nowUs);
     return work + this.replicate();
@@ -172,6 +190,29 @@ export class Leader {
       this.endedSessions[client] = session;
       this.appendOwn(OWN_KIND.sessionEnded, client, session);
     }
+  }
+
+  /** If more entries are stable, let the group know. One such entry at a time is undelivered. */
+  private proposeStable(nowUs: number): void {
+    const { member, replication } = this;
+    const { timing, observer } = member.edges;
+    if (nowUs < this.stableDueUs || this.endOfStable > member.nextToDeliver) return;
+    const index = this.recoverable.stableIndex();
+    if (index <= this.stableAfterIdling()) return;
+    if (!this.hasRoom(OWN_ENTRY_WORDS)) {
+      this.logIsFull = true;
+      return;
+    }
+    this.stableDueUs = nowUs + timing.suspectAfterUs;
+    this.appendOwn(OWN_KIND.stable, index | 0, Math.floor(index / WIDE));
+    this.endOfStable = replication.endIndex;
+    observer.transition('stable index proposed');
+  }
+
+  /** What is stable if nothing has happened since it was told: the entry that told it does not count. */
+  private stableAfterIdling(): number {
+    const { stable, stableToldAt } = this.member;
+    return stable === stableToldAt ? stable + 1 : stable;
   }
 
   private get hasUndecidedTick(): boolean {
@@ -363,15 +404,16 @@ export class Leader {
   private forward(): number {
     let count = 0;
     for (const feed of this.feeds) count += feed.forward();
-    this.gate.advance();
-    for (const feed of this.feeds) feed.tell(this.gate.index);
+    this.settling.advance();
+    this.recoverable.advance();
+    for (const feed of this.feeds) feed.tell(this.settling.gate, this.recoverable.index);
     return count;
   }
 
   /** Deliver what is decided, if this group is a destination, and reply as far as the gate permits (2.4). */
   private deliver(): number {
     const { member, replication } = this;
-    const released = member.replies.release(this.gate.index);
+    const released = member.replies.release(this.gate);
     const count = this.delivering.deliver(
       replication.ring,
       replication.ballot,
@@ -379,7 +421,7 @@ export class Leader {
       true,
     );
     assert(
-      member.nextToDeliver === replication.decided,
+      member.nextToDeliver === replication.decided || this.delivering.journaling?.isFull === true,
       'a leader delivers every decided entry, and no other',
     );
     return count + released;

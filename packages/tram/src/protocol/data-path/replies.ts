@@ -9,8 +9,9 @@
  * A call *waits* if its kept reply has the outcome `deferred`. The client gets this as a notice, and later the reply in the
  * same place. So every snapshot contains the calls that wait, and at most clients × callsMax calls wait (waiting.ts).
  *
- * Under strict order a leader sends a reply only when the gate has passed the entry that produced it (gate.ts); until
- * then it holds the reply.
+ * Under strict order a leader sends a reply only when the gate has passed the entry that produced it (settling.ts); with
+ * `durability: 'always'`, only when that entry is recoverable (recoverable.ts). Until then it holds the reply. Here the gate
+ * is the lower of the two.
  *
  * Invariant: the kept reply of a slot is never of an older session than the one before it.
  */
@@ -38,12 +39,13 @@ const BYTES_MAX = 2 ** 31 - 1;
 export class Replies {
   /** The last reply of each (client, call slot), each in a slot of `slotWords`. */
   private readonly kept: Window;
-  /** For each of them, the index of the entry that produced it. Without strict order it is not used: no reply is held. */
+  /** For each of them, the index of the entry that produced it. If no reply is ever held, it is not used. */
   private readonly indices: Float64Array;
   private readonly held: HeldReplies;
   /** While this member leads: replies to entries below this index may be sent. */
   private gate = Number.POSITIVE_INFINITY;
-  private readonly isStrict: boolean;
+  /** Does a leader hold replies, under strict order or with `always`? */
+  private readonly holds: boolean;
   private readonly memory: Memory;
   private readonly firstClient: ParticipantId;
   /** Where our replies and our notification word lie at a client. */
@@ -63,7 +65,7 @@ export class Replies {
     const { layout } = member;
     const { sizes, replySlotWords } = layout;
     const { memory } = member.edges;
-    this.isStrict = member.edges.order === 'strict';
+    this.holds = member.edges.order === 'strict' || member.edges.journal?.isAwaited === true;
     this.memory = memory;
     this.firstClient = layout.clientParticipant(0);
     this.firstReply = layout.reply(memory.self, 0);
@@ -102,7 +104,7 @@ export class Replies {
     const at = this.slot(client, call);
     this.kept.words[at + HEAD_WORDS + REPLY.series] = series;
     this.write(at, session, numberLow, outcome, reply);
-    if (this.isStrict) this.indices[client * this.callsMax + call] = index;
+    if (this.holds) this.indices[client * this.callsMax + call] = index;
     return true;
   }
 

@@ -1,7 +1,7 @@
 /**
  * Dropping entries from the start of the leader's log once it is more than half full: entries that every live member
  * has delivered, that f+1 members have delivered in any case (H25), that every child concerned has decided, and under
- * strict order has settled (gate.ts). The leader calls `run` once in each round.
+ * strict order has settled (settling.ts). The leader calls `run` once in each round.
  *
  * A member that is slow or hangs does not hold up its group. If the log is full and only members that the quorum does
  * not need hold it back, the leader waits for them for a short time, then drops entries that they have not delivered.
@@ -18,8 +18,9 @@ import type { Member } from '../member.js';
 import { reachedBy } from '../quorum.js';
 import { EMPTY } from './backlog.js';
 import type { Feed } from './feed.js';
-import type { Gate } from './gate.js';
+import type { Recoverable } from './recoverable.js';
 import type { Replication } from './replication.js';
+import type { Settling } from './settling.js';
 
 /** A full log waits for members that lag for at most so many heartbeats at a time, … */
 const WAIT_HEARTBEATS = 4;
@@ -43,7 +44,8 @@ export class Truncation {
     private readonly rows: Rows,
     private readonly replication: Replication,
     private readonly feeds: readonly Feed[],
-    private readonly gate: Gate,
+    private readonly settling: Settling,
+    private readonly recoverable: Recoverable,
   ) {
     this.deliveredBy = new Float64Array(member.replicas);
     this.waitUsMax = WAIT_HEARTBEATS * member.edges.timing.heartbeatUs;
@@ -55,7 +57,12 @@ export class Truncation {
     const { replication } = this;
     this.countWaiting(nowUs);
     if (!replication.isPressed) return;
-    const byQuorum = Math.min(this.deliveredByQuorum(), this.gate.dropLimit(isFull));
+    // With a journal, the leader itself may lag.
+    const byQuorum = Math.min(
+      this.deliveredByQuorum(),
+      this.member.nextToDeliver,
+      this.settling.dropLimit(isFull),
+    );
     const byAll = Math.min(byQuorum, this.deliveredByLive());
     this.dropBelow(byAll, false);
     if (!isFull || byAll === byQuorum || !replication.isPressed) return;
@@ -90,7 +97,8 @@ export class Truncation {
       index++;
     }
     if (index === baseIndex) return;
-    this.gate.onDrop(index);
+    this.settling.onDrop(index);
+    this.recoverable.onDrop(index);
     this.keepBacklog(index);
     for (const feed of feeds) feed.dropBelow(index);
     replication.truncate(index, position);

@@ -52,6 +52,10 @@ export class Peer {
   fromParent: number;
   /** Its group has settled all that it is sent from below this index of the parent's log. */
   settledFromParent: number;
+  /** Entries below this index are durable on its host; 0 without a journal. */
+  durable = 0;
+  /** Everything that its group is sent from below this index of the parent's log is durable in its group. */
+  durableFromParent: number;
   /** It needs the entries from this index on to serve a snapshot; 0 if it serves none. */
   holdAt = 0;
   /** The first index that it can send to members that lag, or EMPTY. */
@@ -77,6 +81,7 @@ export class Peer {
     this.delivered = firstIndex;
     this.fromParent = firstIndex;
     this.settledFromParent = firstIndex;
+    this.durableFromParent = firstIndex;
     this.buffer = slotAt(new Int32Array(ROW_RECORD_WORDS), 0);
   }
 
@@ -105,6 +110,8 @@ export class Peer {
     this.delivered = readWide(words, HEAD_WORDS + ROW.delivered);
     this.fromParent = readWide(words, HEAD_WORDS + ROW.fromParent);
     this.settledFromParent = readWide(words, HEAD_WORDS + ROW.settledFromParent);
+    this.durable = readWide(words, HEAD_WORDS + ROW.durable);
+    this.durableFromParent = readWide(words, HEAD_WORDS + ROW.durableFromParent);
     this.holdAt = readWide(words, HEAD_WORDS + ROW.holdAt);
     this.hears = words[HEAD_WORDS + ROW.hears];
     this.trusts = words[HEAD_WORDS + ROW.trusts];

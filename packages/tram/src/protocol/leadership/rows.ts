@@ -140,6 +140,8 @@ export class Rows {
     // What this group has decided, not what its leader has merely taken: that can be lost with it (H26).
     row.setWide(ROW.fromParent, member.delivered.nextFromParent);
     row.setWide(ROW.settledFromParent, member.settledFromParent);
+    row.setWide(ROW.durable, member.edges.journal?.durable ?? 0);
+    row.setWide(ROW.durableFromParent, member.durableFromParent);
     if (!row.hasChanged) return false;
     row.publish();
     return isFurther;

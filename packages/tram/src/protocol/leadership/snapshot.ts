@@ -1,6 +1,7 @@
 /**
  * A snapshot: the state of a member after a prefix of the log, as words. It holds how far the member has delivered, its
- * counters, ordered time, the replies it keeps, which sessions have ended, and the application's own snapshot.
+ * counters, ordered time, the replies it keeps, which sessions have ended, which entries went to each child last, and the
+ * application's own snapshot.
  * snapshots.ts takes it at one member, transfers it and restores it at another, or at a later incarnation of the same one.
  *
  * Invariant: delivery never goes back, so only a snapshot of a longer prefix is restored.
@@ -11,7 +12,7 @@ import type { Application } from '../edges.js';
 import type { Member } from '../member.js';
 import { readWide, writeWide } from '../wide.js';
 
-/** A snapshot's words: these, the counters of each client, the kept replies, the application's bytes. */
+/** A snapshot's words: these, the counters of each client, `sentTo`, the kept replies, the application's bytes. */
 const FIXED = {
   nextToDeliver: 0,
   nextPosition: 2,
@@ -29,7 +30,7 @@ const STATE_BYTES_MAX = 0x7ffffffc;
 const CLIENT = { session: 0, nextPosition: 1, nextNumber: 2, firstLive: 4, words: 5 } as const;
 
 export function takeSnapshot(member: Member, application: Application): Int32Array {
-  const { delivered, replies, waiting } = member;
+  const { delivered, replies, waiting, sentTo } = member;
   const state = application.snapshot();
   if (state.length > STATE_BYTES_MAX) {
     throw new RangeError(
@@ -37,7 +38,7 @@ export function takeSnapshot(member: Member, application: Application): Int32Arr
     );
   }
   const clients = delivered.session.length;
-  const fixed = FIXED.words + clients * CLIENT.words;
+  const fixed = FIXED.words + clients * CLIENT.words + sentTo.length * 2;
   const words = new Int32Array(
     fixed + replies.words.length + replies.indexWords.length + wordsFor(state.length),
   );
@@ -55,6 +56,7 @@ export function takeSnapshot(member: Member, application: Application): Int32Arr
     writeWide(words, at + CLIENT.nextNumber, delivered.nextNumber[client]);
     words[at + CLIENT.firstLive] = waiting.firstLive[client];
   }
+  for (let place = 0; place < sentTo.length; place++, at += 2) writeWide(words, at, sentTo[place]);
   words.set(replies.words, at);
   at += replies.words.length;
   words.set(replies.indexWords, at);
@@ -68,8 +70,16 @@ export function indexOf(words: Int32Array): number {
   return readWide(words, FIXED.nextToDeliver);
 }
 
+/** How many words of a snapshot it takes to read its fixed part. */
+export const SNAPSHOT_HEAD_WORDS: number = FIXED.words;
+
+/** `Counters.nextFromParent` at the snapshot. @param words  at least its first `SNAPSHOT_HEAD_WORDS` */
+export function nextFromParentOf(words: Int32Array): number {
+  return readWide(words, FIXED.nextFromParent);
+}
+
 export function restoreSnapshot(words: Int32Array, member: Member, application: Application): void {
-  const { delivered, replies, waiting } = member;
+  const { delivered, replies, waiting, sentTo } = member;
   const nextToDeliver = indexOf(words);
   assert(nextToDeliver > member.nextToDeliver, 'delivery never goes back');
   member.nextToDeliver = nextToDeliver;
@@ -85,6 +95,7 @@ export function restoreSnapshot(words: Int32Array, member: Member, application: 
     delivered.nextNumber[client] = readWide(words, at + CLIENT.nextNumber);
     waiting.firstLive[client] = words[at + CLIENT.firstLive];
   }
+  for (let place = 0; place < sentTo.length; place++, at += 2) sentTo[place] = readWide(words, at);
   const indexAt = at + replies.words.length;
   const end = indexAt + replies.indexWords.length;
   replies.load(words.subarray(at, indexAt), words.subarray(indexAt, end));

@@ -214,6 +214,8 @@ export class Snapshots {
    */
   fetch(nowUs: number): boolean {
     const { timing } = this.member.edges;
+    // Entries that could not be delivered now would have to be fetched again.
+    if (this.delivering.journaling?.isStillFull()) return false;
     if (this.neededSinceUs === NEVER) this.neededSinceUs = nowUs;
     if (nowUs - this.neededSinceUs < ROWS_HEARTBEATS * timing.heartbeatUs) return false;
     // The patience doubles: a chunk that is asked for too often is overwritten before it has arrived.

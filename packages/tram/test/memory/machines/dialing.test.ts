@@ -5,7 +5,7 @@ import { Dialing } from '../../../src/memory/machines/dialing.js';
 import { CALLER, Handshake, REFUSAL } from '../../../src/memory/machines/handshake.js';
 
 const DIGEST = new Uint8Array(8).fill(1);
-const WELCOME = { base: 0, keyLow: 1, keyHigh: 2, slot: 3, session: 4, birth: 5 };
+const WELCOME = { base: 0, keyLow: 1, keyHigh: 2, slot: 3, session: 4, birth: 5, era: 0 };
 const NOTHING = new Uint8Array(0);
 
 function newDialing() {

@@ -9,6 +9,7 @@ const word = fc.nat(0xffffffff);
 const anyGreeting = fc.record({
   region: fc.record({ base: fc.maxSafeNat(), keyLow: word, keyHigh: word }),
   hasRun: fc.nat(3),
+  era: fc.nat(0x7fffffff),
 });
 
 test('it is read as it was written, with its token only, and fits its place', () => {
@@ -18,7 +19,7 @@ test('it is read as it was written, with its token only, and fits its place', ()
       const words = new Int32Array(64);
       expect(greetingAt(words, at, token)).toBeUndefined();
       const written = greetingWords(greeting, token);
-      expect(written.length).toBeLessThanOrEqual(HOST.begun - HOST.greeting);
+      expect(written.length).toBeLessThanOrEqual(HOST.staysDown - HOST.greeting);
       words.set(written, at);
       expect(greetingAt(words, at, token)).toEqual(greeting);
       expect(greetingAt(words, at, token ^ 2)).toBeUndefined();

@@ -12,6 +12,7 @@ const WELCOME = {
   slot: 9,
   session: 0xffffffff,
   birth: 0xfedcba99,
+  era: 0xfedcba98,
 };
 /** The number of the listener. */
 const CALLEE = 1;

@@ -43,8 +43,9 @@ class Host {
     this.known = new KnownHosts(this.words, map, this.number, { revision, digest });
   }
 
-  run(): void {
+  run(era = 0): void {
     this.words[ARENA.state] = ARENA_STATE.running;
+    this.words[map.host(this.number) + HOST.era] = era;
     this.known.begin();
   }
 
@@ -76,6 +77,7 @@ function meet(one: Host, other: Host): number {
   const [mine, theirs] = [one, other].map(({ known }) => ({
     session: known.introduction,
     birth: known.birth,
+    era: known.era,
   }));
   const refusal =
     one.known.refusalOf(other.number, theirs) || other.known.refusalOf(one.number, mine);
@@ -256,5 +258,53 @@ describe('revisions', () => {
     alpha.start(2, 5);
     beta.start(2, 6);
     expect(meet(alpha, beta)).toBe(REFUSAL.otherAddresses);
+  });
+});
+
+describe('eras', () => {
+  test('hosts that have run in different eras refuse each other, and know of the newer one', () => {
+    hosts[0].run(7);
+    hosts[1].run(8);
+    expect(meet(hosts[0], hosts[1])).toBe(REFUSAL.otherEra);
+    expect(hosts[0].known.newestEra).toBe(8);
+  });
+
+  test('a host that has not run yet connects to a host of any era', () => {
+    hosts[0].run(7);
+    hosts[1].loseMemory();
+    hosts[2].run(8);
+    expect([0, 2].map((other) => meet(hosts[1], hosts[other]))).toEqual([0, 0]);
+  });
+
+  test('once it runs, hosts of other eras are outdated, on both sides', () => {
+    hosts[0].run(7);
+    hosts[1].loseMemory();
+    meet(hosts[0], hosts[1]);
+    expect(hosts[0].known.isOutdated(1)).toBe(false);
+    hosts[1].run(8);
+    hosts[1].known.publish(linkTo(hosts[0]));
+    expect([hosts[0].known.isOutdated(1), hosts[1].known.isOutdated(0)]).toEqual([true, true]);
+    expect(hosts[0].known.newestEra).toBe(8);
+  });
+
+  test('an era that was told before the connection is complete is kept', () => {
+    hosts[1].loseMemory();
+    const early = { session: hosts[1].known.introduction, birth: hosts[1].known.birth, era: 0 };
+    hosts[0].known.expect(1);
+    hosts[1].run(8);
+    hosts[1].known.publish(linkTo(hosts[0]));
+    hosts[0].known.learn(1, 0, early);
+    hosts[0].run(7);
+    expect(hosts[0].known.isOutdated(1)).toBe(true);
+  });
+
+  test('a host that has lost its memory has no era for others', () => {
+    hosts[0].run(7);
+    hosts[1].run(7);
+    meet(hosts[0], hosts[1]);
+    hosts[1].loseMemory();
+    meet(hosts[0], hosts[1]);
+    hosts[0].run(8);
+    expect(hosts[0].known.isOutdated(1)).toBe(false);
   });
 });

@@ -1,0 +1,185 @@
+/**
+ * The journal of a host as its replicas see it. It puts what they hand over into the ring to the journal thread, and shows
+ * what the thread has published. Nothing here waits for the disk, and nothing is allocated for entries.
+ *
+ * Replicas of one group on the same host share one `GroupJournal`. All calls are made by the thread that runs the replicas.
+ */
+import { extend } from '../memory/record.js';
+import { assert } from '../protocol/assert.js';
+import type { GroupJournal } from '../protocol/edges.js';
+import { type JournalRing, KIND } from './ring.js';
+import type { GroupStart } from './writer.js';
+
+/** @internal */
+export interface HostJournalOptions {
+  /** With `durability: 'always'`. */
+  readonly isAwaited: boolean;
+  /** How many bytes of a group's entries are journaled between two snapshots. */
+  readonly snapshotBytes: number;
+  /** At least the words of the largest entry. */
+  readonly recordWordsMax: number;
+}
+
+/** The records without contents that a group may put although entries find no room. */
+const RESERVED_RECORDS = 4;
+/** After the service has failed to take a snapshot, this part of `snapshotBytes` comes before the next attempt. */
+const PARTS_UNTIL_RETRY = 16;
+const NOTHING = new Int32Array(0);
+
+/** @internal */
+export class HostJournal {
+  private readonly groups = new Map<number, GroupPart>();
+
+  /** @param starts  all groups of the host */
+  constructor(
+    private readonly ring: JournalRing,
+    options: HostJournalOptions,
+    starts: readonly GroupStart[],
+  ) {
+    const reservedRecords = starts.length * RESERVED_RECORDS;
+    for (const start of starts) {
+      this.groups.set(start.group, new GroupPart(ring, options, start, reservedRecords));
+    }
+  }
+
+  group(group: number): GroupJournal {
+    return this.groups.get(group)!;
+  }
+
+  /** Asks the journal thread to make everything durable that was handed over. */
+  askToFlush(): void {
+    this.ring.askToFlush();
+  }
+
+  get isFlushed(): boolean {
+    return this.ring.isFlushed;
+  }
+}
+
+class GroupPart implements GroupJournal {
+  readonly isAwaited: boolean;
+  next: number;
+  private readonly group: number;
+  private seenDurable: number;
+  private seenSnapshot: number;
+  /** Does it go on only from a snapshot? */
+  private isLeftOut: boolean;
+  /** Is a snapshot being handed over; and has it leapt over entries? */
+  private isTaking = false;
+  private hasLeapt = false;
+  /** The index of the last snapshot that was begun, and not dropped. */
+  private snapshotAt = 0;
+  private stableIndex = 0;
+  /** Of entries, since the last snapshot was begun. */
+  private bytes = 0;
+  /** No snapshot is wanted before so many bytes. */
+  private retryBytes = 0;
+
+  constructor(
+    private readonly ring: JournalRing,
+    private readonly options: HostJournalOptions,
+    { group, has }: GroupStart,
+    private readonly reservedRecords: number,
+  ) {
+    this.isAwaited = options.isAwaited;
+    this.group = group;
+    this.next = has?.end ?? 0;
+    this.seenDurable = this.next;
+    this.seenSnapshot = has?.snapshotIndex ?? 0;
+    this.isLeftOut = has === undefined;
+  }
+
+  get durable(): number {
+    this.seenDurable = extend(this.seenDurable, this.ring.durable(this.group));
+    return this.seenDurable;
+  }
+
+  get wantsSnapshot(): boolean {
+    if (this.isTaking || this.bytes < this.retryBytes) return false;
+    if (this.isLeftOut) return !this.ring.isQuarterFull;
+    return this.bytes >= this.options.snapshotBytes && !this.isPending;
+  }
+
+  /** Was a snapshot handed over that does not count yet? */
+  private get isPending(): boolean {
+    this.seenSnapshot = extend(this.seenSnapshot, this.ring.snapshot(this.group));
+    return this.snapshotAt > this.seenSnapshot;
+  }
+
+  hasRoom(words: number): boolean {
+    const records = Math.ceil(words / this.options.recordWordsMax) * 2 + this.reservedRecords;
+    return this.ring.hasRoom(words, records);
+  }
+
+  add(index: number, entries: Int32Array, at: number, words: number): void {
+    const end = at + words;
+    let first = index;
+    if (this.isLeftOut) {
+      this.bytes += words * 4;
+      return;
+    }
+    for (; first < this.next && at < end; first++) at += entries[at];
+    if (at === end) return;
+    assert(first === this.next, 'entries come to the journal without a gap');
+    this.bytes += (end - at) * 4;
+    while (at < end) at += this.addRecord(entries, at, end);
+  }
+
+  /** Puts as many whole entries as one record may hold. Returns their words. */
+  private addRecord(entries: Int32Array, at: number, end: number): number {
+    const most = Math.min(end, at + this.options.recordWordsMax);
+    const first = this.next;
+    let stop = at;
+    while (stop < end && stop + entries[stop] <= most) {
+      stop += entries[stop];
+      this.next++;
+    }
+    assert(stop > at, 'a record holds at least one entry');
+    this.ring.put(KIND.entries, this.group, first, entries, at, stop - at);
+    return stop - at;
+  }
+
+  leaveOut(): void {
+    this.isLeftOut = true;
+  }
+
+  beginSnapshot(index: number): void {
+    assert(!this.isTaking, 'a group hands over one snapshot at a time');
+    this.isTaking = true;
+    this.hasLeapt = this.isLeftOut || index > this.next;
+    this.isLeftOut = false;
+    this.next = Math.max(this.next, index);
+    this.snapshotAt = index;
+    this.bytes = 0;
+    this.retryBytes = 0;
+    this.putEmpty(KIND.snapshot, index);
+  }
+
+  addPiece(words: Int32Array): void {
+    this.ring.put(KIND.piece, this.group, this.snapshotAt, words, 0, words.length);
+  }
+
+  endSnapshot(): void {
+    this.isTaking = false;
+    this.putEmpty(KIND.snapshotEnd, this.snapshotAt);
+  }
+
+  dropSnapshot(): void {
+    this.isTaking = false;
+    this.isLeftOut ||= this.hasLeapt;
+    this.retryBytes = this.bytes + this.options.snapshotBytes / PARTS_UNTIL_RETRY;
+    this.putEmpty(KIND.snapshotDropped, this.snapshotAt);
+    this.snapshotAt = this.seenSnapshot;
+  }
+
+  stable(index: number): void {
+    // Without room it is left out: a later one says more.
+    if (index <= this.stableIndex || !this.hasRoom(0)) return;
+    this.stableIndex = index;
+    this.putEmpty(KIND.stable, index);
+  }
+
+  private putEmpty(kind: number, index: number): void {
+    this.ring.put(kind, this.group, index, NOTHING, 0, 0);
+  }
+}

@@ -1,0 +1,88 @@
+/** The identity of a host's journal, and which eras were opened: small files that are replaced as a whole. */
+import { TramError } from '../errors.js';
+import type { Disk } from './disk.js';
+import {
+  decodeIdentity,
+  encodeIdentity,
+  eraFolder,
+  FORMAT_VERSION,
+  FormatError,
+  IDENTITY_FILE,
+  identityDraftPath,
+  type JournalIdentity,
+  openedPath,
+} from './format.js';
+
+/** @internal Undefined if there is no journal yet. @throws TRAM_CORRUPT, TRAM_VERSION_MISMATCH */
+export function readIdentity(disk: Disk): JournalIdentity | undefined {
+  if (!disk.list('').includes(IDENTITY_FILE)) return undefined;
+  const words = readWords(disk, IDENTITY_FILE);
+  return checked(IDENTITY_FILE, 0, () => decodeIdentity(words));
+}
+
+/** @internal It is durable when this returns. */
+export function writeIdentity(disk: Disk, identity: JournalIdentity): void {
+  const draft = identityDraftPath();
+  disk.remove(draft);
+  writeDurably(disk, draft, encodeIdentity(identity));
+  disk.rename(draft, IDENTITY_FILE);
+  disk.syncFolder('');
+}
+
+/** @internal Marks an era as opened by all groups. */
+export function markOpened(disk: Disk, era: number): void {
+  const folder = eraFolder(era);
+  if (disk.list(folder).some((name) => `${folder}/${name}` === openedPath(era))) return;
+  writeDurably(disk, openedPath(era), new Uint8Array(0));
+  disk.syncFolder(folder);
+}
+
+function writeDurably(disk: Disk, path: string, bytes: Uint8Array): void {
+  const file = disk.open(path, 'create');
+  try {
+    if (bytes.length > 0) file.write(0, bytes);
+    file.sync();
+  } finally {
+    file.close();
+  }
+}
+
+/** @internal A whole file. An incomplete word at its end is left out. */
+export function readWords(disk: Disk, path: string): Int32Array {
+  const file = disk.open(path, 'read');
+  try {
+    const words = new Int32Array(file.size >> 2);
+    const bytes = file.read(0, new Uint8Array(words.buffer));
+    return words.subarray(0, bytes >> 2);
+  } finally {
+    file.close();
+  }
+}
+
+/** @internal What a file contains. @throws TRAM_CORRUPT, TRAM_VERSION_MISMATCH */
+export function checked<T>(path: string, offset: number, decode: () => T): T {
+  try {
+    return decode();
+  } catch (error) {
+    if (!(error instanceof FormatError)) throw error;
+    if (error.version === undefined) throw corrupt(path, offset, error.message);
+    throw new TramError(
+      'TRAM_VERSION_MISMATCH',
+      `the journal file ${path} has format ${error.version}, and this version of TRAM has format ${FORMAT_VERSION}`,
+      { hint: 'Use the version of TRAM that has written the journal.' },
+    );
+  }
+}
+
+/** @internal @param what  completes "the journal file … at byte …" */
+export function corrupt(path: string, offset: number, what: string): TramError {
+  return new TramError(
+    'TRAM_CORRUPT',
+    `the journal file ${path} is corrupt at byte ${offset}: it ${what}`,
+    {
+      hint:
+        'The disk has lost or changed data that was durable. Replace the disk, remove the folder of this host and start ' +
+        'the host: it gets the state from the other members of its groups.',
+    },
+  );
+}

@@ -1,0 +1,227 @@
+/**
+ * Reads the journal of a host: which eras it has, and what it has of each group.
+ *
+ * The entries of a group continue its last snapshot that counts. Entries behind a gap, which were left out because the
+ * disk was slow, are ignored until a snapshot that counts lies behind the gap. What is read may be in the page cache only:
+ * whoever relies on it calls `settle` first.
+ */
+import { nextFromParentOf, SNAPSHOT_HEAD_WORDS } from '../protocol/leadership/snapshot.js';
+import type { Disk, DiskFile } from './disk.js';
+import {
+  bytesOf,
+  eraFolder,
+  eraOf,
+  type JournalIdentity,
+  openedPath,
+  type SnapshotHeader,
+  snapshotOf,
+  snapshotPath,
+} from './format.js';
+import { corrupt, readIdentity } from './identity.js';
+import { type Scan, type Section, scanSegments } from './scan.js';
+import type { GroupSequence, JournalEntry } from './sequence.js';
+import { readSnapshotHeader, readSnapshotWords } from './snapshot-file.js';
+
+/** @internal Makes all that a journal contains durable, before it is read by somebody who relies on it. */
+export function settle(disk: Disk): void {
+  for (const name of disk.list('')) {
+    if (eraOf(name) === undefined) continue;
+    for (const file of disk.list(name)) syncFile(disk, `${name}/${file}`);
+    disk.syncFolder(name);
+  }
+  if (disk.list('').length > 0) disk.syncFolder('');
+}
+
+function syncFile(disk: Disk, path: string): void {
+  const file = disk.open(path, 'write');
+  try {
+    file.sync();
+  } finally {
+    file.close();
+  }
+}
+
+/** @internal */
+export class JournalReader {
+  /** Undefined if there is no journal yet. */
+  readonly identity: JournalIdentity | undefined;
+  /** Ascending. */
+  readonly eras: readonly number[];
+  private readonly scanned = new Map<number, EraContents>();
+
+  /** @throws TRAM_CORRUPT; so do the methods, which read more */
+  constructor(private readonly disk: Disk) {
+    this.identity = readIdentity(disk);
+    const eras = disk.list('').flatMap((name) => eraOf(name) ?? []);
+    this.eras = eras.sort((one, other) => one - other);
+  }
+
+  /** Was the era opened by all groups? */
+  isOpened(era: number): boolean {
+    return this.disk
+      .list(eraFolder(era))
+      .some((name) => `${eraFolder(era)}/${name}` === openedPath(era));
+  }
+
+  /** The groups of which the era has a snapshot that counts, ascending. */
+  groups(era: number): number[] {
+    return [...this.contents(era).sequences.keys()].sort((one, other) => one - other);
+  }
+
+  /** Undefined if the journal has no snapshot of the group that counts. */
+  sequence(era: number, group: number): GroupSequence | undefined {
+    return this.contents(era).sequences.get(group);
+  }
+
+  /** The segments of an era. */
+  segments(era: number): Scan {
+    return this.contents(era).scan;
+  }
+
+  private contents(era: number): EraContents {
+    let contents = this.scanned.get(era);
+    if (contents === undefined) {
+      contents = readEra(this.disk, era, this.identity);
+      this.scanned.set(era, contents);
+    }
+    return contents;
+  }
+}
+
+interface EraContents {
+  readonly sequences: ReadonlyMap<number, Sequence>;
+  readonly scan: Scan;
+}
+
+function readEra(disk: Disk, era: number, identity: JournalIdentity | undefined): EraContents {
+  const sequences = new Map<number, Sequence>();
+  if (identity === undefined) {
+    throw corrupt(eraFolder(era), 0, 'is there, but the journal has no identity');
+  }
+  for (const name of disk.list(eraFolder(era))) {
+    const found = snapshotOf(name);
+    if (found === undefined) continue;
+    const path = snapshotPath(era, found.group, found.name, 'snapshot');
+    const header = readSnapshotHeader(disk, path);
+    if (
+      header.era !== era ||
+      header.group !== found.group ||
+      header.clusterId !== identity.clusterId ||
+      (found.name !== 'opening' && header.index !== found.name)
+    ) {
+      throw corrupt(path, 0, 'is a snapshot of something else');
+    }
+    const other = sequences.get(found.group);
+    if (other !== undefined && other.snapshotIndex >= header.index) continue;
+    sequences.set(found.group, new Sequence(disk, path, header));
+  }
+  const scan = scanSegments(disk, era, identity, (section) =>
+    sequences.get(section.group)?.add(section),
+  );
+  return { sequences, scan };
+}
+
+class Sequence implements GroupSequence {
+  readonly snapshotIndex: number;
+  readonly isFirst: boolean;
+  end: number;
+  /** Has the journal left out entries from `end` on? */
+  private isCut = false;
+  private readonly sections: Section[] = [];
+
+  constructor(
+    private readonly disk: Disk,
+    private readonly path: string,
+    private readonly header: SnapshotHeader,
+  ) {
+    this.snapshotIndex = header.index;
+    this.isFirst = header.words === 0;
+    this.end = header.index;
+  }
+
+  /** @throws TRAM_CORRUPT */
+  add(section: Section): void {
+    const { first, end, leaps, path, at } = section;
+    if (first > this.end) {
+      if (!leaps && !this.isCut) {
+        const missing = `lacks the entries ${this.end} to ${first - 1} of group ${section.group}`;
+        throw corrupt(path, at * 4, missing);
+      }
+      this.isCut = true;
+      return;
+    }
+    this.isCut = false;
+    if (end <= this.end) return;
+    this.sections.push(section);
+    this.end = end;
+  }
+
+  get snapshotFromParent(): number {
+    // Every count of an era starts with the index of its opening snapshot.
+    if (this.isFirst) return this.snapshotIndex;
+    return nextFromParentOf(this.readState(SNAPSHOT_HEAD_WORDS));
+  }
+
+  readSnapshot(): Int32Array | undefined {
+    return this.isFirst ? undefined : this.readState();
+  }
+
+  private readState(count?: number): Int32Array {
+    return readSnapshotWords(this.disk, this.path, this.header, count);
+  }
+
+  *entries(from: number): Generator<JournalEntry, void> {
+    const entry = new EntryView();
+    let next = Math.max(from, this.snapshotIndex);
+    let file: DiskFile | undefined;
+    let openPath = '';
+    try {
+      for (const section of this.sections) {
+        if (section.end <= next) continue;
+        if (section.path !== openPath) {
+          file?.close();
+          file = this.disk.open(section.path, 'read');
+          openPath = section.path;
+        }
+        entry.load(file!, section);
+        do {
+          if (entry.index < next) continue;
+          yield entry;
+          next++;
+        } while (entry.advance());
+      }
+    } finally {
+      file?.close();
+    }
+  }
+}
+
+/** Shows the entries of a section one after the other. */
+class EntryView implements JournalEntry {
+  words = new Int32Array(0);
+  index = 0;
+  at = 0;
+  private end = 0;
+
+  load(file: DiskFile, { path, at, words, first }: Section): void {
+    if (this.words.length < words)
+      this.words = new Int32Array(Math.max(words, 2 * this.words.length));
+    if (file.read(at * 4, bytesOf(this.words, 0, words)) < words * 4) {
+      throw corrupt(path, at * 4, 'ends too early');
+    }
+    this.index = first;
+    this.at = 1;
+    this.end = words;
+  }
+
+  get count(): number {
+    return this.words[this.at - 1];
+  }
+
+  /** False if this was the last one. */
+  advance(): boolean {
+    this.at += this.count + 1;
+    this.index++;
+    return this.at <= this.end;
+  }
+}

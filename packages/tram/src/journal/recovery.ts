@@ -1,0 +1,220 @@
+/**
+ * Recovery of a whole cluster from the journals of its hosts, into a new era. One *coordinator* runs it: the process that
+ * starts the cluster or, across machines, one of the hosts. It is a generator without clock and I/O: it yields asks, to be
+ * done side by side, and is given the answers; `undefined` means that a host can't be had. So the simulator runs this code.
+ *
+ *   1. promise  A new era E, above all that were promised, is promised by at least f+1 members of every group.
+ *   2. survey   What do the journals have? Which era is used, E*: the highest one that every group has.
+ *   3. plan     Top-down, what each group begins with (recovery-plan.ts).
+ *   4. open     Hosts replay it and make their opening snapshots durable: at least f+1 members of every group.
+ *   5. opened   Hosts mark the era as open, and remove older ones. Then clients are let in.
+ *
+ * An era is *present* in a group on a host once its opening snapshot, or a later snapshot that counts, is durable there.
+ * It is *open* once it is present at f+1 members of every group. What is acknowledged in an era, with `always`, is durable
+ * at f+1 members of its group, in an open era.
+ *
+ * Nothing acknowledged is lost. Let A be the last open era. f+1 members of each group have promised E, so in each group
+ * one of them has A, and one has everything that was acknowledged in A. An era above A that is present in every group
+ * began with what A had when f+1 members of every group had promised it; they accept nothing of A since. So it has all of A
+ * that was acknowledged. Hence E* ≥ A, and E* has all that counts. The longest journal in E* has every entry that is durable
+ * at f+1 members. What is cut from it lies above what is recoverable, and only what is recoverable is acknowledged.
+ *
+ * All or nothing. Each group is cut where its parent ends, and gets everything that the parent has for it. By induction
+ * from the root, a message that its entry group has is in all its groups, and one that it lacks is in none. E is used by a
+ * later recovery only if every group has it, and otherwise ignored in all of them.
+ *
+ * Attempts that are interrupted, or run side by side. A host promises an era once, so two coordinators never both have a
+ * quorum for it, and all opening snapshots of an era are of one plan. A host that has promised E takes no entries and no
+ * opening snapshots of lower eras, so an attempt that was overtaken at f+1 members of a group can't complete there. Older
+ * eras are removed only after E is open, and then every quorum finds E in every group.
+ *
+ * A disk that was replaced is no journal. A member counts for f+1 only if some era of its group is present on its host: an
+ * empty disk would also show nothing of what it had acknowledged. Hence a cluster that starts for the first time, where
+ * all disks are empty, needs all its hosts, and its first era is open only once all of them have marked it.
+ */
+import { TramError } from '../errors.js';
+import { askAll, interrupted, type Recovering } from './asking.js';
+import type { EraPlan, GroupPlan, Promised, Survey } from './recovery-asks.js';
+import { planEra } from './recovery-plan.js';
+import { type ClusterShape, membersOn, quorumOf } from './shape.js';
+
+/** @internal */
+export interface RecoverySettings {
+  /** The id of the cluster if it starts for the first time. */
+  readonly newClusterId: string;
+  /** Go on if messages get lost: fewer than f+1 journals of a group can be had. */
+  readonly acceptLoss: boolean;
+  /** Loss was accepted: one line for each thing that may be lost. */
+  readonly onLoss: (losses: readonly string[]) => void;
+}
+
+/** @internal */
+export interface Recovered {
+  readonly era: number;
+  readonly clusterId: string;
+  /** The cluster had no journals: it starts for the first time. */
+  readonly isFirst: boolean;
+  /** Sessions of clients start here, above all that were found, so that ids of messages stay unique. */
+  readonly firstSession: number;
+  readonly losses: readonly string[];
+}
+
+/** Clients may have connected after the last session that the journals show. */
+const SESSIONS_APART = 65_536;
+/** How often coordinators that run side by side outbid each other. */
+const ATTEMPTS_MAX = 8;
+
+/**
+ * @internal
+ * @throws TRAM_RECOVERY_REFUSED, TRAM_JOURNAL_MISMATCH; TRAM_UNAVAILABLE: try again
+ */
+export function* recoverCluster(
+  shape: ClusterShape,
+  { newClusterId, acceptLoss, onLoss }: RecoverySettings,
+): Recovering<Recovered> {
+  const { era, clusterId, hosts } = yield* promiseEra(shape, newClusterId, acceptLoss);
+  const surveys = yield* surveyHosts(hosts);
+  const { groups, losses, isFirst } = yield* planEra(shape, surveys);
+  if (losses.length > 0) {
+    const isAccepted = acceptLoss || [...surveys.values()].some((survey) => survey.acceptsLoss);
+    if (!isAccepted) throw refusal(losses);
+    onLoss(losses);
+  }
+  const lastSession = yield* openEra(
+    shape,
+    [...surveys.keys()],
+    { era, clusterId, groups },
+    isFirst,
+  );
+  const firstSession = lastSession === 0 ? 1 : lastSession + SESSIONS_APART;
+  return { era, clusterId, isFirst, firstSession, losses };
+}
+
+interface PromisedEra {
+  readonly era: number;
+  readonly clusterId: string;
+  /** Those that have promised it. */
+  readonly hosts: readonly number[];
+}
+
+function* promiseEra(
+  shape: ClusterShape,
+  newClusterId: string,
+  acceptLoss: boolean,
+): Recovering<PromisedEra> {
+  let hosts = Array.from({ length: shape.hosts }, (_, host) => host);
+  let era = 0;
+  let clusterId = newClusterId;
+  for (let attempt = 0; attempt <= ATTEMPTS_MAX; attempt++) {
+    const asks = hosts.map((host) => ({ what: 'promise', host, era, clusterId }) as const);
+    const answers = yield* askAll(asks);
+    const had = hosts.filter((_, i) => answers[i] !== undefined);
+    const promises = answers.filter((answer) => answer !== undefined);
+    if (!acceptLoss) requireQuorums(shape, had);
+    if (era > 0 && promises.every(({ isAccepted }) => isAccepted)) {
+      return { era, clusterId, hosts: had };
+    }
+    hosts = had;
+    clusterId = clusterIdOf(shape, hosts, promises) ?? newClusterId;
+    era = Math.max(0, ...promises.map(({ promised }) => promised)) + 1;
+  }
+  throw interrupted('others try to recover it at the same time');
+}
+
+/** @throws TRAM_RECOVERY_REFUSED */
+function requireQuorums(shape: ClusterShape, had: readonly number[]): void {
+  const losses: string[] = [];
+  for (let group = 0; group < shape.overlay.groups; group++) {
+    const members = membersOn(shape, group, (host) => had.includes(host));
+    if (members >= quorumOf(shape)) continue;
+    const missing = [...new Set(shape.hostsOf(group))].filter((host) => !had.includes(host));
+    const names = missing.map((host) => shape.nameOf(host)).join(', ');
+    losses.push(
+      `g${group}: ${members} of its ${shape.replicas} members can be reached, and it needs ${quorumOf(shape)}: ${names} can't`,
+    );
+  }
+  if (losses.length > 0) throw refusal(losses);
+}
+
+/** @throws TRAM_JOURNAL_MISMATCH */
+function clusterIdOf(
+  shape: ClusterShape,
+  hosts: readonly number[],
+  promises: readonly Promised[],
+): string | undefined {
+  const first = promises.findIndex(({ clusterId }) => clusterId !== undefined);
+  const expected = promises[first]?.clusterId;
+  for (const [i, { clusterId }] of promises.entries()) {
+    if (clusterId === undefined || clusterId === expected) continue;
+    throw new TramError(
+      'TRAM_JOURNAL_MISMATCH',
+      `the journals of ${shape.nameOf(hosts[first])} and ${shape.nameOf(hosts[i])} belong to different clusters`,
+      { hint: 'Put the journal that belongs to this cluster in its place.' },
+    );
+  }
+  return expected;
+}
+
+function* surveyHosts(hosts: readonly number[]): Recovering<ReadonlyMap<number, Survey>> {
+  const answers = yield* askAll(hosts.map((host) => ({ what: 'survey', host }) as const));
+  const surveys = new Map<number, Survey>();
+  for (const [i, survey] of answers.entries()) {
+    if (survey !== undefined) surveys.set(hosts[i], survey);
+  }
+  return surveys;
+}
+
+/** Returns the highest session that was found. */
+function* openEra(
+  shape: ClusterShape,
+  hosts: readonly number[],
+  { era, clusterId, groups }: EraPlan,
+  isFirst: boolean,
+): Recovering<number> {
+  const openings = yield* askAll(
+    hosts.map((host) => {
+      const plan: EraPlan = { era, clusterId, groups: groupsOn(shape, groups, host) };
+      return { what: 'open', host, plan } as const;
+    }),
+  );
+  const openedAt = (host: number, group: number): boolean =>
+    openings[hosts.indexOf(host)]?.groups.includes(group) ?? false;
+  requireMembers(shape, isFirst, openedAt, 'have made their opening snapshots durable');
+  const marks = yield* askAll(hosts.map((host) => ({ what: 'opened', host, era }) as const));
+  const isMarked = (host: number): boolean => marks[hosts.indexOf(host)]?.isMarked ?? false;
+  requireMembers(shape, isFirst, isMarked, 'have marked the era as open');
+  return Math.max(0, ...openings.map((opening) => opening?.lastSession ?? 0));
+}
+
+function groupsOn(
+  shape: ClusterShape,
+  groups: readonly GroupPlan[],
+  host: number,
+): readonly GroupPlan[] {
+  return groups.filter(({ group }) => shape.hostsOf(group).includes(host));
+}
+
+/** A first era needs all members, any other f+1 of each group. @throws TRAM_UNAVAILABLE */
+function requireMembers(
+  shape: ClusterShape,
+  isFirst: boolean,
+  has: (host: number, group: number) => boolean,
+  what: string,
+): void {
+  const needed = isFirst ? shape.replicas : quorumOf(shape);
+  for (let group = 0; group < shape.overlay.groups; group++) {
+    const members = membersOn(shape, group, (host) => has(host, group));
+    if (members >= needed) continue;
+    throw interrupted(`only ${members} members of g${group} ${what}, and ${needed} are needed`);
+  }
+}
+
+function refusal(losses: readonly string[]): TramError {
+  return new TramError(
+    'TRAM_RECOVERY_REFUSED',
+    `the cluster can't be recovered without loss:\n${losses.map((loss) => `  ${loss}`).join('\n')}`,
+    {
+      hint: 'Bring the missing journals back and start again. If they are gone for good: `tram recover --accept-loss`.',
+    },
+  );
+}

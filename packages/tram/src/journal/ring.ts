@@ -1,0 +1,237 @@
+/**
+ * How entries and snapshots get from the replicas of a host to its journal thread: a ring with one producer, the host
+ * (`host-journal.ts`), and one consumer, the thread (`writer.ts`). Beside it lies a board on which the thread publishes how
+ * far each group is durable. Both are one array: shared in production, private in the simulator.
+ *
+ *   ┌───────────────────────────┬───────────────────────────────────┬────────────────────────────────────┐
+ *   │ board: written, taken, …  │ per group: durable, snapshot      │ ring: records                      │
+ *   └───────────────────────────┴───────────────────────────────────┴────────────────────────────────────┘
+ *   a record
+ *   ┌──────┬───────┬───────┬──────┬──────┬────────────┐
+ *   │ kind │ group │ words │ 0    │ index│ contents … │
+ *   └──────┴───────┴───────┴──────┴──────┴────────────┘
+ *
+ * Positions only grow (modulo 2³²), and a record may continue at the ring's start. The position up to which records are
+ * written is stored after their words, and the position up to which they are taken after these were copied. Durable
+ * indices are published as their low words, so that they can't tear: a reader extends them from the last one that it saw.
+ */
+import { copyPart, distance } from '../memory/record.js';
+import { align, LINE_WORDS } from '../memory/words.js';
+import { readWide, writeWide } from '../protocol/wide.js';
+
+/** @internal What a record contains. */
+export const KIND = {
+  /** Entries of the log, side by side, with their frames. The index is that of the first. */
+  entries: 1,
+  /** A snapshot begins. The index is that of the first entry that its state does not include. */
+  snapshot: 2,
+  piece: 3,
+  snapshotEnd: 4,
+  snapshotDropped: 5,
+  /** A snapshot at or below the index may count. */
+  stable: 6,
+} as const;
+
+const RECORD = { kind: 0, group: 1, words: 2, index: 4, contents: 6 } as const;
+
+const BOARD = {
+  /** By the producer. */
+  written: 0,
+  flushesWanted: 1,
+  /** By the consumer. */
+  taken: LINE_WORDS,
+  flushesDone: LINE_WORDS + 1,
+  /** By both: 1 while the consumer sleeps or is about to. */
+  isAsleep: 2 * LINE_WORDS,
+  groups: 3 * LINE_WORDS,
+} as const;
+
+const GROUP = { durable: 0, snapshot: 1, words: 2 } as const;
+
+/** @internal A record that the consumer looks at. */
+export interface RingRecord {
+  kind: number;
+  group: number;
+  index: number;
+  /** Of its contents. */
+  words: number;
+  /** Where its contents begin. */
+  position: number;
+}
+
+/** @internal */
+export class JournalRing {
+  private readonly at: number;
+  private readonly size: number;
+  private readonly mask: number;
+  /** Of the producer: what it knows of `taken`. */
+  private seenTaken = 0;
+  private written = 0;
+  private taken = 0;
+
+  /** How many words the array must have. @param ringWords  a power of two */
+  static wordsFor(groups: number, ringWords: number): number {
+    return align(BOARD.groups + groups * GROUP.words) + ringWords;
+  }
+
+  /**
+   * Each side creates one over the same array.
+   * @param words  all zero at first
+   * @param isEager  the producer wakes the consumer for every record, not only when a quarter of the ring is full
+   */
+  constructor(
+    private readonly words: Int32Array,
+    groups: number,
+    private readonly isEager: boolean,
+  ) {
+    this.at = align(BOARD.groups + groups * GROUP.words);
+    this.size = words.length - this.at;
+    this.mask = this.size - 1;
+    this.written = words[BOARD.written];
+    this.taken = words[BOARD.taken];
+    this.seenTaken = this.taken;
+  }
+
+  // --- the producer ------------------------------------------------------------------------------
+
+  /** Is there room for so many records, with so many words of contents together? */
+  hasRoom(words: number, records: number): boolean {
+    // Contents are filled up to an even number of words.
+    const needed = words + records * (RECORD.contents + 1);
+    if (this.size - distance(this.written, this.seenTaken) >= needed) return true;
+    return this.size - this.usedWords >= needed;
+  }
+
+  /** How many words the consumer has not taken. */
+  get usedWords(): number {
+    this.seenTaken = Atomics.load(this.words, BOARD.taken);
+    return distance(this.written, this.seenTaken);
+  }
+
+  get isQuarterFull(): boolean {
+    return this.usedWords * 4 >= this.size;
+  }
+
+  /** There must be room. */
+  put(
+    kind: number,
+    group: number,
+    index: number,
+    contents: Int32Array,
+    from: number,
+    count: number,
+  ): void {
+    const { words, at, mask, written } = this;
+    // Records begin at even positions and have an even number of words before their contents, so the index does not wrap.
+    const place = at + (written & mask);
+    words[place + RECORD.kind] = kind;
+    words[at + ((written + RECORD.group) & mask)] = group;
+    words[at + ((written + RECORD.words) & mask)] = count;
+    writeWide(words, at + ((written + RECORD.index) & mask), index);
+    const start = (written + RECORD.contents) & mask;
+    const first = Math.min(count, this.size - start);
+    copyPart(contents, from, words, at + start, first);
+    if (first < count) copyPart(contents, from + first, words, at, count - first);
+    this.written = (written + RECORD.contents + count + (count & 1)) | 0;
+    Atomics.store(words, BOARD.written, this.written);
+    if (this.isEager || this.isQuarterFull) this.wake();
+  }
+
+  private wake(): void {
+    const { words } = this;
+    if (Atomics.load(words, BOARD.isAsleep) === 0) return;
+    Atomics.store(words, BOARD.isAsleep, 0);
+    Atomics.notify(words, BOARD.isAsleep);
+  }
+
+  /** The low word of the index below which a group is durable. */
+  durable(group: number): number {
+    return Atomics.load(this.words, BOARD.groups + group * GROUP.words + GROUP.durable);
+  }
+
+  /** The low word of the index of a group's last snapshot that counts. */
+  snapshot(group: number): number {
+    return Atomics.load(this.words, BOARD.groups + group * GROUP.words + GROUP.snapshot);
+  }
+
+  /** Asks the consumer to make everything durable that is in the ring now. */
+  askToFlush(): void {
+    Atomics.add(this.words, BOARD.flushesWanted, 1);
+    this.wake();
+  }
+
+  get isFlushed(): boolean {
+    const { words } = this;
+    return Atomics.load(words, BOARD.flushesDone) === Atomics.load(words, BOARD.flushesWanted);
+  }
+
+  /** Sleeps until the consumer has flushed once more, or the time is over. Only over shared memory. */
+  sleepUntilFlushed(timeoutMs: number): void {
+    const done = Atomics.load(this.words, BOARD.flushesDone);
+    if (!this.isFlushed) Atomics.wait(this.words, BOARD.flushesDone, done, timeoutMs);
+  }
+
+  // --- the consumer ------------------------------------------------------------------------------
+
+  /** Shows the next record; false if there is none. */
+  peek(into: RingRecord): boolean {
+    const { words, at, mask, taken } = this;
+    if (Atomics.load(words, BOARD.written) === taken) return false;
+    into.kind = words[at + (taken & mask)];
+    into.group = words[at + ((taken + RECORD.group) & mask)];
+    into.words = words[at + ((taken + RECORD.words) & mask)];
+    into.index = readWide(words, at + ((taken + RECORD.index) & mask));
+    into.position = taken + RECORD.contents;
+    return true;
+  }
+
+  wordAt(position: number): number {
+    return this.words[this.at + (position & this.mask)];
+  }
+
+  copyOut(position: number, into: Int32Array, to: number, count: number): void {
+    const { words, at, mask } = this;
+    const start = position & mask;
+    const first = Math.min(count, this.size - start);
+    copyPart(words, at + start, into, to, first);
+    if (first < count) copyPart(words, at, into, to + first, count - first);
+  }
+
+  /** Gives the room of the record that was shown last to the producer. */
+  take({ position, words }: RingRecord): void {
+    this.taken = (position + words + (words & 1)) | 0;
+    Atomics.store(this.words, BOARD.taken, this.taken);
+  }
+
+  publishDurable(group: number, index: number): void {
+    Atomics.store(this.words, BOARD.groups + group * GROUP.words + GROUP.durable, index | 0);
+  }
+
+  publishSnapshot(group: number, index: number): void {
+    Atomics.store(this.words, BOARD.groups + group * GROUP.words + GROUP.snapshot, index | 0);
+  }
+
+  /** The flush that the producer wants; undefined if it wants none. */
+  get flushWanted(): number | undefined {
+    const { words } = this;
+    const wanted = Atomics.load(words, BOARD.flushesWanted);
+    return wanted === words[BOARD.flushesDone] ? undefined : wanted;
+  }
+
+  publishFlushed(flush: number): void {
+    Atomics.store(this.words, BOARD.flushesDone, flush);
+    Atomics.notify(this.words, BOARD.flushesDone);
+  }
+
+  /** Sleeps until the producer wakes it or the time is over; not at all if it would have been woken already. */
+  sleep(timeoutMs: number): void {
+    const { words, size, taken, isEager } = this;
+    Atomics.store(words, BOARD.isAsleep, 1);
+    const waiting = distance(Atomics.load(words, BOARD.written), taken);
+    const isWoken = isEager ? waiting > 0 : waiting * 4 >= size;
+    if (!isWoken && this.flushWanted === undefined) {
+      Atomics.wait(words, BOARD.isAsleep, 1, timeoutMs);
+    }
+    Atomics.store(words, BOARD.isAsleep, 0);
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * Reads the segments of one era: which batches are intact, and where the sections of each group lie in them.
+ *
+ * A batch that is not intact ends the journal: the power was cut before it was durable. It is corruption instead if a later
+ * batch says that it was durable, or if there are batches in a later segment that continue it: the writer makes a segment
+ * durable before it begins the next one. A host that starts again writes to a new segment, and its first batch takes the
+ * number of the one that was cut.
+ *
+ * Invariant: only the last segments of an era have no intact batch.
+ */
+
+import { readWide } from '../protocol/wide.js';
+import type { Disk } from './disk.js';
+import {
+  BATCH_HEAD_WORDS,
+  type BatchHeader,
+  batchAt,
+  decodeSegmentHeader,
+  eraFolder,
+  FormatError,
+  type JournalIdentity,
+  SECTION,
+  SECTOR_WORDS,
+  type SegmentHeader,
+  sectors,
+  segmentOf,
+  segmentPath,
+} from './format.js';
+import { checked, corrupt, readWords } from './identity.js';
+
+/** @internal Where entries of one group lie side by side. */
+export interface Section {
+  readonly group: number;
+  readonly leaps: boolean;
+  /** The index of its first entry, and that after its last. */
+  readonly first: number;
+  readonly end: number;
+  readonly path: string;
+  /** Where its entries begin in the file, in words, and how many words they take. */
+  readonly at: number;
+  readonly words: number;
+}
+
+/** @internal */
+export interface ScannedSegment {
+  readonly segment: number;
+  /** The number of its last intact batch; undefined if it has none. */
+  readonly last: number | undefined;
+  /** By group: the index after its last entry there. */
+  readonly ends: ReadonlyMap<number, number>;
+}
+
+/** @internal What the segments of an era contain. */
+export interface Scan {
+  readonly segments: readonly ScannedSegment[];
+  /** The number of the last intact batch; 0 if there is none. */
+  readonly lastBatch: number;
+  /** The size of all segments. */
+  readonly bytes: number;
+}
+
+/** @internal @param see  is shown each section, in the order of writing @throws TRAM_CORRUPT */
+export function scanSegments(
+  disk: Disk,
+  era: number,
+  identity: JournalIdentity,
+  see: (section: Section) => void,
+): Scan {
+  const segments: SegmentScan[] = [];
+  let lastBatch = 0;
+  let bytes = 0;
+  for (const segment of segmentsOf(disk, era)) {
+    const before = segments.at(-1);
+    if (before !== undefined && segment !== before.segment + 1) {
+      throw corrupt(segmentPath(era, before.segment + 1), 0, 'is missing');
+    }
+    const path = segmentPath(era, segment);
+    const words = readWords(disk, path);
+    const scan = new SegmentScan(words, path, { ...identity, era, segment });
+    if (before !== undefined && scan.first !== undefined && scan.first !== lastBatch + 1) {
+      throw corrupt(before.path, before.endBytes, `lacks the batch ${lastBatch + 1}`);
+    }
+    if (before?.first === undefined && before !== undefined && scan.first !== undefined) {
+      throw corrupt(before.path, before.endBytes, 'lacks all its batches');
+    }
+    lastBatch = scan.last ?? lastBatch;
+    scan.requireTornEnd(lastBatch === 0 ? undefined : lastBatch + 1);
+    scan.showSections(see);
+    bytes += words.length * 4;
+    segments.push(scan);
+  }
+  return { segments, lastBatch, bytes };
+}
+
+function segmentsOf(disk: Disk, era: number): number[] {
+  const numbers = disk.list(eraFolder(era)).flatMap((name) => segmentOf(name) ?? []);
+  return numbers.sort((one, other) => one - other);
+}
+
+class SegmentScan implements ScannedSegment {
+  readonly segment: number;
+  readonly ends = new Map<number, number>();
+  /** The numbers of its first and its last intact batch. */
+  readonly first: number | undefined;
+  readonly last: number | undefined;
+  /** Where the sections of each of them begin and end, in words. */
+  private readonly batches: { readonly at: number; readonly end: number }[] = [];
+  /** Where they end, in words. */
+  private readonly end: number;
+
+  constructor(
+    private readonly words: Int32Array,
+    readonly path: string,
+    expected: SegmentHeader,
+  ) {
+    this.segment = expected.segment;
+    let at = SECTOR_WORDS;
+    const isIntact = this.checkHeader(expected);
+    for (let last: number | undefined; isIntact; ) {
+      const batch = batchAt(words, at, this.segment);
+      if (batch === undefined || (last !== undefined && batch.number !== last + 1)) break;
+      const sections = at + BATCH_HEAD_WORDS;
+      this.batches.push({ at: sections, end: sections + batch.words });
+      last = batch.number;
+      this.first ??= last;
+      this.last = last;
+      at += sectors(BATCH_HEAD_WORDS + batch.words) * SECTOR_WORDS;
+    }
+    this.end = at;
+  }
+
+  /** False if the header is not intact. It is made durable before the first batch is written. */
+  private checkHeader(expected: SegmentHeader): boolean {
+    const { path, words } = this;
+    let header: SegmentHeader;
+    try {
+      header = decodeSegmentHeader(words);
+    } catch (error) {
+      if (error instanceof FormatError && error.version === undefined) {
+        if (this.batchAfter(SECTOR_WORDS) === undefined) return false;
+      }
+      return checked(path, 0, () => {
+        throw error;
+      });
+    }
+    const { clusterId, host, era, segment } = header;
+    const isOurs = clusterId === expected.clusterId && host === expected.host;
+    if (isOurs && era === expected.era && segment === expected.segment) return true;
+    throw corrupt(path, 0, 'is a segment of another journal');
+  }
+
+  get endBytes(): number {
+    return this.end * 4;
+  }
+
+  /** @param next  the number of the batch that would follow, if it is known @throws TRAM_CORRUPT */
+  requireTornEnd(next: number | undefined): void {
+    for (let at = this.end; ; ) {
+      const later = this.batchAfter(at);
+      if (later === undefined) return;
+      const { number, synced } = later.batch;
+      if (synced >= (next ?? number - 1)) {
+        const known = `the batch ${number} behind it says that it was durable`;
+        throw corrupt(this.path, this.endBytes, `has no intact batch there, but ${known}`);
+      }
+      at = later.at + SECTOR_WORDS;
+    }
+  }
+
+  /** The next intact batch. */
+  private batchAfter(
+    from: number,
+  ): { readonly at: number; readonly batch: BatchHeader } | undefined {
+    for (let at = from; at < this.words.length; at += SECTOR_WORDS) {
+      const batch = batchAt(this.words, at, this.segment);
+      if (batch !== undefined) return { at, batch };
+    }
+    return undefined;
+  }
+
+  showSections(see: (section: Section) => void): void {
+    for (const { at: start, end } of this.batches) {
+      for (let at = start; at < end; ) {
+        const section = this.sectionAt(at);
+        see(section);
+        const { group } = section;
+        this.ends.set(group, Math.max(section.end, this.ends.get(group) ?? 0));
+        at = section.at + section.words;
+      }
+    }
+  }
+
+  private sectionAt(head: number): Section {
+    const { words, path } = this;
+    const at = head + SECTION.head;
+    const size = words[head + SECTION.words];
+    const first = readWide(words, head + SECTION.index);
+    let count = 0;
+    for (let entry = at; entry < at + size; entry += 1 + words[entry]) count++;
+    return {
+      group: words[head + SECTION.group],
+      leaps: words[head + SECTION.leaps] === 1,
+      first,
+      end: first + count,
+      path,
+      at,
+      words: size,
+    };
+  }
+}

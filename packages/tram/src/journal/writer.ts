@@ -1,0 +1,303 @@
+/**
+ * Writes the journal of a host for one era: takes entries and snapshots from the ring, and publishes how far each group is
+ * durable. Runs in the journal thread of the host, and in the simulator.
+ *
+ * It works in steps, and no step makes more than one call to the disk. So a simulator can cut the power between any two.
+ * (`prepare` makes a few, to files that nobody needs yet.)
+ * A round gathers what the ring has, of all groups, into one batch, writes it, makes it durable, and publishes. With
+ * `everySecond` it makes batches durable when it is asked to, or when many bytes are not.
+ *
+ * A snapshot is written beside the entries. Once it is durable, and the group says that it is stable, it counts: older
+ * snapshots are removed, and segments that have only older entries are used again.
+ *
+ * Invariants: an index is published only when everything below it, from a snapshot that counts on, is durable. A segment
+ * is durable before the next one has a batch. A file that may be needed after a power cut is not written to.
+ */
+import { FRAME_WORDS, HEAD_WORDS } from '../memory/record.js';
+import { writeWide } from '../protocol/wide.js';
+import type { Disk } from './disk.js';
+import {
+  BATCH_HEAD_WORDS,
+  bytesOf,
+  eraFolder,
+  SECTION,
+  sealBatch,
+  snapshotOf,
+  snapshotPath,
+} from './format.js';
+import { GroupProgress } from './group-progress.js';
+import { type JournalRing, KIND, type RingRecord } from './ring.js';
+import { Segments, type SegmentsStart } from './segments.js';
+import { SnapshotDraft } from './snapshot-file.js';
+
+/** @internal */
+export interface WriterOptions {
+  readonly clusterId: string;
+  readonly host: number;
+  readonly era: number;
+  /** Makes every batch durable: `durability: 'always'`. */
+  readonly syncsEachBatch: boolean;
+  readonly segmentBytes: number;
+  /** At least as large as the largest entry. */
+  readonly batchBytesMax: number;
+  /** Is told that a group is durable up to a higher index. */
+  readonly onDurable: (group: number) => void;
+}
+
+/** @internal What the journal has of a group when the writer begins. All of it is durable. */
+export interface GroupStart {
+  readonly group: number;
+  /** The index of the snapshot that counts, and the index after the last entry; undefined if there is no such snapshot. */
+  readonly has?: { readonly snapshotIndex: number; readonly end: number } | undefined;
+}
+
+/** A longer sync would hold up the ring. */
+const UNSYNCED_BYTES_MAX = 8 * 2 ** 20;
+/** Of a snapshot that is being written. */
+const UNSYNCED_DRAFT_BYTES_MAX = 2 ** 20;
+
+/** @internal */
+export class JournalWriter {
+  private readonly folder: string;
+  private readonly segments: Segments;
+  private readonly progress = new Map<number, GroupProgress>();
+  private readonly record: RingRecord = { kind: 0, group: 0, index: 0, words: 0, position: 0 };
+  /** The batch that is being gathered, and how many words of sections it has. */
+  private readonly batch: Int32Array;
+  private gathered = 0;
+  /** By group: the index after its last entry in the batch. */
+  private readonly batchEnds = new Map<number, number>();
+  private piece = new Int32Array(0);
+  private readonly drafts = new Map<number, SnapshotDraft>();
+  private unsyncedBytes = 0;
+  private isSyncWanted = false;
+  private readonly steps: Iterator<boolean, never>;
+
+  /** @param starts  all groups of the host */
+  constructor(
+    private readonly disk: Disk,
+    private readonly ring: JournalRing,
+    private readonly options: WriterOptions,
+    starts: readonly GroupStart[],
+    segments?: SegmentsStart,
+  ) {
+    this.folder = eraFolder(options.era);
+    this.batch = new Int32Array(BATCH_HEAD_WORDS + (options.batchBytesMax >> 2));
+    this.segments = new Segments(disk, options, segments);
+    for (const { group, has } of starts) {
+      const progress = new GroupProgress(group, has);
+      this.progress.set(group, progress);
+      ring.publishDurable(group, progress.durable);
+      ring.publishSnapshot(group, progress.snapshotIndex);
+    }
+    this.steps = this.work();
+  }
+
+  /** Does the next piece of work. False if there is nothing to do. @throws what the disk throws: then it has failed for good */
+  step(): boolean {
+    return this.steps.next().value;
+  }
+
+  /** Does a piece of work that can wait until there is nothing else to do. False if there is none. */
+  prepare(): boolean {
+    return this.segments.prepare();
+  }
+
+  /** Makes durable what was written, with the next steps. */
+  wantSync(): void {
+    this.isSyncWanted = true;
+  }
+
+  /** How many bytes of batches it has written, how often it has made them durable, and how many segments it has. */
+  get totals(): { readonly bytes: number; readonly syncs: number; readonly segments: number } {
+    return this.segments.totals;
+  }
+
+  close(): void {
+    for (const draft of this.drafts.values()) draft.close();
+    this.segments.close();
+  }
+
+  private *work(): Generator<boolean, never> {
+    yield* this.segments.begin();
+    for (;;) {
+      const hasTaken = yield* this.gather();
+      if (this.gathered > 0) yield* this.write();
+      if (this.unsyncedBytes > 0 && this.isSyncDue) yield* this.sync();
+      const hasCounted = yield* this.countSnapshots();
+      if (!hasTaken && !hasCounted) yield false;
+    }
+  }
+
+  // --- batches -------------------------------------------------------------------------------------
+
+  /** Takes records until the ring is empty or the batch is full. Returns whether it has taken any. */
+  private *gather(): Generator<boolean, boolean> {
+    const { ring, record } = this;
+    let hasTaken = false;
+    while (ring.peek(record)) {
+      if (record.kind === KIND.entries) {
+        if (!this.addSection()) break;
+      } else if (record.kind === KIND.stable) {
+        this.groupOf(record).noteStable(record.index);
+      } else {
+        // Entries are more urgent than snapshots.
+        if (this.gathered > 0) break;
+        yield* this.takeSnapshotRecord();
+      }
+      ring.take(record);
+      hasTaken = true;
+    }
+    return hasTaken;
+  }
+
+  /** Adds the entries of the record to the batch. False if there is no room. */
+  private addSection(): boolean {
+    const { ring, record, batch, gathered } = this;
+    const head = BATCH_HEAD_WORDS + gathered;
+    // Without its frame, each entry takes fewer words than in the ring.
+    if (head + SECTION.head + record.words > batch.length) return false;
+    const progress = this.groupOf(record);
+    let to = head + SECTION.head;
+    let index = record.index;
+    for (let at = record.position; at < record.position + record.words; index++) {
+      const words = ring.wordAt(at);
+      const body = words - FRAME_WORDS;
+      batch[to] = body;
+      ring.copyOut(at + HEAD_WORDS, batch, to + 1, body);
+      to += 1 + body;
+      at += words;
+    }
+    batch[head + SECTION.group] = record.group;
+    batch[head + SECTION.leaps] = progress.write(record.index, index) ? 1 : 0;
+    batch[head + SECTION.words] = to - head - SECTION.head;
+    writeWide(batch, head + SECTION.index, record.index);
+    this.batchEnds.set(record.group, index);
+    this.gathered = to - BATCH_HEAD_WORDS;
+    return true;
+  }
+
+  private *write(): Generator<boolean, void> {
+    const { batch, segments } = this;
+    yield* segments.makeRoom(BATCH_HEAD_WORDS + this.gathered);
+    const words = sealBatch(batch, segments.headerOf(this.gathered));
+    segments.write(bytesOf(batch, 0, words), this.batchEnds);
+    this.unsyncedBytes += words * 4;
+    this.gathered = 0;
+    this.batchEnds.clear();
+    yield true;
+  }
+
+  private get isSyncDue(): boolean {
+    const isMuch = this.unsyncedBytes >= UNSYNCED_BYTES_MAX;
+    return this.options.syncsEachBatch || this.isSyncWanted || isMuch;
+  }
+
+  private *sync(): Generator<boolean, void> {
+    this.segments.sync();
+    this.unsyncedBytes = 0;
+    this.isSyncWanted = false;
+    yield true;
+    for (const progress of this.progress.values()) {
+      if (progress.sync()) this.publish(progress);
+    }
+  }
+
+  // --- snapshots -----------------------------------------------------------------------------------
+
+  private *takeSnapshotRecord(): Generator<boolean, void> {
+    const { kind, group, index } = this.record;
+    if (kind === KIND.snapshot) {
+      const { clusterId, era } = this.options;
+      this.groupOf(this.record).beginSnapshot(index);
+      this.drafts.set(group, new SnapshotDraft(this.disk, { clusterId, era, group, index }));
+      yield true;
+    } else if (kind === KIND.piece) {
+      yield* this.addPiece(this.drafts.get(group)!);
+    } else if (kind === KIND.snapshotEnd) {
+      yield* this.endSnapshot(this.drafts.get(group)!);
+    } else {
+      this.drafts.get(group)?.remove();
+      this.drafts.delete(group);
+      yield true;
+    }
+  }
+
+  private *addPiece(draft: SnapshotDraft): Generator<boolean, void> {
+    const { position, words } = this.record;
+    if (this.piece.length < words) this.piece = new Int32Array(words);
+    this.ring.copyOut(position, this.piece, 0, words);
+    draft.add(this.piece.subarray(0, words));
+    yield true;
+    if (draft.unsyncedBytes < UNSYNCED_DRAFT_BYTES_MAX) return;
+    draft.sync();
+    yield true;
+  }
+
+  private *endSnapshot(draft: SnapshotDraft): Generator<boolean, void> {
+    const { disk, folder } = this;
+    const { era, group, index } = draft.subject;
+    draft.writeHeader();
+    yield true;
+    draft.sync();
+    yield true;
+    draft.rename('pending');
+    this.drafts.delete(group);
+    yield true;
+    disk.syncFolder(folder);
+    yield true;
+    const needless = this.progress.get(group)!.addPending(index);
+    if (needless === undefined) return;
+    disk.remove(snapshotPath(era, group, needless, 'pending'));
+    yield true;
+  }
+
+  /** Lets snapshots count that are stable now. Returns whether there were any. */
+  private *countSnapshots(): Generator<boolean, boolean> {
+    let hasCounted = false;
+    for (const progress of this.progress.values()) {
+      const index = progress.countable;
+      if (index === undefined) continue;
+      yield* this.countSnapshot(progress, index);
+      hasCounted = true;
+    }
+    if (hasCounted) {
+      yield* this.segments.free((group) => this.progress.get(group)!.snapshotIndex);
+    }
+    return hasCounted;
+  }
+
+  private *countSnapshot(progress: GroupProgress, index: number): Generator<boolean, void> {
+    const { disk, folder, options } = this;
+    const { group, durable } = progress;
+    disk.rename(
+      snapshotPath(options.era, group, index, 'pending'),
+      snapshotPath(options.era, group, index, 'snapshot'),
+    );
+    yield true;
+    disk.syncFolder(folder);
+    yield true;
+    const older = progress.count(index);
+    this.ring.publishSnapshot(group, index);
+    if (progress.durable > durable) this.publish(progress);
+    for (const pending of older) {
+      disk.remove(snapshotPath(options.era, group, pending, 'pending'));
+      yield true;
+    }
+    for (const name of disk.list(folder)) {
+      const found = snapshotOf(name);
+      if (found?.group !== group || found.name === index) continue;
+      disk.remove(`${folder}/${name}`);
+      yield true;
+    }
+  }
+
+  private publish({ group, durable }: GroupProgress): void {
+    this.ring.publishDurable(group, durable);
+    this.options.onDurable(group);
+  }
+
+  private groupOf({ group }: RingRecord): GroupProgress {
+    return this.progress.get(group)!;
+  }
+}

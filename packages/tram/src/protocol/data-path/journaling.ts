@@ -1,0 +1,105 @@
+/**
+ * What each member does with the journal of its host: it hands over the entries that it has delivered, and tells the member
+ * that it follows how far the journal is durable. delivery.ts calls `admits` and `add` for each stretch of entries; the
+ * replica calls `tell` in every step.
+ *
+ * Decided entries are final, so the journal gets them without ballots, and it does not matter which member of the group on
+ * this host hands them over first.
+ *
+ * A slow disk holds up its group only while the quorum needs it. If the journal has no room, the member stops delivering as
+ * long as fewer than f+1 other members have journals that are durable further on. Otherwise it leaves entries out, and the
+ * journal goes on from a snapshot later (leadership/snapshots.ts).
+ *
+ * Invariant: the journal gets entries without gaps, except where a snapshot fills the gap.
+ */
+import type { GroupJournal } from '../edges.js';
+import { DURABLE } from '../layout.js';
+import { NO_BALLOT } from '../leadership/ballot.js';
+import type { Rows } from '../leadership/rows.js';
+import { SlotWriter } from '../leadership/slots.js';
+import type { Member } from '../member.js';
+import { writeWide } from '../wide.js';
+
+export class Journaling {
+  /** So many words had no room when the member tried last; 0 if there was room. */
+  private refusedWords = 0;
+  /** Is the stretch at hand left out? */
+  private leavesOut = false;
+  /** What was told last, and under which promise. */
+  private toldDurable = 0;
+  private toldBallot = NO_BALLOT;
+  private readonly slotWriter = new SlotWriter(DURABLE.words);
+  private slotWrites = 0;
+
+  constructor(
+    private readonly member: Member,
+    private readonly rows: Rows,
+    private readonly journal: GroupJournal,
+  ) {}
+
+  /**
+   * May this member deliver so many words of entries now?
+   * @param decided  they all lie below this index
+   */
+  admits(words: number, decided: number): boolean {
+    const { journal, member } = this;
+    this.refusedWords = 0;
+    this.leavesOut = journal.next < member.nextToDeliver;
+    const hasAll = journal.next >= decided;
+    if (hasAll || this.leavesOut || journal.hasRoom(words)) return true;
+    const { observer } = member.edges;
+    if (this.isNeeded()) {
+      observer.transition('journal full');
+      this.refusedWords = words;
+      return false;
+    }
+    journal.leaveOut();
+    this.leavesOut = true;
+    observer.transition('journal left out');
+    return true;
+  }
+
+  /** Did the member have to stop delivering when it tried last? */
+  get isFull(): boolean {
+    return this.refusedWords > 0;
+  }
+
+  /** Would it have to stop again, if it tried now? */
+  isStillFull(): boolean {
+    return this.isFull && !this.admits(this.refusedWords, Number.POSITIVE_INFINITY);
+  }
+
+  /** Does the quorum need the entries that this journal has no room for? */
+  private isNeeded(): boolean {
+    const { member, rows, journal } = this;
+    let further = 0;
+    for (let other = 0; other < member.replicas; other++) {
+      if (other !== member.index && rows.peer(other).durable > journal.next) further++;
+    }
+    return further < member.quorum;
+  }
+
+  /** Hand over the stretch that was admitted and delivered: entries from this index on, which lie side by side. */
+  add(index: number, entries: Int32Array, words: number): void {
+    if (!this.leavesOut) this.journal.add(index, entries, 0, words);
+  }
+
+  /** If the journal is durable further on, or we follow another member: tell it. Returns 1 if there was news, else 0. */
+  tell(): number {
+    const { member, slotWriter } = this;
+    const { durable } = this.journal;
+    const { promised, promisedMember } = member;
+    if (durable === this.toldDurable && promised === this.toldBallot) return 0;
+    this.toldDurable = durable;
+    this.toldBallot = promised;
+    if (promised === NO_BALLOT || promisedMember === member.index) return 1;
+    const { memory, layout, observer } = member.edges;
+    const peer = member.participantOf(promisedMember);
+    const to = layout.durable(member.index);
+    writeWide(slotWriter.body, DURABLE.index, durable);
+    slotWriter.post(memory, peer, to, DURABLE.words, member.incarnation, ++this.slotWrites);
+    memory.wake(peer, true);
+    observer.transition('durable index told');
+    return 1;
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * Which entries survive even if all hosts of the cluster lose their power: what a leader knows with a journal. It moves
+ * these watermarks once in each round. All of them are indices that only grow (docs/protocol.md has the argument):
+ *
+ * - *durable*, of this group's log: f+1 members have every entry below it durable on their hosts (journaling.ts);
+ * - *recoverable*, of this group's log: every entry below it is durable and, if it came from the parent, lies below the
+ *   parent's recoverable index (gate.ts). It goes down, beside the end of the feed. With `always`, replies to entries that
+ *   are not recoverable are held;
+ * - *durable from the parent*, of the parent's log: every entry below it that goes here lies, in our log, below *durable*.
+ *   It goes up, in our row: nobody waits for it;
+ * - *stable*, of this group's log: no recovery cuts entries below it from a member's sequence that has them, and none needs
+ *   them for a child. So a snapshot may replace them. The leader proposes it as an own entry.
+ *
+ * A recovery reads the journals of any f+1 members of each group, so it finds what is durable. It cuts a group's sequence
+ * only at an entry that came from the parent and that the parent has lost. So it keeps what is recoverable. Each watermark
+ * states a fact that stays true as long as the era lasts: it does not matter which leader told it.
+ *
+ * Stable entries need not be durable. If they had to be, f+1 members that have jumped to snapshots, one after the other,
+ * would wait for ever: the snapshots would count only once they are stable, and that would wait for one of these members.
+ *
+ * Invariants: recoverable ≤ durable ≤ decided. Without a journal, every reply may be sent, and nothing costs anything.
+ */
+import { DURABLE } from '../layout.js';
+import type { Rows } from '../leadership/rows.js';
+import { SlotReader } from '../leadership/slots.js';
+import type { Member } from '../member.js';
+import { reachedBy } from '../quorum.js';
+import type { Counters } from './counters.js';
+import type { Feed } from './feed.js';
+import { FromParent, firstFromParent, Gate } from './gate.js';
+import type { ParentInbox } from './inbox.js';
+import type { Replication } from './replication.js';
+
+/** No count of news. */
+const UNKNOWN = -1;
+
+export class Recoverable {
+  /** Entries below this index are recoverable. Never goes back while this member leads. */
+  index: number;
+  /** Replies to entries below this index may be sent: with `always`, those to recoverable entries; otherwise all. */
+  gate = Number.POSITIVE_INFINITY;
+  /** Entries below this index are durable. */
+  private durable: number;
+  /** Per member, as far as we know: entries below this index are durable on its host. Never goes back. */
+  private readonly durableBy: Float64Array;
+  private readonly durableSlots: SlotReader[] = [];
+  private readonly passed: Gate;
+  private readonly fromParent: FromParent;
+  private readonly firstIndex: number;
+  /** `rows.news` when this leader looked at the rows last. */
+  private seenNews = UNKNOWN;
+
+  constructor(
+    private readonly member: Member,
+    private readonly rows: Rows,
+    private readonly replication: Replication,
+    private readonly feeds: readonly Feed[],
+    private readonly parent: ParentInbox,
+    /** Counters over all entries of the log, decided or not. */
+    private readonly proposed: Counters,
+  ) {
+    const { layout, edges } = member;
+    this.firstIndex = layout.sizes.firstIndex;
+    this.index = this.firstIndex;
+    this.durable = this.firstIndex;
+    this.durableBy = new Float64Array(member.replicas);
+    for (let other = 0; other < member.replicas; other++) {
+      const at = layout.durable(other);
+      this.durableSlots.push(new SlotReader(edges.memory.own, at, DURABLE.words));
+    }
+    this.passed = new Gate(replication, proposed, this.firstIndex);
+    this.fromParent = new FromParent(replication, proposed);
+  }
+
+  /** Begin to lead: what is durable is known in the first round. Entries may have been dropped before they were durable. */
+  start(): void {
+    const { journal } = this.member.edges;
+    if (journal === undefined) return;
+    const dropped = firstFromParent(this.replication, this.proposed);
+    this.index = this.firstIndex;
+    this.durable = this.firstIndex;
+    this.seenNews = UNKNOWN;
+    this.passed.start(dropped);
+    this.fromParent.start(dropped);
+    if (journal.isAwaited) this.gate = this.index;
+  }
+
+  /** Entries below `end` are about to be dropped. */
+  onDrop(end: number): void {
+    if (this.member.edges.journal === undefined) return;
+    this.passed.onDrop(end);
+    this.fromParent.onDrop(end);
+  }
+
+  /** Move the watermarks, after entries were decided and before they are delivered. */
+  advance(): void {
+    const { member, proposed } = this;
+    const { journal } = member.edges;
+    if (journal === undefined) return;
+    if (this.durable < this.replication.decided) this.countDurable(journal.durable);
+    const fromParent = this.fromParent.below(this.durable);
+    member.durableFromParent = Math.max(member.durableFromParent, fromParent);
+    this.passed.advance(this.parent.recoverableFor(proposed.nextFromParent));
+    this.index = Math.min(this.durable, this.passed.index);
+    if (journal.isAwaited) this.gate = this.index;
+  }
+
+  private countDurable(byUs: number): void {
+    const { durableBy, durableSlots, rows, member } = this;
+    const hasNews = rows.news !== this.seenNews;
+    this.seenNews = rows.news;
+    for (let other = 0; other < durableBy.length; other++) {
+      // A slot may have been lost on its way. Then the row tells it.
+      if (hasNews) durableBy[other] = Math.max(durableBy[other], rows.peer(other).durable);
+      const slot = durableSlots[other];
+      if (slot.poll()) durableBy[other] = Math.max(durableBy[other], slot.wide(DURABLE.index));
+    }
+    durableBy[member.index] = byUs;
+    const durable = Math.min(reachedBy(durableBy, member.quorum), this.replication.decided);
+    this.durable = Math.max(this.durable, durable);
+  }
+
+  /** Entries below this index are stable. */
+  stableIndex(): number {
+    const { member, feeds } = this;
+    let index = Math.min(this.passed.index, member.nextToDeliver);
+    for (let place = 0; place < feeds.length; place++) {
+      const { durableByChild } = feeds[place];
+      if (durableByChild <= member.sentTo[place]) index = Math.min(index, durableByChild);
+    }
+    return index;
+  }
+}

@@ -1,0 +1,467 @@
+/** Recovery of a whole cluster, on a model of its journals: which messages each group begins the new era with. */
+import { describe, expect, test } from 'vitest';
+import { TramError } from '../../src/errors.js';
+import type { Ask } from '../../src/journal/recovery-asks.js';
+import { Era, FIRST, HostDisk, idOf, isFor, Model, nextFromParent } from './model.js';
+
+/** A root with two children; the second has a child of its own. */
+const PARENTS = [-1, 0, 0, 2];
+const GROUPS = PARENTS.map((_, group) => group);
+
+/** A cluster in its first era. */
+function started(parents: readonly number[] = PARENTS, hosts = 3): { model: Model; era: Era } {
+  const model = new Model(parents, hosts);
+  return { model, era: new Era(model, model.recover().era) };
+}
+
+function codeOf(action: () => unknown): string | undefined {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof TramError) return error.code;
+    throw error;
+  }
+  return undefined;
+}
+
+/** The journals of all hosts have everything, except what `ends` says: by host, by group. */
+function writeAll(model: Model, era: Era, ends: Record<number, Record<number, number>> = {}): void {
+  for (const host of model.disks.keys()) {
+    for (const group of era.logs.keys()) era.write(host, group, ends[host]?.[group]);
+  }
+}
+
+function states(model: Model, era: number): number[][] {
+  return model.overlay.parents.map((_, group) => model.stateOf(era, group));
+}
+
+describe('a cluster without journals', () => {
+  test('opens era 1 on all hosts, without state', () => {
+    const model = new Model(PARENTS);
+    const recovered = model.recover();
+    expect(recovered).toMatchObject({
+      era: 1,
+      isFirst: true,
+      firstSession: expect.any(Number),
+      losses: [],
+    });
+    for (const disk of model.disks) {
+      expect([...disk.opened]).toEqual([1]);
+      for (const group of GROUPS) expect(disk.eras.get(1)?.get(group)?.isFirst).toBe(true);
+    }
+  });
+
+  test('does not start while a host is missing: its disk could be the only one that is not empty', () => {
+    const model = new Model(PARENTS);
+    model.down.add(1);
+    expect(codeOf(() => model.recover())).toBe('TRAM_RECOVERY_REFUSED');
+  });
+
+  test('starts over after an attempt that reached only some of its groups', () => {
+    const model = new Model(PARENTS);
+    const isBeyond = (ask: Ask): boolean => ask.what === 'open' && ask.host === 1;
+    expect(codeOf(() => model.recover({}, isBeyond))).toBe('TRAM_UNAVAILABLE');
+    expect(model.disks[0].eras.has(1)).toBe(true);
+    expect(model.recover()).toMatchObject({ era: 2, isFirst: true });
+  });
+});
+
+describe('a cluster with journals', () => {
+  test('begins the next era with everything, and sessions above all that were found', () => {
+    const { model, era } = started();
+    era.send(1, [1, 3]);
+    era.send(2, [2]);
+    era.send(3, [0, 3]);
+    writeAll(model, era);
+    const recovered = model.recover();
+    expect(recovered).toMatchObject({ era: 2, isFirst: false, firstSession: 1 + 65_536 });
+    expect(states(model, 2)).toEqual([[3], [1], [2], [1, 3]]);
+  });
+
+  test('takes the longest journal of a group, and gives it to the hosts that have less', () => {
+    const { model, era } = started([-1]);
+    for (let id = 1; id <= 5; id++) era.send(id, [0]);
+    writeAll(model, era, { 0: { 0: FIRST + 2 }, 1: { 0: FIRST + 5 }, 2: { 0: FIRST } });
+    model.recover();
+    for (const disk of model.disks) {
+      expect([...disk.eras.get(2)!.get(0)!.readSnapshot()!]).toEqual([1, 2, 3, 4, 5]);
+    }
+  });
+
+  test('cuts a child where its parent ends, and all that follows there', () => {
+    const { model, era } = started();
+    era.send(1, [1, 2]);
+    era.send(2, [1, 2]);
+    era.send(3, [1]);
+    const rootEnd = FIRST + 1;
+    writeAll(model, era, { 0: { 0: rootEnd }, 1: { 0: rootEnd }, 2: { 0: rootEnd } });
+    model.recover();
+    expect(states(model, 2)).toEqual([[], [1], [1], []]);
+  });
+
+  test('appends what a child lacks of its parent, also through two levels', () => {
+    const { model, era } = started();
+    era.send(1, [1, 3]);
+    era.send(2, [3]);
+    era.send(3, [0, 3]);
+    era.send(4, [1, 3]);
+    const ends = { 2: FIRST + 1, 3: FIRST + 1 };
+    writeAll(model, era, { 0: ends, 1: ends, 2: ends });
+    model.recover();
+    expect(states(model, 2)).toEqual([[3], [1, 4], [], [1, 3, 4]]);
+  });
+
+  test('cuts and appends at once: what a grandchild had by way of a lost entry, it gets in its new place', () => {
+    const { model, era } = started();
+    era.send(1, [2, 3]);
+    era.send(2, [1, 3]);
+    era.send(3, [3]);
+    // g2 has lost both of its entries. g0 still has message 2 for it. g3 had messages 1, 2 and 3.
+    writeAll(model, era, { 0: { 2: FIRST }, 1: { 2: FIRST }, 2: { 2: FIRST } });
+    model.recover();
+    expect(states(model, 2)).toEqual([[], [2], [], [2]]);
+  });
+
+  test('with any majority of its hosts', () => {
+    for (const absent of [0, 1, 2]) {
+      const { model, era } = started();
+      era.send(1, [1, 3]);
+      writeAll(model, era);
+      model.down.add(absent);
+      model.recover();
+      expect(states(model, 2)).toEqual([[], [1], [], [1]]);
+    }
+  });
+
+  test('ignores what an older era has, on a host that missed the last one', () => {
+    const { model, era } = started([-1]);
+    era.send(1, [0]);
+    writeAll(model, era);
+    model.down.add(2);
+    model.recover();
+    const second = new Era(model, 2);
+    second.send(2, [0]);
+    second.write(0, 0);
+    second.write(1, 0);
+    model.down.clear();
+    // The journal of host 2 is longer than the others, but of era 1.
+    for (let id = 10; id < 20; id++) era.send(id, [0]);
+    era.write(2, 0);
+    model.down.add(0);
+    expect(model.recover().era).toBe(3);
+    expect(model.stateOf(3, 0)).toEqual([1, 2]);
+  });
+
+  test('counts members that share the journal of one host', () => {
+    const { model, era } = started([-1, 0], 1);
+    era.send(1, [0, 1]);
+    writeAll(model, era);
+    model.recover();
+    expect(states(model, 2)).toEqual([[1], [1]]);
+  });
+});
+
+describe('attempts that end early', () => {
+  test('one that reached a minority with its promise shares its number with no other', () => {
+    const { model, era } = started();
+    era.send(1, [1, 2]);
+    writeAll(model, era);
+    const isBeyond = (ask: Ask): boolean => ask.what === 'promise' && ask.era > 0 && ask.host > 0;
+    expect(codeOf(() => model.recover({}, isBeyond))).toBe('TRAM_UNAVAILABLE');
+    expect(model.disks.map(({ promised }) => promised)).toEqual([2, 1, 1]);
+    expect(model.recover().era).toBe(3);
+  });
+
+  test('a power cut between the opening snapshots of two groups: the era that all groups have is used', () => {
+    const { model, era } = started();
+    era.send(1, [1, 2]);
+    writeAll(model, era);
+    expect(codeOf(() => model.recover({}, ({ what }) => what === 'opened'))).toBe(
+      'TRAM_UNAVAILABLE',
+    );
+    // The opening snapshots of g1 were not durable yet.
+    for (const disk of model.disks) disk.eras.get(2)!.delete(1);
+    expect(model.recover().era).toBe(3);
+    expect(states(model, 3)).toEqual([[], [1], [1], []]);
+  });
+
+  test('an era that is complete, but was not marked, is used', () => {
+    const { model, era } = started();
+    era.send(1, [1, 2]);
+    writeAll(model, era);
+    expect(codeOf(() => model.recover({}, ({ what }) => what === 'opened'))).toBe(
+      'TRAM_UNAVAILABLE',
+    );
+    for (const disk of model.disks) disk.eras.delete(1);
+    expect(model.recover().era).toBe(3);
+    expect(states(model, 3)).toEqual([[], [1], [1], []]);
+  });
+
+  test('of two coordinators at once, at most one opens its era, in whatever order their asks are done', () => {
+    for (let order = 0; order < 256; order++) {
+      const { model, era } = started();
+      era.send(1, [1, 2]);
+      writeAll(model, era);
+      const turns = Array.from({ length: 8 }, (_, i) => (order >> i) & 1);
+      const opened = race(model, turns);
+      const eras = opened.filter((recovered) => recovered !== undefined);
+      expect(new Set(eras).size).toBe(eras.length);
+      expect(eras.length).toBeGreaterThan(0);
+      expect(states(model, Math.max(...eras))).toEqual([[], [1], [1], []]);
+    }
+  });
+});
+
+/** Runs two recoveries step by step, in these turns and then in alternation. Returns the eras that they have opened. */
+function race(model: Model, turns: readonly number[]): (number | undefined)[] {
+  const recoveries = [model.recovery(), model.recovery()];
+  const steps = recoveries.map((recovery) => recovery.next());
+  const opened: (number | undefined)[] = [undefined, undefined];
+  const running = new Set([0, 1]);
+  for (let turn = 0; running.size > 0; turn++) {
+    const who = turn < turns.length ? turns[turn] : turn & 1;
+    const step = steps[who];
+    if (!running.has(who)) continue;
+    if (step.done) {
+      opened[who] = step.value.era;
+      running.delete(who);
+      continue;
+    }
+    try {
+      steps[who] = recoveries[who].next(step.value.map((ask) => model.answer(ask)));
+    } catch (error) {
+      if (!(error instanceof TramError) || error.code !== 'TRAM_UNAVAILABLE') throw error;
+      running.delete(who);
+    }
+  }
+  return opened;
+}
+
+describe('journals that are missing', () => {
+  /** Three hosts; the disks of these are replaced by empty ones. */
+  function withEmptyDisks(...hosts: number[]): Model {
+    const { model, era } = started();
+    era.send(1, [1, 3]);
+    era.send(2, [3]);
+    writeAll(model, era);
+    for (const host of hosts) model.disks[host] = new HostDisk();
+    return model;
+  }
+
+  test('one empty disk of three: the host gets everything from the others', () => {
+    const model = withEmptyDisks(0);
+    model.recover();
+    expect(states(model, 2)).toEqual([[], [1], [], [1, 2]]);
+    expect([...model.disks[0].eras.get(2)!.get(3)!.readSnapshot()!]).toEqual([1, 2]);
+  });
+
+  test('an empty disk is no journal: with another host down, what they had may be lost', () => {
+    const model = withEmptyDisks(0);
+    model.down.add(1);
+    expect(codeOf(() => model.recover())).toBe('TRAM_RECOVERY_REFUSED');
+  });
+
+  test('two empty disks of three: refused, and each group and host is named', () => {
+    const model = withEmptyDisks(1, 2);
+    expect(() => model.recover()).toThrow(
+      /g0: the journals of 1 of its 3 members are there, and it needs 2; host 1 has none of it, host 2 has none of it: messages that only the missing journals have are lost(.|\n)*g3: /,
+    );
+  });
+
+  test('with loss accepted, it goes on with what is there, and says so first', () => {
+    const model = withEmptyDisks(1, 2);
+    const losses: string[] = [];
+    const onLoss = (lines: readonly string[]): void => void losses.push(...lines);
+    model.recover({ acceptLoss: true, onLoss });
+    expect(losses).toHaveLength(4);
+    expect(states(model, 2)).toEqual([[], [1], [], [1, 2]]);
+  });
+
+  test('an operator may accept it at one host', () => {
+    const model = withEmptyDisks(1, 2);
+    model.disks[0].acceptsLoss = true;
+    expect(model.recover().losses).toHaveLength(4);
+  });
+
+  test('a group without any journal begins without state; its children keep what came through it', () => {
+    const model = withEmptyDisks();
+    for (const disk of model.disks) disk.eras.get(1)!.delete(2);
+    const { losses } = model.recover({ acceptLoss: true });
+    expect(losses).toEqual([
+      expect.stringMatching(/^g2: .*all its state is lost/),
+      expect.stringMatching(/^g3: its state has effects of messages that its parent g2 has lost/),
+    ]);
+    expect(states(model, 2)).toEqual([[], [1], [], [1, 2]]);
+  });
+
+  test('children drop what follows messages that a parent has lost, and keep a snapshot that has them', () => {
+    const { model, era } = started();
+    era.send(1, [1, 3]);
+    era.send(2, [1, 3]);
+    era.send(3, [3]);
+    writeAll(model, era, { 0: { 0: FIRST + 1 } });
+    era.write(0, 3, FIRST + 3, FIRST + 2);
+    model.disks[1] = new HostDisk();
+    model.disks[2] = new HostDisk();
+    const { losses } = model.recover({ acceptLoss: true });
+    expect(states(model, 2)).toEqual([[], [1], [], [1, 2]]);
+    expect(losses.slice(4)).toEqual([
+      expect.stringMatching(/^g1: its last 1 entries are dropped/),
+      expect.stringMatching(/^g2: its last 1 entries are dropped/),
+      expect.stringMatching(/^g3: its state has effects of messages that its parent g2 has lost/),
+      expect.stringMatching(/^g3: its last 1 entries are dropped/),
+    ]);
+  });
+
+  test('journals of two clusters are not mixed', () => {
+    const model = withEmptyDisks();
+    model.disks[2].clusterId = 'another';
+    expect(codeOf(() => model.recover())).toBe('TRAM_JOURNAL_MISMATCH');
+  });
+});
+
+describe('after random runs, power cuts, and attempts that end early', () => {
+  test.each([1, 3])(
+    'nothing acknowledged is lost, and messages are in all their groups, on %i hosts',
+    (hosts) => {
+      for (let seed = 1; seed <= 300; seed++) attempt(seed, hosts);
+    },
+  );
+
+  function attempt(seed: number, hosts: number): void {
+    const random = randomFrom(seed);
+    const groups = 1 + random(5);
+    const parents = Array.from({ length: groups }, (_, group) =>
+      group === 0 ? -1 : random(group),
+    );
+    const model = new Model(parents, hosts);
+    const sent = new Map<number, readonly number[]>();
+    const acknowledged = new Set<number>();
+    let { era: number } = model.recover();
+    for (let round = 0; round < 3; round++) {
+      const era = new Era(model, number);
+      run(model, era, random, sent, acknowledged);
+      for (let tries = random(3); tries > 0; tries--) {
+        let left = random(40);
+        codeOf(() => model.recover({}, () => left-- === 0));
+      }
+      model.down.clear();
+      if (hosts === 3 && random(2) === 0) model.down.add(random(3));
+      number = model.recover().era;
+      model.down.clear();
+      const what = complaint(model, number, sent, acknowledged);
+      if (what !== undefined) throw new Error(`seed ${seed}, round ${round}: ${what}`);
+    }
+  }
+
+  function run(
+    model: Model,
+    era: Era,
+    random: (below: number) => number,
+    sent: Map<number, readonly number[]>,
+    acknowledged: Set<number>,
+  ): void {
+    const groups = model.overlay.groups;
+    /** Forwarding stops here, as it does at any moment. */
+    const stalled = Array.from({ length: groups }, () => random(4) === 0);
+    for (let count = random(12); count > 0; count--) {
+      const id = sent.size + 1;
+      const destinations = Array.from({ length: groups }, (_, group) => group).filter(
+        () => random(2) === 0,
+      );
+      if (destinations.length === 0) continue;
+      sent.set(id, destinations);
+      const stalls = count < 4;
+      era.send(id, destinations, (group) => !stalls || !stalled[group]);
+    }
+    const hosts = model.disks
+      .map((_, host) => host)
+      .filter((host) => model.disks[host].eras.has(era.era));
+    const ends = model.disks.map(() => era.logs.map((log) => FIRST + random(log.length + 1)));
+    const durable = era.logs.map((_, group) => {
+      const sorted = model.shape
+        .hostsOf(group)
+        .map((host) => (hosts.includes(host) ? ends[host][group] : 0))
+        .sort((one, other) => other - one);
+      return sorted[1];
+    });
+    const recoverable: number[] = [];
+    const reached: number[] = [];
+    for (const [group, log] of era.logs.entries()) {
+      const parent = model.overlay.parent(group);
+      let end = FIRST;
+      while (
+        end < durable[group] &&
+        (parent < 0 || nextFromParent(log.slice(0, end + 1 - FIRST)) <= recoverable[parent])
+      )
+        end++;
+      recoverable[group] = end;
+      reached[group] = nextFromParent(log.slice(0, durable[group] - FIRST));
+    }
+    for (const [group, log] of era.logs.entries()) {
+      let stable = recoverable[group];
+      for (const child of model.overlay.children(group)) {
+        const first = log.findIndex(
+          (entry, i) =>
+            FIRST + i >= reached[child] &&
+            groupsBelow(model, child).some((below) => isFor(entry, below)),
+        );
+        if (first >= 0) stable = Math.min(stable, FIRST + first);
+      }
+      for (const host of hosts) {
+        const latest = Math.min(stable, ends[host][group]);
+        era.write(host, group, ends[host][group], FIRST + random(latest - FIRST + 1));
+      }
+    }
+    for (const [id, destinations] of sent) {
+      const isAcknowledged = destinations.every((group) => {
+        const at = era.logs[group].findIndex((entry) => idOf(entry) === id);
+        return at >= 0 && FIRST + at < recoverable[group];
+      });
+      if (isAcknowledged) acknowledged.add(id);
+    }
+  }
+
+  /** What is wrong; undefined if nothing is. */
+  function complaint(
+    model: Model,
+    era: number,
+    sent: ReadonlyMap<number, readonly number[]>,
+    acknowledged: ReadonlySet<number>,
+  ): string | undefined {
+    const found = states(model, era);
+    for (const [group, state] of found.entries()) {
+      if (new Set(state).size < state.length) return `g${group} has a message twice`;
+    }
+    for (const [id, destinations] of sent) {
+      const having = destinations.filter((group) => found[group].includes(id));
+      if (having.length === destinations.length) continue;
+      if (having.length > 0) return `g${having[0]} has message ${id}, and others have not`;
+      if (acknowledged.has(id)) return `message ${id} was acknowledged, and is lost`;
+    }
+    for (const one of found) {
+      for (const other of found) {
+        const common = one.filter((id) => other.includes(id));
+        const there = other.filter((id) => one.includes(id));
+        if (common.some((id, i) => id !== there[i])) return 'two groups differ in their order';
+      }
+    }
+    return undefined;
+  }
+});
+
+/** The group itself included. */
+function groupsBelow(model: Model, root: number): number[] {
+  return model.overlay.parents
+    .map((_, group) => group)
+    .filter((group) => model.overlay.pathTo(group).includes(root));
+}
+
+/** Numbers below a bound, the same for the same seed. */
+function randomFrom(seed: number): (below: number) => number {
+  let state = seed * 2654435761;
+  return (below) => {
+    state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9) | 0;
+    return ((state ^ (state >>> 13)) >>> 0) % below;
+  };
+}
