@@ -1,7 +1,12 @@
 /** The options of `tram-lab sim`: parses them, and formats them for a replay. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { integer } from 'tram-multicast/internal/cli/number-option.js';
-import { DURABILITIES, type Durability, ORDERS, type Order } from 'tram-multicast/internal/protocol/edges.js';
+import {
+  DURABILITIES,
+  type Durability,
+  ORDERS,
+  type Order,
+} from 'tram-multicast/internal/protocol/edges.js';
 import {
   Overlay,
   OverlayError,

@@ -4,14 +4,11 @@
  * end. Then what it has asked still reaches the hosts. Called by `power.ts`.
  */
 import { TramError } from 'tram-multicast/internal/errors.js';
+import { type Recovered, recoverCluster } from 'tram-multicast/internal/journal/recovery.js';
 import type { Ask } from 'tram-multicast/internal/journal/recovery-asks.js';
-import {
-  type ClusterShape,
-  type Recovered,
-  recoverCluster,
-} from 'tram-multicast/internal/journal/recovery.js';
+import type { ClusterShape } from 'tram-multicast/internal/journal/shape.js';
 
-const CLUSTER_ID = '0123456789abcdef0123456789abcdef';
+export const CLUSTER_ID = '0123456789abcdef0123456789abcdef';
 
 /** How a recovery may fail: too few hosts are there, or some have ended meanwhile. */
 const EXPECTED: readonly string[] = ['TRAM_RECOVERY_REFUSED', 'TRAM_UNAVAILABLE'];

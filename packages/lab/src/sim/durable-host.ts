@@ -18,6 +18,7 @@ import { JournalWriter } from 'tram-multicast/internal/journal/writer.js';
 import type { GroupJournal } from 'tram-multicast/internal/protocol/edges.js';
 import { Layout } from 'tram-multicast/internal/protocol/layout.js';
 import type { Past } from 'tram-multicast/internal/protocol/member.js';
+import { CLUSTER_ID } from './coordinator.js';
 import type { Eras } from './eras.js';
 import { SimulationFailure } from './ledger.js';
 import type { Plan } from './plan.js';
@@ -26,8 +27,6 @@ import { replayGroup } from './replay.js';
 import { mix } from './service.js';
 import { DiskFailure, SimulatedDisk } from './simulated-disk.js';
 import type { World } from './world.js';
-
-export const CLUSTER_ID = '0123456789abcdef0123456789abcdef';
 
 /** What runs while the host takes part in an era. */
 interface Running {
@@ -235,7 +234,12 @@ export class DurableHost {
         if (error instanceof SourceMissing) return undefined;
         throw error;
       }
-      const subject = { clusterId: CLUSTER_ID, era, group: group.group, index: this.shape.firstIndex };
+      const subject = {
+        clusterId: CLUSTER_ID,
+        era,
+        group: group.group,
+        index: this.shape.firstIndex,
+      };
       writeOpening(disk, subject, prepared.snapshot);
       lastSession = Math.max(lastSession, prepared.lastSession);
     }
@@ -286,7 +290,11 @@ export class DurableHost {
   }
 
   describe(): string {
-    const state = this.isRunning ? `runs era ${this.running!.era}` : this.isUp ? 'is up' : 'is down';
+    const state = this.isRunning
+      ? `runs era ${this.running!.era}`
+      : this.isUp
+        ? 'is up'
+        : 'is down';
     return `host ${this.index} ${state}, promised era ${this.promised}`;
   }
 }

@@ -73,7 +73,10 @@ export class Eras {
     const earlier = (this.openings.get(fromEra)?.orders ?? [])[group];
     const before = this.orders.get(fromEra)?.[group] ?? earlier ?? [];
     const fillUpTo = (count: number): void => {
-      if (before.length < count) fail(`host ${host} restores ${count} messages of group ${group}, and there are only ${before.length}`);
+      if (before.length < count)
+        fail(
+          `host ${host} restores ${count} messages of group ${group}, and there are only ${before.length}`,
+        );
       for (let i = order.length; i < count; i++) order.push(before[i]);
     };
     return {
@@ -111,7 +114,7 @@ export class Eras {
     });
     requireSound(this.plan.parents, this.ledger.orders, after, this.required);
     this.orders.set(this.current, this.ledger.orders);
-    this.ledger.openEra(after);
+    this.ledger.openEra(era, this.plan.durability!.mode, after);
     this.current = era;
     this.orders.set(era, this.ledger.orders);
     this.required = after.map((order) => order.length);

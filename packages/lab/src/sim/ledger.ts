@@ -9,7 +9,7 @@
 
 import type { TraceEvent } from 'tram-multicast/internal/check/events.js';
 import { History } from 'tram-multicast/internal/check/history.js';
-import type { Delivery } from 'tram-multicast/internal/protocol/edges.js';
+import type { Delivery, Durability } from 'tram-multicast/internal/protocol/edges.js';
 import { contains, highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
 import type { Plan } from './plan.js';
 
@@ -68,15 +68,8 @@ interface Tick {
   readonly id: string;
 }
 
-/** What a client has done: the event of a message. */
-interface ClientEvent {
-  readonly sent: Sent;
-  readonly event: TraceEvent;
-}
-
 export class Ledger {
-  /** Without the messages that recoveries have lost. */
-  history = new History();
+  readonly history = new History();
   readonly trace: TraceEvent[] | undefined;
   messages = 0;
   deliveries = 0;
@@ -90,24 +83,21 @@ export class Ledger {
   private ticks: Map<number, Tick>[];
   /** By group and index: the digest of the state that its members have when they come to that index in this era. */
   private states: (number | undefined)[][];
-  /** Of all clients, in order; empty if there are no recoveries. */
-  private readonly clientEvents: ClientEvent[] = [];
-  private readonly groupsEvent: TraceEvent;
-  private readonly keepsClientEvents: boolean;
   private readonly firstIndex: number;
+  private readonly replicas: number;
   /** How many deliveries there were when not all messages had arrived. */
   private incompleteAt = -1;
   private lastEventUs = 0;
 
   constructor(
-    { parents, sizes, order, durability }: Plan,
+    { parents, sizes, order }: Plan,
     keepsTrace: boolean,
     /** Without a history only the checks of each delivery are made. Measurements of throughput use that. */
     private readonly keepsHistory: boolean,
     private readonly nowUs: () => number,
   ) {
     this.firstIndex = sizes.firstIndex;
-    this.keepsClientEvents = keepsHistory && durability !== undefined;
+    this.replicas = sizes.replicas;
     this.orders = parents.map(() => []);
     this.logs = parents.map(() => []);
     this.states = parents.map(() => []);
@@ -117,36 +107,33 @@ export class Ledger {
     parents.forEach((_, group) => {
       groups[group] = Array.from({ length: sizes.replicas }, (__, member) => `${group}/${member}`);
     });
-    this.groupsEvent = { event: 'groups', groups, parents, order };
-    this.record(this.groupsEvent);
+    this.record({ event: 'groups', groups, parents, order });
   }
 
   /**
-   * A recovery has opened an era. From now on, the history is the one of the messages that it has kept: as if a first
-   * member of each group had delivered them, and the others had restored its state.
+   * An era is open. In the history, the first member of each group delivers what the group starts with, and the others
+   * restore it.
    * @param orders  by group, what it starts with
    */
-  openEra(orders: readonly (readonly Sent[])[]): void {
+  openEra(era: number, durability: Durability, orders: readonly (readonly Sent[])[]): void {
     this.orders = orders.map((order) => [...order]);
     this.logs = orders.map(() => []);
     this.states = orders.map(() => []);
     this.ticks = orders.map(() => new Map());
     this.incompleteAt = -1;
-    if (!this.keepsHistory) return;
-    const kept = new Set(orders.flat());
-    const history = new History();
-    history.add(this.groupsEvent);
-    for (const { sent, event } of this.clientEvents) if (kept.has(sent)) history.add(event);
+    this.record({ event: 'era', era, durability });
     orders.forEach((order, group) => {
-      const [first, ...others] = history.replicasOf[group].map(
-        (replica) => history.replicaNames[replica],
-      );
-      for (const { id } of order) history.add({ event: 'deliver', id, group, replica: first });
-      for (const replica of others) {
-        history.add({ event: 'restore', replica, from: first, count: order.length });
+      for (let member = 0; member < this.replicas; member++) {
+        const replica = `${group}/${member}`;
+        this.record({ event: 'restart', replica, era });
+        if (member === 0) {
+          for (const { id } of order) this.record({ event: 'deliver', id, group, replica });
+        } else {
+          this.record({ event: 'restore', replica, from: `${group}/0`, count: order.length });
+        }
+        this.record({ event: 'opened', replica });
       }
     });
-    this.history = history;
   }
 
   record(event: TraceEvent): void {
@@ -192,7 +179,7 @@ export class Ledger {
       for (let group = 0; group < this.orders.length; group++) {
         if (sent.isFor(group)) destinations.push(group);
       }
-      this.recordOfClient(sent, {
+      this.record({
         event: 'multicast',
         id: sent.id,
         client,
@@ -208,12 +195,7 @@ export class Ledger {
   answered(sent: Sent, group: number): void {
     if (!this.keepsHistory && !this.trace) return;
     const timeUs = this.timeOfEvent();
-    this.recordOfClient(sent, { event: 'answered', id: sent.id, group, timeUs });
-  }
-
-  private recordOfClient(sent: Sent, event: TraceEvent): void {
-    if (this.keepsClientEvents) this.clientEvents.push({ sent, event });
-    this.record(event);
+    this.record({ event: 'answered', id: sent.id, group, timeUs });
   }
 
   /** Of two events of clients in the same microsecond, the later one has the greater time. */

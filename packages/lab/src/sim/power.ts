@@ -6,8 +6,9 @@
  * Invariant: at most f members of a group are without a journal: on a disk that was lost or has rotted, or on a host that
  * never comes back.
  */
-import type { Ask } from 'tram-multicast/internal/journal/recovery-asks.js';
+
 import type { Recovered } from 'tram-multicast/internal/journal/recovery.js';
+import type { Ask } from 'tram-multicast/internal/journal/recovery-asks.js';
 import type { ClusterShape } from 'tram-multicast/internal/journal/shape.js';
 import type { GroupJournal } from 'tram-multicast/internal/protocol/edges.js';
 import type { Past } from 'tram-multicast/internal/protocol/member.js';

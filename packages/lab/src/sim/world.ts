@@ -111,6 +111,9 @@ export class World {
   /** With durability: the replicas and clients of an era begin. */
   private beginEra(power: Power): void {
     this.sessions = power.begin(this);
+    for (const { state, group, member } of this.replicas) {
+      if (state === 'down') this.ledger.record({ event: 'crash', replica: `${group}/${member}` });
+    }
     this.addClients();
   }
 
@@ -219,12 +222,7 @@ export class World {
     );
   }
 
-  private beginIncarnation(
-    host: ReplicaHost,
-    past: Past,
-    left?: Int32Array,
-    start?: Start,
-  ): void {
+  private beginIncarnation(host: ReplicaHost, past: Past, left?: Int32Array, start?: Start): void {
     const { group, member, participant } = host;
     host.incarnation++;
     host.state = 'up';
@@ -255,6 +253,7 @@ export class World {
       this.interruptions.shield(host.service),
       this.nowUs,
     );
+    host.replica.begin();
     // As the host does: what was left with memory that is gone is useless.
     if (host.replica.member.past !== 'kept') this.discardLeft(host);
     this.steps.schedule(participant, this.nowUs + this.drawStep());
