@@ -1,91 +1,166 @@
 /**
- * One host's side of a recovery (recovery.ts): answers asks from its journal, and makes what a replica starts from.
+ * One host's side of a recovery (recovery.ts): answers asks from the journal on its disk. `open` is not among them: a host
+ * opens an era by starting its replicas (start.ts).
  *
- * Invariants: the promised era never goes back. Once it is durable, this host takes nothing of lower eras. Older eras are
- * removed only once a later one is marked as open, and present here in all groups of this host.
+ * Invariants: the promised era never goes back. A host that has promised an era takes nothing of lower ones. Older eras are
+ * removed only once a later one is marked as open, and all groups of this host are present in it.
  */
-import { assert } from '../protocol/assert.js';
+import { TramError } from '../errors.js';
 import { MESSAGE, PARENT, SOURCE } from '../protocol/layout.js';
 import { WIDE } from '../protocol/wide.js';
-import {
-  type Cut,
-  type Entries,
-  type EntriesAsk,
-  type GroupPlan,
-  NO_ERA,
-  type SnapshotPiece,
+import type { Disk } from './disk.js';
+import { eraFolder, eraOf, type JournalIdentity, snapshotOf } from './format.js';
+import { markOpened, readIdentity, writeIdentity } from './identity.js';
+import { JournalReader } from './reader.js';
+import type {
+  AnswerTo,
+  Ask,
+  Cut,
+  Entries,
+  EntriesAsk,
+  Marked,
+  OpenAsk,
+  PromiseAsk,
+  Promised,
+  SnapshotAsk,
+  SnapshotPiece,
+  Survey,
+  SurveyedSequence,
 } from './recovery-asks.js';
-import type { GroupSequence, JournalEntry } from './sequence.js';
+import { between, type GroupSequence, type JournalEntry } from './sequence.js';
 
 /** Words of entries, or of a snapshot, in one answer; unless one entry is larger. */
 const ANSWER_WORDS_MAX = 262_144;
 /** Words of entries that are looked at for one answer. */
 const SCAN_WORDS_MAX = 16_777_216;
 
-/** @internal What a replica starts from: a state, and the entries to deliver after it. */
-export interface ReplicaStart {
-  /** Undefined: the service starts as it is. */
-  readonly snapshot?: Int32Array | undefined;
-  readonly entries: Iterable<JournalEntry>;
-  /** Begins a new era after the last entry: log indices start again, and all sessions have ended. */
-  readonly opensEra: boolean;
-}
+/** An operator has accepted that messages get lost. Removed when an era is open. */
+const ACCEPTS_LOSS_FILE = 'accepts-loss';
 
-/**
- * @internal What opens an era. Replays the host's own journal as far as possible.
- * @param own  what the host itself has in the era that the plan starts from
- * @param source  what the host has that the plan names; not called unless it is needed
- */
-export function startOfEra(
-  plan: GroupPlan,
-  own: GroupSequence | undefined,
-  source: () => GroupSequence,
-): ReplicaStart {
-  if (plan.fromEra === NO_ERA) return { entries: appended(plan), opensEra: true };
-  const base = own !== undefined && isBase(plan, own) ? own : source();
-  return { snapshot: base.readSnapshot(), entries: planned(plan, base, source), opensEra: true };
-}
+/** @internal What can be answered from the disk. */
+export type DiskAsk = Exclude<Ask, OpenAsk>;
 
-/** @internal What the host lacks of the plan: the entries from this index on; all, with the snapshot, if it is undefined. */
-export function lackedFrom(plan: GroupPlan, own: GroupSequence | undefined): number | undefined {
-  return own !== undefined && isBase(plan, own) ? Math.min(own.end, plan.keepBelow) : undefined;
-}
+/** @internal */
+export class RecoveryHost {
+  private reader: JournalReader | undefined;
+  /** The snapshot that is being asked for, piece by piece. */
+  private served: { readonly era: number; readonly group: number; words: Int32Array } | undefined;
 
-/** Does it begin before the end, and reach as far as the source still has entries? */
-function isBase({ keepFrom, keepBelow }: GroupPlan, own: GroupSequence): boolean {
-  return own.snapshotIndex <= keepBelow && own.end >= keepFrom;
-}
+  constructor(
+    private readonly disk: Disk,
+    private readonly host: number,
+    /** Those that have members on this host. */
+    private readonly groups: readonly number[],
+  ) {}
 
-/** @internal For a host that starts again within its era: all that its journal has. */
-export function startWithinEra(sequence: GroupSequence): ReplicaStart {
-  const entries = sequence.entries(sequence.snapshotIndex);
-  return { snapshot: sequence.readSnapshot(), entries, opensEra: false };
-}
-
-function* planned(
-  plan: GroupPlan,
-  base: GroupSequence,
-  source: () => GroupSequence,
-): Iterable<JournalEntry> {
-  const { keepBelow } = plan;
-  yield* between(base, base.snapshotIndex, keepBelow);
-  if (base.end < keepBelow) yield* between(source(), base.end, keepBelow);
-  yield* appended(plan);
-}
-
-/** The entries `from` to `below - 1`, as far as the sequence has them. */
-function* between(sequence: GroupSequence, from: number, below: number): Iterable<JournalEntry> {
-  assert(from >= sequence.snapshotIndex, 'a sequence has the entries after its snapshot');
-  if (from >= below) return;
-  for (const entry of sequence.entries(from)) {
-    if (entry.index >= below) return;
-    yield entry;
+  /** Undefined if the journal does not have what is asked for (any more). @throws TRAM_CORRUPT, TRAM_JOURNAL_MISMATCH */
+  answer<A extends DiskAsk>(ask: A): AnswerTo<A> | undefined;
+  answer(ask: DiskAsk): AnswerTo<DiskAsk> | undefined {
+    switch (ask.what) {
+      case 'promise':
+        return this.promise(ask);
+      case 'survey':
+        return this.survey();
+      case 'snapshot':
+        return this.snapshot(ask);
+      case 'opened':
+        return this.opened(ask.era);
+    }
+    const sequence = this.sequence(ask.era, ask.group);
+    if (sequence === undefined) return undefined;
+    return ask.what === 'cut' ? cutOf(sequence, ask.parentEnd) : entriesOf(sequence, ask);
   }
-}
 
-function* appended({ keepBelow, append }: GroupPlan): Iterable<JournalEntry> {
-  for (const [i, body] of append.entries()) {
-    yield { index: keepBelow + i, words: body, at: 0, count: body.length };
+  /** @throws TRAM_JOURNAL_MISMATCH */
+  get identity(): JournalIdentity | undefined {
+    const identity = readIdentity(this.disk);
+    if (identity === undefined || identity.host === this.host) return identity;
+    throw new TramError(
+      'TRAM_JOURNAL_MISMATCH',
+      `the journal of host ${this.host} is that of host ${identity.host}`,
+      { hint: 'Put the folder back in its place.' },
+    );
+  }
+
+  /** What this host has of a group; undefined if the era is not present in it. */
+  sequence(era: number, group: number): GroupSequence | undefined {
+    this.reader ??= new JournalReader(this.disk);
+    return this.reader.eras.includes(era) ? this.reader.sequence(era, group) : undefined;
+  }
+
+  private promise({ era, clusterId }: PromiseAsk): Promised {
+    const { identity } = this;
+    const promised = identity?.promisedEra ?? 0;
+    const isOurs = identity === undefined || identity.clusterId === clusterId;
+    if (era <= promised || !isOurs) {
+      return { isAccepted: false, promised, clusterId: identity?.clusterId };
+    }
+    this.disk.makeFolder('');
+    writeIdentity(this.disk, { clusterId, host: this.host, promisedEra: era });
+    // What it has read may have been continued until now.
+    this.reader = undefined;
+    this.served = undefined;
+    return { isAccepted: true, promised: era, clusterId };
+  }
+
+  private survey(): Survey {
+    this.reader ??= new JournalReader(this.disk);
+    const sequences: SurveyedSequence[] = [];
+    for (const era of this.reader.eras) {
+      const isOpened = this.reader.isOpened(era);
+      for (const group of this.groups) {
+        const found = this.reader.sequence(era, group);
+        if (found === undefined) continue;
+        const { isFirst, snapshotIndex, snapshotFromParent, end } = found;
+        sequences.push({ group, era, isOpened, isFirst, snapshotIndex, snapshotFromParent, end });
+      }
+    }
+    return { sequences, acceptsLoss: this.acceptsLoss };
+  }
+
+  private snapshot({ era, group, offset }: SnapshotAsk): SnapshotPiece | undefined {
+    if (this.served?.era !== era || this.served.group !== group) {
+      const sequence = this.sequence(era, group);
+      if (sequence === undefined) return undefined;
+      this.served = { era, group, words: sequence.readSnapshot() ?? new Int32Array(0) };
+    }
+    const { words } = this.served;
+    const piece = words.slice(offset, offset + ANSWER_WORDS_MAX);
+    if (offset + piece.length === words.length) this.served = undefined;
+    return { words: piece, totalWords: words.length };
+  }
+
+  private opened(era: number): Marked {
+    const { disk } = this;
+    if (this.identity?.promisedEra !== era) return { isMarked: false };
+    this.reader = undefined;
+    markOpened(disk, era);
+    disk.remove(ACCEPTS_LOSS_FILE);
+    if (this.groups.every((group) => this.isPresent(era, group))) this.removeBefore(era);
+    disk.syncFolder('');
+    return { isMarked: true };
+  }
+
+  private isPresent(era: number, group: number): boolean {
+    return this.disk.list(eraFolder(era)).some((name) => snapshotOf(name)?.group === group);
+  }
+
+  private removeBefore(era: number): void {
+    for (const name of this.disk.list('')) {
+      const other = eraOf(name);
+      if (other !== undefined && other < era) this.disk.remove(name);
+    }
+  }
+
+  get acceptsLoss(): boolean {
+    return this.disk.list('').includes(ACCEPTS_LOSS_FILE);
+  }
+
+  /** The next recovery that this host takes part in may lose messages. */
+  acceptLoss(): void {
+    if (this.acceptsLoss) return;
+    this.disk.open(ACCEPTS_LOSS_FILE, 'create').close();
+    this.disk.syncFolder('');
   }
 }
 
@@ -109,10 +184,7 @@ function parentIndexOf({ words, at, count }: JournalEntry): number | undefined {
 }
 
 /** @internal Answers an `EntriesAsk`. */
-export function entriesOf(
-  sequence: GroupSequence,
-  { from, below, reach }: Pick<EntriesAsk, 'from' | 'below' | 'reach'>,
-): Entries {
+export function entriesOf(sequence: GroupSequence, { from, below, reach }: EntriesAsk): Entries {
   const entries: { index: number; body: Int32Array }[] = [];
   let answered = 0;
   let scanned = 0;
@@ -132,10 +204,4 @@ function meets({ words, at }: JournalEntry, reach: { low: number; high: number }
   const low = words[at + MESSAGE.destinationsLow] & reach.low;
   const high = words[at + MESSAGE.destinationsHigh] & reach.high;
   return (low | high) !== 0;
-}
-
-/** @internal Answers a `SnapshotAsk`. */
-export function pieceOf(sequence: GroupSequence, offset: number): SnapshotPiece {
-  const words = sequence.readSnapshot() ?? new Int32Array(0);
-  return { words: words.slice(offset, offset + ANSWER_WORDS_MAX), totalWords: words.length };
 }

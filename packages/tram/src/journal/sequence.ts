@@ -2,6 +2,7 @@
  * What the journal of a host has of one group in one era: a snapshot that counts, and the decided entries that follow it.
  * The reader of journals makes these; recovery and the start of a replica read them.
  */
+import { assert } from '../protocol/assert.js';
 
 /** @internal The body of a decided entry, as in the log but without its frame: the message, then its source (layout.ts). */
 export interface JournalEntry {
@@ -25,4 +26,18 @@ export interface GroupSequence {
   readSnapshot(): Int32Array | undefined;
   /** @throws TRAM_CORRUPT */
   entries(from: number): Iterable<JournalEntry>;
+}
+
+/** @internal The entries `from` to `below - 1`, as far as the sequence has them. */
+export function* between(
+  sequence: GroupSequence,
+  from: number,
+  below: number,
+): Iterable<JournalEntry> {
+  assert(from >= sequence.snapshotIndex, 'a sequence has the entries after its snapshot');
+  if (from >= below) return;
+  for (const entry of sequence.entries(from)) {
+    if (entry.index >= below) return;
+    yield entry;
+  }
 }

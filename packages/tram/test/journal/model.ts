@@ -9,9 +9,10 @@ import {
   recoverCluster,
 } from '../../src/journal/recovery.js';
 import type { Answer, Ask, EraPlan, Opening } from '../../src/journal/recovery-asks.js';
-import { cutOf, entriesOf, lackedFrom, startOfEra } from '../../src/journal/recovery-host.js';
+import { cutOf, entriesOf } from '../../src/journal/recovery-host.js';
 import type { GroupSequence, JournalEntry } from '../../src/journal/sequence.js';
 import type { ClusterShape } from '../../src/journal/shape.js';
+import { lackedFrom, startOfEra } from '../../src/journal/start.js';
 import { MESSAGE, messageWords, PARENT, SOURCE } from '../../src/protocol/layout.js';
 import { contains, lowMask, Overlay } from '../../src/protocol/overlay.js';
 import { WIDE } from '../../src/protocol/wide.js';

@@ -1,0 +1,124 @@
+/**
+ * Recovery of a cluster whose hosts are all on this machine: the process that starts the cluster coordinates it, and reads
+ * the journals of the hosts from their folders. The hosts open the era when they are started with its plan.
+ */
+import { randomBytes } from 'node:crypto';
+import { accessSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type ClusterConfig, journalFolder } from '../config/config.js';
+import { TramError } from '../errors.js';
+import {
+  groupsOn,
+  type JournaledCluster,
+  journaledCluster,
+  requireCluster,
+  shapeOf,
+} from '../journal/cluster-file.js';
+import { FileDisk } from '../journal/disk.js';
+import { type Recovered, recoverCluster } from '../journal/recovery.js';
+import type { Answer, Ask, OpenAsk, Opening } from '../journal/recovery-asks.js';
+import { RecoveryHost } from '../journal/recovery-host.js';
+import { requireUnlocked } from './journal-lock.js';
+import type { Logger } from './own-hosts.js';
+
+const CLUSTER_ID_BYTES = 16;
+/** Smaller journals are read before anybody asks. */
+const TOLD_BYTES = 2 ** 26;
+const GIGABYTE = 1e9;
+
+/** Starts the hosts with their plans, and resolves when all of them have opened the era. */
+export type OpenHosts = (asks: readonly OpenAsk[]) => Promise<readonly Opening[]>;
+
+/**
+ * @param config  with a journal
+ * @throws TRAM_RECOVERY_REFUSED, TRAM_JOURNAL_MISMATCH, TRAM_CORRUPT, TRAM_HOST_RUNNING, TRAM_SYSTEM; what `open` throws
+ */
+export async function recoverLocally(
+  config: ClusterConfig,
+  logger: Logger,
+  open: OpenHosts,
+): Promise<Recovered> {
+  const cluster = journaledClusterOf(config);
+  const hosts = recoveryHosts(config, cluster);
+  tellSize(config, logger);
+  const recovery = recoverCluster(shapeOf(cluster), {
+    newClusterId: randomBytes(CLUSTER_ID_BYTES).toString('hex'),
+    acceptLoss: false,
+    onLoss: (losses) => {
+      for (const loss of losses) logger.warn(`loss was accepted: ${loss}`);
+    },
+  });
+  for (let step = recovery.next(); ; ) {
+    if (step.done) return step.value;
+    const asks = step.value;
+    step = recovery.next(isOpening(asks) ? await open(asks) : await answer(hosts, asks));
+  }
+}
+
+function isOpening(asks: readonly Ask[]): asks is readonly OpenAsk[] {
+  return asks[0]?.what === 'open';
+}
+
+async function answer(
+  hosts: readonly RecoveryHost[],
+  asks: readonly Ask[],
+): Promise<(Answer | undefined)[]> {
+  const answers: (Answer | undefined)[] = [];
+  for (const ask of asks) {
+    // Reading takes long, and signals are to be heard in between.
+    await new Promise((resolve) => setImmediate(resolve));
+    if (ask.what !== 'open') answers.push(hosts[ask.host].answer(ask));
+  }
+  return answers;
+}
+
+/** What the journals of this cluster must belong to. */
+export function journaledClusterOf(config: ClusterConfig): JournaledCluster {
+  const { sizes, parents, placement, hosts, machines } = config;
+  const names = Array.from({ length: hosts }, (_, host) => machines?.[host].name ?? `host ${host}`);
+  const hostOf = (group: number, member: number): number =>
+    placement[group * sizes.replicas + member];
+  return journaledCluster(sizes, parents, hostOf, names);
+}
+
+/** The journals of all hosts, after a check that they can be used. */
+function recoveryHosts(config: ClusterConfig, cluster: JournaledCluster): RecoveryHost[] {
+  return cluster.names.map((_, host) => {
+    const folder = journalFolder(config, host)!;
+    requireWritable(folder);
+    requireUnlocked(folder);
+    const disk = new FileDisk(folder);
+    requireCluster(disk, cluster, folder);
+    return new RecoveryHost(disk, host, groupsOn(cluster, host));
+  });
+}
+
+/** The folder exists from then on, durably. @throws TRAM_SYSTEM */
+export function requireWritable(folder: string): void {
+  try {
+    const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (first !== undefined) new FileDisk(join(folder, '..')).syncFolder('');
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new TramError('TRAM_SYSTEM', `can't use the journal folder ${folder}: ${message}`, {
+      hint: 'Give a directory in which the user of the hosts may write: the option `journal`.',
+      cause,
+    });
+  }
+}
+
+/** Reading may take long: say how much it is. */
+function tellSize({ journal }: ClusterConfig, logger: Logger): void {
+  const bytes = bytesIn(journal!);
+  if (bytes < TOLD_BYTES) return;
+  logger.info(`reads the journals in ${journal}: ${(bytes / GIGABYTE).toFixed(1)} GB`);
+}
+
+function bytesIn(folder: string): number {
+  let bytes = 0;
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (entry.isFile()) bytes += statSync(join(entry.parentPath, entry.name)).size;
+  }
+  return bytes;
+}

@@ -1,0 +1,63 @@
+/**
+ * What a replica starts from: at the beginning of an era, as the recovery has planned it; or within its era, all that the
+ * journal of its host has.
+ */
+import { type GroupPlan, NO_ERA } from './recovery-asks.js';
+import { between, type GroupSequence, type JournalEntry } from './sequence.js';
+
+/** @internal What a replica starts from: a state, and the entries to deliver after it. */
+export interface ReplicaStart {
+  /** Undefined: the service starts as it is. */
+  readonly snapshot?: Int32Array | undefined;
+  readonly entries: Iterable<JournalEntry>;
+  /** Begins a new era after the last entry: log indices start again, and all sessions have ended. */
+  readonly opensEra: boolean;
+}
+
+/**
+ * @internal What opens an era. Replays the host's own journal as far as possible.
+ * @param own  what the host itself has in the era that the plan starts from
+ * @param source  what the host has that the plan names; not called unless it is needed
+ */
+export function startOfEra(
+  plan: GroupPlan,
+  own: GroupSequence | undefined,
+  source: () => GroupSequence,
+): ReplicaStart {
+  if (plan.fromEra === NO_ERA) return { entries: appended(plan), opensEra: true };
+  const base = own !== undefined && isBase(plan, own) ? own : source();
+  return { snapshot: base.readSnapshot(), entries: planned(plan, base, source), opensEra: true };
+}
+
+/** @internal What the host lacks of the plan: the entries from this index on; all, with the snapshot, if it is undefined. */
+export function lackedFrom(plan: GroupPlan, own: GroupSequence | undefined): number | undefined {
+  return own !== undefined && isBase(plan, own) ? Math.min(own.end, plan.keepBelow) : undefined;
+}
+
+/** Does it begin before the end, and reach as far as the source still has entries? */
+function isBase({ keepFrom, keepBelow }: GroupPlan, own: GroupSequence): boolean {
+  return own.snapshotIndex <= keepBelow && own.end >= keepFrom;
+}
+
+/** @internal For a host that starts again within its era: all that its journal has. */
+export function startWithinEra(sequence: GroupSequence): ReplicaStart {
+  const entries = sequence.entries(sequence.snapshotIndex);
+  return { snapshot: sequence.readSnapshot(), entries, opensEra: false };
+}
+
+function* planned(
+  plan: GroupPlan,
+  base: GroupSequence,
+  source: () => GroupSequence,
+): Iterable<JournalEntry> {
+  const { keepBelow } = plan;
+  yield* between(base, base.snapshotIndex, keepBelow);
+  if (base.end < keepBelow) yield* between(source(), base.end, keepBelow);
+  yield* appended(plan);
+}
+
+function* appended({ keepBelow, append }: GroupPlan): Iterable<JournalEntry> {
+  for (const [i, body] of append.entries()) {
+    yield { index: keepBelow + i, words: body, at: 0, count: body.length };
+  }
+}
