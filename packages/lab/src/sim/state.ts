@@ -9,7 +9,7 @@ import type { Member } from 'tram-multicast/internal/protocol/member.js';
 import { mix, mixText, type Service } from './service.js';
 
 export function digestOf(member: Member, service: Service): number {
-  let hash = mix(mix(0, member.nextPosition), member.deliveries);
+  let hash = mix(mix(mix(0, member.nextPosition), member.deliveries), member.relayed);
   hash = digestCounters(member.delivered, hash);
   hash = digestReplies(member, hash);
   for (let i = 0; i < service.state.length; i++) hash = mix(hash, service.state[i]);
@@ -24,7 +24,7 @@ function digestCounters(counters: Counters, hash: number): number {
     hash = mix(hash, counters.nextNumber[client]);
     hash = mix(hash, counters.nextPosition[client]);
   }
-  hash = mix(mix(hash, counters.nextFromParent), counters.ownEntries);
+  hash = mix(hash, counters.nextFromParent);
   return mix(hash, counters.orderedUs);
 }
 

@@ -76,6 +76,7 @@ export class ReplicaAgent implements Agent {
     }
     const edges = context.edges(context.memory(participant), observer);
     this.replica = new Replica(identity, edges, application, nowUs);
+    this.replica.begin();
   }
 
   doWork(nowUs: number): number {

@@ -42,8 +42,12 @@ export interface Application {
   abandoned?(id: string, replier: Replier): void;
   /** Ordered time has advanced to so many microseconds since 1970. If it throws, the tick still counts. */
   tick(orderedUs: number, replier: Replier): void;
-  /** If it throws, a member that has asked for the snapshot asks another member, and one that stops leaves none. */
-  snapshot(): Uint8Array;
+  /**
+   * The state as it is at the time of the call: at once, or in pieces. The first piece is asked for at once. Deliveries go
+   * on between the others, and none of them may change what the pieces hold. A piece is copied before the next is asked for.
+   * If this or a piece throws, a member that has asked for the snapshot asks another member, and one that stops leaves none.
+   */
+  snapshot(): Uint8Array | Iterable<Uint8Array>;
   /** If it throws, the replica stops: its state may be neither the old one nor the new one. */
   restore(snapshot: Uint8Array, orderedUs: number): void;
 }
@@ -144,7 +148,10 @@ export interface GroupJournal {
   readonly next: number;
   /** Entries below this index are durable on this host. Never goes back, and wakes the host's replicas when it advances. */
   readonly durable: number;
-  /** Has it left out entries, so that it can go on only from a snapshot? Or has it grown so much that it wants one? */
+  /**
+   * Has it left out entries, so that it can go on only from a snapshot? Or has it grown so much that it wants one? False
+   * while it takes one.
+   */
   readonly wantsSnapshot: boolean;
   /** Is there room for so many words of entries or of a snapshot? */
   hasRoom(words: number): boolean;
@@ -156,8 +163,8 @@ export interface GroupJournal {
   /** Entries from `next` on will not come: go on from a snapshot. Until one begins, entries that come are ignored. */
   leaveOut(): void;
   /**
-   * Take a snapshot, in pieces, of the state before the entry `index`; entries may be added between the pieces. From the
-   * first piece on, `next` is at least `index`. One snapshot at a time. There must be room for each piece.
+   * Take a snapshot, in pieces, of the state before the entry `index`; entries may be added between the pieces. From now
+   * on, `next` is at least `index`. One snapshot at a time. There must be room for each piece.
    */
   beginSnapshot(index: number): void;
   addPiece(words: Int32Array): void;

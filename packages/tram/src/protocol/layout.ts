@@ -248,6 +248,7 @@ export const CHUNK = {
   fetcherIncarnation: 0,
   nonce: 1,
   chunk: 2,
+  /** Of all chunks together, in the last one; 0 in the others. */
   totalWords: 3,
   /** How far the fetcher has delivered once it has all chunks. */
   index: 4,

@@ -3,7 +3,11 @@
  *
  * Invariants: `promised` never goes back, not even across incarnations while the region lasts. The memory permits the
  * key that was made for that promise, or no write at all. A member that has lost its region permits no write (RETIRED)
- * until it has learnt what to promise. `nextToDeliver` never goes back.
+ * until it has learnt what to promise. `nextToDeliver` never goes back, once the member has begun.
+ *
+ * With a journal, a group's state may be older than its log: it is what a recovery has found. A member that begins without
+ * it *lacks the state*: its `nextToDeliver` is below the log's first index. It grants and holds entries as others do, and
+ * fetches a snapshot, but it neither campaigns nor serves snapshots before it has one.
  */
 import { OPEN, RETIRED } from '../memory/contract.js';
 import { assert } from './assert.js';
@@ -35,7 +39,30 @@ export interface Identity {
   readonly past: Past;
   /** With kept memory: the snapshot that an earlier incarnation left when it stopped (`Replica.leave`). */
   readonly left?: Int32Array | undefined;
+  /** With a journal: what the journal has of this group, from which the member begins (`Replica.begin`). */
+  readonly start?: Start | undefined;
 }
+
+/** Decided entries of a group, or of its recovered sequence, from a snapshot on. */
+export interface Start {
+  /** A snapshot in words. Absent: the state in which the service starts. */
+  readonly snapshot?: Int32Array | undefined;
+  /** The entries that follow it, without a gap. */
+  readonly entries: Iterable<StartEntry>;
+  /** Are they of earlier eras, so that this group's log begins after them? All members must begin with the same ones. */
+  readonly opensEra: boolean;
+}
+
+/** An entry without its frame: `count` words from `at` on. */
+export interface StartEntry {
+  readonly index: number;
+  readonly words: Int32Array;
+  readonly at: number;
+  readonly count: number;
+}
+
+/** The next index to deliver of a member that lacks the state of its group: below any index of a log. */
+const NO_STATE = 0;
 
 /** A backlog grows by so much at a time, which is also the most that a member fetches in one go. */
 const BACKLOG_PIECE_WORDS = 65_536;
@@ -87,8 +114,9 @@ export class Member {
   /** With a journal: the stable index that was delivered last, and the index of the entry that told it. */
   stable: number;
   stableToldAt = UNKNOWN;
-  /** How many messages this group has delivered to the application. */
+  /** How many messages this group has delivered to the application, and how many it has ordered for groups below it only. */
   deliveries = 0;
+  relayed = 0;
   /** Index of a snapshot being fetched from us, so that the leader keeps the entries from there; 0 if none. */
   holdAt = 0;
   /**
@@ -124,7 +152,7 @@ export class Member {
     this.log = new Log(memory, layout, this.group, this.firstKey);
     const { logWords, entryWordsMax } = layout;
     this.backlog = new Backlog(Math.max(Math.min(logWords, BACKLOG_PIECE_WORDS), entryWordsMax));
-    this.nextToDeliver = layout.sizes.firstIndex;
+    this.nextToDeliver = edges.journal === undefined ? layout.sizes.firstIndex : NO_STATE;
     this.nextPosition = layout.sizes.firstIndex | 0;
     this.horizon = Math.max(layout.sizes.firstIndex, this.kept.near);
     // Each incarnation counts from another number, so that its first notification is a change.
@@ -179,6 +207,25 @@ export class Member {
     this.kept.becomeMember();
   }
 
+  /** Does it have the state that the group's log continues? */
+  get hasState(): boolean {
+    return this.nextToDeliver >= this.layout.sizes.firstIndex;
+  }
+
+  /** Nothing of this era is stable yet, and nothing has gone to a child. */
+  rebaseJournal(): void {
+    const { firstIndex } = this.layout.sizes;
+    this.sentTo.fill(firstIndex - 1);
+    this.stable = firstIndex;
+    this.stableToldAt = UNKNOWN;
+  }
+
+  /** The state that it has is the one before the log's first entry. */
+  beginLog(): void {
+    this.nextToDeliver = this.layout.sizes.firstIndex;
+    this.nextPosition = this.layout.sizes.firstIndex | 0;
+  }
+
   /** Notify another member of the group that we have written one of its slots. */
   notify(member: number): void {
     const { memory, layout } = this.edges;
@@ -226,12 +273,6 @@ export class Member {
   /** A key that was never made before, not even by an incarnation that ended while making it. */
   private nextKey(): number {
     return keyAfter(this.firstKey, this.kept.keys++);
-  }
-
-  /** How many messages this group has ordered for groups below it, and not for itself, among those delivered. */
-  get relayed(): number {
-    const entries = this.nextToDeliver - this.layout.sizes.firstIndex;
-    return entries - this.delivered.ownEntries - this.deliveries;
   }
 
   get promisedMember(): number {

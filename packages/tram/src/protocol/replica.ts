@@ -6,6 +6,7 @@
  * becomes a follower in the next step.
  */
 import { OPEN, type Outcome } from '../memory/contract.js';
+import { assert } from './assert.js';
 import { Delivering, decidedIndex, missingBelow } from './data-path/delivery.js';
 import { Journaling } from './data-path/journaling.js';
 import { Leader } from './data-path/leader.js';
@@ -15,13 +16,15 @@ import type { Application, Edges } from './edges.js';
 import { describeBallot, NO_BALLOT } from './leadership/ballot.js';
 import { Follower } from './leadership/follower.js';
 import { Grants, Requests } from './leadership/grants.js';
+import { JournalSnapshots } from './leadership/journal-snapshots.js';
 import { Recovery } from './leadership/recovery.js';
+import { replay } from './leadership/replay.js';
 import { Rows } from './leadership/rows.js';
-import { indexOf } from './leadership/snapshot.js';
+import { indexOf, takeSnapshot } from './leadership/snapshot.js';
 import { Snapshots } from './leadership/snapshots.js';
 import type { Suspicion } from './leadership/suspicion.js';
 import { Takeover } from './leadership/takeover.js';
-import { type Identity, Member } from './member.js';
+import { type Identity, Member, type Start } from './member.js';
 import { KIND, kindOf, numberOf } from './tags.js';
 
 export type Role = 'recovering' | 'follower' | 'candidate' | 'leader';
@@ -53,12 +56,22 @@ export class Replica {
   /** Absent without a journal. */
   private readonly journaling: Journaling | undefined;
   private readonly snapshots: Snapshots;
+  private readonly delivering: Delivering;
+  /** Absent without a journal. */
+  private readonly journalSnapshots: JournalSnapshots | undefined;
+  /** Until it has begun. */
+  private start: Start | undefined;
   /** Present while the role is `recovering`. */
   private recovery: Recovery | undefined;
   /** `rows.news` when this leader looked at the rows last. */
   private seenNews = -1;
 
-  constructor(identity: Identity, edges: Edges, application: Application, nowUs: number) {
+  constructor(
+    identity: Identity,
+    edges: Edges,
+    private readonly application: Application,
+    nowUs: number,
+  ) {
     const member = new Member(identity, edges);
     const rows = new Rows(member, nowUs);
     const { journal } = edges;
@@ -68,7 +81,10 @@ export class Replica {
     this.rows = rows;
     this.suspicion = rows.suspicion;
     this.grants = new Grants(member, rows);
-    this.snapshots = new Snapshots(member, rows, delivering, application);
+    this.delivering = delivering;
+    this.start = identity.start;
+    this.journalSnapshots = journal && new JournalSnapshots(member, journal, application);
+    this.snapshots = new Snapshots(member, rows, delivering, application, this.journalSnapshots);
     this.replication = new Replication(member);
     const requests = new Requests(member);
     this.takeover = new Takeover(
@@ -100,11 +116,31 @@ export class Replica {
     rows.publish();
   }
 
+  /**
+   * Before the first step: begin from what the journal has (`Identity.start`). It may take long, and observers may look at
+   * this replica meanwhile. A member with a journal that does not begin from it lacks the state of its group, and fetches it.
+   * @throws if the service can't restore the snapshot, or if reading the entries throws
+   */
+  begin(): void {
+    const { start } = this;
+    if (start === undefined) return;
+    this.start = undefined;
+    replay(start, this.member, this.delivering, this.application);
+    this.rows.publish();
+  }
+
+  /** The state of this member in words, for example to open an era with it. @throws if the service does */
+  takeSnapshot(): Int32Array {
+    assert(this.member.hasState, 'a member that lacks the state has no snapshot');
+    return takeSnapshot(this.member, this.application);
+  }
+
   doWork(nowUs: number): number {
     this.rows.beginStep(nowUs);
     const leads = this.role === 'leader';
     this.rows.read(leads && this.leader.isPressed(), leads);
     let work = this.pollCompletions(nowUs);
+    if (this.journalSnapshots !== undefined) work += this.journalSnapshots.step(nowUs);
     if (this.recovery !== undefined) {
       this.recover(this.recovery, nowUs);
     } else {
@@ -150,7 +186,7 @@ export class Replica {
 
   /** Campaign now, whichever member is trusted: by request of the host, or because it is our turn. */
   campaign(nowUs: number): void {
-    if (this.role === 'recovering') return;
+    if (this.role === 'recovering' || !this.member.hasState) return;
     this.rows.ledBallot = NO_BALLOT;
     this.role = 'candidate';
     this.takeover.begin(nowUs);

@@ -54,7 +54,7 @@ export const DELIVERING: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: SNAPSHOTS,
-        find: '(this.received === undefined || this.isOfSame(slot))',
+        find: '(this.received.length === 0 || this.isOfSame(slot))',
         replace: 'true',
       },
     ],
@@ -111,7 +111,9 @@ export const DELIVERING: Readonly<Record<string, Mutation>> = {
   'never-left-behind': {
     title: 'a follower does not notice that it was left behind',
     caughtBy: { seed: 2, as: 'liveness' },
-    edits: [{ file: DELIVERY, find: 'return isBehind ? first : 0;', replace: 'return 0;' }],
+    edits: [
+      { file: DELIVERY, find: 'return isBehind ? first : missingState;', replace: 'return 0;' },
+    ],
   },
   'delivers-while-overwritten': {
     title: 'a follower delivers entries that may have been overwritten while it copied them',

@@ -11,7 +11,7 @@ export const RESTORING: Readonly<Record<string, Mutation>> = {
         file: SNAPSHOT,
         find: 'at = end;',
         replace: `at = end;
-          words[at + (words[FIXED.stateBytes] >> 2) - 1] ^= 1;`,
+          words[at + (words[words.length - 1] >> 2) - 1] ^= 1;`,
       },
     ],
   },
@@ -74,9 +74,10 @@ export const RESTORING: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: SNAPSHOTS,
-        find: 'slot.copy.subarray(data, data + count), start)',
-        replace: `slot.copy.subarray(data, data + count),
-          start > 0 && start + count === total ? start - 1 : start)`,
+        find: 'received.push(slot.copy.slice(data, data + count));',
+        replace: `if (isLast && received.length > 0)
+            received[received.length - 1] = received[received.length - 1].slice(0, -1);
+          received.push(slot.copy.slice(data, data + count + (isLast && received.length > 0 ? 1 : 0)));`,
       },
     ],
   },
@@ -92,11 +93,11 @@ export const RESTORING: Readonly<Record<string, Mutation>> = {
       {
         file: SNAPSHOTS,
         find: 'this.wanted = 0;\n        this.nextIndex',
-        replace: 'if (this.received === undefined) this.wanted = 0;\n this.nextIndex',
+        replace: 'if (this.received.length === 0) this.wanted = 0;\n this.nextIndex',
       },
       {
         file: SNAPSHOTS,
-        find: '(this.received === undefined || this.isOfSame(slot))',
+        find: '(this.received.length === 0 || this.isOfSame(slot))',
         replace: 'true',
       },
     ],

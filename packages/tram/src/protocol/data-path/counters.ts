@@ -21,8 +21,6 @@ export class Counters {
   readonly nextPosition: Int32Array;
   /** Every message from below this index of the parent's log that is meant for us has come. Never goes back. */
   nextFromParent: number;
-  /** How many own entries there are. */
-  ownEntries = 0;
   /** Ordered time: the stamp of the last tick, in microseconds since 1970; 0 before the first. Never goes back. */
   orderedUs = 0;
 
@@ -38,8 +36,15 @@ export class Counters {
     this.nextNumber.set(other.nextNumber);
     this.nextPosition.set(other.nextPosition);
     this.nextFromParent = other.nextFromParent;
-    this.ownEntries = other.ownEntries;
     this.orderedUs = other.orderedUs;
+  }
+
+  /** All sources begin anew, and ordered time goes on. */
+  rebase(firstIndex: number): void {
+    this.session.fill(0);
+    this.nextNumber.fill(0);
+    this.nextPosition.fill(0);
+    this.nextFromParent = firstIndex;
   }
 
   /** A client slot has a new session: its messages start from the beginning. */
@@ -63,7 +68,6 @@ export class Counters {
       );
       this.nextFromParent = index + 1;
     } else if (source === OWN) {
-      this.ownEntries++;
       if (number === OWN_KIND.tick) this.noteTick(stampAt(log, message));
     } else {
       const session = word(log, message + MESSAGE.session);

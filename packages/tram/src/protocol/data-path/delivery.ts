@@ -41,7 +41,7 @@ import {
   SOURCE,
   sourceIn,
 } from '../layout.js';
-import type { Member } from '../member.js';
+import type { Member, StartEntry } from '../member.js';
 import { contains } from '../overlay.js';
 import { readWide } from '../wide.js';
 import type { Journaling } from './journaling.js';
@@ -136,6 +136,8 @@ export class Delivering implements Replier {
   private lastWords: number;
   /** Do we lead, and so send the replies, while we deliver? */
   private leads = false;
+  /** Does what we deliver come from the journal? */
+  private replays = false;
 
   constructor(
     private readonly member: Member,
@@ -192,6 +194,30 @@ export class Delivering implements Replier {
     return this.journaling === undefined || this.journaling.admits(words, decided);
   }
 
+  /** Deliver the next entry, which comes from a journal: its words, without a frame. No reply is sent. */
+  deliverBody(entry: StartEntry): void {
+    const { member, stretch, entryWordsMax } = this;
+    const { words, at, count, index } = entry;
+    const entryWords = count + FRAME_WORDS;
+    assert(index === member.nextToDeliver, 'entries of a journal follow each other without a gap');
+    assert(entryWords <= entryWordsMax, 'an entry of a journal fits into the log');
+    this.leads = false;
+    this.replays = true;
+    stretch.words[0] = entryWords;
+    copyPart(words, at, stretch.words, HEAD_WORDS, count);
+    this.deliverAt(0, entryWords);
+    this.replays = false;
+  }
+
+  /** All sessions of all clients end. */
+  endAllSessions(): void {
+    const { firstLive } = this.member.waiting;
+    this.leads = false;
+    for (let client = 0; client < firstLive.length; client++) {
+      this.endSessions(client, firstLive[client] + 1);
+    }
+  }
+
   private mayBeOverwritten(log: LogRing): boolean {
     this.member.edges.memory.readFence();
     return isLeftBehind(this.member, log);
@@ -209,26 +235,30 @@ export class Delivering implements Replier {
 
   /** Deliver those entries of the stretch that were copied entirely. Returns their words. */
   private deliverCopied(words: number, ballot: number, decided: number): number {
-    const { member, stretch, entryWordsMax, firstIndex } = this;
-    const { delivered } = member;
+    const { member, stretch, entryWordsMax } = this;
     const first = member.nextToDeliver;
-    let index = first;
     let at = 0;
-    while (index < decided && at + FRAME_WORDS <= words) {
+    while (member.nextToDeliver < decided && at + FRAME_WORDS <= words) {
       const here = stretch.words[at];
       if (here > words - at) break;
       // An entry is decided after it is written, so it is whole. Its ends tell whether it is the right one.
-      if (framedWords(stretch, at, ballot, index, entryWordsMax) === 0) break;
-      this.message.show(at);
-      delivered.note(stretch, at, firstIndex);
-      this.apply();
-      member.nextToDeliver = ++index;
-      member.nextPosition = (member.nextPosition + here) | 0;
+      if (framedWords(stretch, at, ballot, member.nextToDeliver, entryWordsMax) === 0) break;
+      this.deliverAt(at, here);
       this.lastWords = here;
       at += here;
     }
     if (at > 0) this.journaling?.add(first, stretch.words, at);
     return at;
+  }
+
+  /** Deliver the entry of so many words that lies at `at` in the stretch. */
+  private deliverAt(at: number, words: number): void {
+    const { member, stretch, firstIndex } = this;
+    this.message.show(at);
+    member.delivered.note(stretch, at, firstIndex);
+    this.apply();
+    member.nextToDeliver++;
+    member.nextPosition = (member.nextPosition + words) | 0;
   }
 
   private apply(): void {
@@ -242,6 +272,7 @@ export class Delivering implements Replier {
     if (this.journaling !== undefined) this.noteSent();
     const { client, session } = message;
     if (session > member.waiting.firstLive[client]) this.endSessions(client, session);
+    if (!isForUs) member.relayed++;
     if (message.isCancel) {
       if (isForUs) this.cancel();
     } else if (isForUs) {
@@ -361,7 +392,8 @@ export class Delivering implements Replier {
     const { member } = this;
     member.stable = Math.max(member.stable, index);
     member.stableToldAt = member.nextToDeliver;
-    member.edges.journal?.stable(member.stable);
+    // What comes from the journal may be of an earlier era, whose indices say nothing about this one.
+    if (!this.replays) member.edges.journal?.stable(member.stable);
   }
 
   /** A service fails at every member or at none, so all members go on. */
@@ -401,17 +433,19 @@ export function isLeftBehind(member: Member, log: LogRing): boolean {
 }
 
 /**
- * The index of the log's first entry, if this member has yet to deliver an earlier one; otherwise 0. If there is no entry
- * yet, none was dropped. (Positions can't tell, since they wrap.)
+ * The index of the log's first entry, if this member has yet to deliver an earlier one or lacks the state before it;
+ * otherwise 0. If there is no entry yet, none was dropped. (Positions can't tell, since they wrap.)
  */
-export function missingBelow(member: Member, log: LogRing): number {
+export function missingBelow(member: Member, log: LogRing | undefined): number {
+  const missingState = member.hasState ? 0 : member.layout.sizes.firstIndex;
+  if (log === undefined) return missingState;
   for (;;) {
     const { base } = log;
     const first = extend(member.near, numberAt(log, base));
     const isBehind = first > member.nextToDeliver && log.entryWords(base, log.marker, first) > 0;
     // The base may have moved on, and its entry may have been overwritten, while we looked.
     member.edges.memory.readFence();
-    if (log.base === base) return isBehind ? first : 0;
+    if (log.base === base) return isBehind ? first : missingState;
   }
 }
 

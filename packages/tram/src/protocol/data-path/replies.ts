@@ -148,6 +148,13 @@ export class Replies {
     this.held.remove(client * this.callsMax + call);
   }
 
+  /** Keep nothing any more. */
+  clear(): void {
+    this.words.fill(0);
+    this.indices.fill(0);
+    this.held.clear();
+  }
+
   /** A leader has kept this reply just now: send it, or hold it until the gate has passed its entry. */
   sendOrHold(client: number, call: number): void {
     const slot = client * this.callsMax + call;

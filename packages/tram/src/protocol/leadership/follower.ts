@@ -35,12 +35,14 @@ export class Follower {
     const { observer } = member.edges;
     const followed = member.log.under(member.promised, member.promisedMember);
     const log = followed ?? member.log.current();
-    if (log === undefined) return 0;
+    let count = 0;
     // Only what the leader of that log has published as decided (H2).
-    const count = this.delivering.deliver(log, log.marker, decidedIndex(member, log), false);
+    if (log !== undefined)
+      count = this.delivering.deliver(log, log.marker, decidedIndex(member, log), false);
     member.needs = missingBelow(member, log);
-    if (followed === undefined) return count;
-    if (log.writer !== member.index) this.failedAttempts = 0;
+    // The log of the leader to come may have what that log lacks. It never has the state of a member that lacks it.
+    if (followed === undefined && member.hasState) return count;
+    if (followed !== undefined && followed.writer !== member.index) this.failedAttempts = 0;
     while (member.needs > 0 && this.snapshots.fetch(nowUs))
       member.needs = missingBelow(member, log);
     if (member.needs > 0) {

@@ -4,9 +4,10 @@
  * in every step; followers, candidates and recovering members call `fetch` while the log lacks what they need.
  *
  * It is a pull protocol with one chunk under way: the fetcher names a nonce and a chunk, the server answers with that
- * chunk, and asking again is harmless. The server takes the snapshot (snapshot.ts) at whatever it has delivered, and the
- * group does not stop for it. Until the fetcher has restored it, the server publishes its index (`holdAt`): the leader
- * keeps the entries from there on in its backlog, and the fetcher continues with those.
+ * chunk, and asking again is harmless. The server begins the snapshot (snapshot.ts) at whatever it has delivered, and the
+ * group does not stop for it: the server takes each chunk when it is asked for, and keeps only that one. Until the fetcher
+ * has restored the snapshot, the server publishes its index (`holdAt`): the leader keeps the entries from there on in its
+ * backlog, and the fetcher continues with those.
  *
  * A member that stops in an orderly way can also leave a snapshot for its next incarnation (`leave`, `resumeFrom`).
  *
@@ -22,15 +23,17 @@ import { CHUNK, SNAPSHOT_REQUEST } from '../layout.js';
 import type { Member } from '../member.js';
 import { writeWide } from '../wide.js';
 import { NO_BALLOT } from './ballot.js';
+import type { JournalSnapshots } from './journal-snapshots.js';
 import type { Rows } from './rows.js';
 import { SlotReader, SlotWriter } from './slots.js';
-import { restoreSnapshot, takeSnapshot } from './snapshot.js';
+import { joined, restoreSnapshot, SnapshotTaking, takeSnapshot } from './snapshot.js';
 
 /** A fetcher's patience doubles at most so often. */
 const RETRIES_MAX = 5;
 /** Rows that were read before a pause do not tell who has a backlog. So many heartbeats later, all have been read. */
 const ROWS_HEARTBEATS = 2;
 const NEVER = Number.POSITIVE_INFINITY;
+const NO_CHUNK = new Int32Array(0);
 
 /** What a member is fetching from us: a snapshot or entries. */
 interface Served {
@@ -41,9 +44,75 @@ interface Served {
   index: number;
   /** The ballot of the entries, or NO_BALLOT for a snapshot. */
   ballot: number;
-  words: Int32Array;
-  /** When the fetcher asked last. */
+  chunks: Chunks;
+  /** The chunk that the fetcher asked for last, whether it has yet to be sent, and when that was. */
+  wanted: number;
+  isOwed: boolean;
   askedUs: number;
+  /** Has the service failed to go on? Then this request is not answered any more. */
+  hasFailed: boolean;
+}
+
+/** What is served, chunk by chunk. */
+interface Chunks {
+  /**
+   * Go on towards this chunk. Returns it, nothing of it if it can't be had, or undefined if that takes another step.
+   * @throws if the service does
+   */
+  at(chunk: number): Int32Array | undefined;
+  /** How many words there are. 0 as long as the last chunk was not taken. */
+  readonly totalWords: number;
+  close(): void;
+}
+
+/** Entries of a backlog, which are there already. */
+class EntryChunks implements Chunks {
+  readonly totalWords: number;
+
+  constructor(
+    private readonly words: Int32Array,
+    private readonly chunkWords: number,
+  ) {
+    this.totalWords = words.length;
+  }
+
+  at(chunk: number): Int32Array {
+    const start = chunk * this.chunkWords;
+    return this.words.subarray(start, start + this.chunkWords);
+  }
+
+  close(): void {
+    // Nothing is held.
+  }
+}
+
+/** A snapshot that is being taken. A fetcher that asks for a chunk has all earlier ones, so only the last one is kept. */
+class SnapshotChunks implements Chunks {
+  totalWords = 0;
+  private taken = -1;
+  private takenWords = 0;
+  private last: Int32Array = NO_CHUNK;
+
+  constructor(private readonly taking: SnapshotTaking) {}
+
+  at(chunk: number): Int32Array | undefined {
+    if (chunk > this.taken && !this.taking.isDone) this.takeNext();
+    if (chunk === this.taken) return this.last;
+    return chunk < this.taken || this.taking.isDone ? NO_CHUNK : undefined;
+  }
+
+  private takeNext(): void {
+    const next = this.taking.take();
+    if (next === undefined) return;
+    this.last = next;
+    this.taken++;
+    this.takenWords += next.length;
+    if (this.taking.isDone) this.totalWords = this.takenWords;
+  }
+
+  close(): void {
+    this.taking.close();
+  }
 }
 
 export class Snapshots {
@@ -67,7 +136,7 @@ export class Snapshots {
   private requests = 0;
   /** The next chunk: those before it are in `received`. */
   private wanted = 0;
-  private received: Int32Array | undefined;
+  private received: Int32Array[] = [];
   private receivedIndex = 0;
   private receivedBallot = NO_BALLOT;
   /** What we had not delivered when the fetch began. */
@@ -83,6 +152,7 @@ export class Snapshots {
     private readonly rows: Rows,
     private readonly delivering: Delivering,
     private readonly application: Application,
+    private readonly journalSnapshots: JournalSnapshots | undefined,
   ) {
     const { memory, layout } = member.edges;
     const chunkBody = CHUNK.data + layout.chunkWords;
@@ -96,17 +166,18 @@ export class Snapshots {
     }
   }
 
-  /** Answer the members that ask, and have the entries kept that they need next. Returns how many asked. */
+  /** Answer the members that ask, and have the entries kept that they need next. Returns how much was done. */
   serve(nowUs: number, isNotified: boolean): number {
-    const work = isNotified ? this.answerRequests(nowUs) : 0;
+    let work = isNotified ? this.readRequests(nowUs) : 0;
     if (work > 0 || this.isServing) {
+      work += this.sendOwed();
       this.releaseServed(nowUs);
       this.member.holdAt = this.oldestServed();
     }
     return work;
   }
 
-  private answerRequests(nowUs: number): number {
+  private readRequests(nowUs: number): number {
     let work = 0;
     for (let other = 0; other < this.requestSlots.length; other++) {
       const slot = this.requestSlots[other];
@@ -114,15 +185,48 @@ export class Snapshots {
       const nonce = slot.body(SNAPSHOT_REQUEST.nonce);
       let served = this.served[other];
       if (served?.nonce !== nonce || served.incarnation !== slot.epoch) {
+        this.release(other);
         served = this.prepare(nonce, slot.epoch, slot.wide(SNAPSHOT_REQUEST.next), nowUs);
         this.served[other] = served;
       }
       work++;
       if (served === undefined) continue;
       served.askedUs = nowUs;
-      this.sendChunk(other, served, slot.body(SNAPSHOT_REQUEST.chunk));
+      served.wanted = slot.body(SNAPSHOT_REQUEST.chunk);
+      served.isOwed = true;
     }
     return work;
+  }
+
+  /** Send the chunks that were asked for, as far as they are there. Returns for how many the service has done something. */
+  private sendOwed(): number {
+    let work = 0;
+    for (let other = 0; other < this.served.length; other++) {
+      const served = this.served[other];
+      if (!served?.isOwed || served.hasFailed) continue;
+      work++;
+      const chunk = this.chunkOf(served);
+      if (chunk === undefined) continue;
+      served.isOwed = false;
+      if (chunk.length > 0) this.sendChunk(other, served, chunk);
+    }
+    return work;
+  }
+
+  /** If the service fails, the request is not answered: the fetcher asks the next member, and this one goes on. */
+  private chunkOf(served: Served): Int32Array | undefined {
+    try {
+      return served.chunks.at(served.wanted);
+    } catch (error) {
+      served.hasFailed = true;
+      this.tellFailure(error);
+      return undefined;
+    }
+  }
+
+  private tellFailure(error: unknown): void {
+    if (error instanceof InvariantError) throw error;
+    this.member.edges.observer.snapshotFailed(error);
   }
 
   /** Entries from `next` on, if our backlog has them, else a snapshot; undefined if there is none. */
@@ -133,50 +237,55 @@ export class Snapshots {
     nowUs: number,
   ): Served | undefined {
     const { member } = this;
+    const asked = {
+      nonce,
+      incarnation,
+      wanted: 0,
+      isOwed: false,
+      askedUs: nowUs,
+      hasFailed: false,
+    };
     const entries = member.backlog.from(next);
     if (entries !== undefined) {
       const { ballot, words, endIndex } = entries;
       member.edges.observer.transition('backlog fetched');
-      return { nonce, incarnation, index: endIndex, ballot, words, askedUs: nowUs };
+      const chunks = new EntryChunks(words, member.layout.chunkWords);
+      return { ...asked, index: endIndex, ballot, chunks };
     }
-    const words = this.takeSnapshot();
-    if (words === undefined) return undefined;
-    const index = member.nextToDeliver;
-    return { nonce, incarnation, index, ballot: NO_BALLOT, words, askedUs: nowUs };
+    const taking = this.beginSnapshot();
+    if (taking === undefined) return undefined;
+    const chunks = new SnapshotChunks(taking);
+    return { ...asked, index: taking.index, ballot: NO_BALLOT, chunks };
   }
 
-  /** If the service fails, the request is not answered: the fetcher asks the next member, and this one goes on. */
-  private takeSnapshot(): Int32Array | undefined {
+  private beginSnapshot(): SnapshotTaking | undefined {
     const { member, application } = this;
-    const { observer } = member.edges;
+    if (!member.hasState) return undefined;
     try {
-      const words = takeSnapshot(member, application);
-      observer.transition('snapshot served');
-      return words;
+      const taking = new SnapshotTaking(member, application, member.layout.chunkWords);
+      member.edges.observer.transition('snapshot served');
+      return taking;
     } catch (error) {
-      if (error instanceof InvariantError) throw error;
-      observer.snapshotFailed(error);
+      this.tellFailure(error);
       return undefined;
     }
   }
 
-  private sendChunk(other: number, served: Served, chunk: number): void {
+  private sendChunk(other: number, served: Served, words: Int32Array): void {
     const { member, chunkWriter } = this;
     const { memory, layout } = member.edges;
-    const { words, nonce, index, ballot, incarnation } = served;
-    const start = chunk * layout.chunkWords;
-    const count = Math.min(layout.chunkWords, words.length - start);
-    if (count <= 0) return;
+    const { wanted, chunks, nonce, index, ballot, incarnation } = served;
+    const isLast = wanted * layout.chunkWords + words.length === chunks.totalWords;
     chunkWriter.body[CHUNK.fetcherIncarnation] = incarnation;
     chunkWriter.body[CHUNK.nonce] = nonce;
-    chunkWriter.body[CHUNK.chunk] = chunk;
-    chunkWriter.body[CHUNK.totalWords] = words.length;
+    chunkWriter.body[CHUNK.chunk] = wanted;
+    chunkWriter.body[CHUNK.totalWords] = isLast ? chunks.totalWords : 0;
     writeWide(chunkWriter.body, CHUNK.index, index);
     chunkWriter.body[CHUNK.ballot] = ballot;
-    chunkWriter.body.set(words.subarray(start, start + count), CHUNK.data);
+    chunkWriter.body.set(words, CHUNK.data);
     const to = layout.snapshotChunk(member.index);
     const peer = member.participantOf(other);
-    const bodyWords = CHUNK.data + count;
+    const bodyWords = CHUNK.data + words.length;
     chunkWriter.post(memory, peer, to, bodyWords, member.incarnation, ++this.chunksSent);
     member.notify(other);
   }
@@ -193,8 +302,17 @@ export class Snapshots {
       const { incarnation, delivered } = this.rows.peer(other);
       const hasRestarted = incarnation > served.incarnation;
       const isDone = incarnation === served.incarnation && delivered >= served.index;
-      if (isDone || hasRestarted || nowUs - served.askedUs > patienceUs)
-        this.served[other] = undefined;
+      if (isDone || hasRestarted || nowUs - served.askedUs > patienceUs) this.release(other);
+    }
+  }
+
+  private release(other: number): void {
+    const served = this.served[other];
+    this.served[other] = undefined;
+    try {
+      served?.chunks.close();
+    } catch (error) {
+      this.tellFailure(error);
     }
   }
 
@@ -202,7 +320,7 @@ export class Snapshots {
   private oldestServed(): number {
     let oldest = 0;
     for (const served of this.served) {
-      if (served === undefined) continue;
+      if (served === undefined || served.hasFailed) continue;
       oldest = oldest === 0 ? served.index : Math.min(oldest, served.index);
     }
     return oldest;
@@ -246,7 +364,7 @@ export class Snapshots {
 
   private stop(): void {
     this.fetching = false;
-    this.received = undefined;
+    this.received = [];
   }
 
   /** Start again with another source. */
@@ -305,7 +423,7 @@ export class Snapshots {
       slot.body(CHUNK.fetcherIncarnation) === this.member.incarnation &&
       slot.body(CHUNK.nonce) === this.nonce &&
       slot.body(CHUNK.chunk) === this.wanted &&
-      (this.received === undefined || this.isOfSame(slot))
+      (this.received.length === 0 || this.isOfSame(slot))
     );
   }
 
@@ -320,20 +438,20 @@ export class Snapshots {
 
   private accept(slot: SlotReader): void {
     const { chunkWords } = this.member.layout;
+    const { received } = this;
     const total = slot.body(CHUNK.totalWords);
-    if (this.received === undefined) {
-      this.received = new Int32Array(total);
+    if (received.length === 0) {
       this.receivedIndex = slot.wide(CHUNK.index);
       this.receivedBallot = slot.body(CHUNK.ballot);
       this.sourceIncarnation = slot.epoch;
     }
-    const start = this.wanted * chunkWords;
-    const count = Math.min(chunkWords, total - start);
+    const isLast = total > 0;
+    const count = isLast ? total - this.wanted * chunkWords : chunkWords;
     const data = HEAD_WORDS + CHUNK.data;
-    this.received.set(slot.copy.subarray(data, data + count), start);
+    received.push(slot.copy.slice(data, data + count));
     this.wanted++;
-    if (start + count < total) return;
-    const words = this.received;
+    if (!isLast) return;
+    const words = joined(received);
     this.stop();
     this.retries = 0;
     const { nextToDeliver } = this.member;
@@ -347,9 +465,17 @@ export class Snapshots {
   private restore(words: Int32Array): void {
     const { member } = this;
     const { observer } = member.edges;
+    this.dropTakings();
     restoreSnapshot(words, member, this.application);
     observer.restored(this.source, member.deliveries);
     observer.transition('snapshot restored');
+    this.journalSnapshots?.restored(words);
+  }
+
+  /** Before the service restores another state: it can't go on with its views of this one. */
+  private dropTakings(): void {
+    for (let other = 0; other < this.served.length; other++) this.release(other);
+    this.journalSnapshots?.drop();
   }
 
   /** Our state for a later incarnation of this member; undefined if there is none worth keeping. */

@@ -8,8 +8,8 @@
  * - A member is *live* while its heartbeats come within our patience. Patience starts at `suspectAfterUs`, doubles
  *   whenever a suspicion turns out to be wrong, up to sixteenfold, and shrinks again with heartbeats that are on time.
  *   Time in which we did not run ourselves does not count. A member whose end the platform has noticed is not live.
- * - A member *can lead* if it is live, does not recover, has not been alone for longer than `suspectAfterUs`, and is not
- *   given up. It is *alone* if it hears from fewer than f+1 members: it could not lead, and would only keep others from
+ * - A member *can lead* if it is live, does not recover, does not lack the state of its group (member.ts), has not been
+ *   alone for longer than `suspectAfterUs`, and is not given up. It is *alone* if it hears from fewer than f+1 members: it could not lead, and would only keep others from
  *   leading. The owner of a ballot is *given up* if we have not heard it for `suspectAfterUs`, however patient we are, and
  *   f members that we hear trust us instead. Otherwise they would wait for us, and we for the owner.
  * - A ballot is *pursued* while its owner can lead and has promised no other.
@@ -137,7 +137,9 @@ export class Suspicion {
 
   private canLead(member: number): boolean {
     if (!this.takesPart(member)) return false;
-    if (member === this.member.index) return this.countHeard(true) >= this.member.quorum;
+    if (member === this.member.index)
+      return this.member.hasState && this.countHeard(true) >= this.member.quorum;
+    if (this.peers[member].delivered < this.member.layout.sizes.firstIndex) return false;
     return !this.monitors[member].isAlone(this.nowUs) && !this.isGivenUp(member);
   }
 
