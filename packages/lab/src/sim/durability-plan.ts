@@ -12,8 +12,8 @@ export interface DurabilityPlan {
   /** So small that snapshots are taken, count and replace segments all the time. */
   readonly snapshotBytes: number;
   readonly segmentBytes: number;
-  /** The ring between the replicas of a host and its journal. */
-  readonly ringWords: number;
+  /** How many times larger than necessary the ring is between the replicas of a host and its journal. */
+  readonly ringFactor: number;
   /** How long a sync takes at most, by host. */
   readonly syncUs: readonly number[];
   /** With `everySecond`: the second. */
@@ -42,7 +42,7 @@ export function drawDurability(
     hostOf,
     snapshotBytes: random.pick([200, 1000, 4000, 1_000_000]),
     segmentBytes: random.pick([1024, 4096, 16_384]),
-    ringWords: random.pick([0, 4096, 16_384]),
+    ringFactor: random.pick([1, 1, 4, 16]),
     syncUs: Array.from({ length: hosts }, () => syncUs * random.pick([1, 1, 1, 5])),
     syncEveryUs: random.pick([200, 1000, 5000]),
     askUs: random.pick([5, 50, 300]),

@@ -25,7 +25,7 @@ import type { Plan } from './plan.js';
 import type { Random } from './random.js';
 import { replayGroup } from './replay.js';
 import { mix } from './service.js';
-import { DiskFailure, SimulatedDisk } from './simulated-disk.js';
+import { SimulatedDisk } from './simulated-disk.js';
 import type { World } from './world.js';
 
 /** What runs while the host takes part in an era. */
@@ -135,12 +135,14 @@ export class DurableHost {
     reader: JournalReader,
   ): Running {
     const { plan, disk, index } = this;
-    const { mode, snapshotBytes, segmentBytes, ringWords } = plan.durability!;
+    const { mode, snapshotBytes, segmentBytes, ringFactor } = plan.durability!;
     const starts = [...sequences].map(([group, has]) => ({ group, has }));
     const isEager = mode === 'always';
     const { groups } = plan.sizes;
+    const layout = new Layout(plan.sizes);
+    const { entryWordsMax } = layout;
+    const ringWords = leastRingWords(layout) * ringFactor;
     const words = new Int32Array(JournalRing.wordsFor(groups, ringWords));
-    const { entryWordsMax } = new Layout(plan.sizes);
     const options = {
       clusterId: CLUSTER_ID,
       host: index,
@@ -165,8 +167,8 @@ export class DurableHost {
     return this.running?.journal.group(group);
   }
 
-  /** One step of the journal. @returns how long it takes; undefined if the disk has failed */
-  stepJournal(nowUs: number): number | undefined {
+  /** One step of the journal. @returns how long it takes @throws what the disk throws */
+  stepJournal(nowUs: number): number {
     const { writer } = this.running!;
     const { syncUs, syncEveryUs } = this.plan.durability!;
     if (nowUs - this.lastSyncUs >= syncEveryUs) {
@@ -174,30 +176,19 @@ export class DurableHost {
       writer.wantSync();
     }
     const { syncs } = this.disk;
-    try {
-      const isIdle = !writer.step();
-      if (isIdle && this.random.percent(PREPARES_PERCENT)) writer.prepare();
-    } catch (error) {
-      if (error instanceof DiskFailure) return undefined;
-      throw error;
-    }
+    const isIdle = !writer.step();
+    if (isIdle && this.random.percent(PREPARES_PERCENT)) writer.prepare();
     const hasSynced = this.disk.syncs > syncs;
     const mostUs = hasSynced ? syncUs[this.index] * this.slowness : this.plan.stepUs * 2;
     return 1 + this.random.below(mostUs);
   }
 
-  /** Make all that its replicas have handed over durable. False if the disk has failed. */
-  flush(): boolean {
+  /** Make all that its replicas have handed over durable. @throws what the disk throws */
+  flush(): void {
     const { writer } = this.running!;
-    try {
-      while (writer.step());
-      writer.wantSync();
-      while (writer.step());
-    } catch (error) {
-      if (error instanceof DiskFailure) return false;
-      throw error;
-    }
-    return true;
+    while (writer.step());
+    writer.wantSync();
+    while (writer.step());
   }
 
   // --- recovery ------------------------------------------------------------------------------
@@ -298,6 +289,18 @@ export class DurableHost {
     return `host ${this.index} ${state}, promised era ${this.promised}`;
   }
 }
+
+/** Room for what a replica hands over at a time: a stretch of entries, or a chunk of a snapshot, and a few records. */
+function leastRingWords({ entryWordsMax, logWords, chunkWords, sizes }: Layout): number {
+  const stretch = Math.min(logWords, Math.max(STRETCH_WORDS, entryWordsMax));
+  const least = Math.max(stretch, chunkWords) + RECORD_WORDS * (8 + 4 * sizes.groups);
+  return 2 ** Math.ceil(Math.log2(least));
+}
+
+/** As in delivery.ts. */
+const STRETCH_WORDS = 2048;
+/** At least the words of a record without its contents. */
+const RECORD_WORDS = 8;
 
 /** The share of idle steps in which a journal prepares spare files. */
 const PREPARES_PERCENT = 10;

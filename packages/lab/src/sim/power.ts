@@ -20,6 +20,7 @@ import type { ReplicaHost } from './hosts.js';
 import { type Ledger, SimulationFailure } from './ledger.js';
 import type { Fault, Plan, PlannedIncident } from './plan.js';
 import type { Random } from './random.js';
+import { DiskFailure, PowerCut } from './simulated-disk.js';
 import { Steps } from './steps.js';
 import type { Tally } from './tally.js';
 import type { World } from './world.js';
@@ -28,6 +29,9 @@ import type { World } from './world.js';
 const CHECK_HEARTBEATS = 3;
 /** A disk that is slow takes so many times as long. */
 const SLOWNESS = 50;
+/** In so many answers of a host that recovers, its power is cut, after at most so many changes of its disk. */
+const CUTS_ANSWER_PERCENT = 5;
+const CHANGES_PER_ANSWER = 12;
 /** The share of hosts that do not come back after a power cut, if the others suffice. */
 const GONE_PERCENT = 5;
 
@@ -122,9 +126,17 @@ export class Power implements Hosts {
     return this.hostOf(participant).journalOf(group);
   }
 
+  /** The replicas on the host of this one, itself included; or the client itself. */
+  sharingHost(participant: number): readonly number[] {
+    const host = this.plan.durability!.hostOf[participant];
+    return host === undefined ? [participant] : this.hosts[host].participants;
+  }
+
   private run(host: DurableHost, past: Past): void {
-    host.run(this.world!, this.eras.current, past);
-    this.journals.schedule(host.index, this.nowUs + this.random.below(this.plan.stepUs));
+    this.withDisk(host, () => {
+      host.run(this.world!, this.eras.current, past);
+      this.journals.schedule(host.index, this.nowUs + this.random.below(this.plan.stepUs));
+    });
   }
 
   /** A host that is up takes part in the era of the world, unless it waits for a recovery. */
@@ -178,9 +190,8 @@ export class Power implements Hosts {
   }
 
   private stepJournal(host: DurableHost): void {
-    const takesUs = host.stepJournal(this.nowUs);
+    const takesUs = this.withDisk(host, () => host.stepJournal(this.nowUs));
     if (takesUs !== undefined) this.journals.schedule(host.index, this.nowUs + takesUs);
-    else this.endByDisk(host);
   }
 
   /** A sync has failed. The host ends, and nobody knows what is on the disk. */
@@ -232,8 +243,7 @@ export class Power implements Hosts {
     this.coordinators.add(coordinator);
     coordinator.begin();
     const { cutsRecoveryPercent, askUs } = this.plan.durability!;
-    if (this.world === undefined || this.isHealed || !this.allows('cut-recovery')) return;
-    if (!this.random.percent(cutsRecoveryPercent)) return;
+    if (!this.mayCut || !this.random.percent(cutsRecoveryPercent)) return;
     this.afterUs(this.random.below(askUs * RECOVERY_ASKS), () => this.cutRecovery(coordinator));
   }
 
@@ -261,15 +271,44 @@ export class Power implements Hosts {
   answer(ask: Ask): unknown {
     const host = this.hosts[ask.host];
     if (!host.isUp) return undefined;
-    if (host.isRunning && ask.what === 'promise' && ask.era > host.promised) {
-      if (!this.areBetweenSteps(host)) return BUSY;
-      if (!host.flush()) {
-        this.endByDisk(host);
-        return undefined;
-      }
-      this.stop(host);
+    const stops = host.isRunning && ask.what === 'promise' && ask.era > host.promised;
+    if (stops && !this.areBetweenSteps(host)) return BUSY;
+    if (this.mayCut && this.random.percent(CUTS_ANSWER_PERCENT)) {
+      host.disk.throwAfter(this.random.below(CHANGES_PER_ANSWER));
     }
-    return host.answer(ask, (other) => this.hosts[other]);
+    return this.withDisk(host, () => {
+      if (stops) {
+        host.flush();
+        this.stop(host);
+      }
+      return host.answer(ask, (other) => this.hosts[other]);
+    });
+  }
+
+  /** While a host uses its disk, a sync may fail, or the power may be cut. Then it ends, and there is no result. */
+  private withDisk<Result>(host: DurableHost, use: () => Result): Result | undefined {
+    try {
+      const result = use();
+      host.disk.throwAfter(Number.POSITIVE_INFINITY);
+      return result;
+    } catch (error) {
+      if (error instanceof PowerCut) {
+        this.count('cut-recovery');
+        this.cut(host, this.random.below(2000));
+      } else if (error instanceof DiskFailure) {
+        this.endByDisk(host);
+      } else {
+        throw error;
+      }
+      return undefined;
+    }
+  }
+
+  /** May the power be cut while hosts recover? */
+  private get mayCut(): boolean {
+    const { cutsRecoveryPercent } = this.plan.durability!;
+    if (this.world === undefined || this.isHealed) return false;
+    return cutsRecoveryPercent > 0 && this.allows('cut-recovery');
   }
 
   private areBetweenSteps(host: DurableHost): boolean {
@@ -387,8 +426,8 @@ export class Power implements Hosts {
 
   private boot(host: DurableHost): void {
     if (host.isUp || host.isGone) return;
-    host.boot();
-    if (!this.isHealed || this.world !== undefined) this.rejoin(host);
+    this.withDisk(host, () => host.boot());
+    this.rejoin(host);
   }
 
   private allows(fault: Fault): boolean {

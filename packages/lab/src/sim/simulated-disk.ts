@@ -357,9 +357,10 @@ function grown(bytes: Uint8Array, length: number): Uint8Array<ArrayBuffer> {
 }
 
 function written(bytes: Uint8Array, at: number, piece: Uint8Array): Uint8Array<ArrayBuffer> {
-  const result = piece.length === 0 ? bytes : grown(bytes, at + piece.length);
+  if (piece.length === 0) return bytes as Uint8Array<ArrayBuffer>;
+  const result = grown(bytes, at + piece.length);
   result.set(piece, at);
-  return result as Uint8Array<ArrayBuffer>;
+  return result;
 }
 
 function systemError(code: string, path: string): Error {

@@ -128,9 +128,9 @@ export class World {
 
   /** Run the workload with its faults, drain, and judge; or, until another era is open. */
   run(): void {
-    this.interruptions.begin();
     guarded(() => {
       if (this.power !== undefined) this.beginEra(this.power);
+      this.interruptions.begin();
       const isDone = () =>
         this.isOver ||
         (this.clients.every((host) => this.hasSentAll(host)) && this.incidents.isOver());
@@ -458,8 +458,8 @@ export class World {
 
   private step(participant: number): void {
     const replica = this.replicas[participant];
-    const host: Host = replica ?? this.clients[participant - this.replicas.length];
-    if (this.interruptions.isWaiting(host)) {
+    const host = this.hostOf(participant);
+    if (this.isHeldUp(host)) {
       this.steps.schedule(participant, this.nowUs + this.drawStep());
       return;
     }
@@ -470,9 +470,20 @@ export class World {
     });
   }
 
+  /** Is it in the middle of a step, or, with durability, another replica of the same host: they run in one thread? */
+  private isHeldUp(host: Host): boolean {
+    if (!this.interruptions.isInterrupting) return false;
+    const sharing = this.power?.sharingHost(host.participant) ?? [host.participant];
+    return sharing.some((participant) => this.interruptions.isWaiting(this.hostOf(participant)));
+  }
+
+  private hostOf(participant: number): Host {
+    return this.replicas[participant] ?? this.clients[participant - this.replicas.length];
+  }
+
   /** A replica campaigns, even if the group has a leader, unless it is in the middle of a step. */
   campaign(host: ReplicaHost): void {
-    if (this.interruptions.isWaiting(host)) return;
+    if (this.isHeldUp(host)) return;
     this.act(host, () => host.replica.campaign(this.nowUs));
   }
 

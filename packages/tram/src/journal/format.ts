@@ -331,7 +331,7 @@ export function sectors(words: number): number {
 
 /** @internal */
 export function checksumOf(bytes: Uint8Array, before = 0): number {
-  return crc32(bytes, before) | 0;
+  return crc32(bytes, before >>> 0) | 0;
 }
 
 function checksum(words: Int32Array, from: number, end: number): number {

@@ -21,7 +21,9 @@ import {
   bytesOf,
   eraFolder,
   SECTION,
+  SECTOR_WORDS,
   sealBatch,
+  sectors,
   snapshotOf,
   snapshotPath,
 } from './format.js';
@@ -82,7 +84,9 @@ export class JournalWriter {
     segments?: SegmentsStart,
   ) {
     this.folder = eraFolder(options.era);
-    this.batch = new Int32Array(BATCH_HEAD_WORDS + (options.batchBytesMax >> 2));
+    // A batch is filled up to whole sectors.
+    const words = sectors(BATCH_HEAD_WORDS + (options.batchBytesMax >> 2)) * SECTOR_WORDS;
+    this.batch = new Int32Array(words);
     this.segments = new Segments(disk, options, segments);
     for (const { group, has } of starts) {
       const progress = new GroupProgress(group, has);
