@@ -206,8 +206,12 @@ export class Cluster implements AsyncDisposable {
     const giveUp = (): void => void (resumes ? this.hosts.stopAll() : this.hosts.killAll());
     signal?.addEventListener('abort', giveUp);
     try {
-      await (resumes ? this.hosts.resumeAll(deadlineMs) : this.hosts.startAll(deadlineMs));
-      await untilLed(this.context, deadlineMs, signal);
+      const recovers = !resumes && config.journal !== undefined;
+      if (resumes) await this.hosts.resumeAll(deadlineMs);
+      else if (recovers) await this.recover(timeoutMs);
+      else await this.hosts.startAll(deadlineMs);
+      // A recovery takes its own time.
+      await untilLed(this.context, recovers ? Date.now() + timeoutMs : deadlineMs, signal);
     } finally {
       signal?.removeEventListener('abort', giveUp);
     }
@@ -218,6 +222,16 @@ export class Cluster implements AsyncDisposable {
     this.settings.logger.info(
       `cluster of ${groups} ${groups === 1 ? 'group' : 'groups'} on ${map.hosts} ${config.memory} is up`,
     );
+  }
+
+  /** Starts the hosts from their journals, in a new era. Clients come in when it is open. */
+  private async recover(timeoutMs: number): Promise<void> {
+    const { config, arena } = this.context;
+    const { recoverLocally } = await import('./hosting/local-recovery.js');
+    const { firstSession } = await recoverLocally(config, this.settings.logger, (asks) =>
+      this.hosts.openAll(asks, Date.now() + timeoutMs),
+    );
+    Atomics.store(arena.words, ARENA.sessions, firstSession - 1);
   }
 
   private readonly warnOfStall = ({ client, missingGroups, reason }: StallMessage): void => {

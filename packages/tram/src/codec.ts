@@ -11,6 +11,13 @@ export interface Codec<Value> {
   decode(bytes: Uint8Array): Value;
 }
 
+/** How a state becomes bytes: at once, or in pieces, as `StatefulService.snapshot` gives them. */
+export interface StateCodec<State> {
+  encode(state: State): Uint8Array | Iterable<Uint8Array>;
+  /** @param bytes  all pieces together, a copy. @throws if they are not those of a state */
+  decode(bytes: Uint8Array): State;
+}
+
 /** Bytes as they are. */
 export const bytesCodec: Codec<Uint8Array> = {
   encode: (bytes) => {

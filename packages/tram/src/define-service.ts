@@ -6,7 +6,7 @@
  * itself holds no state, so both may share it.
  */
 import type { Client, Destinations } from './client.js';
-import { type Codec, jsonCodec, jsonStateCodec } from './codec.js';
+import { type Codec, jsonCodec, jsonStateCodec, type StateCodec } from './codec.js';
 import { ReplyError, TramError } from './errors.js';
 import type { Message, ServiceContext, StatefulService, Ticks } from './hosting/service.js';
 import type { MulticastOptions } from './multicast-request.js';
@@ -52,7 +52,7 @@ interface Definition<Command, Reply, State> {
     | {
         readonly command?: Codec<Command> | undefined;
         readonly reply?: Codec<Reply> | undefined;
-        readonly state?: Codec<State> | undefined;
+        readonly state?: StateCodec<State> | undefined;
       }
     | undefined;
 }
@@ -109,7 +109,7 @@ export function defineService<Command, Reply, State>(
   const { codecs = {}, ticks, tick } = definition;
   const command = codecs.command ?? (jsonCodec as Codec<Command>);
   const reply = codecs.reply ?? (jsonCodec as Codec<Reply>);
-  const state = codecs.state ?? (jsonStateCodec as Codec<State>);
+  const state = codecs.state ?? (jsonStateCodec as StateCodec<State>);
   return {
     client: (client) => new TypedClient(client, command, reply),
     serviceOf: (replica) => {

@@ -9,7 +9,7 @@ export {
   type OfferListener,
 } from './client.js';
 export { Cluster, type StartOptions } from './cluster.js';
-export { bytesCodec, type Codec } from './codec.js';
+export { bytesCodec, type Codec, type StateCodec } from './codec.js';
 export { ConfigError } from './config/mistakes.js';
 export type { ClusterOptions, MachineOptions, MemoryKind } from './config/options.js';
 export {

@@ -96,7 +96,7 @@ describe('the service of a replica', () => {
   test('moves its state to another replica', () => {
     const [from, to] = [sums.serviceOf(context(1)), sums.serviceOf(context(2))];
     deliver(from, json({ add: 5 }));
-    const snapshot = from.snapshot(context(1));
+    const snapshot = from.snapshot(context(1)) as Uint8Array;
     expect(text(snapshot)).toBe('{"sum":105,"last":"c1:0.0 to 1,2 at 1"}');
     to.restore(snapshot, context(2));
     expect(deliver(to, json({ add: 1 }))).toBe('{"sum":106}');

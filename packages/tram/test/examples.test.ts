@@ -86,7 +86,7 @@ class Replica implements ServiceContext {
 
   /** Another replica continues. */
   replace(): void {
-    const snapshot = this.service.snapshot(this);
+    const snapshot = this.service.snapshot(this) as Uint8Array;
     this.service = locks.serviceOf(this);
     this.service.restore(snapshot, this);
   }

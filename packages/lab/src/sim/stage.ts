@@ -3,7 +3,7 @@
  * causes it, and the script decides which operation arrives when. It is a world of the simulator, with all its checks.
  */
 
-import type { Pace, Timing } from 'tram-multicast/internal/protocol/edges.js';
+import type { GroupJournal, Pace, Timing } from 'tram-multicast/internal/protocol/edges.js';
 import type { Sizes } from 'tram-multicast/internal/protocol/layout.js';
 import { highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
 import type { Host, ReplicaHost } from './hosts.js';
@@ -20,6 +20,8 @@ export interface Overrides {
   readonly serviceFailsEvery?: number;
   readonly serviceDefersEvery?: number;
   readonly ticks?: TickPlan;
+  /** The journal of each replica, by its participant. */
+  readonly journalOf?: (participant: number) => GroupJournal;
 }
 
 const STEP_LIMIT_US = 50_000;
@@ -30,9 +32,10 @@ export class Stage {
 
   /** @param cluster  as in a scenario: `replicas=3 clients=2 rings=4096` */
   constructor(cluster: string, overrides: Overrides = {}) {
-    const { sizes, timing, pace, serviceFailsEvery = 0, serviceDefersEvery = 0, ticks } = overrides;
+    const { sizes, timing, pace, ticks, journalOf } = overrides;
+    const { serviceFailsEvery = 0, serviceDefersEvery = 0 } = overrides;
     const plan = makePlan(cluster);
-    this.world = new World({
+    const staged = {
       ...plan,
       sizes: { ...plan.sizes, ...sizes },
       timing: { ...plan.timing, ...timing },
@@ -40,7 +43,8 @@ export class Stage {
       serviceFailsEvery,
       serviceDefersEvery,
       ticks,
-    });
+    };
+    this.world = new World(staged, journalOf && { journalOf });
   }
 
   /** The members of a group, once it has a leader that all of them follow. */

@@ -12,7 +12,12 @@
  */
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
 import { Client } from 'tram-multicast/internal/protocol/data-path/client.js';
-import type { Edges, Observer, Transition } from 'tram-multicast/internal/protocol/edges.js';
+import type {
+  Edges,
+  GroupJournal,
+  Observer,
+  Transition,
+} from 'tram-multicast/internal/protocol/edges.js';
 import { Layout } from 'tram-multicast/internal/protocol/layout.js';
 import type { Past, Start } from 'tram-multicast/internal/protocol/member.js';
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
@@ -45,6 +50,8 @@ export interface Settings {
   readonly saturates?: boolean;
   /** Called for every transition, in the middle of the step that takes it. It must not change the world. */
   readonly onTransition?: (participant: number, what: Transition) => void;
+  /** The journal of a replica. The world itself has none. */
+  readonly journalOf?: (participant: number) => GroupJournal;
 }
 
 /** What all eras of a run have in common. */
@@ -249,7 +256,10 @@ export class World {
     const edges = this.edges(host.memory, this.observation.observerOf(participant, host));
     host.replica = new Replica(
       identity,
-      { ...edges, journal: this.power?.journalOf(participant) },
+      {
+        ...edges,
+        journal: this.power?.journalOf(participant) ?? this.settings.journalOf?.(participant),
+      },
       this.interruptions.shield(host.service),
       this.nowUs,
     );

@@ -2,6 +2,7 @@
 
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
 import type { ReplyOutcome } from 'tram-multicast/internal/protocol/data-path/client.js';
+import type { Application } from 'tram-multicast/internal/protocol/edges.js';
 import { expect, test } from 'vitest';
 import type { ReplicaHost } from '../../src/sim/hosts.js';
 import { ServiceFailure } from '../../src/sim/service.js';
@@ -22,7 +23,7 @@ function listen(stage: Stage): string[] {
   return told;
 }
 
-const applicationOf = (host: ReplicaHost) => host.service;
+const applicationOf = (host: ReplicaHost): Application => host.service;
 
 test('a failure is a reply like any other, at every destination and every member', () => {
   const stage = new Stage('groups=2 tree=-1,0 replicas=3 clients=1', { serviceFailsEvery: 3 });
@@ -139,7 +140,7 @@ test('a snapshot that is too large to be transferred is a failure', () => {
   for (let i = 0; i < 14; i++) stage.send(0, [0], `m${i}`);
   stage.runFor(3000);
   for (const host of [A, B]) {
-    applicationOf(host).snapshot = () => ({ length: 2 ** 31 }) as Uint8Array;
+    applicationOf(host).snapshot = () => [{ length: 2 ** 31 } as Uint8Array];
   }
   stage.restart(C);
   expect(() => stage.settle()).toThrow(/a snapshot has at most 2147483644 bytes/);

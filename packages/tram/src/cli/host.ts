@@ -130,6 +130,10 @@ function reporter(logger: Logger): (report: HostReport) => void {
       logger.info('runs its replicas');
       return;
     }
+    if (report.what === 'progress') {
+      logger.info(report.text);
+      return;
+    }
     if (report.what === 'trouble') {
       logger.error(report.text);
       return;

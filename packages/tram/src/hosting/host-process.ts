@@ -1,12 +1,15 @@
 /**
- * The process of a host: `node host-process.js ARENA HOST [--fresh] [--log]`, started by `Cluster.start` for
- * `memory: 'processes'` and by `tram up` and `tram restart`. With `--log` it logs events as text.
+ * The process of a host: `node host-process.js ARENA HOST [--fresh] [--plan] [--log]`, started by `Cluster.start` for
+ * `memory: 'processes'` and by `tram up` and `tram restart`. With `--log` it logs events as text. With `--plan` it takes part
+ * in a recovery, and gets the plan in a message.
  *
  * The process that started the cluster may end first. The hosts of a *detached* cluster then go on: clients connect to it
  * by its name, and `tram down` ends it. The hosts of any other cluster end too: the released lock of the starter shows
  * them that it has ended, however it has.
  */
+import { once } from 'node:events';
 import { TramError } from '../errors.js';
+import type { EraPlan } from '../journal/recovery-asks.js';
 import { ARENA, ARENA_STATE, HOST, HOST_STATE, hostStateOf } from '../memory/arena.js';
 import { type ArenaFile, openArenaFile } from '../memory/processes/arena-file.js';
 import { ClusterContext } from './cluster-context.js';
@@ -41,6 +44,7 @@ async function live(arena: ArenaFile): Promise<void> {
   log(
     `process ${process.pid} starts ${names.join(', ')}${flags.includes('--fresh') ? ' afresh' : ''}`,
   );
+  const plan = flags.includes('--plan') ? await planFromStarter() : undefined;
   const running = await Host.start(context, {
     host,
     resumes: !flags.includes('--fresh'),
@@ -48,6 +52,7 @@ async function live(arena: ArenaFile): Promise<void> {
     report: tell,
     watch: watchOthers(context, arena),
     left: new LeftFiles(arena, (text) => tell({ what: 'trouble', text })),
+    plan,
   });
   process.on('SIGTERM', () => running.stop());
   await running.run();
@@ -60,9 +65,14 @@ async function live(arena: ArenaFile): Promise<void> {
 
 function tell(report: HostReport): void {
   if (report.what === 'ready') log('runs');
-  else if (report.what === 'trouble') log(report.text);
+  else if (report.what === 'trouble' || report.what === 'progress') log(report.text);
   else log(`g${report.group}/${report.member} leads its group under ballot ${report.ballot}`);
   send(report);
+}
+
+async function planFromStarter(): Promise<EraPlan> {
+  const [plan] = await once(process, 'message');
+  return plan;
 }
 
 /** Sends an event to the process that started this one, if it still runs. */

@@ -1,6 +1,7 @@
 /** The entry point of a host in a worker thread, started by `Cluster.start` for `memory: 'threads'`. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { TramError } from '../errors.js';
+import type { EraPlan } from '../journal/recovery-asks.js';
 import type { ParticipantId } from '../memory/contract.js';
 import { threadsArena } from '../memory/threads.js';
 import { ClusterContext } from './cluster-context.js';
@@ -14,6 +15,7 @@ export interface HostThreadData {
   readonly resumes: boolean;
   /** What its replicas left when it last stopped in an orderly way. */
   readonly left: ReadonlyMap<ParticipantId, Int32Array>;
+  readonly plan: EraPlan | undefined;
 }
 
 /** A snapshot that a replica leaves, for the next start of its host. */
@@ -23,7 +25,7 @@ export interface LeftSnapshot {
   readonly snapshot: Int32Array<ArrayBuffer>;
 }
 
-const { buffer, host, resumes, left } = workerData as HostThreadData;
+const { buffer, host, resumes, left, plan } = workerData as HostThreadData;
 const starter = parentPort!;
 const context = ClusterContext.attach(threadsArena(buffer));
 const snapshots: LeftSnapshots = {
@@ -51,6 +53,7 @@ try {
     pacing: pacingOf(context.config),
     report: (report) => starter.postMessage(report),
     left: snapshots,
+    plan,
   });
   if (isStopped) running.stop();
   await running.run();

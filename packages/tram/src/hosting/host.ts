@@ -3,6 +3,7 @@
  * (`host-thread.ts`), in a process (`host-process.ts`) and on a machine (`machines/machine.ts`).
  */
 import { type ErrorCode, TramError } from '../errors.js';
+import type { EraPlan } from '../journal/recovery-asks.js';
 import {
   ARENA,
   ARENA_STATE,
@@ -38,7 +39,10 @@ import { warmUp } from './warm-up.js';
 
 /** What a host reports to the process or thread that started it. */
 export type HostReport =
-  | { readonly what: 'ready' }
+  /** `lastSession`, of a host that has opened an era: the highest session in what it has replayed. */
+  | { readonly what: 'ready'; readonly lastSession?: number }
+  /** It replays its journal, which may take long. */
+  | { readonly what: 'progress'; readonly text: string }
   | {
       readonly what: 'leader';
       readonly group: number;
@@ -83,6 +87,8 @@ export interface HostSettings {
   readonly report: (report: HostReport) => void;
   /** Where its replicas leave snapshots, and find them again. */
   readonly left: LeftSnapshots;
+  /** With a journal, if this start is part of a recovery: how the era begins. */
+  readonly plan?: EraPlan | undefined;
   /** Runs with every heartbeat, before the replicas. */
   readonly watch?: Agent;
   readonly onMachines?: MachinePast;

@@ -18,7 +18,6 @@ import { FileDisk } from '../journal/disk.js';
 import { type Recovered, recoverCluster } from '../journal/recovery.js';
 import type { Answer, Ask, OpenAsk, Opening } from '../journal/recovery-asks.js';
 import { RecoveryHost } from '../journal/recovery-host.js';
-import { requireUnlocked } from './journal-lock.js';
 import type { Logger } from './own-hosts.js';
 
 const CLUSTER_ID_BYTES = 16;
@@ -86,7 +85,6 @@ function recoveryHosts(config: ClusterConfig, cluster: JournaledCluster): Recove
   return cluster.names.map((_, host) => {
     const folder = journalFolder(config, host)!;
     requireWritable(folder);
-    requireUnlocked(folder);
     const disk = new FileDisk(folder);
     requireCluster(disk, cluster, folder);
     return new RecoveryHost(disk, host, groupsOn(cluster, host));

@@ -7,6 +7,7 @@
  */
 import { channel } from 'node:diagnostics_channel';
 import { TramError } from '../errors.js';
+import type { EraPlan, OpenAsk, Opening } from '../journal/recovery-asks.js';
 import type { ArenaFile } from '../memory/processes/arena-file.js';
 import type { ClusterContext } from './cluster-context.js';
 import type { HostReport } from './host.js';
@@ -124,7 +125,7 @@ export class OwnHosts {
   /** From now on, hosts that end unexpectedly are restarted. */
   supervise(): void {
     this.supervisor = new Supervisor(this.context, {
-      restart: (host) => this.start(host, true, Date.now() + START_TIMEOUT_MS),
+      restart: async (host) => void (await this.start(host, true, Date.now() + START_TIMEOUT_MS)),
       isWatched: (host) => this.handles[host] !== undefined || this.starting.has(host),
       onEnded: (host) => this.onExit(host, 'its process is gone'),
       onRestarting: (host, delayMs) => {
@@ -145,31 +146,53 @@ export class OwnHosts {
     }
   }
 
-  private async start(host: number, resumes: boolean, deadlineMs: number): Promise<void> {
+  /** Starts all hosts, which open an era together. Resolves when all of them have. */
+  async openAll(asks: readonly OpenAsk[], deadlineMs: number): Promise<Opening[]> {
+    return await Promise.all(
+      asks.map(async ({ host, plan }) => {
+        const lastSession = await this.start(host, false, deadlineMs, plan);
+        return { groups: plan.groups.map(({ group }) => group), lastSession };
+      }),
+    );
+  }
+
+  private async start(
+    host: number,
+    resumes: boolean,
+    deadlineMs: number,
+    plan?: EraPlan,
+  ): Promise<number> {
     this.starting.add(host);
     try {
-      await this.untilReady(host, resumes, deadlineMs);
+      return await this.untilReady(host, resumes, deadlineMs, plan);
     } finally {
       this.starting.delete(host);
     }
   }
 
-  private async untilReady(host: number, resumes: boolean, deadlineMs: number): Promise<void> {
+  private async untilReady(
+    host: number,
+    resumes: boolean,
+    deadlineMs: number,
+    plan?: EraPlan,
+  ): Promise<number> {
     // Not later: if the host is stopped while it starts, it stays down.
     letRestart(this.context, host);
-    const handle = this.starter.start(host, resumes, {
-      onReport: (report) => this.onReport(host, report),
-      onExit: (why) => this.onExit(host, why),
-    });
+    const events = {
+      onReport: (report: HostReport) => this.onReport(host, report),
+      onExit: (why: string) => this.onExit(host, why),
+    };
+    const handle = this.starter.start(host, resumes, events, plan);
     this.handles[host] = handle;
     this.unsavedBy[host] = undefined;
     try {
-      await handle.ready(deadlineMs);
+      const lastSession = await handle.ready(deadlineMs);
+      hostChannel.publish({ what: 'started', host });
+      return lastSession;
     } catch (error) {
       await handle.kill();
       throw error;
     }
-    hostChannel.publish({ what: 'started', host });
   }
 
   private onReport(host: number, report: HostReport): void {
@@ -179,6 +202,8 @@ export class OwnHosts {
       const { group, member, ballot } = report;
       this.logger.info(`g${group}/${member} leads its group under ballot ${ballot}`);
       leaderChannel.publish({ group, member, ballot });
+    } else if (report.what === 'progress') {
+      this.logger.info(report.text);
     } else if (report.what === 'trouble') {
       this.logger.error(report.text);
       this.unsavedBy[host] ??= report.unsavedBy;

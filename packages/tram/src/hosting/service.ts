@@ -83,9 +83,13 @@ export interface StatelessService extends Deliver, Tick {
 
 /** A service that keeps state. */
 export interface StatefulService extends Deliver, Tick {
-  /** The whole state. */
-  snapshot(context: ServiceContext): Uint8Array;
-  /** Replaces the state by one that `snapshot` returned. */
+  /**
+   * The whole state, as it is at the time of the call: at once, or in pieces, for example by a generator. The first piece is
+   * asked for at once. Messages are delivered between the others, and must not change what the pieces hold. All pieces
+   * together are the snapshot. If it is not needed any more, `return()` of the iterator is called.
+   */
+  snapshot(context: ServiceContext): Uint8Array | Iterable<Uint8Array>;
+  /** Replaces the state by one that `snapshot` returned. Pieces have been put together. */
   restore(snapshot: Uint8Array, context: ServiceContext): void;
 }
 
@@ -350,8 +354,7 @@ function tryRestore(service: Service, href: string, context: ServiceContext): vo
   if (service.snapshot === undefined) return;
   let step = 'take a snapshot of its first state';
   try {
-    // A copy, as replicas receive it.
-    const snapshot = snapshotOf(service, context).slice();
+    const snapshot = wholeOf(snapshotOf(service, context));
     step = 'restore the snapshot of its first state';
     requireNoPromise('restore', service.restore(snapshot, context));
   } catch (cause) {
@@ -359,11 +362,36 @@ function tryRestore(service: Service, href: string, context: ServiceContext): vo
   }
 }
 
-function snapshotOf(service: Service, context: ServiceContext): Uint8Array {
+const SNAPSHOTS = 'a Uint8Array, or an iterable of them';
+
+function snapshotOf(service: Service, context: ServiceContext): Uint8Array | Iterable<Uint8Array> {
   if (service.snapshot === undefined) return NOTHING;
   const state: unknown = service.snapshot(context);
   if (types.isUint8Array(state)) return state;
-  throw wrongResult('snapshot', state, 'a Uint8Array');
+  // Other arrays of numbers are iterable too.
+  if (isIterable(state) && !ArrayBuffer.isView(state)) return checkedPieces(state);
+  throw wrongResult('snapshot', state, SNAPSHOTS);
+}
+
+function isIterable(value: unknown): value is Iterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.iterator in value;
+}
+
+function* checkedPieces(pieces: Iterable<unknown>): Generator<Uint8Array> {
+  for (const piece of pieces) {
+    if (!types.isUint8Array(piece)) {
+      throw new TypeError(`snapshot() must return ${SNAPSHOTS}, and it gave ${kindOf(piece)}`);
+    }
+    yield piece;
+  }
+}
+
+/** A copy of a snapshot, as replicas receive it. */
+function wholeOf(snapshot: Uint8Array | Iterable<Uint8Array>): Uint8Array {
+  if (types.isUint8Array(snapshot)) return snapshot.slice();
+  const pieces: Uint8Array[] = [];
+  for (const piece of snapshot) pieces.push(piece.slice());
+  return new Uint8Array(Buffer.concat(pieces));
 }
 
 function requireNoPromise(name: string, result: unknown): void {

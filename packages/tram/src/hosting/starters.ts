@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { TramError } from '../errors.js';
+import type { EraPlan } from '../journal/recovery-asks.js';
 import type { ParticipantId } from '../memory/contract.js';
 import type { HostFailure, HostReport } from './host.js';
 import type { HostThreadData, LeftSnapshot } from './host-thread.js';
@@ -15,8 +16,12 @@ export interface HostEvents {
 }
 
 export interface HostHandle {
-  /** Resolves once the host runs its replicas. @throws TRAM_START_FAILED */
-  ready(deadlineMs: number): Promise<void>;
+  /**
+   * Resolves once the host runs its replicas. A host that reports progress has more time.
+   * @returns the highest session that it has found, if it has opened an era
+   * @throws TRAM_START_FAILED
+   */
+  ready(deadlineMs: number): Promise<number>;
   /** Ends the host at once. */
   kill(): Promise<void>;
   /**
@@ -31,7 +36,8 @@ export interface HostHandle {
 }
 
 export interface HostStarter {
-  start(host: number, resumes: boolean, events: HostEvents): HostHandle;
+  /** @param plan  with a journal, in a recovery: how the era begins */
+  start(host: number, resumes: boolean, events: HostEvents, plan?: EraPlan): HostHandle;
 }
 
 /**
@@ -48,10 +54,10 @@ export function threadStarter(
   /** By host, what its replicas left last. */
   const leftBy = new Map<number, Map<ParticipantId, Int32Array>>();
   return {
-    start: (host, resumes, events) => {
+    start: (host, resumes, events, plan) => {
       const left = (resumes && leftBy.get(host)) || new Map<ParticipantId, Int32Array>();
       leftBy.set(host, left);
-      const data: HostThreadData = { buffer, host, resumes, left };
+      const data: HostThreadData = { buffer, host, resumes, left, plan };
       const worker = new Worker(script, {
         workerData: data,
         resourceLimits: { maxYoungGenerationSizeMb: 3 * SEMI_SPACE_MB },
@@ -82,8 +88,10 @@ export function processStarter(
 ): HostStarter {
   const script = fileURLToPath(url);
   return {
-    start: (host, resumes, events) => {
-      const args = [path, String(host), ...(resumes ? [] : ['--fresh'])];
+    start: (host, resumes, events, plan) => {
+      const args = [path, String(host)];
+      if (!resumes) args.push('--fresh');
+      if (plan !== undefined) args.push('--plan');
       const { child, complaint } =
         logDirectory === undefined
           ? forkAttached(script, args)
@@ -100,6 +108,8 @@ export function processStarter(
           child.unref();
         },
       );
+      // If it has ended already, its exit says more.
+      if (plan !== undefined) child.send(plan, () => undefined);
       child.on('message', (report: HostReport | HostFailure) => handle.onMessage(report));
       child.on('error', (error) => handle.onExit(describe(error)));
       child.on('exit', (code, signal) => {
@@ -125,7 +135,12 @@ interface Forked {
 const execArgv = [...process.execArgv, `--max-semi-space-size=${SEMI_SPACE_MB}`];
 
 function forkAttached(script: string, args: readonly string[]): Forked {
-  const child = fork(script, args, { execArgv, stdio: ['ignore', 'inherit', 'pipe', 'ipc'] });
+  const child = fork(script, args, {
+    execArgv,
+    // A plan has arrays of words.
+    serialization: 'advanced',
+    stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
+  });
   let complaint = '';
   child.stderr!.setEncoding('utf8').on('data', (text: string) => {
     complaint = (complaint + text).slice(-COMPLAINT_CHARACTERS_MAX);
@@ -143,6 +158,7 @@ function forkLogged(script: string, args: readonly string[], log: string): Forke
     const child = fork(script, [...args, '--log'], {
       detached: true,
       execArgv,
+      serialization: 'advanced',
       stdio: ['ignore', descriptor, descriptor, 'ipc'],
     });
     const complaint = (): string => {
@@ -157,9 +173,13 @@ function forkLogged(script: string, args: readonly string[], log: string): Forke
 }
 
 const COMPLAINT_CHARACTERS_MAX = 4000;
+/** A host that makes progress tells so at least once in this time, unless it delivers a single entry for so long. */
+const PROGRESS_MS = 30_000;
 
 class Started implements HostHandle {
   private isReady = false;
+  private lastSession = 0;
+  private progressMs = 0;
   private exit: string | undefined;
   private failure: HostFailure | undefined;
   private waiting: (() => void)[] = [];
@@ -175,7 +195,11 @@ class Started implements HostHandle {
   onMessage(message: HostReport | HostFailure): void {
     if (message.what === 'failed') this.failure = message;
     else this.events.onReport(message);
-    if (message.what === 'ready') this.isReady = true;
+    if (message.what === 'ready') {
+      this.isReady = true;
+      this.lastSession = message.lastSession ?? 0;
+    }
+    if (message.what === 'progress') this.progressMs = Date.now();
     this.changed();
   }
 
@@ -201,8 +225,9 @@ class Started implements HostHandle {
     });
   }
 
-  async ready(deadlineMs: number): Promise<void> {
+  async ready(timeLimitMs: number): Promise<number> {
     while (!this.isReady) {
+      const deadlineMs = Math.max(timeLimitMs, this.progressMs + PROGRESS_MS);
       if (this.failure !== undefined) {
         throw errorOf(this.failure);
       }
@@ -220,6 +245,7 @@ class Started implements HostHandle {
       }
       await this.change(deadlineMs - Date.now());
     }
+    return this.lastSession;
   }
 
   async kill(): Promise<void> {

@@ -212,18 +212,21 @@ export class Member {
     return this.nextToDeliver >= this.layout.sizes.firstIndex;
   }
 
-  /** Nothing of this era is stable yet, and nothing has gone to a child. */
-  rebaseJournal(): void {
-    const { firstIndex } = this.layout.sizes;
-    this.sentTo.fill(firstIndex - 1);
-    this.stable = firstIndex;
-    this.stableToldAt = UNKNOWN;
-  }
-
   /** The state that it has is the one before the log's first entry. */
   beginLog(): void {
     this.nextToDeliver = this.layout.sizes.firstIndex;
     this.nextPosition = this.layout.sizes.firstIndex | 0;
+  }
+
+  /** A new era begins with the state that it has: no session, no reply, and nothing of an earlier log is left. */
+  rebase(): void {
+    const { firstIndex } = this.layout.sizes;
+    this.replies.clear();
+    this.delivered.rebase(firstIndex);
+    this.sentTo.fill(firstIndex - 1);
+    this.stable = firstIndex;
+    this.stableToldAt = UNKNOWN;
+    this.beginLog();
   }
 
   /** Notify another member of the group that we have written one of its slots. */

@@ -28,7 +28,7 @@ test.each([
   ['text', "'state'", 'a string'],
   ['nothing', 'undefined', 'undefined'],
   ['null', 'null', 'null'],
-  ['an array', '[1]', 'an object of class Array'],
+  ['another array', 'new Uint16Array(1)', 'an object of class Uint16Array'],
   ['an object', 'Object.create(null)', 'an object without a class'],
   ['a promise', 'Promise.resolve(new Uint8Array())', 'a promise: it must not be asynchronous'],
 ])('a snapshot() that returns %s fails', async (_, value, what) => {
@@ -37,8 +37,44 @@ test.each([
     export const snapshot = () => isFirst ? new Uint8Array() : ${value};
     export const restore = () => { isFirst = false; }`);
   expect(() => service.snapshot()).toThrow(
-    new TypeError(`snapshot() must return a Uint8Array, and it returned ${what}`),
+    new TypeError(
+      `snapshot() must return a Uint8Array, or an iterable of them, and it returned ${what}`,
+    ),
   );
+});
+
+test('a snapshot() may give its state in pieces', async () => {
+  const service = await load(`
+    export let state = [1, 2, 3];
+    export function* snapshot() { for (const one of state) yield Uint8Array.of(one, one); }
+    export const restore = (bytes) => { state = [...bytes]; };`);
+  // The first snapshot, which was taken and restored at the start, had six bytes.
+  const pieces = [...(service.snapshot() as Iterable<Uint8Array>)];
+  expect(Buffer.concat(pieces)).toEqual(Buffer.from([1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]));
+});
+
+test('a snapshot() that gives something else than bytes fails', async () => {
+  const service = await load(`
+    let isFirst = true;
+    export const snapshot = () => [new Uint8Array(1), ...(isFirst ? [] : ['text'])];
+    export const restore = () => { isFirst = false; }`);
+  expect(() => [...(service.snapshot() as Iterable<Uint8Array>)]).toThrow(
+    'snapshot() must return a Uint8Array, or an iterable of them, and it gave a string',
+  );
+});
+
+test('the iterator of a snapshot() that is not needed any more is told so', async () => {
+  const service = await load(
+    `let isClosed = false;
+     export function* snapshot() { try { yield new Uint8Array(1); yield new Uint8Array(1); } finally { isClosed = true; } }
+     export function restore() { isClosed = false; }`,
+    'export const deliver = () => Uint8Array.of(Number(isClosed));',
+  );
+  const pieces = (service.snapshot() as Iterable<Uint8Array>)[Symbol.iterator]();
+  pieces.next();
+  expect(deliver(service)).toEqual(Uint8Array.of(0));
+  pieces.return?.();
+  expect(deliver(service)).toEqual(Uint8Array.of(1));
 });
 
 test.each([
@@ -113,7 +149,7 @@ describe('a service whose first state', () => {
     [
       'has a snapshot of text',
       "export const snapshot = () => '{}', restore = () => undefined;",
-      "can't take a snapshot of its first state: TypeError: snapshot() must return a Uint8Array, and it returned a string",
+      "can't take a snapshot of its first state: TypeError: snapshot() must return a Uint8Array, or an iterable of them, and it returned a string",
     ],
     [
       "can't be restored",

@@ -136,8 +136,8 @@ export class Delivering implements Replier {
   private lastWords: number;
   /** Do we lead, and so send the replies, while we deliver? */
   private leads = false;
-  /** Does what we deliver come from the journal? */
-  private replays = false;
+  /** Does the entry come from a journal, perhaps of an earlier era? */
+  private isReplaying = false;
 
   constructor(
     private readonly member: Member,
@@ -189,11 +189,6 @@ export class Delivering implements Replier {
     }
   }
 
-  /** Has the journal, if there is one, room for the next stretch, or no need of it? */
-  private isAdmitted(words: number, decided: number): boolean {
-    return this.journaling === undefined || this.journaling.admits(words, decided);
-  }
-
   /** Deliver the next entry, which comes from a journal: its words, without a frame. No reply is sent. */
   deliverBody(entry: StartEntry): void {
     const { member, stretch, entryWordsMax } = this;
@@ -202,11 +197,11 @@ export class Delivering implements Replier {
     assert(index === member.nextToDeliver, 'entries of a journal follow each other without a gap');
     assert(entryWords <= entryWordsMax, 'an entry of a journal fits into the log');
     this.leads = false;
-    this.replays = true;
+    this.isReplaying = true;
     stretch.words[0] = entryWords;
     copyPart(words, at, stretch.words, HEAD_WORDS, count);
     this.deliverAt(0, entryWords);
-    this.replays = false;
+    this.isReplaying = false;
   }
 
   /** All sessions of all clients end. */
@@ -216,6 +211,11 @@ export class Delivering implements Replier {
     for (let client = 0; client < firstLive.length; client++) {
       this.endSessions(client, firstLive[client] + 1);
     }
+  }
+
+  /** Has the journal, if there is one, room for the next stretch, or no need of it? */
+  private isAdmitted(words: number, decided: number): boolean {
+    return this.journaling === undefined || this.journaling.admits(words, decided);
   }
 
   private mayBeOverwritten(log: LogRing): boolean {
@@ -392,8 +392,7 @@ export class Delivering implements Replier {
     const { member } = this;
     member.stable = Math.max(member.stable, index);
     member.stableToldAt = member.nextToDeliver;
-    // What comes from the journal may be of an earlier era, whose indices say nothing about this one.
-    if (!this.replays) member.edges.journal?.stable(member.stable);
+    if (!this.isReplaying) member.edges.journal?.stable(member.stable);
   }
 
   /** A service fails at every member or at none, so all members go on. */

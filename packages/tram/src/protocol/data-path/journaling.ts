@@ -8,7 +8,7 @@
  *
  * A slow disk holds up its group only while the quorum needs it. If the journal has no room, the member stops delivering as
  * long as fewer than f+1 other members have journals that are durable further on. Otherwise it leaves entries out, and the
- * journal goes on from a snapshot later (leadership/snapshots.ts).
+ * journal goes on from a snapshot later (leadership/journal-snapshots.ts).
  *
  * Invariant: the journal gets entries without gaps, except where a snapshot fills the gap.
  */

@@ -114,7 +114,7 @@ export class JournalSnapshots {
     const { member, journal } = this;
     if (journal.next >= member.nextToDeliver) return;
     journal.leaveOut();
-    // If another member is handing over an earlier one, a later one will be taken.
+    // If another member is handing over an earlier one, or there is little room, one will be taken later.
     if (!journal.wantsSnapshot) return;
     journal.beginSnapshot(member.nextToDeliver);
     this.handing = new Fetched(words, this.chunkWords);

@@ -28,15 +28,10 @@ export function replay(
     member.edges.observer.restored(member.index, member.deliveries);
   }
   for (const entry of start.entries) delivering.deliverBody(entry);
-  if (start.opensEra) rebase(member, delivering);
-}
-
-/** Calls that wait are abandoned in the order of the client slots and their call slots. */
-function rebase(member: Member, delivering: Delivering): void {
-  assert(member.log.current() === undefined, 'an era begins with an empty log');
-  delivering.endAllSessions();
-  member.replies.clear();
-  member.delivered.rebase(member.layout.sizes.firstIndex);
-  member.rebaseJournal();
-  member.beginLog();
+  if (start.opensEra) {
+    assert(member.log.current() === undefined, 'an era begins with an empty log');
+    // Calls that wait are abandoned in the order of the client slots and their call slots.
+    delivering.endAllSessions();
+    member.rebase();
+  }
 }

@@ -1,13 +1,13 @@
 /**
  * A snapshot: the state of a member after a prefix of the log, as words. It holds how far the member has delivered, its
- * counters, ordered time, the replies it keeps, which sessions have ended, which entries went to each child last,
- * and the application's own snapshot.
+ * counters, ordered time, the replies it keeps, which sessions have ended, which entries went to each child last, and the
+ * application's own snapshot.
  * snapshots.ts takes it at one member, transfers it and restores it at another, or at a later incarnation of the same one;
  * journal-snapshots.ts hands it to the journal.
  *
- *   ┌───────┬──────────────────────────┬──────────────┬─────────────────────┬────────────┐
- *   │ FIXED │ counters of each client  │ kept replies │ application's bytes │ their size │
- *   └───────┴──────────────────────────┴──────────────┴─────────────────────┴────────────┘
+ *   ┌───────┬─────────────────────────┬────────┬──────────────┬─────────────────────┬────────────┐
+ *   │ FIXED │ counters of each client │ sentTo │ kept replies │ application's bytes │ their size │
+ *   └───────┴─────────────────────────┴────────┴──────────────┴─────────────────────┴────────────┘
  *
  * The application may give its bytes in pieces, while deliveries go on. All words before them are copied when the snapshot
  * is begun, so all of it is the state at one index.
