@@ -69,6 +69,7 @@ export class Sequence implements GroupSequence {
 export class HostDisk {
   clusterId: string | undefined;
   promised = 0;
+  firstSession = 0;
   acceptsLoss = false;
   readonly opened = new Set<number>();
   readonly eras = new Map<number, Map<number, Sequence>>();
@@ -149,7 +150,7 @@ export class Model {
             return { era, group, isOpened, isFirst, snapshotIndex, snapshotFromParent, end };
           }),
         );
-        return { sequences, acceptsLoss: disk.acceptsLoss };
+        return { sequences, firstSession: disk.firstSession, acceptsLoss: disk.acceptsLoss };
       }
       case 'cut':
         return sequence && cutOf(sequence, ask.parentEnd);
@@ -160,6 +161,7 @@ export class Model {
       case 'opened': {
         if (disk.promised !== ask.era) return { isMarked: false };
         disk.opened.add(ask.era);
+        disk.firstSession = ask.firstSession;
         for (const era of disk.eras.keys()) if (era < ask.era) disk.eras.delete(era);
         return { isMarked: true };
       }
