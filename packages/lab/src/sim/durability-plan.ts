@@ -36,16 +36,16 @@ export function drawDurability(
   const random = new Random(seed + SEQUENCE);
   const hostOf = drawHosts(random, groups, replicas);
   const hosts = Math.max(...hostOf) + 1;
-  const syncUs = random.pick([10, 40, 200]);
+  const syncUs = random.pick([5, 20, 80]);
   return {
     mode,
     hostOf,
     snapshotBytes: random.pick([200, 1000, 4000, 1_000_000]),
-    segmentBytes: random.pick([1024, 4096, 16_384]),
-    ringFactor: random.pick([1, 1, 4, 16]),
+    segmentBytes: random.pick([2048, 8192, 32_768]),
+    ringFactor: random.pick([1, 1, 4]),
     syncUs: Array.from({ length: hosts }, () => syncUs * random.pick([1, 1, 1, 5])),
     syncEveryUs: random.pick([200, 1000, 5000]),
-    askUs: random.pick([5, 50, 300]),
+    askUs: random.pick([5, 20, 100]),
     cutsRecoveryPercent: random.pick([0, 0, 30, 60]),
   };
 }

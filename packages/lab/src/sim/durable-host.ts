@@ -149,7 +149,7 @@ export class DurableHost {
       era,
       syncsEachBatch: isEager,
       segmentBytes,
-      batchBytesMax: 8 * entryWordsMax,
+      batchBytesMax: 4 * ringWords,
       onDurable: () => undefined,
     };
     const consumer = new JournalRing(words, groups, isEager);
@@ -294,7 +294,8 @@ export class DurableHost {
 function leastRingWords({ entryWordsMax, logWords, chunkWords, sizes }: Layout): number {
   const stretch = Math.min(logWords, Math.max(STRETCH_WORDS, entryWordsMax));
   const least = Math.max(stretch, chunkWords) + RECORD_WORDS * (8 + 4 * sizes.groups);
-  return 2 ** Math.ceil(Math.log2(least));
+  // As in production, groups that need little room do not keep it from one that needs much.
+  return 2 ** Math.ceil(Math.log2(4 * least));
 }
 
 /** As in delivery.ts. */

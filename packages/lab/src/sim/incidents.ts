@@ -9,7 +9,7 @@
 import type { Transition } from 'tram-multicast/internal/protocol/edges.js';
 import type { ClientHost, Host, ReplicaHost } from './hosts.js';
 import { LinkFaults } from './link-faults.js';
-import type { Fault, PlannedIncident } from './plan.js';
+import { FAULTS_OF_DISKS, type Fault, type PlannedIncident } from './plan.js';
 import type { World } from './world.js';
 
 interface Later {
@@ -81,6 +81,8 @@ export class Incidents {
   }
 
   private strike(incident: PlannedIncident, host: ReplicaHost): void {
+    // It has not started in this era yet.
+    if (host.incarnation === 0 && !isOfDisks(incident.kind)) return;
     switch (incident.kind) {
       case 'crash':
       case 'kill':
@@ -491,6 +493,10 @@ export class Incidents {
       world.resume(host);
     }
   }
+}
+
+function isOfDisks(fault: Fault): boolean {
+  return (FAULTS_OF_DISKS as readonly Fault[]).includes(fault);
 }
 
 /** How many times longer the steps of a slow replica take. */

@@ -226,11 +226,16 @@ export function drawPlan(seed: number, options: Options): Plan {
   const allows = (fault: Fault, percent: number): boolean =>
     random.percent(percent) && faults.has(fault);
 
-  const groups = options.tree?.length ?? options.groups ?? random.pick([1, 1, 2, 3, 3, 4, 5, 8]);
+  const groups =
+    options.tree?.length ??
+    options.groups ??
+    random.pick(isDurable ? DURABLE.groups : [1, 1, 2, 3, 3, 4, 5, 8]);
   const parents = options.tree ?? drawTree(random, groups);
-  const replicas = options.replicas ?? random.pick([1, 3, 3, 3, 3, 3, 5, 5, 7]);
+  const replicas =
+    options.replicas ?? random.pick(isDurable ? DURABLE.replicas : [1, 3, 3, 3, 3, 3, 5, 5, 7]);
   const clients = options.clients ?? random.between(1, 5);
-  const messages = options.messages ?? random.between(150, 300);
+  const messages =
+    options.messages ?? (isDurable ? random.between(60, 120) : random.between(150, 300));
   // In these runs only followers are slow, so no message may wait long: see `Availability`.
   const isTimely = allows('slow-replica', 10);
   const isTiny = allows('tiny-rings', isTimely ? 70 : 40);
@@ -313,6 +318,9 @@ function drawOrder(random: Random, given: Order | undefined): Order {
   const drawn = random.pick(['strict', 'strict', 'multicast'] as const);
   return given ?? drawn;
 }
+
+/** Runs with power cuts are longer than others, so they are smaller. */
+const DURABLE = { groups: [1, 2, 2, 3, 3, 4, 5], replicas: [1, 3, 3, 3, 3, 3, 5] } as const;
 
 /** As in production: with a journal, a member that has delivered nothing lacks the state before the first entry. */
 function firstIndexOf(drawn: number, isDurable: boolean): number {
@@ -420,6 +428,7 @@ function drawIncidents(
   const count = random.between(3, 14);
   // In half of the runs most incidents hit one group: many faults in one group find more errors than a few in each.
   const target = random.percent(50) ? random.below(groups) : -1;
+  const durationsUs = faults.has('blackout') ? [20, 200, 1000, 2000] : [20, 200, 1000, 4000, 10000];
   let atUs = 0;
   for (let i = 0; i < count; i++) {
     atUs += random.below((horizonUs * 2) / count);
@@ -432,7 +441,7 @@ function drawIncidents(
       atUs,
       ...(isTriggered ? { on: random.pick(triggers ?? TRIGGERS) } : {}),
       afterPosts: random.below(8),
-      durationUs: random.pick([20, 200, 1000, 4000, 10000]) + random.below(200),
+      durationUs: random.pick(durationsUs) + random.below(200),
       leavesMemory: random.percent(50),
       isAmbush: random.percent(40),
     });

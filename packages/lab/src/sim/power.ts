@@ -156,6 +156,20 @@ export class Power implements Hosts {
     return members.length > this.f;
   }
 
+  /**
+   * Do all its groups have a quorum without it? Otherwise its memory is of no use: what its replicas have delivered and
+   * dropped from their logs may not have reached the disk, and nobody else need have it.
+   */
+  private isSpare(host: DurableHost): boolean {
+    return host.groups.every((group) => {
+      const others = this.world!.members(group).filter(
+        ({ state, replica, participant }) =>
+          this.hostOf(participant) !== host && state !== 'down' && replica.member.normal,
+      );
+      return others.length > this.f;
+    });
+  }
+
   private hostOf(participant: number): DurableHost {
     return this.hosts[this.plan.durability!.hostOf[participant]];
   }
@@ -197,7 +211,7 @@ export class Power implements Hosts {
   /** A sync has failed. The host ends, and nobody knows what is on the disk. */
   private endByDisk(host: DurableHost): void {
     this.count('failed-sync');
-    this.end(host, this.random.percent(50));
+    this.end(host, this.random.percent(50) && this.isSpare(host));
     host.disk.cutPower();
     this.bootAfter(host, this.random.below(1000));
   }
@@ -351,7 +365,7 @@ export class Power implements Hosts {
       case 'host-kill':
         if (!host.isUp) return;
         this.count(kind);
-        this.end(host, leavesMemory);
+        this.end(host, leavesMemory && this.isSpare(host));
         this.bootAfter(host, durationUs);
         break;
       case 'lost-disk':
