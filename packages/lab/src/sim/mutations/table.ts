@@ -5,6 +5,7 @@
 import { CLIENTS } from './clients.js';
 import { DEFERRED } from './deferred.js';
 import { DELIVERING } from './delivering.js';
+import { DURABILITY } from './durability.js';
 import { FEEDS } from './feeds.js';
 import { GATES } from './gate.js';
 import { HOLES } from './holes.js';
@@ -25,4 +26,5 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   ...GATES,
   ...TICKS,
   ...DEFERRED,
+  ...DURABILITY,
 };

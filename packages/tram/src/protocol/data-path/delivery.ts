@@ -294,6 +294,7 @@ export class Delivering implements Replier {
 
   private deliverMessage(): void {
     const { member, message } = this;
+    if (this.isReplaying) this.abandonReplaced();
     let reply: Uint8Array | undefined;
     let outcome: number = OUTCOME.ok;
     try {
@@ -307,6 +308,18 @@ export class Delivering implements Replier {
     member.deliveries++;
     const isKept = this.keep(outcome, reply);
     if (outcome === OUTCOME.deferred) this.noteDeferred(isKept);
+  }
+
+  /**
+   * In what a recovery has put together, this message may follow one in its call slot that still waits: the end of that
+   * one is lost (with `everySecond`), and this one has come from the parent again. Its client has seen the end.
+   */
+  private abandonReplaced(): void {
+    const { member, message } = this;
+    const id = member.replies.waitingIn(message.client, message.call);
+    if (id === undefined) return;
+    member.waiting.remove(id);
+    this.abandon(id);
   }
 
   /** Keep the reply to this message, and send it if we lead. False if its session has ended. */
