@@ -4,6 +4,7 @@
  * and without it. `tram-lab explore --sweep` exhausts the scopes again.
  */
 import { DEFERRED } from '../sim/mutations/deferred.js';
+import { DURABILITY } from '../sim/mutations/durability.js';
 import { GATES } from '../sim/mutations/gate.js';
 import { TICKS } from '../sim/mutations/ticks.js';
 
@@ -143,6 +144,7 @@ const SUSPICION = 'suspicion matters for progress only, and nobody suspects anyb
 const WAITING = 'it changes only how long a full log waits';
 const REAL_TIME = 'the scopes do not promise real-time order';
 const DEFERS = 'no scope has a service that defers replies';
+const DISKS = 'no scope has disks';
 const SHARED = 'the memory of threads and processes is not explored';
 const ORDERED_TIME = 'no scope has ticks';
 
@@ -165,4 +167,5 @@ export const NOT_SEARCHED: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.keys(TICKS).map((name) => [name, ORDERED_TIME])),
   ...Object.fromEntries(Object.keys(GATES).map((name) => [name, REAL_TIME])),
   ...Object.fromEntries(Object.keys(DEFERRED).map((name) => [name, DEFERS])),
+  ...Object.fromEntries(Object.keys(DURABILITY).map((name) => [name, DISKS])),
 };

@@ -3,6 +3,7 @@
  * written, and how a recovery chooses what a cluster goes on with.
  */
 import {
+  DELIVERY,
   FORMAT,
   GROUP_PROGRESS,
   JOURNAL_IDENTITY,
@@ -20,6 +21,7 @@ import {
 import type { Mutation } from './mutation.js';
 
 const ALWAYS = { durability: 'always' } as const;
+const EVERY_SECOND = { durability: 'everySecond' } as const;
 
 export const DURABILITY: Readonly<Record<string, Mutation>> = {
   'acknowledges-durable': {
@@ -284,6 +286,24 @@ export const DURABILITY: Readonly<Record<string, Mutation>> = {
         replace: '        this.file = file;',
       },
     ],
+  },
+  'segments-freed-together': {
+    title: 'several segments get other names before any of these is durable',
+    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    edits: [
+      {
+        file: SEGMENTS,
+        find: `            disk.syncFolder(eraFolder(options.era));
+            yield true;
+            if (spare !== undefined)`,
+        replace: '            if (spare !== undefined)',
+      },
+    ],
+  },
+  'replaced-call-waits': {
+    title: 'a call whose end is lost waits for ever, because a later one has taken its slot',
+    caughtBy: { seed: 58, as: 'liveness', options: EVERY_SECOND },
+    edits: [{ file: DELIVERY, find: 'this.abandonReplaced();', replace: '{}' }],
   },
   'gap-as-whole': {
     title: 'entries behind a gap are called durable',
