@@ -24,12 +24,13 @@ const labAsBuilt: Plugin = {
 const CLUSTERS = [
   'packages/lab/test/bench/{load/run,machines/machines,peers/peers}.test.ts',
   'packages/lab/test/bench/systems/**/*.test.ts',
-  'packages/lab/test/chaos/{client-crash,machines-cluster,machines-round,namespaces,round}.test.ts',
-  'packages/tram/test/{attached-cluster,cluster,deferred-replies,documents,package,services}.test.ts',
+  'packages/lab/test/chaos/{client-crash,machines-cluster,machines-round,namespaces,power,round}.test.ts',
+  'packages/tram/test/{attached-cluster,backup,cluster,deferred-replies,documents,package,services}.test.ts',
   'packages/{lab,tram}/test/cli/**/*.test.ts',
-  'packages/tram/test/hosting/{leaders,orderly-stop,rejoin,rolling-restart}.test.ts',
+  'packages/tram/test/hosting/{leaders,local-recovery,orderly-stop,own-journal}.test.ts',
+  'packages/tram/test/hosting/{rejoin,rolling-restart}.test.ts',
   'packages/tram/test/hosting/{stall,stray-errors,supervisor}.test.ts',
-  'packages/tram/test/hosting/machines/{machine,operator,outdated,replaced}.test.ts',
+  'packages/tram/test/hosting/machines/{durable,machine,operator,outdated,replaced}.test.ts',
 ];
 
 /** Tests that keep several threads or processes busy. They need the cores for themselves, so they run one at a time. */

@@ -25,11 +25,13 @@ import { pause } from 'tram-multicast/internal/hosting/oversight.js';
  * @property {boolean} isStruck     a fault is under way
  * @property {boolean} isOver
  * @property {Totals | undefined} totals
+ * @property {import('./load.mjs').Audit | undefined} audit  the first one, if it was to make one
  */
 
 const SCRIPT = fileURLToPath(new URL('./client.mjs', import.meta.url));
 const LOOK_MS = 5;
 const CONNECT_MS = 60_000;
+const CATCH_UP_MS = 60_000;
 
 /**
  * Starts a script with arguments, an IPC channel and piped stderr.
@@ -82,6 +84,7 @@ export class Clients {
       isStruck: false,
       isOver: false,
       totals: undefined,
+      audit: undefined,
     };
     let printed = '';
     child.stderr?.setEncoding('utf8').on('data', (text) => {
@@ -91,6 +94,7 @@ export class Clients {
       if (message.what === 'connected') {
         client.isConnected = true;
         client.traceName = message.name;
+        client.audit = message.audit;
       } else {
         client.totals = message;
         child.kill('SIGKILL');
@@ -150,11 +154,54 @@ export class Clients {
     );
   }
 
-  /** Kills all clients that still run. */
+  /**
+   * Waits until no message waits, and asks every replica, not only leaders, to write a fingerprint of its state.
+   * @param {number} groups @param {string} directory @param {number} timeoutMs
+   */
+  async takeFingerprints(groups, directory, timeoutMs) {
+    const settings = { name: 'last', seed: 0, groups, fingerprints: directory };
+    const child = this.startProcess(SCRIPT, [this.address, JSON.stringify(settings)]);
+    if (child.pid !== undefined) this.pids.push(child.pid);
+    let isDone = false;
+    child.on('message', (/** @type {any} */ { what }) => {
+      if (what !== 'done') return;
+      isDone = true;
+      child.kill('SIGKILL');
+    });
+    await until(
+      () => child.exitCode !== null || child.signalCode !== null,
+      timeoutMs,
+      'nothing waits any more, and all replicas write their fingerprints',
+    );
+    if (!isDone) this.complain('the client that takes fingerprints failed');
+  }
+
+  /** Kills all clients that still run, at once. */
   async destroy() {
     const left = this.running.filter(({ isOver }) => !isOver);
+    for (const client of left) {
+      client.isKilled = true;
+      client.child.kill('SIGKILL');
+    }
     for (const client of left) await this.kill(client);
   }
+}
+
+/** Waits until all replicas are members and have delivered the same. @param {{ status(): any }} cluster */
+export async function untilCaughtUp(cluster) {
+  const uneven = () =>
+    cluster.status().groups.filter((/** @type {import('tram-multicast').GroupStatus} */ group) => {
+      const { leader, replicas } = group;
+      const isUp = replicas.every(({ state, role }) => state === 'up' && role !== 'recovering');
+      // Ticks go on, so `delivered` is hardly ever the same.
+      const isSame = replicas.every(({ messages }) => messages === replicas[0].messages);
+      return leader === undefined || !isUp || !isSame;
+    });
+  await until(
+    () => uneven().length === 0,
+    CATCH_UP_MS,
+    () => `all replicas have delivered the same: ${JSON.stringify(uneven())}`,
+  );
 }
 
 /** A check failed: the cluster did not keep a promise. */

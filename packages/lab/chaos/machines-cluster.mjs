@@ -111,6 +111,11 @@ export class MachinesCluster {
       network: /** @type {any} */ (undefined),
     }));
     this.observed = new MachinesStatus(this.context, this.hosts);
+    await this.startHosts();
+  }
+
+  /** Returns once every group has a leader. */
+  async startHosts() {
     await Promise.all(this.hosts.map((_, host) => this.startHost(host)));
     await until(
       () => this.status().groups.every(({ leader }) => leader !== undefined),
@@ -147,6 +152,13 @@ export class MachinesCluster {
   /** SIGKILL. @param {number} number */
   async crash(number) {
     await this.end(number, 'SIGKILL');
+  }
+
+  /** Kills all hosts at once, and removes their memory. Also while they start. */
+  async cutPower() {
+    const ends = this.hosts.map((_, host) => this.end(host, 'SIGKILL'));
+    await Promise.all(ends);
+    this.removeMemory();
   }
 
   /** @param {number} number @param {{ fresh: boolean }} how  fresh: remove the memory of the previous incarnation */
@@ -236,11 +248,15 @@ export class MachinesCluster {
   }
 
   removeAll() {
+    this.removeMemory();
+    this.machines.close();
+  }
+
+  removeMemory() {
     for (const host of this.hosts) {
       host.arena?.close();
       host.arena = undefined;
       removeArenaFile(host.memory);
     }
-    this.machines.close();
   }
 }

@@ -7,7 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { EXIT, EXIT_CODES_HELP, numberOf, runCommand, UsageError } from './command.mjs';
+import { LoopDisk } from './loop-disk.mjs';
 import { planRound, REPLICAS } from './plan.mjs';
+import { runPower } from './power.mjs';
 import { formatSummary, totalOf } from './report.mjs';
 import { Round, runRound } from './round.mjs';
 
@@ -16,7 +18,7 @@ const HELP = `Usage: npm run chaos -- [options]
 Runs one round for each tree and each number of hosts: 8 groups of 3 replicas, as processes or on
 machines made of network namespaces (needs root and libfabric).
 
-  --memory <m>     processes or machines (default: processes)
+  --memory <m>     processes or machines (default: processes); with --power, also threads
   --order <o>      what the cluster promises: strict or multicast (default: strict)
   --seed <n>       the seed of the fault plan; printed (default: random)
   --trees <list>   default: base,breadth,depth
@@ -25,6 +27,12 @@ machines made of network namespaces (needs root and libfabric).
   --faults <n>     in all rounds together (default: 216; with machines: 126)
   --seconds <n>    least duration of the load in each round (default: 20)
   --clients <n>    client processes (default: 4)
+  --power          no other faults: all processes of the cluster and its clients are killed at once, again
+                   and again, also while the cluster recovers from its journals
+  --cuts <n>       with --power: in all rounds together (default: 30)
+  --durability <d> with --power: always or everySecond (default: always)
+  --device         with --power: the journals are on a loop device that loses what was not synced
+                   (needs root)
   --unauthenticated <n>
                    no faults; unauthenticated peers call all ports for n seconds (machines only)
   --keep           keep traces and logs even if all checks hold
@@ -55,13 +63,20 @@ const DEFAULTS = {
  */
 
 process.exitCode = await runCommand('chaos', HELP, async (signal) => {
-  const options = readOptions();
-  return options === undefined ? EXIT.fine : await run(options, signal);
+  const values = parseOptions();
+  if (values.help) {
+    process.stdout.write(HELP);
+    return EXIT.fine;
+  }
+  return values.power
+    ? await runPower(powerOptions(values), signal)
+    : await run(roundOptions(values), signal);
 });
 
-/** @returns {Options | undefined} nothing if there is nothing to run */
-function readOptions() {
-  const { values } = parseArgs({
+/** @typedef {ReturnType<typeof parseOptions>} Values */
+
+function parseOptions() {
+  return parseArgs({
     options: {
       memory: { type: 'string', default: 'processes' },
       order: { type: 'string', default: 'strict' },
@@ -71,24 +86,49 @@ function readOptions() {
       hosts: { type: 'string' },
       faults: { type: 'string' },
       unauthenticated: { type: 'string', default: '0' },
+      power: { type: 'boolean', default: false },
+      cuts: { type: 'string', default: '30' },
+      durability: { type: 'string', default: 'always' },
+      device: { type: 'boolean', default: false },
       seconds: { type: 'string', default: '20' },
       clients: { type: 'string', default: '4' },
       keep: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
-  });
-  if (values.help) {
-    process.stdout.write(HELP);
-    return undefined;
-  }
-  const { memory, order } = values;
-  if (memory !== 'processes' && memory !== 'machines') {
-    throw new UsageError(`--memory: expected processes or machines, not "${memory}"`);
-  }
-  if (order !== 'strict' && order !== 'multicast') {
-    throw new UsageError(`--order: expected strict or multicast, not "${order}"`);
-  }
+  }).values;
+}
+
+/** @param {Values} values @returns {import('./power.mjs').PowerRunOptions} */
+function powerOptions(values) {
+  const { seed, trees, tree, cuts, clients, device, keep, json } = values;
+  const missing = device ? LoopDisk.missing() : undefined;
+  if (missing !== undefined) throw new UsageError(`--device: ${missing}`);
+  return {
+    memory: oneOf('memory', values.memory, ['threads', 'processes', 'machines']),
+    durability: oneOf('durability', values.durability, ['always', 'everySecond']),
+    order: oneOf('order', values.order, ['strict', 'multicast']),
+    seed: numberOf('seed', seed, 0),
+    trees: (trees ?? tree ?? 'base,breadth,depth').split(','),
+    cuts: numberOf('cuts', cuts, 1),
+    clients: numberOf('clients', clients, 1),
+    device,
+    keep,
+    json,
+  };
+}
+
+/** @template {string} T @param {string} option @param {string} text @param {readonly T[]} choices @returns {T} */
+function oneOf(option, text, choices) {
+  const chosen = choices.find((choice) => choice === text);
+  if (chosen !== undefined) return chosen;
+  throw new UsageError(`--${option}: expected ${choices.join(' or ')}, not "${text}"`);
+}
+
+/** @param {Values} values @returns {Options} */
+function roundOptions(values) {
+  const memory = oneOf('memory', values.memory, ['processes', 'machines']);
+  const order = oneOf('order', values.order, ['strict', 'multicast']);
   const defaults = DEFAULTS[memory];
   const hosts = (values.hosts ?? defaults.hosts)
     .split(',')

@@ -175,15 +175,15 @@ function drawFault(random, kind, groups, meanPauseMs) {
     pauseMs: random.between(0, Math.round(2 * meanPauseMs)),
     group: random.pick(groups),
     draw: random.next(),
-    stopMs: duration(random, STOP_MS),
-    downMs: duration(random, DOWN_MS),
+    stopMs: durationOf(random, STOP_MS),
+    downMs: durationOf(random, DOWN_MS),
     fresh: kind.endsWith('-fresh') || (!kind.endsWith('-resume') && random.percent(50)),
-    againMs: duration(random, AGAIN_MS),
+    againMs: durationOf(random, AGAIN_MS),
   };
 }
 
 /** Draws a duration, uniformly on a logarithmic scale. @param {Random} random @param {{ least: number, most: number }} range */
-function duration(random, { least, most }) {
+export function durationOf(random, { least, most }) {
   return Math.round(least * (most / least) ** (random.below(1001) / 1000));
 }
 
@@ -193,8 +193,8 @@ function shuffled(random, values) {
   return values.map(() => left.splice(random.below(left.length), 1)[0]);
 }
 
-/** @param {number} seed @param {string} text */
-function mix(seed, text) {
+/** A seed of its own for each text. @param {number} seed @param {string} text */
+export function mix(seed, text) {
   let mixed = seed | 0;
   for (const character of text) mixed = Math.imul(mixed ^ character.charCodeAt(0), 0x01000193);
   return mixed >>> 0;

@@ -1,5 +1,5 @@
 /** What the kernel says about processes of this machine: whether they run, how much memory they use, the time they share. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 const KIBIBYTES_PER_MEBIBYTE = 1024;
 
@@ -15,6 +15,23 @@ export function signal(pid, name) {
     return true;
   } catch (error) {
     return /** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH';
+  }
+}
+
+/**
+ * Have all its threads ended? A process that is killed may be a zombie while one of its threads still waits for a disk.
+ * @param {number} pid
+ */
+export function hasEnded(pid) {
+  try {
+    return readdirSync(`/proc/${pid}/task`).every((task) => {
+      const status = readFileSync(`/proc/${pid}/task/${task}/stat`, 'utf8');
+      // The state follows the name, which is in parentheses and may contain anything.
+      return 'ZX'.includes(status[status.lastIndexOf(')') + 2]);
+    });
+  } catch {
+    // It is gone, or went while we looked.
+    return !existsSync(`/proc/${pid}`);
   }
 }
 

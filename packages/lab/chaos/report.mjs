@@ -68,6 +68,11 @@ export function formatSummary(memory, seed, results) {
       results.every(({ complaints }) => complaints.length === 0) ? 'yes' : 'NO',
     ],
   ];
+  return `${formatTable(rows)}\n\nseed ${seed}\n`;
+}
+
+/** Columns side by side, the first one left-aligned. @param {readonly string[][]} rows */
+export function formatTable(rows) {
   const widths = rows[0].map((_, place) => Math.max(...rows.map((cells) => cells[place].length)));
   const lines = rows.map((cells) =>
     cells
@@ -76,7 +81,7 @@ export function formatSummary(memory, seed, results) {
       )
       .join('  '),
   );
-  return `${lines.join('\n')}\n\nseed ${seed}\n`;
+  return lines.join('\n');
 }
 
 /** @param {number[]} numbers */

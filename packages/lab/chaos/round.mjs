@@ -6,11 +6,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { appendFileSync, copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Cluster } from 'tram-multicast';
 import { pause } from 'tram-multicast/internal/hosting/oversight.js';
 import { Random } from '../dist/sim/random.js';
-import { CheckError, Clients, until } from './clients.mjs';
+import { CheckError, Clients, untilCaughtUp } from './clients.mjs';
 import { Faults } from './faults.mjs';
 import { GROUPS, REPLICAS } from './plan.mjs';
 import { nowUs } from './processes.mjs';
@@ -79,9 +78,7 @@ export const PAYLOAD_BYTES_MAX = 512;
 const SUSPECT_AFTER_MS = 100;
 const AFTERMATH_MS = 500;
 export const ANSWER_MS = 60_000;
-const CATCH_UP_MS = 60_000;
 const TELL_MS = 5000;
-const CLIENT = fileURLToPath(new URL('./client.mjs', import.meta.url));
 
 /**
  * @param {Round} round
@@ -194,12 +191,12 @@ export class Round {
       this.log('load ends');
       if (this.patienceMs === null) await this.killSome(clients);
       await this.unlessWrong(clients.finish(ANSWER_MS));
-      await this.unlessWrong(this.untilCaughtUp(cluster));
-      await this.unlessWrong(this.takeFingerprints());
+      await this.unlessWrong(untilCaughtUp(cluster));
+      await this.unlessWrong(clients.takeFingerprints(GROUPS, this.states, ANSWER_MS));
     } finally {
       clearInterval(telling);
     }
-    await this.unlessWrong(this.untilCaughtUp(cluster));
+    await this.unlessWrong(untilCaughtUp(cluster));
     await this.close(cluster);
   }
 
@@ -293,43 +290,6 @@ export class Round {
   /** @param {Cluster} cluster */
   progress(cluster) {
     return `${cluster.status().answered} messages answered`;
-  }
-
-  /** Waits until all replicas are members and have delivered the same. @param {Cluster} cluster */
-  async untilCaughtUp(cluster) {
-    const uneven = () =>
-      cluster.status().groups.filter(({ leader, replicas }) => {
-        const isUp = replicas.every(({ state, role }) => state === 'up' && role !== 'recovering');
-        // Ticks go on, so `delivered` is hardly ever the same.
-        const isSame = replicas.every(({ messages }) => messages === replicas[0].messages);
-        return leader === undefined || !isUp || !isSame;
-      });
-    await until(
-      () => uneven().length === 0,
-      CATCH_UP_MS,
-      () => `all replicas have delivered the same: ${JSON.stringify(uneven())}`,
-    );
-  }
-
-  /** Waits until no message waits, and asks every replica, not only leaders, to write a fingerprint of its state. */
-  async takeFingerprints() {
-    const { clients } = this;
-    if (clients === undefined) return;
-    const settings = { name: 'last', seed: 0, groups: GROUPS, fingerprints: this.states };
-    const child = clients.startProcess(CLIENT, [clients.address, JSON.stringify(settings)]);
-    if (child.pid !== undefined) clients.pids.push(child.pid);
-    let isDone = false;
-    child.on('message', (/** @type {any} */ { what }) => {
-      if (what !== 'done') return;
-      isDone = true;
-      child.kill('SIGKILL');
-    });
-    await until(
-      () => child.exitCode !== null || child.signalCode !== null,
-      ANSWER_MS,
-      'nothing waits any more, and all replicas write their fingerprints',
-    );
-    if (!isDone) this.complain('the client that takes fingerprints failed');
   }
 
   /** Copies status and memory of the cluster before it is destroyed. */

@@ -41,14 +41,25 @@ export function checkVerdict(history, isComplete) {
   });
 }
 
-/** The judge checked what the cluster was told to promise. @param {History} history @param {string} order */
-export function checkPromise({ promisedOrder }, order) {
-  return promisedOrder === order ? [] : [`the trace promises ${promisedOrder} order, not ${order}`];
+/** The judge checked what the cluster was told to promise. @param {History} history @param {string} order @param {string} durability */
+export function checkPromise({ promisedOrder, durabilities }, order, durability = 'none') {
+  const other = durabilities.find((promised) => promised !== durability);
+  return [
+    ...(promisedOrder === order ? [] : [`the trace promises ${promisedOrder} order, not ${order}`]),
+    ...(other === undefined ? [] : [`an era promises durability ${other}, not ${durability}`]),
+  ];
 }
 
-/** Reads the records of all clients, killed ones included. @param {string} directory @returns {any[]} */
-export function readRecords(directory) {
-  return readdirSync(directory).flatMap((name) => {
+/**
+ * Reads the records of all clients, killed ones included.
+ * @param {string} directory
+ * @param {Set<string>} read  files that are left out; those that are read are added
+ * @returns {any[]}
+ */
+export function readRecords(directory, read = new Set()) {
+  const names = readdirSync(directory).filter((name) => !read.has(name));
+  return names.flatMap((name) => {
+    read.add(name);
     const lines = readFileSync(join(directory, name), 'utf8').split('\n');
     // A client that was killed may have left an incomplete line.
     lines.pop();

@@ -4,6 +4,7 @@
  *
  * Across machines, what it reads is a copy that is refreshed in the background (`hosting/machines/mirror.ts`).
  */
+import { resolve } from 'node:path';
 import { Client, type ClusterAddress, type ConnectOptions } from './client.js';
 import { requireKnown } from './config/nearest-name.js';
 import { TramError } from './errors.js';
@@ -14,6 +15,7 @@ import {
   locate,
   type MachinesAttachment,
 } from './hosting/attachment.js';
+import type { Backup } from './hosting/backup.js';
 import { requestLead } from './hosting/oversight.js';
 import {
   type Logger,
@@ -102,6 +104,25 @@ export class AttachedCluster implements AsyncDisposable {
   status(): ClusterStatus {
     this.requireOpen();
     return statusOf(this.attachment.context);
+  }
+
+  /**
+   * Saves what all groups have delivered up to one place in their order, while the cluster goes on, as `Cluster.backup`
+   * does. Across machines, a host on this machine must have members of all groups.
+   * @throws TRAM_NOT_SUPPORTED if the cluster has no journal, or no host here has a member of a group; TRAM_EXISTS,
+   *   TRAM_TIMEOUT, TRAM_SYSTEM
+   */
+  async backup(directory: string): Promise<Backup> {
+    this.requireOpen();
+    const { saveBackup } = await import('./hosting/backup.js');
+    const { config } = this.attachment.context;
+    const client = await this.connect();
+    try {
+      const source = { config, status: () => this.status(), mark: () => client.mark() };
+      return await saveBackup(source, resolve(directory));
+    } finally {
+      await client.close();
+    }
   }
 
   /** Asks a replica to become the leader of its group. That may fail; `status` shows the leader. */

@@ -7,8 +7,8 @@
  * The client validates every argument here. The protocol only asserts what protects memory.
  */
 import { channel } from 'node:diagnostics_channel';
-import { describeValue } from './config/mistakes.js';
 import { requireKnown } from './config/nearest-name.js';
+import { type Destinations, destinationSet, isSet } from './destinations.js';
 import { TramError } from './errors.js';
 import { CONFIG_FILE } from './hosting/attachment.js';
 import { nowUs } from './hosting/clock.js';
@@ -30,16 +30,11 @@ import {
   type ReplyOutcome,
 } from './protocol/data-path/client.js';
 import { NO_OBSERVER } from './protocol/edges.js';
+import { messageId } from './protocol/layout.js';
 import { StalledRequests } from './stalled-requests.js';
 
 /** How to find a cluster: its shared memory, its name, the path of its arena, or its configuration file. */
 export type ClusterAddress = ArrayBufferLike | string;
-
-/** A set of groups as two bit masks. `client.destinations` makes one, to be used for many messages. */
-export interface Destinations {
-  readonly low: number;
-  readonly high: number;
-}
 
 /** Receives the replies to offered messages. `reply` is valid during the call only. */
 export interface OfferListener {
@@ -62,6 +57,7 @@ export interface ConnectOptions {
 const MULTICAST_OPTIONS: readonly (keyof MulticastOptions)[] = ['signal', 'timeoutMs'];
 const CONNECT_OPTIONS: readonly (keyof ConnectOptions)[] = ['listener'];
 const NO_OPTIONS: MulticastOptions = {};
+const NO_PAYLOAD = new Uint8Array(0);
 
 /** For so long after the last reply the client polls with every turn of the event loop, then by a timer. */
 const EAGER_US = 2000;
@@ -126,7 +122,7 @@ export class Client implements AsyncDisposable {
     this.offeredUs = new Float64Array(callsMax);
     this.tickets = new Float64Array(callsMax);
     const { trace } = context.config;
-    if (trace !== undefined) this.trace = new ClientTrace(trace, session);
+    if (trace !== undefined) this.trace = new ClientTrace(trace, session, context.era);
     // A session that is still there belongs to a client that crashed with unanswered messages.
     const crashed = Atomics.load(words, this.sessionAt);
     if (crashed !== 0) this.trace?.crashed(crashed);
@@ -205,16 +201,30 @@ export class Client implements AsyncDisposable {
       this.checkPayload(payload);
       this.requireOpen();
       if (options !== NO_OPTIONS) requireKnown(options, MULTICAST_OPTIONS);
-      const request = new Request(low, high, payload, resolve, reject);
-      request.limit(options, (why, cause) => this.giveUp(request, why, cause));
-      if (this.waiting.length > 0 || !this.tryOffer(request)) {
-        // The caller may reuse its buffer after this call.
-        request.payload = payload.slice();
-        request.sinceUs = nowUs();
-        this.waiting.push(request);
-      }
-      this.scheduleFlush();
+      this.send(new Request(low, high, payload, resolve, reject), options);
     });
+  }
+
+  /** @internal Sends a mark to all groups. Resolves to its id, once all of them have it. */
+  mark(options: MulticastOptions = NO_OPTIONS): Promise<string> {
+    return new Promise((resolve, reject) => {
+      this.requireOpen();
+      const { groupsLow, groupsHigh } = this;
+      const done = (): void => resolve(request.markId);
+      const request = new Request(groupsLow, groupsHigh, NO_PAYLOAD, done, reject, true);
+      this.send(request, options);
+    });
+  }
+
+  private send(request: Request, options: MulticastOptions): void {
+    request.limit(options, (why, cause) => this.giveUp(request, why, cause));
+    if (this.waiting.length > 0 || !this.tryOffer(request)) {
+      // The caller may reuse its buffer after this call.
+      request.payload = request.payload.slice();
+      request.sinceUs = nowUs();
+      this.waiting.push(request);
+    }
+    this.scheduleFlush();
   }
 
   /**
@@ -239,32 +249,7 @@ export class Client implements AsyncDisposable {
   /** Makes a set of groups, for `offer`. @throws TRAM_INVALID_DESTINATIONS */
   destinations(groups: Iterable<number> | Destinations): Destinations {
     if (this.isValidSet(groups)) return groups;
-    const count = this.context.config.sizes.groups;
-    let low = 0;
-    let high = 0;
-    for (const group of listOf(groups)) {
-      if (typeof group !== 'number') {
-        throw new TramError(
-          'TRAM_INVALID_DESTINATIONS',
-          `a group must be a number, not ${describeValue(group)}`,
-        );
-      }
-      if (!Number.isInteger(group) || group < 0 || group >= count) {
-        throw new TramError(
-          'TRAM_INVALID_DESTINATIONS',
-          `unknown destination group ${group}: there are groups 0 to ${count - 1}`,
-        );
-      }
-      if (group < 32) low |= 1 << group;
-      else high |= 1 << (group - 32);
-    }
-    if ((low | high) === 0) {
-      throw new TramError(
-        'TRAM_INVALID_DESTINATIONS',
-        'a message needs at least one destination group',
-      );
-    }
-    return { low, high };
+    return destinationSet(groups, this.context.config.sizes.groups);
   }
 
   /** Called for every message. */
@@ -315,10 +300,13 @@ export class Client implements AsyncDisposable {
   }
 
   private tryOffer(request: Request): boolean {
-    if (this.client.offer(request.low, request.high, request.payload) !== 'accepted') return false;
+    const { low, high, payload, isMark } = request;
+    const offer = isMark ? this.client.offerMark() : this.client.offer(low, high, payload);
+    if (offer !== 'accepted') return false;
     const call = this.client.lastCall;
     this.requests[call.slot] = request;
     request.call = call;
+    if (isMark) request.markId = messageId({ ...call, session: this.client.session });
     this.noteAccepted(call);
     request.sinceUs = this.offeredUs[call.slot];
     return true;
@@ -326,7 +314,8 @@ export class Client implements AsyncDisposable {
 
   private noteAccepted(call: Call): void {
     this.offeredUs[call.slot] = nowUs();
-    this.trace?.multicast(call);
+    // Nobody delivers a mark.
+    if (!call.isMark) this.trace?.multicast(call);
   }
 
   // --- in the event loop ---------------------------------------------------------------------
@@ -393,7 +382,7 @@ export class Client implements AsyncDisposable {
     outcome: ReplyOutcome,
     bytes: number,
   ): void {
-    this.trace?.answered(call, group);
+    if (!call.isMark) this.trace?.answered(call, group);
     const request = this.requests[call.slot];
     if (request === undefined) {
       this.listener?.replied(this.tickets[call.slot], group, reply, outcome);
@@ -479,19 +468,4 @@ export class Client implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
-}
-
-function isSet(groups: Iterable<number> | Destinations): groups is Destinations {
-  if (typeof groups !== 'object' || groups === null) return false;
-  const { low, high } = groups as Destinations;
-  return typeof low === 'number' && typeof high === 'number';
-}
-
-function listOf(groups: Iterable<number> | Destinations): Iterable<number> {
-  if (isSet(groups)) return groupsOf(groups.low, groups.high);
-  if (typeof groups === 'object' && groups !== null && Symbol.iterator in groups) return groups;
-  throw new TramError(
-    'TRAM_INVALID_DESTINATIONS',
-    `destinations must be a list or a set of group numbers, not ${typeof groups}`,
-  );
 }

@@ -5,6 +5,7 @@
  */
 import { randomBytes, randomInt } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { AttachedCluster, type AttachOptions } from './attached-cluster.js';
 import { Client, type ClusterAddress, type ConnectOptions } from './client.js';
 import { type ClusterConfig, resolveConfig } from './config/config.js';
@@ -12,11 +13,13 @@ import { ConfigError } from './config/mistakes.js';
 import { requireKnown } from './config/nearest-name.js';
 import type { ClusterOptions } from './config/options.js';
 import { TramError } from './errors.js';
+import type { Backup } from './hosting/backup.js';
 import { ClusterContext } from './hosting/cluster-context.js';
 import { nameThreads } from './hosting/open-arena.js';
 import {
   askToEnd,
   becomeStarter,
+  beginEraTrace,
   beginTrace,
   discardTrace,
   drain,
@@ -36,11 +39,13 @@ import {
   START_TIMEOUT_MS,
 } from './hosting/own-hosts.js';
 import { rateLimited } from './hosting/rate-limit.js';
+import type { RestoreOptions } from './hosting/restore.js';
 import type { StallMessage } from './hosting/stall.js';
 import { type HostStarter, processStarter, threadStarter } from './hosting/starters.js';
 import { makeStateDirectory } from './hosting/state-directory.js';
-import { type ClusterStatus, statusOf } from './hosting/status.js';
+import { type ClusterStatus, isLocked, statusOf } from './hosting/status.js';
 import { type Delivered, type DeliveriesOptions, follow } from './hosting/tail.js';
+import type { EraPlan } from './journal/recovery-asks.js';
 import { ARENA, ARENA_STATE } from './memory/arena.js';
 import {
   type ArenaFile,
@@ -111,31 +116,50 @@ export class Cluster implements AsyncDisposable {
     const config = resolveConfig(rest, saltFrom(randomBytes(8)));
     if (detached) requireDetachable(config);
     if (signal?.aborted) throw startAborted(signal);
-    const cluster = Cluster.create(config, { logger, detached, restartHosts, logDirectory });
+    const settings = { logger, detached, restartHosts, logDirectory };
+    return Cluster.startNew(config, settings, startTimeoutMs, signal);
+  }
+
+  private static async startNew(
+    config: ClusterConfig,
+    settings: Settings,
+    startTimeoutMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Cluster> {
+    const cluster = Cluster.create(config, settings);
     try {
       await cluster.begin(false, startTimeoutMs, signal);
       return cluster;
     } catch (error) {
       await cluster.destroy();
-      if (cluster.hasTrace) discardTrace(config.trace!);
+      // With a journal, the era may be open by now, and the next start continues its history.
+      if (cluster.hasTrace && config.journal === undefined) discardTrace(config.trace!);
       throw signal?.aborted ? startAborted(signal) : error;
     }
   }
 
   /**
    * @internal Takes over a detached cluster of processes that has no starter any more: starts the hosts that are down with
-   * the memory that they left, and supervises all. If that fails, it stops those hosts again, and the memory stays.
+   * the memory that they left, and supervises all. If that fails, it stops those hosts again, and the memory stays. With a
+   * journal, if no host runs, it recovers the cluster from the journals instead: these have what was acknowledged, and the
+   * logs in the memory may have dropped what the journals lacked when the hosts ended.
    * @throws TRAM_EXISTS if the cluster has a starter, TRAM_CLOSED if it was ended; TRAM_STATE_LOST, TRAM_START_FAILED
    */
   static async resume(name: string, options: ResumeOptions): Promise<Cluster> {
     const { logger, startTimeoutMs, signal, logDirectory } = options;
     if (signal.aborted) throw startAborted(signal);
     const arena = openArenaFile(arenaPath(name));
+    const settings = { logger, detached: true, restartHosts: true, logDirectory };
     let cluster: Cluster;
     try {
       const context = ClusterContext.attach(arena);
+      const { config } = context;
       becomeStarter(context, arena, name);
-      const settings = { logger, detached: true, restartHosts: true, logDirectory };
+      if (config.journal !== undefined && !isAnyHostUp(context)) {
+        arena.removeFile(() => askToEnd(context));
+        arena.close();
+        return Cluster.startNew(config, settings, startTimeoutMs, signal);
+      }
       cluster = new Cluster(context, processStarter(arena.path, logDirectory), settings, arena);
     } catch (error) {
       arena.close();
@@ -199,14 +223,14 @@ export class Cluster implements AsyncDisposable {
   ): Promise<void> {
     const { config, map } = this.context;
     const deadlineMs = Date.now() + timeoutMs;
-    if (config.trace !== undefined) {
+    const recovers = !resumes && config.journal !== undefined;
+    if (config.trace !== undefined && !recovers) {
       if (!resumes) beginTrace(config, config.trace);
       this.hasTrace = true;
     }
     const giveUp = (): void => void (resumes ? this.hosts.stopAll() : this.hosts.killAll());
     signal?.addEventListener('abort', giveUp);
     try {
-      const recovers = !resumes && config.journal !== undefined;
       if (resumes) await this.hosts.resumeAll(deadlineMs);
       else if (recovers) await this.recover(timeoutMs);
       else await this.hosts.startAll(deadlineMs);
@@ -228,10 +252,18 @@ export class Cluster implements AsyncDisposable {
   private async recover(timeoutMs: number): Promise<void> {
     const { config, arena } = this.context;
     const { recoverLocally } = await import('./hosting/local-recovery.js');
-    const { firstSession } = await recoverLocally(config, this.settings.logger, (asks) =>
-      this.hosts.openAll(asks, Date.now() + timeoutMs),
-    );
+    const { firstSession } = await recoverLocally(config, this.settings.logger, (asks) => {
+      this.beginEraTrace(asks[0].plan);
+      return this.hosts.openAll(asks, Date.now() + timeoutMs);
+    });
     Atomics.store(arena.words, ARENA.sessions, firstSession - 1);
+  }
+
+  private beginEraTrace({ groups }: EraPlan): void {
+    const { config } = this.context;
+    if (config.trace === undefined) return;
+    beginEraTrace(config, config.trace, Math.max(...groups.map(({ fromEra }) => fromEra)));
+    this.hasTrace = true;
   }
 
   private readonly warnOfStall = ({ client, missingGroups, reason }: StallMessage): void => {
@@ -315,6 +347,36 @@ export class Cluster implements AsyncDisposable {
   async rollingRestart(options: RollingRestartOptions = {}): Promise<void> {
     this.requireOpen();
     await this.hosts.restartAll(options);
+  }
+
+  /**
+   * Saves what all groups have delivered up to one place in their order, while the cluster goes on: everything that was
+   * replied to before the call is in it. Needs a journal. Copying blocks this thread.
+   * @param directory  must not exist, or be empty
+   * @throws TRAM_NOT_SUPPORTED if the cluster has no journal; TRAM_EXISTS, TRAM_TIMEOUT, TRAM_SYSTEM
+   */
+  async backup(directory: string): Promise<Backup> {
+    this.requireOpen();
+    const { context } = this;
+    const { saveBackup } = await import('./hosting/backup.js');
+    const client = await this.connect();
+    try {
+      const status = (): ClusterStatus => statusOf(context);
+      const source = { config: context.config, status, mark: () => client.mark() };
+      return await saveBackup(source, resolve(directory));
+    } finally {
+      await client.close();
+    }
+  }
+
+  /**
+   * Writes the journals from which a cluster of the same shape starts with the state of a backup.
+   * @throws TRAM_EXISTS if there are journals; TRAM_NOT_FOUND, TRAM_CORRUPT, TRAM_VERSION_MISMATCH, TRAM_SYSTEM
+   */
+  static async restore(directory: string, options: RestoreOptions): Promise<void> {
+    requireKnown(options, ['journal', 'host']);
+    const { restoreBackup } = await import('./hosting/restore.js');
+    restoreBackup(resolve(directory), { ...options, journal: resolve(options.journal) });
   }
 
   private requireOpen(): void {
@@ -416,6 +478,11 @@ function requireLogger(logger: Logger): void {
       hint: 'A logger needs the methods info, warn and error, each of which takes a string. `console` has them.',
     });
   }
+}
+
+function isAnyHostUp({ map, arena }: ClusterContext): boolean {
+  const hosts = Array.from({ length: map.hosts }, (_, host) => host);
+  return hosts.some((host) => isLocked(arena, host));
 }
 
 /** It exists from then on. @throws TRAM_SYSTEM */

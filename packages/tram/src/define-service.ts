@@ -5,8 +5,9 @@
  * from it for each replica, which keeps the state. Clients import the same module for its types and codecs. The module
  * itself holds no state, so both may share it.
  */
-import type { Client, Destinations } from './client.js';
+import type { Client } from './client.js';
 import { type Codec, jsonCodec, jsonStateCodec, type StateCodec } from './codec.js';
+import type { Destinations } from './destinations.js';
 import { ReplyError, TramError } from './errors.js';
 import type { Message, ServiceContext, StatefulService, Ticks } from './hosting/service.js';
 import type { MulticastOptions } from './multicast-request.js';

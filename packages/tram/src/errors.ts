@@ -185,15 +185,30 @@ export const ERRORS = {
     whatToDo: 'Choose another `name`, connect to the existing cluster, or stop it first.',
   },
   TRAM_CORRUPT: {
-    meaning: 'The shared memory of the cluster is corrupt, or is not that of a cluster.',
+    meaning:
+      'The shared memory of the cluster or a file of a journal is corrupt, or is not that of a cluster.',
     retry: 'useless',
-    whatToDo: 'Check the path. If it is that of a cluster, stop the cluster and start it again.',
+    whatToDo:
+      'Check the path. If it is the memory of a cluster, stop the cluster and start it again. If it is a journal, the message names the file and the place, and docs/durability.md says what to do.',
   },
   TRAM_VERSION_MISMATCH: {
-    meaning: 'The cluster was started by a version of TRAM with another memory version.',
+    meaning:
+      'The cluster was started by a version of TRAM with another memory version, or its journal was written in another format.',
     retry: 'useless',
     whatToDo:
       'Use the version that started the cluster. docs/upgrading.md explains how to upgrade it.',
+  },
+  TRAM_JOURNAL_IN_USE: {
+    meaning: 'Another host, or a recovery, uses the journal of this host.',
+    retry: 'safe',
+    whatToDo: 'End the cluster that uses the directory, or choose another directory for `journal`.',
+  },
+  TRAM_JOURNAL_FAILED: {
+    meaning:
+      "The disk of a host's journal is full or read-only, or has failed. The host has ended, or did not start.",
+    retry: 'useless',
+    whatToDo:
+      'Free space, or check the disk, and start the host again. Nothing that was acknowledged as durable is lost.',
   },
   TRAM_NO_SPACE: {
     meaning: 'There is not enough shared memory for the cluster.',

@@ -5,7 +5,6 @@ export {
   Client,
   type ClusterAddress,
   type ConnectOptions,
-  type Destinations,
   type OfferListener,
 } from './client.js';
 export { Cluster, type StartOptions } from './cluster.js';
@@ -23,9 +22,12 @@ export {
   type TypedClient,
   type TypedService,
 } from './define-service.js';
+export type { Destinations } from './destinations.js';
 export { ERRORS, type ErrorCode, ReplyError, type Retry, TramError } from './errors.js';
+export type { Backup } from './hosting/backup.js';
 export type { JournalStatus } from './hosting/journal-status.js';
 export type { Logger, RestartOptions, RollingRestartOptions } from './hosting/own-hosts.js';
+export type { RestoreOptions } from './hosting/restore.js';
 export type {
   Message,
   Service,

@@ -33,6 +33,8 @@ export class Request {
   /** Since when it waits for room, or for its replies. */
   sinceUs = 0;
   isSettled = false;
+  /** Of a mark, once it is sent. */
+  markId = '';
   private readonly replies: Replies = new Map();
   /** The groups that have failed, and why. */
   private failedGroups: Map<number, string> | undefined;
@@ -45,6 +47,7 @@ export class Request {
     public payload: Uint8Array,
     private readonly resolve: (replies: Replies) => void,
     private readonly reject: (error: TramError) => void,
+    readonly isMark: boolean = false,
   ) {}
 
   /** Stops its timer, and listens to its signal no longer. */

@@ -84,15 +84,18 @@ describe('README.md', () => {
   });
 });
 
-test.each(['docs/api.md', 'docs/upgrading.md'])('the code in %s stands in the examples', (path) => {
-  const text = read(path);
-  const named = [
-    ...text.matchAll(/<!-- (examples\/\S+) -->\n```[jt]s\n([^`]*(?:`[^`]+`[^`]*)*?)```\n/g),
-  ];
-  expect(named.length).toBeGreaterThan(2);
-  expect(named).toHaveLength(text.match(/^```[jt]s$/gm)!.length);
-  for (const [, example, code] of named) expect(read(example!)).toContain(code);
-});
+test.each(['docs/api.md', 'docs/durability.md', 'docs/upgrading.md'])(
+  'the code in %s stands in the examples',
+  (path) => {
+    const text = read(path);
+    const named = [
+      ...text.matchAll(/<!-- (examples\/\S+) -->\n```[jt]s\n([^`]*(?:`[^`]+`[^`]*)*?)```\n/g),
+    ];
+    expect(named.length).toBeGreaterThan(2);
+    expect(named).toHaveLength(text.match(/^```[jt]s$/gm)!.length);
+    for (const [, example, code] of named) expect(read(example!)).toContain(code);
+  },
+);
 
 describe('docs/api.md', () => {
   const text = read('docs/api.md');

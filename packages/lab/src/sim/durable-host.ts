@@ -6,6 +6,7 @@
 import { TramError } from 'tram-multicast/internal/errors.js';
 import { eraFolder } from 'tram-multicast/internal/journal/format.js';
 import { HostJournal } from 'tram-multicast/internal/journal/host-journal.js';
+import { joinEra } from 'tram-multicast/internal/journal/identity.js';
 import { JournalReader, settle } from 'tram-multicast/internal/journal/reader.js';
 import type { Ask, EraPlan, Opening } from 'tram-multicast/internal/journal/recovery-asks.js';
 import { RecoveryHost } from 'tram-multicast/internal/journal/recovery-host.js';
@@ -112,12 +113,7 @@ export class DurableHost {
   /** Run its replicas, from its journal as far as it has anything of the era. */
   run(world: World, era: number, past: Past): void {
     const { disk } = this;
-    settle(disk);
-    if (this.promised < era) {
-      this.recovery!.answer({ what: 'promise', host: this.index, era, clusterId: CLUSTER_ID });
-    }
-    disk.makeFolder(eraFolder(era));
-    disk.syncFolder('');
+    if (past !== 'none') joinEra(disk, this.index, era, CLUSTER_ID);
     const reader = new JournalReader(disk);
     const sequences = new Map(this.groups.map((group) => [group, reader.sequence(era, group)]));
     this.running = this.startJournal(era, sequences, reader);

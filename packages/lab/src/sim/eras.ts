@@ -60,8 +60,12 @@ export class Eras {
     this.require(group, this.ledger.orders[group].lastIndexOf(sent) + 1);
   }
 
-  /** The first `count` deliveries of a group must survive every power cut. */
-  require(group: number, count: number): void {
+  /** What a group has delivered from entries below this index must not be lost. */
+  requireBelow(group: number, index: number): void {
+    this.require(group, this.ledger.deliveredBelow(group, index));
+  }
+
+  private require(group: number, count: number): void {
     this.required[group] = Math.max(this.required[group], count);
   }
 

@@ -77,6 +77,8 @@ export class Ledger {
   private readonly sent: (Sent | undefined)[][][] = [];
   /** By group: the messages that it has delivered, in order. */
   orders: Sent[][];
+  /** By group: how many of them are from earlier eras. */
+  private openedWith: number[];
   /** By group and index: the messages and ticks that it has decided in this era. */
   private logs: (Sent | Tick | undefined)[][];
   /** By group and stamp. */
@@ -99,6 +101,7 @@ export class Ledger {
     this.firstIndex = sizes.firstIndex;
     this.replicas = sizes.replicas;
     this.orders = parents.map(() => []);
+    this.openedWith = parents.map(() => 0);
     this.logs = parents.map(() => []);
     this.states = parents.map(() => []);
     this.ticks = parents.map(() => new Map());
@@ -117,6 +120,7 @@ export class Ledger {
    */
   openEra(era: number, durability: Durability, orders: readonly (readonly Sent[])[]): void {
     this.orders = orders.map((order) => [...order]);
+    this.openedWith = orders.map((order) => order.length);
     this.logs = orders.map(() => []);
     this.states = orders.map(() => []);
     this.ticks = orders.map(() => new Map());
@@ -287,6 +291,13 @@ export class Ledger {
     const tick = this.ticks[group].get(stampUs) ?? { id: `the tick ${stampUs}` };
     this.ticks[group].set(stampUs, tick);
     return this.decided(group, member, index, tick);
+  }
+
+  /** How many messages a group has delivered before the entry `index` of this era, earlier eras included. */
+  deliveredBelow(group: number, index: number): number {
+    const log = this.logs[group].slice(0, Math.max(0, index - this.firstIndex));
+    const messages = log.filter((entry) => entry instanceof Sent && entry.isFor(group));
+    return this.openedWith[group] + messages.length;
   }
 
   /** How many entries the group has decided so far. */

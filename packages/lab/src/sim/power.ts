@@ -142,7 +142,8 @@ export class Power implements Hosts {
   /** A host that is up takes part in the era of the world, unless it waits for a recovery. */
   private rejoin(host: DurableHost): void {
     if (this.recovered !== undefined || !host.isUp || host.isRunning) return;
-    if (host.promised > this.eras.current) return;
+    // It may withdraw its promise only if a quorum goes on without it.
+    if (host.promised > this.eras.current && !this.isSpare(host)) return;
     if (!host.groups.every((group) => this.hasQuorum(group))) return;
     this.run(host, host.keepsMemory ? 'kept' : 'lost');
   }
@@ -227,7 +228,9 @@ export class Power implements Hosts {
     const { current } = this.eras;
     return (
       this.plan.parents.some((_, group) => !this.hasQuorum(group)) ||
-      this.hosts.some((host) => host.isUp && !host.isRunning && host.promised > current)
+      this.hosts.some(
+        (host) => host.isUp && !host.isRunning && host.promised > current && !this.isSpare(host),
+      )
     );
   }
 
@@ -420,12 +423,19 @@ export class Power implements Hosts {
     const world = this.world!;
     for (const participant of host.participants) {
       const replica = world.replicas[participant];
+      this.requireRecoverable(replica);
       if (replica.state === 'down') replica.leftMemory &&= keepsMemory;
       else if (keepsMemory) world.kill(replica);
       else world.crash(replica);
     }
     host.end(keepsMemory);
     this.journals.cancel(host.index);
+  }
+
+  /** What a leader knows to be recoverable must not be lost. */
+  private requireRecoverable({ state, replica, group }: ReplicaHost): void {
+    if (state === 'down' || replica.role !== 'leader') return;
+    this.eras.requireBelow(group, replica.leader.recoverable.index);
   }
 
   /** A host that runs ends its replicas, because it has promised another era. */

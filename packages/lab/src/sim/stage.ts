@@ -5,6 +5,7 @@
 
 import type { GroupJournal, Pace, Timing } from 'tram-multicast/internal/protocol/edges.js';
 import type { Sizes } from 'tram-multicast/internal/protocol/layout.js';
+import type { Start } from 'tram-multicast/internal/protocol/member.js';
 import { highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
 import type { Host, ReplicaHost } from './hosts.js';
 import type { Sent } from './ledger.js';
@@ -22,6 +23,8 @@ export interface Overrides {
   readonly ticks?: TickPlan;
   /** The journal of each replica, by its participant. */
   readonly journalOf?: (participant: number) => GroupJournal;
+  /** What each replica begins from, by its participant; undefined: it lacks the state of its group. */
+  readonly startOf?: (participant: number) => Start | undefined;
 }
 
 const STEP_LIMIT_US = 50_000;
@@ -32,7 +35,7 @@ export class Stage {
 
   /** @param cluster  as in a scenario: `replicas=3 clients=2 rings=4096` */
   constructor(cluster: string, overrides: Overrides = {}) {
-    const { sizes, timing, pace, ticks, journalOf } = overrides;
+    const { sizes, timing, pace, ticks, journalOf, startOf } = overrides;
     const { serviceFailsEvery = 0, serviceDefersEvery = 0 } = overrides;
     const plan = makePlan(cluster);
     const staged = {
@@ -44,7 +47,10 @@ export class Stage {
       serviceDefersEvery,
       ticks,
     };
-    this.world = new World(staged, journalOf && { journalOf });
+    this.world = new World(staged, {
+      ...(journalOf && { journalOf }),
+      ...(startOf && { startOf }),
+    });
   }
 
   /** The members of a group, once it has a leader that all of them follow. */

@@ -1,7 +1,7 @@
 /**
  * A digest of everything that a snapshot of a member carries: how far it has delivered, its counters, ordered time, the
- * replies that it keeps and their indices, and the state of its service. All members have the same digest at the same
- * index. Called by `world.ts`.
+ * replies that it keeps and their indices, what went to each child last, and the state of its service. All members have
+ * the same digest at the same index. Called by `world.ts`.
  */
 import { FRAME_WORDS, HEAD_WORDS } from 'tram-multicast/internal/memory/record.js';
 import type { Counters } from 'tram-multicast/internal/protocol/data-path/counters.js';
@@ -15,6 +15,7 @@ export function digestOf(member: Member, service: Service): number {
   for (let i = 0; i < service.state.length; i++) hash = mix(hash, service.state[i]);
   for (const id of service.waiting) hash = mixText(hash, id);
   for (const session of member.waiting.firstLive) hash = mix(hash, session);
+  for (const index of member.sentTo) hash = mix(hash, index);
   return hash;
 }
 

@@ -1,6 +1,6 @@
 /** Counts how often each fault happened and each transition was taken in a simulated run. */
 import type { Durability, Transition } from 'tram-multicast/internal/protocol/edges.js';
-import { type Fault, FAULTS_OF_DISKS, FAULTS_WITHOUT_DISKS, type Plan } from './plan.js';
+import { FAULTS_OF_DISKS, FAULTS_WITHOUT_DISKS, type Fault, type Plan } from './plan.js';
 
 /** Taken only by replicas with a journal. */
 export const DURABLE_TRANSITIONS: ReadonlySet<string> = new Set<Transition>([

@@ -52,6 +52,8 @@ export interface Settings {
   readonly onTransition?: (participant: number, what: Transition) => void;
   /** The journal of a replica. The world itself has none. */
   readonly journalOf?: (participant: number) => GroupJournal;
+  /** What a replica that has a journal begins from; undefined if it lacks the state of its group. */
+  readonly startOf?: (participant: number) => Start | undefined;
 }
 
 /** What all eras of a run have in common. */

@@ -26,7 +26,7 @@ interface Checks {
   checkAcknowledged(history: History, records: Acknowledged[]): string[];
   checkAudits(records: Acknowledged[], groups: number): string[];
   checkFingerprints(fingerprints: string[][]): string[];
-  checkPromise(history: History, order: string): string[];
+  checkPromise(history: History, order: string, durability?: string): string[];
   readFingerprints(directory: string, groups: number, replicas: number): string[][];
   checkRemains(arena: string, clientPids: number[]): string[];
 }
@@ -99,6 +99,15 @@ describe('checks of a history', () => {
   test('report a trace that promises another order than the cluster', () => {
     expect(checkPromise(historyOf(), 'multicast')).toEqual([]);
     expect(checkPromise(historyOf(), 'strict')).toHaveLength(1);
+  });
+
+  test('report an era that promises another durability than the cluster', () => {
+    const history = historyOf({ event: 'era', era: 1, durability: 'everySecond' });
+    expect(checkPromise(history, 'multicast', 'everySecond')).toEqual([]);
+    expect(checkPromise(history, 'multicast', 'always')).toEqual([
+      'an era promises durability everySecond, not always',
+    ]);
+    expect(checkPromise(history, 'multicast')).toHaveLength(1);
   });
 
   test('report an audit with a wrong total', () => {

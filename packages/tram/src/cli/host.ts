@@ -4,7 +4,8 @@ import { type Command, Option } from 'commander';
 import type { Logger } from 'pino';
 import { TramError } from '../errors.js';
 import type { HostReport } from '../hosting/host.js';
-import type { Machine } from '../hosting/machines/machine.js';
+import type { Machine, MachineSettings } from '../hosting/machines/machine.js';
+import type { HostRequest } from '../hosting/machines/requests.js';
 import { ExitCode } from './exit-codes.js';
 
 const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
@@ -26,6 +27,9 @@ SIGTERM and Ctrl-C stop the host in an orderly way: other replicas take over whe
 replicas leave their state in /dev/shm. The next start resumes with this state and with the memory
 of the host. A host that was killed has left only the memory. After a reboot the memory is gone, and
 the host recovers from the other members of its groups.
+
+With a journal (durability: always or everySecond), all machines may lose their memory. The hosts
+then wait for each other, log for which ones, and recover the cluster from their journals.
 
 The host logs one JSON object per line to stdout (pino). If another host can't be reached, or has
 another secret or configuration, it logs that and keeps trying. If the configuration has an "http"
@@ -77,37 +81,29 @@ async function runHost(name: string, flags: HostFlags): Promise<number> {
   const { config: path, logLevel, respawn = false } = flags;
   const { pino } = await import('pino');
   const { readClusterFile } = await import('../hosting/machines/cluster-file.js');
-  const { Machine } = await import('../hosting/machines/machine.js');
   const { catchInterruption } = await import('./interruption.js');
   const { signal, release } = catchInterruption();
   const { config, credentials } = await readClusterFile(path);
   const logger = pino({ level: logLevel, base: { host: name } });
-  const machine = Machine.open({
+  const settings: MachineSettings = {
     config,
     credentials,
     name,
     log: (level, text) => logger[level](text),
     report: reporter(logger),
-  });
-  signal.addEventListener('abort', () => machine.stop());
-  if (signal.aborted) machine.stop();
-  let health: Server | undefined;
+  };
+  let request: HostRequest | undefined;
   try {
-    logger.info(`listens at ${machine.address}`);
-    health = await serve(machine, logger);
-    await machine.start();
-    await machine.run();
+    // A host that has given up its memory begins anew.
+    do request = await runMachine(settings, logger, signal);
+    while (request === 'recover' && !signal.aborted);
   } catch (error) {
     // A bug: its stack helps to find it.
     if (!(error instanceof TramError)) logger.fatal(error);
     throw error;
   } finally {
-    health?.close();
-    health?.closeAllConnections();
-    machine.close();
     release();
   }
-  const { request } = machine;
   logger.info(
     `ends: it was asked to by ${request === undefined ? signal.reason : 'another machine'}`,
   );
@@ -115,6 +111,32 @@ async function runHost(name: string, flags: HostFlags): Promise<number> {
   if (!respawn) return ExitCode.restart;
   await startSuccessor();
   return ExitCode.fine;
+}
+
+/** @returns what another machine has asked for, if that is why the host has ended */
+async function runMachine(
+  settings: MachineSettings,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<HostRequest | undefined> {
+  const { Machine } = await import('../hosting/machines/machine.js');
+  const machine = Machine.open(settings);
+  const stop = (): void => machine.stop();
+  signal.addEventListener('abort', stop);
+  if (signal.aborted) machine.stop();
+  let health: Server | undefined;
+  try {
+    logger.info(`listens at ${machine.address}`);
+    health = await serve(machine, logger);
+    await machine.start();
+    await machine.run();
+  } finally {
+    signal.removeEventListener('abort', stop);
+    health?.close();
+    health?.closeAllConnections();
+    machine.close();
+  }
+  return machine.request;
 }
 
 /** Runs the same command again, in a session of its own. */
@@ -149,7 +171,8 @@ async function serve(machine: Machine, logger: Logger): Promise<Server | undefin
   if (http === undefined) return undefined;
   const { serveHealth } = await import('../hosting/machines/health.js');
   const lostGroups = (): readonly number[] => machine.lostGroups;
-  const server = await serveHealth({ context, host, lostGroups, ...http });
+  const waitsFor = (): string | undefined => machine.waitsFor;
+  const server = await serveHealth({ context, host, lostGroups, waitsFor, ...http });
   logger.info(`serves /metrics, /healthz and /readyz at http://${http.address}:${http.port}`);
   return server;
 }

@@ -7,12 +7,16 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { ARENA_VERSION } from '../memory/arena.js';
+import { registerBackup } from './backup.js';
 import { registerCheck } from './check.js';
 import { registerDown } from './down.js';
 import { registerHost } from './host.js';
+import { registerJournal } from './journal.js';
 import { registerKill } from './kill.js';
 import { registerLead } from './lead.js';
+import { registerRecover } from './recover.js';
 import { registerRestart } from './restart.js';
+import { registerRestore } from './restore.js';
 import { registerSecret } from './secret.js';
 import { registerSend } from './send.js';
 import { registerStatus } from './status.js';
@@ -70,11 +74,15 @@ export function createProgram(): Command {
   registerSend(program);
   registerTail(program);
   registerDown(program);
+  registerRecover(program);
+  registerJournal(program);
   registerHost(program);
   registerSecret(program);
   registerKill(program);
   registerRestart(program);
   registerLead(program);
+  registerBackup(program);
+  registerRestore(program);
   registerCheck(program);
   return program;
 }

@@ -262,7 +262,8 @@ const UNSUPERVISED = `${' '.repeat(HEADING_COLUMNS)}not supervised: no process r
 function hostText(status: HostStatus, reading: Reading): string {
   const { host, name, address, pid } = status;
   const state = shownState(status, reading);
-  const words = [`${name ?? host}`, paint(colorOf(state), state)];
+  const shown = state === 'starting' ? (status.stage ?? state) : state;
+  const words = [`${name ?? host}`, paint(colorOf(state), shown)];
   if (address !== undefined) words.push(`at ${address}`);
   const isRunning = state !== 'down' && state !== 'unreachable';
   const more = isRunning ? `process ${pid}` : reading.unreachable.get(host);

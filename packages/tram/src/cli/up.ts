@@ -42,6 +42,10 @@ If a cluster of that name is there whose hosts or starter have ended, the comman
 it starts the hosts that are down with the state that they left. It refuses options that differ from
 those of the cluster. Only "tram down" removes the state.
 
+With --durability and --journal, the state is also on disk: after "tram down", or after the machine
+was restarted, the command recovers the cluster from its journals. That may take a while. If too few
+journals are there, it refuses and says what is missing: see "tram recover --help".
+
 The cluster runs until "tram down". A process in the background, the starter, restarts hosts that
 end unexpectedly, at most 5 times a minute each. The hosts and the starter write their logs to a
 directory that the command names: host-N.log and starter.log.
@@ -104,6 +108,16 @@ export function registerUp(program: Command): void {
     .option(
       '--service <file>',
       'module of the replicated service (default: none, replies are empty)',
+    )
+    .option(
+      '--durability <mode>',
+      'which messages survive a power cut: none, everySecond, or always (default: "none")',
+    )
+    .option('--journal <directory>', 'where the hosts keep their journals; needed for durability')
+    .option(
+      '--snapshot-bytes <n>',
+      'bytes that a host journals between two snapshots of a group (default: 67108864)',
+      anyNumber,
     )
     .option('--trace <directory>', 'write a history into this directory, for "tram check"')
     .option(

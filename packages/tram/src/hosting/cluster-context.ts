@@ -12,15 +12,17 @@ import {
   ARENA_VERSION,
   type Arena,
   ArenaMap,
+  HOST,
   LIFE_WORDS,
 } from '../memory/arena.js';
 import type { ParticipantId } from '../memory/contract.js';
 import type { Network } from '../memory/machines/network.js';
 import { SharedMemory } from '../memory/shared.js';
-import { type Edges, type Observer, PACE } from '../protocol/edges.js';
+import { type Edges, type GroupJournal, type Observer, PACE } from '../protocol/edges.js';
 import { Layout } from '../protocol/layout.js';
 import { Overlay } from '../protocol/overlay.js';
 import { nowUs, wallClockUs } from './clock.js';
+import { MAILBOX_WORDS } from './machines/mailboxes.js';
 import { hasSessionEnded } from './slot.js';
 import { STATISTICS_WORDS } from './statistics.js';
 
@@ -84,17 +86,27 @@ export class ClusterContext {
     return network?.memory(participant) ?? new SharedMemory(participant, arena, map);
   }
 
+  /** With a journal: the era in which the hosts run, as far as this arena tells. */
+  get era(): number | undefined {
+    const { config, arena, map } = this;
+    if (config.journal === undefined) return undefined;
+    const lines = Array.from({ length: map.hosts }, (_, host) => map.host(host));
+    return Math.max(...lines.map((line) => Atomics.load(arena.words, line + HOST.era)));
+  }
+
   /** The region of a participant, for reading. */
   region(participant: ParticipantId): Int32Array {
     const start = this.map.region(participant);
     return this.arena.words.subarray(start, start + this.map.regionWords(participant));
   }
 
-  edges(memory: SharedMemory, observer: Observer): Edges {
+  /** @param journal  of the group of a replica */
+  edges(memory: SharedMemory, observer: Observer, journal?: GroupJournal): Edges {
     const { layout, overlay } = this;
     const { timing, order } = this.config;
     return {
       memory,
+      journal,
       layout,
       overlay,
       timing,
@@ -144,7 +156,9 @@ export class ClusterContext {
 
 function mapOf(config: ClusterConfig, layout: Layout, descriptionBytes: number): ArenaMap {
   const { hosts, placement } = config;
-  return new ArenaMap(layout, hosts, descriptionBytes, STATISTICS_WORDS, placement);
+  const mailboxWords =
+    config.memory === 'machines' && config.durability !== 'none' ? MAILBOX_WORDS : 0;
+  return new ArenaMap(layout, hosts, descriptionBytes, STATISTICS_WORDS, placement, mailboxWords);
 }
 
 /** The configuration as an arena stores it. */

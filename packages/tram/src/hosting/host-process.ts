@@ -15,6 +15,7 @@ import { type ArenaFile, openArenaFile } from '../memory/processes/arena-file.js
 import { ClusterContext } from './cluster-context.js';
 import type { Agent } from './duty.js';
 import { failureOf, Host, type HostFailure, type HostReport } from './host.js';
+import { localJournal } from './journal-start.js';
 import { LeftFiles } from './left-snapshots.js';
 import { askToEnd, markEnded, starterLock } from './oversight.js';
 import { pacingOf } from './pacing.js';
@@ -51,8 +52,9 @@ async function live(arena: ArenaFile): Promise<void> {
     pacing: pacingOf(context.config),
     report: tell,
     watch: watchOthers(context, arena),
+    arena: path,
     left: new LeftFiles(arena, (text) => tell({ what: 'trouble', text })),
-    plan,
+    journal: localJournal(context, host, plan, tell),
   });
   process.on('SIGTERM', () => running.stop());
   await running.run();

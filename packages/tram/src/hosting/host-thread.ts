@@ -5,7 +5,8 @@ import type { EraPlan } from '../journal/recovery-asks.js';
 import type { ParticipantId } from '../memory/contract.js';
 import { threadsArena } from '../memory/threads.js';
 import { ClusterContext } from './cluster-context.js';
-import { failureOf, Host } from './host.js';
+import { failureOf, Host, type HostReport } from './host.js';
+import { localJournal } from './journal-start.js';
 import type { LeftSnapshots } from './left-snapshots.js';
 import { pacingOf } from './pacing.js';
 
@@ -38,6 +39,7 @@ const snapshots: LeftSnapshots = {
   // The starter has done that.
   discard: () => undefined,
 };
+const report = (report: HostReport): void => starter.postMessage(report);
 let running: Host | undefined;
 let isStopped = false;
 // The only message: to stop.
@@ -51,9 +53,10 @@ try {
     host,
     resumes,
     pacing: pacingOf(context.config),
-    report: (report) => starter.postMessage(report),
+    report,
     left: snapshots,
-    plan,
+    arena: buffer,
+    journal: localJournal(context, host, plan, report),
   });
   if (isStopped) running.stop();
   await running.run();

@@ -2,8 +2,9 @@
  * A host runs its share of the replicas until the cluster closes. The same code runs in a worker thread
  * (`host-thread.ts`), in a process (`host-process.ts`) and on a machine (`machines/machine.ts`).
  */
+import { journalFolder } from '../config/config.js';
 import { type ErrorCode, TramError } from '../errors.js';
-import type { EraPlan } from '../journal/recovery-asks.js';
+import { FIRST_ERA } from '../journal/recovery-asks.js';
 import {
   ARENA,
   ARENA_STATE,
@@ -25,21 +26,23 @@ import type { Identity } from '../protocol/member.js';
 import { nowUs } from './clock.js';
 import type { ClusterContext } from './cluster-context.js';
 import { type Agent, Duty, type Pacing } from './duty.js';
+import { noteJournal } from './journal-status.js';
 import type { LeftSnapshots } from './left-snapshots.js';
 import { Lookout } from './lookout.js';
 import { describeThrownByService } from './origin.js';
+import { type JournalStart, OwnJournal } from './own-journal.js';
 import { rateLimited } from './rate-limit.js';
 import { ReplicaAgent } from './replica-agent.js';
 import { describeFailure, loadService, NO_SERVICE } from './service.js';
 import { STATISTIC } from './statistics.js';
 import { catchStrayErrors } from './stray-errors.js';
-import { TraceFile, traceName } from './trace.js';
+import { eraName, TraceFile, traceName, writeOnce } from './trace.js';
 import { inlineGenerously } from './v8-flags.js';
 import { warmUp } from './warm-up.js';
 
 /** What a host reports to the process or thread that started it. */
 export type HostReport =
-  /** `lastSession`, of a host that has opened an era: the highest session in what it has replayed. */
+  /** `lastSession` is the highest session that its replicas know of. */
   | { readonly what: 'ready'; readonly lastSession?: number }
   /** It replays its journal, which may take long. */
   | { readonly what: 'progress'; readonly text: string }
@@ -85,10 +88,12 @@ export interface HostSettings {
   readonly resumes: boolean;
   readonly pacing: Pacing;
   readonly report: (report: HostReport) => void;
-  /** Where its replicas leave snapshots, and find them again. */
+  /** Where its replicas leave snapshots, and find them again. Not used with a journal. */
   readonly left: LeftSnapshots;
-  /** With a journal, if this start is part of a recovery: how the era begins. */
-  readonly plan?: EraPlan | undefined;
+  /** With a journal: reads what the replicas start from, once the journal is locked. */
+  readonly journal?: (() => JournalStart) | undefined;
+  /** The arena, or its path: what the journal thread opens to wake this host. */
+  readonly arena?: SharedArrayBuffer | string | undefined;
   /** Runs with every heartbeat, before the replicas. */
   readonly watch?: Agent;
   readonly onMachines?: MachinePast;
@@ -113,6 +118,7 @@ export class Host {
   private readonly traces: TraceFile[] = [];
   private readonly agents: ReplicaAgent[] = [];
   private duty!: Duty;
+  private journal: OwnJournal | undefined;
   private isStopped = false;
   private lookout!: Lookout;
   private stopCatching!: () => void;
@@ -136,6 +142,7 @@ export class Host {
       return host;
     } catch (error) {
       host.stopCatching();
+      await host.journal?.close();
       throw error;
     }
   }
@@ -151,9 +158,11 @@ export class Host {
     Atomics.compareExchange(words, line + HOST.staysDown, STAYS_DOWN.untilStarted, STAYS_DOWN.no);
     Atomics.store(words, line + HOST.state, nextHostStart(Atomics.load(words, line + HOST.state)));
     const { agents } = this;
+    if (settings.journal !== undefined) this.journal = await this.openJournal(settings.journal);
     for (const replica of context.map.participantsOf(settings.host)) {
       agents.push(await this.startReplica(replica));
     }
+    await this.journal?.run(agents.map(({ replica }) => replica));
     this.lookout = new Lookout(agents, (text) => settings.report({ what: 'trouble', text }));
     const { map, arena } = context;
     const at = {
@@ -163,8 +172,46 @@ export class Host {
     };
     const { pacing, watch } = settings;
     this.duty = new Duty(arena, at, agents, pacing, nowUs, watch, context.network);
+    if (this.journal !== undefined) Atomics.store(words, line + HOST.era, this.journal.era);
     this.enter(HOST_STATE.running);
-    settings.report({ what: 'ready' });
+    settings.report({ what: 'ready', lastSession: this.lastSession });
+  }
+
+  /** The highest session that its replicas know of. */
+  private get lastSession(): number {
+    const firstLives = this.agents.map(({ replica }) => replica.member.waiting.firstLive);
+    return firstLives.reduce(
+      (last, firstLive) => firstLive.reduce((a, b) => Math.max(a, b), last),
+      0,
+    );
+  }
+
+  private openJournal(begin: () => JournalStart): Promise<OwnJournal> {
+    const { context, settings, line } = this;
+    const { config, map, layout, network } = context;
+    const { groups: groupCount, replicas } = config.sizes;
+    const ready: number[][] = Array.from({ length: groupCount }, () => []);
+    for (const participant of map.participantsOf(settings.host)) {
+      ready[Math.floor(participant / replicas)].push(map.ready(participant));
+    }
+    return OwnJournal.open(
+      {
+        folder: journalFolder(config, settings.host)!,
+        host: settings.host,
+        groups: [...ready.keys()].filter((group) => ready[group].length > 0),
+        groupCount,
+        isAwaited: config.durability === 'always',
+        snapshotBytes: config.snapshotBytes,
+        entryWordsMax: layout.entryWordsMax,
+        wakes: {
+          arena: settings.arena!,
+          parked: line + HOST.parked,
+          ready,
+          descriptor: network?.wakeDescriptor,
+        },
+      },
+      begin,
+    );
   }
 
   private enter(state: number): void {
@@ -197,7 +244,8 @@ export class Host {
       incarnation,
       firstKey,
       past,
-      left: resumes ? left.find(participant) : undefined,
+      left: resumes && this.journal === undefined ? left.find(participant) : undefined,
+      start: this.journal?.startOf(group),
     };
     let application =
       service === undefined
@@ -208,10 +256,23 @@ export class Host {
     const observer = this.observe(participant, identity, trace);
     let agent: ReplicaAgent;
     try {
-      agent = new ReplicaAgent(context, participant, identity, application, observer, nowUs());
+      agent = new ReplicaAgent(
+        context,
+        participant,
+        identity,
+        application,
+        observer,
+        nowUs(),
+        this.journal?.group(group),
+      );
     } catch (error) {
       if (identity.left === undefined || error instanceof InvariantError) throw error;
       throw cantResume(context.nameOf(participant), error);
+    }
+    if (identity.start?.opensEra) {
+      // The history must have what is recovered before the era is open.
+      trace?.add({ event: 'opened', replica: `${group}/${member}` });
+      trace?.flush();
     }
     // If its memory is gone, what it left is of no use any more. Only the replica itself knows that for certain.
     if (agent.replica.member.past !== 'kept') left.discard(participant);
@@ -219,14 +280,16 @@ export class Host {
   }
 
   private openTrace({ group, member, past }: Identity): TraceFile | undefined {
-    const { trace: directory } = this.context.config;
+    const { trace: directory, durability } = this.context.config;
     if (directory === undefined) return undefined;
     const replica = `${group}/${member}`;
+    const era = this.journal?.era;
+    if (era !== undefined) writeOnce(directory, eraName(era), { event: 'era', era, durability });
     const trace = new TraceFile(directory, traceName(group, member));
     this.traces.push(trace);
-    if (past !== 'none') {
+    if (past !== 'none' || (era !== undefined && era > FIRST_ERA)) {
       trace.add({ event: 'crash', replica });
-      trace.add({ event: 'restart', replica });
+      trace.add({ event: 'restart', replica, ...(era !== undefined && { era }) });
       trace.add({ event: 'restore', replica, from: replica, count: 0 });
     }
     return trace;
@@ -269,6 +332,7 @@ export class Host {
       await this.runReplicas();
     } finally {
       this.stopCatching();
+      await this.journal?.close();
     }
   }
 
@@ -277,10 +341,22 @@ export class Host {
       this.duty.run(SLICE_US);
       for (const trace of this.traces) trace.flush();
       this.lookout.look();
+      if (this.journal !== undefined) this.lookAtJournal(this.journal);
       await new Promise((resolve) => setImmediate(resolve));
     }
+    await this.journal?.flush();
     this.enter(HOST_STATE.ended);
     for (const trace of this.traces) trace.close();
+  }
+
+  /** @throws TRAM_JOURNAL_FAILED if its disk has failed */
+  private lookAtJournal(journal: OwnJournal): void {
+    noteJournal(this.words, this.line, journal.era, journal.status);
+    const { failure } = journal;
+    if (failure === undefined) return;
+    const { message, hint } = failure;
+    this.settings.report({ what: 'trouble', text: `this host ends: ${message}. ${hint}` });
+    throw failure;
   }
 
   private get isClosing(): boolean {
@@ -294,6 +370,20 @@ export class Host {
   /** Groups of its replicas that have lost their state for good. */
   get lostGroups(): number[] {
     return this.lookout.lostGroups;
+  }
+
+  /** The groups of its replicas of which a quorum takes part, as this host knows. */
+  get quorateGroups(): number[] {
+    const quorate = this.agents.filter(({ replica: { member, rows, suspicion } }) => {
+      let parts = 0;
+      for (let other = 0; other < member.replicas; other++) {
+        if (other === member.index) continue;
+        const { seen, normal } = rows.peer(other);
+        if (seen && normal && suspicion.isLive(other)) parts++;
+      }
+      return parts + (member.normal ? 1 : 0) >= member.quorum;
+    });
+    return [...new Set(quorate.map(({ replica }) => replica.member.group))];
   }
 
   /**
@@ -316,12 +406,13 @@ export class Host {
   }
 
   /**
-   * After `run`, unless the cluster closes: each replica leaves its state for the next start of this host.
+   * After `run`, unless the cluster closes: each replica leaves its state for the next start of this host. With a journal,
+   * that has it already.
    * @returns the names of the replicas that have left theirs
    */
   leave(): string[] {
     const { context, settings } = this;
-    if (this.isClosing) return [];
+    if (this.isClosing || this.journal !== undefined) return [];
     const names: string[] = [];
     for (const { replica, participant } of this.agents) {
       const name = context.nameOf(participant);
@@ -369,6 +460,11 @@ function traced(application: Application, trace: TraceFile, replica: string): Ap
       const { group } = delivery;
       trace.add({ event: 'deliver', id: messageId(delivery), group, replica });
       return application.deliver(delivery, replier);
+    },
+    snapshot: () => {
+      // What a snapshot covers is not delivered again, so the history must have it.
+      trace.flush();
+      return application.snapshot();
     },
   };
 }

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { type ClusterConfig, journalFolder } from '../config/config.js';
 import { TramError } from '../errors.js';
 import {
@@ -17,20 +17,26 @@ import {
 import { FileDisk } from '../journal/disk.js';
 import { type Recovered, recoverCluster } from '../journal/recovery.js';
 import type { Answer, Ask, OpenAsk, Opening } from '../journal/recovery-asks.js';
-import { RecoveryHost } from '../journal/recovery-host.js';
+import { type DiskAsk, RecoveryHost } from '../journal/recovery-host.js';
+import { requireUnlocked } from './journal-lock.js';
 import type { Logger } from './own-hosts.js';
 
 const CLUSTER_ID_BYTES = 16;
 /** Smaller journals are read before anybody asks. */
-const TOLD_BYTES = 2 ** 26;
+const TOLD_BYTES = 2 ** 30;
 const GIGABYTE = 1e9;
+
+interface LocalHost {
+  readonly folder: string;
+  readonly journal: RecoveryHost;
+}
 
 /** Starts the hosts with their plans, and resolves when all of them have opened the era. */
 export type OpenHosts = (asks: readonly OpenAsk[]) => Promise<readonly Opening[]>;
 
 /**
  * @param config  with a journal
- * @throws TRAM_RECOVERY_REFUSED, TRAM_JOURNAL_MISMATCH, TRAM_CORRUPT, TRAM_HOST_RUNNING, TRAM_SYSTEM; what `open` throws
+ * @throws TRAM_RECOVERY_REFUSED, TRAM_JOURNAL_MISMATCH, TRAM_CORRUPT, TRAM_JOURNAL_IN_USE, TRAM_SYSTEM; what `open` throws
  */
 export async function recoverLocally(
   config: ClusterConfig,
@@ -38,7 +44,7 @@ export async function recoverLocally(
   open: OpenHosts,
 ): Promise<Recovered> {
   const cluster = journaledClusterOf(config);
-  const hosts = recoveryHosts(config, cluster);
+  const hosts = await recoveryHosts(config, cluster);
   tellSize(config, logger);
   const recovery = recoverCluster(shapeOf(cluster), {
     newClusterId: randomBytes(CLUSTER_ID_BYTES).toString('hex'),
@@ -50,7 +56,7 @@ export async function recoverLocally(
   for (let step = recovery.next(); ; ) {
     if (step.done) return step.value;
     const asks = step.value;
-    step = recovery.next(isOpening(asks) ? await open(asks) : await answer(hosts, asks));
+    step = recovery.next(isOpening(asks) ? await open(asks) : await answerAll(hosts, asks));
   }
 }
 
@@ -58,37 +64,55 @@ function isOpening(asks: readonly Ask[]): asks is readonly OpenAsk[] {
   return asks[0]?.what === 'open';
 }
 
-async function answer(
-  hosts: readonly RecoveryHost[],
+async function answerAll(
+  hosts: readonly LocalHost[],
   asks: readonly Ask[],
 ): Promise<(Answer | undefined)[]> {
   const answers: (Answer | undefined)[] = [];
   for (const ask of asks) {
     // Reading takes long, and signals are to be heard in between.
     await new Promise((resolve) => setImmediate(resolve));
-    if (ask.what !== 'open') answers.push(hosts[ask.host].answer(ask));
+    if (ask.what !== 'open') answers.push(answerFrom(hosts[ask.host], ask));
   }
   return answers;
+}
+
+/** The host of a journal is named, not only the file in it. */
+function answerFrom({ folder, journal }: LocalHost, ask: DiskAsk): Answer | undefined {
+  try {
+    return journal.answer(ask);
+  } catch (error) {
+    if (!(error instanceof TramError)) throw error;
+    const { code, message, hint } = error;
+    throw new TramError(code, `${folder}: ${message}`, { hint, cause: error });
+  }
 }
 
 /** What the journals of this cluster must belong to. */
 export function journaledClusterOf(config: ClusterConfig): JournaledCluster {
   const { sizes, parents, placement, hosts, machines } = config;
-  const names = Array.from({ length: hosts }, (_, host) => machines?.[host].name ?? `host ${host}`);
+  const names = Array.from({ length: hosts }, (_, host) => basename(journalFolder(config, host)!));
   const hostOf = (group: number, member: number): number =>
     placement[group * sizes.replicas + member];
-  return journaledCluster(sizes, parents, hostOf, names);
+  return journaledCluster(sizes, parents, hostOf, names, machines !== undefined);
 }
 
 /** The journals of all hosts, after a check that they can be used. */
-function recoveryHosts(config: ClusterConfig, cluster: JournaledCluster): RecoveryHost[] {
-  return cluster.names.map((_, host) => {
+async function recoveryHosts(
+  config: ClusterConfig,
+  cluster: JournaledCluster,
+): Promise<LocalHost[]> {
+  const hosts: LocalHost[] = [];
+  for (const host of cluster.names.keys()) {
     const folder = journalFolder(config, host)!;
     requireWritable(folder);
+    await requireUnlocked(folder);
     const disk = new FileDisk(folder);
     requireCluster(disk, cluster, folder);
-    return new RecoveryHost(disk, host, groupsOn(cluster, host));
-  });
+    const journal = new RecoveryHost(disk, host, groupsOn(cluster, host));
+    hosts.push({ folder, journal });
+  }
+  return hosts;
 }
 
 /** The folder exists from then on, durably. @throws TRAM_SYSTEM */

@@ -5,20 +5,19 @@
 import {
   closeSync,
   existsSync,
-  linkSync,
   mkdirSync,
   openSync,
   readdirSync,
   rmdirSync,
   rmSync,
   unlinkSync,
-  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import type { TraceEvent } from '../check/events.js';
 import type { ClusterConfig } from '../config/config.js';
 import { ConfigError } from '../config/mistakes.js';
 import { TramError } from '../errors.js';
+import { NO_ERA } from '../journal/recovery-asks.js';
 import {
   ARENA,
   ARENA_STATE,
@@ -40,12 +39,14 @@ import {
   stateLost,
   statusOf,
 } from './status.js';
-import { TraceFile } from './trace.js';
+import { eraName, TraceFile, writeOnce } from './trace.js';
 
 const LOOK_MS = 1;
 /** Messages of a crashed client may still move from group to group, so nothing may move for this long. */
 const STILL_MS = 50;
-const TRACE_FILE = /^(groups|end|client-\d+|replica-\d+-\d+)\.jsonl$/;
+const TRACE_FILE = /^(groups|end|era-\d+|client-\d+|replica-\d+-\d+)\.jsonl$/;
+const ERA_FILE = /^era-\d+\.jsonl$/;
+const CLIENT_FILE = /^client-\d+\.jsonl$/;
 
 /**
  * The lock of the process that has started a cluster, its *starter*. It holds the lock from before the memory can be read
@@ -260,6 +261,27 @@ export function beginTrace(config: ClusterConfig, directory: string): void {
   file.close();
 }
 
+/**
+ * The same for an era of a cluster with a journal. A later era continues the history of the one from which it is recovered.
+ * @param fromEra  that one; `NO_ERA` if there is none
+ */
+export function beginEraTrace(config: ClusterConfig, directory: string, fromEra: number): void {
+  if (fromEra === NO_ERA) {
+    if (isOfFailedStart(directory)) discardTrace(directory);
+    beginTrace(config, directory);
+  } else if (!existsSync(join(directory, `${eraName(fromEra)}.jsonl`))) {
+    throw lacksHistory(directory, fromEra);
+  } else {
+    rmSync(join(directory, 'end.jsonl'), { force: true });
+  }
+}
+
+/** The first start with a journal has failed before any client was let in, or its power was cut. */
+function isOfFailedStart(directory: string): boolean {
+  const names = existsSync(directory) ? readdirSync(directory) : [];
+  return names.some((name) => ERA_FILE.test(name)) && !names.some((name) => CLIENT_FILE.test(name));
+}
+
 function groupsEvent({ sizes, parents, order }: ClusterConfig): TraceEvent {
   const groups: Record<string, string[]> = {};
   for (let group = 0; group < sizes.groups; group++) {
@@ -280,18 +302,10 @@ export function joinTrace(
 ): void {
   const isThere = (name: string): boolean => existsSync(join(directory, `${name}.jsonl`));
   if (fresh.some(isThere)) throw holdsHistory(directory);
-  const groups = join(directory, 'groups.jsonl');
-  const draft = `${groups}.${process.pid}`;
   try {
-    mkdirSync(directory, { recursive: true });
-    if (existsSync(groups)) return;
-    writeFileSync(draft, `${JSON.stringify(groupsEvent(config))}\n`, { mode: 0o600 });
-    linkSync(draft, groups);
+    writeOnce(directory, 'groups', groupsEvent(config));
   } catch (cause) {
-    // Another host may have written them first.
-    if (!existsSync(groups)) throw cantTrace(cause);
-  } finally {
-    rmSync(draft, { force: true });
+    throw cantTrace(cause);
   }
 }
 
@@ -310,6 +324,14 @@ function holdsHistory(directory: string): ConfigError {
   return new ConfigError(['trace'], `trace: ${directory} holds a history already`, {
     hint: 'Choose another directory, or remove that one.',
   });
+}
+
+function lacksHistory(directory: string, era: number): ConfigError {
+  return new ConfigError(
+    ['trace'],
+    `trace: ${directory} does not have the history of era ${era}, from which the cluster is recovered`,
+    { hint: 'Give the directory that the cluster had then, or leave trace out.' },
+  );
 }
 
 function cantTrace(cause: unknown): ConfigError {

@@ -9,7 +9,7 @@
 import { PARTICIPANT } from '../memory/arena.js';
 import type { ParticipantId } from '../memory/contract.js';
 import { isLeftBehind } from '../protocol/data-path/delivery.js';
-import type { Application, Observer } from '../protocol/edges.js';
+import type { Application, GroupJournal, Observer } from '../protocol/edges.js';
 import type { Identity } from '../protocol/member.js';
 import { Replica, type Role } from '../protocol/replica.js';
 import { writeWide } from '../protocol/wide.js';
@@ -54,6 +54,7 @@ export class ReplicaAgent implements Agent {
     application: Application,
     observer: Observer,
     nowUs: number,
+    journal?: GroupJournal,
   ) {
     const { map, arena, config } = context;
     const { group, member } = identity;
@@ -66,6 +67,8 @@ export class ReplicaAgent implements Agent {
     this.words[this.statistics + STATISTIC.role] = ROLES.indexOf('recovering');
     this.noteStateLost(false);
     this.noteOrderedTime(0);
+    for (const watermark of [STATISTIC.durable, STATISTIC.recoverable, STATISTIC.settled])
+      writeWide(this.words, this.statistics + watermark, 0);
     this.seenChoices = Atomics.load(this.words, this.line + PARTICIPANT.campaignRequests);
     this.seenHandovers = Atomics.load(this.words, this.line + PARTICIPANT.handovers);
     this.lookUs = nowUs;
@@ -74,7 +77,7 @@ export class ReplicaAgent implements Agent {
       const keptWaitUs = this.words[this.line + PARTICIPANT.returnWaitMs] * 1000;
       this.leaderReturn = new LeaderReturn(group, suspectAfterUs, keptWaitUs, nowUs);
     }
-    const edges = context.edges(context.memory(participant), observer);
+    const edges = context.edges(context.memory(participant), observer, journal);
     this.replica = new Replica(identity, edges, application, nowUs);
     this.replica.begin();
   }
@@ -112,6 +115,20 @@ export class ReplicaAgent implements Agent {
     this.words[this.statistics + STATISTIC.stateLost] = Number(isLost);
   }
 
+  /** They never go back in an era, so those of a leader stay true when it leads no more. */
+  private noteWatermarks(): void {
+    const { replica, words, statistics } = this;
+    const { journal, order } = replica.member.edges;
+    const leads = replica.role === 'leader';
+    if (journal !== undefined) {
+      writeWide(words, statistics + STATISTIC.durable, journal.durable);
+      if (leads)
+        writeWide(words, statistics + STATISTIC.recoverable, replica.leader.recoverable.index);
+    }
+    if (order === 'strict' && leads)
+      writeWide(words, statistics + STATISTIC.settled, replica.leader.settling.gate);
+  }
+
   private campaignIfAsked(nowUs: number): void {
     const { words, line } = this;
     const choices = words[line + PARTICIPANT.campaignRequests];
@@ -125,6 +142,7 @@ export class ReplicaAgent implements Agent {
 
   private look(nowUs: number): void {
     this.lookUs = nowUs + LOOK_US;
+    this.noteWatermarks();
     const { role } = this.replica;
     this.isChosen &&= role === 'leader' || role === 'candidate';
     if (this.leaderReturn !== undefined) this.returnToLead(this.leaderReturn, nowUs);

@@ -18,7 +18,7 @@ export interface HostEvents {
 export interface HostHandle {
   /**
    * Resolves once the host runs its replicas. A host that reports progress has more time.
-   * @returns the highest session that it has found, if it has opened an era
+   * @returns the highest session that its replicas know of
    * @throws TRAM_START_FAILED
    */
   ready(deadlineMs: number): Promise<number>;

@@ -28,10 +28,9 @@ export const STATISTIC = {
   clockAheadMs: 8,
   /** Of a replica: messages that its group has ordered for groups below it, and not for itself. */
   relayed: 9,
-  /** Of a replica with a journal, as far as it knows, in two words each: see `ReplicaStatus`. */
+  /** Of a replica, in two words each: see `ReplicaStatus`. */
   durable: 10,
   recoverable: 12,
-  /** Of a leader, with `order: 'strict'`. */
   settled: 14,
   words: 16,
 } as const;

@@ -10,6 +10,7 @@ import {
   hostStateOf,
   OWNER,
   PARTICIPANT,
+  STAGE,
 } from '../memory/arena.js';
 import type { ArenaFile } from '../memory/processes/arena-file.js';
 import { copyPart } from '../memory/record.js';
@@ -51,9 +52,12 @@ export interface ReplicaStatus {
   readonly clockAheadMs: number;
   /** With a journal: the log entries below this index are durable on the host of the replica. */
   readonly durable?: number;
-  /** With a journal: no power cut loses the log entries below this index. As far as the replica knows. */
+  /** With a journal: no power cut loses the log entries below this index. As of when the replica led last; 0 if it never did. */
   readonly recoverable?: number;
-  /** With `order: 'strict'`, of a leader: the entries below this index are decided in all groups that they concern. */
+  /**
+   * With `order: 'strict'`: log entries below this index, and all that precede them in any group, are decided in all groups
+   * that they concern. As of when the replica led last; 0 if it never did.
+   */
   readonly settled?: number;
 }
 
@@ -82,6 +86,8 @@ export interface HostStatus {
   /** With `memory: 'machines'`: the name in the configuration. */
   readonly name?: string;
   readonly address?: string;
+  /** With `memory: 'machines'` and a journal, while it is starting: it waits for others, or coordinates a recovery. */
+  readonly stage?: 'waiting' | 'recovering';
   /** Unless `durability` is `none`. */
   readonly journal?: JournalStatus;
 }
@@ -154,8 +160,22 @@ function hostStatus(context: ClusterContext, host: number): HostStatus {
   const journal = isDurable(config) && { journal: journalOf(arena.words, map.host(host)) };
   if (machine === undefined) return { host, pid, state, ...journal };
   const { name, address, port } = machine;
-  return { host, name, address: `${address}:${port}`, pid, state, ...journal };
+  const stage = state === 'starting' ? STAGES[arena.words[map.host(host) + HOST.stage]] : undefined;
+  return {
+    host,
+    name,
+    address: `${address}:${port}`,
+    pid,
+    state,
+    ...(stage !== undefined && { stage }),
+    ...journal,
+  };
 }
+
+const STAGES: Readonly<Record<number, HostStatus['stage']>> = {
+  [STAGE.waiting]: 'waiting',
+  [STAGE.recovering]: 'recovering',
+};
 
 function isDurable({ durability }: ClusterConfig): boolean {
   return durability !== 'none';

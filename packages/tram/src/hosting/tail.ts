@@ -22,6 +22,7 @@ import {
   CANCEL,
   entryGroupOf,
   type Layout,
+  MARK,
   MESSAGE,
   messageId,
   numberIn,
@@ -115,7 +116,7 @@ export class Tail {
     const series = words[HEAD_WORDS + MESSAGE.series];
     const start = (HEAD_WORDS + MESSAGE.payload) * 4;
     const bytes = words[HEAD_WORDS + MESSAGE.payloadBytes];
-    if ((bytes & CANCEL) !== 0) return undefined;
+    if ((bytes & (CANCEL | MARK)) !== 0) return undefined;
     return {
       group: this.group,
       index: this.index,

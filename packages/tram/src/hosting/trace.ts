@@ -1,20 +1,28 @@
 /**
  * Histories as JSON Lines, for `tram check`: a directory with one file for each replica and client, so that writers
  * never wait for each other. Whole lines are written in batches.
+ *
+ * A cluster with a journal continues its history in later eras. Invariants, for writers that may be killed at any time: a
+ * message is in its file before it is sent, and a delivery before a snapshot that covers it is taken.
  */
 import {
   closeSync,
+  existsSync,
   fstatSync,
   ftruncateSync,
+  linkSync,
   mkdirSync,
   openSync,
   readFileSync,
   readlinkSync,
   readSync,
+  rmSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { threadId } from 'node:worker_threads';
 import type { TraceEvent } from '../check/events.js';
 import type { Call } from '../protocol/data-path/client.js';
 import { messageId } from '../protocol/layout.js';
@@ -27,6 +35,27 @@ const LINE_BYTES = 1 << 14;
 /** The name of a replica's file. */
 export function traceName(group: number, member: number): string {
   return `replica-${group}-${member}`;
+}
+
+/** The name of an era's file. */
+export function eraName(era: number): string {
+  return `era-${era}`;
+}
+
+/** Writes a file of one line, unless it exists: another host may have written it. It is never there in part. */
+export function writeOnce(directory: string, name: string, event: TraceEvent): void {
+  const path = join(directory, `${name}.jsonl`);
+  const draft = `${path}.${process.pid}-${threadId}`;
+  try {
+    mkdirSync(directory, { recursive: true });
+    if (existsSync(path)) return;
+    writeFileSync(draft, `${JSON.stringify(event)}\n`, { mode: 0o600 });
+    linkSync(draft, path);
+  } catch (cause) {
+    if (!existsSync(path)) throw cause;
+  } finally {
+    rmSync(draft, { force: true });
+  }
 }
 
 export class TraceFile {
@@ -64,10 +93,18 @@ export class ClientTrace {
   constructor(
     directory: string,
     private readonly session: number,
+    /** With a journal. */
+    era: number | undefined,
   ) {
     this.client = `c${session}`;
     this.file = new TraceFile(directory, `client-${session}`);
-    this.file.add({ event: 'client-start', client: this.client, clock: clockName() });
+    const clock = clockName();
+    this.file.add({
+      event: 'client-start',
+      client: this.client,
+      clock,
+      ...(era !== undefined && { era }),
+    });
   }
 
   /** Must be called before the message is written to a replica. */

@@ -15,8 +15,10 @@ export interface JournaledCluster {
   readonly replicas: number;
   /** By group: the hosts of its members, ascending. Which member is where does not matter: a host has one journal. */
   readonly hostsByGroup: readonly (readonly number[])[];
-  /** By host. */
+  /** By host: the folder of its journal, and how messages name it. */
   readonly names: readonly string[];
+  /** Are the folders on different machines? */
+  readonly isOnMachines: boolean;
   readonly firstIndex: number;
   /** Snapshots hold what is kept for each client and call. */
   readonly clients: number;
@@ -35,6 +37,7 @@ export function journaledCluster(
   parents: readonly number[],
   hostOf: (group: number, member: number) => number,
   names: readonly string[],
+  isOnMachines: boolean,
 ): JournaledCluster {
   const { replicas, firstIndex, clients, callsMax, replyBytesMax, payloadBytesMax } = sizes;
   const members = Array.from({ length: replicas }, (_, member) => member);
@@ -46,6 +49,7 @@ export function journaledCluster(
     replicas,
     hostsByGroup,
     names,
+    isOnMachines,
     firstIndex,
     clients,
     callsMax,

@@ -146,15 +146,15 @@ export interface JournalIdentity {
   readonly host: number;
   /** The host accepts nothing of a lower era. */
   readonly promisedEra: number;
-  /** Sessions of clients in the last era that was opened start here; 0 if none was. */
-  readonly firstSession: number;
+  /** Sessions of clients in the last era that was opened start here; absent if none was. */
+  readonly firstSession?: number | undefined;
 }
 
 const IDENTITY = { host: 3, promisedEra: 4, clusterId: 5, firstSession: 9, words: 10 } as const;
 
 /** @internal */
 export function encodeIdentity(identity: JournalIdentity): Uint8Array {
-  const { clusterId, host, promisedEra, firstSession } = identity;
+  const { clusterId, host, promisedEra, firstSession = 0 } = identity;
   const words = new Int32Array(SECTOR_WORDS);
   words[IDENTITY.host] = host;
   words[IDENTITY.promisedEra] = promisedEra;
@@ -334,9 +334,16 @@ export function sectors(words: number): number {
 
 // --- words and bytes -----------------------------------------------------------------------------
 
-/** @internal */
+/** One call hashes less than 2 GiB. */
+const HASH_BYTES_MAX = 2 ** 30;
+
+/** @internal @param before  the checksum of the bytes before these */
 export function checksumOf(bytes: Uint8Array, before = 0): number {
-  return crc32(bytes, before >>> 0) | 0;
+  let crc = before >>> 0;
+  for (let at = 0; at < bytes.length; at += HASH_BYTES_MAX) {
+    crc = crc32(bytes.subarray(at, at + HASH_BYTES_MAX), crc);
+  }
+  return crc | 0;
 }
 
 function checksum(words: Int32Array, from: number, end: number): number {

@@ -81,6 +81,10 @@ export class GroupProgress {
     return pending.splice(1, 1)[0];
   }
 
+  get pendingCount(): number {
+    return this.pending.length;
+  }
+
   /** The snapshot that may count now; undefined if there is none. */
   get countable(): number | undefined {
     return this.pending.findLast((index) => index <= this.stable);

@@ -22,8 +22,6 @@ export interface HostJournalOptions {
 
 /** The records without contents that a group may put although entries find no room. */
 const RESERVED_RECORDS = 4;
-/** After the service has failed to take a snapshot, this part of `snapshotBytes` comes before the next attempt. */
-const PARTS_UNTIL_RETRY = 16;
 const NOTHING = new Int32Array(0);
 
 /** @internal */
@@ -54,6 +52,11 @@ export class HostJournal {
   get isFlushed(): boolean {
     return this.ring.isFlushed;
   }
+
+  /** Ends the journal thread. */
+  close(): void {
+    this.ring.close();
+  }
 }
 
 class GroupPart implements GroupJournal {
@@ -72,8 +75,6 @@ class GroupPart implements GroupJournal {
   private stableIndex = 0;
   /** Of entries, since the last snapshot was begun. */
   private bytes = 0;
-  /** No snapshot is wanted before so many bytes. */
-  private retryBytes = 0;
 
   constructor(
     private readonly ring: JournalRing,
@@ -95,7 +96,7 @@ class GroupPart implements GroupJournal {
   }
 
   get wantsSnapshot(): boolean {
-    if (this.isTaking || this.bytes < this.retryBytes) return false;
+    if (this.isTaking) return false;
     if (this.isLeftOut) return !this.ring.isQuarterFull;
     return this.bytes >= this.options.snapshotBytes && !this.isPending;
   }
@@ -112,15 +113,13 @@ class GroupPart implements GroupJournal {
   }
 
   add(index: number, entries: Int32Array, at: number, words: number): void {
+    if (this.isLeftOut) return;
     const end = at + words;
     let first = index;
-    if (this.isLeftOut) {
-      this.bytes += words * 4;
-      return;
-    }
     for (; first < this.next && at < end; first++) at += entries[at];
     if (at === end) return;
-    assert(first === this.next, 'entries come to the journal without a gap');
+    // Another member of the group on this host has those between.
+    if (first > this.next) return;
     this.bytes += (end - at) * 4;
     while (at < end) at += this.addRecord(entries, at, end);
   }
@@ -151,7 +150,6 @@ class GroupPart implements GroupJournal {
     this.next = Math.max(this.next, index);
     this.snapshotAt = index;
     this.bytes = 0;
-    this.retryBytes = 0;
     this.putEmpty(KIND.snapshot, index);
   }
 
@@ -167,9 +165,8 @@ class GroupPart implements GroupJournal {
   dropSnapshot(): void {
     this.isTaking = false;
     this.isLeftOut ||= this.hasLeapt;
-    this.retryBytes = this.bytes + this.options.snapshotBytes / PARTS_UNTIL_RETRY;
     this.putEmpty(KIND.snapshotDropped, this.snapshotAt);
-    this.snapshotAt = this.seenSnapshot;
+    this.snapshotAt = 0;
   }
 
   stable(index: number): void {

@@ -1,10 +1,11 @@
-/** The identity of a host's journal, and which eras were opened: small files that are replaced as a whole. */
+/** The identity of a host's journal, and which eras were opened or joined: small files that are replaced as a whole. */
 import { TramError } from '../errors.js';
 import type { Disk } from './disk.js';
 import {
   decodeIdentity,
   encodeIdentity,
   eraFolder,
+  eraOf,
   FORMAT_VERSION,
   FormatError,
   IDENTITY_FILE,
@@ -35,6 +36,27 @@ export function markOpened(disk: Disk, era: number): void {
   if (disk.list(folder).some((name) => `${folder}/${name}` === openedPath(era))) return;
   writeDurably(disk, openedPath(era), new Uint8Array(0));
   disk.syncFolder(folder);
+}
+
+/**
+ * @internal A host joins an open era, in which a quorum of each group runs without it. Its journal may be new, or of an
+ * older era, or may have promised a later one in a recovery that was not completed. Such a promise is withdrawn: the host
+ * promises one era more, to nobody, so that nobody opens the later era here any more. Then it removes what it has of it.
+ *
+ * The later era can't be opened elsewhere. That takes f+1 members of each group that have promised it and have not withdrawn,
+ * and one of them would be in the quorum that runs.
+ */
+export function joinEra(disk: Disk, host: number, era: number, clusterId: string): void {
+  const identity = readIdentity(disk);
+  const promised = identity?.promisedEra ?? 0;
+  if (promised !== era) {
+    const promisedEra = promised < era ? era : promised + 1;
+    writeIdentity(disk, { ...identity, clusterId, host, promisedEra });
+  }
+  for (const name of disk.list('')) if ((eraOf(name) ?? 0) > era) disk.remove(name);
+  disk.makeFolder(eraFolder(era));
+  disk.syncFolder('');
+  markOpened(disk, era);
 }
 
 function writeDurably(disk: Disk, path: string, bytes: Uint8Array): void {

@@ -5,7 +5,7 @@
  * disk was slow, are ignored until a snapshot that counts lies behind the gap. What is read may be in the page cache only:
  * whoever relies on it calls `settle` first.
  */
-import { nextFromParentOf, SNAPSHOT_HEAD_WORDS } from '../protocol/leadership/snapshot.js';
+import { nextFromParentOf } from '../protocol/leadership/snapshot.js';
 import type { Disk, DiskFile } from './disk.js';
 import {
   bytesOf,
@@ -21,6 +21,9 @@ import { corrupt, readIdentity } from './identity.js';
 import { type Scan, type Section, scanSegments } from './scan.js';
 import type { GroupSequence, JournalEntry } from './sequence.js';
 import { readSnapshotHeader, readSnapshotWords } from './snapshot-file.js';
+
+/** Of a snapshot: enough for its counters. */
+const FIRST_WORDS = 64;
 
 /** @internal Makes all that a journal contains durable, before it is read by somebody who relies on it. */
 export function settle(disk: Disk): void {
@@ -159,7 +162,7 @@ class Sequence implements GroupSequence {
   get snapshotFromParent(): number {
     // Every count of an era starts with the index of its opening snapshot.
     if (this.isFirst) return this.snapshotIndex;
-    return nextFromParentOf(this.readState(SNAPSHOT_HEAD_WORDS));
+    return nextFromParentOf(this.readState(FIRST_WORDS));
   }
 
   readSnapshot(): Int32Array | undefined {

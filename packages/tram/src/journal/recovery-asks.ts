@@ -56,6 +56,8 @@ export interface Survey {
   readonly sequences: readonly SurveyedSequence[];
   /** Sessions of clients in the last era that it has marked as open start here; 0 if there is none. */
   readonly firstSession: number;
+  /** An era was marked as open here. */
+  readonly hasOpened: boolean;
   /** An operator has accepted that messages get lost: `tram recover --accept-loss`. */
   readonly acceptsLoss: boolean;
 }
@@ -64,7 +66,7 @@ export interface Survey {
 export interface SurveyedSequence {
   readonly group: number;
   readonly era: number;
-  /** The era was marked as open here. */
+  /** It was marked as open here. */
   readonly isOpened: boolean;
   readonly isFirst: boolean;
   readonly snapshotIndex: number;
@@ -157,6 +159,8 @@ export interface GroupPlan {
 }
 
 /** @internal Eras start at 1. */
+export const FIRST_ERA = 1;
+/** @internal */
 export const NO_ERA = 0;
 
 /** @internal */

@@ -97,8 +97,7 @@ export class RecoveryHost {
       return { isAccepted: false, promised, clusterId: identity?.clusterId };
     }
     this.disk.makeFolder('');
-    const firstSession = identity?.firstSession ?? 0;
-    writeIdentity(this.disk, { clusterId, host: this.host, promisedEra: era, firstSession });
+    writeIdentity(this.disk, { ...identity, clusterId, host: this.host, promisedEra: era });
     // What it has read may have been continued until now.
     this.reader = undefined;
     this.served = undefined;
@@ -117,8 +116,9 @@ export class RecoveryHost {
         sequences.push({ group, era, isOpened, isFirst, snapshotIndex, snapshotFromParent, end });
       }
     }
+    const hasOpened = this.reader.eras.some((era) => this.reader!.isOpened(era));
     const firstSession = this.identity?.firstSession ?? 0;
-    return { sequences, firstSession, acceptsLoss: this.acceptsLoss };
+    return { sequences, hasOpened, firstSession, acceptsLoss: this.acceptsLoss };
   }
 
   private snapshot({ era, group, offset }: SnapshotAsk): SnapshotPiece | undefined {

@@ -71,10 +71,10 @@ export function* planEra(shape: ClusterShape, surveys: Surveys): Recovering<Plan
  */
 function isNew({ hosts }: ClusterShape, surveys: Surveys): boolean {
   if (surveys.size < hosts) return false;
-  return [...surveys.values()].every(({ sequences }) =>
-    sequences.every(
-      ({ isOpened, isFirst, snapshotIndex, end }) => !isOpened && isFirst && end === snapshotIndex,
-    ),
+  return [...surveys.values()].every(
+    ({ hasOpened, sequences }) =>
+      !hasOpened &&
+      sequences.every(({ isFirst, snapshotIndex, end }) => isFirst && end === snapshotIndex),
   );
 }
 

@@ -38,15 +38,41 @@ const BOARD = {
   /** By the producer. */
   written: 0,
   flushesWanted: 1,
+  isClosed: 2,
   /** By the consumer. */
   taken: LINE_WORDS,
   flushesDone: LINE_WORDS + 1,
   /** By both: 1 while the consumer sleeps or is about to. */
   isAsleep: 2 * LINE_WORDS,
-  groups: 3 * LINE_WORDS,
+  /** By the consumer: what it has done. Wide counts, and a time in microseconds. */
+  status: 3 * LINE_WORDS,
+  groups: 4 * LINE_WORDS,
+} as const;
+
+const STATUS = {
+  bytes: 0,
+  syncs: 2,
+  syncedBytes: 4,
+  syncedAtMs: 6,
+  lastSyncUs: 8,
+  pendingSnapshots: 9,
 } as const;
 
 const GROUP = { durable: 0, snapshot: 1, words: 2 } as const;
+
+/** @internal What the consumer has done. */
+export interface RingStatus {
+  /** The size of all files of the era. */
+  readonly bytes: number;
+  /** How often it has made batches durable, and how many bytes these have. */
+  readonly syncs: number;
+  readonly syncedBytes: number;
+  /** When the last sync ended, in milliseconds since 1970, and how long it took; 0 before the first. */
+  readonly syncedAtMs: number;
+  readonly lastSyncNs: number;
+  /** Snapshots that do not count yet. */
+  readonly pendingSnapshots: number;
+}
 
 /** @internal A record that the consumer looks at. */
 export interface RingRecord {
@@ -154,6 +180,20 @@ export class JournalRing {
     return Atomics.load(this.words, BOARD.groups + group * GROUP.words + GROUP.snapshot);
   }
 
+  /** For reports: a count may be seen half-way while it exceeds 32 bits. */
+  get status(): RingStatus {
+    const { words } = this;
+    const at = BOARD.status;
+    return {
+      bytes: readWide(words, at + STATUS.bytes),
+      syncs: readWide(words, at + STATUS.syncs),
+      syncedBytes: readWide(words, at + STATUS.syncedBytes),
+      syncedAtMs: readWide(words, at + STATUS.syncedAtMs),
+      lastSyncNs: words[at + STATUS.lastSyncUs] * 1000,
+      pendingSnapshots: words[at + STATUS.pendingSnapshots],
+    };
+  }
+
   /** Asks the consumer to make everything durable that is in the ring now. */
   askToFlush(): void {
     Atomics.add(this.words, BOARD.flushesWanted, 1);
@@ -169,6 +209,12 @@ export class JournalRing {
   sleepUntilFlushed(timeoutMs: number): void {
     const done = Atomics.load(this.words, BOARD.flushesDone);
     if (!this.isFlushed) Atomics.wait(this.words, BOARD.flushesDone, done, timeoutMs);
+  }
+
+  /** Nothing comes any more. */
+  close(): void {
+    Atomics.store(this.words, BOARD.isClosed, 1);
+    this.wake();
   }
 
   // --- the consumer ------------------------------------------------------------------------------
@@ -211,6 +257,17 @@ export class JournalRing {
     Atomics.store(this.words, BOARD.groups + group * GROUP.words + GROUP.snapshot, index | 0);
   }
 
+  publishStatus(status: RingStatus): void {
+    const { words } = this;
+    const at = BOARD.status;
+    writeWide(words, at + STATUS.bytes, status.bytes);
+    writeWide(words, at + STATUS.syncs, status.syncs);
+    writeWide(words, at + STATUS.syncedBytes, status.syncedBytes);
+    writeWide(words, at + STATUS.syncedAtMs, status.syncedAtMs);
+    words[at + STATUS.lastSyncUs] = status.lastSyncNs / 1000;
+    words[at + STATUS.pendingSnapshots] = status.pendingSnapshots;
+  }
+
   /** The flush that the producer wants; undefined if it wants none. */
   get flushWanted(): number | undefined {
     const { words } = this;
@@ -223,15 +280,19 @@ export class JournalRing {
     Atomics.notify(this.words, BOARD.flushesDone);
   }
 
-  /** Sleeps until the producer wakes it or the time is over; not at all if it would have been woken already. */
-  sleep(timeoutMs: number): void {
+  get isClosed(): boolean {
+    return Atomics.load(this.words, BOARD.isClosed) === 1;
+  }
+
+  /** Sleeps until the producer wakes it; not at all if it would have woken it already. False if the time was over first. */
+  sleep(timeoutMs: number): boolean {
     const { words, size, taken, isEager } = this;
     Atomics.store(words, BOARD.isAsleep, 1);
     const waiting = distance(Atomics.load(words, BOARD.written), taken);
-    const isWoken = isEager ? waiting > 0 : waiting * 4 >= size;
-    if (!isWoken && this.flushWanted === undefined) {
-      Atomics.wait(words, BOARD.isAsleep, 1, timeoutMs);
-    }
+    const hasWork = isEager ? waiting > 0 : waiting * 4 >= size;
+    const isWoken = hasWork || this.flushWanted !== undefined || this.isClosed;
+    const outcome = isWoken ? 'ok' : Atomics.wait(words, BOARD.isAsleep, 1, timeoutMs);
     Atomics.store(words, BOARD.isAsleep, 0);
+    return outcome !== 'timed-out';
   }
 }

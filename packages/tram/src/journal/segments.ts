@@ -54,8 +54,10 @@ export class Segments {
   private nextSegment: number;
   private lastBatch: number;
   private syncedBatch: number;
-  private bytes = 0;
-  private syncs = 0;
+  /** How often batches were made durable, and how many bytes these have. */
+  syncs = 0;
+  syncedBytes = 0;
+  private unsyncedBytes = 0;
   /** The numbers of spare files. */
   private readonly spares: number[] = [];
   private nextSpare = 1;
@@ -73,10 +75,6 @@ export class Segments {
     this.nextSegment = (used.at(-1)?.segment ?? 0) + 1;
     this.lastBatch = lastBatch;
     this.syncedBatch = lastBatch;
-  }
-
-  get totals(): { readonly bytes: number; readonly syncs: number; readonly segments: number } {
-    return { bytes: this.bytes, syncs: this.syncs, segments: this.segments.length };
   }
 
   /** Removes what an earlier writer has left and nobody needs: spare files, drafts, snapshots that did not count. */
@@ -123,7 +121,7 @@ export class Segments {
   write(bytes: Uint8Array, ends: ReadonlyMap<number, number>): void {
     this.file!.write(this.position, bytes);
     this.position += bytes.length;
-    this.bytes += bytes.length;
+    this.unsyncedBytes += bytes.length;
     this.lastBatch++;
     const segment = this.segments[this.segments.length - 1];
     for (const [group, end] of ends) {
@@ -134,6 +132,8 @@ export class Segments {
   sync(): void {
     this.file!.sync();
     this.syncs++;
+    this.syncedBytes += this.unsyncedBytes;
+    this.unsyncedBytes = 0;
     this.syncedBatch = this.lastBatch;
   }
 
@@ -179,22 +179,25 @@ export class Segments {
     }
   }
 
-  /** Fills a part of a spare file with zeros, if there is no spare file. False if there is nothing to do. */
-  prepare(): boolean {
+  /** Is there a spare file? */
+  get isPrepared(): boolean {
+    return this.spares.length > 0;
+  }
+
+  /** Fills a part of a spare file with zeros. @param bytes  how much of it */
+  prepare(bytes: number = ZERO_BYTES): void {
     const { disk, options } = this;
-    if (this.spares.length > 0) return false;
     this.filling ??= this.createSpare();
     const { filling } = this;
-    const count = Math.min(ZERO_BYTES, options.segmentBytes - filling.bytes);
+    const count = Math.min(bytes, options.segmentBytes - filling.bytes);
     filling.file.write(filling.bytes, new Uint8Array(count));
     filling.file.sync();
     filling.bytes += count;
-    if (filling.bytes < options.segmentBytes) return true;
+    if (filling.bytes < options.segmentBytes) return;
     filling.file.close();
     disk.syncFolder(eraFolder(options.era));
     this.spares.push(filling.number);
     this.filling = undefined;
-    return false;
   }
 
   private createSpare(): NonNullable<Segments['filling']> {

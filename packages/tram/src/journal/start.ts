@@ -10,6 +10,8 @@ export interface ReplicaStart {
   /** Undefined: the service starts as it is. */
   readonly snapshot?: Int32Array | undefined;
   readonly entries: Iterable<JournalEntry>;
+  /** How many entries there are. */
+  readonly count: number;
   /** Begins a new era after the last entry: log indices start again, and all sessions have ended. */
   readonly opensEra: boolean;
 }
@@ -24,9 +26,17 @@ export function startOfEra(
   own: GroupSequence | undefined,
   source: () => GroupSequence,
 ): ReplicaStart {
-  if (plan.fromEra === NO_ERA) return { entries: appended(plan), opensEra: true };
+  const { fromEra, keepBelow, append } = plan;
+  if (fromEra === NO_ERA) {
+    return { entries: appended(plan), count: append.length, opensEra: true };
+  }
   const base = own !== undefined && isBase(plan, own) ? own : source();
-  return { snapshot: base.readSnapshot(), entries: planned(plan, base, source), opensEra: true };
+  return {
+    snapshot: base.readSnapshot(),
+    entries: planned(plan, base, source),
+    count: keepBelow - base.snapshotIndex + append.length,
+    opensEra: true,
+  };
 }
 
 /** @internal What the host lacks of the plan: the entries from this index on; all, with the snapshot, if it is undefined. */
@@ -41,8 +51,13 @@ function isBase({ keepFrom, keepBelow }: GroupPlan, own: GroupSequence): boolean
 
 /** @internal For a host that starts again within its era: all that its journal has. */
 export function startWithinEra(sequence: GroupSequence): ReplicaStart {
-  const entries = sequence.entries(sequence.snapshotIndex);
-  return { snapshot: sequence.readSnapshot(), entries, opensEra: false };
+  const { snapshotIndex, end } = sequence;
+  return {
+    snapshot: sequence.readSnapshot(),
+    entries: sequence.entries(snapshotIndex),
+    count: end - snapshotIndex,
+    opensEra: false,
+  };
 }
 
 function* planned(

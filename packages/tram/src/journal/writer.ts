@@ -102,9 +102,14 @@ export class JournalWriter {
     return this.steps.next().value;
   }
 
-  /** Does a piece of work that can wait until there is nothing else to do. False if there is none. */
-  prepare(): boolean {
-    return this.segments.prepare();
+  /** Is the next segment there already? */
+  get isPrepared(): boolean {
+    return this.segments.isPrepared;
+  }
+
+  /** Prepares a part of the next segment, when there is nothing else to do. @param bytes  how much of it */
+  prepare(bytes?: number): void {
+    this.segments.prepare(bytes);
   }
 
   /** Makes durable what was written, with the next steps. */
@@ -112,9 +117,20 @@ export class JournalWriter {
     this.isSyncWanted = true;
   }
 
-  /** How many bytes of batches it has written, how often it has made them durable, and how many segments it has. */
-  get totals(): { readonly bytes: number; readonly syncs: number; readonly segments: number } {
-    return this.segments.totals;
+  /** How often it has made batches durable, and how many bytes these have. */
+  get syncs(): number {
+    return this.segments.syncs;
+  }
+
+  get syncedBytes(): number {
+    return this.segments.syncedBytes;
+  }
+
+  /** Snapshots that do not count yet. */
+  get pendingSnapshots(): number {
+    let count = 0;
+    for (const progress of this.progress.values()) count += progress.pendingCount;
+    return count;
   }
 
   close(): void {

@@ -75,11 +75,11 @@ export const HOST = {
   request: 3,
   /** With `memory: 'machines'` and a journal: one of `STAGE`. */
   stage: 4,
-  /** Two words, a bit for each group: a quorum of the group takes part, as far as the host's replicas see. */
-  quorums: 5,
+  /** With `stage`: two words, a bit for each group (`hosting/machines/standing.ts`). */
+  groups: 5,
   /** The sessions of clients that count in its era start here. */
   firstSession: 7,
-  /** With `memory: 'machines'` and a journal: the era in which the host has run its replicas; 0 if it has not. */
+  /** With a journal: the era in which the host has run its replicas; 0 if it has not. */
   era: 8,
   /** With `memory: 'machines'`: the revision with which the host last ran its replicas; 0 if it never did. */
   begun: 9,
@@ -95,12 +95,14 @@ export const HOST = {
   newestBirth: 20,
   /** With `memory: 'machines'`, of another host or client: 1 if it has said that it is about to close its connection. */
   farewell: 21,
+  /** With `memory: 'machines'` and a journal: four words, the id of the cluster, as its journals have it. */
+  clusterId: 22,
   /** Of a host with a journal: what it has done (`hosting/journal-status.ts`). */
   journal: 32,
   words: 48,
 } as const;
 
-/** What a host with a journal does: it waits for others, takes part in a recovery, or runs its replicas. */
+/** What a host with a journal does: it waits for others, coordinates a recovery, or runs its replicas. */
 export const STAGE = { none: 0, waiting: 1, recovering: 2, running: 3 } as const;
 
 /**
@@ -196,7 +198,7 @@ export class ArenaMap {
     /** By replica: the number of its host. */
     private readonly placement: readonly number[],
     /** Words for the messages of each host to the owner of the arena (`hosting/machines/mailboxes.ts`). */
-    private readonly mailboxWords: number = 0,
+    readonly mailboxWords: number = 0,
   ) {
     const { groups, replicas, clients } = layout.sizes;
     this.replicas = groups * replicas;

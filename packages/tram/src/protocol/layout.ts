@@ -86,7 +86,7 @@ export const MESSAGE = {
   series: 3,
   destinationsLow: 4,
   destinationsHigh: 5,
-  /** Or `CANCEL`. */
+  /** Or `CANCEL`, or `MARK`. */
   payloadBytes: 6,
   payload: 7,
 } as const;
@@ -124,6 +124,12 @@ export function messageId(message: {
  * longer waits for the reply to the message before it in the same call slot, which went to the same destinations.
  */
 export const CANCEL = 1 << 30;
+
+/**
+ * In `payloadBytes`: the message is a *mark*. It has no payload, and is never delivered to the service. It goes to all
+ * groups, and divides the order of each into what comes before it and after it: a consistent cut, for backups.
+ */
+export const MARK = 1 << 29;
 
 /**
  * Words of a message with so many bytes of payload. The payload is filled up with zeros to a multiple of eight bytes. So
@@ -166,7 +172,7 @@ export const OWN_KIND = {
   tick: 1,
   /** A session has ended: no client takes its replies any more. Its words: the client slot and the session. */
   sessionEnded: 2,
-  /** Entries below an index are stable (stability.ts). Its words: the index, low and high. */
+  /** Entries below an index are stable (recoverable.ts). Its words: the index, low and high. */
   stable: 3,
 } as const;
 

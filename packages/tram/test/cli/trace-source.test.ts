@@ -56,6 +56,8 @@ test('a directory with a history is one text, and a line of it leads back to its
     'replica-0-1.jsonl': 'r1\nr2\ncut',
     'end.jsonl': 'e1',
     'groups.jsonl': 'g1\n',
+    'era-10.jsonl': 'era ten\n',
+    'era-9.jsonl': 'era nine\n',
     'client-2.jsonl': '',
     'client-10.jsonl': 'c1\nc2\n',
     'notes.txt': 'none of it\n',
@@ -64,11 +66,13 @@ test('a directory with a history is one text, and a line of it leads back to its
   const source = await openDirectory(folder);
   let text = '';
   for await (const chunk of source.chunks) text += chunk;
-  expect(text).toBe('g1\nc1\nc2\nr1\nr2\ne1\n');
+  expect(text).toBe('g1\nera nine\nera ten\nc1\nc2\nr1\nr2\ne1\n');
   expect(source.unfinished).toEqual([join(folder, 'replica-0-1.jsonl')]);
-  const places = [1, 2, 3, 4, 5, 6].map((line) => source.place(line));
+  const places = [1, 2, 3, 4, 5, 6, 7, 8].map((line) => source.place(line));
   expect(places.map(({ name, line }) => `${name.slice(folder.length + 1)}:${line}`)).toEqual([
     'groups.jsonl:1',
+    'era-9.jsonl:1',
+    'era-10.jsonl:1',
     'client-10.jsonl:1',
     'client-10.jsonl:2',
     'replica-0-1.jsonl:1',

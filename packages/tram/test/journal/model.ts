@@ -150,7 +150,9 @@ export class Model {
             return { era, group, isOpened, isFirst, snapshotIndex, snapshotFromParent, end };
           }),
         );
-        return { sequences, firstSession: disk.firstSession, acceptsLoss: disk.acceptsLoss };
+        const hasOpened = disk.opened.size > 0;
+        const { firstSession, acceptsLoss } = disk;
+        return { sequences, hasOpened, firstSession, acceptsLoss };
       }
       case 'cut':
         return sequence && cutOf(sequence, ask.parentEnd);

@@ -78,6 +78,12 @@ describe('a cluster with journals', () => {
     expect(states(model, 2)).toEqual([[3], [1], [2], [1, 3]]);
   });
 
+  test('has sessions above those of an era that has left none in the journals', () => {
+    const { model } = started();
+    const { firstSession } = model.recover();
+    expect(model.recover().firstSession).toBeGreaterThan(firstSession + 65_000);
+  });
+
   test('takes the longest journal of a group, and gives it to the hosts that have less', () => {
     const { model, era } = started([-1]);
     for (let id = 1; id <= 5; id++) era.send(id, [0]);
@@ -266,6 +272,14 @@ describe('journals that are missing', () => {
     expect(() => model.recover()).toThrow(
       /g0: the journals of 1 of its 3 members are there, and it needs 2; host 1 has none of it, host 2 has none of it: messages that only the missing journals have are lost(.|\n)*g3: /,
     );
+  });
+
+  test('all disks were replaced, and one host had taken part in an era since: this is no first start', () => {
+    const model = withEmptyDisks(0, 1, 2);
+    model.disks[0].opened.add(1);
+    expect(codeOf(() => model.recover())).toBe('TRAM_RECOVERY_REFUSED');
+    const { era } = model.recover({ acceptLoss: true });
+    expect(states(model, era)).toEqual([[], [], [], []]);
   });
 
   test('with loss accepted, it goes on with what is there, and says so first', () => {

@@ -1,7 +1,11 @@
-/** What the writer of a journal makes durable, and what a reader finds of it. */
+/** What the writer of a journal makes durable, in which order, and what a reader finds of it. */
 import { describe, expect, test } from 'vitest';
+import { SECTOR_BYTES } from '../../src/journal/format.js';
+import { JournalReader } from '../../src/journal/reader.js';
 import { Bench, bodiesIn, FIRST_INDEX } from './bench.js';
-import { MemoryDisk } from './memory-disk.js';
+import { MemoryDisk, systemError } from './memory-disk.js';
+
+const SEGMENT = 'era-1/segment-1';
 
 describe('entries', () => {
   test('of all groups are written and synced together, and then published', () => {
@@ -9,25 +13,312 @@ describe('entries', () => {
     const bench = Bench.open(disk);
     const first = bench.add(0, 10, 0, 30);
     const second = bench.add(1, 8);
-    disk.calls.length = 0;
     bench.settle();
-    expect(disk.calls.slice(-2)).toEqual(['write era-1/segment-1', 'sync era-1/segment-1']);
+    expect(disk.calls.slice(-2)).toEqual([`write ${SEGMENT}`, `sync ${SEGMENT}`]);
     expect(bench.host.group(0).durable).toBe(FIRST_INDEX + 3);
     expect(bench.host.group(1).durable).toBe(FIRST_INDEX + 1);
     expect(bench.told).toEqual([0, 1]);
     expect(bodiesIn(disk, 0)).toEqual(first);
     expect(bodiesIn(disk, 1)).toEqual(second);
+    expect(bodiesIn(disk, 0, FIRST_INDEX + 2)).toEqual(first.slice(2));
   });
 
   test('are not durable before the sync has returned', () => {
     const disk = new MemoryDisk();
     const bench = Bench.open(disk);
     bench.add(0, 10);
-    do {
-      expect(bench.host.group(0).durable).toBe(FIRST_INDEX);
-      bench.writer.step();
-    } while (disk.calls.at(-1) !== 'sync era-1/segment-1');
     bench.settle();
-    expect(bench.host.group(0).durable).toBe(FIRST_INDEX + 1);
+    const { length } = disk.calls;
+    bench.add(0, 10);
+    while (disk.calls.length < length + 2) {
+      bench.writer.step();
+      expect(bench.host.group(0).durable).toBe(FIRST_INDEX + 1);
+    }
+    bench.settle();
+    expect(disk.calls.slice(length)).toEqual([`write ${SEGMENT}`, `sync ${SEGMENT}`]);
+    expect(bench.host.group(0).durable).toBe(FIRST_INDEX + 2);
+  });
+
+  test('are synced when that is wanted, if not every batch is', () => {
+    const disk = new MemoryDisk();
+    const bench = Bench.open(disk, { syncsEachBatch: false });
+    bench.add(0, 10);
+    bench.settle();
+    bench.add(0, 10);
+    bench.settle();
+    expect(bench.host.group(0).durable).toBe(FIRST_INDEX);
+    expect(bodiesIn(disk, 0)).toHaveLength(2);
+    bench.writer.wantSync();
+    bench.settle();
+    expect(bench.host.group(0).durable).toBe(FIRST_INDEX + 2);
+  });
+
+  test('that fill many batches and segments come back in order', () => {
+    const disk = new MemoryDisk();
+    const bench = Bench.open(disk, { segmentBytes: 4096 });
+    const bodies: number[][] = [];
+    for (let i = 0; i < 200; i++) {
+      bodies.push(...bench.add(0, (i * 8) % 300));
+      if (i % 3 === 0) bench.settle();
+    }
+    bench.settle();
+    expect(disk.list('era-1').filter((name) => name.startsWith('segment')).length).toBeGreaterThan(
+      5,
+    );
+    expect(bodiesIn(disk, 0)).toEqual(bodies);
+  });
+});
+
+test('each step makes at most one call to the disk', () => {
+  const disk = new MemoryDisk();
+  const bench = Bench.open(disk, { segmentBytes: 4 * SECTOR_BYTES });
+  for (let i = 0; i < 40; i++) {
+    const { next } = bench.host.group(0);
+    bench.add(0, 64);
+    if (i % 10 === 9) bench.snapshot(0, next, [i, i, i]);
+    bench.host.group(0).stable(next);
+    for (let isBusy = true; isBusy; ) {
+      const { length } = disk.calls;
+      isBusy = bench.writer.step();
+      expect(disk.calls.length - length).toBeLessThanOrEqual(1);
+    }
+  }
+});
+
+describe('a host that starts again in the same era', () => {
+  test('continues where the journal ends, in a new segment', () => {
+    const disk = new MemoryDisk();
+    const first = Bench.open(disk);
+    const bodies = first.add(0, 10, 20);
+    first.settle();
+    const again = Bench.open(disk);
+    expect(again.host.group(0)).toMatchObject({ next: FIRST_INDEX + 2, durable: FIRST_INDEX + 2 });
+    bodies.push(...again.add(0, 30));
+    again.settle();
+    expect(disk.list('era-1')).toContain('segment-2');
+    expect(bodiesIn(disk, 0)).toEqual(bodies);
+  });
+
+  test('takes the number of a batch that was torn again', () => {
+    const disk = new MemoryDisk();
+    const first = Bench.open(disk, { groups: 1 });
+    const bodies = first.add(0, 8);
+    first.settle();
+    first.add(0, 8);
+    first.settle();
+    disk.bytes(SEGMENT).fill(0, 2 * SECTOR_BYTES, 2 * SECTOR_BYTES + 40);
+    const again = Bench.open(disk, { groups: 1 });
+    expect(again.host.group(0).next).toBe(FIRST_INDEX + 1);
+    bodies.push(...again.add(0, 16));
+    again.settle();
+    expect(bodiesIn(disk, 0)).toEqual(bodies);
+  });
+
+  test('removes what the earlier writer did not finish', () => {
+    const disk = new MemoryDisk();
+    const first = Bench.open(disk, { groups: 1 });
+    first.add(0, 8);
+    first.snapshot(0, FIRST_INDEX + 1, [1]);
+    first.settle();
+    first.host.group(0).beginSnapshot(FIRST_INDEX + 1);
+    first.settle();
+    first.writer.prepare();
+    expect(disk.list('era-1')).toEqual(
+      expect.arrayContaining(['g0-3.pending', 'g0-3.draft', 'spare-1']),
+    );
+    Bench.open(disk, { groups: 1 }).settle();
+    expect(disk.list('era-1')).toEqual(['g0-opening.snapshot', 'segment-1']);
+  });
+});
+
+describe('a snapshot', () => {
+  function withSnapshot(): { disk: MemoryDisk; bench: Bench; index: number } {
+    const disk = new MemoryDisk();
+    const bench = Bench.open(disk, { groups: 2, segmentBytes: 4 * SECTOR_BYTES });
+    for (let i = 0; i < 12; i++) {
+      bench.add(0, 8);
+      bench.settle();
+    }
+    const index = bench.host.group(0).next;
+    bench.snapshot(
+      0,
+      index,
+      Array.from({ length: 250 }, (_, i) => i),
+    );
+    bench.settle();
+    return { disk, bench, index };
+  }
+
+  test('is durable before it has its name, and does not count before it is stable', () => {
+    const { disk, bench, index } = withSnapshot();
+    expect(disk.calls.slice(-4)).toEqual([
+      `write era-1/g0-${index}.draft`,
+      `sync era-1/g0-${index}.draft`,
+      `rename era-1/g0-${index}.draft era-1/g0-${index}.pending`,
+      'sync folder era-1',
+    ]);
+    bench.host.group(0).stable(index - 1);
+    bench.settle();
+    expect(new JournalReader(disk).sequence(1, 0)!.snapshotIndex).toBe(FIRST_INDEX);
+    bench.host.group(0).stable(index);
+    bench.settle();
+    expect(disk.list('era-1')).not.toContain('g0-opening.snapshot');
+    const sequence = new JournalReader(disk).sequence(1, 0)!;
+    expect(sequence).toMatchObject({ snapshotIndex: index, end: index });
+    expect(Array.from(sequence.readSnapshot()!.subarray(0, 3))).toEqual([0, 1, 2]);
+    expect(sequence.readSnapshot()).toHaveLength(250);
+  });
+
+  test('that counts replaces older ones and frees segments, which are used again', () => {
+    const { disk, bench, index } = withSnapshot();
+    disk.calls.length = 0;
+    bench.host.group(0).stable(index);
+    bench.settle();
+    const counted = `rename era-1/g0-${index}.pending era-1/g0-${index}.snapshot`;
+    // First the snapshot has its name, durably; then what it replaces goes.
+    expect(disk.calls.slice(0, 2)).toEqual([counted, 'sync folder era-1']);
+    expect(disk.calls[2]).toBe('remove era-1/g0-opening.snapshot');
+    const renamed = disk.calls.filter((call) => call.includes('era-1/spare-'));
+    expect(renamed).toEqual([
+      'rename era-1/segment-1 era-1/spare-1',
+      'rename era-1/segment-2 era-1/spare-2',
+      'rename era-1/segment-3 era-1/spare-3',
+    ]);
+    expect(disk.calls.at(-1)).toBe('sync folder era-1');
+    const bodies: number[][] = [];
+    for (let i = 0; i < 6; i++) {
+      bodies.push(...bench.add(0, 8));
+      bench.settle();
+    }
+    expect(disk.calls).toContain('rename era-1/spare-1 era-1/segment-5');
+    expect(disk.calls.filter((call) => call.startsWith('create'))).toEqual([]);
+    expect(bodiesIn(disk, 0)).toEqual(bodies);
+  });
+
+  test('frees no segment that has entries of another group', () => {
+    const disk = new MemoryDisk();
+    const bench = Bench.open(disk, { groups: 2, segmentBytes: 4 * SECTOR_BYTES });
+    const kept = bench.add(1, 8);
+    for (let i = 0; i < 12; i++) {
+      bench.add(0, 8);
+      bench.settle();
+    }
+    bench.snapshot(0, FIRST_INDEX + 12, [1]);
+    bench.host.group(0).stable(FIRST_INDEX + 12);
+    bench.settle();
+    expect(disk.list('era-1')).toContain('segment-1');
+    expect(bodiesIn(disk, 1)).toEqual(kept);
+  });
+
+  test('that was dropped leaves nothing', () => {
+    const disk = new MemoryDisk();
+    const bench = Bench.open(disk, { groups: 1 });
+    bench.add(0, 8);
+    bench.host.group(0).beginSnapshot(FIRST_INDEX + 1);
+    bench.host.group(0).addPiece(Int32Array.of(1, 2));
+    bench.host.group(0).dropSnapshot();
+    bench.settle();
+    expect(disk.list('era-1')).toEqual(['g0-opening.snapshot', 'segment-1']);
+  });
+
+  test('of which many wait leaves the oldest and the newest', () => {
+    const disk = new MemoryDisk();
+    const bench = Bench.open(disk, { groups: 1 });
+    for (let i = 1; i <= 4; i++) {
+      bench.add(0, 8);
+      bench.snapshot(0, FIRST_INDEX + i, [i]);
+      bench.settle();
+    }
+    expect(disk.list('era-1').filter((name) => name.endsWith('.pending'))).toEqual([
+      'g0-3.pending',
+      'g0-6.pending',
+    ]);
+    expect(bench.writer.pendingSnapshots).toBe(2);
+    bench.host.group(0).stable(FIRST_INDEX + 4);
+    bench.settle();
+    expect(disk.list('era-1')).toEqual(['g0-6.snapshot', 'segment-1']);
+  });
+});
+
+describe('entries that were left out', () => {
+  /** Ends with a gap before the snapshot that follows it. */
+  function withGap(): { disk: MemoryDisk; bench: Bench; kept: number[][]; later: number[][] } {
+    const disk = new MemoryDisk();
+    const bench = Bench.open(disk, { groups: 1 });
+    const kept = bench.add(0, 8, 8);
+    const journal = bench.host.group(0);
+    journal.leaveOut();
+    bench.add(0, 8);
+    expect(journal.next).toBe(FIRST_INDEX + 2);
+    bench.snapshot(0, FIRST_INDEX + 10, [7]);
+    expect(journal.next).toBe(FIRST_INDEX + 10);
+    const later = bench.add(0, 16, 24);
+    bench.settle();
+    return { disk, bench, kept, later };
+  }
+
+  test('end what is durable, until a snapshot behind them counts', () => {
+    const { disk, bench, kept, later } = withGap();
+    const journal = bench.host.group(0);
+    expect(journal.durable).toBe(FIRST_INDEX + 2);
+    expect(bodiesIn(disk, 0)).toEqual(kept);
+    journal.stable(FIRST_INDEX + 10);
+    bench.settle();
+    expect(journal.durable).toBe(FIRST_INDEX + 12);
+    expect(bodiesIn(disk, 0)).toEqual(later);
+  });
+
+  test('can be written by the next start, if no snapshot behind them counted', () => {
+    const { disk, kept } = withGap();
+    const again = Bench.open(disk, { groups: 1 });
+    expect(again.host.group(0).next).toBe(FIRST_INDEX + 2);
+    for (let i = 0; i < 20; i++) kept.push(...again.add(0, 8));
+    again.settle();
+    expect(again.host.group(0).durable).toBe(FIRST_INDEX + 22);
+    expect(bodiesIn(disk, 0)).toHaveLength(22);
+    expect(bodiesIn(disk, 0)).toEqual(kept);
+  });
+});
+
+test('a host without the state of its group begins with a snapshot', () => {
+  const disk = new MemoryDisk();
+  Bench.open(disk, { groups: 1 });
+  disk.remove('era-1/g0-opening.snapshot');
+  const bench = Bench.open(disk, { groups: 1 });
+  const journal = bench.host.group(0);
+  expect(journal).toMatchObject({ next: 0, durable: 0, wantsSnapshot: true });
+  bench.snapshot(0, 50, [1, 2]);
+  const bodies = bench.add(0, 8);
+  bench.settle();
+  expect(journal.durable).toBe(0);
+  expect(new JournalReader(disk).sequence(1, 0)).toBeUndefined();
+  journal.stable(50);
+  bench.settle();
+  expect(journal.durable).toBe(51);
+  expect(bodiesIn(disk, 0)).toEqual(bodies);
+});
+
+describe('a disk that fails', () => {
+  test.each([
+    ['is full', 'ENOSPC', 'write era-1/segment-1'],
+    ['is read-only', 'EROFS', 'create era-1/segment-1'],
+    ['fails a sync', 'EIO', 'sync era-1/segment-1'],
+  ])('%s: nothing more becomes durable, and what was stays', (_, code, failing) => {
+    const disk = new MemoryDisk();
+    const bench = Bench.open(disk, { groups: 1 });
+    let bodies: number[][] = [];
+    if (!failing.startsWith('create')) {
+      bodies = bench.add(0, 8);
+      bench.settle();
+    }
+    const { durable } = bench.host.group(0);
+    bench.add(0, 8);
+    disk.before = (call) => {
+      if (call === failing) throw systemError(code, call);
+    };
+    expect(() => bench.settle()).toThrow(code);
+    expect(bench.host.group(0).durable).toBe(durable);
+    const found = bodiesIn(disk, 0);
+    expect(found.slice(0, bodies.length)).toEqual(bodies);
   });
 });

@@ -15,6 +15,7 @@ export const INBOX = 'protocol/data-path/inbox.js';
 export const JOURNAL_IDENTITY = 'journal/identity.js';
 export const JOURNAL_READER = 'journal/reader.js';
 export const JOURNAL_WRITER = 'journal/writer.js';
+export const JOURNALING = 'protocol/data-path/journaling.js';
 export const KEY = 'protocol/leadership/key.js';
 export const LAYOUT = 'protocol/layout.js';
 export const LEADER = 'protocol/data-path/leader.js';

@@ -1,5 +1,18 @@
-/** Mutations that break the rules of snapshots: what they carry, how they are put together, and what is restored. */
-import { FOLLOWER, REPLICA, ROWS, SNAPSHOT, SNAPSHOTS, STATE_LOSS, TAKEOVER } from './files.js';
+/**
+ * Mutations that break the rules of snapshots: what they carry, how they are put together, what is restored, and what a
+ * member without state must not do.
+ */
+import {
+  DELIVERY,
+  FOLLOWER,
+  REPLICA,
+  ROWS,
+  SNAPSHOT,
+  SNAPSHOTS,
+  STATE_LOSS,
+  SUSPICION,
+  TAKEOVER,
+} from './files.js';
 import type { Mutation } from './mutation.js';
 
 export const RESTORING: Readonly<Record<string, Mutation>> = {
@@ -101,5 +114,40 @@ export const RESTORING: Readonly<Record<string, Mutation>> = {
         replace: 'true',
       },
     ],
+  },
+  'lacks-state-unnoticed': {
+    title: 'a member that lacks the state of its group does not notice it while the log is empty',
+    caughtBy: { script: 'begin' },
+    edits: [
+      {
+        file: DELIVERY,
+        find: 'const missingState = member.hasState ? 0 : member.layout.sizes.firstIndex;',
+        replace: 'const missingState = 0;',
+      },
+    ],
+  },
+  'campaigns-without-state': {
+    title: 'a member that lacks the state of its group campaigns',
+    caughtBy: { script: 'begin' },
+    edits: [
+      { file: REPLICA, find: ' || !this.member.hasState', replace: '' },
+      { file: SUSPICION, find: 'this.member.hasState && ', replace: '' },
+    ],
+  },
+  'trusted-without-state': {
+    title: 'a member that lacks the state of its group is trusted as leader',
+    caughtBy: { script: 'begin' },
+    edits: [
+      {
+        file: SUSPICION,
+        find: 'this.peers[member].delivered < this.member.layout.sizes.firstIndex',
+        replace: 'false',
+      },
+    ],
+  },
+  'fetched-not-journaled': {
+    title: 'a member does not hand the snapshot that it has fetched to its journal',
+    caughtBy: { script: 'begin' },
+    edits: [{ file: SNAPSHOTS, find: 'this.journalSnapshots?.restored(words);', replace: '' }],
   },
 };

@@ -7,6 +7,7 @@ import type { ArenaMap } from '../../memory/arena.js';
 import type { BufferWords } from '../../memory/machines/buffers.js';
 import { align } from '../../memory/words.js';
 import type { Layout } from '../../protocol/layout.js';
+import { MAILBOX_FLIGHT_WORDS } from './mailboxes.js';
 
 /** For slots, rows and single words. */
 const SMALL_WORDS = 2 ** 16;
@@ -17,7 +18,7 @@ const SMALL_WORDS = 2 ** 16;
 const CLIENT_WORDS = 2 ** 19;
 
 /**
- * Between hosts: every leader may write its whole log and its whole feed twice, and read as much. To a client: all
+ * Between hosts: every leader may write its whole log and its whole feed twice, and read as much; and there are mailboxes. To a client: all
  * its replies from all groups. From a client: all its inboxes. An observer reads log entries.
  */
 export function bufferWordsOf(
@@ -31,7 +32,8 @@ export function bufferWordsOf(
   const { logWords, feedWords, inboxWords, replySlotWords, entryWordsMax } = layout;
   const isBetweenHosts = self < map.hosts && other < map.hosts;
   if (isBetweenHosts) {
-    const words = groups * (2 * logWords + 2 * feedWords);
+    const mailboxes = map.mailboxWords > 0 ? MAILBOX_FLIGHT_WORDS : 0;
+    const words = groups * (2 * logWords + 2 * feedWords) + mailboxes;
     return { out: words + SMALL_WORDS, in: groups * logWords + SMALL_WORDS, flags };
   }
   const out =

@@ -13,6 +13,8 @@ export interface HealthSettings {
   readonly host: number;
   /** The groups of its replicas that have lost their state for good. */
   readonly lostGroups: () => readonly number[];
+  /** What the host waits for before its replicas run, in words; undefined if it does not wait. */
+  readonly waitsFor: () => string | undefined;
   /** `7412`: on loopback; `10.0.0.1:7412`: there. */
   readonly address: string;
   readonly port: number;
@@ -24,6 +26,7 @@ export async function serveHealth({
   context,
   host,
   lostGroups,
+  waitsFor,
   address,
   port,
 }: HealthSettings): Promise<Server> {
@@ -34,8 +37,9 @@ export async function serveHealth({
     }
     const [path] = (request.url ?? '').split('?');
     if (path === '/healthz') respond(response, 200, 'ok\n');
-    else if (path === '/readyz') respondReadiness(response, context, host, lostGroups());
-    else if (path === '/metrics') respond(response, 200, metricsOf(context, host));
+    else if (path === '/readyz') {
+      respondReadiness(response, context, host, lostGroups(), waitsFor());
+    } else if (path === '/metrics') respond(response, 200, metricsOf(context, host));
     else respond(response, 404, 'there are /healthz, /readyz and /metrics\n');
   });
   server.requestTimeout = 5000;
@@ -72,7 +76,12 @@ function respondReadiness(
   context: ClusterContext,
   host: number,
   lostGroups: readonly number[],
+  waitsFor: string | undefined,
 ): void {
+  if (waitsFor !== undefined) {
+    respond(response, 503, `${waitsFor}\n`);
+    return;
+  }
   if (lostGroups.length > 0) {
     respond(response, 503, `${describeStateLoss(lostGroups)}\n`);
     return;
@@ -157,7 +166,7 @@ const DURABLE_METRICS: readonly Metric<ReplicaStatus>[] = [
   {
     name: 'tram_recoverable_index',
     kind: 'gauge',
-    help: 'No power cut loses log entries below this index, as far as the replica knows.',
+    help: 'No power cut loses log entries below this index, as of when the replica led last.',
     value: ({ recoverable = 0 }) => recoverable,
   },
 ];
@@ -167,7 +176,7 @@ const STRICT_METRICS: readonly Metric<ReplicaStatus>[] = [
   {
     name: 'tram_settled_index',
     kind: 'gauge',
-    help: 'Log entries below this index are decided in all groups that they concern, as far as the leader knows.',
+    help: 'Log entries below this index are decided wherever they concern, as of when the replica led last.',
     value: ({ settled = 0 }) => settled,
   },
 ];

@@ -2,6 +2,8 @@
  * Client slots on machines. Each host hands out a share of the slots, and a client's *home* is the host that gave it
  * its slot. A client that loses the connection to its home keeps the slot and reconnects with it. So a slot is free at
  * once when its client has closed, and otherwise only after the time in which the client may reconnect.
+ *
+ * With a journal, all sessions end when a new era begins. Those of the new era start with its first session.
  */
 import { type ArenaMap, OWNER, PARTICIPANT } from '../../memory/arena.js';
 import type { SlotKeeper } from '../../memory/machines/network-options.js';
@@ -11,6 +13,11 @@ const RETURN_MS = 10_000;
 /** Sessions are times in quarters of a second, so they grow even if a host has lost its memory. */
 const SESSION_MS = 250;
 const SESSIONS_SINCE_MS = Date.UTC(2026, 0);
+
+/** The session of a client that connects now. */
+export function sessionAt(ms: number): number {
+  return Math.floor((ms - SESSIONS_SINCE_MS) / SESSION_MS);
+}
 
 /** The home of a slot: the host that hands it out and knows its state. */
 export function homeOf(slot: number, hosts: number): number {
@@ -25,11 +32,13 @@ export class HomeSlots implements SlotKeeper {
   private readonly connected = new Set<number>();
   private lastSession = 0;
   private hasOpened = false;
+  private firstSession = 1;
 
   constructor(
     private readonly words: Int32Array,
     private readonly map: ArenaMap,
     private readonly host: number,
+    private readonly hasEras = false,
     private readonly nowMs: () => number = Date.now,
   ) {}
 
@@ -37,8 +46,18 @@ export class HomeSlots implements SlotKeeper {
     return this.hasOpened;
   }
 
-  /** Starts handing out slots. @param past  the host's past: if its memory is lost, any slot may be in use */
-  open(past: Identity['past']): void {
+  get awaitsEra(): boolean {
+    return this.hasEras && !this.hasOpened;
+  }
+
+  /**
+   * Starts handing out slots.
+   * @param past  the host's past: if its memory is lost, any slot may be in use
+   * @param firstSession  of the era: earlier ones have ended
+   */
+  open(past: Identity['past'], firstSession = 1): void {
+    this.firstSession = firstSession;
+    this.lastSession = Math.max(this.lastSession, firstSession - 1);
     const { clients } = this.map.layout.sizes;
     for (let slot = 0; slot < clients; slot++) {
       const isOurs = homeOf(slot, this.map.hosts) === this.host;
@@ -64,7 +83,8 @@ export class HomeSlots implements SlotKeeper {
   }
 
   isStillOf(slot: number, session: number): boolean {
-    return slot < this.map.layout.sizes.clients && session >= (this.sessions.get(slot) ?? 1);
+    const least = Math.max(this.sessions.get(slot) ?? 1, this.firstSession);
+    return slot < this.map.layout.sizes.clients && session >= least;
   }
 
   returns(slot: number, session: number): void {
@@ -104,10 +124,7 @@ export class HomeSlots implements SlotKeeper {
   /** Different hosts never hand out the same session. */
   private nextSession(nowMs: number): number {
     const { hosts } = this.map;
-    const least = Math.max(
-      this.lastSession + 1,
-      Math.floor((nowMs - SESSIONS_SINCE_MS) / SESSION_MS),
-    );
+    const least = Math.max(this.lastSession + 1, sessionAt(nowMs));
     this.lastSession = least + ((this.host - (least % hosts) + hosts) % hosts);
     return this.lastSession;
   }

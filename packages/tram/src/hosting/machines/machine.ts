@@ -16,6 +16,12 @@
  * address raises the `revision` of the configuration, and a host that has not run with its revision before needs all
  * hosts once more: they must have the same revision, and promise to refuse older ones from then on, before its replicas run.
  *
+ * With a journal, a host without memory does not start before it knows the *era* that the cluster runs in (`recovery.ts`).
+ * Either a quorum of each of its groups takes part: then it has lost its memory (`lost`), and its replicas begin with what
+ * its journal has of this era. Or it takes part in the recovery that opens a new era, and its replicas start in it for the
+ * first time (`none`). A host whose memory is of no use any more gives it up and begins anew (`request` is `recover`): the
+ * cluster was recovered without it, or is to be recovered, or its groups have lost their state.
+ *
  * A host may also find memory that is not its latest. Each memory has a birth, and the other hosts refuse an older one
  * than they have seen run (`memory/machines/known-hosts.ts`).
  */
@@ -29,29 +35,34 @@ import {
   HOST,
   HOST_STATE,
   PARTICIPANT,
+  STAGE,
   withHostState,
 } from '../../memory/arena.js';
-import { OPEN, RETIRED } from '../../memory/contract.js';
+import { RETIRED } from '../../memory/contract.js';
 import { CALLER } from '../../memory/machines/handshake.js';
 import { Network } from '../../memory/machines/network.js';
 import type { ArenaFile } from '../../memory/processes/arena-file.js';
 import { native } from '../../memory/processes/native.js';
 import { Layout } from '../../protocol/layout.js';
-import { keyAfter } from '../../protocol/leadership/key.js';
 import type { Identity } from '../../protocol/member.js';
 import { nowUs } from '../clock.js';
 import { ClusterContext } from '../cluster-context.js';
-import { Host, type HostReport, type MachinePast } from '../host.js';
+import { Host, type HostReport } from '../host.js';
 import { LeftFiles } from '../left-snapshots.js';
 import { joinTrace } from '../oversight.js';
+import type { JournalStart } from '../own-journal.js';
 import { pacingOf } from '../pacing.js';
 import { rateLimited } from '../rate-limit.js';
 import { traceName } from '../trace.js';
 import { bufferWordsOf } from './buffer-words.js';
 import type { Credentials } from './cluster-file.js';
 import { HomeSlots } from './home-slots.js';
-import { closeOwn, hasBegun, openOwn, SINCE_MS } from './own-arena.js';
+import { MachineJournal, type OpenedHost } from './machine-journal.js';
+import { closeOwn, hasBegun, openOwn } from './own-arena.js';
+import { describePast, pastAt } from './past.js';
+import type { Entrance, Recovery } from './recovery.js';
 import { type HostRequest, Requests } from './requests.js';
+import { eraIn, noteEra, publishStanding } from './standing.js';
 
 export type Log = (level: 'info' | 'warn' | 'error', text: string) => void;
 
@@ -67,6 +78,8 @@ export interface MachineSettings {
 /** How often it logs which hosts it waits for. */
 const WAITING_US = 5_000_000;
 const WAIT_SLICE_US = 5000;
+/** How long a host that waits, and may be reading a journal, keeps a connection without an answer. */
+const RECOVERY_PATIENCE_US = 30_000_000;
 /** How long a host that ends waits for the others to hear of it. */
 const FAREWELL_US = 500_000;
 /** A peer is given up after this many suspicion time-outs without an answer. */
@@ -74,9 +87,6 @@ const PATIENCE = 2;
 const LOOKS_PER_YIELD = 2;
 /** A few round trips to another host. */
 const SPIN_US = 150;
-/** Less than a start takes, so the incarnations of a host that restarts in a loop do not run ahead of the time. */
-const INCARNATION_MS = 250;
-const KEYS_PER_MS = 0.064;
 
 export class Machine {
   private running: Host | undefined;
@@ -84,6 +94,9 @@ export class Machine {
   /** False if a replica has failed in the middle of a step: its state is not to be kept. */
   private hasRun = false;
   private readonly requests: Requests;
+  private readonly journal: MachineJournal | undefined;
+  /** While it waits for others, with a journal and without memory. */
+  private recovery: Recovery | undefined;
   /** What another machine has asked this host to do, if that is why it ends. */
   request: HostRequest | undefined;
 
@@ -96,6 +109,9 @@ export class Machine {
   ) {
     const { arena, map } = context;
     this.requests = new Requests(arena.words, map, host, (request) => this.obey(request));
+    const { config, log } = settings;
+    if (config.durability === 'none') return;
+    this.journal = new MachineJournal(context, config, host, log, (start) => this.openHost(start));
   }
 
   /** Where it listens. */
@@ -114,6 +130,11 @@ export class Machine {
     return this.running?.lostGroups ?? [];
   }
 
+  /** What it waits for before its replicas run, in words; undefined if it does not. */
+  get waitsFor(): string | undefined {
+    return this.recovery?.waitsFor;
+  }
+
   static open(settings: MachineSettings): Machine {
     const { config, credentials, name, log } = settings;
     const { machines, provider } = config;
@@ -126,7 +147,7 @@ export class Machine {
     const complain = rateLimited((text) => log('error', text));
     const context = ClusterContext.onMachines(config, credentials.digest, (map) => {
       file = openOwn(config, credentials.digest, name, host, map);
-      slots = new HomeSlots(file.words, map, host);
+      slots = new HomeSlots(file.words, map, host, config.durability !== 'none');
       const arena = {
         words: file.words,
         address: file.address,
@@ -161,31 +182,75 @@ export class Machine {
       }
       return { arena, network };
     });
-    const machine = new Machine(context, host, file, slots, settings);
-    machine.sign(HOST_STATE.starting);
-    return machine;
+    try {
+      const machine = new Machine(context, host, file, slots, settings);
+      machine.sign(HOST_STATE.starting);
+      return machine;
+    } catch (error) {
+      network.close();
+      closeOwn(file);
+      throw error;
+    }
   }
 
   /** Finds out its past, then starts its replicas. */
   async start(): Promise<void> {
     const { config, log, report } = this.settings;
-    const past = await this.past();
+    const entrance = this.journal === undefined ? undefined : await this.entrance(this.journal);
+    if (this.isStopped) return;
+    const past = await this.past(entrance);
     if (this.isStopped || past === undefined) return;
     if (config.trace !== undefined) this.joinTrace(config.trace, past);
-    await this.begin(past);
+    await this.begin(past, entrance);
     if (this.isStopped) return;
-    log('info', PASTS[past]);
-    this.slots.open(past);
-    this.running = await Host.start(this.context, {
+    log('info', describePast(past, entrance));
+    this.slots.open(past, entrance?.firstSession);
+    const { journal } = this;
+    const start = entrance && journal && ((): JournalStart => journal.startWithin(entrance));
+    const opened = journal?.takeOpened();
+    if (opened !== undefined) {
+      this.sign(HOST_STATE.running);
+      report({ what: 'ready' });
+    }
+    this.running = opened ?? (await this.startHost(past, start));
+    if (this.isStopped) this.running.stop();
+  }
+
+  /** Starts the replicas, which do not run before the era is open. */
+  private async openHost(journal: () => JournalStart): Promise<OpenedHost> {
+    let lastSession = 0;
+    const host = await this.startHost('none', journal, (report) => {
+      if (report.what === 'ready') lastSession = report.lastSession ?? 0;
+      else this.settings.report(report);
+    });
+    this.sign(HOST_STATE.starting);
+    return { host, lastSession };
+  }
+
+  private startHost(
+    past: Identity['past'],
+    journal: (() => JournalStart) | undefined,
+    report = this.settings.report,
+  ): Promise<Host> {
+    const { config, log } = this.settings;
+    return Host.start(this.context, {
       host: this.host,
       resumes: past === 'kept',
       onMachines: { past, ...pastAt(Date.now()) },
       pacing: { ...pacingOf(config), spinUs: SPIN_US, relax: givingWay() },
       report,
+      arena: this.file.path,
       left: new LeftFiles(this.file, (text) => log('warn', text)),
-      watch: this.requests,
+      watch: { doWork: (now) => this.watch(now) },
+      journal,
     });
-    if (this.isStopped) this.running.stop();
+  }
+
+  private watch(nowUs: number): number {
+    this.requests.doWork();
+    const useless = this.running && this.journal?.follow(this.running, nowUs);
+    if (useless !== undefined) this.beginAnew(useless);
+    return 0;
   }
 
   /** Returns after `stop`. */
@@ -200,6 +265,7 @@ export class Machine {
   }
 
   private obey(request: HostRequest): void {
+    if (request === 'recover' && this.running === undefined) return;
     this.settings.log('info', `was asked by another machine: ${request}`);
     if (request === 'kill') process.kill(process.pid, 'SIGKILL');
     this.request = request;
@@ -209,7 +275,7 @@ export class Machine {
   /** Releases everything, after `run` or instead of it. Its replicas leave their state for the next start. */
   close(): void {
     this.sign(HOST_STATE.ended);
-    let forgets = this.request === 'forget';
+    let forgets = this.request === 'forget' || this.request === 'recover';
     // Before the others notice that it has ended.
     if (forgets) this.file.removeFile();
     // First: then the other hosts need not wait for the snapshots before they take over.
@@ -272,12 +338,45 @@ export class Machine {
     words[line + HOST.state] = withHostState(words[line + HOST.state], state);
   }
 
+  // --- with a journal --------------------------------------------------------------------------
+
+  /** In which era its replicas run, and how; undefined if it was stopped before it knew. */
+  private async entrance(journal: MachineJournal): Promise<Entrance | undefined> {
+    const { network, map } = this.context;
+    const line = this.file.words.subarray(map.host(this.host));
+    if (hasBegun(this.file)) {
+      // What its last start has seen says nothing any more.
+      publishStanding(line, 0, STAGE.running, []);
+      return { what: 'join', ...eraIn(line) };
+    }
+    const recovery = journal.findEra();
+    this.recovery = recovery;
+    // Reading and replaying a journal takes long.
+    network!.setPatience(RECOVERY_PATIENCE_US);
+    const entrance = await this.until((now) => recovery.doWork(now));
+    network!.setPatience();
+    this.recovery = undefined;
+    if (entrance?.what !== 'start') await journal.discardOpened();
+    return entrance;
+  }
+
+  private beginAnew(why: string): void {
+    if (this.request !== undefined) return;
+    this.settings.log('warn', `${why}: begins anew, without its memory`);
+    this.request = 'recover';
+    this.stop();
+  }
+
+  // --- its past --------------------------------------------------------------------------------
+
   /** The host's past; undefined if it was stopped before it knew. */
-  private async past(): Promise<Identity['past'] | undefined> {
+  private async past(entrance: Entrance | undefined): Promise<Identity['past'] | undefined> {
     if (hasBegun(this.file)) return 'kept';
+    if (entrance?.what === 'start') return 'none';
     const network = this.context.network!;
-    const past = await this.until(() => network.past);
     const { revision } = this.settings.config;
+    if (entrance !== undefined && revision === 1) return 'lost';
+    const past = await this.until(() => network.past);
     // With a later revision, there may be earlier hosts that none of these remembers.
     if (past === undefined || past === 'lost' || (past === 'none' && revision === 1)) return past;
     network.refuseOlder();
@@ -286,11 +385,11 @@ export class Machine {
     }
     const areRefused = await this.until(() => network.areOlderRefused || undefined);
     if (areRefused === undefined) return undefined;
-    return past === 'none' ? 'none' : 'lost';
+    return past === 'none' && entrance === undefined ? 'none' : 'lost';
   }
 
   /** Records that this host has run its replicas; on a first start, at all other hosts too. */
-  private async begin(past: Identity['past']): Promise<void> {
+  private async begin(past: Identity['past'], entrance: Entrance | undefined): Promise<void> {
     const { map, network } = this.context;
     const { words } = this.file;
     // If it ends before its replicas start, their next incarnations must know that this was not the first.
@@ -299,10 +398,14 @@ export class Machine {
         Atomics.store(words, map.participant(replica) + PARTICIPANT.permission, RETIRED);
       }
     }
+    if (entrance !== undefined) {
+      noteEra(words.subarray(map.host(this.host)), entrance);
+    }
     // Recorded here first: if it ends before the others know, its memory contains no promise.
     Atomics.store(words, ARENA.state, ARENA_STATE.running);
     network!.announce();
-    if (past !== 'none') return;
+    // With a journal, a host without memory never starts for the first time, except in a recovery.
+    if (past !== 'none' || entrance !== undefined) return;
     await this.until(() => network!.isAnnounced || undefined);
   }
 
@@ -316,7 +419,7 @@ export class Machine {
   }
 
   /** Runs the network until there is an answer. */
-  private async until<T>(answer: () => T | undefined): Promise<T | undefined> {
+  private async until<T>(answer: (nowUs: number) => T | undefined): Promise<T | undefined> {
     const network = this.context.network!;
     let saysAtUs = nowUs() + WAITING_US / 5;
     while (!this.isStopped) {
@@ -324,9 +427,9 @@ export class Machine {
       network.poll(now);
       network.flush(now, 0);
       this.requests.doWork();
-      const found = answer();
+      const found = answer(now);
       if (found !== undefined) return found;
-      if (now > saysAtUs) {
+      if (now > saysAtUs && this.recovery === undefined) {
         saysAtUs = now + WAITING_US;
         this.sayWhoIsMissing();
       }
@@ -356,12 +459,6 @@ export class Machine {
   }
 }
 
-const PASTS: Record<Identity['past'], string> = {
-  none: 'starts for the first time',
-  kept: 'resumes with the memory that it left behind',
-  lost: 'has lost its memory, and recovers from its groups',
-};
-
 function unknownHost(name: string, { machines }: MachinesConfig): TramError {
   const names = machines.map((machine) => machine.name);
   const nearest = nearestName(name, names);
@@ -388,20 +485,5 @@ function givingWay(): () => void {
   let looks = 0;
   return () => {
     if (++looks % LOOKS_PER_YIELD === 0) native().yieldProcessor();
-  };
-}
-
-/**
- * Incarnations and first keys are times, so they grow even if a host has lost its memory.
- *
- * A replica makes a few keys with each change of leaders, and far fewer than `KEYS_PER_MS` in the long run. So the next
- * incarnation begins after the keys of this one. Keys begin again after 388 days, and keys
- * of a region that was lost count as old for half of that.
- */
-export function pastAt(ms: number): Pick<MachinePast, 'leastIncarnation' | 'firstKey'> {
-  const sinceMs = Math.max(0, ms - SINCE_MS);
-  return {
-    leastIncarnation: Math.max(1, Math.floor(sinceMs / INCARNATION_MS)),
-    firstKey: keyAfter(OPEN, 1 + Math.floor(sinceMs * KEYS_PER_MS)),
   };
 }

@@ -10,13 +10,15 @@ import type { Agent } from '../duty.js';
 
 /**
  * `forget`: end, and remove the memory. `restart-fresh`: the same, and start again; but it keeps the memory if too few other
- * hosts have copies.
+ * hosts have copies. With a journal, `recover`: write everything to the journal, and begin without memory, because the cluster
+ * is to be recovered from the journals.
  */
-export type HostRequest = 'stop' | 'kill' | 'restart' | 'restart-fresh' | 'forget';
+export type HostRequest = 'recover' | 'stop' | 'kill' | 'restart' | 'restart-fresh' | 'forget';
 
 /** By the lowest bits of the word. Of two requests the later one in this list counts: what was promised is kept. */
 const REQUESTS: readonly (HostRequest | undefined)[] = [
   undefined,
+  'recover',
   'restart',
   'stop',
   'restart-fresh',

@@ -116,4 +116,6 @@ export const CONSTANTS = {
   TCP_DEFER_ACCEPT: 9,
   SHUT_RDWR: 2,
   POLLIN: 1,
+  EFD_NONBLOCK: 0o4000,
+  EFD_CLOEXEC: 0o2000000,
 } as const;

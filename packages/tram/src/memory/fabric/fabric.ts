@@ -93,6 +93,7 @@ export class Fabric {
       this.completions = new CompletionQueue(library, this.domain, this.connections);
       this.keep(this.completions.handle);
       this.waiting = new Waiting(library, this.fabric, this.completions.handle, this.events.handle);
+      this.closers.push(() => this.waiting.close());
     } catch (error) {
       this.close();
       throw error;
@@ -174,7 +175,12 @@ export class Fabric {
     return count + connections.reportBroken();
   }
 
-  /** Sleep until `poll` has something to do or the time is over. May return early. */
+  /** What another thread writes to (`wake`) to end a `wait`. */
+  get wakeDescriptor(): number {
+    return this.waiting.wakeDescriptor;
+  }
+
+  /** Sleep until `poll` has something to do, another thread wakes us, or the time is over. May return early. */
   wait(timeoutUs: number): void {
     if (this.connections.hasBroken) return;
     this.pollsUntilEventRead = 0;

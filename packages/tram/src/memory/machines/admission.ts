@@ -121,6 +121,7 @@ export class Admission {
         return { host: map.hosts + free.slot, ...free, birth: 0, era: 0 };
       }
       case CALLER.client:
+        if (slots?.awaitsEra === true) return { refusal: REFUSAL.notReady };
         if (slots?.isStillOf(number, session) !== true) return unknown;
         this.closeEarlier(map.hosts + number);
         slots.returns(number, session);

@@ -14,6 +14,8 @@ export interface Caller {
 export interface SlotKeeper {
   /** Does this host assign slots, as far as it knows? Not before it has started its replicas. */
   readonly isOpen: boolean;
+  /** Does this host not know yet in which era its replicas will run, and so which sessions have ended? */
+  readonly awaitsEra: boolean;
   /** Assign a free slot to a new client, if there is one. */
   take(): { readonly slot: number; readonly session: number } | undefined;
   /** Is the slot still that of the client to which we, or another host, assigned it in that session? */

@@ -43,10 +43,12 @@ export class Network implements FabricHandler, LinkOwner {
   private readonly scheduled: Link[] = [];
   private checkedUs = 0;
   private closedUnauthenticatedUs = 0;
+  private patienceUs: number;
 
   constructor(private readonly options: NetworkOptions) {
     const { map, arena, address, port, provider } = options;
     const { self, addresses = NO_ADDRESSES } = options;
+    this.patienceUs = options.patienceUs;
     const handshake = new Handshake(options.secret, options.digest, self.number);
     this.fabric = Fabric.open({ address, ...(provider !== undefined && { provider }) });
     this.port = port === undefined ? 0 : this.fabric.listen(port);
@@ -157,6 +159,11 @@ export class Network implements FabricHandler, LinkOwner {
     return this.knownHosts.newestEra;
   }
 
+  /** From now on, disconnect peers that owe us an answer for longer than this. By default, it is as in the options. */
+  setPatience(us: number = this.options.patienceUs): void {
+    this.patienceUs = us;
+  }
+
   /** Has that host told us that it is about to close its connection? */
   hasSaidFarewell(host: number): boolean {
     return this.table.hasSaidFarewell(host);
@@ -196,6 +203,11 @@ export class Network implements FabricHandler, LinkOwner {
     while (scheduled.length > left) scheduled.pop();
   }
 
+  /** What another thread of this process writes to (`fabric/waiting.ts`) to end a `wait`. */
+  get wakeDescriptor(): number {
+    return this.fabric.wakeDescriptor;
+  }
+
   /** Sleep until something arrives or the time is over. Batched writes should have been flushed before. */
   wait(timeoutUs: number): void {
     this.fabric.wait(timeoutUs);
@@ -211,7 +223,7 @@ export class Network implements FabricHandler, LinkOwner {
     this.checkedUs = nowUs;
     if (this.options.self.caller === CALLER.host) this.followHosts();
     for (const link of [...this.table.open]) {
-      if (link.silentUs(nowUs) > this.options.patienceUs) this.abandon(link, 'it does not answer');
+      if (link.silentUs(nowUs) > this.patienceUs) this.abandon(link, 'it does not answer');
       else link.probe(nowUs);
     }
     this.dialer.run(nowUs);

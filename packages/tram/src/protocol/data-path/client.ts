@@ -142,6 +142,20 @@ export class Client {
    * Back pressure means that nothing was taken: try again after some replies.
    */
   offer(destinationsLow: number, destinationsHigh: number, payload: Uint8Array): Offer {
+    return this.take(destinationsLow, destinationsHigh, payload, false);
+  }
+
+  /** Take a mark, for all groups. Like `offer`. */
+  offerMark(): Offer {
+    return this.take(this.groupsLow, this.groupsHigh, NO_BYTES, true);
+  }
+
+  private take(
+    destinationsLow: number,
+    destinationsHigh: number,
+    payload: Uint8Array,
+    isMark: boolean,
+  ): Offer {
     const { overlay, layout, observer } = this.edges;
     // The caller has validated both: anything else would overwrite memory that is not ours.
     const outside = (destinationsLow & ~this.groupsLow) | (destinationsHigh & ~this.groupsHigh);
@@ -160,6 +174,7 @@ export class Client {
     call.isOpen = true;
     call.isGivenUp = false;
     call.isCancel = false;
+    call.isMark = isMark;
     outbox.add(call, payload, this.nowUs);
     this.outstanding++;
     this.lastCall = call;

@@ -32,6 +32,7 @@ import { type Application, DEFERRED, type Delivery, type Replier } from '../edge
 import {
   CANCEL,
   entryGroupOf,
+  MARK,
   MESSAGE,
   messageId,
   numberIn,
@@ -104,8 +105,13 @@ class CopiedMessage implements Delivery {
     return this.words[this.at + MESSAGE.destinationsHigh];
   }
 
-  get isCancel(): boolean {
-    return (this.words[this.at + MESSAGE.payloadBytes] & CANCEL) !== 0;
+  /** Is it a cancel or a mark, which the service does not get? */
+  get isControl(): boolean {
+    return (this.words[this.at + MESSAGE.payloadBytes] & (CANCEL | MARK)) !== 0;
+  }
+
+  get isMark(): boolean {
+    return (this.words[this.at + MESSAGE.payloadBytes] & MARK) !== 0;
   }
 
   /** The kind of an own entry; 0 if this is a message. */
@@ -136,7 +142,7 @@ export class Delivering implements Replier {
   private lastWords: number;
   /** Do we lead, and so send the replies, while we deliver? */
   private leads = false;
-  /** Does the entry come from a journal, perhaps of an earlier era? */
+  /** Does the entry come from a journal? */
   private isReplaying = false;
 
   constructor(
@@ -197,9 +203,9 @@ export class Delivering implements Replier {
     assert(index === member.nextToDeliver, 'entries of a journal follow each other without a gap');
     assert(entryWords <= entryWordsMax, 'an entry of a journal fits into the log');
     this.leads = false;
-    this.isReplaying = true;
     stretch.words[0] = entryWords;
     copyPart(words, at, stretch.words, HEAD_WORDS, count);
+    this.isReplaying = true;
     this.deliverAt(0, entryWords);
     this.isReplaying = false;
   }
@@ -209,7 +215,8 @@ export class Delivering implements Replier {
     const { firstLive } = this.member.waiting;
     this.leads = false;
     for (let client = 0; client < firstLive.length; client++) {
-      this.endSessions(client, firstLive[client] + 1);
+      // A slot without a session stays as it is: a group without entries keeps its first state.
+      if (firstLive[client] > 0) this.endSessions(client, firstLive[client] + 1);
     }
   }
 
@@ -273,8 +280,8 @@ export class Delivering implements Replier {
     const { client, session } = message;
     if (session > member.waiting.firstLive[client]) this.endSessions(client, session);
     if (!isForUs) member.relayed++;
-    if (message.isCancel) {
-      if (isForUs) this.cancel();
+    if (message.isControl) {
+      if (isForUs) this.control();
     } else if (isForUs) {
       this.deliverMessage();
     } else {
@@ -290,6 +297,11 @@ export class Delivering implements Replier {
       if (edges.overlay.reaches(children[place], destinationsLow, destinationsHigh))
         sentTo[place] = nextToDeliver;
     }
+  }
+
+  private control(): void {
+    if (this.message.isMark) this.keep(OUTCOME.ok, undefined);
+    else this.cancel();
   }
 
   private deliverMessage(): void {
@@ -405,7 +417,6 @@ export class Delivering implements Replier {
     const { member } = this;
     member.stable = Math.max(member.stable, index);
     member.stableToldAt = member.nextToDeliver;
-    if (!this.isReplaying) member.edges.journal?.stable(member.stable);
   }
 
   /** A service fails at every member or at none, so all members go on. */

@@ -10,7 +10,7 @@
  * long as fewer than f+1 other members have journals that are durable further on. Otherwise it leaves entries out, and the
  * journal goes on from a snapshot later (leadership/journal-snapshots.ts).
  *
- * Invariant: the journal gets entries without gaps, except where a snapshot fills the gap.
+ * Entries that the journal can't continue with are handed over too, and it ignores them.
  */
 import type { GroupJournal } from '../edges.js';
 import { DURABLE } from '../layout.js';
@@ -23,8 +23,6 @@ import { writeWide } from '../wide.js';
 export class Journaling {
   /** So many words had no room when the member tried last; 0 if there was room. */
   private refusedWords = 0;
-  /** Is the stretch at hand left out? */
-  private leavesOut = false;
   /** What was told last, and under which promise. */
   private toldDurable = 0;
   private toldBallot = NO_BALLOT;
@@ -44,9 +42,9 @@ export class Journaling {
   admits(words: number, decided: number): boolean {
     const { journal, member } = this;
     this.refusedWords = 0;
-    this.leavesOut = journal.next < member.nextToDeliver;
-    const hasAll = journal.next >= decided;
-    if (hasAll || this.leavesOut || journal.hasRoom(words)) return true;
+    // It has them already, or it can't continue with them.
+    const ignoresThem = journal.next >= decided || journal.next < member.nextToDeliver;
+    if (ignoresThem || journal.hasRoom(words)) return true;
     const { observer } = member.edges;
     if (this.isNeeded()) {
       observer.transition('journal full');
@@ -54,7 +52,6 @@ export class Journaling {
       return false;
     }
     journal.leaveOut();
-    this.leavesOut = true;
     observer.transition('journal left out');
     return true;
   }
@@ -81,13 +78,15 @@ export class Journaling {
 
   /** Hand over the stretch that was admitted and delivered: entries from this index on, which lie side by side. */
   add(index: number, entries: Int32Array, words: number): void {
-    if (!this.leavesOut) this.journal.add(index, entries, 0, words);
+    this.journal.add(index, entries, 0, words);
   }
 
   /** If the journal is durable further on, or we follow another member: tell it. Returns 1 if there was news, else 0. */
   tell(): number {
     const { member, slotWriter } = this;
     const { durable } = this.journal;
+    // Again and again: when it was delivered, the journal may have had no room for it.
+    this.journal.stable(member.stable);
     const { promised, promisedMember } = member;
     if (durable === this.toldDurable && promised === this.toldBallot) return 0;
     this.toldDurable = durable;

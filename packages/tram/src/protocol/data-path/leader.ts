@@ -50,6 +50,8 @@ import { Settling } from './settling.js';
 import { Truncation } from './truncation.js';
 
 const NEVER = Number.POSITIVE_INFINITY;
+/** A leader looks this seldom whether more entries are stable, in multiples of the time after which members are suspected. */
+const SUSPICIONS_PER_STABLE = 2;
 
 export class Leader {
   private readonly parent: ParentInbox;
@@ -57,8 +59,9 @@ export class Leader {
   readonly feeds: Feed[] = [];
   /** Counters over all entries of the log, decided or not. Never behind `member.delivered`. */
   private readonly proposed: Counters;
-  private readonly settling: Settling;
-  private readonly recoverable: Recoverable;
+  /** These two may be looked at from outside. */
+  readonly settling: Settling;
+  readonly recoverable: Recoverable;
   private readonly truncation: Truncation;
   /** The client that the next round looks at first. */
   private turn = 0;
@@ -198,21 +201,25 @@ export class Leader {
     const { timing, observer } = member.edges;
     if (nowUs < this.stableDueUs || this.endOfStable > member.nextToDeliver) return;
     const index = this.recoverable.stableIndex();
-    if (index <= this.stableAfterIdling()) return;
+    if (index <= member.stable || this.isIdleSince(index)) return;
     if (!this.hasRoom(OWN_ENTRY_WORDS)) {
       this.logIsFull = true;
       return;
     }
-    this.stableDueUs = nowUs + timing.suspectAfterUs;
+    this.stableDueUs = nowUs + SUSPICIONS_PER_STABLE * timing.suspectAfterUs;
     this.appendOwn(OWN_KIND.stable, index | 0, Math.floor(index / WIDE));
     this.endOfStable = replication.endIndex;
     observer.transition('stable index proposed');
   }
 
-  /** What is stable if nothing has happened since it was told: the entry that told it does not count. */
-  private stableAfterIdling(): number {
+  /**
+   * Would a stable index of `index` say only that the entry is stable that told the last one? Nobody needs to know that,
+   * unless a journal waits for it: one that goes on from a snapshot behind that entry is durable only once that is stable.
+   */
+  private isIdleSince(index: number): boolean {
     const { stable, stableToldAt } = this.member;
-    return stable === stableToldAt ? stable + 1 : stable;
+    const isNothingNew = stable === stableToldAt && index === stable + 1;
+    return isNothingNew && this.recoverable.index >= stable;
   }
 
   private get hasUndecidedTick(): boolean {

@@ -18,7 +18,7 @@ import {
   type Window,
 } from '../../memory/record.js';
 import type { Edges } from '../edges.js';
-import { CANCEL, MESSAGE, messageWords, seriesOf } from '../layout.js';
+import { CANCEL, MARK, MESSAGE, messageWords, seriesOf } from '../layout.js';
 
 /** A message that was offered and is not yet answered by all its destinations. Reused once it is. */
 export interface Call {
@@ -46,6 +46,8 @@ export interface Call {
   isGivenUp: boolean;
   /** Is its message a cancel? */
   isCancel: boolean;
+  /** Is it a mark? */
+  isMark: boolean;
 }
 
 const NO_PAYLOAD = new Uint8Array(0);
@@ -67,6 +69,7 @@ export function newCall(slot: number): Call {
     isInOutbox: false,
     isGivenUp: false,
     isCancel: false,
+    isMark: false,
   };
 }
 
@@ -175,7 +178,7 @@ export class Outbox {
     words[(body + MESSAGE.series) & mask] = seriesOf(call.entryGroup, call.number);
     words[(body + MESSAGE.destinationsLow) & mask] = call.destinationsLow;
     words[(body + MESSAGE.destinationsHigh) & mask] = call.destinationsHigh;
-    words[(body + MESSAGE.payloadBytes) & mask] = call.isCancel ? CANCEL : payload.length;
+    words[(body + MESSAGE.payloadBytes) & mask] = payload.length | flagOf(call);
     packBytes(payload, mirror, body + MESSAGE.payload);
     return seal(mirror, call.position, bodyWords, session, call.number);
   }
@@ -192,4 +195,9 @@ export class Outbox {
       if (!oldest.isOpen) free.add(oldest);
     }
   }
+}
+
+function flagOf({ isCancel, isMark }: Call): number {
+  if (isCancel) return CANCEL;
+  return isMark ? MARK : 0;
 }

@@ -38,7 +38,7 @@ const CLIENT = { session: 0, nextPosition: 1, nextNumber: 2, firstLive: 4, words
 const STATE_BYTES_MAX = 0x7ffffffc;
 
 /** At most so many pieces are asked for at a time: they may be empty. */
-const PIECES_MAX = 4096;
+const PIECES_MAX = 256;
 /** How much of a snapshot is taken at a time if it is taken at once. */
 const WHOLE_CHUNK_WORDS = 2 ** 18;
 

@@ -19,7 +19,7 @@ let slots: HomeSlots;
 
 function restart(past: 'kept' | 'lost'): void {
   if (past === 'lost') words.fill(0);
-  slots = new HomeSlots(words, map, HOST, () => nowMs);
+  slots = new HomeSlots(words, map, HOST, false, () => nowMs);
   slots.open(past);
 }
 
@@ -35,7 +35,7 @@ function leave(slot: number): void {
 beforeEach(() => {
   words = new Int32Array(map.words);
   nowMs = Date.UTC(2026, 5);
-  slots = new HomeSlots(words, map, HOST, () => nowMs);
+  slots = new HomeSlots(words, map, HOST, false, () => nowMs);
 });
 
 describe('a slot', () => {
@@ -147,4 +147,17 @@ describe('a home that was started again', () => {
     slots.returns(0, session);
     expect(slots.take()!.session).toBeGreaterThan(session);
   });
+});
+
+test('sessions of an era start with its first session, and earlier ones have ended', () => {
+  slots = new HomeSlots(words, map, HOST, true, () => nowMs);
+  expect(slots.awaitsEra).toBe(true);
+  const firstSession = 2 ** 29;
+  slots.open('none', firstSession);
+  expect(slots.awaitsEra).toBe(false);
+  const { slot, session } = slots.take()!;
+  expect(session).toBeGreaterThanOrEqual(firstSession);
+  expect(slots.isStillOf(slot, firstSession - 1)).toBe(false);
+  expect(slots.isStillOf(slot + 1, firstSession - 1)).toBe(false);
+  expect(slots.isStillOf(slot + 1, firstSession)).toBe(true);
 });

@@ -1,7 +1,7 @@
 /** What a host on a machine that has lost its memory begins with: nothing that its earlier incarnations had. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { pastAt } from '../../../src/hosting/machines/machine.js';
+import { pastAt } from '../../../src/hosting/machines/past.js';
 import { isSince, keyAfter } from '../../../src/protocol/leadership/key.js';
 
 const STARTS = fc.date({

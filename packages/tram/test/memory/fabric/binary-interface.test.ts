@@ -15,6 +15,7 @@ const HEADERS = [
     'stddef.h',
     'stdio.h',
     'poll.h',
+    'sys/eventfd.h',
     'sys/uio.h',
     'sys/socket.h',
     'netinet/in.h',

@@ -1,5 +1,5 @@
 /** `memory/fabric` over the real libfabric: what is promised of connections, writes, reads and registrations. */
-import { readdirSync } from 'node:fs';
+import { readdirSync, readSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
@@ -10,6 +10,7 @@ import {
 } from '../../../src/memory/fabric/connection.js';
 import { Fabric } from '../../../src/memory/fabric/fabric.js';
 import { Sockets } from '../../../src/memory/fabric/sockets.js';
+import { wake } from '../../../src/memory/fabric/waiting.js';
 import { bytesOf, LOOPBACK, type Memory, memoryOf, NOTHING, Pair, Witness } from './pair.js';
 import { needLibfabric } from './present.js';
 
@@ -34,6 +35,16 @@ test('a worker can be the one that loads the library, and its environment reache
   const worker = new Worker(script, { eval: true, workerData: built, env: {} });
   expect(await new Promise((resolve) => worker.once('message', resolve))).toBe('1');
   await worker.terminate();
+});
+
+test('another thread ends a wait, or the next one', () => {
+  const { client } = pair;
+  wake(client.wakeDescriptor);
+  wake(client.wakeDescriptor);
+  const FOREVER_US = 3600e6;
+  client.wait(FOREVER_US);
+  // Both were taken.
+  expect(() => readSync(client.wakeDescriptor, new Uint8Array(8))).toThrow('EAGAIN');
 });
 
 describe('connecting', () => {

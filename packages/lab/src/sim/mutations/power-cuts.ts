@@ -1,6 +1,6 @@
 /**
- * Mutations that break the rules of durability: when a reply may be sent, when a snapshot may replace entries, how files are
- * written, and how a recovery chooses what a cluster goes on with.
+ * Mutations that lose or split messages when the power is cut: of when a reply may be sent, when a snapshot may replace
+ * entries, how files are written, and what a recovery lets a cluster go on with.
  */
 import {
   DELIVERY,
@@ -9,7 +9,6 @@ import {
   JOURNAL_IDENTITY,
   JOURNAL_READER,
   JOURNAL_WRITER,
-  RECOVERABLE,
   RECOVERY_HOST,
   RECOVERY_PLAN,
   REPLAY,
@@ -23,19 +22,7 @@ import type { Mutation } from './mutation.js';
 const ALWAYS = { durability: 'always' } as const;
 const EVERY_SECOND = { durability: 'everySecond' } as const;
 
-export const DURABILITY: Readonly<Record<string, Mutation>> = {
-  'acknowledges-durable': {
-    title:
-      'a reply is sent when its entry is durable, although what its group got from the parent is not',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
-    edits: [
-      {
-        file: RECOVERABLE,
-        find: 'this.index = Math.min(this.durable, this.passed.index);',
-        replace: 'this.index = this.durable;',
-      },
-    ],
-  },
+export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   'acknowledges-unsynced': {
     title: 'entries are called durable when they are written, before they are synced',
     caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
@@ -45,17 +32,6 @@ export const DURABILITY: Readonly<Record<string, Mutation>> = {
         find: 'this.unsyncedBytes += words * 4;',
         replace: `this.unsyncedBytes += words * 4;
           for (const progress of this.progress.values()) if (progress.sync()) this.publish(progress);`,
-      },
-    ],
-  },
-  'durable-at-f': {
-    title: 'entries are called durable when f members have them, instead of f + 1',
-    caughtBy: { seed: 1, as: 'recovery', options: { ...ALWAYS, replicas: 3 } },
-    edits: [
-      {
-        file: RECOVERABLE,
-        find: 'reachedBy(durableBy, member.quorum)',
-        replace: 'reachedBy(durableBy, Math.max(1, member.quorum - 1))',
       },
     ],
   },
@@ -175,28 +151,6 @@ export const DURABILITY: Readonly<Record<string, Mutation>> = {
         file: GROUP_PROGRESS,
         find: 'this.pending.findLast((index) => index <= this.stable)',
         replace: 'this.pending.at(-1)',
-      },
-    ],
-  },
-  'stable-without-children': {
-    title: 'entries are called stable although a child to which they go does not have them durable',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
-    edits: [
-      {
-        file: RECOVERABLE,
-        find: 'if (durableByChild <= member.sentTo[place])',
-        replace: 'if (false)',
-      },
-    ],
-  },
-  'stable-without-parent': {
-    title: 'entries are called stable although a recovery of the parent may cut them',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
-    edits: [
-      {
-        file: RECOVERABLE,
-        find: 'let index = Math.min(this.passed.index, member.nextToDeliver);',
-        replace: 'let index = member.nextToDeliver;',
       },
     ],
   },

@@ -1,0 +1,133 @@
+/**
+ * Mutations that break the rules of durability: until when replies are held, when a full journal holds up its member, and
+ * which entries are stable (recoverable.ts, journaling.ts). Scripts with a fake journal catch them.
+ */
+import { JOURNALING, LEADER, RECOVERABLE, SNAPSHOT, TRUNCATION } from './files.js';
+import type { Mutation } from './mutation.js';
+
+const caughtBy = { script: 'durability' } as const;
+
+export const DURABILITY: Readonly<Record<string, Mutation>> = {
+  'not-awaited': {
+    title: 'replies do not wait until their entries are recoverable',
+    caughtBy,
+    edits: [
+      {
+        file: LEADER,
+        find: 'return Math.min(this.settling.gate, this.recoverable.gate);',
+        replace: 'return this.settling.gate;',
+      },
+    ],
+  },
+  'durable-at-one': {
+    title: 'an entry counts as durable in its group once one member has it durable',
+    caughtBy,
+    edits: [
+      {
+        file: RECOVERABLE,
+        find: 'reachedBy(durableBy, member.quorum)',
+        replace: 'reachedBy(durableBy, 1)',
+      },
+    ],
+  },
+  'durable-is-recoverable': {
+    title: 'an entry counts as recoverable although its parent may lose it',
+    caughtBy,
+    edits: [
+      {
+        file: RECOVERABLE,
+        find: 'this.index = Math.min(this.durable, this.passed.index);',
+        replace: 'this.index = this.durable;',
+      },
+    ],
+  },
+  'durable-not-in-rows': {
+    title: 'a leader does not learn from the rows of its members what they have durable',
+    caughtBy,
+    edits: [
+      {
+        file: RECOVERABLE,
+        find: 'if (hasNews)',
+        replace: 'if (false)',
+      },
+    ],
+  },
+  'dropped-not-counted': {
+    title: 'a leader does not look at entries that it drops before they are durable',
+    caughtBy,
+    edits: [
+      {
+        file: RECOVERABLE,
+        find: 'this.fromParent.onDrop(end);',
+        replace: '',
+      },
+    ],
+  },
+  'full-journal-stops-all': {
+    title: 'a member whose journal is full delivers nothing, even if the quorum does not need it',
+    caughtBy,
+    edits: [{ file: JOURNALING, find: 'return further < member.quorum;', replace: 'return true;' }],
+  },
+  'full-journal-stops-none': {
+    title: 'a member whose journal is full goes on, even if the quorum needs it',
+    caughtBy,
+    edits: [
+      { file: JOURNALING, find: 'return further < member.quorum;', replace: 'return false;' },
+    ],
+  },
+  'drops-undelivered': {
+    title: 'a leader whose journal is full drops entries that it has not delivered',
+    caughtBy,
+    edits: [{ file: TRUNCATION, find: 'this.member.nextToDeliver, this', replace: 'this' }],
+  },
+  'stable-before-children': {
+    title: 'entries count as stable before they are durable in the children that they go to',
+    caughtBy,
+    edits: [
+      {
+        file: RECOVERABLE,
+        find: 'if (durableByChild <= member.sentTo[place])',
+        replace: 'if (false)',
+      },
+    ],
+  },
+  'stable-before-parent': {
+    title: 'entries count as stable before the parent can recover them',
+    caughtBy,
+    edits: [
+      {
+        file: RECOVERABLE,
+        find: 'Math.min(this.passed.index, member.nextToDeliver)',
+        replace: 'member.nextToDeliver',
+      },
+    ],
+  },
+  'stable-of-itself': {
+    title: 'the entry that tells a stable index is reason enough to tell another',
+    caughtBy,
+    edits: [
+      {
+        file: LEADER,
+        find: 'return isNothingNew && this.recoverable.index >= stable;',
+        replace: 'return false;',
+      },
+    ],
+  },
+  'stable-idles': {
+    title: 'a leader does not say that its last entry is stable, even if a journal waits for it',
+    caughtBy,
+    edits: [
+      {
+        file: LEADER,
+        find: 'return isNothingNew && this.recoverable.index >= stable;',
+        replace: 'return isNothingNew;',
+      },
+    ],
+  },
+  'sent-not-restored': {
+    title:
+      'a member that restores a snapshot does not know which entries went to its children last',
+    caughtBy,
+    edits: [{ file: SNAPSHOT, find: 'sentTo[place] = readWide(words, at);', replace: ';' }],
+  },
+};

@@ -1,0 +1,25 @@
+/** What an operator is told when the disk of a journal fails. */
+import { TramError } from '../errors.js';
+
+const FULL: readonly string[] = ['ENOSPC', 'EDQUOT'];
+const DENIED: readonly string[] = ['EACCES', 'EPERM', 'EROFS'];
+
+/** @internal The error that ends a host because its journal failed. */
+export function journalFailure(folder: string, cause: unknown): TramError {
+  if (cause instanceof TramError) return cause;
+  const { code = '', message } = cause as NodeJS.ErrnoException;
+  return new TramError('TRAM_JOURNAL_FAILED', `the journal ${folder} failed: ${message}`, {
+    hint: `${remedyFor(code)} No message that was acknowledged as durable is lost.`,
+    cause,
+  });
+}
+
+function remedyFor(code: string): string {
+  if (FULL.includes(code)) {
+    return 'Free space on the disk, or enlarge it, and start the host again.';
+  }
+  if (DENIED.includes(code)) {
+    return 'Make the directory writable for the user of the host, and start the host again.';
+  }
+  return 'Check the disk. Nobody knows what it has written after the error. Start the host again, or replace the disk.';
+}

@@ -1,0 +1,198 @@
+/**
+ * What the replicas of a host start from, if the host has a journal. A host that takes part in a recovery gets a plan: its
+ * replicas replay what the plan says, and it writes their opening snapshots. Any other host starts within the era of its
+ * cluster, from what its journal has of that era. After the loss of its disk that is nothing: its replicas fetch the state
+ * from others.
+ */
+import { type ClusterConfig, journalFolder } from '../config/config.js';
+import { TramError } from '../errors.js';
+import { requireCluster } from '../journal/cluster-file.js';
+import { type Disk, FileDisk } from '../journal/disk.js';
+import { eraFolder } from '../journal/format.js';
+import { joinEra, readIdentity } from '../journal/identity.js';
+import { JournalReader, settle } from '../journal/reader.js';
+import { type EraPlan, type GroupPlan, NO_ERA } from '../journal/recovery-asks.js';
+import type { GroupSequence, JournalEntry } from '../journal/sequence.js';
+import { writeOpening } from '../journal/snapshot-file.js';
+import { startOfEra, startWithinEra } from '../journal/start.js';
+import { HOST } from '../memory/arena.js';
+import type { ClusterContext } from './cluster-context.js';
+import type { HostReport } from './host.js';
+import { journaledClusterOf, requireWritable } from './local-recovery.js';
+import type { JournalStart } from './own-journal.js';
+
+/** Replaying is reported so often. */
+const PROGRESS_MS = 1000;
+/** So many entries are replayed between two looks at the clock. */
+const ENTRIES_PER_LOOK = 4096;
+
+/**
+ * For a host on the same machine as all others; undefined without a journal.
+ * @param plan  if it takes part in a recovery
+ */
+export function localJournal(
+  { config, map, arena }: ClusterContext,
+  host: number,
+  plan: EraPlan | undefined,
+  report: (report: HostReport) => void,
+): (() => JournalStart) | undefined {
+  if (config.journal === undefined) return undefined;
+  // It may have been removed while the host was down.
+  requireWritable(journalFolder(config, host)!);
+  return () => {
+    if (plan !== undefined) {
+      return told(startOfPlan(config, host, plan, localSequence(config)), report);
+    }
+    const eras = Array.from({ length: map.hosts }, (_, other) =>
+      Atomics.load(arena.words, map.host(other) + HOST.era),
+    );
+    const era = Math.max(...eras);
+    if (era !== NO_ERA) return told(startOfEraAgain(config, host, era), report);
+    throw new TramError('TRAM_START_FAILED', 'no host of the cluster has opened its journal yet');
+  };
+}
+
+/** Reports how far its replicas have replayed. */
+export function told(start: JournalStart, report: (report: HostReport) => void): JournalStart {
+  return {
+    ...start,
+    startOf: (group) => {
+      const found = start.startOf(group);
+      if (found === undefined) return undefined;
+      const { entries, count } = found;
+      const tell = (replayed: number): void => {
+        const percent = Math.floor((100 * replayed) / count);
+        report({ what: 'progress', text: `replays the journal of g${group}: ${percent} %` });
+      };
+      return { ...found, entries: counted(entries, tell) };
+    },
+  };
+}
+
+function* counted(
+  entries: Iterable<JournalEntry>,
+  tell: (replayed: number) => void,
+): Iterable<JournalEntry> {
+  let toldMs = Date.now();
+  let replayed = 0;
+  for (const entry of entries) {
+    yield entry;
+    if (++replayed % ENTRIES_PER_LOOK > 0 || Date.now() - toldMs < PROGRESS_MS) continue;
+    toldMs = Date.now();
+    tell(replayed);
+  }
+}
+
+/** @param sequenceOf  what another host has of a group in an era */
+export function startOfPlan(
+  config: ClusterConfig,
+  host: number,
+  plan: EraPlan,
+  sequenceOf: (host: number, era: number, group: number) => GroupSequence,
+): JournalStart {
+  const disk = new FileDisk(journalFolder(config, host)!);
+  const { era, clusterId } = plan;
+  const { firstIndex } = config.sizes;
+  const reader = new JournalReader(disk);
+  const planOf = (group: number): GroupPlan =>
+    plan.groups.find((groupPlan) => groupPlan.group === group)!;
+  return {
+    disk,
+    era,
+    clusterId,
+    has: () => ({ snapshotIndex: firstIndex, end: firstIndex }),
+    startOf: (group) => {
+      const groupPlan = planOf(group);
+      const { fromEra, source } = groupPlan;
+      const own = reader.eras.includes(fromEra) ? reader.sequence(fromEra, group) : undefined;
+      return startOfEra(groupPlan, own, () => sequenceOf(source, fromEra, group));
+    },
+    open: (replicas) => {
+      disk.makeFolder(eraFolder(era));
+      disk.syncFolder('');
+      const written = new Set<number>();
+      for (const replica of replicas) {
+        const { group } = replica.member;
+        if (written.has(group)) continue;
+        written.add(group);
+        const subject = { clusterId, era, group, index: firstIndex };
+        writeOpening(disk, subject, isEmpty(planOf(group)) ? undefined : replica.takeSnapshot());
+      }
+    },
+  };
+}
+
+function isEmpty({ fromEra, append }: GroupPlan): boolean {
+  return fromEra === NO_ERA && append.length === 0;
+}
+
+/**
+ * @param joined  on machines: the id of the cluster, as the hosts have it that run in the era. A host that has promised a later
+ *   one may join them.
+ * @throws TRAM_CORRUPT, TRAM_JOURNAL_MISMATCH
+ */
+export function startOfEraAgain(
+  config: ClusterConfig,
+  host: number,
+  era: number,
+  joined?: string,
+): JournalStart {
+  const folder = journalFolder(config, host)!;
+  const disk = new FileDisk(folder);
+  requireCluster(disk, journaledClusterOf(config), folder);
+  const clusterId = joined ?? clusterIdWithin(config, disk, host, era);
+  joinEra(disk, host, era, clusterId);
+  settle(disk);
+  const reader = new JournalReader(disk);
+  return {
+    disk,
+    era,
+    clusterId,
+    has: (group) => reader.sequence(era, group),
+    startOf: (group) => {
+      const sequence = reader.sequence(era, group);
+      return sequence && startWithinEra(sequence);
+    },
+    open: () => undefined,
+  };
+}
+
+/** The id of a cluster whose journals are all on this machine. @throws TRAM_JOURNAL_MISMATCH, TRAM_START_FAILED */
+function clusterIdWithin(config: ClusterConfig, disk: Disk, host: number, era: number): string {
+  const identity = readIdentity(disk);
+  const promised = identity?.promisedEra ?? NO_ERA;
+  if (promised > era) {
+    throw new TramError(
+      'TRAM_JOURNAL_MISMATCH',
+      `the journal of host ${host} takes part in the recovery of era ${promised}, and its cluster is in era ${era}`,
+      { hint: 'End the whole cluster and start it again: it is recovered from its journals.' },
+    );
+  }
+  return identity?.clusterId ?? clusterIdOf(config);
+}
+
+/** The id that the journals of the other hosts have. @throws TRAM_START_FAILED */
+function clusterIdOf(config: ClusterConfig): string {
+  for (let host = 0; host < config.hosts; host++) {
+    const identity = readIdentity(new FileDisk(journalFolder(config, host)!));
+    if (identity !== undefined) return identity.clusterId;
+  }
+  throw new TramError('TRAM_START_FAILED', `no host has a journal in ${config.journal}`, {
+    hint: 'Bring the journals back. If they are gone for good, start a new cluster in another directory.',
+  });
+}
+
+/** What a host on this machine has of a group. */
+export function localSequence(
+  config: ClusterConfig,
+): (host: number, era: number, group: number) => GroupSequence {
+  const readers = new Map<number, JournalReader>();
+  return (host, era, group) => {
+    let reader = readers.get(host);
+    if (reader === undefined) {
+      reader = new JournalReader(new FileDisk(journalFolder(config, host)!));
+      readers.set(host, reader);
+    }
+    return reader.sequence(era, group)!;
+  };
+}

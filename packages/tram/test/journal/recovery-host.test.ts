@@ -1,0 +1,237 @@
+/** The hosts' side of a recovery, on disks that lose what was not synced. */
+import { describe, expect, test } from 'vitest';
+import { eraFolder } from '../../src/journal/format.js';
+import { HostJournal } from '../../src/journal/host-journal.js';
+import { readIdentity } from '../../src/journal/identity.js';
+import { JournalReader } from '../../src/journal/reader.js';
+import { recoverCluster } from '../../src/journal/recovery.js';
+import type { Answer, Ask, EraPlan, Opening } from '../../src/journal/recovery-asks.js';
+import { RecoveryHost } from '../../src/journal/recovery-host.js';
+import { JournalRing } from '../../src/journal/ring.js';
+import { writeOpening } from '../../src/journal/snapshot-file.js';
+import { startOfEra } from '../../src/journal/start.js';
+import { JournalWriter } from '../../src/journal/writer.js';
+import { FRAME_WORDS, HEAD_WORDS } from '../../src/memory/record.js';
+import { body, FIRST, idOf, isFor, Model } from './model.js';
+import { PowerDisk } from './power-disk.js';
+
+const CLUSTER_ID = '0123456789abcdef0123456789abcdef';
+const HOSTS = 3;
+const GROUPS = [0, 1];
+const { shape } = new Model([-1, 0]);
+/** A snapshot of a member begins with its counters, all of which start again with an era. */
+const COUNTERS_WORDS = 64;
+const NEXT_FROM_PARENT = 5;
+
+class Cluster {
+  readonly disks = Array.from({ length: HOSTS }, () => new PowerDisk());
+  private hosts = this.disks.map((disk, host) => new RecoveryHost(disk, host, GROUPS));
+
+  /** All hosts lose power, and start again. */
+  cutPower(): void {
+    for (const disk of this.disks) {
+      disk.before = () => undefined;
+      disk.cutPower();
+    }
+    this.hosts = this.disks.map((disk, host) => new RecoveryHost(disk, host, GROUPS));
+  }
+
+  recover(): number {
+    const settings = { newClusterId: CLUSTER_ID, acceptLoss: false, onLoss: () => undefined };
+    const recovery = recoverCluster(shape, settings);
+    for (let step = recovery.next(); ; ) {
+      if (step.done) return step.value.era;
+      step = recovery.next(step.value.map((ask) => this.answer(ask)));
+    }
+  }
+
+  answer(ask: Ask): Answer | undefined {
+    return ask.what === 'open' ? this.open(ask.host, ask.plan) : this.hosts[ask.host].answer(ask);
+  }
+
+  private open(host: number, { era, clusterId, groups }: EraPlan): Opening {
+    const disk = this.disks[host];
+    disk.makeFolder(eraFolder(era));
+    disk.syncFolder('');
+    for (const plan of groups) {
+      const { group, fromEra, source } = plan;
+      const own = this.hosts[host].sequence(fromEra, group);
+      const start = startOfEra(plan, own, () => this.hosts[source].sequence(fromEra, group)!);
+      const ids = [...(start.snapshot?.subarray(COUNTERS_WORDS) ?? [])];
+      for (const { words, at, count } of start.entries) {
+        const entry = words.subarray(at, at + count);
+        if (isFor(entry, group)) ids.push(idOf(entry));
+      }
+      const snapshot = new Int32Array(COUNTERS_WORDS + ids.length);
+      snapshot[NEXT_FROM_PARENT] = FIRST;
+      snapshot.set(ids, COUNTERS_WORDS);
+      const isFirst = fromEra === 0 && ids.length === 0;
+      writeOpening(disk, { clusterId, era, group, index: FIRST }, isFirst ? undefined : snapshot);
+    }
+    return { groups: GROUPS, lastSession: 1 };
+  }
+
+  /** The journal of a host gets these entries in the present era, durably. */
+  write(host: number, era: number, group: number, ...bodies: Int32Array[]): void {
+    const disk = this.disks[host];
+    const words = new Int32Array(JournalRing.wordsFor(GROUPS.length, 1024));
+    const ring = new JournalRing(words, GROUPS.length, true);
+    const reader = new JournalReader(disk);
+    const starts = GROUPS.map((one) => ({ group: one, has: reader.sequence(era, one) }));
+    const options = { isAwaited: true, snapshotBytes: 4096, recordWordsMax: 256 };
+    const journal = new HostJournal(ring, options, starts).group(group);
+    const writing = { clusterId: CLUSTER_ID, host, era, syncsEachBatch: true, segmentBytes: 8192 };
+    const writer = new JournalWriter(
+      disk,
+      new JournalRing(words, GROUPS.length, true),
+      { ...writing, batchBytesMax: 2048, onDurable: () => undefined },
+      starts,
+      reader.segments(era),
+    );
+    for (const one of bodies) {
+      const entry = new Int32Array(one.length + FRAME_WORDS);
+      entry[0] = entry.length;
+      entry.set(one, HEAD_WORDS);
+      journal.add(journal.next, entry, 0, entry.length);
+    }
+    while (writer.step());
+    writer.close();
+  }
+
+  /** The messages that a group begins an era with, by host. */
+  states(era: number, group: number): number[][] {
+    return this.disks.map((disk) => {
+      const snapshot = new JournalReader(disk).sequence(era, group)!.readSnapshot();
+      return [...(snapshot?.subarray(COUNTERS_WORDS) ?? [])];
+    });
+  }
+}
+
+/** In its first era, both groups have message 1. Message 2 is in the journal of g0 on host 0 only. */
+function journaled(): Cluster {
+  const cluster = new Cluster();
+  const era = cluster.recover();
+  for (let host = 0; host < HOSTS; host++) {
+    cluster.write(host, era, 0, body(1, [0, 1]), ...(host === 0 ? [body(2, [0, 1])] : []));
+    cluster.write(host, era, 1, body(1, [0, 1], FIRST));
+  }
+  return cluster;
+}
+
+describe('a host', () => {
+  test('promises an era once, durably, and no lower one after it', () => {
+    const cluster = new Cluster();
+    const promise = (era: number, clusterId = CLUSTER_ID): unknown =>
+      cluster.answer({ what: 'promise', host: 0, era, clusterId });
+    expect(promise(0)).toEqual({ isAccepted: false, promised: 0, clusterId: undefined });
+    const accepted = { isAccepted: true, promised: 5, clusterId: CLUSTER_ID };
+    expect(promise(5)).toEqual(accepted);
+    cluster.cutPower();
+    for (const era of [5, 4, 0]) expect(promise(era)).toEqual({ ...accepted, isAccepted: false });
+    expect(promise(6, 'f'.repeat(32))).toEqual({ ...accepted, isAccepted: false });
+  });
+
+  test('has the journal of no other host', () => {
+    const cluster = journaled();
+    const host = new RecoveryHost(cluster.disks[1], 0, GROUPS);
+    expect(() => host.answer({ what: 'promise', host: 0, era: 2, clusterId: CLUSTER_ID })).toThrow(
+      expect.objectContaining({ code: 'TRAM_JOURNAL_MISMATCH' }),
+    );
+  });
+
+  test('marks an era that it has promised, and then removes older ones', () => {
+    const cluster = journaled();
+    const era = cluster.recover();
+    cluster.cutPower();
+    expect(era).toBe(2);
+    for (const disk of cluster.disks) {
+      const reader = new JournalReader(disk);
+      expect(reader.eras).toEqual([2]);
+      expect(reader.isOpened(2)).toBe(true);
+    }
+    expect(cluster.answer({ what: 'opened', host: 0, era: 1, firstSession: 1 })).toEqual({ isMarked: false });
+  });
+
+  test('gives the entries of an era that it has, and none of another', () => {
+    const cluster = journaled();
+    const many = Array.from({ length: 20 }, (_, i) => body(100 + i, [0]));
+    cluster.write(0, 1, 0, ...many);
+    const below = FIRST + 2 + many.length;
+    const found = new RecoveryHost(cluster.disks[0], 0, GROUPS).answer({
+      what: 'entries',
+      host: 0,
+      group: 0,
+      era: 1,
+      from: FIRST,
+      below,
+    })!;
+    expect(found.next).toBe(below);
+    expect(found.entries.map((entry) => idOf(entry.body))).toEqual([1, 2, ...many.map(idOf)]);
+    const lost = { what: 'entries', host: 0, group: 0, era: 9, from: FIRST, below: 9 } as const;
+    expect(cluster.answer(lost)).toBeUndefined();
+  });
+
+  test('notes that loss is accepted until an era is open', () => {
+    const cluster = journaled();
+    const host = new RecoveryHost(cluster.disks[0], 0, GROUPS);
+    host.acceptLoss();
+    cluster.cutPower();
+    expect(cluster.answer({ what: 'survey', host: 0 })).toMatchObject({ acceptsLoss: true });
+    cluster.recover();
+    cluster.cutPower();
+    expect(cluster.answer({ what: 'survey', host: 0 })).toMatchObject({ acceptsLoss: false });
+  });
+});
+
+describe('a power cut of all hosts', () => {
+  test('at any call to a disk during a recovery: the next one has all messages, in both groups', () => {
+    let calls = 0;
+    for (let last = 0; calls >= last; last++) {
+      const cluster = journaled();
+      calls = 0;
+      for (const disk of cluster.disks) {
+        disk.before = () => {
+          if (calls++ === last) throw new Error('power cut');
+        };
+      }
+      try {
+        cluster.recover();
+      } catch (error) {
+        expect(error).toEqual(new Error('power cut'));
+      }
+      cluster.cutPower();
+      const era = cluster.recover();
+      for (const group of GROUPS) {
+        expect(cluster.states(era, group), `cut at call ${last}`).toEqual([
+          [1, 2],
+          [1, 2],
+          [1, 2],
+        ]);
+      }
+    }
+    expect(calls).toBeGreaterThan(20);
+  });
+
+  test('at any call to a disk during the first start: the next one starts, without state', () => {
+    let calls = 0;
+    for (let last = 0; calls >= last; last++) {
+      const cluster = new Cluster();
+      calls = 0;
+      for (const disk of cluster.disks) {
+        disk.before = () => {
+          if (calls++ === last) throw new Error('power cut');
+        };
+      }
+      try {
+        cluster.recover();
+      } catch (error) {
+        expect(error).toEqual(new Error('power cut'));
+      }
+      cluster.cutPower();
+      const era = cluster.recover();
+      for (const group of GROUPS) expect(cluster.states(era, group)).toEqual([[], [], []]);
+      for (const disk of cluster.disks) expect(readIdentity(disk)?.promisedEra).toBe(era);
+    }
+    expect(calls).toBeGreaterThan(20);
+  });
+});

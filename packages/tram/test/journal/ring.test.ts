@@ -1,0 +1,169 @@
+/** The ring to the journal thread: records come out as they went in, also across its end and across 2³¹ positions. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { HostJournal } from '../../src/journal/host-journal.js';
+import { JournalRing, KIND, type RingRecord } from '../../src/journal/ring.js';
+
+const GROUPS = 3;
+const RING_WORDS = 64;
+
+function pair(ringWords = RING_WORDS): { producer: JournalRing; consumer: JournalRing } {
+  const words = new Int32Array(JournalRing.wordsFor(GROUPS, ringWords));
+  return {
+    producer: new JournalRing(words, GROUPS, true),
+    consumer: new JournalRing(words, GROUPS, true),
+  };
+}
+
+const EMPTY: RingRecord = { kind: 0, group: 0, index: 0, words: 0, position: 0 };
+
+/** The next record and its contents, which are taken. */
+function taken(
+  ring: JournalRing,
+): { group: number; index: number; contents: number[] } | undefined {
+  const record = { ...EMPTY };
+  if (!ring.peek(record)) return undefined;
+  const contents = new Int32Array(record.words);
+  ring.copyOut(record.position, contents, 0, record.words);
+  ring.take(record);
+  return { group: record.group, index: record.index, contents: Array.from(contents) };
+}
+
+test('a ring behaves as a queue with limited room', () => {
+  const action = fc.oneof(
+    fc.record({
+      group: fc.nat(GROUPS - 1),
+      index: fc.maxSafeNat(),
+      contents: fc.array(fc.integer(), { maxLength: 40 }),
+    }),
+    fc.constant('take' as const),
+  );
+  fc.assert(
+    fc.property(fc.array(action, { maxLength: 200 }), (actions) => {
+      const { producer, consumer } = pair();
+      const queue: unknown[] = [];
+      for (const one of actions) {
+        if (one === 'take') {
+          expect(taken(consumer)).toEqual(queue.shift());
+          continue;
+        }
+        if (!producer.hasRoom(one.contents.length, 1)) continue;
+        const words = Int32Array.from([0, ...one.contents]);
+        producer.put(KIND.piece, one.group, one.index, words, 1, one.contents.length);
+        queue.push(one);
+      }
+      while (queue.length > 0) expect(taken(consumer)).toEqual(queue.shift());
+      expect(taken(consumer)).toBeUndefined();
+      expect(producer.hasRoom(RING_WORDS - 7, 1)).toBe(true);
+    }),
+  );
+});
+
+test('a full ring has no room until something is taken', () => {
+  const { producer, consumer } = pair();
+  const contents = new Int32Array(20);
+  while (producer.hasRoom(20, 1)) producer.put(KIND.piece, 0, 0, contents, 0, 20);
+  expect(producer.isQuarterFull).toBe(true);
+  taken(consumer);
+  expect(producer.hasRoom(20, 1)).toBe(true);
+  while (taken(consumer) !== undefined);
+  expect(producer.isQuarterFull).toBe(false);
+});
+
+test('published indices do not tear: they are extended from the last one that was seen', () => {
+  const { producer, consumer } = pair();
+  const start = 2 ** 32 - 2;
+  const options = { isAwaited: true, snapshotBytes: 4096, recordWordsMax: 32 };
+  const starts = [{ group: 1, has: { snapshotIndex: start, end: start } }];
+  consumer.publishDurable(1, start);
+  const journal = new HostJournal(producer, options, starts).group(1);
+  expect(journal.durable).toBe(start);
+  consumer.publishDurable(1, start + 5);
+  expect(journal.durable).toBe(start + 5);
+});
+
+describe('the journal of a group', () => {
+  function journalOf(snapshotBytes = 400): { journal: HostJournal; ring: JournalRing } {
+    const { producer, consumer } = pair(1024);
+    const options = { isAwaited: true, snapshotBytes, recordWordsMax: 32 };
+    const journal = new HostJournal(producer, options, [
+      { group: 0, has: { snapshotIndex: 2, end: 2 } },
+    ]);
+    return { journal, ring: consumer };
+  }
+
+  /** So many entries of ten words. */
+  function entries(count: number): Int32Array {
+    return Int32Array.from({ length: 10 * count }, (_, i) => (i % 10 === 0 ? 10 : i));
+  }
+
+  test('ignores entries that it has, from whichever replica they come', () => {
+    const { journal, ring } = journalOf();
+    const group = journal.group(0);
+    group.add(2, entries(3), 0, 30);
+    group.add(2, entries(3), 0, 30);
+    group.add(3, entries(3), 0, 30);
+    expect(group.next).toBe(6);
+    expect(taken(ring)).toMatchObject({ index: 2, contents: { length: 30 } });
+    expect(taken(ring)).toMatchObject({ index: 5, contents: { length: 10 } });
+    expect(taken(ring)).toBeUndefined();
+  });
+
+  test('splits long stretches between entries', () => {
+    const { journal, ring } = journalOf();
+    journal.group(0).add(2, entries(7), 0, 70);
+    expect(taken(ring)).toMatchObject({ index: 2, contents: { length: 30 } });
+    expect(taken(ring)).toMatchObject({ index: 5, contents: { length: 30 } });
+    expect(taken(ring)).toMatchObject({ index: 8, contents: { length: 10 } });
+  });
+
+  test('refuses a gap', () => {
+    const { journal } = journalOf();
+    expect(() => journal.group(0).add(4, entries(1), 0, 10)).toThrow('without a gap');
+  });
+
+  test('wants a snapshot after so many bytes, and no second one before the first counts', () => {
+    const { journal, ring } = journalOf();
+    const group = journal.group(0);
+    group.add(2, entries(9), 0, 90);
+    expect(group.wantsSnapshot).toBe(false);
+    group.add(11, entries(1), 0, 10);
+    expect(group.wantsSnapshot).toBe(true);
+    group.beginSnapshot(12);
+    group.add(12, entries(10), 0, 100);
+    expect(group.wantsSnapshot).toBe(false);
+    group.endSnapshot();
+    expect(group.wantsSnapshot).toBe(false);
+    ring.publishSnapshot(0, 12);
+    expect(group.wantsSnapshot).toBe(true);
+  });
+
+  test('wants one after entries were left out, once the ring has room for it', () => {
+    const { journal, ring } = journalOf();
+    const group = journal.group(0);
+    for (let index = 2; group.hasRoom(90); index += 9) group.add(index, entries(9), 0, 90);
+    const { next } = group;
+    group.leaveOut();
+    expect(group.wantsSnapshot).toBe(false);
+    group.add(next, entries(1), 0, 10);
+    expect(group.next).toBe(next);
+    while (taken(ring) !== undefined);
+    expect(group.wantsSnapshot).toBe(true);
+    group.beginSnapshot(next + 5);
+    expect(group.next).toBe(next + 5);
+    group.dropSnapshot();
+    expect(group.wantsSnapshot).toBe(true);
+    group.add(next + 5, entries(1), 0, 10);
+    expect(group.next).toBe(next + 5);
+  });
+
+  test('can always end a snapshot, although entries find no room', () => {
+    const { journal } = journalOf();
+    const group = journal.group(0);
+    group.beginSnapshot(2);
+    for (let index = 2; group.hasRoom(10); index++) group.add(index, entries(1), 0, 10);
+    group.endSnapshot();
+    group.beginSnapshot(3);
+    group.dropSnapshot();
+  });
+});
