@@ -151,8 +151,7 @@ export class Power implements Hosts {
   /** Has the group enough members that take part, or come back with their memory? */
   private hasQuorum(group: number): boolean {
     const members = this.world!.members(group).filter(
-      ({ state, replica, participant }) =>
-        (state !== 'down' && replica.member.normal) || this.hostOf(participant).keepsMemory,
+      (member) => !this.world!.isUnavailable(member) || this.hostOf(member.participant).keepsMemory,
     );
     return members.length > this.f;
   }
@@ -164,8 +163,7 @@ export class Power implements Hosts {
   private isSpare(host: DurableHost): boolean {
     return host.groups.every((group) => {
       const others = this.world!.members(group).filter(
-        ({ state, replica, participant }) =>
-          this.hostOf(participant) !== host && state !== 'down' && replica.member.normal,
+        (member) => this.hostOf(member.participant) !== host && !this.world!.isUnavailable(member),
       );
       return others.length > this.f;
     });
