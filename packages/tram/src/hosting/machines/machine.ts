@@ -196,11 +196,14 @@ export class Machine {
   /** Finds out its past, then starts its replicas. */
   async start(): Promise<void> {
     const { config, log, report } = this.settings;
+    const isTraced = config.trace !== undefined;
+    // A recovery records what it delivers again. It continues the files of earlier eras.
+    if (isTraced && this.journal !== undefined) joinTrace(config, config.trace, []);
     const entrance = this.journal === undefined ? undefined : await this.entrance(this.journal);
     if (this.isStopped) return;
     const past = await this.past(entrance);
     if (this.isStopped || past === undefined) return;
-    if (config.trace !== undefined) this.joinTrace(config.trace, past);
+    if (isTraced && this.journal === undefined) this.joinTrace(config.trace, past);
     await this.begin(past, entrance);
     if (this.isStopped) return;
     log('info', describePast(past, entrance));
