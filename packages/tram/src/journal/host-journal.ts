@@ -74,7 +74,7 @@ class GroupPart implements GroupJournal {
   private snapshotAt = 0;
   private stableIndex = 0;
   /** Of entries, since the last snapshot was begun. */
-  private bytes = 0;
+  private bytes: number;
 
   constructor(
     private readonly ring: JournalRing,
@@ -88,6 +88,7 @@ class GroupPart implements GroupJournal {
     this.seenDurable = this.next;
     this.seenSnapshot = has?.snapshotIndex ?? 0;
     this.isLeftOut = has === undefined;
+    this.bytes = has?.bytes ?? 0;
   }
 
   get durable(): number {

@@ -87,13 +87,14 @@ export class Segments {
       if (segment !== undefined) return !needed.has(segment);
       return snapshotOf(name) === undefined && `${folder}/${name}` !== openedPath(options.era);
     });
+    // The last segments first, one after the other: after a power cut, none may be missing between two others.
+    needless.sort((one, other) => (segmentOf(other) ?? 0) - (segmentOf(one) ?? 0));
     for (const name of needless) {
       disk.remove(`${folder}/${name}`);
       yield true;
+      disk.syncFolder(folder);
+      yield true;
     }
-    if (needless.length === 0) return;
-    disk.syncFolder(folder);
-    yield true;
   }
 
   // --- batches -------------------------------------------------------------------------------------
@@ -164,23 +165,18 @@ export class Segments {
   /** Turns segments into spare files that have only entries below snapshots that count. @param keptFrom  by group */
   *free(keptFrom: (group: number) => number): Generator<boolean, void> {
     const { disk, options, segments, spares } = this;
-    const freed: number[] = [];
     while (segments.length > 1 && isBelow(segments[0], keptFrom)) {
       const path = segmentPath(options.era, segments.shift()!.number);
-      if (spares.length + freed.length < SPARES_MAX) {
-        const spare = this.nextSpare++;
-        freed.push(spare);
-        disk.rename(path, sparePath(options.era, spare));
-      } else {
-        disk.remove(path);
-      }
+      const spare = spares.length < SPARES_MAX ? this.nextSpare++ : undefined;
+      if (spare === undefined) disk.remove(path);
+      else disk.rename(path, sparePath(options.era, spare));
       yield true;
+      // One after the other: after a power cut, no segment may be missing between two others.
+      disk.syncFolder(eraFolder(options.era));
+      yield true;
+      // Only now: a file whose name may be that of a segment after a power cut must not be changed.
+      if (spare !== undefined) spares.push(spare);
     }
-    if (freed.length === 0) return;
-    disk.syncFolder(eraFolder(options.era));
-    yield true;
-    // Only now: a file whose name may be that of a segment after a power cut must not be changed.
-    spares.push(...freed);
   }
 
   /** Is there a spare file? */

@@ -72,6 +72,9 @@ export async function compareLoads(run: Run): Promise<LoadCosts> {
       ]),
       ['mix', mixedSets(OVERLAY)],
     ];
+    run.step('warm-up');
+    const warmUp = loadOf(run, mixedSets(OVERLAY), MANY);
+    for (const mode of MODES) await clusters.measure(mode, warmUp);
     const costs: LoadCost[] = [];
     for (const [name, sets] of loads) costs.push(await compareLoad(clusters, run, name, sets));
     return { hosts: clusters.hosts, loads: costs };
@@ -115,8 +118,7 @@ async function rounds(
   load: Load,
   writers: number,
 ): Promise<Round[]> {
-  // A first measurement compiles the code, and tells how much the journals write for a sync.
-  for (const mode of MODES) await clusters.measure(mode, load);
+  // A first measurement tells how much the journals write for a sync.
   const { journaled } = await clusters.measure('always', load);
   const bytesPerSync = Math.round(journaled.bytes / journaled.syncs);
   const measureSubject = (subject: Subject): Promise<Outcome> => {

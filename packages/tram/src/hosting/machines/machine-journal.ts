@@ -15,7 +15,7 @@ import type { Network } from '../../memory/machines/network.js';
 import { nowUs } from '../clock.js';
 import type { ClusterContext } from '../cluster-context.js';
 import type { Host } from '../host.js';
-import { startOfEraAgain, startOfPlan } from '../journal-start.js';
+import { startOfEraAgain, startOfPlan, told } from '../journal-start.js';
 import { journaledClusterOf, requireWritable } from '../local-recovery.js';
 import type { JournalStart } from '../own-journal.js';
 import { fetchSequence } from './fetched-sequence.js';
@@ -176,10 +176,13 @@ export class MachineJournal {
       this.network.poll(nowUs());
       this.network.flush(nowUs(), 0);
     };
+    const { startOf } = told(start, (report) => {
+      if (report.what === 'progress') this.log('info', report.text);
+    });
     return {
       ...start,
       startOf: (group) => {
-        const given = start.startOf(group);
+        const given = startOf(group);
         return given && { ...given, entries: interrupted(given.entries, poll) };
       },
     };

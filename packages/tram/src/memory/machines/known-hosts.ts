@@ -119,7 +119,8 @@ export class KnownHosts {
 
   /** In which we have run our replicas; 0 if we have not, or have no journal. */
   get era(): number {
-    return this.wordOf(this.self, HOST.era);
+    // A host that takes part in a recovery has begun an era that is not open yet.
+    return this.haveRun ? this.wordOf(this.self, HOST.era) : 0;
   }
 
   /** Of the memory that a host has run with. 0: it never has, as far as we know. */
