@@ -1,7 +1,12 @@
 /** The options of `tram-lab sim`: parses them, and formats them for a replay. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { integer } from 'tram-multicast/internal/cli/number-option.js';
-import { ORDERS, type Order } from 'tram-multicast/internal/protocol/edges.js';
+import {
+  DURABILITIES,
+  type Durability,
+  ORDERS,
+  type Order,
+} from 'tram-multicast/internal/protocol/edges.js';
 import {
   Overlay,
   OverlayError,
@@ -25,6 +30,7 @@ export interface SimFlags {
   readonly ringBytes?: number;
   readonly memory?: MemoryKind;
   readonly order?: Order;
+  readonly durability?: Durability;
   readonly faults?: readonly Fault[];
   readonly mutation?: readonly string[];
   readonly trace?: string;
@@ -51,6 +57,7 @@ const SHAPING = [
   'ringBytes',
   'memory',
   'order',
+  'durability',
   'faults',
   'mutation',
 ] as const satisfies (keyof SimFlags)[];
@@ -70,6 +77,11 @@ export function addOptions(command: Command): Command {
       oneOf(MEMORIES),
     ],
     ['--order <order>', ORDERS.join(' or '), oneOf(ORDERS)],
+    [
+      '--durability <mode>',
+      `${DURABILITIES.slice(0, -1).join(', ')} (default: none) or ${DURABILITIES.at(-1)}`,
+      oneOf(DURABILITIES),
+    ],
     ['--faults <list>', 'only these faults, separated by commas, or "none"', faults],
     ['--mutation <list>', 'put errors into the protocol, separated by commas', mutations],
   ];
@@ -142,7 +154,8 @@ function names<Name extends string>(
 
 /** Checks combinations of options. @throws {CommanderError} if they contradict each other */
 export function planOptions(flags: SimFlags, command: Command): Options {
-  const { groups, replicas, clients, messages, payload, ringBytes, memory, order, faults } = flags;
+  const { groups, replicas, clients, messages, payload, ringBytes, memory, faults } = flags;
+  const { order, durability } = flags;
   const parents = flags.tree === undefined ? undefined : parentsOf(flags.tree, groups);
   if (parents && groups !== undefined && parents.length !== groups) {
     command.error(
@@ -163,6 +176,7 @@ export function planOptions(flags: SimFlags, command: Command): Options {
     ...(ringBytes !== undefined && { ringBytes }),
     ...(memory !== undefined && { memory }),
     ...(order !== undefined && { order }),
+    ...(durability !== undefined && { durability }),
     ...(faults && { faults }),
   };
 }
@@ -178,9 +192,9 @@ function parentsOf(text: string, groups: number | undefined): readonly number[] 
   return parseTree(text, shapeGroups);
 }
 
-/** Whether the seeds alone determine the runs. */
+/** Whether the seeds alone determine the runs, apart from their durability. */
 export function isAllDrawn(flags: SimFlags): boolean {
-  return SHAPING.every((name) => flags[name] === undefined);
+  return SHAPING.every((name) => name === 'durability' || flags[name] === undefined);
 }
 
 /** The command that runs this seed again, event for event. */

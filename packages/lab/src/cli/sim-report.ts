@@ -5,7 +5,7 @@ import { TRANSITIONS } from 'tram-multicast/internal/protocol/edges.js';
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import type { SeedFailure, SeedOutcome, Totals } from '../sim/outcome.js';
 import { FAULTS, type Fault, type Options, type Plan } from '../sim/plan.js';
-import { DURABLE_TRANSITIONS } from '../sim/tally.js';
+import { canOccur } from '../sim/tally.js';
 import { isAllDrawn, replayCommand, type SimFlags } from './sim-options.js';
 
 /** With this many seeds or more, the run fails if a fault or transition never occurred. */
@@ -21,10 +21,10 @@ export interface Summary {
 }
 
 /** Faults and transitions that should have occurred, but did not. */
-export function neverExercised({ flags, totals }: Summary): string[] {
+export function neverExercised({ flags, options, totals }: Summary): string[] {
   if (totals.seeds < SEEDS_TO_EXERCISE_ALL || !isAllDrawn(flags)) return [];
   return [...totals.faults, ...totals.transitions].flatMap(([name, hits]) =>
-    hits === 0 && !DURABLE_TRANSITIONS.has(name) ? [name] : [],
+    hits === 0 && canOccur(name, options.durability) ? [name] : [],
   );
 }
 
@@ -69,8 +69,12 @@ export function formatSummary(summary: Summary): string {
   const { totals, options, flags } = summary;
   const parts = [
     formatTable('fault', totals.faults, FAULTS, totals.seeds, (fault) => isOff(fault, options)),
-    formatTable('transition', totals.transitions, TRANSITIONS, totals.seeds, (transition) =>
-      DURABLE_TRANSITIONS.has(transition),
+    formatTable(
+      'transition',
+      totals.transitions,
+      TRANSITIONS,
+      totals.seeds,
+      (transition) => !canOccur(transition, options.durability),
     ),
     formatCounts(summary),
   ];
@@ -86,8 +90,8 @@ export function formatSummary(summary: Summary): string {
   return parts.join('\n');
 }
 
-function isOff(fault: Fault, { faults }: Options): boolean {
-  return faults !== undefined && !faults.includes(fault);
+function isOff(fault: Fault, { faults, durability }: Options): boolean {
+  return !canOccur(fault, durability) || (faults !== undefined && !faults.includes(fault));
 }
 
 function formatTable<Name extends string>(

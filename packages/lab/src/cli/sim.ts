@@ -50,11 +50,21 @@ const FAULT_TITLES: Readonly<Record<Fault, string>> = {
   interruptions: 'steps are interrupted between loads and stores, while other participants run',
   'wrong-clocks':
     'clocks jump, stand still, run fast or slow, and differ; the service asks for ticks',
+  'power-cut': 'a host loses its memory and what was not synced',
+  'some-power-cuts': 'the same, of several hosts at once',
+  blackout: 'the same, of all hosts at once',
+  'cut-recovery': 'the power of hosts is cut, or the coordinator ends, while the cluster recovers',
+  'host-kill': 'the process of a host ends, and its disk keeps what was written',
+  'lost-disk': 'a host comes back with an empty disk',
+  'rotten-disk': 'synced bytes of a disk change',
+  'slow-disk': 'syncs of a host take long',
+  'failed-sync': 'a sync fails, and its host ends',
+  'rival-recovery': 'a recovery begins without need, or next to another one',
 };
 
 function helpText(): string {
   const list = (entries: [string, string][]): string =>
-    entries.map(([name, title]) => `  ${name.padEnd(14)}${title}`).join('\n');
+    entries.map(([name, title]) => `  ${name.padEnd(16)}${title}`).join('\n');
   return `
 The seed determines everything: the tree, the sizes, the timing, the messages, and all faults with
 their times. First the faults happen. Then the simulated world heals, and all messages must be

@@ -5,6 +5,7 @@
  */
 import { DEFERRED } from '../sim/mutations/deferred.js';
 import { GATES } from '../sim/mutations/gate.js';
+import { POWER_CUTS } from '../sim/mutations/power-cuts.js';
 import { DURABILITY } from '../sim/mutations/recoverable.js';
 import { TICKS } from '../sim/mutations/ticks.js';
 
@@ -144,6 +145,7 @@ const SUSPICION = 'suspicion matters for progress only, and nobody suspects anyb
 const WAITING = 'it changes only how long a full log waits';
 const REAL_TIME = 'the scopes do not promise real-time order';
 const DEFERS = 'no scope has a service that defers replies';
+const DISKS = 'no scope has disks';
 const JOURNALS = 'no scope has a journal';
 const SHARED = 'the memory of threads and processes is not explored';
 const ORDERED_TIME = 'no scope has ticks';
@@ -164,8 +166,13 @@ export const NOT_SEARCHED: Readonly<Record<string, string>> = {
   'forgets-waiting': WAITING,
   'permission-ignored': SHARED,
   'permission-read-first': SHARED,
+  'lacks-state-unnoticed': JOURNALS,
+  'campaigns-without-state': JOURNALS,
+  'trusted-without-state': JOURNALS,
+  'fetched-not-journaled': JOURNALS,
   ...Object.fromEntries(Object.keys(TICKS).map((name) => [name, ORDERED_TIME])),
   ...Object.fromEntries(Object.keys(GATES).map((name) => [name, REAL_TIME])),
   ...Object.fromEntries(Object.keys(DEFERRED).map((name) => [name, DEFERS])),
+  ...Object.fromEntries(Object.keys(POWER_CUTS).map((name) => [name, DISKS])),
   ...Object.fromEntries(Object.keys(DURABILITY).map((name) => [name, JOURNALS])),
 };

@@ -9,7 +9,7 @@
 import type { Transition } from 'tram-multicast/internal/protocol/edges.js';
 import type { ClientHost, Host, ReplicaHost } from './hosts.js';
 import { LinkFaults } from './link-faults.js';
-import type { Fault, PlannedIncident } from './plan.js';
+import { FAULTS_OF_DISKS, type Fault, type PlannedIncident } from './plan.js';
 import type { World } from './world.js';
 
 interface Later {
@@ -34,6 +34,11 @@ export class Incidents {
 
   isOver(): boolean {
     return this.planned.length === 0;
+  }
+
+  /** Those that have not happened yet. */
+  get rest(): readonly PlannedIncident[] {
+    return [...this.planned, ...this.armed];
   }
 
   nextUs(): number {
@@ -76,6 +81,8 @@ export class Incidents {
   }
 
   private strike(incident: PlannedIncident, host: ReplicaHost): void {
+    // It has not started in this era yet.
+    if (host.incarnation === 0 && !isOfDisks(incident.kind)) return;
     switch (incident.kind) {
       case 'crash':
       case 'kill':
@@ -120,7 +127,24 @@ export class Incidents {
       case 'client-crash':
         this.crashClient(incident);
         break;
+      default:
+        this.strikePower(incident, host);
     }
+  }
+
+  /** In the middle of a step of this replica, as far as it takes one. */
+  private strikePower(incident: PlannedIncident, host: ReplicaHost): void {
+    const { power } = this.world;
+    if (power === undefined) return;
+    if (host.state !== 'up' || host.afterStep) {
+      this.afterUs(0, () => power.strike(incident, host));
+      return;
+    }
+    host.memory.stallAfter(incident.afterPosts);
+    host.afterStep = () => {
+      power.strike(incident, host);
+      if (host.state === 'up') host.memory.resume();
+    };
   }
 
   private rivals(host: ReplicaHost): ReplicaHost[] {
@@ -469,6 +493,10 @@ export class Incidents {
       world.resume(host);
     }
   }
+}
+
+function isOfDisks(fault: Fault): boolean {
+  return (FAULTS_OF_DISKS as readonly Fault[]).includes(fault);
 }
 
 /** How many times longer the steps of a slow replica take. */

@@ -60,6 +60,11 @@ export class Interruptions {
     this.scripted = { host, pointsLeft: point, action };
   }
 
+  /** Does any participant wait in the middle of a step? */
+  get isInterrupting(): boolean {
+    return this.waiting.length > 0;
+  }
+
   isWaiting(host: Host): boolean {
     return this.waiting.includes(host);
   }

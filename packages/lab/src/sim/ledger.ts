@@ -9,7 +9,7 @@
 
 import type { TraceEvent } from 'tram-multicast/internal/check/events.js';
 import { History } from 'tram-multicast/internal/check/history.js';
-import type { Delivery } from 'tram-multicast/internal/protocol/edges.js';
+import type { Delivery, Durability } from 'tram-multicast/internal/protocol/edges.js';
 import { contains, highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
 import type { Plan } from './plan.js';
 
@@ -26,6 +26,7 @@ export class SimulationFailure extends Error {
       | 'fairness'
       | 'availability'
       | 'loss'
+      | 'recovery'
       | 'liveness'
       | 'property'
       | 'assertion'
@@ -75,14 +76,17 @@ export class Ledger {
   /** By session, entry group and number. */
   private readonly sent: (Sent | undefined)[][][] = [];
   /** By group: the messages that it has delivered, in order. */
-  readonly orders: Sent[][];
-  /** By group and index: the messages and ticks that it has decided. */
-  private readonly logs: (Sent | Tick | undefined)[][];
+  orders: Sent[][];
+  /** By group: how many of them are from earlier eras. */
+  private openedWith: number[];
+  /** By group and index: the messages and ticks that it has decided in this era. */
+  private logs: (Sent | Tick | undefined)[][];
   /** By group and stamp. */
-  private readonly ticks: Map<number, Tick>[];
-  /** By group and index: the digest of the state that its members have when they come to that index. */
-  private readonly states: (number | undefined)[][];
+  private ticks: Map<number, Tick>[];
+  /** By group and index: the digest of the state that its members have when they come to that index in this era. */
+  private states: (number | undefined)[][];
   private readonly firstIndex: number;
+  private readonly replicas: number;
   /** How many deliveries there were when not all messages had arrived. */
   private incompleteAt = -1;
   private lastEventUs = 0;
@@ -95,7 +99,9 @@ export class Ledger {
     private readonly nowUs: () => number,
   ) {
     this.firstIndex = sizes.firstIndex;
+    this.replicas = sizes.replicas;
     this.orders = parents.map(() => []);
+    this.openedWith = parents.map(() => 0);
     this.logs = parents.map(() => []);
     this.states = parents.map(() => []);
     this.ticks = parents.map(() => new Map());
@@ -105,6 +111,33 @@ export class Ledger {
       groups[group] = Array.from({ length: sizes.replicas }, (__, member) => `${group}/${member}`);
     });
     this.record({ event: 'groups', groups, parents, order });
+  }
+
+  /**
+   * An era is open. In the history, the first member of each group delivers what the group starts with, and the others
+   * restore it.
+   * @param orders  by group, what it starts with
+   */
+  openEra(era: number, durability: Durability, orders: readonly (readonly Sent[])[]): void {
+    this.orders = orders.map((order) => [...order]);
+    this.openedWith = orders.map((order) => order.length);
+    this.logs = orders.map(() => []);
+    this.states = orders.map(() => []);
+    this.ticks = orders.map(() => new Map());
+    this.incompleteAt = -1;
+    this.record({ event: 'era', era, durability });
+    orders.forEach((order, group) => {
+      for (let member = 0; member < this.replicas; member++) {
+        const replica = `${group}/${member}`;
+        this.record({ event: 'restart', replica, era });
+        if (member === 0) {
+          for (const { id } of order) this.record({ event: 'deliver', id, group, replica });
+        } else {
+          this.record({ event: 'restore', replica, from: `${group}/0`, count: order.length });
+        }
+        this.record({ event: 'opened', replica });
+      }
+    });
   }
 
   record(event: TraceEvent): void {
@@ -140,6 +173,9 @@ export class Ledger {
     const sent = new Sent(client, entryGroup, ordinal, destinationsLow, destinationsHigh, payload);
     this.sent[session] ??= [];
     this.sent[session][entryGroup] ??= [];
+    if (this.sent[session][entryGroup][ordinal] !== undefined) {
+      throw new SimulationFailure('integrity', `the id of ${sent.id} is used twice`);
+    }
     this.sent[session][entryGroup][ordinal] = sent;
     this.messages++;
     if (this.keepsHistory || this.trace) {
@@ -162,7 +198,8 @@ export class Ledger {
   /** Record that the client of a message has received the reply of a group. */
   answered(sent: Sent, group: number): void {
     if (!this.keepsHistory && !this.trace) return;
-    this.record({ event: 'answered', id: sent.id, group, timeUs: this.timeOfEvent() });
+    const timeUs = this.timeOfEvent();
+    this.record({ event: 'answered', id: sent.id, group, timeUs });
   }
 
   /** Of two events of clients in the same microsecond, the later one has the greater time. */
@@ -178,27 +215,16 @@ export class Ledger {
   /** Record and check a delivery. @param count  how many messages the replica has delivered before */
   deliver(group: number, member: number, count: number, delivery: Delivery): void {
     const { session, entryGroup, number, payload } = delivery;
-    const sent = this.find(session, entryGroup, number);
-    const isIntact = sent !== undefined && sameBytes(sent.payload, payload);
     this.deliveries++;
     if (this.keepsHistory || this.trace) {
+      const sent = this.find(session, entryGroup, number);
       const id = sent?.id ?? `c${session}:${entryGroup}.${(number - this.firstIndex) | 0}`;
       // For the judge, a message with another payload is one that nobody multicast.
-      const delivered = isIntact || sent === undefined ? id : `${id} with another payload`;
+      const isIntact = sent === undefined || sameBytes(sent.payload, payload);
+      const delivered = isIntact ? id : `${id} with another payload`;
       this.record({ event: 'deliver', id: delivered, group, replica: `${group}/${member}` });
     }
-    if (sent === undefined) {
-      throw new SimulationFailure(
-        'integrity',
-        `${group}/${member} delivered a message that nobody sent: session ${session}, entry group ${entryGroup}, number ${number}`,
-      );
-    }
-    if (!isIntact) {
-      throw new SimulationFailure(
-        'integrity',
-        `${group}/${member} delivered ${sent.id} with another payload`,
-      );
-    }
+    const sent = this.requireSent(group, member, delivery);
     const order = this.orders[group];
     if (count === order.length) order.push(sent);
     else if (order[count] !== sent) {
@@ -207,6 +233,25 @@ export class Ledger {
         `${group}/${member} delivered ${sent.id} as number ${count} of its group, where another replica delivered ${order[count]?.id}`,
       );
     }
+  }
+
+  /** The message that a replica delivers: somebody must have sent it as it is. */
+  requireSent(group: number, member: number, delivery: Delivery): Sent {
+    const { session, entryGroup, number, payload } = delivery;
+    const sent = this.find(session, entryGroup, number);
+    if (sent === undefined) {
+      throw new SimulationFailure(
+        'integrity',
+        `${group}/${member} delivered a message that nobody sent: session ${session}, entry group ${entryGroup}, number ${number}`,
+      );
+    }
+    if (!sameBytes(sent.payload, payload)) {
+      throw new SimulationFailure(
+        'integrity',
+        `${group}/${member} delivered ${sent.id} with another payload`,
+      );
+    }
+    return sent;
   }
 
   /** A replica has this state when it comes to `index`. All replicas of its group have the same one there. */
@@ -246,6 +291,13 @@ export class Ledger {
     const tick = this.ticks[group].get(stampUs) ?? { id: `the tick ${stampUs}` };
     this.ticks[group].set(stampUs, tick);
     return this.decided(group, member, index, tick);
+  }
+
+  /** How many messages a group has delivered before the entry `index` of this era, earlier eras included. */
+  deliveredBelow(group: number, index: number): number {
+    const log = this.logs[group].slice(0, Math.max(0, index - this.firstIndex));
+    const messages = log.filter((entry) => entry instanceof Sent && entry.isFor(group));
+    return this.openedWith[group] + messages.length;
   }
 
   /** How many entries the group has decided so far. */

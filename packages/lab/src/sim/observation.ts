@@ -157,7 +157,7 @@ export class Observation {
     const broken = properties.filter(
       ({ property, outcome }) =>
         outcome === 'violated' ||
-        (outcome === 'unknown' && !(nothingShown && property === 'real-time-order')),
+        (outcome === 'unknown' && !(nothingShown && NEEDS_REPLIES.includes(property))),
     );
     if (broken.length === 0) return;
     throw new SimulationFailure(
@@ -166,6 +166,9 @@ export class Observation {
     );
   }
 }
+
+/** The properties that can't be judged without replies. */
+const NEEDS_REPLIES: readonly string[] = ['real-time-order', 'durability'];
 
 /** Any other failure of the service is a bug. */
 function requirePlanned(error: unknown): void {

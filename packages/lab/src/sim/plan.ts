@@ -5,6 +5,7 @@
  */
 
 import {
+  type Durability,
   type Order,
   PACE,
   type Pace,
@@ -13,6 +14,7 @@ import {
 } from 'tram-multicast/internal/protocol/edges.js';
 import type { Sizes } from 'tram-multicast/internal/protocol/layout.js';
 import { Overlay, SHAPES } from 'tram-multicast/internal/protocol/overlay.js';
+import { type DurabilityPlan, drawDurability } from './durability-plan.js';
 import { Random } from './random.js';
 import type { Weather } from './simulated-memory.js';
 
@@ -36,14 +38,48 @@ export const FAULTS = [
   'bursts',
   'interruptions',
   'wrong-clocks',
+  'power-cut',
+  'some-power-cuts',
+  'blackout',
+  'cut-recovery',
+  'host-kill',
+  'lost-disk',
+  'rotten-disk',
+  'slow-disk',
+  'failed-sync',
+  'rival-recovery',
 ] as const;
 
 export type Fault = (typeof FAULTS)[number];
 
+/** What happens to hosts with disks. */
+export const FAULTS_OF_DISKS = [
+  'power-cut',
+  'some-power-cuts',
+  'blackout',
+  'cut-recovery',
+  'host-kill',
+  'lost-disk',
+  'rotten-disk',
+  'slow-disk',
+  'failed-sync',
+  'rival-recovery',
+] as const satisfies readonly Fault[];
+
+/** Replicas that share a host and its journal do not end one by one. */
+export const FAULTS_WITHOUT_DISKS: readonly Fault[] = [
+  'crash',
+  'restart',
+  'kill',
+  'outage',
+  'stop',
+  'slow-replica',
+];
+
 /** The faults that happen at one moment. The others last for the whole run. */
 export type Incident = Exclude<
   Fault,
-  'torn-writes' | 'tiny-rings' | 'bursts' | 'interruptions' | 'wrong-clocks'
+  'torn-writes' | 'tiny-rings' | 'bursts' | 'interruptions' | 'wrong-clocks' | 'cut-recovery'
 >;
 
 /**
@@ -108,6 +144,8 @@ export interface Plan {
   readonly timing: Timing;
   readonly pace: Pace;
   readonly order: Order;
+  /** Undefined if hosts have no disks. */
+  readonly durability: DurabilityPlan | undefined;
   readonly weather: Weather;
   /** Undefined if steps are atomic. */
   readonly interruptions: InterruptionPlan | undefined;
@@ -145,6 +183,8 @@ export interface Options {
   readonly ringBytes?: number;
   readonly memory?: MemoryKind;
   readonly order?: Order;
+  /** `none` unless it is given. */
+  readonly durability?: Durability;
   /** Does the service ask for ticks? */
   readonly ticks?: boolean;
   /** Only these faults; an empty list means none. */
@@ -181,14 +221,21 @@ export function drawPlan(seed: number, options: Options): Plan {
   const faults = new Set<Fault>(options.faults ?? FAULTS);
   const memory = options.memory ?? drawMemory(random, faults);
   if (memory === 'shared') for (const fault of FAULTS_OF_LINKS) faults.delete(fault);
+  const isDurable = options.durability !== undefined && options.durability !== 'none';
+  for (const fault of isDurable ? FAULTS_WITHOUT_DISKS : FAULTS_OF_DISKS) faults.delete(fault);
   const allows = (fault: Fault, percent: number): boolean =>
     random.percent(percent) && faults.has(fault);
 
-  const groups = options.tree?.length ?? options.groups ?? random.pick([1, 1, 2, 3, 3, 4, 5, 8]);
+  const groups =
+    options.tree?.length ??
+    options.groups ??
+    random.pick(isDurable ? DURABLE.groups : [1, 1, 2, 3, 3, 4, 5, 8]);
   const parents = options.tree ?? drawTree(random, groups);
-  const replicas = options.replicas ?? random.pick([1, 3, 3, 3, 3, 3, 5, 5, 7]);
+  const replicas =
+    options.replicas ?? random.pick(isDurable ? DURABLE.replicas : [1, 3, 3, 3, 3, 3, 5, 5, 7]);
   const clients = options.clients ?? random.between(1, 5);
-  const messages = options.messages ?? random.between(150, 300);
+  const messages =
+    options.messages ?? (isDurable ? random.between(60, 120) : random.between(150, 300));
   // In these runs only followers are slow, so no message may wait long: see `Availability`.
   const isTimely = allows('slow-replica', 10);
   const isTiny = allows('tiny-rings', isTimely ? 70 : 40);
@@ -225,7 +272,7 @@ export function drawPlan(seed: number, options: Options): Plan {
       feedBytes: ring(),
       callsMax: random.between(1, isTimely ? 4 : 16),
       snapshotChunkBytes: random.pick([64, 256, 4096]),
-      firstIndex: random.pick([0, 0, 2147483648 - 40, 4294967296 - 40]),
+      firstIndex: firstIndexOf(random.pick([0, 0, 2147483648 - 40, 4294967296 - 40]), isDurable),
       salt: { check: Math.imul(seed, 0x9e3779b1), tail: Math.imul(seed, 0x85ebca6b) },
     },
     timing: {
@@ -258,6 +305,7 @@ export function drawPlan(seed: number, options: Options): Plan {
     serviceFailsEvery: random.pick([0, 0, 0, 7]),
     probePercent: random.pick([0, 10, 30, 50]),
     order: drawOrder(random, options.order),
+    durability: drawDurability(seed, options.durability, groups, replicas),
     serviceDefersEvery: isTimely ? 0 : drawDefers(seed),
     ticks: drawTicks(seed, options.ticks, groups * replicas, faults),
     faults,
@@ -269,6 +317,14 @@ export function drawPlan(seed: number, options: Options): Plan {
 function drawOrder(random: Random, given: Order | undefined): Order {
   const drawn = random.pick(['strict', 'strict', 'multicast'] as const);
   return given ?? drawn;
+}
+
+/** Runs with power cuts are longer than others, so they are smaller. */
+const DURABLE = { groups: [1, 2, 2, 3, 3, 4, 5], replicas: [1, 3, 3, 3, 3, 3, 5] } as const;
+
+/** As in production: with a journal, a member that has delivered nothing lacks the state before the first entry. */
+function firstIndexOf(drawn: number, isDurable: boolean): number {
+  return isDurable ? Math.max(2, drawn) : drawn;
 }
 
 /** From a sequence of its own, so that the rest of a plan does not depend on it. */
@@ -354,6 +410,15 @@ function drawIncidents(
     ['broken-link', 2],
     ['link-down', 2],
     ['client-crash', 1],
+    ['power-cut', 6],
+    ['some-power-cuts', 6],
+    ['blackout', 8],
+    ['host-kill', 4],
+    ['lost-disk', 3],
+    ['rotten-disk', 2],
+    ['slow-disk', 4],
+    ['failed-sync', 2],
+    ['rival-recovery', 3],
   ];
   const kinds = weights
     .filter(([kind]) => faults.has(kind))
@@ -363,6 +428,7 @@ function drawIncidents(
   const count = random.between(3, 14);
   // In half of the runs most incidents hit one group: many faults in one group find more errors than a few in each.
   const target = random.percent(50) ? random.below(groups) : -1;
+  const durationsUs = faults.has('blackout') ? [20, 200, 1000, 2000] : [20, 200, 1000, 4000, 10000];
   let atUs = 0;
   for (let i = 0; i < count; i++) {
     atUs += random.below((horizonUs * 2) / count);
@@ -375,7 +441,7 @@ function drawIncidents(
       atUs,
       ...(isTriggered ? { on: random.pick(triggers ?? TRIGGERS) } : {}),
       afterPosts: random.below(8),
-      durationUs: random.pick([20, 200, 1000, 4000, 10000]) + random.below(200),
+      durationUs: random.pick(durationsUs) + random.below(200),
       leavesMemory: random.percent(50),
       isAmbush: random.percent(40),
     });

@@ -77,6 +77,7 @@ export function makePlan(given: string): Plan {
     timing: TIMING,
     pace: PACE,
     order,
+    durability: undefined,
     weather: { delayUs: 2, jitterUs: 0, tornPercent: 0, lateCompletionPercent: 0 },
     interruptions: undefined,
     stepUs: 5,

@@ -75,8 +75,8 @@ export class Service implements Application {
 
   constructor(
     { serviceCells, serviceFailsEvery, serviceDefersEvery, ticks }: Plan,
-    private readonly ledger: Ledger,
-    private readonly deferrals: Deferrals,
+    private readonly ledger: Pick<Ledger, 'deliver'>,
+    private readonly deferrals: Pick<Deferrals, 'deferred' | 'answered' | 'abandoned'>,
     private readonly group: number,
     private readonly member: number,
     private readonly onDeliver: (delivery: Delivery) => void,

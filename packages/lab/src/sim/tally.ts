@@ -1,6 +1,6 @@
 /** Counts how often each fault happened and each transition was taken in a simulated run. */
-import type { Transition } from 'tram-multicast/internal/protocol/edges.js';
-import type { Fault, Plan } from './plan.js';
+import type { Durability, Transition } from 'tram-multicast/internal/protocol/edges.js';
+import { FAULTS_OF_DISKS, FAULTS_WITHOUT_DISKS, type Fault, type Plan } from './plan.js';
 
 /** Taken only by replicas with a journal. */
 export const DURABLE_TRANSITIONS: ReadonlySet<string> = new Set<Transition>([
@@ -10,6 +10,16 @@ export const DURABLE_TRANSITIONS: ReadonlySet<string> = new Set<Transition>([
   'recoverable index told',
   'stable index proposed',
 ]);
+
+/** Not taken by replicas with a journal: their hosts read that instead. */
+const TRANSITIONS_WITHOUT_DISKS: readonly string[] = ['resumed from a left snapshot'];
+
+/** Can this fault or transition occur in runs with such durability? */
+export function canOccur(name: string, durability: Durability = 'none'): boolean {
+  const isOf = (names: readonly string[]): boolean => names.includes(name);
+  if (durability !== 'none') return !isOf(FAULTS_WITHOUT_DISKS) && !isOf(TRANSITIONS_WITHOUT_DISKS);
+  return !isOf(FAULTS_OF_DISKS) && !DURABLE_TRANSITIONS.has(name);
+}
 
 export class Tally {
   readonly faults = new Map<Fault, number>();

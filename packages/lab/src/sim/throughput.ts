@@ -2,7 +2,7 @@
 import { PACE } from 'tram-multicast/internal/protocol/edges.js';
 import { SHAPES } from 'tram-multicast/internal/protocol/overlay.js';
 import type { Plan } from './plan.js';
-import { World } from './world.js';
+import { guarded, World } from './world.js';
 
 const WARM_UP_MS = 1000;
 const MEASURED_MS = 3000;
@@ -14,6 +14,7 @@ const RING_BYTES = 1 << 18;
 const PLAN: Plan = {
   seed: 1,
   memory: 'simulated',
+  durability: undefined,
   order: 'multicast',
   parents: SHAPES.base(GROUPS),
   sizes: {
@@ -86,7 +87,7 @@ function runFor(world: World, clock: () => number, durationMs: number): number {
   let elapsedMs = 0;
   while (elapsedMs < durationMs) {
     const untilUs = world.nowUs + SLICE_US;
-    world.guarded(() => world.runUntil(() => world.nowUs >= untilUs));
+    guarded(() => world.runUntil(() => world.nowUs >= untilUs));
     elapsedMs = clock() - startedMs;
   }
   return elapsedMs;

@@ -5,6 +5,9 @@
  * A run has three phases. The workload runs under the plan's faults. Then the faults end, and everything must drain.
  * Then the judge checks the history. Any failure is a `SimulationFailure`.
  *
+ * With durability, a world is one era of the cluster. It ends when a recovery has opened another era, and the world of that
+ * era goes on with what is left of the plan. What lasts longer than an era is in `Power` and in `Lasting`.
+ *
  * Invariant: the plan determines the run. All draws come from the plan's seed, in one order.
  */
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
@@ -20,6 +23,7 @@ import type { Past, Start } from 'tram-multicast/internal/protocol/member.js';
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { Replica } from 'tram-multicast/internal/protocol/replica.js';
 import { Deferrals } from './deferrals.js';
+import { describe, drain } from './drain.js';
 import { firstKeyOf } from './first-key.js';
 import type { ClientHost, Host, ReplicaHost } from './hosts.js';
 import { Incidents } from './incidents.js';
@@ -29,6 +33,7 @@ import { Losses } from './losses.js';
 import { Observation } from './observation.js';
 import { TimeKeeper } from './ordered-time.js';
 import type { Plan } from './plan.js';
+import type { Power } from './power.js';
 import { drawProbe } from './probes.js';
 import { Random } from './random.js';
 import { Service } from './service.js';
@@ -51,6 +56,14 @@ export interface Settings {
   readonly startOf?: (participant: number) => Start | undefined;
 }
 
+/** What all eras of a run have in common. */
+export interface Lasting {
+  readonly ledger: Ledger;
+  readonly tally: Tally;
+  readonly random: Random;
+  readonly power: Power;
+}
+
 export class World {
   readonly layout: Layout;
   readonly overlay: Overlay;
@@ -65,17 +78,21 @@ export class World {
   readonly droppedBelow: number[];
   private readonly steps: Steps;
   private readonly incidents: Incidents;
-  private readonly observation: Observation;
+  readonly observation: Observation;
   readonly losses: Losses;
   private readonly deferrals: Deferrals;
+  /** The disks and what happens to them; undefined without durability. */
+  readonly power: Power | undefined;
   private sessions = 0;
 
+  /** @param lasting  if this is not the first era of the run, what the earlier ones have left */
   constructor(
     readonly plan: Plan,
     private readonly settings: Settings = {},
+    lasting?: Lasting,
   ) {
     const { sizes, weather } = plan;
-    this.random = new Random(plan.seed * 2 + 1);
+    this.random = lasting?.random ?? new Random(plan.seed * 2 + 1);
     this.layout = new Layout(sizes);
     this.overlay = new Overlay(plan.parents);
     const participants = sizes.groups * sizes.replicas + sizes.clients;
@@ -84,14 +101,11 @@ export class World {
         ? new SharedFabric(this.layout, this.random)
         : new SimulatedFabric(participants, weather, this.random);
     this.interruptions = new Interruptions(this, plan.interruptions);
+    this.fabric.nowUs = lasting?.power.nowUs ?? 0;
     this.steps = new Steps(participants);
-    this.tally = new Tally(plan);
-    this.ledger = new Ledger(
-      plan,
-      settings.keepsTrace === true,
-      settings.keepsHistory !== false,
-      () => this.nowUs,
-    );
+    this.tally = lasting?.tally ?? new Tally(plan);
+    this.ledger = lasting?.ledger ?? newLedger(plan, settings, () => this.nowUs);
+    this.power = lasting?.power;
     this.losses = new Losses(this);
     this.deferrals = new Deferrals(sizes.groups);
     this.droppedBelow = plan.parents.map(() => sizes.firstIndex);
@@ -100,7 +114,16 @@ export class World {
     for (let group = 0; group < sizes.groups; group++) {
       for (let member = 0; member < sizes.replicas; member++) this.addReplica(group, member);
     }
-    for (let slot = 0; slot < sizes.clients; slot++) this.addClient(slot);
+    if (this.power === undefined) this.addClients();
+  }
+
+  /** With durability: the replicas and clients of an era begin. */
+  private beginEra(power: Power): void {
+    this.sessions = power.begin(this);
+    for (const { state, group, member } of this.replicas) {
+      if (state === 'down') this.ledger.record({ event: 'crash', replica: `${group}/${member}` });
+    }
+    this.addClients();
   }
 
   get nowUs(): number {
@@ -112,12 +135,14 @@ export class World {
     return this.observation.violatesRealTime;
   }
 
-  /** Run the workload with its faults, drain, and judge. */
+  /** Run the workload with its faults, drain, and judge; or, until another era is open. */
   run(): void {
-    this.interruptions.begin();
-    this.guarded(() => {
+    guarded(() => {
+      if (this.power !== undefined) this.beginEra(this.power);
+      this.interruptions.begin();
       const isDone = () =>
-        this.clients.every((host) => this.hasSentAll(host)) && this.incidents.isOver();
+        this.isOver ||
+        (this.clients.every((host) => this.hasSentAll(host)) && this.incidents.isOver());
       // Where interrupted steps take longer than the suspicion time-out, nothing may get done. They end here at the latest.
       const untilUs = this.nowUs + RUN_LIMIT_US;
       while (this.plan.interruptions !== undefined && !isDone() && this.nowUs < untilUs) {
@@ -125,22 +150,26 @@ export class World {
       }
       this.interruptions.end();
       this.runUntil(isDone);
+      if (this.isOver) return;
       this.incidents.heal();
-      this.drain();
-      this.observation.judge();
+      this.power?.heal();
+      drain(this);
+      if (!this.isOver) this.observation.judge();
     });
   }
 
-  /** Run `body`. Anything that the protocol throws becomes a `SimulationFailure`. */
-  guarded(body: () => void): void {
-    try {
-      body();
-    } catch (error) {
-      if (error instanceof SimulationFailure) throw error;
-      const isInvariant = error instanceof InvariantError;
-      const story = isInvariant ? error.message : String((error as Error).stack);
-      throw new SimulationFailure(isInvariant ? 'assertion' : 'error', story);
-    }
+  /** Has a recovery opened the next era? */
+  get isOver(): boolean {
+    return this.power?.hasOpened ?? false;
+  }
+
+  /** What is left of the plan for the next era. */
+  get rest(): Plan {
+    const messages = this.clients.reduce(
+      (sum, { state, workload }) => sum + (state === 'down' ? 0 : workload.remaining),
+      0,
+    );
+    return { ...this.plan, messages, incidents: this.incidents.rest };
   }
 
   private hasSentAll(host: ClientHost): boolean {
@@ -165,7 +194,7 @@ export class World {
       afterStep: undefined,
     };
     this.replicas.push(host as unknown as ReplicaHost);
-    this.startReplica(this.replicas[participant]);
+    if (this.power === undefined) this.startReplica(this.replicas[participant]);
   }
 
   /** Start a replica, or restart it with empty memory. */
@@ -181,6 +210,15 @@ export class World {
     this.beginIncarnation(host, 'kept', host.left);
   }
 
+  /** Start a replica from the journal of its host. Only with `kept` memory does it have what an earlier incarnation left. */
+  startFromJournal(host: ReplicaHost, past: Past, start: Start | undefined): void {
+    host.memory =
+      past === 'kept'
+        ? this.fabric.resume(host.participant)
+        : this.emptyMemory(host, this.layout.replicaRegionWords);
+    this.beginIncarnation(host, past, undefined, start);
+  }
+
   private discardLeft(host: ReplicaHost): void {
     host.left = undefined;
     host.leftIndex = 0;
@@ -193,7 +231,7 @@ export class World {
     );
   }
 
-  private beginIncarnation(host: ReplicaHost, past: Past, left?: Int32Array): void {
+  private beginIncarnation(host: ReplicaHost, past: Past, left?: Int32Array, start?: Start): void {
     const { group, member, participant } = host;
     host.incarnation++;
     host.state = 'up';
@@ -216,13 +254,13 @@ export class World {
     host.timeKeeper = new TimeKeeper(this.nowUs);
     const { incarnation } = host;
     const firstKey = firstKeyOf(incarnation);
-    const start = this.settings.startOf?.(participant);
     const identity = { group, member, incarnation, firstKey, past, left, start };
+    const edges = this.edges(host.memory, this.observation.observerOf(participant, host));
     host.replica = new Replica(
       identity,
       {
-        ...this.edges(host.memory, this.observation.observerOf(participant, host)),
-        journal: this.settings.journalOf?.(participant),
+        ...edges,
+        journal: this.power?.journalOf(participant) ?? this.settings.journalOf?.(participant),
       },
       this.interruptions.shield(host.service),
       this.nowUs,
@@ -231,6 +269,10 @@ export class World {
     // As the host does: what was left with memory that is gone is useless.
     if (host.replica.member.past !== 'kept') this.discardLeft(host);
     this.steps.schedule(participant, this.nowUs + this.drawStep());
+  }
+
+  private addClients(): void {
+    for (let slot = 0; slot < this.plan.sizes.clients; slot++) this.addClient(slot);
   }
 
   private addClient(slot: number): void {
@@ -258,7 +300,10 @@ export class World {
       messages,
       {
         sent: (sent) => this.observation.sent(sent),
-        replied: (sent, group) => this.probe(host, sent, group),
+        replied: (sent, group) => {
+          this.power?.eras.replied(sent, group);
+          this.probe(host, sent, group);
+        },
         answered: (sent) => this.observation.answered(sent),
       },
     );
@@ -355,8 +400,9 @@ export class World {
 
   /** Does it count against f? It does while it is down, and until it has recovered what it had delivered. */
   isUnavailable({ state, replica, hadDelivered }: ReplicaHost): boolean {
+    if (state === 'down') return true;
     const { normal, nextToDeliver } = replica.member;
-    return state === 'down' || !normal || nextToDeliver < hadDelivered;
+    return !normal || nextToDeliver < hadDelivered;
   }
 
   members(group: number): ReplicaHost[] {
@@ -383,7 +429,7 @@ export class World {
       if (this.nowUs > untilUs) {
         throw new SimulationFailure(
           'liveness',
-          `nothing more happens after ${limitUs} µs\n${this.describe()}`,
+          `nothing more happens after ${limitUs} µs\n${describe(this)}`,
         );
       }
       this.advance();
@@ -392,17 +438,26 @@ export class World {
 
   /** Does nothing happen any more? */
   get isIdle(): boolean {
-    const nextUs = Math.min(this.steps.nextUs(), this.fabric.nextUs(), this.incidents.nextUs());
+    const nextUs = Math.min(
+      this.steps.nextUs(),
+      this.fabric.nextUs(),
+      this.incidents.nextUs(),
+      this.power?.nextUs() ?? Number.POSITIVE_INFINITY,
+    );
     return nextUs === Number.POSITIVE_INFINITY;
   }
 
-  /** Run the next event: an incident of the plan, an event in memory, or a step of a participant. */
+  /** Run the next event: of a journal or a recovery, an incident of the plan, in memory, or a step of a participant. */
   advance(): void {
     this.losses.look();
     const stepUs = this.steps.nextUs();
     const memoryUs = this.fabric.nextUs();
     const incidentUs = this.incidents.nextUs();
-    if (incidentUs <= stepUs && incidentUs <= memoryUs) {
+    const powerUs = this.power?.nextUs() ?? Number.POSITIVE_INFINITY;
+    if (powerUs < Math.min(stepUs, memoryUs, incidentUs)) {
+      this.fabric.nowUs = Math.max(this.nowUs, powerUs);
+      this.power!.runNext();
+    } else if (incidentUs <= stepUs && incidentUs <= memoryUs) {
       this.fabric.nowUs = Math.max(this.nowUs, incidentUs);
       this.incidents.runNext();
     } else if (memoryUs <= stepUs) {
@@ -415,8 +470,8 @@ export class World {
 
   private step(participant: number): void {
     const replica = this.replicas[participant];
-    const host: Host = replica ?? this.clients[participant - this.replicas.length];
-    if (this.interruptions.isWaiting(host)) {
+    const host = this.hostOf(participant);
+    if (this.isHeldUp(host)) {
       this.steps.schedule(participant, this.nowUs + this.drawStep());
       return;
     }
@@ -427,9 +482,20 @@ export class World {
     });
   }
 
+  /** Is it in the middle of a step, or, with durability, another replica of the same host: they run in one thread? */
+  private isHeldUp(host: Host): boolean {
+    if (!this.interruptions.isInterrupting) return false;
+    const sharing = this.power?.sharingHost(host.participant) ?? [host.participant];
+    return sharing.some((participant) => this.interruptions.isWaiting(this.hostOf(participant)));
+  }
+
+  private hostOf(participant: number): Host {
+    return this.replicas[participant] ?? this.clients[participant - this.replicas.length];
+  }
+
   /** A replica campaigns, even if the group has a leader, unless it is in the middle of a step. */
   campaign(host: ReplicaHost): void {
-    if (this.interruptions.isWaiting(host)) return;
+    if (this.isHeldUp(host)) return;
     this.act(host, () => host.replica.campaign(this.nowUs));
   }
 
@@ -451,65 +517,23 @@ export class World {
     else workload.send(client, this.nowUs);
     return client.doWork(this.nowUs);
   }
+}
 
-  // --- the end -------------------------------------------------------------------------------
-
-  /** Run until every message of a running client is answered and all running members have delivered everything. */
-  private drain(): void {
-    const quietUs = this.plan.timing.suspectAfterUs * 4 + this.plan.timing.resendAfterUs;
-    // Quiet time counts from here: operations that faults delayed must have time to arrive.
-    const healedUs = this.nowUs;
-    this.observation.lastDeliveryUs = healedUs;
-    this.runUntil(() => {
-      if (this.nowUs - this.observation.lastDeliveryUs < quietUs) return false;
-      // No later message comes that would make the service reply.
-      for (const { state, workload, client } of this.clients) {
-        if (state !== 'down') workload.giveUpDeferred(client);
-      }
-      if (!this.clients.every((host) => host.state === 'down' || host.workload.isDone))
-        return false;
-      const isLevel = this.plan.parents.every(
-        (_, group) =>
-          this.isLevel(group) && this.observation.orderedTime.hasTickedSince(group, healedUs),
-      );
-      // A message of a client that has crashed may still be on its way down the tree.
-      return isLevel && this.ledger.isComplete;
-    }, DRAIN_LIMIT_US);
-    for (const host of this.replicas)
-      if (host.state !== 'down') this.observation.compareState(host);
-    this.ledger.record({ event: 'end', quiescent: true });
+/** Run `body`. Anything that the protocol throws becomes a `SimulationFailure`. */
+export function guarded(body: () => void): void {
+  try {
+    body();
+  } catch (error) {
+    if (error instanceof SimulationFailure) throw error;
+    const isInvariant = error instanceof InvariantError;
+    const story = isInvariant ? error.message : String((error as Error).stack);
+    throw new SimulationFailure(isInvariant ? 'assertion' : 'error', story);
   }
+}
 
-  /** Have all running members delivered everything, and does nothing wait? */
-  private isLevel(group: number): boolean {
-    const members = this.members(group).filter(({ state }) => state !== 'down');
-    const delivered = members.map(({ replica }) => replica.member.nextToDeliver);
-    // Some entries deliver nothing, so the ledger does not know them.
-    const decided = this.ledger.decidedCount(group) + this.plan.sizes.firstIndex;
-    const furthest = Math.max(decided, ...delivered);
-    return members.every(
-      ({ replica: { member }, service }) =>
-        member.normal &&
-        member.nextToDeliver === furthest &&
-        member.waiting.total === 0 &&
-        service.waiting.length === 0,
-    );
-  }
-
-  describe(): string {
-    const replicas = this.replicas.map((host) =>
-      host.state === 'down'
-        ? `${host.group}/${host.member} down`
-        : `${host.replica.describe()} (${host.state})`,
-    );
-    const clients = this.clients.map(
-      (host) =>
-        `c${host.workload.session} ${host.state}: ${host.workload.remaining} to send, ${host.client.outstanding} unanswered`,
-    );
-    return [...replicas, ...clients].join('\n');
-  }
+export function newLedger(plan: Plan, settings: Settings, nowUs: () => number): Ledger {
+  return new Ledger(plan, settings.keepsTrace === true, settings.keepsHistory !== false, nowUs);
 }
 
 const IDLE_FACTOR = 3;
 const RUN_LIMIT_US = 400_000;
-const DRAIN_LIMIT_US = 200_000;

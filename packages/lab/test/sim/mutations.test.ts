@@ -8,8 +8,8 @@ import { describe, expect, test } from 'vitest';
 import { builtText, loadMutant } from '../../src/sim/mutations/mutant.js';
 import { applyEdit, type BySeed, MutationError } from '../../src/sim/mutations/mutation.js';
 import { MUTATIONS } from '../../src/sim/mutations/table.js';
-import { FAULTS, type Options } from '../../src/sim/plan.js';
-import { DURABLE_TRANSITIONS } from '../../src/sim/tally.js';
+import { FAULTS, FAULTS_OF_DISKS, type Options } from '../../src/sim/plan.js';
+import { canOccur, DURABLE_TRANSITIONS } from '../../src/sim/tally.js';
 
 const SEEDS_MAX = 500;
 
@@ -82,8 +82,7 @@ test.each(byScript)('%s is caught by a script of %s', (name, script) => {
 test('a few hundred seeds take every transition and suffer every fault', {
   timeout: 300_000,
 }, () => {
-  const unseen = new Set<string>([...TRANSITIONS, ...FAULTS]);
-  for (const transition of DURABLE_TRANSITIONS) unseen.delete(transition);
+  const unseen = new Set<string>([...TRANSITIONS, ...FAULTS].filter((name) => canOccur(name)));
   // Interrupted steps and small rings take the rarest transitions.
   const rare: Options = { groups: 1, replicas: 3, ringBytes: 2048, memory: 'shared' };
   for (let seed = 1; unseen.size > 0 && seed <= SEEDS_MAX; seed++) {
@@ -91,6 +90,17 @@ test('a few hundred seeds take every transition and suffer every fault', {
       const { tally } = simulate(seed, options).world;
       for (const name of [...tally.transitions.keys(), ...tally.faults.keys()]) unseen.delete(name);
     }
+  }
+  expect([...unseen]).toEqual([]);
+});
+
+test('some seeds with durability suffer everything that happens to disks', {
+  timeout: 300_000,
+}, () => {
+  const unseen = new Set<string>([...DURABLE_TRANSITIONS, ...FAULTS_OF_DISKS]);
+  for (let seed = 1; unseen.size > 0 && seed <= SEEDS_MAX; seed++) {
+    const { tally } = simulate(seed, { durability: 'always' }).world;
+    for (const name of [...tally.transitions.keys(), ...tally.faults.keys()]) unseen.delete(name);
   }
   expect([...unseen]).toEqual([]);
 });

@@ -10,6 +10,7 @@ import { REGRESSIONS } from './regressions.js';
 
 const SEEDS = 200;
 const CHUNK = 20;
+const DURABLE_SEEDS = 20;
 
 /** Derived from the commit, so that every commit tries other seeds. Without git, the seeds are always the same. */
 function firstSeed(): number {
@@ -36,6 +37,13 @@ test.each(Array.from({ length: SEEDS / CHUNK }, (_, i) => first + i * CHUNK))(
   `${CHUNK} seeds from %i on hold`,
   (from) => {
     for (let seed = from; seed < from + CHUNK; seed++) expectToHold(seed);
+  },
+);
+
+test.each(['always', 'everySecond'] as const)(
+  `${DURABLE_SEEDS} seeds with power cuts hold: %s`,
+  (durability) => {
+    for (let seed = first; seed < first + DURABLE_SEEDS; seed++) expectToHold(seed, { durability });
   },
 );
 

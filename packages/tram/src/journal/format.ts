@@ -146,15 +146,19 @@ export interface JournalIdentity {
   readonly host: number;
   /** The host accepts nothing of a lower era. */
   readonly promisedEra: number;
+  /** Sessions of clients in the last era that was opened start here; absent if none was. */
+  readonly firstSession?: number | undefined;
 }
 
-const IDENTITY = { host: 3, promisedEra: 4, clusterId: 5, words: 9 } as const;
+const IDENTITY = { host: 3, promisedEra: 4, clusterId: 5, firstSession: 9, words: 10 } as const;
 
 /** @internal */
-export function encodeIdentity({ clusterId, host, promisedEra }: JournalIdentity): Uint8Array {
+export function encodeIdentity(identity: JournalIdentity): Uint8Array {
+  const { clusterId, host, promisedEra, firstSession = 0 } = identity;
   const words = new Int32Array(SECTOR_WORDS);
   words[IDENTITY.host] = host;
   words[IDENTITY.promisedEra] = promisedEra;
+  words[IDENTITY.firstSession] = firstSession;
   words.set(idWords(clusterId), IDENTITY.clusterId);
   sealHeader(words, MAGIC.identity, IDENTITY.words);
   return bytesOf(words);
@@ -167,6 +171,7 @@ export function decodeIdentity(words: Int32Array): JournalIdentity {
     clusterId: idText(words, IDENTITY.clusterId),
     host: words[IDENTITY.host],
     promisedEra: words[IDENTITY.promisedEra],
+    firstSession: words[IDENTITY.firstSession],
   };
 }
 

@@ -47,10 +47,11 @@ export function markOpened(disk: Disk, era: number): void {
  * and one of them would be in the quorum that runs.
  */
 export function joinEra(disk: Disk, host: number, era: number, clusterId: string): void {
-  const promised = readIdentity(disk)?.promisedEra ?? 0;
+  const identity = readIdentity(disk);
+  const promised = identity?.promisedEra ?? 0;
   if (promised !== era) {
     const promisedEra = promised < era ? era : promised + 1;
-    writeIdentity(disk, { clusterId, host, promisedEra });
+    writeIdentity(disk, { ...identity, clusterId, host, promisedEra });
   }
   for (const name of disk.list('')) if ((eraOf(name) ?? 0) > era) disk.remove(name);
   disk.makeFolder(eraFolder(era));

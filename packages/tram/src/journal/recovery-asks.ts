@@ -54,6 +54,8 @@ export interface SurveyAsk {
 /** @internal */
 export interface Survey {
   readonly sequences: readonly SurveyedSequence[];
+  /** Sessions of clients in the last era that it has marked as open start here; 0 if there is none. */
+  readonly firstSession: number;
   /** An era was marked as open here. */
   readonly hasOpened: boolean;
   /** An operator has accepted that messages get lost: `tram recover --accept-loss`. */
@@ -169,11 +171,16 @@ export interface Opening {
   readonly lastSession: number;
 }
 
-/** @internal The era is open: mark it, durably, then remove older ones. A host that has promised a higher era refuses. */
+/**
+ * @internal The era is open: mark it, durably, then remove older ones. A host that has promised a higher era, or that has not
+ * opened this one, refuses.
+ */
 export interface OpenedAsk {
   readonly what: 'opened';
   readonly host: number;
   readonly era: number;
+  /** Sessions of clients start here. */
+  readonly firstSession: number;
 }
 
 /** @internal */

@@ -20,6 +20,7 @@ import type {
   EntriesAsk,
   Marked,
   OpenAsk,
+  OpenedAsk,
   PromiseAsk,
   Promised,
   SnapshotAsk,
@@ -64,7 +65,7 @@ export class RecoveryHost {
       case 'snapshot':
         return this.snapshot(ask);
       case 'opened':
-        return this.opened(ask.era);
+        return this.opened(ask);
     }
     const sequence = this.sequence(ask.era, ask.group);
     if (sequence === undefined) return undefined;
@@ -96,7 +97,7 @@ export class RecoveryHost {
       return { isAccepted: false, promised, clusterId: identity?.clusterId };
     }
     this.disk.makeFolder('');
-    writeIdentity(this.disk, { clusterId, host: this.host, promisedEra: era });
+    writeIdentity(this.disk, { ...identity, clusterId, host: this.host, promisedEra: era });
     // What it has read may have been continued until now.
     this.reader = undefined;
     this.served = undefined;
@@ -116,7 +117,8 @@ export class RecoveryHost {
       }
     }
     const hasOpened = this.reader.eras.some((era) => this.reader!.isOpened(era));
-    return { sequences, hasOpened, acceptsLoss: this.acceptsLoss };
+    const firstSession = this.identity?.firstSession ?? 0;
+    return { sequences, hasOpened, firstSession, acceptsLoss: this.acceptsLoss };
   }
 
   private snapshot({ era, group, offset }: SnapshotAsk): SnapshotPiece | undefined {
@@ -131,13 +133,15 @@ export class RecoveryHost {
     return { words: piece, totalWords: words.length };
   }
 
-  private opened(era: number): Marked {
-    const { disk } = this;
-    if (this.identity?.promisedEra !== era) return { isMarked: false };
+  private opened({ era, firstSession }: OpenedAsk): Marked {
+    const { disk, identity } = this;
+    if (identity?.promisedEra !== era) return { isMarked: false };
+    if (!this.groups.every((group) => this.isPresent(era, group))) return { isMarked: false };
     this.reader = undefined;
+    writeIdentity(disk, { ...identity, firstSession });
     markOpened(disk, era);
     disk.remove(ACCEPTS_LOSS_FILE);
-    if (this.groups.every((group) => this.isPresent(era, group))) this.removeBefore(era);
+    this.removeBefore(era);
     disk.syncFolder('');
     return { isMarked: true };
   }

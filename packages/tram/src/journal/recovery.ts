@@ -34,7 +34,7 @@
  */
 import { TramError } from '../errors.js';
 import { askAll, interrupted, type Recovering } from './asking.js';
-import type { EraPlan, GroupPlan, Promised, Survey } from './recovery-asks.js';
+import type { EraPlan, GroupPlan, Opening, Promised, Survey } from './recovery-asks.js';
 import { planEra } from './recovery-plan.js';
 import { type ClusterShape, membersOn, quorumOf } from './shape.js';
 
@@ -59,7 +59,7 @@ export interface Recovered {
   readonly losses: readonly string[];
 }
 
-/** Clients may have connected after the last session that the journals show. */
+/** An era has fewer clients than this that have connected after the last one that the journals show. */
 const SESSIONS_APART = 65_536;
 /** How often coordinators that run side by side outbid each other. */
 const ATTEMPTS_MAX = 8;
@@ -80,16 +80,7 @@ export function* recoverCluster(
     if (!isAccepted) throw refusal(losses);
     onLoss(losses);
   }
-  const lastSession = yield* openEra(
-    shape,
-    [...surveys.keys()],
-    { era, clusterId, groups },
-    isFirst,
-  );
-  // Of the era before, the journals may show none.
-  const firstSession = isFirst
-    ? 1
-    : Math.max(lastSession + SESSIONS_APART, (era - 1) * SESSIONS_APART);
+  const firstSession = yield* openEra(shape, surveys, { era, clusterId, groups }, isFirst);
   return { era, clusterId, isFirst, firstSession, losses };
 }
 
@@ -167,13 +158,14 @@ function* surveyHosts(hosts: readonly number[]): Recovering<ReadonlyMap<number, 
   return surveys;
 }
 
-/** Returns the highest session that was found. */
+/** Returns where the sessions of clients start. */
 function* openEra(
   shape: ClusterShape,
-  hosts: readonly number[],
+  surveys: ReadonlyMap<number, Survey>,
   { era, clusterId, groups }: EraPlan,
   isFirst: boolean,
 ): Recovering<number> {
+  const hosts = [...surveys.keys()];
   const openings = yield* askAll(
     hosts.map((host) => {
       const plan: EraPlan = { era, clusterId, groups: groupsOn(shape, groups, host) };
@@ -183,10 +175,23 @@ function* openEra(
   const openedAt = (host: number, group: number): boolean =>
     openings[hosts.indexOf(host)]?.groups.includes(group) ?? false;
   requireMembers(shape, isFirst, openedAt, 'have made their opening snapshots durable');
-  const marks = yield* askAll(hosts.map((host) => ({ what: 'opened', host, era }) as const));
+  const firstSession = isFirst ? 1 : sessionAfter(surveys, openings);
+  const marks = yield* askAll(
+    hosts.map((host) => ({ what: 'opened', host, era, firstSession }) as const),
+  );
   const isMarked = (host: number): boolean => marks[hosts.indexOf(host)]?.isMarked ?? false;
   requireMembers(shape, isFirst, isMarked, 'have marked the era as open');
-  return Math.max(0, ...openings.map((opening) => opening?.lastSession ?? 0));
+  return firstSession;
+}
+
+/** Above all sessions of earlier eras: also of those from which no message was found. */
+function sessionAfter(
+  surveys: ReadonlyMap<number, Survey>,
+  openings: readonly (Opening | undefined)[],
+): number {
+  const opened = [...surveys.values()].map(({ firstSession }) => firstSession);
+  const found = openings.map((opening) => opening?.lastSession ?? 0);
+  return Math.max(...opened, ...found) + SESSIONS_APART;
 }
 
 function groupsOn(

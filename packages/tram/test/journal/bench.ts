@@ -32,7 +32,7 @@ export class Bench {
   static open(disk: Disk, options: BenchOptions = {}): Bench {
     const { groups = 2 } = options;
     if (new JournalReader(disk).identity === undefined) {
-      writeIdentity(disk, { clusterId: CLUSTER_ID, host: 0, promisedEra: 1 });
+      writeIdentity(disk, { clusterId: CLUSTER_ID, host: 0, promisedEra: 1, firstSession: 1 });
       disk.makeFolder(eraFolder(1));
       for (let group = 0; group < groups; group++) {
         writeOpening(disk, { clusterId: CLUSTER_ID, era: 1, group, index: FIRST_INDEX });

@@ -69,6 +69,7 @@ export class Sequence implements GroupSequence {
 export class HostDisk {
   clusterId: string | undefined;
   promised = 0;
+  firstSession = 0;
   acceptsLoss = false;
   readonly opened = new Set<number>();
   readonly eras = new Map<number, Map<number, Sequence>>();
@@ -150,7 +151,8 @@ export class Model {
           }),
         );
         const hasOpened = disk.opened.size > 0;
-        return { sequences, hasOpened, acceptsLoss: disk.acceptsLoss };
+        const { firstSession, acceptsLoss } = disk;
+        return { sequences, hasOpened, firstSession, acceptsLoss };
       }
       case 'cut':
         return sequence && cutOf(sequence, ask.parentEnd);
@@ -161,6 +163,7 @@ export class Model {
       case 'opened': {
         if (disk.promised !== ask.era) return { isMarked: false };
         disk.opened.add(ask.era);
+        disk.firstSession = ask.firstSession;
         for (const era of disk.eras.keys()) if (era < ask.era) disk.eras.delete(era);
         return { isMarked: true };
       }

@@ -35,7 +35,8 @@ const LIBRARY = dirname(createRequire(import.meta.url).resolve('tram-multicast/p
 const POINTS = '../../tram-lab/dist/sim/points.js';
 
 /** All that a simulation is made of. */
-const LIBRARY_FOLDERS = ['check', 'memory', 'protocol'];
+const LIBRARY_FOLDERS = ['check', 'journal', 'memory', 'protocol'];
+const LIBRARY_FILES = ['errors.js'];
 const LAB_FOLDERS = ['sim', 'explore'];
 
 /** The text of a file as it was built. @param file  path below the library's `dist` */
@@ -77,8 +78,8 @@ export async function withMutant<Result>(
   process.once('exit', remove);
   try {
     const modules = join(folder, 'node_modules');
-    copyPackage(LIBRARY, LIBRARY_FOLDERS, join(modules, 'tram-multicast'));
-    copyPackage(LAB, LAB_FOLDERS, join(modules, 'tram-lab'));
+    copyPackage(LIBRARY, LIBRARY_FOLDERS, LIBRARY_FILES, join(modules, 'tram-multicast'));
+    copyPackage(LAB, LAB_FOLDERS, [], join(modules, 'tram-lab'));
     const library = join(modules, 'tram-multicast', 'dist');
     for (const [file, text] of mutated) writeFileSync(join(library, file), text);
     instrumentFiles(library);
@@ -107,11 +108,17 @@ function instrumentFiles(library: string): void {
   }
 }
 
-/** The code in these folders, and what Node needs to find it. */
-function copyPackage(from: string, folders: readonly string[], to: string): void {
+/** The code in these folders and files, and what Node needs to find it. */
+function copyPackage(
+  from: string,
+  folders: readonly string[],
+  files: readonly string[],
+  to: string,
+): void {
   mkdirSync(to, { recursive: true });
   copyFileSync(join(from, 'package.json'), join(to, 'package.json'));
   for (const folder of folders) copyCode(join(from, 'dist', folder), join(to, 'dist', folder));
+  for (const file of files) copyFileSync(join(from, 'dist', file), join(to, 'dist', file));
 }
 
 function copyCode(from: string, to: string): void {

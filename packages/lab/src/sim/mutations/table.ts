@@ -10,6 +10,7 @@ import { GATES } from './gate.js';
 import { HOLES } from './holes.js';
 import { LEADERSHIP } from './leadership.js';
 import type { Mutation } from './mutation.js';
+import { POWER_CUTS } from './power-cuts.js';
 import { DURABILITY } from './recoverable.js';
 import { RESTORING } from './restoring.js';
 import { SHARED_MEMORY } from './shared-memory.js';
@@ -27,4 +28,5 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   ...TICKS,
   ...DEFERRED,
   ...DURABILITY,
+  ...POWER_CUTS,
 };

@@ -142,6 +142,8 @@ export class Delivering implements Replier {
   private lastWords: number;
   /** Do we lead, and so send the replies, while we deliver? */
   private leads = false;
+  /** Does the entry come from a journal? */
+  private isReplaying = false;
 
   constructor(
     private readonly member: Member,
@@ -203,7 +205,9 @@ export class Delivering implements Replier {
     this.leads = false;
     stretch.words[0] = entryWords;
     copyPart(words, at, stretch.words, HEAD_WORDS, count);
+    this.isReplaying = true;
     this.deliverAt(0, entryWords);
+    this.isReplaying = false;
   }
 
   /** All sessions of all clients end. */
@@ -302,6 +306,7 @@ export class Delivering implements Replier {
 
   private deliverMessage(): void {
     const { member, message } = this;
+    if (this.isReplaying) this.abandonReplaced();
     let reply: Uint8Array | undefined;
     let outcome: number = OUTCOME.ok;
     try {
@@ -315,6 +320,18 @@ export class Delivering implements Replier {
     member.deliveries++;
     const isKept = this.keep(outcome, reply);
     if (outcome === OUTCOME.deferred) this.noteDeferred(isKept);
+  }
+
+  /**
+   * In what a recovery has put together, this message may follow one in its call slot that still waits: the end of that
+   * one is lost (with `everySecond`), and this one has come from the parent again. Its client has seen the end.
+   */
+  private abandonReplaced(): void {
+    const { member, message } = this;
+    const id = member.replies.waitingIn(message.client, message.call);
+    if (id === undefined) return;
+    member.waiting.remove(id);
+    this.abandon(id);
   }
 
   /** Keep the reply to this message, and send it if we lead. False if its session has ended. */

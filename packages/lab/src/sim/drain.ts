@@ -1,0 +1,66 @@
+/**
+ * The end of a simulated run: after all faults have ended, every message of a running client must be answered, and all
+ * running members must have delivered everything. Called by `world.ts`.
+ */
+import type { World } from './world.js';
+
+const DRAIN_LIMIT_US = 200_000;
+
+/** Run until everything is done; or, until another era is open. */
+export function drain(world: World): void {
+  const { observation, ledger, plan, clients, power } = world;
+  const quietUs = plan.timing.suspectAfterUs * 4 + plan.timing.resendAfterUs;
+  // Quiet time counts from here: operations that faults delayed must have time to arrive.
+  const healedUs = world.nowUs;
+  observation.lastDeliveryUs = healedUs;
+  world.runUntil(() => {
+    if (world.isOver) return true;
+    if (world.nowUs - observation.lastDeliveryUs < quietUs || power?.isBusy) return false;
+    // No later message comes that would make the service reply.
+    for (const { state, workload, client } of clients) {
+      if (state !== 'down') workload.giveUpDeferred(client);
+    }
+    if (!clients.every((host) => host.state === 'down' || host.workload.isDone)) return false;
+    const areLevel = plan.parents.every(
+      (_, group) =>
+        isLevel(world, group) && observation.orderedTime.hasTickedSince(group, healedUs),
+    );
+    // A message of a client that has crashed may still be on its way down the tree.
+    return areLevel && ledger.isComplete;
+  }, DRAIN_LIMIT_US);
+  if (world.isOver) return;
+  for (const host of world.replicas) {
+    if (host.state !== 'down') observation.compareState(host);
+  }
+  ledger.record({ event: 'end', quiescent: true });
+}
+
+/** Have all running members delivered everything, and does nothing wait? */
+function isLevel(world: World, group: number): boolean {
+  const members = world.members(group).filter(({ state }) => state !== 'down');
+  const delivered = members.map(({ replica }) => replica.member.nextToDeliver);
+  // Some entries deliver nothing, so the ledger does not know them.
+  const decided = world.ledger.decidedCount(group) + world.plan.sizes.firstIndex;
+  const furthest = Math.max(decided, ...delivered);
+  return members.every(
+    ({ replica: { member }, service }) =>
+      member.normal &&
+      member.nextToDeliver === furthest &&
+      member.waiting.total === 0 &&
+      service.waiting.length === 0,
+  );
+}
+
+/** The state of every participant. */
+export function describe({ replicas, clients, power }: World): string {
+  const members = replicas.map((host) =>
+    host.state === 'down'
+      ? `${host.group}/${host.member} down`
+      : `${host.replica.describe()} (${host.state})`,
+  );
+  const senders = clients.map(
+    (host) =>
+      `c${host.workload.session} ${host.state}: ${host.workload.remaining} to send, ${host.client.outstanding} unanswered`,
+  );
+  return [...members, ...senders, ...(power?.describe() ?? [])].join('\n');
+}

@@ -1,0 +1,309 @@
+/**
+ * Mutations that lose or split messages when the power is cut: of when a reply may be sent, when a snapshot may replace
+ * entries, how files are written, and what a recovery lets a cluster go on with.
+ */
+import {
+  DELIVERY,
+  FORMAT,
+  GROUP_PROGRESS,
+  JOURNAL_IDENTITY,
+  JOURNAL_READER,
+  JOURNAL_WRITER,
+  RECOVERY_HOST,
+  RECOVERY_PLAN,
+  REPLAY,
+  SEGMENTS,
+  SHAPE,
+  SNAPSHOT_FILE,
+  WHOLE_RECOVERY,
+} from './files.js';
+import type { Mutation } from './mutation.js';
+
+const ALWAYS = { durability: 'always' } as const;
+/** The power is cut again and again. */
+const CUTS = { ...ALWAYS, faults: ['power-cut', 'some-power-cuts', 'blackout'] } as const;
+/** Recoveries run side by side, and are interrupted. */
+const RIVALS = { ...ALWAYS, faults: ['blackout', 'rival-recovery', 'cut-recovery'] } as const;
+const EVERY_SECOND = { durability: 'everySecond' } as const;
+
+export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
+  'acknowledges-unsynced': {
+    title: 'entries are called durable when they are written, before they are synced',
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
+    edits: [
+      {
+        file: JOURNAL_WRITER,
+        find: 'this.unsyncedBytes += words * 4;',
+        replace: `this.unsyncedBytes += words * 4;
+          for (const progress of this.progress.values()) if (progress.sync()) this.publish(progress);`,
+      },
+    ],
+  },
+  'recovers-with-f': {
+    title: 'a recovery reads the journals of f members of a group, instead of f + 1',
+    caughtBy: { seed: 1, as: 'recovery', options: { ...ALWAYS, replicas: 3 } },
+    edits: [
+      {
+        file: SHAPE,
+        find: 'return (replicas >> 1) + 1;',
+        replace: 'return Math.max(1, replicas >> 1);',
+      },
+    ],
+  },
+  'children-not-cut': {
+    title: 'a recovery keeps what a group got from its parent and the parent has lost',
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
+    edits: [
+      {
+        file: RECOVERY_PLAN,
+        find: "{ what: 'cut', host: source.host, group, era, parentEnd }",
+        replace:
+          "{ what: 'cut', host: source.host, group, era, parentEnd: Number.MAX_SAFE_INTEGER }",
+      },
+    ],
+  },
+  'nothing-appended': {
+    title: 'a recovery does not give a group what its parent has for it and it lacks',
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
+    edits: [
+      {
+        file: RECOVERY_PLAN,
+        find: '    const append = yield* lackedOf(shape, parent, group, nextFromParent);',
+        replace: '    const append = [];',
+      },
+    ],
+  },
+  'shortest-journal': {
+    title: 'a recovery takes the shortest journal of a group',
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
+    edits: [
+      {
+        file: RECOVERY_PLAN,
+        find: '(other.end > best.end ? other : best)',
+        replace: '(other.end < best.end ? other : best)',
+      },
+    ],
+  },
+  'era-of-each-group': {
+    title: 'a recovery takes the highest era of each group, although other groups may not have it',
+    caughtBy: { seed: 1, as: 'recovery', options: RIVALS },
+    edits: [
+      {
+        file: RECOVERY_PLAN,
+        find: 'const candidates = candidatesOf(surveys, era, group);',
+        replace: `era = Math.max(...[...surveys.values()].flatMap(({ sequences }) =>
+          sequences.filter((sequence) => sequence.group === group).map((sequence) => sequence.era)));
+          const candidates = candidatesOf(surveys, era, group);`,
+      },
+    ],
+  },
+  'lets-in-early': {
+    title: 'clients are let in before f + 1 members of every group have opened the era',
+    caughtBy: { seed: 1, as: 'recovery', options: RIVALS },
+    edits: [
+      {
+        file: WHOLE_RECOVERY,
+        find: "requireMembers(shape, isFirst, openedAt, 'have made their opening snapshots durable');",
+        replace: '',
+      },
+      {
+        file: WHOLE_RECOVERY,
+        find: "requireMembers(shape, isFirst, isMarked, 'have marked the era as open');",
+        replace: '',
+      },
+    ],
+  },
+  'era-not-promised': {
+    title:
+      'a recovery takes the greatest era that it sees plus one, and hosts promise it more than once',
+    caughtBy: { seed: 1, as: 'recovery', options: RIVALS },
+    edits: [
+      {
+        file: RECOVERY_HOST,
+        find: 'if (era <= promised || !isOurs)',
+        replace: 'if (era < promised || !isOurs)',
+      },
+    ],
+  },
+  'promises-lower-eras': {
+    title: 'a host that has promised an era promises lower ones too',
+    caughtBy: { seed: 1, as: 'recovery', options: RIVALS },
+    edits: [
+      {
+        file: RECOVERY_HOST,
+        find: 'if (era <= promised || !isOurs)',
+        replace: 'if (era === 0 || era === promised || !isOurs)',
+      },
+    ],
+  },
+  'promise-not-synced': {
+    title: 'a host does not make its promise durable',
+    caughtBy: { seed: 1, as: 'recovery', options: RIVALS },
+    edits: [
+      {
+        file: JOURNAL_IDENTITY,
+        find: "disk.rename(draft, IDENTITY_FILE);\n    disk.syncFolder('');",
+        replace: 'disk.rename(draft, IDENTITY_FILE);',
+      },
+    ],
+  },
+  'counts-before-stable': {
+    title: 'a snapshot replaces entries before they are stable',
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
+    edits: [
+      {
+        file: GROUP_PROGRESS,
+        find: 'this.pending.findLast((index) => index <= this.stable)',
+        replace: 'this.pending.at(-1)',
+      },
+    ],
+  },
+  'fetched-counts': {
+    title: 'a snapshot that fills a gap counts at once',
+    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    edits: [
+      {
+        file: GROUP_PROGRESS,
+        find: 'addPending(index) {',
+        replace: `addPending(index) {
+          if (this.stretches.length > 1) this.stable = Math.max(this.stable, index);`,
+      },
+    ],
+  },
+  'removes-early': {
+    title: 'older eras are removed before the next one is open',
+    caughtBy: { seed: 1, as: 'recovery', options: RIVALS },
+    edits: [
+      {
+        file: SNAPSHOT_FILE,
+        find: `    draft.rename('snapshot');
+    disk.syncFolder(eraFolder(era));`,
+        replace: `    draft.rename('snapshot');
+    disk.syncFolder(eraFolder(era));
+    for (const name of disk.list('')) {
+      if (name.startsWith('era-') && name !== eraFolder(era)) disk.remove(name);
+    }`,
+      },
+    ],
+  },
+  'stale-batches': {
+    title: 'batches of an earlier use of a segment are read again',
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
+    edits: [
+      {
+        file: FORMAT,
+        find: ' || words[at + BATCH.segment] !== segment) {',
+        replace: ') {',
+      },
+    ],
+  },
+  'checksum-ignored': {
+    title: 'a torn batch is read',
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
+    edits: [
+      {
+        file: FORMAT,
+        find: 'if (words[at + HEAD.crc] !== checksum(words, at + CHECKED, end))',
+        replace: 'if (false)',
+      },
+    ],
+  },
+  'renames-unsynced': {
+    title: 'a snapshot is renamed before it is synced',
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
+    edits: [
+      {
+        file: JOURNAL_WRITER,
+        find: "        draft.sync();\n        yield true;\n        draft.rename('pending');",
+        replace: "        draft.rename('pending');",
+      },
+    ],
+  },
+  'folder-not-synced': {
+    title: 'segments that a snapshot replaces are used again before its new name is durable',
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
+    edits: [
+      {
+        file: JOURNAL_WRITER,
+        find: `        disk.syncFolder(folder);
+        yield true;
+        const older`,
+        replace: '        const older',
+      },
+    ],
+  },
+  'spare-not-synced': {
+    title: 'a segment is written to before its name is durable',
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
+    edits: [
+      {
+        file: SEGMENTS,
+        find: `        disk.syncFolder(eraFolder(options.era));
+        yield true;
+        this.file = file;`,
+        replace: '        this.file = file;',
+      },
+    ],
+  },
+  'segments-freed-together': {
+    title: 'several segments get other names before any of these is durable',
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
+    edits: [
+      {
+        file: SEGMENTS,
+        find: `            disk.syncFolder(eraFolder(options.era));
+            yield true;
+            if (spare !== undefined)`,
+        replace: '            if (spare !== undefined)',
+      },
+    ],
+  },
+  'replaced-call-waits': {
+    title: 'a call whose end is lost waits for ever, because a later one has taken its slot',
+    caughtBy: { seed: 58, as: 'liveness', options: EVERY_SECOND },
+    edits: [{ file: DELIVERY, find: 'this.abandonReplaced();', replace: '{}' }],
+  },
+  'gap-as-whole': {
+    title: 'entries behind a gap are called durable',
+    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    edits: [{ file: GROUP_PROGRESS, find: 'if (first !== last.end)', replace: 'if (false)' }],
+  },
+  'cache-not-settled': {
+    title: 'a host that starts again relies on what may be in the page cache only',
+    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    edits: [
+      {
+        file: JOURNAL_READER,
+        find: "for (const name of disk.list('')) {\n        if (eraOf(name) === undefined)",
+        replace: 'for (const name of []) {\n        if (eraOf(name) === undefined)',
+      },
+    ],
+  },
+  'sessions-go-on': {
+    title: 'an era starts with the sessions of the one before it',
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
+    edits: [{ file: REPLAY, find: 'delivering.endAllSessions();', replace: '' }],
+  },
+  'sessions-used-again': {
+    title: 'sessions of a new era have the numbers of earlier ones',
+    caughtBy: { seed: 1, as: 'integrity', options: ALWAYS },
+    edits: [
+      {
+        file: WHOLE_RECOVERY,
+        find: 'return Math.max(...opened, ...found) + SESSIONS_APART;',
+        replace: 'return 1;',
+      },
+    ],
+  },
+  'sessions-of-found-messages': {
+    title: 'sessions of a new era are only above those of which a message was found',
+    caughtBy: { seed: 1, as: 'integrity', options: ALWAYS },
+    edits: [
+      {
+        file: WHOLE_RECOVERY,
+        find: 'return Math.max(...opened, ...found) + SESSIONS_APART;',
+        replace: 'return Math.max(0, ...found) + SESSIONS_APART;',
+      },
+    ],
+  },
+};
