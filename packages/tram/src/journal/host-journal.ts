@@ -119,8 +119,7 @@ class GroupPart implements GroupJournal {
     let first = index;
     for (; first < this.next && at < end; first++) at += entries[at];
     if (at === end) return;
-    // Another member of the group on this host has those between.
-    if (first > this.next) return;
+    assert(first === this.next, 'entries come to the journal without a gap');
     this.bytes += (end - at) * 4;
     while (at < end) at += this.addRecord(entries, at, end);
   }

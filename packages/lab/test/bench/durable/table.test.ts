@@ -17,6 +17,7 @@ function costs(none: number, everySecond: number, always: number): Costs {
   };
 }
 
+const OPTIONS = { memory: 'threads', loads: ['mix'], rounds: 3, seconds: 1 } as const;
 const MACHINE = { cores: 2, model: 'a processor', node: 'v20', loadAverage: 0.25 };
 const DISK = { kind: 'ext4', device: '/dev/vda' };
 
@@ -27,7 +28,7 @@ function rowsOf(text: string): string[][] {
 test('a load has a row for latency, one for throughput, and one for the disk', () => {
   const bare = { latencyNsP50: spread(100_000), bytesPerSecond: spread(500e6) };
   const result: DurableResult = {
-    ...{ options: { memory: 'threads', rounds: 3, seconds: 1 }, machine: MACHINE, disk: DISK },
+    ...{ options: OPTIONS, machine: MACHINE, disk: DISK },
     costs: {
       hosts: 3,
       loads: [
@@ -66,7 +67,7 @@ test('a load has a row for latency, one for throughput, and one for the disk', (
 test('recoveries are columns', () => {
   const cost = { messages: 1e7, bytes: 1e9, emptySeconds: 0.5, readSeconds: 1 };
   const text = formatDurable({
-    ...{ options: { memory: 'threads', rounds: 3, seconds: 1 }, machine: MACHINE, disk: DISK },
+    ...{ options: OPTIONS, machine: MACHINE, disk: DISK },
     recoveries: [
       { name: 'with snapshots', ...cost, recoverSeconds: 2, deliverSeconds: 4 },
       { name: 'without snapshots', ...cost, recoverSeconds: 10, deliverSeconds: 4 },
