@@ -40,6 +40,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       'tram/cluster.ts',
       'tram/codec.ts',
       'tram/define-service.ts',
+      'tram/destinations.ts',
       'tram/errors.ts',
       'tram/multicast-request.ts',
       'tram/stalled-requests.ts',

@@ -86,9 +86,9 @@ async function audit(cluster: Cluster): Promise<{ total: number; transfers: numb
   const client = await cluster.connect();
   const groups = Array.from({ length: GROUPS }, (_, group) => group);
   const replies = await client.multicast(groups, Uint8Array.of(0, 0));
-  const states = groups.map((group) => decode(replies.get(group)!).split(' ').map(Number));
+  const states = groups.map((group) => decode(replies.get(group)!)!.split(' ').map(Number));
   await client.close();
-  const sum = (field: number): number => states.reduce((total, state) => total + state[field]!, 0);
+  const sum = (field: number): number => states.reduce((total, state) => total + state[field], 0);
   return { total: sum(0), transfers: sum(1) / 2 };
 }
 

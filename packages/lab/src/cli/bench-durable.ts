@@ -2,11 +2,12 @@
 import { type Command, Option } from 'commander';
 import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
 import { integer, seconds } from 'tram-multicast/internal/cli/number-option.js';
-import type { DurableMemory } from '../bench/durable/setting.js';
+import { type DurableMemory, LOAD_NAMES, type LoadName } from '../bench/durable/setting.js';
 import { runLongBench } from './long-bench.js';
 
 interface DurableFlags {
   readonly memory: DurableMemory;
+  readonly only?: LoadName;
   readonly rounds: number;
   readonly seconds: number;
   readonly folder?: string;
@@ -21,8 +22,9 @@ The benchmark starts three clusters of eight groups of three on the base tree, o
 everySecond and always. It measures them in turn, every other round in reverse order, and beside them a bare loop of
 write and fdatasync on the same disk. A client sends messages of 64 B
 
-  - to one group, to all eight, each in rotation
-  - mix: nine messages to one group, then one to two
+  one  to one group, in rotation
+  all  to all eight groups
+  mix  nine messages to one group, then one to two
 
 once with one message at a time (the median latency until all destinations have replied), and once with 1,024 messages
 in flight (throughput). The bare loop writes as many bytes for a sync as the journals do on average: with one message at
@@ -40,7 +42,7 @@ Beside it: the start with an empty journal, reading the same files, and a loop t
 
 Examples:
   $ tram-lab bench durable
-  $ tram-lab bench durable --memory processes --rounds 5 --folder /var/lib/tram
+  $ tram-lab bench durable --memory processes --only one --rounds 5 --folder /var/lib/tram
   $ tram-lab bench durable --recovery
   $ tram-lab bench durable --json | jq '.costs.loads[0].barePerMessage.median'
 `;
@@ -55,6 +57,7 @@ export function registerBenchDurable(bench: Command): void {
         .choices(['threads', 'processes', 'machines'])
         .default('threads'),
     )
+    .addOption(new Option('--only <load>', 'measure only this load').choices(LOAD_NAMES))
     .option('--rounds <n>', 'how many times to measure each', integer(1, 100), 3)
     .option('--seconds <s>', 'duration of each measurement', seconds, 1)
     .option('--folder <path>', 'where to make the temporary folder of the journals')
@@ -69,7 +72,7 @@ export function registerBenchDurable(bench: Command): void {
 }
 
 async function durable(flags: DurableFlags): Promise<number> {
-  const { memory, rounds, seconds, folder, recovery, messages, megabytes, json } = flags;
+  const { memory, only, rounds, seconds, folder, recovery, messages, megabytes, json } = flags;
   if (recovery && memory === 'machines') {
     process.stderr.write('tram-lab: --recovery measures threads or processes\n');
     return ExitCode.usage;
@@ -77,7 +80,7 @@ async function durable(flags: DurableFlags): Promise<number> {
   const { benchDurable } = await import('../bench/durable/durable.js');
   const { formatDurable } = await import('../bench/durable/table.js');
   const options = {
-    ...{ memory, rounds, seconds },
+    ...{ memory, rounds, seconds, loads: only === undefined ? LOAD_NAMES : [only] },
     ...(folder !== undefined && { folder }),
     ...(recovery && { recovery: { messages, bytes: megabytes * 1e6 } }),
   };

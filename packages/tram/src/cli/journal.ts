@@ -24,7 +24,7 @@ Exit codes:
 export function registerJournal(program: Command): void {
   program
     .command('journal')
-    .helpGroup('Run a cluster:')
+    .helpGroup('Journals and backups:')
     .summary('look at the journals of hosts')
     .description('Looks at the files in which hosts keep what their groups have decided.')
     .command('show')

@@ -28,7 +28,7 @@ Exit codes:
 export function registerRecover(program: Command): void {
   program
     .command('recover')
-    .helpGroup('Run a cluster:')
+    .helpGroup('Journals and backups:')
     .summary('start without journals that are lost')
     .description(
       'Says what a cluster would lose with the journals that are missing, and lets it start without them.',
@@ -43,8 +43,10 @@ export function registerRecover(program: Command): void {
 
 async function recover(path: string, acceptsLoss: boolean): Promise<number> {
   const { acceptLoss, journalsIn, lossesOf } = await import('../hosting/journal-loss.js');
+  const { requireUnlocked } = await import('../hosting/journal-lock.js');
   const directory = await directoryOf(path);
   const journals = journalsIn(directory);
+  for (const folder of journals.folders) await requireUnlocked(folder);
   if (journals.cluster.isOnMachines) {
     if (acceptsLoss) acceptLoss(journals);
     process.stderr.write(

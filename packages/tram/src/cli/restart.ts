@@ -213,7 +213,7 @@ function tell(
     return;
   }
   const how = flags.fresh
-    ? 'with empty memory; its replicas fetched the state from others'
+    ? 'with empty memory; its replicas have got the state back'
     : 'with the memory that it had left behind';
   const names = listed(replicas.map(({ name }) => name));
   process.stdout.write(

@@ -86,12 +86,13 @@ export class ClusterContext {
     return network?.memory(participant) ?? new SharedMemory(participant, arena, map);
   }
 
-  /** With a journal: the era in which the hosts run, as far as this arena tells. */
+  /** With a journal: the era in which the hosts run, if this arena tells. */
   get era(): number | undefined {
-    const { config, arena, map } = this;
-    if (config.journal === undefined) return undefined;
+    const { arena, map } = this;
     const lines = Array.from({ length: map.hosts }, (_, host) => map.host(host));
-    return Math.max(...lines.map((line) => Atomics.load(arena.words, line + HOST.era)));
+    return (
+      Math.max(...lines.map((line) => Atomics.load(arena.words, line + HOST.era))) || undefined
+    );
   }
 
   /** The region of a participant, for reading. */

@@ -16,6 +16,8 @@ export interface Journals {
   readonly cluster: JournaledCluster;
   /** By host; those that have no journal there included. */
   readonly hosts: readonly RecoveryHost[];
+  /** Those that are there. */
+  readonly folders: readonly string[];
 }
 
 /** @throws TRAM_NOT_FOUND if there are none; TRAM_CORRUPT */
@@ -25,7 +27,8 @@ export function journalsIn(directory: string): Journals {
     (name, host) =>
       new RecoveryHost(new FileDisk(join(directory, name)), host, groupsOn(cluster, host)),
   );
-  return { cluster, hosts };
+  const folders = cluster.names.map((name) => join(directory, name)).filter(isFolder);
+  return { cluster, hosts, folders };
 }
 
 function clusterIn(directory: string): JournaledCluster {

@@ -6,6 +6,7 @@
  */
 import { type ClusterConfig, journalFolder } from '../config/config.js';
 import { TramError } from '../errors.js';
+import { interrupted } from '../journal/asking.js';
 import { requireCluster } from '../journal/cluster-file.js';
 import { type Disk, FileDisk } from '../journal/disk.js';
 import { eraFolder } from '../journal/format.js';
@@ -93,6 +94,7 @@ export function startOfPlan(
   const disk = new FileDisk(journalFolder(config, host)!);
   const { era, clusterId } = plan;
   const { firstIndex } = config.sizes;
+  requirePromise(disk, era);
   const reader = new JournalReader(disk);
   const planOf = (group: number): GroupPlan =>
     plan.groups.find((groupPlan) => groupPlan.group === group)!;
@@ -120,6 +122,11 @@ export function startOfPlan(
       }
     },
   };
+}
+
+/** The journal is locked, so no other recovery can begin from now on. @throws TRAM_UNAVAILABLE if one has begun */
+function requirePromise(disk: Disk, era: number): void {
+  if (readIdentity(disk)?.promisedEra !== era) throw interrupted('another recovery has begun');
 }
 
 function isEmpty({ fromEra, append }: GroupPlan): boolean {

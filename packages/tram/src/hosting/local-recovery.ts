@@ -1,10 +1,13 @@
 /**
  * Recovery of a cluster whose hosts are all on this machine: the process that starts the cluster coordinates it, and reads
  * the journals of the hosts from their folders. The hosts open the era when they are started with its plan.
+ *
+ * The coordinator holds the locks of all folders until it starts the hosts, which then lock their own. So of two that start the
+ * same cluster, one fails. A host that finds that its journal has promised a later era in between does not open this one.
  */
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { type ClusterConfig, journalFolder } from '../config/config.js';
 import { TramError } from '../errors.js';
 import {
@@ -18,7 +21,7 @@ import { FileDisk } from '../journal/disk.js';
 import { type Recovered, recoverCluster } from '../journal/recovery.js';
 import type { Answer, Ask, OpenAsk, Opening } from '../journal/recovery-asks.js';
 import { type DiskAsk, RecoveryHost } from '../journal/recovery-host.js';
-import { requireUnlocked } from './journal-lock.js';
+import { type JournalLock, lockJournal } from './journal-lock.js';
 import type { Logger } from './own-hosts.js';
 
 const CLUSTER_ID_BYTES = 16;
@@ -29,6 +32,7 @@ const GIGABYTE = 1e9;
 interface LocalHost {
   readonly folder: string;
   readonly journal: RecoveryHost;
+  readonly lock: JournalLock;
 }
 
 /** Starts the hosts with their plans, and resolves when all of them have opened the era. */
@@ -44,8 +48,28 @@ export async function recoverLocally(
   open: OpenHosts,
 ): Promise<Recovered> {
   const cluster = journaledClusterOf(config);
-  const hosts = await recoveryHosts(config, cluster);
-  tellSize(config, logger);
+  const hosts: LocalHost[] = [];
+  const unlock = async (): Promise<void> => {
+    for (const { lock } of hosts) await lock.release();
+  };
+  try {
+    for (const host of cluster.names.keys()) hosts.push(await openJournal(config, cluster, host));
+    tellSize(config, logger);
+    return await recover(cluster, hosts, logger, async (asks) => {
+      await unlock();
+      return open(asks);
+    });
+  } finally {
+    await unlock();
+  }
+}
+
+async function recover(
+  cluster: JournaledCluster,
+  hosts: readonly LocalHost[],
+  logger: Logger,
+  open: OpenHosts,
+): Promise<Recovered> {
   const recovery = recoverCluster(shapeOf(cluster), {
     newClusterId: randomBytes(CLUSTER_ID_BYTES).toString('hex'),
     acceptLoss: false,
@@ -97,29 +121,30 @@ export function journaledClusterOf(config: ClusterConfig): JournaledCluster {
   return journaledCluster(sizes, parents, hostOf, names, machines !== undefined);
 }
 
-/** The journals of all hosts, after a check that they can be used. */
-async function recoveryHosts(
+/** Locks the journal of a host, and checks that this cluster can use it. */
+async function openJournal(
   config: ClusterConfig,
   cluster: JournaledCluster,
-): Promise<LocalHost[]> {
-  const hosts: LocalHost[] = [];
-  for (const host of cluster.names.keys()) {
-    const folder = journalFolder(config, host)!;
-    requireWritable(folder);
-    await requireUnlocked(folder);
+  host: number,
+): Promise<LocalHost> {
+  const folder = journalFolder(config, host)!;
+  requireWritable(folder);
+  const lock = await lockJournal(folder);
+  try {
     const disk = new FileDisk(folder);
     requireCluster(disk, cluster, folder);
-    const journal = new RecoveryHost(disk, host, groupsOn(cluster, host));
-    hosts.push({ folder, journal });
+    return { folder, journal: new RecoveryHost(disk, host, groupsOn(cluster, host)), lock };
+  } catch (error) {
+    await lock.release();
+    throw error;
   }
-  return hosts;
 }
 
 /** The folder exists from then on, durably. @throws TRAM_SYSTEM */
 export function requireWritable(folder: string): void {
   try {
     const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
-    if (first !== undefined) new FileDisk(join(folder, '..')).syncFolder('');
+    if (first !== undefined) syncNames(folder, first);
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
     const { message } = cause as Error;
@@ -127,6 +152,13 @@ export function requireWritable(folder: string): void {
       hint: 'Give a directory in which the user of the hosts may write: the option `journal`.',
       cause,
     });
+  }
+}
+
+/** Makes the names of folders durable, from the innermost to the outermost that is new. */
+function syncNames(innermost: string, outermost: string): void {
+  for (let folder = innermost; folder.length >= outermost.length; folder = dirname(folder)) {
+    new FileDisk(dirname(folder)).syncFolder('');
   }
 }
 

@@ -13,7 +13,7 @@ import { JournalReader } from '../journal/reader.js';
 import { JournalRing } from '../journal/ring.js';
 import { journalSizes } from '../journal/sizes.js';
 import type { ReplicaStart } from '../journal/start.js';
-import type { GroupStart } from '../journal/writer.js';
+import type { GroupContents, GroupStart } from '../journal/writer.js';
 import type { GroupJournal } from '../protocol/edges.js';
 import type { Replica } from '../protocol/replica.js';
 import { journalFailure } from './journal-failure.js';
@@ -27,7 +27,7 @@ export interface JournalStart {
   readonly era: number;
   readonly clusterId: string;
   /** What the journal has of a group once its replicas have begun; undefined if it lacks the state. */
-  has(group: number): { readonly snapshotIndex: number; readonly end: number } | undefined;
+  has(group: number): GroupContents | undefined;
   /** Anew for each replica; undefined if it fetches the state. */
   startOf(group: number): ReplicaStart | undefined;
   /** Once all replicas of the host have begun: the era is open on the disk. */
@@ -76,9 +76,11 @@ export class OwnJournal {
     this.buffer = new SharedArrayBuffer(JournalRing.wordsFor(groupCount, ringWords) * 4);
     this.ring = new JournalRing(new Int32Array(this.buffer), groupCount, isAwaited);
     this.starts = groups.map((group) => {
-      const { snapshotIndex, end } = start.has(group) ?? {};
-      const has = snapshotIndex === undefined ? undefined : { snapshotIndex, end: end! };
-      return { group, has };
+      const found = start.has(group);
+      if (found === undefined) return { group };
+      // Plain data, for the thread.
+      const { snapshotIndex, end, bytes } = found;
+      return { group, has: { snapshotIndex, end, bytes } };
     });
     const hostOptions = { isAwaited, snapshotBytes, recordWordsMax };
     this.journal = new HostJournal(this.ring, hostOptions, this.starts);

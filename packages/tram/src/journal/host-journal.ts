@@ -74,7 +74,7 @@ class GroupPart implements GroupJournal {
   private snapshotAt = 0;
   private stableIndex = 0;
   /** Of entries, since the last snapshot was begun. */
-  private bytes = 0;
+  private bytes: number;
 
   constructor(
     private readonly ring: JournalRing,
@@ -88,6 +88,7 @@ class GroupPart implements GroupJournal {
     this.seenDurable = this.next;
     this.seenSnapshot = has?.snapshotIndex ?? 0;
     this.isLeftOut = has === undefined;
+    this.bytes = has?.bytes ?? 0;
   }
 
   get durable(): number {
@@ -118,8 +119,7 @@ class GroupPart implements GroupJournal {
     let first = index;
     for (; first < this.next && at < end; first++) at += entries[at];
     if (at === end) return;
-    // Another member of the group on this host has those between.
-    if (first > this.next) return;
+    assert(first === this.next, 'entries come to the journal without a gap');
     this.bytes += (end - at) * 4;
     while (at < end) at += this.addRecord(entries, at, end);
   }

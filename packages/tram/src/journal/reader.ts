@@ -128,6 +128,8 @@ class Sequence implements GroupSequence {
   readonly snapshotIndex: number;
   readonly isFirst: boolean;
   end: number;
+  /** Of the entries. */
+  bytes = 0;
   /** Has the journal left out entries from `end` on? */
   private isCut = false;
   private readonly sections: Section[] = [];
@@ -156,6 +158,7 @@ class Sequence implements GroupSequence {
     this.isCut = false;
     if (end <= this.end) return;
     this.sections.push(section);
+    this.bytes += section.words * 4;
     this.end = end;
   }
 

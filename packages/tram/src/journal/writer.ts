@@ -14,6 +14,7 @@
  * is durable before the next one has a batch. A file that may be needed after a power cut is not written to.
  */
 import { FRAME_WORDS, HEAD_WORDS } from '../memory/record.js';
+import { assert } from '../protocol/assert.js';
 import { writeWide } from '../protocol/wide.js';
 import type { Disk } from './disk.js';
 import {
@@ -46,11 +47,20 @@ export interface WriterOptions {
   readonly onDurable: (group: number) => void;
 }
 
+/** @internal */
+export interface GroupContents {
+  /** The index of the snapshot that counts, and the index after the last entry. */
+  readonly snapshotIndex: number;
+  readonly end: number;
+  /** Of the entries. They count for the next snapshot. */
+  readonly bytes?: number | undefined;
+}
+
 /** @internal What the journal has of a group when the writer begins. All of it is durable. */
 export interface GroupStart {
   readonly group: number;
-  /** The index of the snapshot that counts, and the index after the last entry; undefined if there is no such snapshot. */
-  readonly has?: { readonly snapshotIndex: number; readonly end: number } | undefined;
+  /** Undefined if there is no snapshot that counts. */
+  readonly has?: GroupContents | undefined;
 }
 
 /** A longer sync would hold up the ring. */
@@ -176,7 +186,10 @@ export class JournalWriter {
     const { ring, record, batch, gathered } = this;
     const head = BATCH_HEAD_WORDS + gathered;
     // Without its frame, each entry takes fewer words than in the ring.
-    if (head + SECTION.head + record.words > batch.length) return false;
+    if (head + SECTION.head + record.words > batch.length) {
+      assert(gathered > 0, 'a record fits into an empty batch');
+      return false;
+    }
     const progress = this.groupOf(record);
     let to = head + SECTION.head;
     let index = record.index;

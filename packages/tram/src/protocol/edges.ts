@@ -157,8 +157,7 @@ export interface GroupJournal {
   hasRoom(words: number): boolean;
   /**
    * Take delivered entries, which lie side by side as in the log: `words` words from `at` on, the first one with this index.
-   * Those below `next` are ignored, and so are all of them if the first one lies above it: then another member of the group
-   * on this host has those between. There must be room, unless all are ignored.
+   * Those below `next` are ignored. There must be room.
    */
   add(index: number, entries: Int32Array, at: number, words: number): void;
   /** Entries from `next` on will not come: go on from a snapshot. Until one begins, entries that come are ignored. */

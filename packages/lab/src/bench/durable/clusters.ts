@@ -3,27 +3,30 @@
  * beginning. Those that are not measured are idle, and their hosts are parked.
  */
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { Cluster } from 'tram-multicast/internal/cluster.js';
 import type { JournalStatus } from 'tram-multicast/internal/hosting/journal-status.js';
+import { groupsOf } from 'tram-multicast/internal/hosting/service.js';
 import type { ClusterStatus } from 'tram-multicast/internal/hosting/status.js';
 import type { Durability } from 'tram-multicast/internal/protocol/edges.js';
-import { measure } from '../load/measure.js';
+import { measure, rateOf } from '../load/measure.js';
 import { startCluster } from '../machines/cluster.js';
 import { loadOn } from '../machines/system.js';
 import type { Load, Measurement } from '../systems/system.js';
 import { type RunningTram, startTram } from '../systems/tram.js';
 import { MODES, type Run, SETUP, TREE } from './setting.js';
 
-/** What the journals of all hosts did during a measurement, its warm-up included. */
+/** What the journals of all hosts did during a measurement. */
 export interface Journaled {
-  readonly syncs: number;
-  readonly bytes: number;
-  readonly seconds: number;
+  readonly bytesPerSync: number;
+  readonly bytesPerSecond: number;
 }
 
 export interface DurableMeasurement extends Measurement {
   readonly journaled: Journaled;
 }
+
+const NOTED_MS = 300;
 
 export class Clusters {
   private constructor(private readonly byMode: ReadonlyMap<Durability, RunningTram>) {}
@@ -50,16 +53,18 @@ export class Clusters {
 
   async measure(mode: Durability, load: Load): Promise<DurableMeasurement> {
     const cluster = this.byMode.get(mode)!;
-    const before = journals(cluster.status());
-    const startedMs = performance.now();
+    const before = cluster.status();
     const measurement = await measure(cluster, load);
-    const seconds = (performance.now() - startedMs) / 1000;
-    const after = journals(cluster.status());
-    const grown = (read: (journal: JournalStatus) => number): number =>
-      after.reduce((sum, journal, host) => sum + read(journal) - read(before[host]), 0);
-    const syncs = grown((journal) => journal.syncs);
-    const bytes = grown(({ syncedBytes }) => syncedBytes);
-    return { ...measurement, journaled: { syncs, bytes, seconds } };
+    // Hosts note what their journals have done several times a second.
+    await setTimeout(NOTED_MS);
+    const after = cluster.status();
+    const syncs = grown(before, after, (journal) => journal.syncs);
+    const bytes = grown(before, after, ({ syncedBytes }) => syncedBytes);
+    // The warm-up counts for these, so the duration of the measurement does not tell.
+    const deliveries = deliveriesOf(after) - deliveriesOf(before);
+    const bytesPerMessage = (bytes / deliveries) * deliveriesPerMessage(load);
+    const bytesPerSecond = bytesPerMessage * rateOf(measurement);
+    return { ...measurement, journaled: { bytesPerSync: bytes / syncs, bytesPerSecond } };
   }
 
   async close(): Promise<void> {
@@ -67,8 +72,27 @@ export class Clusters {
   }
 }
 
-function journals({ hosts }: ClusterStatus): JournalStatus[] {
-  return hosts.flatMap(({ journal }) => journal ?? []);
+/** The messages that all groups have delivered. */
+export function deliveriesOf({ groups }: ClusterStatus): number {
+  const delivered = groups.map(({ replicas }) => Math.max(...replicas.map((one) => one.messages)));
+  return delivered.reduce((sum, count) => sum + count, 0);
+}
+
+/** One for each destination. */
+function deliveriesPerMessage({ sets }: Load): number {
+  const destinations = sets.map(({ low, high }) => groupsOf(low, high).length);
+  return destinations.reduce((sum, count) => sum + count, 0) / sets.length;
+}
+
+/** Of all journals together. */
+function grown(
+  before: ClusterStatus,
+  after: ClusterStatus,
+  read: (journal: JournalStatus) => number,
+): number {
+  const sum = ({ hosts }: ClusterStatus): number =>
+    hosts.reduce((total, { journal }) => total + (journal === undefined ? 0 : read(journal)), 0);
+  return sum(after) - sum(before);
 }
 
 async function start(

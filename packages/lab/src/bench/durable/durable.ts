@@ -8,7 +8,7 @@ import { compareLoads, type LoadCosts } from './loads.js';
 import { measureRecovery, type RecoveryCost, type RecoveryOptions } from './recovery.js';
 import type { Run } from './setting.js';
 
-export interface DurableOptions extends Pick<Run, 'memory' | 'rounds' | 'seconds'> {
+export interface DurableOptions extends Pick<Run, 'memory' | 'loads' | 'rounds' | 'seconds'> {
   /** On the disk to measure. Default: a temporary folder. */
   readonly folder?: string;
   /** Measure recovery instead of loads; not across machines. */
@@ -29,14 +29,14 @@ export async function benchDurable(
   progress: (step: string) => void,
   signal: AbortSignal,
 ): Promise<DurableResult> {
-  const { memory, rounds, seconds, recovery } = options;
+  const { memory, loads, rounds, seconds, recovery } = options;
   const step = (name: string): void => {
     signal.throwIfAborted();
     progress(name);
   };
   const machine = thisMachine();
   const { path, fileSystem: disk, remove } = makeDiskFolder(options.folder);
-  const run: Run = { memory, rounds, seconds, folder: path, step, signal };
+  const run: Run = { memory, loads, rounds, seconds, folder: path, step, signal };
   try {
     if (recovery === undefined) return { options, machine, disk, costs: await compareLoads(run) };
     if (memory === 'machines') throw new Error('recovery is not measured across machines');

@@ -11,8 +11,8 @@ import { type Spread, spreadOf } from '../load/spread.js';
 import { measureSyncedWrites, type SyncedWrites } from '../raw/synced-writes.js';
 import type { Load } from '../systems/system.js';
 import { plural } from '../text/words.js';
-import { Clusters, type DurableMeasurement, type Journaled } from './clusters.js';
-import { IN_FLIGHT, MODES, OVERLAY, type Run, SETUP } from './setting.js';
+import { Clusters, type DurableMeasurement } from './clusters.js';
+import { IN_FLIGHT, type LoadName, MODES, OVERLAY, type Run, SETUP } from './setting.js';
 
 /** Of each durability. A ratio is the median of the ratios of the rounds. */
 export interface Costs {
@@ -58,6 +58,17 @@ const ALONE: Rung = { clients: 1, outstanding: 1 };
 const MANY: Rung = { clients: 1, outstanding: IN_FLIGHT };
 const WARM_UP_SECONDS_MAX = 0.3;
 
+const TITLES: Readonly<Record<LoadName, string>> = {
+  one: plural(1, 'group'),
+  all: plural(SETUP.groups, 'group'),
+  mix: 'mix',
+};
+const SETS: Readonly<Record<LoadName, readonly DestinationSet[]>> = {
+  one: destinationSets(OVERLAY, 'rotating', 1),
+  all: destinationSets(OVERLAY, 'rotating', SETUP.groups),
+  mix: mixedSets(OVERLAY),
+};
+
 /** What is measured in each round: clusters, and the bare loop. */
 type Subject = Durability | 'bare';
 type Outcome = DurableMeasurement | SyncedWrites;
@@ -65,15 +76,11 @@ type Outcome = DurableMeasurement | SyncedWrites;
 export async function compareLoads(run: Run): Promise<LoadCosts> {
   const clusters = await Clusters.start(run);
   try {
-    const loads: [name: string, sets: readonly DestinationSet[]][] = [
-      ...[1, SETUP.groups].map((count): [string, DestinationSet[]] => [
-        plural(count, 'group'),
-        destinationSets(OVERLAY, 'rotating', count),
-      ]),
-      ['mix', mixedSets(OVERLAY)],
-    ];
+    run.step('warm-up');
+    const warmUp = loadOf(run, SETS.mix, MANY);
+    for (const mode of MODES) await clusters.measure(mode, warmUp);
     const costs: LoadCost[] = [];
-    for (const [name, sets] of loads) costs.push(await compareLoad(clusters, run, name, sets));
+    for (const load of run.loads) costs.push(await compareLoad(clusters, run, load, SETS[load]));
     return { hosts: clusters.hosts, loads: costs };
   } finally {
     await clusters.close();
@@ -83,9 +90,10 @@ export async function compareLoads(run: Run): Promise<LoadCosts> {
 async function compareLoad(
   clusters: Clusters,
   run: Run,
-  load: string,
+  name: LoadName,
   sets: readonly DestinationSet[],
 ): Promise<LoadCost> {
+  const load = TITLES[name];
   run.step(`${load}, one message at a time`);
   const alone = await rounds(clusters, run, loadOf(run, sets, ALONE), 1);
   run.step(`${load}, ${IN_FLIGHT} messages in flight`);
@@ -97,11 +105,11 @@ async function compareLoad(
     bareAlone: bareOf(alone),
     barePerMessage: spread(alone, ({ always, bare }) => latency(always) / latency(bare)),
     messagesPerSecond: costsOf(many, rateOf),
-    journalBytesPerSecond: spread(many, ({ always }) => byteRate(always.journaled)),
+    journalBytesPerSecond: spread(many, ({ always }) => always.journaled.bytesPerSecond),
     bareLoaded: bareOf(many),
     shareOfDisk: spread(
       many,
-      ({ always, bare }) => byteRate(always.journaled) / bare.bytesPerSecond,
+      ({ always, bare }) => always.journaled.bytesPerSecond / bare.bytesPerSecond,
     ),
   };
 }
@@ -115,10 +123,9 @@ async function rounds(
   load: Load,
   writers: number,
 ): Promise<Round[]> {
-  // A first measurement compiles the code, and tells how much the journals write for a sync.
-  for (const mode of MODES) await clusters.measure(mode, load);
+  // A first measurement tells how much the journals write for a sync.
   const { journaled } = await clusters.measure('always', load);
-  const bytesPerSync = Math.round(journaled.bytes / journaled.syncs);
+  const bytesPerSync = Math.round(journaled.bytesPerSync);
   const measureSubject = (subject: Subject): Promise<Outcome> => {
     step(`  ${subject}`);
     return subject === 'bare'
@@ -161,8 +168,4 @@ function bareOf(rounds: readonly Round[]): Bare {
 
 function spread(rounds: readonly Round[], read: (round: Round) => number): Spread {
   return spreadOf(rounds.map(read))!;
-}
-
-function byteRate({ bytes, seconds }: Journaled): number {
-  return bytes / seconds;
 }

@@ -12,6 +12,7 @@ import type { ClusterStatus } from 'tram-multicast/internal/hosting/status.js';
 import { destinationSets } from '../load/destinations.js';
 import { measure } from '../load/measure.js';
 import { type RunningTram, startTram } from '../systems/tram.js';
+import { deliveriesOf } from './clusters.js';
 import { OVERLAY, type Run, SETUP, TREE } from './setting.js';
 
 export interface RecoveryCost {
@@ -54,7 +55,12 @@ export async function measureRecovery(
   return [
     {
       emptySeconds,
-      ...(await recover(run, 'with snapshots', undefined, (status) => countOf(status) >= messages)),
+      ...(await recover(
+        run,
+        'with snapshots',
+        undefined,
+        (status) => deliveriesOf(status) >= messages,
+      )),
     },
     { emptySeconds, ...(await recover(run, 'without snapshots', NEVER_BYTES, isLong)) },
   ];
@@ -92,7 +98,7 @@ async function recover(
     const recoverSeconds = await secondsOf(async () => {
       cluster = await start(run, name, snapshotBytes);
     });
-    const found = countOf(cluster!.status());
+    const found = deliveriesOf(cluster!.status());
     if (found !== messages) throw new Error(`${messages} messages were journaled, ${found} found`);
     return { name, messages, bytes, recoverSeconds, readSeconds, deliverSeconds };
   } finally {
@@ -119,18 +125,10 @@ async function fill(
       run.signal.throwIfAborted();
       await measure(cluster, load);
     }
-    return countOf(cluster.status());
+    return deliveriesOf(cluster.status());
   } finally {
     await cluster.close();
   }
-}
-
-/** The messages that all groups have delivered. */
-function countOf({ groups }: ClusterStatus): number {
-  return groups.reduce(
-    (sum, { replicas }) => sum + Math.max(...replicas.map(({ messages }) => messages)),
-    0,
-  );
 }
 
 async function deliverAll(messages: number): Promise<number> {

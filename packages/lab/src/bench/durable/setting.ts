@@ -4,8 +4,13 @@ import { Overlay, parseTree } from 'tram-multicast/internal/protocol/overlay.js'
 
 export type DurableMemory = 'threads' | 'processes' | 'machines';
 
+/** To one group, to all groups, or nine messages to one group and then one to two. */
+export type LoadName = 'one' | 'all' | 'mix';
+export const LOAD_NAMES: readonly LoadName[] = ['one', 'all', 'mix'];
+
 export interface Run {
   readonly memory: DurableMemory;
+  readonly loads: readonly LoadName[];
   readonly rounds: number;
   /** Duration of each measurement. */
   readonly seconds: number;

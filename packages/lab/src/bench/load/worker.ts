@@ -38,11 +38,14 @@ async function run(job: LoadJob): Promise<Measurement> {
   const before = target.latency();
   const cpuBefore = cpuSeconds(pids);
   const startedUs = nowUs();
-  const count = loads.reduce((sum, load) => sum + load.count, 0);
+  const count = answered(loads);
   duty.run(job.seconds * 1e6);
+  // Wait for at least one message if the system is slower than that.
+  for (const untilUs = nowUs() + DRAIN_US; answered(loads) === count && nowUs() < untilUs; )
+    duty.run(SLICE_US);
   const seconds = (nowUs() - startedUs) / 1e6;
   const coresUsed = (cpuSeconds(pids) - cpuBefore) / seconds;
-  const messages = loads.reduce((sum, load) => sum + load.count, 0) - count;
+  const messages = answered(loads) - count;
   const latency = target.latency().since(before);
   for (const load of loads) load.stop();
   const outstanding = (): number => loads.reduce((sum, load) => sum + load.outstanding, 0);
@@ -58,6 +61,10 @@ async function run(job: LoadJob): Promise<Measurement> {
     unanswered,
     coresUsed,
   };
+}
+
+function answered(loads: readonly Load[]): number {
+  return loads.reduce((sum, load) => sum + load.count, 0);
 }
 
 /** User and system time of this process with all its threads, and of the hosts if they are other processes. */

@@ -196,18 +196,21 @@ export class Machine {
   /** Finds out its past, then starts its replicas. */
   async start(): Promise<void> {
     const { config, log, report } = this.settings;
+    const isTraced = config.trace !== undefined;
+    // A recovery records what it delivers again. It continues the files of earlier eras.
+    if (isTraced && this.journal !== undefined) joinTrace(config, config.trace, []);
     const entrance = this.journal === undefined ? undefined : await this.entrance(this.journal);
     if (this.isStopped) return;
     const past = await this.past(entrance);
     if (this.isStopped || past === undefined) return;
-    if (config.trace !== undefined) this.joinTrace(config.trace, past);
+    if (isTraced && this.journal === undefined) this.joinTrace(config.trace, past);
     await this.begin(past, entrance);
     if (this.isStopped) return;
     log('info', describePast(past, entrance));
     this.slots.open(past, entrance?.firstSession);
     const { journal } = this;
     const start = entrance && journal && ((): JournalStart => journal.startWithin(entrance));
-    const opened = journal?.takeOpened();
+    const opened = await journal?.takeOpened(entrance?.what === 'start' ? entrance.era : undefined);
     if (opened !== undefined) {
       this.sign(HOST_STATE.running);
       report({ what: 'ready' });
@@ -257,6 +260,8 @@ export class Machine {
   async run(): Promise<void> {
     await this.running?.run();
     this.hasRun = this.running !== undefined;
+    // It may have been stopped before an era was open.
+    await this.journal?.takeOpened(undefined);
   }
 
   stop(): void {
@@ -356,7 +361,6 @@ export class Machine {
     const entrance = await this.until((now) => recovery.doWork(now));
     network!.setPatience();
     this.recovery = undefined;
-    if (entrance?.what !== 'start') await journal.discardOpened();
     return entrance;
   }
 

@@ -118,7 +118,7 @@ export class Admission {
         }
         const free = slots.take();
         if (free === undefined) return { refusal: REFUSAL.noSlot };
-        return { host: map.hosts + free.slot, ...free, birth: 0, era: 0 };
+        return { host: map.hosts + free.slot, ...free, birth: 0, era: this.knownHosts.era };
       }
       case CALLER.client:
         if (slots?.awaitsEra === true) return { refusal: REFUSAL.notReady };

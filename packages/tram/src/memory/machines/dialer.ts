@@ -99,7 +99,7 @@ export class Dialer {
     if (welcome === undefined) return;
     const { host } = dialing;
     const { caller } = this.options.self;
-    if (caller === CALLER.newClient) this.takeSlot(welcome);
+    if (caller === CALLER.newClient) this.takeSlot(host, welcome);
     if (caller === CALLER.host) {
       const refusal = this.knownHosts.refusalOf(host, welcome);
       if (refusal > 0) {
@@ -115,9 +115,10 @@ export class Dialer {
   }
 
   /** The first slot counts. Hosts that had none left accept us from now on. */
-  private takeSlot(welcome: Welcome): void {
+  private takeSlot(host: number, welcome: Welcome): void {
     if (this.assigned !== undefined) return;
     this.assigned = welcome;
+    this.knownHosts.noteEra(host, welcome.era);
     for (const dialing of this.dialings) dialing.retryNow();
   }
 

@@ -119,7 +119,8 @@ export class KnownHosts {
 
   /** In which we have run our replicas; 0 if we have not, or have no journal. */
   get era(): number {
-    return this.wordOf(this.self, HOST.era);
+    // A host that takes part in a recovery has begun an era that is not open yet.
+    return this.haveRun ? this.wordOf(this.self, HOST.era) : 0;
   }
 
   /** Of the memory that a host has run with. 0: it never has, as far as we know. */
@@ -176,10 +177,16 @@ export class KnownHosts {
     this.told[host] = 0;
     // It may have published higher ones already.
     words[line + HOST.leastRevision] = Math.max(this.publishedBy(host), bits >>> LEAST_SHIFT);
-    words[line + HOST.era] = Math.max(this.wordOf(host, HOST.era), era);
+    this.noteEra(host, era);
     if ((bits & HAS_RUN.sender) === 0) return;
     words[line + HOST.begun] = revision;
     words[line + HOST.birth] = birth;
+  }
+
+  /** The host runs its replicas in this era. */
+  noteEra(host: number, era: number): void {
+    const at = this.map.host(host) + HOST.era;
+    this.words[at] = Math.max(this.words[at], era);
   }
 
   /** The link to a host has opened. Posted before anything else: who helps our replicas knows our memory. */

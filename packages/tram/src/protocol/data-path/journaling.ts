@@ -10,7 +10,7 @@
  * long as fewer than f+1 other members have journals that are durable further on. Otherwise it leaves entries out, and the
  * journal goes on from a snapshot later (leadership/journal-snapshots.ts).
  *
- * Entries that the journal can't continue with are handed over too, and it ignores them.
+ * Invariant: the journal gets entries without gaps, except where a snapshot fills the gap.
  */
 import type { GroupJournal } from '../edges.js';
 import { DURABLE } from '../layout.js';
@@ -76,9 +76,12 @@ export class Journaling {
     return further < member.quorum;
   }
 
-  /** Hand over the stretch that was admitted and delivered: entries from this index on, which lie side by side. */
+  /**
+   * Hand over the stretch that was admitted and delivered: entries from this index on, which lie side by side. If the journal
+   * lacks earlier ones, another member of the group on this host hands them over, or a snapshot fills the gap.
+   */
   add(index: number, entries: Int32Array, words: number): void {
-    this.journal.add(index, entries, 0, words);
+    if (index <= this.journal.next) this.journal.add(index, entries, 0, words);
   }
 
   /** If the journal is durable further on, or we follow another member: tell it. Returns 1 if there was news, else 0. */
