@@ -10,7 +10,6 @@
  *
  * Invariant: the plan determines the run. All draws come from the plan's seed, in one order.
  */
-import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
 import { Client } from 'tram-multicast/internal/protocol/data-path/client.js';
 import type {
   Edges,
@@ -28,7 +27,7 @@ import { firstKeyOf } from './first-key.js';
 import type { ClientHost, Host, ReplicaHost } from './hosts.js';
 import { Incidents } from './incidents.js';
 import { Interruptions } from './interruptions.js';
-import { Ledger, type Sent, SimulationFailure } from './ledger.js';
+import { guarded, type Ledger, newLedger, type Sent, SimulationFailure } from './ledger.js';
 import { Losses } from './losses.js';
 import { Observation } from './observation.js';
 import { TimeKeeper } from './ordered-time.js';
@@ -517,22 +516,6 @@ export class World {
     else workload.send(client, this.nowUs);
     return client.doWork(this.nowUs);
   }
-}
-
-/** Run `body`. Anything that the protocol throws becomes a `SimulationFailure`. */
-export function guarded(body: () => void): void {
-  try {
-    body();
-  } catch (error) {
-    if (error instanceof SimulationFailure) throw error;
-    const isInvariant = error instanceof InvariantError;
-    const story = isInvariant ? error.message : String((error as Error).stack);
-    throw new SimulationFailure(isInvariant ? 'assertion' : 'error', story);
-  }
-}
-
-export function newLedger(plan: Plan, settings: Settings, nowUs: () => number): Ledger {
-  return new Ledger(plan, settings.keepsTrace === true, settings.keepsHistory !== false, nowUs);
 }
 
 const IDLE_FACTOR = 3;

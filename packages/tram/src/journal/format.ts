@@ -171,7 +171,7 @@ export function decodeIdentity(words: Int32Array): JournalIdentity {
     clusterId: idText(words, IDENTITY.clusterId),
     host: words[IDENTITY.host],
     promisedEra: words[IDENTITY.promisedEra],
-    firstSession: words[IDENTITY.firstSession],
+    firstSession: words[IDENTITY.firstSession] || undefined,
   };
 }
 
