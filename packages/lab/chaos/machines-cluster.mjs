@@ -21,7 +21,7 @@ const COMMAND = fileURLToPath(new URL('../../tram/dist/cli/main.js', import.meta
 const SERVICE = fileURLToPath(new URL('./bank.mjs', import.meta.url));
 export const PORT = 7411;
 export const HTTP_PORT = 7412;
-const START_MS = 60_000;
+const START_MS = 120_000;
 const END_MS = 20_000;
 const LOOK_MS = 5;
 /** Log levels of pino from `error` up. */

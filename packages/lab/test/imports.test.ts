@@ -113,6 +113,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       'tram/memory/',
       'tram/journal/',
       'tram/check/',
+      'tram/errors.ts',
     ],
     node: /^lab\/sim\/(?:pool|worker|mutations\/mutant)\.ts$/,
   },

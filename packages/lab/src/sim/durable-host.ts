@@ -171,12 +171,13 @@ export class DurableHost {
       this.lastSyncUs = nowUs;
       writer.wantSync();
     }
-    const { syncs } = this.disk;
+    const { syncs, writes } = this.disk;
     const isIdle = !writer.step();
     if (isIdle && this.random.percent(PREPARES_PERCENT)) writer.prepare();
-    const hasSynced = this.disk.syncs > syncs;
-    const mostUs = hasSynced ? syncUs[this.index] * this.slowness : this.plan.stepUs * 2;
-    return 1 + this.random.below(mostUs);
+    // A sync has an effect at once. So a part of the time that it takes comes before it, after the write.
+    const parts = this.disk.syncs > syncs ? 2 : this.disk.writes > writes ? 1 : 0;
+    const mostUs = (parts / 3) * syncUs[this.index] * this.slowness;
+    return 1 + this.random.below(mostUs + this.plan.stepUs);
   }
 
   /** Make all that its replicas have handed over durable. @throws what the disk throws */

@@ -100,7 +100,8 @@ export class SimulatedDisk implements Disk {
   private unsynced: Change[] = [];
   /** Whoever has opened a file before the last power cut is gone. */
   private boots = 0;
-  /** How often it has synced. */
+  /** How often it was written to, and how often it has synced. */
+  writes = 0;
   syncs = 0;
   private syncsUntilFailure = Number.POSITIVE_INFINITY;
   private changesUntilCut = Number.POSITIVE_INFINITY;
@@ -290,6 +291,7 @@ export class SimulatedDisk implements Disk {
         requirePower();
         if (how === 'read') throw new Error('the file is open only for reading');
         this.cutIfDue();
+        this.writes++;
         node.write(position, bytes);
       },
       sync: () => {

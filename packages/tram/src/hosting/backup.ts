@@ -23,6 +23,7 @@ import { journaledClusterOf } from './local-recovery.js';
 import { pause } from './oversight.js';
 import type { ClusterStatus } from './status.js';
 
+/** @internal */
 export interface BackupSource {
   readonly config: ClusterConfig;
   status(): ClusterStatus;
@@ -46,7 +47,7 @@ const LOOK_MS = 10;
 const HOST_OF_BACKUP = 0;
 
 /**
- * @throws TRAM_NOT_SUPPORTED: the cluster has no journal, or no host on this machine has a member of a group; TRAM_EXISTS,
+ * @internal @throws TRAM_NOT_SUPPORTED: the cluster has no journal, or no host on this machine has a member of a group; TRAM_EXISTS,
  *   TRAM_TIMEOUT, TRAM_CORRUPT, TRAM_SYSTEM; what `mark` throws
  */
 export async function saveBackup(source: BackupSource, directory: string): Promise<Backup> {

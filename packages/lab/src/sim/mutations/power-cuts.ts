@@ -20,12 +20,16 @@ import {
 import type { Mutation } from './mutation.js';
 
 const ALWAYS = { durability: 'always' } as const;
+/** The power is cut again and again. */
+const CUTS = { ...ALWAYS, faults: ['power-cut', 'some-power-cuts', 'blackout'] } as const;
+/** Recoveries run side by side, and are interrupted. */
+const RIVALS = { ...ALWAYS, faults: ['blackout', 'rival-recovery', 'cut-recovery'] } as const;
 const EVERY_SECOND = { durability: 'everySecond' } as const;
 
 export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   'acknowledges-unsynced': {
     title: 'entries are called durable when they are written, before they are synced',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
     edits: [
       {
         file: JOURNAL_WRITER,
@@ -48,7 +52,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'children-not-cut': {
     title: 'a recovery keeps what a group got from its parent and the parent has lost',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
     edits: [
       {
         file: RECOVERY_PLAN,
@@ -60,7 +64,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'nothing-appended': {
     title: 'a recovery does not give a group what its parent has for it and it lacks',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
     edits: [
       {
         file: RECOVERY_PLAN,
@@ -71,7 +75,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'shortest-journal': {
     title: 'a recovery takes the shortest journal of a group',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
     edits: [
       {
         file: RECOVERY_PLAN,
@@ -82,7 +86,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'era-of-each-group': {
     title: 'a recovery takes the highest era of each group, although other groups may not have it',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    caughtBy: { seed: 1, as: 'recovery', options: RIVALS },
     edits: [
       {
         file: RECOVERY_PLAN,
@@ -95,7 +99,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'lets-in-early': {
     title: 'clients are let in before f + 1 members of every group have opened the era',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    caughtBy: { seed: 1, as: 'recovery', options: RIVALS },
     edits: [
       {
         file: WHOLE_RECOVERY,
@@ -112,7 +116,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   'era-not-promised': {
     title:
       'a recovery takes the greatest era that it sees plus one, and hosts promise it more than once',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    caughtBy: { seed: 1, as: 'recovery', options: RIVALS },
     edits: [
       {
         file: RECOVERY_HOST,
@@ -123,7 +127,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'promises-lower-eras': {
     title: 'a host that has promised an era promises lower ones too',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    caughtBy: { seed: 1, as: 'recovery', options: RIVALS },
     edits: [
       {
         file: RECOVERY_HOST,
@@ -134,7 +138,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'promise-not-synced': {
     title: 'a host does not make its promise durable',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    caughtBy: { seed: 1, as: 'recovery', options: RIVALS },
     edits: [
       {
         file: JOURNAL_IDENTITY,
@@ -145,7 +149,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'counts-before-stable': {
     title: 'a snapshot replaces entries before they are stable',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
     edits: [
       {
         file: GROUP_PROGRESS,
@@ -168,7 +172,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'removes-early': {
     title: 'older eras are removed before the next one is open',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    caughtBy: { seed: 1, as: 'recovery', options: RIVALS },
     edits: [
       {
         file: SNAPSHOT_FILE,
@@ -184,7 +188,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'stale-batches': {
     title: 'batches of an earlier use of a segment are read again',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
     edits: [
       {
         file: FORMAT,
@@ -195,7 +199,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'checksum-ignored': {
     title: 'a torn batch is read',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
     edits: [
       {
         file: FORMAT,
@@ -206,7 +210,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'renames-unsynced': {
     title: 'a snapshot is renamed before it is synced',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
     edits: [
       {
         file: JOURNAL_WRITER,
@@ -217,7 +221,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'folder-not-synced': {
     title: 'segments that a snapshot replaces are used again before its new name is durable',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
     edits: [
       {
         file: JOURNAL_WRITER,
@@ -230,7 +234,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'spare-not-synced': {
     title: 'a segment is written to before its name is durable',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
     edits: [
       {
         file: SEGMENTS,
@@ -243,7 +247,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'segments-freed-together': {
     title: 'several segments get other names before any of these is durable',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
     edits: [
       {
         file: SEGMENTS,
@@ -277,7 +281,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'sessions-go-on': {
     title: 'an era starts with the sessions of the one before it',
-    caughtBy: { seed: 1, as: 'recovery', options: ALWAYS },
+    caughtBy: { seed: 1, as: 'recovery', options: CUTS },
     edits: [{ file: REPLAY, find: 'delivering.endAllSessions();', replace: '' }],
   },
   'sessions-used-again': {

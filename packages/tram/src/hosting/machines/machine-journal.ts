@@ -41,8 +41,10 @@ export class MachineJournal {
   private readonly shape: ClusterShape;
   private readonly disk: RecoveryHost;
   private recovery: Recovery | undefined;
-  /** Its replicas have begun with what opens an era, and do not run yet. */
-  private opened: Host | undefined;
+  /** Its replicas have begun with what opens this era, and do not run yet. */
+  private opened: { readonly host: Host; readonly era: number } | undefined;
+  /** Eras are opened one after the other. */
+  private opening: Promise<unknown> = Promise.resolve();
   private followedUs = Number.NEGATIVE_INFINITY;
   /** Since when it is stuck; undefined if it is not. */
   private stuckUs: number | undefined;
@@ -86,11 +88,13 @@ export class MachineJournal {
     return this.recovery;
   }
 
-  /** The host that was started to open this era; undefined if there is none. */
-  takeOpened(): Host | undefined {
-    const { opened } = this;
+  /** The host that was started to open this era; undefined if there is none. One that was started for another era ends. */
+  async takeOpened(era: number | undefined): Promise<Host | undefined> {
+    await this.opening;
+    if (this.opened?.era !== era) await this.discardOpened();
+    const host = this.opened?.host;
     this.opened = undefined;
-    return opened;
+    return host;
   }
 
   /** What the journal has of an era that others run. */
@@ -98,11 +102,11 @@ export class MachineJournal {
     return this.keepingConnected(startOfEraAgain(this.config, this.host, era, clusterId));
   }
 
-  /** Ends the host that was started to open an era, if it does not run yet. */
-  async discardOpened(): Promise<void> {
-    const opened = this.takeOpened();
-    opened?.stop();
-    await opened?.run();
+  private async discardOpened(): Promise<void> {
+    const host = this.opened?.host;
+    this.opened = undefined;
+    host?.stop();
+    await host?.run();
   }
 
   /**
@@ -143,14 +147,20 @@ export class MachineJournal {
     return this.context.network!;
   }
 
-  private async open(plan: EraPlan): Promise<Opening | undefined> {
+  private open(plan: EraPlan): Promise<Opening | undefined> {
+    const opening = this.opening.then(() => this.openNow(plan));
+    this.opening = opening.catch(() => undefined);
+    return opening;
+  }
+
+  private async openNow(plan: EraPlan): Promise<Opening | undefined> {
     const sources = await this.fetchFor(plan);
     if (sources === undefined) return undefined;
     await this.discardOpened();
     const sequenceOf = (_: number, __: number, group: number): GroupSequence => sources.get(group)!;
     const start = (): JournalStart => startOfPlan(this.config, this.host, plan, sequenceOf);
     const { host, lastSession } = await this.openHost(() => this.keepingConnected(start()));
-    this.opened = host;
+    this.opened = { host, era: plan.era };
     return { groups: plan.groups.map(({ group }) => group), lastSession };
   }
 

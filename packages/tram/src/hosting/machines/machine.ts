@@ -210,7 +210,7 @@ export class Machine {
     this.slots.open(past, entrance?.firstSession);
     const { journal } = this;
     const start = entrance && journal && ((): JournalStart => journal.startWithin(entrance));
-    const opened = journal?.takeOpened();
+    const opened = await journal?.takeOpened(entrance?.what === 'start' ? entrance.era : undefined);
     if (opened !== undefined) {
       this.sign(HOST_STATE.running);
       report({ what: 'ready' });
@@ -260,6 +260,8 @@ export class Machine {
   async run(): Promise<void> {
     await this.running?.run();
     this.hasRun = this.running !== undefined;
+    // It may have been stopped before an era was open.
+    await this.journal?.takeOpened(undefined);
   }
 
   stop(): void {
@@ -359,7 +361,6 @@ export class Machine {
     const entrance = await this.until((now) => recovery.doWork(now));
     network!.setPatience();
     this.recovery = undefined;
-    if (entrance?.what !== 'start') await journal.discardOpened();
     return entrance;
   }
 

@@ -10,7 +10,7 @@
  * hosts that a coordinator asks wait, as it does.
  */
 import { randomBytes } from 'node:crypto';
-import type { TramError } from '../../errors.js';
+import { TramError } from '../../errors.js';
 import { type Recovered, recoverCluster } from '../../journal/recovery.js';
 import type { Ask, Opening, Promised } from '../../journal/recovery-asks.js';
 import type { ClusterShape } from '../../journal/shape.js';
@@ -66,6 +66,8 @@ const PATIENCE_US = { inevitable: 2_000_000, avoidable: 10_000_000 } as const;
 const RANK_US = 10_000_000;
 /** How long a coordinator waits after it has failed, at least and at most. */
 const BACK_OFF_US = { least: 1_000_000, most: 3_000_000 } as const;
+/** How long it waits if it needs an operator. */
+const REFUSED_US = 10_000_000;
 /** How long hosts that run get to begin without memory, and hosts that wait to hear that the era is open. */
 const STOP_US = 15_000_000;
 const BEGIN_US = 2_000_000;
@@ -80,7 +82,7 @@ export class Recovery {
   private lookedUs = Number.NEGATIVE_INFINITY;
   private said = '';
   private saidUs = Number.NEGATIVE_INFINITY;
-  /** Since when the next step is to recover, and the hosts that were connected then. */
+  /** Since when the next step is to recover; undefined if it is not. */
   private recoverableUs: number | undefined;
   private notBeforeUs = 0;
   private isCoordinating = false;
@@ -88,6 +90,8 @@ export class Recovery {
   private promisedEra = 0;
   private openedEra = 0;
   private entrance: Entrance | undefined;
+  /** A bug. */
+  private failure: unknown;
 
   constructor(private readonly edges: RecoveryEdges) {
     const { words, map, host, links, nowUs } = edges;
@@ -110,6 +114,7 @@ export class Recovery {
 
   /** To be called after each poll of the network. @returns how to run the replicas, once that is known */
   doWork(nowUs: number): Entrance | undefined {
+    if (this.failure !== undefined) throw this.failure;
     this.mailboxes.doWork(nowUs);
     if (nowUs - this.lookedUs >= LOOK_US) this.look(nowUs);
     return this.entrance;
@@ -160,7 +165,7 @@ export class Recovery {
     }
     this.isCoordinating = true;
     this.publish(STAGE.recovering);
-    void this.coordinate().catch((error: TramError) => this.onFailure(error));
+    void this.coordinate().catch((error: unknown) => this.onFailure(error));
   }
 
   private say(what: string, nowUs: number): void {
@@ -204,10 +209,15 @@ export class Recovery {
     else this.resumeWaiting(0);
   }
 
-  private onFailure(error: TramError): void {
+  private onFailure(error: unknown): void {
+    if (!(error instanceof TramError)) {
+      this.failure = error;
+      return;
+    }
     const { least, most } = BACK_OFF_US;
-    this.edges.log(error.code === 'TRAM_UNAVAILABLE' ? 'warn' : 'error', error.message);
-    this.resumeWaiting(least + Math.random() * (most - least));
+    const isInterrupted = error.code === 'TRAM_UNAVAILABLE';
+    this.edges.log(isInterrupted ? 'warn' : 'error', error.message);
+    this.resumeWaiting(isInterrupted ? least + Math.random() * (most - least) : REFUSED_US);
   }
 
   private resumeWaiting(backOffUs: number): void {

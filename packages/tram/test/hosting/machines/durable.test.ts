@@ -69,7 +69,7 @@ test('after a power cut of all, everything acknowledged is there; a host with an
   await cutPower(...cluster.hosts);
   await start('gamma', 'beta', 'alpha');
   expect(await countsAnew()).toEqual([501, 501]);
-});
+}, 120_000);
 
 test('a host that has kept its memory gives it up if the others have lost theirs', async () => {
   const [alpha, beta, gamma] = await cluster.startAll();
