@@ -53,6 +53,8 @@ export interface SurveyAsk {
 
 /** @internal */
 export interface Survey {
+  /** The highest era that it has promised; 0 if it has no journal. */
+  readonly promised: number;
   readonly sequences: readonly SurveyedSequence[];
   /** Sessions of clients in the last era that it has marked as open start here; 0 if there is none. */
   readonly firstSession: number;

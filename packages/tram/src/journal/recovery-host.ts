@@ -11,22 +11,23 @@ import { WIDE } from '../protocol/wide.js';
 import type { Disk } from './disk.js';
 import { eraFolder, eraOf, type JournalIdentity, snapshotOf } from './format.js';
 import { markOpened, readIdentity, writeIdentity } from './identity.js';
-import { JournalReader } from './reader.js';
-import type {
-  AnswerTo,
-  Ask,
-  Cut,
-  Entries,
-  EntriesAsk,
-  Marked,
-  OpenAsk,
-  OpenedAsk,
-  PromiseAsk,
-  Promised,
-  SnapshotAsk,
-  SnapshotPiece,
-  Survey,
-  SurveyedSequence,
+import { JournalReader, settle } from './reader.js';
+import {
+  type AnswerTo,
+  type Ask,
+  type Cut,
+  type Entries,
+  type EntriesAsk,
+  type Marked,
+  NO_ERA,
+  type OpenAsk,
+  type OpenedAsk,
+  type PromiseAsk,
+  type Promised,
+  type SnapshotAsk,
+  type SnapshotPiece,
+  type Survey,
+  type SurveyedSequence,
 } from './recovery-asks.js';
 import { between, type GroupSequence, type JournalEntry } from './sequence.js';
 
@@ -69,7 +70,8 @@ export class RecoveryHost {
     }
     const sequence = this.sequence(ask.era, ask.group);
     if (sequence === undefined) return undefined;
-    return ask.what === 'cut' ? cutOf(sequence, ask.parentEnd) : entriesOf(sequence, ask);
+    if (ask.what === 'cut') return cutOf(sequence, ask.parentEnd);
+    return sequence.end < ask.below ? undefined : entriesOf(sequence, ask);
   }
 
   /** @throws TRAM_JOURNAL_MISMATCH */
@@ -98,7 +100,8 @@ export class RecoveryHost {
     }
     this.disk.makeFolder('');
     writeIdentity(this.disk, { ...identity, clusterId, host: this.host, promisedEra: era });
-    // What it has read may have been continued until now.
+    // What it has read may have been continued until now. What it reads from now on is not lost with its power.
+    settle(this.disk);
     this.reader = undefined;
     this.served = undefined;
     return { isAccepted: true, promised: era, clusterId };
@@ -107,7 +110,9 @@ export class RecoveryHost {
   private survey(): Survey {
     this.reader ??= new JournalReader(this.disk);
     const sequences: SurveyedSequence[] = [];
+    const oldest = this.oldestWhole;
     for (const era of this.reader.eras) {
+      if (era < oldest) continue;
       const isOpened = this.reader.isOpened(era);
       for (const group of this.groups) {
         const found = this.reader.sequence(era, group);
@@ -117,8 +122,8 @@ export class RecoveryHost {
       }
     }
     const hasOpened = this.reader.eras.some((era) => this.reader!.isOpened(era));
-    const firstSession = this.identity?.firstSession ?? 0;
-    return { sequences, hasOpened, firstSession, acceptsLoss: this.acceptsLoss };
+    const { promisedEra: promised = NO_ERA, firstSession = 0 } = this.identity ?? {};
+    return { promised, sequences, hasOpened, firstSession, acceptsLoss: this.acceptsLoss };
   }
 
   private snapshot({ era, group, offset }: SnapshotAsk): SnapshotPiece | undefined {
@@ -144,6 +149,14 @@ export class RecoveryHost {
     this.removeBefore(era);
     disk.syncFolder('');
     return { isMarked: true };
+  }
+
+  /** Eras before the last one that is open, and present in all groups of this host, may have been removed in part. */
+  private get oldestWhole(): number {
+    const { eras } = this.reader!;
+    const replaces = (era: number): boolean =>
+      this.reader!.isOpened(era) && this.groups.every((group) => this.isPresent(era, group));
+    return eras.findLast(replaces) ?? NO_ERA;
   }
 
   private isPresent(era: number, group: number): boolean {

@@ -28,6 +28,10 @@
  * opening snapshots of lower eras, so an attempt that was overtaken at f+1 members of a group can't complete there. Older
  * eras are removed only after E is open, and then every quorum finds E in every group.
  *
+ * A host may withdraw its promise, to join an era that a quorum runs (`joinEra`). If the survey shows that, the attempt ends.
+ * So between the last promise and the first survey, f+1 members of every group are bound to E at the same time, and none of
+ * them has memory. The members that still run A are too few to go on, or to let others join, from then on.
+ *
  * A disk that was replaced is no journal. A member counts for f+1 only if some era of its group is present on its host: an
  * empty disk would also show nothing of what it had acknowledged. Hence a cluster that starts for the first time, where
  * all disks are empty, needs all its hosts, and its first era is open only once all of them have marked it.
@@ -73,7 +77,7 @@ export function* recoverCluster(
   { newClusterId, acceptLoss, onLoss }: RecoverySettings,
 ): Recovering<Recovered> {
   const { era, clusterId, hosts } = yield* promiseEra(shape, newClusterId, acceptLoss);
-  const surveys = yield* surveyHosts(hosts);
+  const surveys = yield* surveyHosts(shape, hosts, era);
   const { groups, losses, isFirst } = yield* planEra(shape, surveys);
   if (losses.length > 0) {
     const isAccepted = acceptLoss || [...surveys.values()].some((survey) => survey.acceptsLoss);
@@ -149,11 +153,20 @@ function clusterIdOf(
   return expected;
 }
 
-function* surveyHosts(hosts: readonly number[]): Recovering<ReadonlyMap<number, Survey>> {
+/** @throws TRAM_UNAVAILABLE if a host does not keep its promise */
+function* surveyHosts(
+  shape: ClusterShape,
+  hosts: readonly number[],
+  era: number,
+): Recovering<ReadonlyMap<number, Survey>> {
   const answers = yield* askAll(hosts.map((host) => ({ what: 'survey', host }) as const));
   const surveys = new Map<number, Survey>();
   for (const [i, survey] of answers.entries()) {
-    if (survey !== undefined) surveys.set(hosts[i], survey);
+    if (survey === undefined) continue;
+    if (survey.promised !== era) {
+      throw interrupted(`${shape.nameOf(hosts[i])} takes part in another one, or runs again`);
+    }
+    surveys.set(hosts[i], survey);
   }
   return surveys;
 }

@@ -151,8 +151,8 @@ export class Model {
           }),
         );
         const hasOpened = disk.opened.size > 0;
-        const { firstSession, acceptsLoss } = disk;
-        return { sequences, hasOpened, firstSession, acceptsLoss };
+        const { promised, firstSession, acceptsLoss } = disk;
+        return { promised, sequences, hasOpened, firstSession, acceptsLoss };
       }
       case 'cut':
         return sequence && cutOf(sequence, ask.parentEnd);

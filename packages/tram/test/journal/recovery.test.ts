@@ -203,6 +203,25 @@ describe('attempts that end early', () => {
     expect(states(model, 3)).toEqual([[], [1], [1], []]);
   });
 
+  test('a host that has withdrawn its promise, to join an era that runs, ends the attempt', () => {
+    // 1. Host 1 promises the new era. Then it joins the old one, which hosts 0 and 2 run.
+    // 2. Host 0 loses its memory, and is the last to promise. Hosts 1 and 2 go on, and acknowledge message 2.
+    //    Harm: the new era begins on host 0 without message 2. A later recovery prefers it to the old one.
+    const { model, era } = started();
+    era.send(1, [1, 2]);
+    writeAll(model, era);
+    const recovery = model.recovery();
+    let step = recovery.next();
+    while (!step.done && step.value[0].what !== 'survey') {
+      step = recovery.next(step.value.map((ask) => model.answer(ask)));
+    }
+    model.disks[1].promised++;
+    const asks = step.value as readonly Ask[];
+    expect(() => recovery.next(asks.map((ask) => model.answer(ask)))).toThrow(
+      expect.objectContaining({ code: 'TRAM_UNAVAILABLE' }),
+    );
+  });
+
   test('of two coordinators at once, at most one opens its era, in whatever order their asks are done', () => {
     for (let order = 0; order < 256; order++) {
       const { model, era } = started();
