@@ -149,7 +149,9 @@ describe('a host', () => {
       expect(reader.eras).toEqual([2]);
       expect(reader.isOpened(2)).toBe(true);
     }
-    expect(cluster.answer({ what: 'opened', host: 0, era: 1, firstSession: 1 })).toEqual({ isMarked: false });
+    expect(cluster.answer({ what: 'opened', host: 0, era: 1, firstSession: 1 })).toEqual({
+      isMarked: false,
+    });
   });
 
   test('gives the entries of an era that it has, and none of another', () => {
