@@ -15,10 +15,11 @@ import { TramError } from '../errors.js';
 import { writeCluster } from '../journal/cluster-file.js';
 import { type CopiedGroup, copyJournal } from '../journal/copy.js';
 import { FileDisk } from '../journal/disk.js';
+import type { JournalIdentity } from '../journal/format.js';
 import { JournalReader } from '../journal/reader.js';
 import type { GroupSequence, JournalEntry } from '../journal/sequence.js';
 import { entryGroupOf, MARK, MESSAGE, messageId, numberIn } from '../protocol/layout.js';
-import { journalIn, type Manifest, makeEmpty, writeManifest } from './backup-files.js';
+import { journalIn, makeEmpty, writeManifest } from './backup-files.js';
 import { journaledClusterOf } from './local-recovery.js';
 import { pause } from './oversight.js';
 import type { ClusterStatus } from './status.js';
@@ -58,8 +59,8 @@ export async function saveBackup(source: BackupSource, directory: string): Promi
     const mark = await source.mark();
     await untilDurable(source, hosts);
     try {
-      const { era, clusterId, groups } = readMarked(source.config, hosts, mark);
-      return save(source.config, directory, { takenAt, era, clusterId }, groups);
+      const marked = readMarked(source.config, hosts, mark);
+      return save(source.config, directory, takenAt, marked);
     } catch (error) {
       rmSync(directory, { recursive: true, force: true });
       if (attempt === ATTEMPTS_MAX || !isPassing(error)) throw error;
@@ -110,7 +111,7 @@ async function untilDurable({ status }: BackupSource, hosts: readonly number[]):
 
 interface Marked {
   readonly era: number;
-  readonly clusterId: string;
+  readonly identity: JournalIdentity;
   readonly groups: readonly CopiedGroup[];
 }
 
@@ -128,8 +129,7 @@ function readMarked(config: ClusterConfig, hosts: readonly number[], mark: strin
     return { group, sequence: sequence!, below };
   });
   const [reader] = readers.values();
-  const { clusterId } = reader.identity!;
-  return { era: eraIn(reader, ''), clusterId, groups };
+  return { era: eraIn(reader, ''), identity: reader.identity!, groups };
 }
 
 /** The era that the host runs in. */
@@ -162,21 +162,21 @@ function idOf({ words, at }: JournalEntry): string {
 function save(
   config: ClusterConfig,
   directory: string,
-  about: Pick<Manifest, 'takenAt' | 'era' | 'clusterId'>,
-  groups: readonly CopiedGroup[],
+  takenAt: string,
+  { era, identity, groups }: Marked,
 ): Backup {
+  const { clusterId } = identity;
   const disk = journalIn(directory);
   writeCluster(disk, journaledClusterOf(config));
-  copyJournal(disk, { clusterId: about.clusterId, host: HOST_OF_BACKUP }, groups);
+  copyJournal(disk, { ...identity, host: HOST_OF_BACKUP }, groups);
   const folders = Array.from({ length: config.hosts }, (_, host) =>
     basename(journalFolder(config, host)!),
   );
   const bytes = writeManifest(directory, {
-    ...about,
-    folders,
+    ...{ takenAt, clusterId, era, folders },
     ends: groups.map(({ below }) => below),
   });
-  return { directory, takenAt: about.takenAt, era: about.era, bytes };
+  return { directory, takenAt, era, bytes };
 }
 
 /** What was looked for is not in a journal, or is there no longer. */
