@@ -230,7 +230,12 @@ export class World {
     );
   }
 
-  private beginIncarnation(host: ReplicaHost, past: Past, left?: Int32Array, start?: Start): void {
+  private beginIncarnation(
+    host: ReplicaHost,
+    past: Past,
+    left?: Int32Array,
+    start: Start | undefined = this.settings.startOf?.(host.participant),
+  ): void {
     const { group, member, participant } = host;
     host.incarnation++;
     host.state = 'up';

@@ -27,7 +27,8 @@ function openedStage(
     ...overrides,
     sizes: { firstIndex: FIRST_INDEX, ...overrides.sizes },
     journalOf: (participant) => {
-      const lacks = lacking.includes(participant);
+      const hasLost = participant in starts && starts[participant] === undefined;
+      const lacks = lacking.includes(participant) || hasLost;
       journals[participant] ??= new FakeJournal(false);
       journals[participant].isFast = true;
       if (!lacks) journals[participant].next = Math.max(journals[participant].next, FIRST_INDEX);
@@ -112,6 +113,34 @@ for (const [memory, end, again] of MEMORIES) {
     stage.settle();
     expect(deliveriesOf(C)).toBe(21);
   });
+}
+
+for (const [memory, end, again] of MEMORIES) {
+  attack(
+    `with ${memory} memory, a new journal begins with all that a lost one had`,
+    {},
+    ({ Stage }) => {
+      // 1. A and B have all messages durable, and C lags. So they are acknowledged.
+      // 2. B ends and loses its journal. It begins again, and fetches the state of C.
+      //    Harm: the new journal begins with that. After a power cut, B and C are a quorum that lacks messages.
+      const { stage, journalOf, losesJournal } = openedStage(Stage, 'replicas=3 clients=1');
+      const [A, B, C] = stage.group(0);
+      stage.send(0, [0], 'first');
+      stage.until(() => [A, B, C].every((host) => deliveriesOf(host) === 1));
+      stage.hold(A, C);
+      for (let i = 0; i < 5; i++) stage.send(0, [0], `m${i}`);
+      stage.until(() => deliveriesOf(A) === 6 && deliveriesOf(B) === 6);
+      const { nextToDeliver } = B.replica.member;
+      stage[end](B);
+      losesJournal(B);
+      stage[again](B);
+      stage.until(() => hasState(B));
+      expect(deliveriesOf(C)).toBe(1);
+      stage.until(() => journalOf(B).snapshot !== undefined);
+      expect(indexOf(journalOf(B).snapshot!)).toBeGreaterThanOrEqual(nextToDeliver);
+      stage.settle();
+    },
+  );
 }
 
 attack(

@@ -89,6 +89,9 @@ class GroupPart implements GroupJournal {
     this.seenSnapshot = has?.snapshotIndex ?? 0;
     this.isLeftOut = has === undefined;
     this.bytes = has?.bytes ?? 0;
+    // Replicas look before the journal thread runs, and an index is extended from the last one that was seen.
+    ring.publishDurable(group, this.next);
+    ring.publishSnapshot(group, this.seenSnapshot);
   }
 
   get durable(): number {

@@ -97,6 +97,16 @@ describe('the journal of a group', () => {
     return Int32Array.from({ length: 10 * count }, (_, i) => (i % 10 === 0 ? 10 : i));
   }
 
+  test('is durable as far as it was, before the journal thread has run', () => {
+    // From 2³¹ on, the low word of an index is nearer to the next multiple of 2³² than to 0.
+    for (const end of [2, 2 ** 31 - 1, 3_000_000_000, 2 ** 32 + 5]) {
+      const { producer } = pair(1024);
+      const options = { isAwaited: true, snapshotBytes: 400, recordWordsMax: 32 };
+      const starts = [{ group: 0, has: { snapshotIndex: 2, end } }];
+      expect(new HostJournal(producer, options, starts).group(0).durable).toBe(end);
+    }
+  });
+
   test('ignores entries that it has, from whichever replica they come', () => {
     const { journal, ring } = journalOf();
     const group = journal.group(0);

@@ -4,8 +4,13 @@
  * go on and as the journal has room. A member that has fetched a snapshot from another member, because it was left behind,
  * hands over that one: the journal lacks the same entries as the member did.
  *
+ * A journal that has nothing of the group may have replaced one that was lost. Others still count on what that one had. So it
+ * begins with a snapshot of everything that its member may have delivered before: whoever finds the new journal after a
+ * power cut may then count on it as on the old one.
+ *
  * Invariant: a snapshot is begun only at or after the entry that the journal takes next, so it leaves no gap behind it.
  */
+import { extend } from '../../memory/record.js';
 import { InvariantError } from '../assert.js';
 import type { Application, GroupJournal } from '../edges.js';
 import type { Member } from '../member.js';
@@ -51,6 +56,8 @@ export class JournalSnapshots {
   private readonly chunkWords: number;
   /** After the service has failed, it is not asked again before this time. */
   private notBeforeUs = Number.NEGATIVE_INFINITY;
+  /** No earlier incarnation has delivered an entry from this index on; undefined as long as that is not known. */
+  private replacesBelow: number | undefined;
 
   constructor(
     private readonly member: Member,
@@ -79,8 +86,18 @@ export class JournalSnapshots {
 
   private isWanted(nowUs: number): boolean {
     const { member, journal } = this;
-    if (!journal.wantsSnapshot || nowUs < this.notBeforeUs) return false;
+    if (!this.mayBegin() || !journal.wantsSnapshot || nowUs < this.notBeforeUs) return false;
     return member.hasState && member.nextToDeliver >= journal.next;
+  }
+
+  /** Does a snapshot of this member replace what a lost journal may have had? */
+  private mayBegin(): boolean {
+    const { member, journal } = this;
+    if (journal.next > 0 || member.past === 'none') return true;
+    // Once it has recovered, it has delivered all that its earlier incarnations had.
+    if (!member.normal) return false;
+    this.replacesBelow ??= deliveredBefore(member);
+    return member.nextToDeliver >= this.replacesBelow;
   }
 
   private begin(): Handing {
@@ -114,9 +131,15 @@ export class JournalSnapshots {
     const { member, journal } = this;
     if (journal.next >= member.nextToDeliver) return;
     journal.leaveOut();
-    // If another member is handing over an earlier one, or there is little room, one will be taken later.
-    if (!journal.wantsSnapshot) return;
+    // If another member is handing over an earlier one, or there is little room, or it is too old, one will be taken later.
+    if (!journal.wantsSnapshot || !this.mayBegin()) return;
     journal.beginSnapshot(member.nextToDeliver);
     this.handing = new Fetched(words, this.chunkWords);
   }
+}
+
+/** No entry from this index on was delivered by an earlier incarnation. Its memory tells, if it was kept. */
+function deliveredBefore(member: Member): number {
+  const log = member.log.current();
+  return log === undefined ? member.near : Math.max(member.near, extend(member.near, log.decided));
 }
