@@ -211,10 +211,12 @@ export class World {
 
   /** Start a replica from the journal of its host. Only with `kept` memory does it have what an earlier incarnation left. */
   startFromJournal(host: ReplicaHost, past: Past, start: Start | undefined): void {
-    host.memory =
-      past === 'kept'
-        ? this.fabric.resume(host.participant)
-        : this.emptyMemory(host, this.layout.replicaRegionWords);
+    const { fabric } = this;
+    const { participant, leftMemory } = host;
+    // Without interruptions: the host must not end before all its replicas have started.
+    if (past === 'kept') host.memory = fabric.resume(participant);
+    else if (leftMemory) host.memory = fabric.restart(participant);
+    else host.memory = fabric.start(participant, this.layout.replicaRegionWords);
     this.beginIncarnation(host, past, undefined, start);
   }
 

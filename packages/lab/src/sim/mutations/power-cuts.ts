@@ -3,7 +3,6 @@
  * entries, how files are written, and what a recovery lets a cluster go on with.
  */
 import {
-  DELIVERY,
   GROUP_PROGRESS,
   JOURNAL_WRITER,
   RECOVERY_HOST,
@@ -21,7 +20,6 @@ const ALWAYS = { durability: 'always' } as const;
 const CUTS = { ...ALWAYS, faults: ['power-cut', 'some-power-cuts', 'blackout'] } as const;
 /** Recoveries run side by side, and are interrupted. */
 const RIVALS = { ...ALWAYS, faults: ['blackout', 'rival-recovery', 'cut-recovery'] } as const;
-const EVERY_SECOND = { durability: 'everySecond' } as const;
 
 export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   'acknowledges-unsynced': {
@@ -172,11 +170,6 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
         replace: '        this.file = file;',
       },
     ],
-  },
-  'replaced-call-waits': {
-    title: 'a call whose end is lost waits for ever, because a later one has taken its slot',
-    caughtBy: { seed: 58, as: 'liveness', options: EVERY_SECOND },
-    edits: [{ file: DELIVERY, find: 'this.abandonReplaced();', replace: '{}' }],
   },
   'sessions-go-on': {
     title: 'an era starts with the sessions of the one before it',
