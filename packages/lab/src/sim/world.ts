@@ -136,6 +136,7 @@ export class World {
 
   /** Run the workload with its faults, drain, and judge; or, until another era is open. */
   run(): void {
+    this.interruptions.prepare();
     guarded(() => {
       if (this.power !== undefined) this.beginEra(this.power);
       this.interruptions.begin();
