@@ -1,9 +1,10 @@
 /**
- * A backup of a running cluster: a consistent cut of all its groups, taken from the journals on this machine.
+ * A backup of a running cluster: what all its groups have delivered up to one place in their order, taken from the journals on
+ * this machine.
  *
  * A *mark* is sent to all groups. It has one place in the order of each, and the backup has what lies before it. That is
- * consistent: the mark passes the tree like any message, so whatever a group has got from its parent before the mark lies
- * before the mark there, and the other way round.
+ * consistent: the mark passes the tree like any message. So a message that came from the parent lies before the mark in a
+ * group if and only if it lies before the mark in the parent.
  *
  * The journals are read while their hosts write them. A host may use a file again that is just being read. Then what was
  * read does not fit together, and the backup begins again with another mark.
