@@ -25,7 +25,7 @@ try {
   let cluster = await Cluster.start(options);
   let client = account.client(await cluster.connect());
   for (let i = 0; i < DEPOSITS; i++) await client.multicast([0, 1], { deposit: 1 });
-  // Not in order: as if the power had been cut.
+  // Not in an orderly way: as if the power had been cut.
   await cluster.destroy();
 
   cluster = await Cluster.start(options);

@@ -104,7 +104,9 @@ async function untilDurable({ status }: BackupSource, hosts: readonly number[]):
     if (late === undefined) return;
     if (performance.now() > deadlineMs) {
       const what = `the journal of host ${hosts[late.group]} has not got the entries of g${late.group}`;
-      throw new TramError('TRAM_TIMEOUT', `${what} within ${DURABLE_MS / 1000} s`);
+      throw new TramError('TRAM_TIMEOUT', `${what} within ${DURABLE_MS / 1000} s`, {
+        hint: 'Its disk is slow, as `tram status` shows. Find out what else uses it, and try again.',
+      });
     }
     await pause(LOOK_MS);
   }

@@ -171,7 +171,7 @@ function clusterIdWithin(config: ClusterConfig, disk: Disk, host: number, era: n
   if (promised > era) {
     throw new TramError(
       'TRAM_JOURNAL_MISMATCH',
-      `the journal of host ${host} takes part in the recovery of era ${promised}, and its cluster is in era ${era}`,
+      `the journal of host ${host} has promised era ${promised}, and its cluster runs in era ${era}`,
       { hint: 'End the whole cluster and start it again: it is recovered from its journals.' },
     );
   }

@@ -74,7 +74,8 @@ async function recover(
     newClusterId: randomBytes(CLUSTER_ID_BYTES).toString('hex'),
     acceptLoss: false,
     onLoss: (losses) => {
-      for (const loss of losses) logger.warn(`loss was accepted: ${loss}`);
+      for (const loss of losses)
+        logger.warn(`as an operator has accepted, messages are lost: ${loss}`);
     },
   });
   for (let step = recovery.next(); ; ) {

@@ -115,7 +115,9 @@ test('too few journals: refused, until an operator accepts what is lost', async 
   acceptLoss(journals);
   const { logger, warnings } = keeping();
   expect(await read(await start({ logger }))).toEqual(['a', 'a']);
-  expect(warnings).toEqual(losses.map((loss) => `loss was accepted: ${loss}`));
+  expect(warnings).toEqual(
+    losses.map((loss) => `as an operator has accepted, messages are lost: ${loss}`),
+  );
 });
 
 test('a journal is used by one cluster at a time, and only by one of its shape', async () => {

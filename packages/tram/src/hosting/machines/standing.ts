@@ -156,7 +156,9 @@ function whatIsLacking(view: View): string | undefined {
     );
   const reasons = [
     ...(missing.length > 0 ? [`waits for ${namesOf(shape, missing)}`] : []),
-    ...(empty.length > 0 ? [`${namesOf(shape, empty)} has no journal of them`] : []),
+    ...(empty.length > 0
+      ? [`${namesOf(shape, empty)} ${empty.length === 1 ? 'has' : 'have'} no journal of them`]
+      : []),
   ];
   return `${reasons.join('; ')}: recovery needs the journals of ${quorumOf(shape)} of the ${shape.replicas} members of ${needed}`;
 }
