@@ -11,10 +11,11 @@ import { durationOf, mix } from './plan.mjs';
  */
 
 /**
- * One power cut: under load, or while the cluster starts and recovers from the cut before.
+ * One power cut: under load, or while the cluster starts and recovers from the cut before. It comes `after` so many
+ * milliseconds of load, or that percentage of the time that the start before has taken.
  * @typedef {object} Cut
  * @property {'load' | 'start'} during
- * @property {number} afterMs  since the load, or the start, has begun
+ * @property {number} after
  * @property {number} seed     of what the cut leaves behind the durable end of files
  */
 
@@ -31,8 +32,8 @@ import { durationOf, mix } from './plan.mjs';
 
 const START_PERCENT = 30;
 const LOAD_MS = { least: 20, most: 1000 };
-/** A start takes about a second, most of which is the start of processes. */
-const START_MS = { least: 50, most: 1500 };
+/** The first half of a start is that of processes, before they read the journals. */
+const START_PERCENTAGE = { least: 20, most: 110 };
 const SNAPSHOT_BYTES = [65_536, 1_048_576, 67_108_864];
 
 /**
@@ -61,6 +62,7 @@ export function planPower({ memory, durability, order, seed, tree, cuts }) {
 /** @param {Random} random @param {boolean} isFirst  there must be something to recover @returns {Cut} */
 function drawCut(random, isFirst) {
   const during = !isFirst && random.percent(START_PERCENT) ? 'start' : 'load';
-  const afterMs = durationOf(random, during === 'start' ? START_MS : LOAD_MS);
-  return { during, afterMs, seed: random.next() };
+  const { least, most } = START_PERCENTAGE;
+  const after = during === 'start' ? random.between(least, most) : durationOf(random, LOAD_MS);
+  return { during, after, seed: random.next() };
 }

@@ -68,6 +68,7 @@ export class PowerRound {
   /** The files of clients that have been read for this. @type {Set<string>} */
   read = new Set();
   slowestStartMs = 0;
+  lastStartMs = 0;
   startedMs = Date.now();
   /** @type {LoopDisk | undefined} */
   disk;
@@ -166,7 +167,8 @@ export class PowerRound {
 
   /** Starts everything, and cuts the power. @param {import('./power-site.mjs').Site} site @param {import('./power-plan.mjs').Cut} cut */
   async cutOnce(site, cut) {
-    const { during, afterMs, seed } = cut;
+    const { during, after, seed } = cut;
+    const afterMs = during === 'load' ? after : Math.round((after / 100) * this.lastStartMs);
     if (during === 'load') {
       await this.start(site);
       await this.unlessWrong(pause(afterMs));
@@ -194,7 +196,8 @@ export class PowerRound {
   async start(site) {
     const startedMs = Date.now();
     this.checkAudits(await this.unlessWrong(site.start()));
-    this.slowestStartMs = Math.max(this.slowestStartMs, Date.now() - startedMs);
+    this.lastStartMs = Date.now() - startedMs;
+    this.slowestStartMs = Math.max(this.slowestStartMs, this.lastStartMs);
   }
 
   /** After a recovery, nothing is lost. @param {import('./load.mjs').Audit[]} audits */

@@ -48,5 +48,7 @@ const [first, ...others] = loads;
 await first?.takeFingerprints(settings.fingerprints);
 for (const { client } of [...others, ...(first ? [first] : [])]) await client.close();
 await untilCaughtUp(cluster);
+// If the cluster is not drained when it closes, this tells why.
+log(`before it closes: ${JSON.stringify(cluster.status())}`);
 await cluster.close();
 process.send?.({ what: 'finished' });

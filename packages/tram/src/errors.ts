@@ -123,7 +123,7 @@ export const ERRORS = {
       'Too few journals of a group can be read to recover the cluster without loss. The message names each group, and the hosts whose journals are missing.',
     retry: 'safe',
     whatToDo:
-      'Bring the missing journals back, or start the hosts that have them, and start again. If they are gone for good, `tram recover` says what is lost, and `--accept-loss` goes on without them.',
+      'Bring the missing journals back, or start the hosts that have them, and start again. If they are gone for good, docs/durability.md says what to do.',
   },
   TRAM_JOURNAL_MISMATCH: {
     meaning:
@@ -208,7 +208,7 @@ export const ERRORS = {
       "The disk of a host's journal is full or read-only, or has failed. The host has ended, or did not start.",
     retry: 'useless',
     whatToDo:
-      'Free space, or check the disk, and start the host again. Nothing that was acknowledged as durable is lost.',
+      'Free space, or check the disk, and start the host again. What was durable is still there.',
   },
   TRAM_NO_SPACE: {
     meaning: 'There is not enough shared memory for the cluster.',

@@ -30,15 +30,16 @@ once with one message at a time (the median latency until all destinations have 
 in flight (throughput). The bare loop writes as many bytes for a sync as the journals do on average: with one message at
 a time by one writer, with 1,024 by as many writers as there are hosts, each with a file of its own.
 
-All files are in a temporary folder on a disk (--folder), never in memory. Other programs that use the disk disturb it:
-compare the ratios, and run it twice. With three rounds it takes two minutes.
+All files are in a temporary folder on a disk (--folder); a file system in memory is refused. Other programs that use the
+disk disturb the figures: compare the ratios, and run the benchmark twice. With three rounds it takes two minutes.
 
 With --recovery, it journals messages, ends the cluster, and measures how long the next start takes:
 
   - after --messages messages, with snapshots and 1 KB of state in each group
   - after --megabytes of journal at each host, without snapshots
 
-Beside it: the start with an empty journal, reading the same files, and a loop that delivers as many messages.
+Beside it, it measures the start with an empty journal, a bare loop that reads the same files, and one that delivers as many
+messages to the service.
 
 Examples:
   $ tram-lab bench durable

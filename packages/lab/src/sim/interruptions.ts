@@ -39,10 +39,13 @@ export class Interruptions {
     private readonly plan: InterruptionPlan | undefined,
   ) {}
 
+  /** @throws if steps are to be interrupted, and the library has no points */
+  prepare(): void {
+    if (this.plan !== undefined) this.requirePoints();
+  }
+
   begin(): void {
-    if (this.plan === undefined) return;
-    this.requirePoints();
-    this.isOn = true;
+    this.isOn = this.plan !== undefined;
   }
 
   private requirePoints(): void {

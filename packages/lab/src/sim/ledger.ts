@@ -9,9 +9,11 @@
 
 import type { TraceEvent } from 'tram-multicast/internal/check/events.js';
 import { History } from 'tram-multicast/internal/check/history.js';
+import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
 import type { Delivery, Durability } from 'tram-multicast/internal/protocol/edges.js';
 import { contains, highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
 import type { Plan } from './plan.js';
+import type { Settings } from './world.js';
 
 /** A check of the simulator has failed. */
 export class SimulationFailure extends Error {
@@ -303,6 +305,27 @@ export class Ledger {
   /** How many entries the group has decided so far. */
   decidedCount(group: number): number {
     return this.logs[group].length;
+  }
+}
+
+/** A ledger for a run with these settings. */
+export function newLedger(
+  plan: Plan,
+  settings: Pick<Settings, 'keepsTrace' | 'keepsHistory'>,
+  nowUs: () => number,
+): Ledger {
+  return new Ledger(plan, settings.keepsTrace === true, settings.keepsHistory !== false, nowUs);
+}
+
+/** Run `body`. Anything that the protocol throws becomes a `SimulationFailure`. */
+export function guarded(body: () => void): void {
+  try {
+    body();
+  } catch (error) {
+    if (error instanceof SimulationFailure) throw error;
+    const isInvariant = error instanceof InvariantError;
+    const story = isInvariant ? error.message : String((error as Error).stack);
+    throw new SimulationFailure(isInvariant ? 'assertion' : 'error', story);
   }
 }
 

@@ -1,10 +1,10 @@
 /** Runs one seed. Called by `outcome.ts`, and by tests that look at the world afterwards. */
-import { SimulationFailure } from './ledger.js';
+import { newLedger, SimulationFailure } from './ledger.js';
 import { drawPlan, type Options, type Plan } from './plan.js';
 import { Power } from './power.js';
 import { Random } from './random.js';
 import { Tally } from './tally.js';
-import { type Lasting, newLedger, type Settings, World } from './world.js';
+import { type Lasting, type Settings, World } from './world.js';
 
 export interface SeedResult {
   readonly seed: number;

@@ -28,7 +28,7 @@ class FileNode {
   durable = new Uint8Array(0);
   /** Since the last sync. */
   unsynced: Write[] = [];
-  /** What the last sync has made durable. */
+  /** What the last sync has made durable, and what a power cut has left of later writes. */
   lastSynced: readonly Write[] = [];
 
   write(at: number, bytes: Uint8Array): void {
@@ -56,6 +56,8 @@ class FileNode {
         this.durable = grown(this.durable, at + bytes.length);
       }
     }
+    // Nobody knows that these are durable.
+    this.lastSynced = [...this.lastSynced, ...this.unsynced];
     this.unsynced = [];
     this.content = this.durable.slice();
   }

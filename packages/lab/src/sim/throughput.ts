@@ -1,8 +1,9 @@
 /** Measures how many messages per second one thread orders without faults. Called by `tram-lab sim --throughput`. */
 import { PACE } from 'tram-multicast/internal/protocol/edges.js';
 import { SHAPES } from 'tram-multicast/internal/protocol/overlay.js';
+import { guarded } from './ledger.js';
 import type { Plan } from './plan.js';
-import { guarded, World } from './world.js';
+import { World } from './world.js';
 
 const WARM_UP_MS = 1000;
 const MEASURED_MS = 3000;

@@ -10,7 +10,6 @@
  *
  * Invariant: the plan determines the run. All draws come from the plan's seed, in one order.
  */
-import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
 import { Client } from 'tram-multicast/internal/protocol/data-path/client.js';
 import type {
   Edges,
@@ -28,7 +27,7 @@ import { firstKeyOf } from './first-key.js';
 import type { ClientHost, Host, ReplicaHost } from './hosts.js';
 import { Incidents } from './incidents.js';
 import { Interruptions } from './interruptions.js';
-import { Ledger, type Sent, SimulationFailure } from './ledger.js';
+import { guarded, type Ledger, newLedger, type Sent, SimulationFailure } from './ledger.js';
 import { Losses } from './losses.js';
 import { Observation } from './observation.js';
 import { TimeKeeper } from './ordered-time.js';
@@ -137,6 +136,7 @@ export class World {
 
   /** Run the workload with its faults, drain, and judge; or, until another era is open. */
   run(): void {
+    this.interruptions.prepare();
     guarded(() => {
       if (this.power !== undefined) this.beginEra(this.power);
       this.interruptions.begin();
@@ -212,10 +212,12 @@ export class World {
 
   /** Start a replica from the journal of its host. Only with `kept` memory does it have what an earlier incarnation left. */
   startFromJournal(host: ReplicaHost, past: Past, start: Start | undefined): void {
-    host.memory =
-      past === 'kept'
-        ? this.fabric.resume(host.participant)
-        : this.emptyMemory(host, this.layout.replicaRegionWords);
+    const { fabric } = this;
+    const { participant, leftMemory } = host;
+    // Without interruptions: the host must not end before all its replicas have started.
+    if (past === 'kept') host.memory = fabric.resume(participant);
+    else if (leftMemory) host.memory = fabric.restart(participant);
+    else host.memory = fabric.start(participant, this.layout.replicaRegionWords);
     this.beginIncarnation(host, past, undefined, start);
   }
 
@@ -522,22 +524,6 @@ export class World {
     else workload.send(client, this.nowUs);
     return client.doWork(this.nowUs);
   }
-}
-
-/** Run `body`. Anything that the protocol throws becomes a `SimulationFailure`. */
-export function guarded(body: () => void): void {
-  try {
-    body();
-  } catch (error) {
-    if (error instanceof SimulationFailure) throw error;
-    const isInvariant = error instanceof InvariantError;
-    const story = isInvariant ? error.message : String((error as Error).stack);
-    throw new SimulationFailure(isInvariant ? 'assertion' : 'error', story);
-  }
-}
-
-export function newLedger(plan: Plan, settings: Settings, nowUs: () => number): Ledger {
-  return new Ledger(plan, settings.keepsTrace === true, settings.keepsHistory !== false, nowUs);
 }
 
 const IDLE_FACTOR = 3;

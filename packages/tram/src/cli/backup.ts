@@ -9,7 +9,7 @@ interface BackupFlags extends Which {
 
 const HELP = `
 The command sends one message, a mark, to all groups. The backup has everything that lies before
-the mark in the order of each group. So it is one consistent cut: a message to several groups is in
+the mark in the order of each group. So the backup is consistent: a message to several groups is in
 all of them or in none, and everything that was replied to before the command began is in it.
 Clients go on meanwhile.
 
@@ -34,7 +34,7 @@ export function registerBackup(program: Command): void {
     .command('backup')
     .helpGroup('Journals and backups:')
     .summary('save a running cluster')
-    .description('Saves a consistent cut of a running cluster that has a journal.')
+    .description('Saves a running cluster that has a journal, while its clients go on.')
     .argument('<directory>', 'where to write the backup')
     .addOption(nameOption())
     .addOption(configOption())

@@ -8,12 +8,13 @@ Cluster.start. It needs the journals of a majority of each group's members, and 
 with fewer, because messages that were acknowledged could be lost.
 
 This command reads the journals in the directory of the option "journal". The argument is that
-directory, or a configuration file with the option. It changes nothing and names each thing that
-would be lost. With --accept-loss it notes in the journals that are there that the next start goes
-on without the others. If these come back before that start, nothing is lost.
+directory, or a configuration file with the option. The command names each thing that would be lost,
+and changes nothing. With --accept-loss it also notes in the journals that the next start may go on
+without the missing ones. If these come back before that start, nothing is lost.
 
-Across machines, a machine has only its own journal. There the hosts themselves say what is missing.
-Run the command with --accept-loss on one of the machines whose host is to take part.
+Across machines, a machine has only the journal of its own host. There the hosts wait for each other,
+and their logs say what is missing. Run the command with --accept-loss on the machine of one host that
+waits: that host then recovers the cluster, without a restart.
 
 Examples:
   $ tram recover /var/lib/tram/bank
@@ -51,8 +52,8 @@ async function recover(path: string, acceptsLoss: boolean): Promise<number> {
     if (acceptsLoss) acceptLoss(journals);
     process.stderr.write(
       acceptsLoss
-        ? 'accepted: the next recovery that this host takes part in goes on without the missing journals\n'
-        : 'the other journals are on other machines: the logs of the hosts say which are missing\n',
+        ? 'accepted: the host of this machine recovers the cluster without the missing journals. Start it if it does not run.\n'
+        : 'the other journals are on other machines: the logs of the hosts, and /readyz, say which are missing\n',
     );
     return ExitCode.fine;
   }

@@ -10,7 +10,8 @@ interface RestoreFlags {
 const HELP = `
 The command checks the backup, and writes a journal for each host of the cluster. The next start of a
 cluster with that directory as its journal begins with the state of the backup. It must have the same
-groups, tree, replicas, hosts, clients, callsMax and replyBytesMax as the cluster that was saved.
+groups, tree, replicas, hosts, members, clients, callsMax and replyBytesMax as the cluster that was
+saved, and at least its payloadBytesMax.
 
 The folders of the hosts must not exist, or be empty: a backup never replaces a journal.
 

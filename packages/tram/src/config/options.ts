@@ -27,8 +27,8 @@ export interface ClusterOptions {
    */
   order?: Order | undefined;
   /**
-   * Which messages survive if all hosts lose power. `none`: none. `everySecond`: those that were delivered a second ago. `always`: all
-   * that were replied to. Default `none`.
+   * Which messages survive if all hosts lose power. `none`: none. `everySecond`: all but those of about the last second.
+   * `always`: all that were replied to. Default `none`.
    */
   durability?: Durability | undefined;
   /** The directory of the journals, one folder for each host. Required unless `durability` is `none`. */

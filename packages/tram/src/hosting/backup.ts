@@ -1,9 +1,10 @@
 /**
- * A backup of a running cluster: a consistent cut of all its groups, taken from the journals on this machine.
+ * A backup of a running cluster: what all its groups have delivered up to one place in their order, taken from the journals on
+ * this machine.
  *
  * A *mark* is sent to all groups. It has one place in the order of each, and the backup has what lies before it. That is
- * consistent: the mark passes the tree like any message, so whatever a group has got from its parent before the mark lies
- * before the mark there, and the other way round.
+ * consistent: the mark passes the tree like any message. So a message that came from the parent lies before the mark in a
+ * group if and only if it lies before the mark in the parent.
  *
  * The journals are read while their hosts write them. A host may use a file again that is just being read. Then what was
  * read does not fit together, and the backup begins again with another mark.
@@ -15,10 +16,11 @@ import { TramError } from '../errors.js';
 import { writeCluster } from '../journal/cluster-file.js';
 import { type CopiedGroup, copyJournal } from '../journal/copy.js';
 import { FileDisk } from '../journal/disk.js';
+import type { JournalIdentity } from '../journal/format.js';
 import { JournalReader } from '../journal/reader.js';
 import type { GroupSequence, JournalEntry } from '../journal/sequence.js';
 import { entryGroupOf, MARK, MESSAGE, messageId, numberIn } from '../protocol/layout.js';
-import { journalIn, type Manifest, makeEmpty, writeManifest } from './backup-files.js';
+import { journalIn, makeEmpty, writeManifest } from './backup-files.js';
 import { journaledClusterOf } from './local-recovery.js';
 import { pause } from './oversight.js';
 import type { ClusterStatus } from './status.js';
@@ -58,8 +60,8 @@ export async function saveBackup(source: BackupSource, directory: string): Promi
     const mark = await source.mark();
     await untilDurable(source, hosts);
     try {
-      const { era, clusterId, groups } = readMarked(source.config, hosts, mark);
-      return save(source.config, directory, { takenAt, era, clusterId }, groups);
+      const marked = readMarked(source.config, hosts, mark);
+      return save(source.config, directory, takenAt, marked);
     } catch (error) {
       rmSync(directory, { recursive: true, force: true });
       if (attempt === ATTEMPTS_MAX || !isPassing(error)) throw error;
@@ -110,7 +112,7 @@ async function untilDurable({ status }: BackupSource, hosts: readonly number[]):
 
 interface Marked {
   readonly era: number;
-  readonly clusterId: string;
+  readonly identity: JournalIdentity;
   readonly groups: readonly CopiedGroup[];
 }
 
@@ -128,8 +130,7 @@ function readMarked(config: ClusterConfig, hosts: readonly number[], mark: strin
     return { group, sequence: sequence!, below };
   });
   const [reader] = readers.values();
-  const { clusterId } = reader.identity!;
-  return { era: eraIn(reader, ''), clusterId, groups };
+  return { era: eraIn(reader, ''), identity: reader.identity!, groups };
 }
 
 /** The era that the host runs in. */
@@ -162,21 +163,21 @@ function idOf({ words, at }: JournalEntry): string {
 function save(
   config: ClusterConfig,
   directory: string,
-  about: Pick<Manifest, 'takenAt' | 'era' | 'clusterId'>,
-  groups: readonly CopiedGroup[],
+  takenAt: string,
+  { era, identity, groups }: Marked,
 ): Backup {
+  const { clusterId } = identity;
   const disk = journalIn(directory);
   writeCluster(disk, journaledClusterOf(config));
-  copyJournal(disk, { clusterId: about.clusterId, host: HOST_OF_BACKUP }, groups);
+  copyJournal(disk, { ...identity, host: HOST_OF_BACKUP }, groups);
   const folders = Array.from({ length: config.hosts }, (_, host) =>
     basename(journalFolder(config, host)!),
   );
   const bytes = writeManifest(directory, {
-    ...about,
-    folders,
+    ...{ takenAt, clusterId, era, folders },
     ends: groups.map(({ below }) => below),
   });
-  return { directory, takenAt: about.takenAt, era: about.era, bytes };
+  return { directory, takenAt, era, bytes };
 }
 
 /** What was looked for is not in a journal, or is there no longer. */

@@ -9,7 +9,7 @@ export function journalFailure(folder: string, cause: unknown): TramError {
   if (cause instanceof TramError) return cause;
   const { code = '', message } = cause as NodeJS.ErrnoException;
   return new TramError('TRAM_JOURNAL_FAILED', `the journal ${folder} failed: ${message}`, {
-    hint: `${remedyFor(code)} No message that was acknowledged as durable is lost.`,
+    hint: `${remedyFor(code)} What was durable is still there.`,
     cause,
   });
 }
@@ -21,5 +21,5 @@ function remedyFor(code: string): string {
   if (DENIED.includes(code)) {
     return 'Make the directory writable for the user of the host, and start the host again.';
   }
-  return 'Check the disk. Nobody knows what it has written after the error. Start the host again, or replace the disk.';
+  return 'Check the disk, and start the host again: it reads what the disk has. If the disk is broken, replace it first.';
 }

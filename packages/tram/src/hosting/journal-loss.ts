@@ -1,6 +1,6 @@
 /**
- * What a recovery of a cluster on this machine would lose, found out without changing anything; and an operator's consent to
- * it, which the next recovery finds.
+ * For `tram recover`: what a recovery of a cluster on this machine would lose, found out without changing anything; and an
+ * operator's consent to it, which is noted in the journals for the next recovery.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

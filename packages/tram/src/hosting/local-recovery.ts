@@ -2,8 +2,8 @@
  * Recovery of a cluster whose hosts are all on this machine: the process that starts the cluster coordinates it, and reads
  * the journals of the hosts from their folders. The hosts open the era when they are started with its plan.
  *
- * The coordinator holds the locks of all folders until it starts the hosts, which then lock their own. So of two that start the
- * same cluster, one fails. A host that finds that its journal has promised a later era in between does not open this one.
+ * The coordinator holds the locks of all folders until it starts the hosts, which then lock their own. So if two processes
+ * start the same cluster, one of them fails. If a journal has promised a later era in between, its host does not open this one.
  */
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs';

@@ -1,8 +1,8 @@
 /**
  * The journal of this host while its replicas run: its folder, which is locked, and the thread that writes to it.
  *
- * The replicas hand entries over from the moment they exist. The thread starts once the era is open on the disk, and takes
- * what has gathered until then. If the disk fails, the host must end: what it can't make durable it can't promise.
+ * The replicas hand entries over from the moment they exist. The thread starts once the opening snapshots of the era are on the
+ * disk, and takes what has gathered until then. If the disk fails, the host ends: it can no longer make anything durable.
  */
 import { statfsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
@@ -30,7 +30,7 @@ export interface JournalStart {
   has(group: number): GroupContents | undefined;
   /** Anew for each replica; undefined if it fetches the state. */
   startOf(group: number): ReplicaStart | undefined;
-  /** Once all replicas of the host have begun: the era is open on the disk. */
+  /** Once all replicas of the host have begun: makes the opening snapshots durable, or does nothing within an era. */
   open(replicas: readonly Replica[]): void;
 }
 

@@ -69,7 +69,7 @@ function restoreHost(
     return { group, sequence, below: sequence.end };
   });
   writeCluster(disk, cluster);
-  copyJournal(disk, { clusterId: newClusterId(manifest), host }, groups);
+  copyJournal(disk, { ...reader.identity!, clusterId: newClusterId(manifest), host }, groups);
 }
 
 /** The same on all machines, and another one than that of the cluster that was saved. */

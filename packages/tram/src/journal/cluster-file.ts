@@ -86,7 +86,7 @@ export function readCluster(disk: Disk): JournaledCluster | undefined {
     return JSON.parse(new TextDecoder().decode(bytes)) as JournaledCluster;
   } catch (cause) {
     throw new TramError('TRAM_CORRUPT', `the journal file ${FILE} can't be read`, {
-      hint: 'Remove the folder of this host and start the host: it gets the state from the others.',
+      hint: 'Move the folder of this host away, and start again: the host gets the state from the others.',
       cause,
     });
   } finally {
@@ -147,5 +147,7 @@ export function requireCluster(disk: Disk, cluster: JournaledCluster, folder: st
 }
 
 function mismatch(message: string): TramError {
-  return new TramError('TRAM_JOURNAL_MISMATCH', message);
+  return new TramError('TRAM_JOURNAL_MISMATCH', message, {
+    hint: 'Give the options that the cluster was started with, or choose another directory for `journal`.',
+  });
 }

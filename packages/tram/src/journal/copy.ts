@@ -36,9 +36,10 @@ const BATCH_WORDS = 2 ** 20;
 /** @internal @param disk  an empty folder */
 export function copyJournal(
   disk: Disk,
-  { clusterId, host }: Omit<JournalIdentity, 'promisedEra'>,
+  identity: Omit<JournalIdentity, 'promisedEra'>,
   groups: readonly CopiedGroup[],
 ): void {
+  const { clusterId, host } = identity;
   const era = COPY_ERA;
   disk.makeFolder(eraFolder(era));
   for (const { group, sequence } of groups) {
@@ -53,7 +54,7 @@ export function copyJournal(
   }
   markOpened(disk, era);
   // Last: a folder without an identity is no journal.
-  writeIdentity(disk, { clusterId, host, promisedEra: era });
+  writeIdentity(disk, { ...identity, promisedEra: era });
 }
 
 function copyEntries(segments: Segments, { group, sequence, below }: CopiedGroup): void {

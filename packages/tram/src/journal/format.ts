@@ -3,8 +3,10 @@
  *
  *   host-0/                    the folder of a host
  *     identity                 which cluster and host, and the promised era
+ *     cluster.json             the shape of the cluster (cluster-file.ts)
+ *     accepts-loss             an operator permits that the next recovery loses messages
  *     era-7/
- *       opened                 present once all groups have opened the era
+ *       opened                 the era is open: there once f+1 members of every group have it
  *       g3-opening.snapshot    the state with which group 3 began the era
  *       g3-12345.snapshot      its state before the entry 12345. Counts: it replaces what is older
  *       g3-12345.pending       the same, complete and durable, but it does not count yet
@@ -12,7 +14,7 @@
  *       segment-1, segment-2 … batches of entries
  *       spare-1 …              a file that becomes a segment later
  *
- *   every file                            a segment
+ *   every binary file                     a segment
  *   ┌───────┬─────┬─────────┬─────┐       ┌────────┬───────┬───────┬─────────┐
  *   │ magic │ crc │ version │ …   │       │ header │ batch │ batch │ … zeros │
  *   └───────┴─────┴─────────┴─────┘       └────────┴───────┴───────┴─────────┘
@@ -171,7 +173,7 @@ export function decodeIdentity(words: Int32Array): JournalIdentity {
     clusterId: idText(words, IDENTITY.clusterId),
     host: words[IDENTITY.host],
     promisedEra: words[IDENTITY.promisedEra],
-    firstSession: words[IDENTITY.firstSession],
+    firstSession: words[IDENTITY.firstSession] || undefined,
   };
 }
 

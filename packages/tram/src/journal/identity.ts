@@ -1,4 +1,4 @@
-/** The identity of a host's journal, and which eras were opened or joined: small files that are replaced as a whole. */
+/** The identity of a host's journal, and the marks of eras that were opened or joined: small files that are replaced as a whole. */
 import { TramError } from '../errors.js';
 import type { Disk } from './disk.js';
 import {
@@ -30,7 +30,7 @@ export function writeIdentity(disk: Disk, identity: JournalIdentity): void {
   disk.syncFolder('');
 }
 
-/** @internal Marks an era as opened by all groups. */
+/** @internal Marks an era as open. */
 export function markOpened(disk: Disk, era: number): void {
   const folder = eraFolder(era);
   if (disk.list(folder).some((name) => `${folder}/${name}` === openedPath(era))) return;
@@ -39,12 +39,12 @@ export function markOpened(disk: Disk, era: number): void {
 }
 
 /**
- * @internal A host joins an open era, in which a quorum of each group runs without it. Its journal may be new, or of an
- * older era, or may have promised a later one in a recovery that was not completed. Such a promise is withdrawn: the host
- * promises one era more, to nobody, so that nobody opens the later era here any more. Then it removes what it has of it.
+ * @internal A host joins an open era. Its journal may be new, or of an older era, or may have promised a later one in a
+ * recovery that was not completed. The host *withdraws* such a promise: it promises one era more, which nobody has asked for,
+ * so it never opens the later era. Then it removes what it has of that.
  *
- * The later era can't be opened elsewhere. That takes f+1 members of each group that have promised it and have not withdrawn,
- * and one of them would be in the quorum that runs.
+ * The caller makes sure that a quorum of each group of this host runs in the era it joins. So a recovery that has counted on
+ * the promise can't have got f+1 others, and nothing is lost (docs/protocol.md, "A withdrawn promise does no harm").
  */
 export function joinEra(disk: Disk, host: number, era: number, clusterId: string): void {
   const identity = readIdentity(disk);
@@ -103,8 +103,8 @@ export function corrupt(path: string, offset: number, what: string): TramError {
     `the journal file ${path} is corrupt at byte ${offset}: it ${what}`,
     {
       hint:
-        'The disk has lost or changed data that was durable. Replace the disk, remove the folder of this host and start ' +
-        'the host: it gets the state from the other members of its groups.',
+        'The disk has lost or changed data that was durable. Move the folder of this host away, replace the disk if it is ' +
+        'broken, and start again: the host gets the state from the other members of its groups.',
     },
   );
 }

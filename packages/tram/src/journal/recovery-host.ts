@@ -2,8 +2,8 @@
  * One host's side of a recovery (recovery.ts): answers asks from the journal on its disk. `open` is not among them: a host
  * opens an era by starting its replicas (start.ts).
  *
- * Invariants: the promised era never goes back. A host that has promised an era takes nothing of lower ones. Older eras are
- * removed only once a later one is marked as open, and all groups of this host are present in it.
+ * Invariants: the promised era never goes back. A host that has promised an era takes nothing of lower ones, unless it
+ * withdraws its promise (identity.ts). Older eras are removed only once a later one is marked as open, and all groups of this host are present in it.
  */
 import { TramError } from '../errors.js';
 import { MESSAGE, PARENT, SOURCE } from '../protocol/layout.js';

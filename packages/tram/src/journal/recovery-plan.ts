@@ -8,9 +8,9 @@
  *            the first entry that its parent no longer has
  *
  * A child *keeps* its longest journal up to the first entry that has come from beyond the parent's kept end. Then it gets
- * everything of the parent's that goes to it and that it lacks, in the parent's order: kept entries first, then those that
- * the parent itself was appended, whose numbers go on after its kept ones. Everything that the child had from beyond the
- * parent's kept end is cut, so nothing is appended that it has already.
+ * everything of the parent's that goes to it and that it lacks, in the parent's order: the parent's kept entries first, then
+ * those that were appended to the parent, whose indices continue after the kept ones. Everything that the child had from
+ * beyond the parent's kept end is cut, so nothing is appended that it has already.
  *
  * What a parent's snapshot has replaced, its children have: it counted only once all its entries were durable in them
  * (`OWN_KIND.stable`). A child's snapshot that counts is never beyond the cut, for the same reason.

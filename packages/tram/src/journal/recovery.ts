@@ -10,31 +10,18 @@
  *   5. opened   Hosts mark the era as open, and remove older ones. Then clients are let in.
  *
  * An era is *present* in a group on a host once its opening snapshot, or a later snapshot that counts, is durable there.
- * It is *open* once it is present at f+1 members of every group. What is acknowledged in an era, with `always`, is durable
- * at f+1 members of its group, in an open era.
+ * It is *open* once it is present at f+1 members of every group.
  *
- * Nothing acknowledged is lost. Let A be the last open era. f+1 members of each group have promised E, so in each group
- * one of them has A, and one has everything that was acknowledged in A. An era above A that is present in every group
- * began with what A had when f+1 members of every group had promised it; they accept nothing of A since. So it has all of A
- * that was acknowledged. Hence E* ≥ A, and E* has all that counts. The longest journal in E* has every entry that is durable
- * at f+1 members. What is cut from it lies above what is recoverable, and only what is recoverable is acknowledged.
- *
- * All or nothing. Each group is cut where its parent ends, and gets everything that the parent has for it. By induction
- * from the root, a message that its entry group has is in all its groups, and one that it lacks is in none. E is used by a
- * later recovery only if every group has it, and otherwise ignored in all of them.
- *
- * Attempts that are interrupted, or run side by side. A host promises an era once, so two coordinators never both have a
- * quorum for it, and all opening snapshots of an era are of one plan. A host that has promised E takes no entries and no
- * opening snapshots of lower eras, so an attempt that was overtaken at f+1 members of a group can't complete there. Older
- * eras are removed only after E is open, and then every quorum finds E in every group.
+ * A member counts for f+1 only if some era of its group is present on its host: the empty disk of a host may be a replaced
+ * one, which no longer shows what the host had made durable. So a cluster that starts for the first time, where all disks are
+ * empty, needs all its hosts, and clients are let in only once all of them have marked its first era as open.
  *
  * A host may withdraw its promise, to join an era that a quorum runs (`joinEra`). If the survey shows that, the attempt ends.
  * So between the last promise and the first survey, f+1 members of every group are bound to E at the same time, and none of
- * them has memory. The members that still run A are too few to go on, or to let others join, from then on.
+ * them has memory. The members that still run an older era are too few to go on, or to let others join, from then on.
  *
- * A disk that was replaced is no journal. A member counts for f+1 only if some era of its group is present on its host: an
- * empty disk would also show nothing of what it had acknowledged. Hence a cluster that starts for the first time, where
- * all disks are empty, needs all its hosts, and its first era is open only once all of them have marked it.
+ * docs/protocol.md ("Recovery") has the argument: why nothing acknowledged is lost, why each message is in all its groups or
+ * in none, and why attempts may be interrupted or run side by side.
  */
 import { TramError } from '../errors.js';
 import { askAll, interrupted, type Recovering } from './asking.js';
@@ -239,7 +226,7 @@ function refusal(losses: readonly string[]): TramError {
     'TRAM_RECOVERY_REFUSED',
     `the cluster can't be recovered without loss:\n${losses.map((loss) => `  ${loss}`).join('\n')}`,
     {
-      hint: 'Bring the missing journals back and start again. If they are gone for good: `tram recover --accept-loss`.',
+      hint: 'Bring the missing journals back and start again. If they are gone for good, see `tram recover --help`.',
     },
   );
 }

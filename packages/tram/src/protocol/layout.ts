@@ -127,7 +127,7 @@ export const CANCEL = 1 << 30;
 
 /**
  * In `payloadBytes`: the message is a *mark*. It has no payload, and is never delivered to the service. It goes to all
- * groups, and divides the order of each into what comes before it and after it: a consistent cut, for backups.
+ * groups, and divides the order of each into what comes before it and after it. For backups.
  */
 export const MARK = 1 << 29;
 

@@ -25,6 +25,8 @@ import { MARK, MESSAGE, messageWords, SOURCE } from '../../src/protocol/layout.j
 const FIRST = 2;
 const CLUSTER_ID = '0123456789abcdef0123456789abcdef';
 const SESSION = 7;
+/** Of the era that is saved: ids of messages must stay unique. */
+const FIRST_SESSION = 5;
 
 let directory: string;
 let config: ClusterConfig;
@@ -55,7 +57,7 @@ function journal(...groups: Int32Array[][]): void {
   mkdirSync(folder, { recursive: true });
   copyJournal(
     new FileDisk(folder),
-    { clusterId: CLUSTER_ID, host: 0 },
+    { clusterId: CLUSTER_ID, host: 0, firstSession: FIRST_SESSION },
     groups.map((bodies, group) => ({
       group,
       below: FIRST + bodies.length,
@@ -176,7 +178,9 @@ describe('a restored journal', () => {
     const disk = new FileDisk(folder);
     expect(readCluster(disk)).toEqual(readCluster(new FileDisk(join(backup(), 'journal'))));
     const { identity } = new JournalReader(disk);
-    expect(identity).toMatchObject({ host: 0, promisedEra: COPY_ERA });
+    expect(identity).toMatchObject({
+      ...{ host: 0, promisedEra: COPY_ERA, firstSession: FIRST_SESSION },
+    });
     expect(identity!.clusterId).not.toBe(CLUSTER_ID);
     // Another machine that restores the same backup belongs to the same cluster.
     restoreBackup(backup(), { journal: join(directory, 'elsewhere'), host: 'host-0' });

@@ -5,7 +5,7 @@ import { JournalReader } from '../../src/journal/reader.js';
 import { Bench, bodiesIn, FIRST_INDEX } from './bench.js';
 import { MemoryDisk } from './memory-disk.js';
 
-const IDENTITY = { clusterId: 'fedcba98765432100123456789abcdef', host: 2 };
+const IDENTITY = { clusterId: 'fedcba98765432100123456789abcdef', host: 2, firstSession: 70_000 };
 
 function groupsIn(disk: MemoryDisk, below: readonly number[]): CopiedGroup[] {
   const reader = new JournalReader(disk);

@@ -38,7 +38,7 @@ test('an identity with any flipped bit is corrupt, if the bit means something', 
       found++;
     }
   }
-  expect(found).toBe(9 * 4);
+  expect(found).toBe(10 * 4);
 });
 
 test('an era is opened once it is marked, and may be marked again', () => {

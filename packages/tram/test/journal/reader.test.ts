@@ -188,7 +188,7 @@ function withVersion(disk: MemoryDisk, path: string): MemoryDisk {
   const bytes = other.bytes(path);
   const words = new Int32Array(bytes.buffer, 0, 128);
   words[2] = 99;
-  const count = path === 'identity' ? 9 : 10;
+  const count = 10;
   words[1] = checksumOf(bytes.subarray(8, count * 4));
   return other;
 }

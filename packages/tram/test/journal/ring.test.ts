@@ -127,14 +127,9 @@ describe('the journal of a group', () => {
     expect(taken(ring)).toMatchObject({ index: 8, contents: { length: 10 } });
   });
 
-  test('ignores entries behind a gap: another replica of the host has those between', () => {
-    const { journal, ring } = journalOf();
-    const group = journal.group(0);
-    group.add(4, entries(2), 0, 20);
-    expect(group.next).toBe(2);
-    group.add(2, entries(4), 0, 40);
-    expect(group.next).toBe(6);
-    expect(taken(ring)).toMatchObject({ index: 2 });
+  test('refuses a gap', () => {
+    const { journal } = journalOf();
+    expect(() => journal.group(0).add(4, entries(1), 0, 10)).toThrow('without a gap');
   });
 
   test('wants a snapshot after so many bytes, and no second one before the first counts', () => {

@@ -1,6 +1,6 @@
 /**
- * What another host's journal has of a group, fetched from that host for a recovery: a host that lacks some of what an era
- * opens with gets it before its replicas replay it. It is held in memory: entries between two snapshots of a group.
+ * What another host's journal has of a group, fetched from that host for a recovery. A host that lacks some of what an era
+ * begins with fetches it before its replicas replay it. It is held in memory: a snapshot, and the entries that follow it.
  */
 import type { Ask, Entries, GroupPlan, SnapshotPiece } from '../../journal/recovery-asks.js';
 import type { GroupSequence, JournalEntry } from '../../journal/sequence.js';

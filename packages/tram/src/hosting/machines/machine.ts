@@ -360,6 +360,7 @@ export class Machine {
     network!.setPatience(RECOVERY_PATIENCE_US);
     const entrance = await this.until((now) => recovery.doWork(now));
     network!.setPatience();
+    recovery.end();
     this.recovery = undefined;
     return entrance;
   }

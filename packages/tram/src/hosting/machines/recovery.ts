@@ -92,6 +92,7 @@ export class Recovery {
   private entrance: Entrance | undefined;
   /** A bug. */
   private failure: unknown;
+  private hasEnded = false;
 
   constructor(private readonly edges: RecoveryEdges) {
     const { words, map, host, links, nowUs } = edges;
@@ -118,6 +119,12 @@ export class Recovery {
     this.mailboxes.doWork(nowUs);
     if (nowUs - this.lookedUs >= LOOK_US) this.look(nowUs);
     return this.entrance;
+  }
+
+  /** Nothing is asked or answered any more. */
+  end(): void {
+    this.hasEnded = true;
+    for (const host of this.lines.keys()) this.mailboxes.giveUp(host);
   }
 
   private look(nowUs: number): void {
@@ -255,7 +262,7 @@ export class Recovery {
   }
 
   private async send(host: number, message: Message): Promise<unknown> {
-    if (this.standings[host] === undefined) return undefined;
+    if (this.hasEnded || this.standings[host] === undefined) return undefined;
     const answer = await this.mailboxes.ask(host, encodeMessage(message));
     if (answer === undefined) return undefined;
     return (decodeMessage(answer) as { readonly answer?: unknown }).answer;

@@ -1,7 +1,7 @@
 /**
- * What a host with a journal publishes of itself, in its line of its own arena, and what a host without memory makes of it:
- * `nextStep` decides what that does next. Without memory it must not run its replicas in an era that others run, except as
- * members that have lost their memory; and if too few others have theirs, the cluster is to be recovered from the journals.
+ * What a host with a journal publishes of itself, in its line of its own arena; and `nextStep`, by which a host without memory
+ * decides what to do, from what the others publish. Such a host runs its replicas in an era of the others only as members
+ * that have lost their memory. If too few others have their memory, the cluster is to be recovered from the journals.
  */
 
 import { type ClusterShape, membersOn, quorumOf } from '../../journal/shape.js';

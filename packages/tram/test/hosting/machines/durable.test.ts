@@ -119,3 +119,22 @@ test('hosts that were all killed resume with their memory; if they have lost it 
   await start(...NAMES);
   expect(await countsAnew()).toEqual([101, 101]);
 });
+
+test('with too few journals the hosts wait and say so, until an operator accepts the loss', async () => {
+  const hosts = await cluster.startAll();
+  await send(await cluster.connect(), 100);
+  await cutPower(...hosts);
+  for (const name of ['beta', 'gamma']) {
+    rmSync(join(cluster.folder, 'journals', name), { recursive: true });
+  }
+  const [alpha, beta] = [cluster.start('alpha'), cluster.start('beta')];
+  await alpha.says('beta has no journal of them: recovery needs the journals of 2 of the 3');
+  expect((await cluster.look()).hosts.map(({ stage }) => stage)).toEqual([
+    'waiting',
+    'waiting',
+    undefined,
+  ]);
+  expect(await cluster.tram('recover', cluster.config, '--accept-loss')).toMatchObject({ code: 0 });
+  for (const host of [alpha, beta]) await host.says('runs its replicas');
+  expect(await countsAnew()).toEqual([100, 100]);
+});
