@@ -3,7 +3,9 @@
  * its group only while the quorum needs it, and entries become stable once nobody needs them any more.
  */
 import type { Pace, Timing } from 'tram-multicast/internal/protocol/edges.js';
-import type { Sizes } from 'tram-multicast/internal/protocol/layout.js';
+import { DURABLE, FEED_GATES, type Sizes } from 'tram-multicast/internal/protocol/layout.js';
+import { SlotWriter } from 'tram-multicast/internal/protocol/leadership/slots.js';
+import { writeWide } from 'tram-multicast/internal/protocol/wide.js';
 import { expect } from 'vitest';
 import type { ReplicaHost } from '../../src/sim/hosts.js';
 import type { Subject } from '../../src/sim/mutations/mutant.js';
@@ -72,6 +74,38 @@ attack(
     settle();
   },
 );
+
+attack('what a member tells that still runs in an earlier era does not count', {}, ({ Stage }) => {
+  // 1. The hosts of the leaders wait for the next era. A member that still runs in the last one writes to their memory how
+  //    far its journal is durable, and how far its log is recoverable.
+  // 2. The next era begins. Its indices start again.
+  //    Harm: its leaders take these indices for those of the new era, and reply too early.
+  const { stage, sync, answers, deliveries, settle } = durableStage(
+    Stage,
+    'groups=2 tree=-1,0 replicas=3 clients=1',
+  );
+  const tell = (from: ReplicaHost, to: ReplicaHost, at: number, words: number, index: number) => {
+    const writer = new SlotWriter(words);
+    for (let word = 0; word < words; word += 2) writeWide(writer.body, word, index);
+    const incarnation = from.replica.member.incarnation + 1000;
+    writer.post(from.memory, to.participant, at, words, incarnation, 1);
+  };
+  const { layout } = stage.world;
+  const parents = stage.world.members(0);
+  const children = stage.world.members(1);
+  for (const to of parents) tell(parents[1], to, layout.durable(1), DURABLE.words, 1000);
+  for (const to of children) tell(parents[1], to, layout.feedGates(1), FEED_GATES.words, 1000);
+  stage.group(0);
+  stage.group(1);
+  stage.send(0, [0, 1], 'm');
+  stage.until(() => [...parents, ...children].every((member) => deliveries(member) === 1));
+  sync(parents[0], ...children);
+  stage.hopeFor(() => answers() > 0);
+  expect(answers()).toBe(0);
+  sync(parents[2]);
+  stage.until(() => answers() === 2);
+  settle();
+});
 
 attack('the leader need not be one of them', {}, ({ Stage }) => {
   const { stage, sync, answers, deliveries, settle } = durableStage(

@@ -52,6 +52,8 @@ export interface Recovered {
 
 /** An era has fewer clients than this that have connected after the last one that the journals show. */
 const SESSIONS_APART = 65_536;
+/** A host that is missing has promised fewer eras than this above those that the others know of. */
+const ERAS_APART = 65_536;
 /** How often coordinators that run side by side outbid each other. */
 const ATTEMPTS_MAX = 8;
 
@@ -101,7 +103,9 @@ function* promiseEra(
     }
     hosts = had;
     clusterId = clusterIdOf(shape, hosts, promises) ?? newClusterId;
-    era = Math.max(0, ...promises.map(({ promised }) => promised)) + 1;
+    // With loss accepted, all hosts may be missing that know of an era which was not opened.
+    const apart = acceptLoss && had.length < shape.hosts ? ERAS_APART : 1;
+    era = Math.max(0, ...promises.map(({ promised }) => promised)) + apart;
   }
   throw interrupted('others try to recover it at the same time');
 }

@@ -310,6 +310,20 @@ describe('journals that are missing', () => {
     expect(states(model, 2)).toEqual([[], [1], [], [1, 2]]);
   });
 
+  test('with loss accepted, no era is used twice, although the hosts are missing that have promised it', () => {
+    // 1. Hosts 1 and 2 promise era 2, and host 2 may open it. Host 1 loses its disk, and host 2 is missing.
+    // 2. Loss is accepted. Host 0 knows nothing of era 2.
+    //    Harm: it opens another era 2. Host 2 comes back and joins that with its own opening snapshots.
+    const model = withEmptyDisks();
+    model.down.add(0);
+    const isOpen = ({ what, host }: Ask): boolean => what === 'open' && host === 1;
+    expect(codeOf(() => model.recover({}, isOpen))).toBe('TRAM_UNAVAILABLE');
+    model.down.delete(0);
+    model.down.add(2);
+    model.disks[1] = new HostDisk();
+    expect(model.recover({ acceptLoss: true }).era).toBeGreaterThan(2);
+  });
+
   test('an operator may accept it at one host', () => {
     const model = withEmptyDisks(1, 2);
     model.disks[0].acceptsLoss = true;

@@ -212,8 +212,11 @@ export class Feed {
   }
 
   private takeSettled(): void {
-    for (const slot of this.settledSlots) {
-      if (!slot.poll()) continue;
+    const { settledSlots, rows, place } = this;
+    for (let other = 0; other < settledSlots.length; other++) {
+      const slot = settledSlots[other];
+      // With a journal, a member that still ran in an earlier era may have written it, before this one began.
+      if (!slot.poll() || slot.epoch !== rows.childPeer(place, other).incarnation) continue;
       this.settledByChild = Math.max(this.settledByChild, slot.wide(SETTLED.index));
     }
   }

@@ -188,9 +188,12 @@ class FeedReader {
     this.position = (this.position + words) | 0;
   }
 
-  /** Take the parent's gates. False if its writer has not told them anew. */
+  /**
+   * Take the parent's gates. False if its writer has not told them anew. They count only if they were told after a start
+   * that is meant for us: a member that still ran in an earlier era may have written before this one began.
+   */
   takeGates(): boolean {
-    return this.gates.poll();
+    return this.epoch !== NO_BALLOT && this.gates.poll();
   }
 
   /** One of `FEED_GATES`, as taken last. */

@@ -111,9 +111,12 @@ export class Recoverable {
     this.seenNews = rows.news;
     for (let other = 0; other < durableBy.length; other++) {
       // A slot may have been lost on its way. Then the row tells it.
-      if (hasNews) durableBy[other] = Math.max(durableBy[other], rows.peer(other).durable);
+      const peer = rows.peer(other);
+      if (hasNews) durableBy[other] = Math.max(durableBy[other], peer.durable);
       const slot = durableSlots[other];
-      if (slot.poll()) durableBy[other] = Math.max(durableBy[other], slot.wide(DURABLE.index));
+      // A member that still ran in an earlier era may have written it, before this one began.
+      if (slot.poll() && slot.epoch === peer.incarnation)
+        durableBy[other] = Math.max(durableBy[other], slot.wide(DURABLE.index));
     }
     durableBy[member.index] = byUs;
     const durable = Math.min(reachedBy(durableBy, member.quorum), this.replication.decided);
