@@ -4,7 +4,6 @@
  *
  * Replicas of one group on the same host share one `GroupJournal`. All calls are made by the thread that runs the replicas.
  */
-import { extend } from '../memory/record.js';
 import { assert } from '../protocol/assert.js';
 import type { GroupJournal } from '../protocol/edges.js';
 import { type JournalRing, KIND } from './ring.js';
@@ -73,8 +72,9 @@ class GroupPart implements GroupJournal {
   /** The index of the last snapshot that was begun, and not dropped. */
   private snapshotAt = 0;
   private stableIndex = 0;
-  /** Of entries, since the last snapshot was begun. */
+  /** Of entries, since the last snapshot was begun; and of that snapshot. */
   private bytes: number;
+  private snapshotBytes = 0;
 
   constructor(
     private readonly ring: JournalRing,
@@ -89,25 +89,27 @@ class GroupPart implements GroupJournal {
     this.seenSnapshot = has?.snapshotIndex ?? 0;
     this.isLeftOut = has === undefined;
     this.bytes = has?.bytes ?? 0;
-    // Replicas look before the journal thread runs, and an index is extended from the last one that was seen.
+    // Replicas look before the journal thread runs.
     ring.publishDurable(group, this.next);
     ring.publishSnapshot(group, this.seenSnapshot);
   }
 
   get durable(): number {
-    this.seenDurable = extend(this.seenDurable, this.ring.durable(this.group));
+    this.seenDurable = Math.max(this.seenDurable, this.ring.durable(this.group));
     return this.seenDurable;
   }
 
   get wantsSnapshot(): boolean {
     if (this.isTaking) return false;
     if (this.isLeftOut) return !this.ring.isQuarterFull;
-    return this.bytes >= this.options.snapshotBytes && !this.isPending;
+    // A snapshot replaces at least as many bytes as it takes, so snapshots are at most half of what the disk writes.
+    const isDue = this.bytes >= Math.max(this.options.snapshotBytes, this.snapshotBytes);
+    return isDue && !this.isPending;
   }
 
   /** Was a snapshot handed over that does not count yet? */
   private get isPending(): boolean {
-    this.seenSnapshot = extend(this.seenSnapshot, this.ring.snapshot(this.group));
+    this.seenSnapshot = Math.max(this.seenSnapshot, this.ring.snapshot(this.group));
     return this.snapshotAt > this.seenSnapshot;
   }
 
@@ -153,10 +155,12 @@ class GroupPart implements GroupJournal {
     this.next = Math.max(this.next, index);
     this.snapshotAt = index;
     this.bytes = 0;
+    this.snapshotBytes = 0;
     this.putEmpty(KIND.snapshot, index);
   }
 
   addPiece(words: Int32Array): void {
+    this.snapshotBytes += words.byteLength;
     this.ring.put(KIND.piece, this.group, this.snapshotAt, words, 0, words.length);
   }
 

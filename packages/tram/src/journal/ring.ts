@@ -12,12 +12,12 @@
  *   └──────┴───────┴───────┴──────┴──────┴────────────┘
  *
  * Positions only grow (modulo 2³²), and a record may continue at the ring's start. The position up to which records are
- * written is stored after their words, and the position up to which they are taken after these were copied. Durable
- * indices are published as their low words, so that they can't tear: a reader extends them from the last one that it saw.
+ * written is stored after their words, and the position up to which they are taken after these were copied. An index
+ * is published low word first, and read high word first. So a reader may find it too low for a moment, but never too high.
  */
 import { copyPart, distance } from '../memory/record.js';
 import { align, LINE_WORDS } from '../memory/words.js';
-import { readWide, writeWide } from '../protocol/wide.js';
+import { readWide, WIDE, writeWide } from '../protocol/wide.js';
 
 /** @internal What a record contains. */
 export const KIND = {
@@ -58,7 +58,8 @@ const STATUS = {
   pendingSnapshots: 9,
 } as const;
 
-const GROUP = { durable: 0, snapshot: 1, words: 2 } as const;
+/** Of a group on the board. Both are wide. */
+const GROUP = { durable: 0, snapshot: 2, words: 4 } as const;
 
 /** @internal What the consumer has done. */
 export interface RingStatus {
@@ -170,14 +171,19 @@ export class JournalRing {
     Atomics.notify(words, BOARD.isAsleep);
   }
 
-  /** The low word of the index below which a group is durable. */
+  /** Below which index a group is durable. It may be lower than before, for a moment. */
   durable(group: number): number {
-    return Atomics.load(this.words, BOARD.groups + group * GROUP.words + GROUP.durable);
+    return this.published(BOARD.groups + group * GROUP.words + GROUP.durable);
   }
 
-  /** The low word of the index of a group's last snapshot that counts. */
+  /** The index of a group's last snapshot that counts. It may be lower than before, for a moment. */
   snapshot(group: number): number {
-    return Atomics.load(this.words, BOARD.groups + group * GROUP.words + GROUP.snapshot);
+    return this.published(BOARD.groups + group * GROUP.words + GROUP.snapshot);
+  }
+
+  private published(at: number): number {
+    const high = Atomics.load(this.words, at + 1);
+    return high * WIDE + (Atomics.load(this.words, at) >>> 0);
   }
 
   /** For reports: a count may be seen half-way while it exceeds 32 bits. */
@@ -250,11 +256,16 @@ export class JournalRing {
   }
 
   publishDurable(group: number, index: number): void {
-    Atomics.store(this.words, BOARD.groups + group * GROUP.words + GROUP.durable, index | 0);
+    this.publish(BOARD.groups + group * GROUP.words + GROUP.durable, index);
   }
 
   publishSnapshot(group: number, index: number): void {
-    Atomics.store(this.words, BOARD.groups + group * GROUP.words + GROUP.snapshot, index | 0);
+    this.publish(BOARD.groups + group * GROUP.words + GROUP.snapshot, index);
+  }
+
+  private publish(at: number, index: number): void {
+    Atomics.store(this.words, at, index | 0);
+    Atomics.store(this.words, at + 1, Math.floor(index / WIDE));
   }
 
   publishStatus(status: RingStatus): void {
