@@ -72,13 +72,14 @@ export class MachineJournal {
   /** Begins to answer other hosts, and to look for an era. */
   findEra(): Recovery {
     const { context, host, shape, log } = this;
-    const { sequences } = this.disk.answer({ what: 'survey', host })!;
+    const { sequences, promised } = this.disk.answer({ what: 'survey', host })!;
     this.recovery = new Recovery({
       words: context.arena.words,
       map: context.map,
       host,
       links: this.network.links,
       shape,
+      promised,
       journaled: sequences.map(({ group }) => group),
       answer: (ask) => (ask.what === 'open' ? this.open(ask.plan) : this.disk.answer(ask)),
       acceptsLoss: () => this.disk.acceptsLoss,

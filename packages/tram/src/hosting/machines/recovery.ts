@@ -36,6 +36,8 @@ export interface RecoveryEdges {
   /** By host; undefined for ourselves. */
   readonly links: readonly (Link | undefined)[];
   readonly shape: ClusterShape;
+  /** The highest era that our journal has promised. */
+  readonly promised: number;
   /** The groups of which our journal has something. */
   readonly journaled: readonly number[];
   /** Answers from our journal; undefined if it can't or must not. */
@@ -78,7 +80,7 @@ const CLUSTER_ID_BYTES = 16;
 export class Recovery {
   private readonly mailboxes: Mailboxes;
   /** By host, as last read. */
-  private readonly lines: readonly Int32Array[];
+  private lines: readonly Int32Array[];
   private lookedUs = Number.NEGATIVE_INFINITY;
   private said = '';
   private saidUs = Number.NEGATIVE_INFINITY;
@@ -141,9 +143,9 @@ export class Recovery {
 
   private step(): Step {
     const { host: self, shape, acceptsLoss: accepts } = this.edges;
-    const { openedEra } = this;
-    const acceptsLoss = accepts();
-    return nextStep({ self, shape, standings: this.standings, openedEra, acceptsLoss });
+    const { openedEra, standings } = this;
+    const promisedEra = Math.max(this.edges.promised, this.promisedEra);
+    return nextStep({ self, shape, standings, promisedEra, openedEra, acceptsLoss: accepts() });
   }
 
   private get standings(): (Standing | undefined)[] {
@@ -292,6 +294,8 @@ export class Recovery {
   private async answerAsk(ask: Ask): Promise<unknown> {
     // We may have joined an older era since another promise, if that came to nothing.
     if (ask.what === 'open' && ask.plan.era !== this.promisedEra) return undefined;
+    // From here on we join an older era only if a quorum runs in it *now*. Reads that are under way may be older.
+    if (ask.what === 'survey') this.lines = this.lines.map(() => new Int32Array(LINE_WORDS));
     try {
       const answer = await this.edges.answer(ask);
       if (ask.what === 'promise' && (answer as Promised).isAccepted) this.promisedEra = ask.era;

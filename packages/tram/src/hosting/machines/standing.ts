@@ -70,6 +70,8 @@ export interface View {
   readonly shape: ClusterShape;
   /** By host, this one included; undefined if it is not connected. */
   readonly standings: readonly (Standing | undefined)[];
+  /** The highest era that this host has promised. */
+  readonly promisedEra: number;
   /** The era whose opening snapshots this host has made durable since it was started; 0 if there is none. */
   readonly openedEra: number;
   /** An operator wants the cluster to go on with the journals that are there. */
@@ -93,7 +95,7 @@ export type Step =
   | { readonly what: 'wait'; readonly why: string };
 
 export function nextStep(view: View): Step {
-  const { self, shape, standings, openedEra, acceptsLoss } = view;
+  const { self, shape, standings, promisedEra, openedEra, acceptsLoss } = view;
   const running = standings.filter((standing) => standing?.stage === STAGE.running);
   const opened = running.find((standing) => standing!.era === openedEra);
   if (opened !== undefined) return { what: 'start', ...eraOf(opened) };
@@ -101,7 +103,13 @@ export function nextStep(view: View): Step {
   const current = running.filter((standing) => standing!.era === newest);
   const own = groupsOf(view).filter((group) => shape.hostsOf(group).includes(self));
   const areRunning = own.every((group) => current.some((standing) => standing!.hasGroup(group)));
-  if (current.length > 0 && areRunning) return { what: 'join', ...eraOf(current[0]!) };
+  if (current.length > 0 && areRunning) {
+    const isRunning = (host: number): boolean => current.includes(standings[host]);
+    // What one host says of others may be out of date: they may wait meanwhile, bound to the same later era as this host.
+    const mayJoin = own.every((group) => membersOn(shape, group, isRunning) >= quorumOf(shape));
+    if (promisedEra <= newest || mayJoin) return { what: 'join', ...eraOf(current[0]!) };
+    return { what: 'wait', why: `waits for more hosts that run in era ${newest}` };
+  }
   const coordinator = standings.findIndex(
     (standing, host) => host !== self && standing?.stage === STAGE.recovering,
   );

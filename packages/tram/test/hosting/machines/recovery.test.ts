@@ -60,6 +60,7 @@ class FakeHost {
       host: number,
       links: world.linksOf(this),
       shape: world.model.shape,
+      promised: 0,
       journaled: [...journaled],
       answer: (ask) => {
         if (ask.what === this.endsBefore) this.end();

@@ -45,7 +45,7 @@ function standing(stage: number, era: number, groups: readonly number[]): Standi
 }
 
 function step(standings: View['standings'], more: Partial<View> = {}) {
-  const view = { self: 0, shape: THREE, openedEra: 0, acceptsLoss: false, ...more };
+  const view = { self: 0, shape: THREE, promisedEra: 0, openedEra: 0, acceptsLoss: false, ...more };
   return nextStep({ ...view, standings });
 }
 
@@ -62,6 +62,20 @@ describe('the cluster runs', () => {
       firstSession: 7000,
       clusterId: CLUSTER_ID,
     });
+  });
+
+  test('bound to a later era, it joins only those that it sees running', () => {
+    const promisedEra = 8;
+    expect(step([waiting(), running(7, ALL), running(7, ALL)], { promisedEra })).toMatchObject({
+      what: 'join',
+    });
+    // The second host says that the third one takes part. But the third one waits, and may be bound as well.
+    for (const third of [waiting(), undefined]) {
+      expect(step([waiting(), running(7, ALL), third], { promisedEra })).toMatchObject({
+        what: 'wait',
+        why: 'waits for more hosts that run in era 7',
+      });
+    }
   });
 
   test('the newest era counts', () => {
