@@ -75,6 +75,8 @@ const STOP_US = 15_000_000;
 const BEGIN_US = 2_000_000;
 /** What we read of the lines of others. */
 const LINE_WORDS = HOST.journal;
+/** No process has this id. */
+const NOT_READ = -1;
 const CLUSTER_ID_BYTES = 16;
 
 export class Recovery {
@@ -145,7 +147,9 @@ export class Recovery {
     const { host: self, shape, acceptsLoss: accepts } = this.edges;
     const { openedEra, standings } = this;
     const promisedEra = Math.max(this.edges.promised, this.promisedEra);
-    return nextStep({ self, shape, standings, promisedEra, openedEra, acceptsLoss: accepts() });
+    const isFresh = (host: number): boolean => this.lines[host][HOST.pid] !== NOT_READ;
+    const acceptsLoss = accepts();
+    return nextStep({ self, shape, standings, isFresh, promisedEra, openedEra, acceptsLoss });
   }
 
   private get standings(): (Standing | undefined)[] {
@@ -294,8 +298,7 @@ export class Recovery {
   private async answerAsk(ask: Ask): Promise<unknown> {
     // We may have joined an older era since another promise, if that came to nothing.
     if (ask.what === 'open' && ask.plan.era !== this.promisedEra) return undefined;
-    // From here on we join an older era only if a quorum runs in it *now*. Reads that are under way may be older.
-    if (ask.what === 'survey') this.lines = this.lines.map(() => new Int32Array(LINE_WORDS));
+    if (ask.what === 'survey') this.mistrustLines();
     try {
       const answer = await this.edges.answer(ask);
       if (ask.what === 'promise' && (answer as Promised).isAccepted) this.promisedEra = ask.era;
@@ -306,6 +309,12 @@ export class Recovery {
       this.edges.log('error', `can't take part in the recovery: ${message}`);
       return undefined;
     }
+  }
+
+  /** What we know of others is older than our answer to a survey. Reads that are under way may be older as well. */
+  private mistrustLines(): void {
+    this.lines = this.lines.map((line) => line.slice());
+    for (const line of this.lines) line[HOST.pid] = NOT_READ;
   }
 
   /** Are the opening snapshots of all our groups durable here? */

@@ -70,6 +70,8 @@ export interface View {
   readonly shape: ClusterShape;
   /** By host, this one included; undefined if it is not connected. */
   readonly standings: readonly (Standing | undefined)[];
+  /** Was its standing read after this host has answered a survey last? */
+  isFresh(host: number): boolean;
   /** The highest era that this host has promised. */
   readonly promisedEra: number;
   /** The era whose opening snapshots this host has made durable since it was started; 0 if there is none. */
@@ -104,7 +106,8 @@ export function nextStep(view: View): Step {
   const own = groupsOf(view).filter((group) => shape.hostsOf(group).includes(self));
   const areRunning = own.every((group) => current.some((standing) => standing!.hasGroup(group)));
   if (current.length > 0 && areRunning) {
-    const isRunning = (host: number): boolean => current.includes(standings[host]);
+    const isRunning = (host: number): boolean =>
+      current.includes(standings[host]) && view.isFresh(host);
     // What one host says of others may be out of date: they may wait meanwhile, bound to the same later era as this host.
     const mayJoin = own.every((group) => membersOn(shape, group, isRunning) >= quorumOf(shape));
     if (promisedEra <= newest || mayJoin) return { what: 'join', ...eraOf(current[0]!) };

@@ -45,7 +45,15 @@ function standing(stage: number, era: number, groups: readonly number[]): Standi
 }
 
 function step(standings: View['standings'], more: Partial<View> = {}) {
-  const view = { self: 0, shape: THREE, promisedEra: 0, openedEra: 0, acceptsLoss: false, ...more };
+  const view = {
+    self: 0,
+    shape: THREE,
+    isFresh: () => true,
+    promisedEra: 0,
+    openedEra: 0,
+    acceptsLoss: false,
+    ...more,
+  };
   return nextStep({ ...view, standings });
 }
 
@@ -76,6 +84,9 @@ describe('the cluster runs', () => {
         why: 'waits for more hosts that run in era 7',
       });
     }
+    const isFresh = (host: number): boolean => host === 1;
+    const seen = [waiting(), running(7, ALL), running(7, ALL)];
+    expect(step(seen, { promisedEra, isFresh })).toMatchObject({ what: 'wait' });
   });
 
   test('the newest era counts', () => {
