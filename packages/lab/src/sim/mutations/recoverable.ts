@@ -4,6 +4,7 @@
  * with. Scripts with a fake journal catch them.
  */
 import {
+  DELIVERY,
   FEED,
   INBOX,
   JOURNAL_SNAPSHOTS,
@@ -183,5 +184,10 @@ export const DURABILITY: Readonly<Record<string, Mutation>> = {
         replace: 'if (true)',
       },
     ],
+  },
+  'replaced-call-waits': {
+    title: 'a call whose end is lost waits for ever, because a later one has taken its slot',
+    caughtBy: { script: 'begin' },
+    edits: [{ file: DELIVERY, find: 'this.abandonReplaced();', replace: '{}' }],
   },
 };
