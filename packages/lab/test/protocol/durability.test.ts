@@ -2,63 +2,16 @@
  * With `durability: 'always'`, a leader holds a reply until its entry is recoverable. With any journal, a slow disk holds up
  * its group only while the quorum needs it, and entries become stable once nobody needs them any more.
  */
-import type { Pace, Timing } from 'tram-multicast/internal/protocol/edges.js';
-import {
-  DURABLE,
-  FEED_GATES,
-  SETTLED,
-  type Sizes,
-} from 'tram-multicast/internal/protocol/layout.js';
+import { DURABLE, FEED_GATES, SETTLED } from 'tram-multicast/internal/protocol/layout.js';
 import { SlotWriter } from 'tram-multicast/internal/protocol/leadership/slots.js';
 import { writeWide } from 'tram-multicast/internal/protocol/wide.js';
 import { expect } from 'vitest';
 import type { ReplicaHost } from '../../src/sim/hosts.js';
-import type { Subject } from '../../src/sim/mutations/mutant.js';
 import { attack, STUCK } from './attack.js';
-import { FakeJournal } from './fake-journal.js';
+import { durableStage } from './durable-stage.js';
 
 /** What the script expects, and what it finds with a mutation. */
 const HARM = /expected .+ to be/;
-
-interface Options {
-  readonly isAwaited?: boolean;
-  readonly sizes?: Partial<Sizes>;
-  readonly timing?: Partial<Timing>;
-  readonly pace?: Partial<Pace>;
-}
-
-/** A stage whose replicas have journals. No entry is durable before the script says so. */
-function durableStage(Stage: Subject['Stage'], cluster: string, options: Options = {}) {
-  const { isAwaited = true, sizes, timing, pace } = options;
-  const journals: FakeJournal[] = [];
-  const stage = new Stage(cluster, {
-    timing: { suspectAfterUs: 20_000, ...timing },
-    ...(sizes && { sizes }),
-    ...(pace && { pace }),
-    journalOf: (participant) => {
-      journals[participant] ??= new FakeJournal(isAwaited);
-      return journals[participant];
-    },
-  });
-  const journalOf = ({ participant }: ReplicaHost) => journals[participant];
-  return {
-    stage,
-    journalOf,
-    sync: (...members: ReplicaHost[]) => {
-      for (const member of members) journalOf(member).sync();
-    },
-    answers: () => stage.world.ledger.history.counts.answers,
-    deliveries: (member: ReplicaHost) => member.replica.member.deliveries,
-    /** From now on all disks are fast and have room. Then everything must be answered and delivered. */
-    settle: () => {
-      for (const journal of journals) {
-        journal.isFast = true;
-        journal.roomWords = Number.POSITIVE_INFINITY;
-      }
-      stage.settle();
-    },
-  };
-}
 
 attack(
   'a reply waits until f+1 members have its entry durable',
