@@ -7,7 +7,7 @@ export {
   type ConnectOptions,
   type OfferListener,
 } from './client.js';
-export { Cluster, type StartOptions } from './cluster.js';
+export { Cluster } from './cluster.js';
 export { bytesCodec, type Codec, type StateCodec } from './codec.js';
 export { ConfigError } from './config/mistakes.js';
 export type { ClusterOptions, MachineOptions, MemoryKind } from './config/options.js';
@@ -47,3 +47,4 @@ export type { JournalStatus } from './journal/status.js';
 export type { MulticastOptions } from './multicast-request.js';
 export type { Offer, ReplyOutcome } from './protocol/data-path/client.js';
 export type { Deferred, Durability } from './protocol/edges.js';
+export type { StartOptions } from './start-options.js';
