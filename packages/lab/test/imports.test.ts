@@ -44,6 +44,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       'tram/errors.ts',
       'tram/multicast-request.ts',
       'tram/stalled-requests.ts',
+      'tram/start-options.ts',
       'tram/config/',
       'tram/hosting/',
       'tram/journal/',

@@ -4,14 +4,12 @@
  * (A cluster that others run: `attached-cluster.ts`.)
  */
 import { randomBytes, randomInt } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { AttachedCluster, type AttachOptions } from './attached-cluster.js';
 import { Client, type ClusterAddress, type ConnectOptions } from './client.js';
 import { type ClusterConfig, resolveConfig } from './config/config.js';
 import { ConfigError } from './config/mistakes.js';
 import { requireKnown } from './config/nearest-name.js';
-import type { ClusterOptions } from './config/options.js';
 import { TramError } from './errors.js';
 import type { Backup } from './hosting/backup.js';
 import { ClusterContext } from './hosting/cluster-context.js';
@@ -30,7 +28,6 @@ import {
   untilLed,
 } from './hosting/oversight.js';
 import {
-  type Logger,
   OwnHosts,
   RESTART_OPTIONS,
   type RestartOptions,
@@ -42,7 +39,6 @@ import { rateLimited } from './hosting/rate-limit.js';
 import type { RestoreOptions } from './hosting/restore.js';
 import type { StallMessage } from './hosting/stall.js';
 import { type HostStarter, processStarter, threadStarter } from './hosting/starters.js';
-import { makeStateDirectory } from './hosting/state-directory.js';
 import { type ClusterStatus, isLocked, statusOf } from './hosting/status.js';
 import { type Delivered, type DeliveriesOptions, follow } from './hosting/tail.js';
 import type { EraPlan } from './journal/recovery-asks.js';
@@ -55,27 +51,18 @@ import {
 } from './memory/processes/arena-file.js';
 import { saltFrom } from './memory/record.js';
 import { threadsArena } from './memory/threads.js';
-
-export interface StartOptions extends ClusterOptions {
-  /** Default: no logging. */
-  logger?: Logger | undefined;
-  /** How long the start may take. Default 30 seconds. */
-  startTimeoutMs?: number | undefined;
-  /** Aborts the start, and leaves nothing behind. */
-  signal?: AbortSignal | undefined;
-  /**
-   * For processes: a directory in which each host writes its output to a file. Default: hosts inherit the output of this
-   * process; those of a detached cluster write to `tram-NAME-UID` in the directory for temporary files.
-   */
-  logDirectory?: string | undefined;
-  /** For processes with a `name`: the hosts outlive this process, until `close` or `tram down`. Default false. */
-  detached?: boolean | undefined;
-  /** Restart hosts that end unexpectedly, while this process runs. Default true. */
-  restartHosts?: boolean | undefined;
-}
+import {
+  logDirectoryOf,
+  type ResumeOptions,
+  requireDetachable,
+  requireLogger,
+  type StartOptions,
+  type StartSettings,
+} from './start-options.js';
 
 /** How long `close` waits until all replicas of a group have delivered the same messages. */
 const DRAIN_MS = 5000;
+
 export class Cluster implements AsyncDisposable {
   /** For `Client.connect`: shared memory that can be posted to another thread, or a path for other processes. */
   readonly address: ClusterAddress;
@@ -90,7 +77,7 @@ export class Cluster implements AsyncDisposable {
   private constructor(
     private readonly context: ClusterContext,
     starter: HostStarter,
-    private readonly settings: Settings,
+    private readonly settings: StartSettings,
     /** The file of processes. */
     private readonly file?: ArenaFile,
     /** Makes the name of threads free again. */
@@ -122,7 +109,7 @@ export class Cluster implements AsyncDisposable {
 
   private static async startNew(
     config: ClusterConfig,
-    settings: Settings,
+    settings: StartSettings,
     startTimeoutMs: number,
     signal: AbortSignal | undefined,
   ): Promise<Cluster> {
@@ -190,7 +177,7 @@ export class Cluster implements AsyncDisposable {
     return AttachedCluster.open(address, options);
   }
 
-  private static create(config: ClusterConfig, settings: Settings): Cluster {
+  private static create(config: ClusterConfig, settings: StartSettings): Cluster {
     const words = ClusterContext.wordsOf(config);
     const { name } = config;
     if (config.memory === 'processes') {
@@ -445,59 +432,9 @@ export class Cluster implements AsyncDisposable {
   }
 }
 
-/** @internal */
-export interface ResumeOptions {
-  readonly logger: Logger;
-  readonly startTimeoutMs: number;
-  readonly signal: AbortSignal;
-  readonly logDirectory: string;
-}
-
-/** How a cluster is run, besides what its memory describes. */
-interface Settings {
-  readonly logger: Logger;
-  readonly detached: boolean;
-  readonly restartHosts: boolean;
-  readonly logDirectory: string | undefined;
-}
-
-function requireDetachable({ memory, name }: ClusterConfig): void {
-  if (memory === 'processes' && name !== undefined) return;
-  throw new ConfigError(
-    ['detached'],
-    "detached: only clusters with memory: 'processes' and a name can outlive the process that starts them",
-    { hint: 'Clients and commands find such a cluster by its name.' },
-  );
-}
-
-/** @throws TRAM_INVALID_ARGUMENT: otherwise the first report of a host would end the program */
-function requireLogger(logger: Logger): void {
-  for (const method of ['info', 'warn', 'error'] as const) {
-    if (typeof Object(logger)[method] === 'function') continue;
-    throw new TramError('TRAM_INVALID_ARGUMENT', `the logger has no method "${method}"`, {
-      hint: 'A logger needs the methods info, warn and error, each of which takes a string. `console` has them.',
-    });
-  }
-}
-
 function isAnyHostUp({ map, arena }: ClusterContext): boolean {
   const hosts = Array.from({ length: map.hosts }, (_, host) => host);
   return hosts.some((host) => isLocked(arena, host));
-}
-
-/** It exists from then on. @throws TRAM_SYSTEM */
-function logDirectoryOf(
-  { logDirectory, detached }: Settings,
-  name: string | undefined,
-): string | undefined {
-  if (logDirectory === undefined) return detached ? makeStateDirectory(name!) : undefined;
-  try {
-    mkdirSync(logDirectory, { recursive: true });
-    return logDirectory;
-  } catch (cause) {
-    const { message } = cause as Error;
-    throw new TramError('TRAM_SYSTEM', `can't use logDirectory: ${message}`, { cause });
-  }
 }
 
 function startAborted({ reason }: AbortSignal): TramError {

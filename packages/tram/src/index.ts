@@ -7,7 +7,7 @@ export {
   type ConnectOptions,
   type OfferListener,
 } from './client.js';
-export { Cluster, type StartOptions } from './cluster.js';
+export { Cluster } from './cluster.js';
 export { bytesCodec, type Codec, type StateCodec } from './codec.js';
 export { ConfigError } from './config/mistakes.js';
 export type { ClusterOptions, MachineOptions, MemoryKind } from './config/options.js';
@@ -25,7 +25,6 @@ export {
 export type { Destinations } from './destinations.js';
 export { ERRORS, type ErrorCode, ReplyError, type Retry, TramError } from './errors.js';
 export type { Backup } from './hosting/backup.js';
-export type { JournalStatus } from './hosting/journal-status.js';
 export type { Logger, RestartOptions, RollingRestartOptions } from './hosting/own-hosts.js';
 export type { RestoreOptions } from './hosting/restore.js';
 export type {
@@ -44,6 +43,8 @@ export type {
   ReplicaStatus,
 } from './hosting/status.js';
 export type { Delivered, DeliveriesOptions } from './hosting/tail.js';
+export type { JournalStatus } from './journal/status.js';
 export type { MulticastOptions } from './multicast-request.js';
 export type { Offer, ReplyOutcome } from './protocol/data-path/client.js';
 export type { Deferred, Durability } from './protocol/edges.js';
+export type { StartOptions } from './start-options.js';

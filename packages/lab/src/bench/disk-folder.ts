@@ -50,7 +50,7 @@ export function isOnDisk({ kind }: FileSystem): boolean {
 }
 
 /** The file system of an existing folder, as the kernel lists it. */
-export function fileSystemOf(folder: string): FileSystem {
+function fileSystemOf(folder: string): FileSystem {
   return fileSystemIn(readFileSync('/proc/self/mounts', 'utf8'), realpathSync(folder));
 }
 

@@ -10,7 +10,7 @@ import { REGRESSIONS } from './regressions.js';
 
 const SEEDS = 200;
 const CHUNK = 20;
-const DURABLE_SEEDS = 20;
+const DURABLE_SEEDS = 10;
 
 /** Derived from the commit, so that every commit tries other seeds. Without git, the seeds are always the same. */
 function firstSeed(): number {

@@ -1,6 +1,7 @@
 /** What `tram status` says of durability: how far the disks are behind, what the journals do, and which disk is slow. */
-import type { JournalStatus } from '../hosting/journal-status.js';
+
 import type { ClusterStatus, HostStatus, ReplicaStatus } from '../hosting/status.js';
+import type { JournalStatus } from '../journal/status.js';
 import { count } from './colors.js';
 import type { Trouble } from './status-view.js';
 import { duration, inColumns, size } from './texts.js';

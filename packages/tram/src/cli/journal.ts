@@ -43,7 +43,7 @@ export function registerJournal(program: Command): void {
     });
 }
 
-export function describeJournals(journals: readonly JournalContents[]): string {
+function describeJournals(journals: readonly JournalContents[]): string {
   return journals.map(describeJournal).join('\n\n');
 }
 

@@ -5,6 +5,7 @@
 import { journalFolder } from '../config/config.js';
 import { type ErrorCode, TramError } from '../errors.js';
 import { FIRST_ERA } from '../journal/recovery-asks.js';
+import { writeStatus } from '../journal/status.js';
 import {
   ARENA,
   ARENA_STATE,
@@ -26,7 +27,6 @@ import type { Identity } from '../protocol/member.js';
 import { nowUs } from './clock.js';
 import type { ClusterContext } from './cluster-context.js';
 import { type Agent, Duty, type Pacing } from './duty.js';
-import { noteJournal } from './journal-status.js';
 import type { LeftSnapshots } from './left-snapshots.js';
 import { Lookout } from './lookout.js';
 import { describeThrownByService } from './origin.js';
@@ -351,7 +351,7 @@ export class Host {
 
   /** @throws TRAM_JOURNAL_FAILED if its disk has failed */
   private lookAtJournal(journal: OwnJournal): void {
-    noteJournal(this.words, this.line, journal.era, journal.status);
+    writeStatus(this.words, this.line + HOST.journal, journal.status);
     const { failure } = journal;
     if (failure === undefined) return;
     const { message, hint } = failure;

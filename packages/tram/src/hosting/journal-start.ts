@@ -190,7 +190,7 @@ function clusterIdOf(config: ClusterConfig): string {
 }
 
 /** What a host on this machine has of a group. */
-export function localSequence(
+function localSequence(
   config: ClusterConfig,
 ): (host: number, era: number, group: number) => GroupSequence {
   const readers = new Map<number, JournalReader>();

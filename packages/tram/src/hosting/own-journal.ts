@@ -13,12 +13,12 @@ import { JournalReader } from '../journal/reader.js';
 import { JournalRing } from '../journal/ring.js';
 import { journalSizes } from '../journal/sizes.js';
 import type { ReplicaStart } from '../journal/start.js';
+import type { JournalStatus } from '../journal/status.js';
 import type { GroupContents, GroupStart } from '../journal/writer.js';
 import type { GroupJournal } from '../protocol/edges.js';
 import type { Replica } from '../protocol/replica.js';
 import { journalFailure } from './journal-failure.js';
 import { type JournalLock, lockJournal } from './journal-lock.js';
-import type { JournalStatus } from './journal-status.js';
 import type { JournalThreadData, JournalThreadReport, WakeTarget } from './journal-thread.js';
 
 /** @internal What the replicas of a host start from. */

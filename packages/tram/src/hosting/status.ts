@@ -1,6 +1,7 @@
 /** The status of a cluster, read from its memory while it runs. */
 
 import type { ClusterConfig } from '../config/config.js';
+import { type JournalStatus, readStatus } from '../journal/status.js';
 import {
   ARENA,
   ARENA_STATE,
@@ -20,7 +21,6 @@ import { Peer, ROW_RECORD_WORDS } from '../protocol/leadership/row.js';
 import { readWide } from '../protocol/wide.js';
 import type { ClusterContext } from './cluster-context.js';
 import { Histogram } from './histogram.js';
-import { eraOf, type JournalStatus, journalOf } from './journal-status.js';
 import { ROLES } from './replica-agent.js';
 import { latencyOf, STATISTIC } from './statistics.js';
 
@@ -128,7 +128,7 @@ export function statusOf(context: ClusterContext): ClusterStatus {
     state: stateOf(words[ARENA.state], groups, hosts),
     memory: config.memory,
     durability: config.durability,
-    ...(isDurable(config) && { era: Math.max(...hosts.map(({ host }) => eraIn(context, host))) }),
+    ...(isDurable(config) && { era: context.era ?? 0 }),
     groups,
     hosts,
     clients: { connected: connectedClients(context), most: config.sizes.clients },
@@ -157,7 +157,9 @@ function hostStatus(context: ClusterContext, host: number): HostStatus {
   const pid = arena.words[map.host(host) + HOST.pid];
   const state = hostState(context, host);
   const machine = config.machines?.[host];
-  const journal = isDurable(config) && { journal: journalOf(arena.words, map.host(host)) };
+  const journal = isDurable(config) && {
+    journal: readStatus(arena.words, map.host(host) + HOST.journal),
+  };
   if (machine === undefined) return { host, pid, state, ...journal };
   const { name, address, port } = machine;
   const stage = state === 'starting' ? STAGES[arena.words[map.host(host) + HOST.stage]] : undefined;
@@ -179,10 +181,6 @@ const STAGES: Readonly<Record<number, HostStatus['stage']>> = {
 
 function isDurable({ durability }: ClusterConfig): boolean {
   return durability !== 'none';
-}
-
-function eraIn({ arena, map }: ClusterContext, host: number): number {
-  return eraOf(arena.words, map.host(host));
 }
 
 /** @internal The latencies of all clients, merged. */

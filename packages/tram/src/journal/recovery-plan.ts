@@ -82,8 +82,7 @@ function missingJournals(shape: ClusterShape, surveys: Surveys): string[] {
   const losses: string[] = [];
   const needed = quorumOf(shape);
   for (let group = 0; group < shape.overlay.groups; group++) {
-    const has = (host: number): boolean =>
-      surveys.get(host)?.sequences.some((sequence) => sequence.group === group) ?? false;
+    const has = (host: number): boolean => hasJournal(surveys, host, group);
     const journals = membersOn(shape, group, has);
     if (journals >= needed) continue;
     const missing = [...new Set(shape.hostsOf(group))].filter((host) => !has(host));
@@ -151,7 +150,8 @@ function* planGroup(
   losses: string[],
 ): Recovering<Planned> {
   const candidates = candidatesOf(surveys, era, group);
-  const isShort = isIncomplete(shape, surveys, group);
+  const journals = membersOn(shape, group, (host) => hasJournal(surveys, host, group));
+  const isShort = journals < quorumOf(shape);
   if (candidates.length === 0) {
     const empty = emptyPlan(shape, group, true);
     if (parent === undefined) return empty;
@@ -194,10 +194,9 @@ function candidatesOf(surveys: Surveys, era: number, group: number): Candidate[]
   return candidates;
 }
 
-function isIncomplete(shape: ClusterShape, surveys: Surveys, group: number): boolean {
-  const has = (host: number): boolean =>
-    surveys.get(host)?.sequences.some((sequence) => sequence.group === group) ?? false;
-  return membersOn(shape, group, has) < quorumOf(shape);
+/** In any era. */
+function hasJournal(surveys: Surveys, host: number, group: number): boolean {
+  return surveys.get(host)?.sequences.some((sequence) => sequence.group === group) ?? false;
 }
 
 function longest(candidates: readonly Candidate[]): Candidate {

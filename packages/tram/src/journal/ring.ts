@@ -18,6 +18,7 @@
 import { copyPart, distance } from '../memory/record.js';
 import { align, LINE_WORDS } from '../memory/words.js';
 import { readWide, WIDE, writeWide } from '../protocol/wide.js';
+import { type JournalStatus, readStatus, writeStatus } from './status.js';
 
 /** @internal What a record contains. */
 export const KIND = {
@@ -44,36 +45,13 @@ const BOARD = {
   flushesDone: LINE_WORDS + 1,
   /** By both: 1 while the consumer sleeps or is about to. */
   isAsleep: 2 * LINE_WORDS,
-  /** By the consumer: what it has done. Wide counts, and a time in microseconds. */
+  /** By the consumer: what it has done (`status.ts`). */
   status: 3 * LINE_WORDS,
   groups: 4 * LINE_WORDS,
 } as const;
 
-const STATUS = {
-  bytes: 0,
-  syncs: 2,
-  syncedBytes: 4,
-  syncedAtMs: 6,
-  lastSyncUs: 8,
-  pendingSnapshots: 9,
-} as const;
-
 /** Of a group on the board. Both are wide. */
 const GROUP = { durable: 0, snapshot: 2, words: 4 } as const;
-
-/** @internal What the consumer has done. */
-export interface RingStatus {
-  /** The size of all files of the era. */
-  readonly bytes: number;
-  /** How often it has made batches durable, and how many bytes these have. */
-  readonly syncs: number;
-  readonly syncedBytes: number;
-  /** When the last sync ended, in milliseconds since 1970, and how long it took; 0 before the first. */
-  readonly syncedAtMs: number;
-  readonly lastSyncNs: number;
-  /** Snapshots that do not count yet. */
-  readonly pendingSnapshots: number;
-}
 
 /** @internal A record that the consumer looks at. */
 export interface RingRecord {
@@ -186,18 +164,9 @@ export class JournalRing {
     return high * WIDE + (Atomics.load(this.words, at) >>> 0);
   }
 
-  /** For reports: a count may be seen half-way while it exceeds 32 bits. */
-  get status(): RingStatus {
-    const { words } = this;
-    const at = BOARD.status;
-    return {
-      bytes: readWide(words, at + STATUS.bytes),
-      syncs: readWide(words, at + STATUS.syncs),
-      syncedBytes: readWide(words, at + STATUS.syncedBytes),
-      syncedAtMs: readWide(words, at + STATUS.syncedAtMs),
-      lastSyncNs: words[at + STATUS.lastSyncUs] * 1000,
-      pendingSnapshots: words[at + STATUS.pendingSnapshots],
-    };
+  /** For reports. */
+  get status(): JournalStatus {
+    return readStatus(this.words, BOARD.status);
   }
 
   /** Asks the consumer to make everything durable that is in the ring now. */
@@ -268,15 +237,8 @@ export class JournalRing {
     Atomics.store(this.words, at + 1, Math.floor(index / WIDE));
   }
 
-  publishStatus(status: RingStatus): void {
-    const { words } = this;
-    const at = BOARD.status;
-    writeWide(words, at + STATUS.bytes, status.bytes);
-    writeWide(words, at + STATUS.syncs, status.syncs);
-    writeWide(words, at + STATUS.syncedBytes, status.syncedBytes);
-    writeWide(words, at + STATUS.syncedAtMs, status.syncedAtMs);
-    words[at + STATUS.lastSyncUs] = status.lastSyncNs / 1000;
-    words[at + STATUS.pendingSnapshots] = status.pendingSnapshots;
+  publishStatus(status: JournalStatus): void {
+    writeStatus(this.words, BOARD.status, status);
   }
 
   /** The flush that the producer wants; undefined if it wants none. */

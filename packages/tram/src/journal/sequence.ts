@@ -3,15 +3,13 @@
  * The reader of journals makes these; recovery and the start of a replica read them.
  */
 import { assert } from '../protocol/assert.js';
+import type { StartEntry } from '../protocol/member.js';
 
-/** @internal The body of a decided entry, as in the log but without its frame: the message, then its source (layout.ts). */
-export interface JournalEntry {
-  readonly index: number;
-  /** Valid until the next entry is taken. */
-  readonly words: Int32Array;
-  readonly at: number;
-  readonly count: number;
-}
+/**
+ * @internal The body of a decided entry, as in the log but without its frame: the message, then its source (layout.ts). Its
+ * words are valid until the next entry is taken.
+ */
+export type JournalEntry = StartEntry;
 
 /** @internal */
 export interface GroupSequence {

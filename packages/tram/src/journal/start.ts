@@ -2,18 +2,14 @@
  * What a replica starts from: at the beginning of an era, as the recovery has planned it; or within its era, all that the
  * journal of its host has.
  */
+import type { Start } from '../protocol/member.js';
 import { type GroupPlan, NO_ERA } from './recovery-asks.js';
 import { between, type GroupSequence, type JournalEntry } from './sequence.js';
 
-/** @internal What a replica starts from: a state, and the entries to deliver after it. */
-export interface ReplicaStart {
-  /** Undefined: the service starts as it is. */
-  readonly snapshot?: Int32Array | undefined;
-  readonly entries: Iterable<JournalEntry>;
+/** @internal */
+export interface ReplicaStart extends Start {
   /** How many entries there are. */
   readonly count: number;
-  /** Begins a new era after the last entry: log indices start again, and all sessions have ended. */
-  readonly opensEra: boolean;
 }
 
 /**

@@ -3,8 +3,9 @@
  * durable. Runs in the journal thread of the host, and in the simulator.
  *
  * It works in steps, and no step makes more than one call to the disk. So a simulator can cut the power between any two.
- * (`prepare` makes a few, to files that nobody needs yet.) A round gathers what the ring has, of all groups, into one batch, writes it, makes it durable, and publishes. With
- * `everySecond` it makes batches durable when it is asked to, or when many bytes are not.
+ * (`prepare` makes a few, to files that nobody needs yet.) A round gathers what the ring has, of all groups, into one batch,
+ * writes it, makes it durable, and publishes. With `everySecond` it makes batches durable when it is asked to, or when many
+ * bytes are not.
  *
  * A snapshot is written beside the entries. Once it is durable, and the group says that it is stable, it counts: older
  * snapshots are removed, and segments that have only older entries are used again.

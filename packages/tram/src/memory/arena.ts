@@ -97,7 +97,7 @@ export const HOST = {
   farewell: 21,
   /** With `memory: 'machines'` and a journal: four words, the id of the cluster, as its journals have it. */
   clusterId: 22,
-  /** Of a host with a journal: what it has done (`hosting/journal-status.ts`). */
+  /** Of a host with a journal: what it has done (`journal/status.ts`). */
   journal: 32,
   words: 48,
 } as const;

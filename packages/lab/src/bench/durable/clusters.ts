@@ -5,9 +5,9 @@
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { Cluster } from 'tram-multicast/internal/cluster.js';
-import type { JournalStatus } from 'tram-multicast/internal/hosting/journal-status.js';
 import { groupsOf } from 'tram-multicast/internal/hosting/service.js';
 import type { ClusterStatus } from 'tram-multicast/internal/hosting/status.js';
+import type { JournalStatus } from 'tram-multicast/internal/journal/status.js';
 import type { Durability } from 'tram-multicast/internal/protocol/edges.js';
 import { measure, rateOf } from '../load/measure.js';
 import { startCluster } from '../machines/cluster.js';

@@ -144,7 +144,7 @@ function loadOf({ seconds }: Run, sets: readonly DestinationSet[], rung: Rung): 
   return { ...rung, sets, payloadBytes: SETUP.payloadBytesMax, warmUpSeconds, seconds };
 }
 
-export function costsOf(
+function costsOf(
   rounds: readonly Round[],
   read: (measurement: DurableMeasurement) => number,
 ): Costs {

@@ -4,8 +4,9 @@
  */
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { TramError } from '../../errors.js';
+import { type JournalStatus, readStatus } from '../../journal/status.js';
+import { HOST } from '../../memory/arena.js';
 import type { ClusterContext } from '../cluster-context.js';
-import { eraOf, type JournalStatus, journalOf } from '../journal-status.js';
 import { describeStateLoss, type ReplicaStatus, statusOf } from '../status.js';
 
 export interface HealthSettings {
@@ -253,12 +254,12 @@ function metricLines<Item>(
 
 function journalMetrics({ arena, map }: ClusterContext, host: number): string[] {
   const line = map.host(host);
-  const journal = journalOf(arena.words, line);
+  const journal = readStatus(arena.words, line + HOST.journal);
   const era: Metric<JournalStatus> = {
     name: 'tram_era',
     kind: 'gauge',
-    help: 'The era in which the host runs; 0 until it has opened its journal.',
-    value: () => eraOf(arena.words, line),
+    help: 'The era in which the host runs, or has run last; 0 if it never has.',
+    value: () => arena.words[line + HOST.era],
   };
   return [era, ...JOURNAL_METRICS].flatMap((metric) => metricLines(metric, [journal], () => ''));
 }

@@ -5,6 +5,8 @@
  * Copies are refreshed in the background. A copy may be torn if its owner writes at the same time: single words never
  * are, a row is accepted only if it is whole, and of logs only whole entries are shown (`log-copies.ts`).
  */
+
+import { STATUS_WORDS } from '../../journal/status.js';
 import { HOST, HOST_STATE, OWNER, PARTICIPANT, withHostState } from '../../memory/arena.js';
 import { CALLER } from '../../memory/machines/handshake.js';
 import type { Link } from '../../memory/machines/link.js';
@@ -12,7 +14,6 @@ import { epochAt, numberAt, slotAt, wordsOf } from '../../memory/record.js';
 import { ROW_RECORD_WORDS } from '../../protocol/leadership/row.js';
 import { nowUs } from '../clock.js';
 import type { ClusterContext } from '../cluster-context.js';
-import { JOURNAL_WORDS } from '../journal-status.js';
 import { STATISTIC, STATISTICS_WORDS } from '../statistics.js';
 import { ownAddress, readClusterFile } from './cluster-file.js';
 import { LogCopies } from './log-copies.js';
@@ -206,7 +207,7 @@ export class Mirror {
   private async readBoard(host: number, link: Link): Promise<void> {
     const { map, layout } = this.context;
     await this.copy(link, map.host(host), HOST.begun);
-    await this.copy(link, map.host(host) + HOST.journal, JOURNAL_WORDS);
+    await this.copy(link, map.host(host) + HOST.journal, STATUS_WORDS);
     for (const participant of map.participantsOf(host)) {
       await this.copy(link, map.participant(participant), PARTICIPANT.words);
       await this.copy(link, map.statisticsOf(participant), STATISTIC.words);
