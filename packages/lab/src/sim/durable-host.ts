@@ -253,7 +253,7 @@ export class DurableHost {
     const path = this.disk.rot();
     if (path === undefined) return false;
     try {
-      const after = digestOfJournal(this.disk);
+      const after = digestOfJournal(this.disk, this.index, this.groups);
       if (after !== before) {
         throw new SimulationFailure('integrity', `a changed byte in ${path} was not noticed`);
       }
@@ -267,7 +267,7 @@ export class DurableHost {
   /** Read the whole journal, which must not be corrupt: nothing has rotted. */
   private readAll(): number {
     try {
-      return digestOfJournal(this.disk);
+      return digestOfJournal(this.disk, this.index, this.groups);
     } catch (error) {
       if (!isCorrupt(error)) throw error;
       throw new SimulationFailure(
@@ -311,18 +311,18 @@ function isCorrupt(error: unknown): boolean {
 }
 
 /** A digest of everything that a reader finds. */
-function digestOfJournal(disk: SimulatedDisk): number {
+function digestOfJournal(disk: SimulatedDisk, host: number, groups: readonly number[]): number {
   const reader = new JournalReader(disk);
   let hash = mix(reader.identity?.promisedEra ?? 0, reader.identity?.host ?? 0);
-  for (const era of reader.eras) {
-    hash = mix(mix(hash, era), reader.isOpened(era) ? 1 : 0);
-    for (const group of reader.groups(era)) {
-      const sequence = reader.sequence(era, group)!;
-      hash = mix(mix(mix(hash, group), sequence.snapshotIndex), sequence.snapshotFromParent);
-      for (const word of sequence.readSnapshot() ?? []) hash = mix(hash, word);
-      for (const { words, at, count } of sequence.entries(sequence.snapshotIndex)) {
-        for (let i = 0; i < count; i++) hash = mix(hash, words[at + i]);
-      }
+  // What a recovery would read: an era that is being removed is not among it.
+  const { sequences } = new RecoveryHost(disk, host, groups).answer({ what: 'survey', host })!;
+  for (const { era, group, isOpened } of sequences) {
+    hash = mix(mix(hash, era), isOpened ? 1 : 0);
+    const sequence = reader.sequence(era, group)!;
+    hash = mix(mix(mix(hash, group), sequence.snapshotIndex), sequence.snapshotFromParent);
+    for (const word of sequence.readSnapshot() ?? []) hash = mix(hash, word);
+    for (const { words, at, count } of sequence.entries(sequence.snapshotIndex)) {
+      for (let i = 0; i < count; i++) hash = mix(hash, words[at + i]);
     }
   }
   return hash;

@@ -2,58 +2,16 @@
  * With `durability: 'always'`, a leader holds a reply until its entry is recoverable. With any journal, a slow disk holds up
  * its group only while the quorum needs it, and entries become stable once nobody needs them any more.
  */
-import type { Pace, Timing } from 'tram-multicast/internal/protocol/edges.js';
-import { DURABLE, FEED_GATES, type Sizes } from 'tram-multicast/internal/protocol/layout.js';
+import { DURABLE, FEED_GATES, SETTLED } from 'tram-multicast/internal/protocol/layout.js';
 import { SlotWriter } from 'tram-multicast/internal/protocol/leadership/slots.js';
 import { writeWide } from 'tram-multicast/internal/protocol/wide.js';
 import { expect } from 'vitest';
 import type { ReplicaHost } from '../../src/sim/hosts.js';
-import type { Subject } from '../../src/sim/mutations/mutant.js';
 import { attack, STUCK } from './attack.js';
-import { FakeJournal } from './fake-journal.js';
+import { durableStage } from './durable-stage.js';
 
 /** What the script expects, and what it finds with a mutation. */
 const HARM = /expected .+ to be/;
-
-interface Options {
-  readonly isAwaited?: boolean;
-  readonly sizes?: Partial<Sizes>;
-  readonly timing?: Partial<Timing>;
-  readonly pace?: Partial<Pace>;
-}
-
-/** A stage whose replicas have journals. No entry is durable before the script says so. */
-function durableStage(Stage: Subject['Stage'], cluster: string, options: Options = {}) {
-  const { isAwaited = true, sizes, timing, pace } = options;
-  const journals: FakeJournal[] = [];
-  const stage = new Stage(cluster, {
-    timing: { suspectAfterUs: 20_000, ...timing },
-    ...(sizes && { sizes }),
-    ...(pace && { pace }),
-    journalOf: (participant) => {
-      journals[participant] ??= new FakeJournal(isAwaited);
-      return journals[participant];
-    },
-  });
-  const journalOf = ({ participant }: ReplicaHost) => journals[participant];
-  return {
-    stage,
-    journalOf,
-    sync: (...members: ReplicaHost[]) => {
-      for (const member of members) journalOf(member).sync();
-    },
-    answers: () => stage.world.ledger.history.counts.answers,
-    deliveries: (member: ReplicaHost) => member.replica.member.deliveries,
-    /** From now on all disks are fast and have room. Then everything must be answered and delivered. */
-    settle: () => {
-      for (const journal of journals) {
-        journal.isFast = true;
-        journal.roomWords = Number.POSITIVE_INFINITY;
-      }
-      stage.settle();
-    },
-  };
-}
 
 attack(
   'a reply waits until f+1 members have its entry durable',
@@ -75,37 +33,74 @@ attack(
   },
 );
 
-attack('what a member tells that still runs in an earlier era does not count', {}, ({ Stage }) => {
-  // 1. The hosts of the leaders wait for the next era. A member that still runs in the last one writes to their memory how
-  //    far its journal is durable, and how far its log is recoverable.
-  // 2. The next era begins. Its indices start again.
-  //    Harm: its leaders take these indices for those of the new era, and reply too early.
-  const { stage, sync, answers, deliveries, settle } = durableStage(
-    Stage,
-    'groups=2 tree=-1,0 replicas=3 clients=1',
-  );
-  const tell = (from: ReplicaHost, to: ReplicaHost, at: number, words: number, index: number) => {
-    const writer = new SlotWriter(words);
-    for (let word = 0; word < words; word += 2) writeWide(writer.body, word, index);
-    const incarnation = from.replica.member.incarnation + 1000;
-    writer.post(from.memory, to.participant, at, words, incarnation, 1);
-  };
-  const { layout } = stage.world;
-  const parents = stage.world.members(0);
-  const children = stage.world.members(1);
-  for (const to of parents) tell(parents[1], to, layout.durable(1), DURABLE.words, 1000);
-  for (const to of children) tell(parents[1], to, layout.feedGates(1), FEED_GATES.words, 1000);
-  stage.group(0);
-  stage.group(1);
-  stage.send(0, [0, 1], 'm');
-  stage.until(() => [...parents, ...children].every((member) => deliveries(member) === 1));
-  sync(parents[0], ...children);
-  stage.hopeFor(() => answers() > 0);
-  expect(answers()).toBe(0);
-  sync(parents[2]);
-  stage.until(() => answers() === 2);
-  settle();
-});
+/** A member that still runs in an earlier era writes an index of that to a slot of another one. */
+function tellOldIndex(from: ReplicaHost, to: ReplicaHost, at: number, words: number): void {
+  const writer = new SlotWriter(words);
+  for (let word = 0; word < words; word += 2) writeWide(writer.body, word, 1000);
+  const incarnation = from.replica.member.incarnation + 1000;
+  writer.post(from.memory, to.participant, at, words, incarnation, 1);
+}
+
+attack(
+  'what a member tells that still runs in an earlier era does not count',
+  { 'durable-of-any-era': HARM, 'gates-of-any-era': HARM },
+  ({ Stage }) => {
+    // 1. The hosts of the leaders wait for the next era. B still runs in the last one, and writes to their memory how far
+    //    its journal is durable, and how far its log is recoverable.
+    // 2. The next era begins, without B. Its indices start again.
+    //    Harm: its leaders take these indices for those of the new era, and reply too early.
+    const { stage, sync, answers, deliveries, settle } = durableStage(
+      Stage,
+      'groups=2 tree=-1,0 replicas=3 clients=1',
+    );
+    const { layout } = stage.world;
+    const parents = stage.world.members(0);
+    const children = stage.world.members(1);
+    const [A, B, C] = parents;
+    for (const to of parents) tellOldIndex(B, to, layout.durable(1), DURABLE.words);
+    for (const to of children) tellOldIndex(B, to, layout.feedGates(1), FEED_GATES.words);
+    stage.world.pause(B);
+    stage.group(0);
+    stage.group(1);
+    stage.send(0, [0, 1], 'm');
+    stage.until(() => [A, C, ...children].every((member) => deliveries(member) === 1));
+    sync(A, ...children);
+    stage.hopeFor(() => answers() > 0);
+    expect(answers()).toBe(0);
+    sync(C);
+    stage.until(() => answers() === 2);
+    stage.world.resume(B);
+    settle();
+  },
+);
+
+attack(
+  'nor does what it tells of the order of its group',
+  { 'settled-of-any-era': HARM },
+  ({ Stage }) => {
+    // Harm: the parent takes an index of the last era for what is settled in its child, and replies too early.
+    const { stage, answers, deliveries, settle } = durableStage(
+      Stage,
+      'groups=2 tree=-1,0 replicas=3 clients=1 order=strict',
+      { isAwaited: false },
+    );
+    const { layout } = stage.world;
+    const [, follower] = stage.world.members(1);
+    for (const to of stage.world.members(0)) {
+      tellOldIndex(follower, to, layout.settled(1, 1), SETTLED.words);
+    }
+    const [A, ...followers] = stage.group(0);
+    const children = stage.group(1);
+    stage.hold(A, ...children);
+    stage.send(0, [0, 1], 'm');
+    stage.until(() => [A, ...followers].every((member) => deliveries(member) === 1));
+    stage.hopeFor(() => answers() > 0);
+    expect(answers()).toBe(0);
+    stage.release(A, ...children);
+    stage.until(() => answers() === 2);
+    settle();
+  },
+);
 
 attack('the leader need not be one of them', {}, ({ Stage }) => {
   const { stage, sync, answers, deliveries, settle } = durableStage(

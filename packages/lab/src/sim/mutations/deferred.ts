@@ -52,8 +52,9 @@ const AT_THE_GROUP: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: DELIVERY,
-        find: 'member.waiting.remove(id);',
-        replace: '',
+        find: `transition('call cancelled');
+            member.waiting.remove(id);`,
+        replace: `transition('call cancelled');`,
       },
     ],
   },

@@ -14,6 +14,7 @@ export const GROUP_PROGRESS = 'journal/group-progress.js';
 export const INBOX = 'protocol/data-path/inbox.js';
 export const JOURNAL_IDENTITY = 'journal/identity.js';
 export const JOURNAL_READER = 'journal/reader.js';
+export const JOURNAL_SNAPSHOTS = 'protocol/leadership/journal-snapshots.js';
 export const JOURNAL_WRITER = 'journal/writer.js';
 export const JOURNALING = 'protocol/data-path/journaling.js';
 export const KEY = 'protocol/leadership/key.js';

@@ -33,7 +33,7 @@ const keepOldPlaceUnless = (isKnown: string): string => `
 export const HOLES: Readonly<Record<string, Mutation>> = {
   H1: {
     title: 'a new leader does not deliver the first entry that it adopted',
-    caughtBy: { seed: 2, as: 'state' },
+    caughtBy: { seed: 5, as: 'divergence' },
     edits: [
       {
         file: LEADER,
@@ -71,7 +71,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H4: {
     title: 'a new leader forwards only entries that it has not delivered itself',
-    caughtBy: { seed: 14, as: 'liveness' },
+    caughtBy: { seed: 10, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -152,7 +152,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H11: {
     title: 'a grant does not revoke the permission that an earlier grant gave',
-    caughtBy: { seed: 65, as: 'divergence' },
+    caughtBy: { seed: 31, as: 'divergence' },
     edits: [{ file: REPLICATION, find: 'copy.guard = key;', replace: 'copy.guard = OPEN;' }],
   },
   H12: {
@@ -381,7 +381,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H26: {
     title: 'a child reports entries that its leader has taken, even if they are not decided',
-    caughtBy: { seed: 247, as: 'liveness' },
+    caughtBy: { seed: 51, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -440,7 +440,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H29: {
     title: 'a member that resumes has lost its promise',
-    caughtBy: { seed: 11, as: 'liveness' },
+    caughtBy: { seed: 4, as: 'assertion' },
     edits: [{ file: MEMBER, find: 'this.promised = this.kept.promised;', replace: '' }],
   },
   H30: {

@@ -53,7 +53,7 @@ const CAMPAIGNING: Readonly<Record<string, Mutation>> = {
   },
   'lateness-excuses-all': {
     title: 'a member that is late with every step never suspects another member',
-    caughtBy: { seed: 42, as: 'liveness' },
+    caughtBy: { seed: 13, as: 'liveness' },
     edits: [
       {
         file: SUSPICION,
@@ -128,12 +128,12 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'installs-twice': {
     title: 'a leader installs its log twice at one incarnation of a member under one ballot',
-    caughtBy: { seed: 22, as: 'liveness' },
+    caughtBy: { seed: 9, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'known.incarnation === answer.incarnation', replace: 'false' }],
   },
   'marker-first': {
     title: 'the marker of a log is written before its entries',
-    caughtBy: { seed: 114, as: 'integrity' },
+    caughtBy: { seed: 51, as: 'assertion' },
     edits: [
       {
         file: REPLICATION,

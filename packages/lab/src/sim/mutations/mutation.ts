@@ -26,7 +26,7 @@ export interface BySeed {
 
 /** No seed is known to show it soon; a scripted attack does. */
 export interface ByScript {
-  /** The test file in `test/protocol`, without `.test.ts`. */
+  /** The test file in `test/protocol` or `test/journal`, without `.test.ts`. */
   readonly script: string;
 }
 

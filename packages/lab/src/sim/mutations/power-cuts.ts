@@ -47,7 +47,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'children-not-cut': {
     title: 'a recovery keeps what a group got from its parent and the parent has lost',
-    caughtBy: { seed: 22, as: 'recovery', options: CUTS },
+    caughtBy: { seed: 58, as: 'recovery', options: CUTS },
     edits: [
       {
         file: RECOVERY_PLAN,
@@ -122,7 +122,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'counts-before-stable': {
     title: 'a snapshot replaces entries before they are stable',
-    caughtBy: { seed: 50, as: 'recovery', options: CUTS },
+    caughtBy: { seed: 58, as: 'liveness', options: CUTS },
     edits: [
       {
         file: GROUP_PROGRESS,
@@ -149,7 +149,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'renames-unsynced': {
     title: 'a snapshot is renamed before it is synced',
-    caughtBy: { seed: 21, as: 'recovery', options: CUTS },
+    caughtBy: { seed: 6, as: 'recovery', options: CUTS },
     edits: [
       {
         file: JOURNAL_WRITER,

@@ -1,8 +1,19 @@
 /**
- * Mutations that break the rules of durability: until when replies are held, when a full journal holds up its member, and
- * which entries are stable (recoverable.ts, journaling.ts). Scripts with a fake journal catch them.
+ * Mutations that break the rules of durability: until when replies are held, when a full journal holds up its member,
+ * which entries are stable (recoverable.ts, journaling.ts), what counts of an earlier era, and what a new journal begins
+ * with. Scripts with a fake journal catch them.
  */
-import { JOURNALING, LEADER, RECOVERABLE, SNAPSHOT, TRUNCATION } from './files.js';
+import {
+  DELIVERY,
+  FEED,
+  INBOX,
+  JOURNAL_SNAPSHOTS,
+  JOURNALING,
+  LEADER,
+  RECOVERABLE,
+  SNAPSHOT,
+  TRUNCATION,
+} from './files.js';
 import type { Mutation } from './mutation.js';
 
 const caughtBy = { script: 'durability' } as const;
@@ -129,5 +140,54 @@ export const DURABILITY: Readonly<Record<string, Mutation>> = {
       'a member that restores a snapshot does not know which entries went to its children last',
     caughtBy,
     edits: [{ file: SNAPSHOT, find: 'sentTo[place] = readWide(words, at);', replace: ';' }],
+  },
+  'durable-of-any-era': {
+    title: 'a leader believes what a member told in an earlier era of what it has durable',
+    caughtBy,
+    edits: [
+      {
+        file: RECOVERABLE,
+        find: 'if (slot.poll() && slot.epoch === peer.incarnation)',
+        replace: 'if (slot.poll())',
+      },
+    ],
+  },
+  'gates-of-any-era': {
+    title: 'a leader believes the gates that the parent told in an earlier era',
+    caughtBy,
+    edits: [
+      {
+        file: INBOX,
+        find: 'return this.epoch !== NO_BALLOT && this.gates.poll();',
+        replace: 'return this.gates.poll();',
+      },
+    ],
+  },
+  'settled-of-any-era': {
+    title: 'a leader believes what a child told in an earlier era of what is settled there',
+    caughtBy,
+    edits: [
+      {
+        file: FEED,
+        find: 'if (!slot.poll() || slot.epoch !== rows.childPeer(place, other).incarnation)',
+        replace: 'if (!slot.poll())',
+      },
+    ],
+  },
+  'new-journal-begins-anywhere': {
+    title: 'a journal that replaces a lost one begins with an older state than that one had',
+    caughtBy: { script: 'begin' },
+    edits: [
+      {
+        file: JOURNAL_SNAPSHOTS,
+        find: "if (journal.next > 0 || member.past === 'none')",
+        replace: 'if (true)',
+      },
+    ],
+  },
+  'replaced-call-waits': {
+    title: 'a call whose end is lost waits for ever, because a later one has taken its slot',
+    caughtBy: { script: 'begin' },
+    edits: [{ file: DELIVERY, find: 'this.abandonReplaced();', replace: '{}' }],
   },
 };

@@ -1,5 +1,6 @@
 /** What a mutation is judged by: the simulator and the stage of scripted attacks, around one copy of the protocol. */
 export { isLeftBehind } from 'tram-multicast/internal/protocol/data-path/delivery.js';
+export { JournalStage } from '../journal-stage.js';
 export { runSeed } from '../outcome.js';
 export { simulate } from '../simulate.js';
 export { Stage } from '../stage.js';

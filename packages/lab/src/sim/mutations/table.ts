@@ -8,6 +8,7 @@ import { DELIVERING } from './delivering.js';
 import { FEEDS } from './feeds.js';
 import { GATES } from './gate.js';
 import { HOLES } from './holes.js';
+import { JOURNAL_FILES } from './journal-files.js';
 import { LEADERSHIP } from './leadership.js';
 import type { Mutation } from './mutation.js';
 import { POWER_CUTS } from './power-cuts.js';
@@ -29,4 +30,5 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   ...DEFERRED,
   ...DURABILITY,
   ...POWER_CUTS,
+  ...JOURNAL_FILES,
 };
