@@ -62,20 +62,29 @@ export function lossesOf({ cluster, hosts }: Journals): readonly string[] {
       losses = found;
     },
   });
+  const promises = new Promises();
   for (let step = recovery.next(); !step.done; ) {
     if (step.value.some(({ what }) => what === 'open')) break;
-    step = recovery.next(step.value.map((ask) => answerOf(hosts[ask.host], ask)));
+    step = recovery.next(step.value.map((ask) => promises.answerOf(hosts[ask.host], ask)));
   }
   return losses;
 }
 
 /** Promises are made only in words: nothing is to change. */
-function answerOf(host: RecoveryHost, ask: Ask): Answer | undefined {
-  if (ask.what === 'open') return undefined;
-  if (ask.what !== 'promise') return host.answer(ask);
-  const { identity } = host;
-  const promised = identity?.promisedEra ?? 0;
-  return { isAccepted: ask.era > promised, promised, clusterId: identity?.clusterId };
+class Promises {
+  /** By host. */
+  private readonly eras = new Map<number, number>();
+
+  answerOf(host: RecoveryHost, ask: Ask): Answer | undefined {
+    if (ask.what === 'open') return undefined;
+    const { identity } = host;
+    const promised = this.eras.get(ask.host) ?? identity?.promisedEra ?? 0;
+    if (ask.what === 'survey') return { ...host.survey(), promised };
+    if (ask.what !== 'promise') return host.answer(ask);
+    const isAccepted = ask.era > promised;
+    if (isAccepted) this.eras.set(ask.host, ask.era);
+    return { isAccepted, promised, clusterId: identity?.clusterId };
+  }
 }
 
 /** The next recovery goes on without the journals that are missing. */

@@ -107,7 +107,7 @@ export class RecoveryHost {
     return { isAccepted: true, promised: era, clusterId };
   }
 
-  private survey(): Survey {
+  survey(): Survey {
     this.reader ??= new JournalReader(this.disk);
     const sequences: SurveyedSequence[] = [];
     const oldest = this.oldestWhole;

@@ -4,59 +4,21 @@
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Client, decode, encode } from '../../built.js';
 import { until } from '../../cli/command-line.js';
 import { type HostProcess, Loopback, NAMES, type Name } from '../../loopback.js';
 import { needLibfabric } from '../../memory/fabric/present.js';
 
-/** The tests share it, because hosts take long to start. After a test that failed, the next one makes its own. */
-let shared: Loopback | undefined;
 let cluster: Loopback;
-/** At the beginning of a test: the era, and how many messages each group has had. */
-let era: number;
-let before: number;
 
 beforeEach(async (context) => {
   needLibfabric(context);
-  shared ??= await makeCluster();
-  cluster = shared;
-  const isUp = (name: Name): boolean =>
-    cluster.hosts.some((host) => host.name === name && runs(host));
-  for (const host of NAMES.filter((name) => !isUp(name)).map((name) => cluster.start(name))) {
-    await host.says('runs its replicas');
-  }
-  await cluster.untilLevel();
-  era = (await cluster.look()).era!;
-  before = (await counts())[0] + 1;
-}, 120_000);
-
-afterEach(async ({ task }) => {
-  for (const client of shared?.clients.splice(0) ?? []) client.destroy();
-  if (task.result?.state === 'fail') await clearUp();
+  cluster = await Loopback.make();
+  cluster.writeConfig(cluster.config, cluster.addresses, 'durability: always\njournal: journals\n');
 });
 
-afterAll(clearUp);
-
-async function makeCluster(): Promise<Loopback> {
-  const made = await Loopback.make();
-  made.writeConfig(made.config, made.addresses, 'durability: always\njournal: journals\n');
-  return made;
-}
-
-async function clearUp(): Promise<void> {
-  await shared?.clearUp();
-  shared = undefined;
-}
-
-function runs({ child }: HostProcess): boolean {
-  return child.exitCode === null && child.signalCode === null;
-}
-
-/** The last process of each host. */
-function running(): HostProcess[] {
-  return NAMES.map((name) => cluster.hosts.findLast((host) => host.name === name)!);
-}
+afterEach(() => cluster.clearUp());
 
 /** Its process ends, and its memory is gone. The clients do not notice it as an orderly end. */
 async function cutPower(...hosts: readonly HostProcess[]): Promise<void> {
@@ -76,98 +38,91 @@ async function send(client: Client, count: number): Promise<void> {
   await Promise.all(sent);
 }
 
-/** Slots of clients that were lost are not free at once. */
-async function connect(): Promise<Client> {
+/** How many messages the groups had before this one. */
+async function counts(client: Client): Promise<number[]> {
+  const replies = await client.multicast([0, 1], encode('count'));
+  return [...replies.values()].map((reply) => Number.parseInt(decode(reply)!, 10) - 1);
+}
+
+/** A new client: sessions of the one before have ended. */
+async function countsAnew(): Promise<number[]> {
   let client: Client | undefined;
   await until(async () => {
     client = await cluster.connect().catch(() => undefined);
     return client !== undefined;
   });
-  return client!;
-}
-
-/** How many messages the groups had before this one. A new client asks: sessions of those before may have ended. */
-async function counts(): Promise<number[]> {
-  const client = await connect();
-  const replies = await client.multicast([0, 1], encode('count'));
-  await client.close();
-  return [...replies.values()].map((reply) => Number.parseInt(decode(reply)!, 10) - 1);
-}
-
-/** How many they had since the test began. */
-async function newCounts(): Promise<number[]> {
-  return (await counts()).map((count) => count - before);
+  return counts(client!);
 }
 
 test('after a power cut of all, everything acknowledged is there; a host with an empty disk joins later', async () => {
-  const hosts = running();
-  const client = await connect();
+  const hosts = await cluster.startAll();
+  const client = await cluster.connect();
   await send(client, 500);
   await cutPower(...hosts);
   rmSync(join(cluster.folder, 'journals', 'gamma'), { recursive: true });
   const [beta] = await start('beta', 'alpha');
-  await beta.says(`starts with era ${era + 1}`);
-  expect(await newCounts()).toEqual([500, 500]);
+  await beta.says('starts with era 2');
+  expect(await countsAnew()).toEqual([500, 500]);
   const gamma = cluster.start('gamma');
-  await gamma.says(`has lost its memory, and recovers from its groups, in era ${era + 1}`);
+  await gamma.says('has lost its memory, and recovers from its groups, in era 2');
   await cluster.untilLevel();
-  await cutPower(...running());
+  await cutPower(...cluster.hosts);
   await start('gamma', 'beta', 'alpha');
-  expect(await newCounts()).toEqual([501, 501]);
+  expect(await countsAnew()).toEqual([501, 501]);
 }, 120_000);
 
 test('a host that has kept its memory gives it up if the others have lost theirs', async () => {
-  const [alpha, beta, gamma] = running();
-  await send(await connect(), 100);
+  const [alpha, beta, gamma] = await cluster.startAll();
+  await send(await cluster.connect(), 100);
   await cutPower(beta, gamma);
   await start('gamma', 'beta');
   await alpha.says('was asked by another machine: recover');
   await cluster.untilLevel();
-  expect(await newCounts()).toEqual([100, 100]);
+  expect(await countsAnew()).toEqual([100, 100]);
   expect(await alpha.child.exitCode).toBeNull();
 });
 
 test('a host that was away while the cluster was recovered gives its memory up by itself', async () => {
-  const [alpha, beta, gamma] = running();
-  await send(await connect(), 100);
+  const [alpha, beta, gamma] = await cluster.startAll();
+  await send(await cluster.connect(), 100);
   await gamma.end('SIGKILL');
   await cutPower(alpha, beta);
   await start('alpha', 'beta');
   const late = cluster.start('gamma');
-  await late.says(`the cluster was recovered without this host, into era ${era + 1}`);
-  await late.says(`has lost its memory, and recovers from its groups, in era ${era + 1}`);
+  await late.says('the cluster was recovered without this host, into era 2');
+  await late.says('has lost its memory, and recovers from its groups, in era 2');
   await cluster.untilLevel();
-  expect(await newCounts()).toEqual([100, 100]);
+  expect(await countsAnew()).toEqual([100, 100]);
 });
 
 test('if the coordinator ends in the middle, another host goes on', async () => {
-  const hosts = running();
-  await send(await connect(), 100);
+  const hosts = await cluster.startAll();
+  await send(await cluster.connect(), 100);
   await cutPower(...hosts);
   const alpha = cluster.start('alpha');
   const others = [cluster.start('beta'), cluster.start('gamma')];
   await alpha.says('recovers the cluster from the journals of its hosts');
   await cutPower(alpha);
   for (const host of others) await host.says('runs its replicas');
-  expect(await newCounts()).toEqual([100, 100]);
+  expect(await countsAnew()).toEqual([100, 100]);
 });
 
 test('hosts that were all killed resume with their memory; if they have lost it after an orderly stop, they recover', async () => {
-  const hosts = running();
-  await send(await connect(), 100);
+  const hosts = await cluster.startAll();
+  await send(await cluster.connect(), 100);
   await Promise.all(hosts.map((host) => host.end('SIGKILL')));
   const again = await start(...NAMES);
-  await again[0].says(`resumes with the memory that it left behind, in era ${era}`);
-  expect(await newCounts()).toEqual([100, 100]);
+  await again[0].says('resumes with the memory that it left behind, in era 1');
+  expect(await countsAnew()).toEqual([100, 100]);
   await Promise.all(again.map((host) => host.end('SIGTERM')));
   for (const name of NAMES) rmSync(cluster.memoryOf(name));
   await start(...NAMES);
-  expect(await newCounts()).toEqual([101, 101]);
+  expect(await countsAnew()).toEqual([101, 101]);
 });
 
 test('with too few journals the hosts wait and say so, until an operator accepts the loss', async () => {
-  const hosts = running();
-  await send(await connect(), 100);
+  const hosts = await cluster.startAll();
+  await send(await cluster.connect(), 100);
   await cutPower(...hosts);
   for (const name of ['beta', 'gamma']) {
     rmSync(join(cluster.folder, 'journals', name), { recursive: true });
@@ -181,5 +136,5 @@ test('with too few journals the hosts wait and say so, until an operator accepts
   ]);
   expect(await cluster.tram('recover', cluster.config, '--accept-loss')).toMatchObject({ code: 0 });
   for (const host of [alpha, beta]) await host.says('runs its replicas');
-  expect(await newCounts()).toEqual([100, 100]);
+  expect(await countsAnew()).toEqual([100, 100]);
 });
