@@ -46,7 +46,7 @@ const VIOLATIONS: Readonly<Record<string, Shown>> = {
     options: { ...SMALL, messages: 300, faults: ['suspicion', 'rivals', 'pause', 'slow-link'] },
   },
   H12: { property: 'uniform-prefix-order', seed: 175, options: SMALL },
-  H17: { property: 'uniform-prefix-order', seed: 23, options: SMALL, isUnasserted: true },
+  H17: { property: 'uniform-prefix-order', seed: 117, options: SMALL, isUnasserted: true },
   H19: { property: 'uniform-integrity', seed: 2, options: SMALL, isUnasserted: true },
   H20: { property: 'uniform-prefix-order', seed: 476, options: bestRunsOf('H20') },
   H21: { property: 'uniform-prefix-order', seed: 63, options: bestRunsOf('H21') },
@@ -65,7 +65,7 @@ const VIOLATIONS: Readonly<Record<string, Shown>> = {
   H24: { property: 'uniform-prefix-order', seed: 131, options: bestRunsOf('H24') },
   H26: {
     property: 'fifo-order',
-    seed: 152,
+    seed: 361,
     options: {
       ...SMALL,
       groups: 2,
@@ -73,7 +73,7 @@ const VIOLATIONS: Readonly<Record<string, Shown>> = {
       faults: ['suspicion', 'rivals', 'pause', 'tiny-rings', 'crash', 'slow-link'],
     },
   },
-  H27: { property: 'uniform-prefix-order', seed: 23, options: SMALL, isUnasserted: true },
+  H27: { property: 'uniform-prefix-order', seed: 46, options: SMALL, isUnasserted: true },
   H29: {
     property: 'uniform-prefix-order',
     seed: 1532,
@@ -86,7 +86,7 @@ const VIOLATIONS: Readonly<Record<string, Shown>> = {
     options: RIVALRY,
     isUnasserted: true,
   },
-  H31: { property: 'uniform-prefix-order', seed: 33, options: bestRunsOf('H31') },
+  H31: { property: 'uniform-prefix-order', seed: 61, options: bestRunsOf('H31') },
 };
 
 /** Holes that break no property: what never happens, or happens late, is in no history. */
