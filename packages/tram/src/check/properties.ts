@@ -55,7 +55,7 @@ export const DEFINITIONS: Readonly<Record<Property, string>> = {
   'real-time-order':
     'The relation "some replica delivers m before m′, or a reply to m is received before m′ is multicast" has no cycle.',
   durability:
-    'A power cut does not undo what a reply has shown: neither m, at any destination, nor what the replying group has delivered before m. What it undoes of a message at one destination, it undoes at all.',
+    'A power cut does not undo what a reply to m has shown: neither m, at any destination, nor what the replying group has delivered before m. A message that it undoes at one destination, it undoes at all.',
 };
 
 /** The outcome of a property that is promised. `unknown`: the history does not contain enough to decide. */

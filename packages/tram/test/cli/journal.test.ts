@@ -54,6 +54,7 @@ test('shows one host as JSON', async () => {
         clusterId: CLUSTER_ID,
         host: 0,
         promisedEra: 1,
+        firstSession: 1,
         eras: [
           {
             era: 1,
