@@ -10,8 +10,8 @@
  * arena, and the sender goes on. `~checksum` says: I do not have the chunks before, begin again.
  *
  * Nothing that is sent twice does harm. Every writing of a chunk has another number (`post`), so a repeated one is
- * confirmed again. An ask whose connection broke is sent again with its nonce, and a host that has answered it repeats the
- * answer. A host that has started anew in between answers it as if it were new: all asks can be repeated.
+ * confirmed again. An ask whose connection broke, or that has no answer for long, is sent again with its nonce, and a host
+ * that has answered it repeats the answer. A host that has started anew in between answers it as if it were new: all asks can be repeated.
  */
 import { randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -42,6 +42,8 @@ export const MAILBOX_FLIGHT_WORDS: number = 2 * MAILBOX_WORDS;
 
 /** A chunk that is not confirmed for so long is written again. */
 const REPEAT_US = 1_000_000;
+/** An ask that has arrived, and has no answer for so long, is sent again: the other host may have begun anew. */
+const ASK_AGAIN_US = 5_000_000;
 /** A host that is not connected for so long is given up. */
 const GIVE_UP_US = 5_000_000;
 
@@ -78,6 +80,11 @@ class Sender {
 
   cancel(): void {
     this.message = undefined;
+  }
+
+  /** Was its message sent so long ago that the other host should have answered it? */
+  isOverdue(nowUs: number): boolean {
+    return this.message === undefined && nowUs - this.postedUs > ASK_AGAIN_US;
   }
 
   doWork(nowUs: number): void {
@@ -237,7 +244,9 @@ class Correspondence {
     if (pending === undefined) return;
     if (this.wire.link.isOpen) {
       pending.connectedUs = nowUs;
-      if (!pending.isSent) this.asks.send(pending.nonce, pending.message, nowUs);
+      if (!pending.isSent || this.asks.isOverdue(nowUs)) {
+        this.asks.send(pending.nonce, pending.message, nowUs);
+      }
       pending.isSent = true;
     } else {
       pending.isSent = false;
