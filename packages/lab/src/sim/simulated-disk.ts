@@ -100,7 +100,7 @@ export class SimulatedDisk implements Disk {
   private root = new FolderNode();
   /** The changes of names that no `syncFolder` has made durable, in order. */
   private unsynced: Change[] = [];
-  /** Whoever has opened a file before the last power cut is gone. */
+  /** A process that opened a file before the last power cut has ended with it. */
   private boots = 0;
   /** How often it was written to, and how often it has synced. */
   writes = 0;

@@ -146,7 +146,7 @@ describe('a simulated disk', () => {
     expect(contentOf(disk, 'a')).toBe('unsynced');
   });
 
-  it('refuses whoever had opened a file before the power cut', () => {
+  it('refuses a file that was opened before the power cut', () => {
     const disk = new SimulatedDisk(new Random(1));
     const file = create(disk, 'a', 'x');
     disk.cutPower();

@@ -3,7 +3,7 @@
  *
  * The entries of a group continue its last snapshot that counts. Entries behind a gap, which were left out because the
  * disk was slow, are ignored until a snapshot that counts lies behind the gap. What is read may be in the page cache only:
- * whoever relies on it calls `settle` first.
+ * a reader that relies on it calls `settle` first.
  */
 import { nextFromParentOf } from '../protocol/leadership/snapshot.js';
 import type { Disk, DiskFile } from './disk.js';

@@ -1,7 +1,7 @@
 /**
  * What the coordinator of a recovery asks of the hosts, and what they answer: plain data, so that it can be posted to threads
  * and sent to machines. Every ask may be repeated: the answer and the effect are those of the first time, except that an era
- * is promised only once. Answers are bounded in size; whoever asks for entries or a snapshot asks again for the rest.
+ * is promised only once. Answers are bounded in size; the coordinator or a host that asks for entries or a snapshot asks again for the rest.
  */
 
 /** @internal The coordinator answers `undefined` itself for a host that can't be reached, or that refuses. */
