@@ -18,6 +18,20 @@ import { type DurabilityPlan, drawDurability } from './durability-plan.js';
 import { Random } from './random.js';
 import type { Weather } from './simulated-memory.js';
 
+/** What happens to hosts with disks. */
+export const FAULTS_OF_DISKS = [
+  'power-cut',
+  'some-power-cuts',
+  'blackout',
+  'cut-recovery',
+  'host-kill',
+  'lost-disk',
+  'rotten-disk',
+  'slow-disk',
+  'failed-sync',
+  'rival-recovery',
+] as const;
+
 export const FAULTS = [
   'crash',
   'restart',
@@ -38,33 +52,10 @@ export const FAULTS = [
   'bursts',
   'interruptions',
   'wrong-clocks',
-  'power-cut',
-  'some-power-cuts',
-  'blackout',
-  'cut-recovery',
-  'host-kill',
-  'lost-disk',
-  'rotten-disk',
-  'slow-disk',
-  'failed-sync',
-  'rival-recovery',
+  ...FAULTS_OF_DISKS,
 ] as const;
 
 export type Fault = (typeof FAULTS)[number];
-
-/** What happens to hosts with disks. */
-export const FAULTS_OF_DISKS = [
-  'power-cut',
-  'some-power-cuts',
-  'blackout',
-  'cut-recovery',
-  'host-kill',
-  'lost-disk',
-  'rotten-disk',
-  'slow-disk',
-  'failed-sync',
-  'rival-recovery',
-] as const satisfies readonly Fault[];
 
 /** Replicas that share a host and its journal do not end one by one. */
 export const FAULTS_WITHOUT_DISKS: readonly Fault[] = [
