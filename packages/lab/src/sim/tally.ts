@@ -8,7 +8,6 @@ export const DURABLE_TRANSITIONS: ReadonlySet<string> = new Set<Transition>([
   'journal left out',
   'durable index told',
   'recoverable index told',
-  'stable index proposed',
 ]);
 
 /** Not taken by replicas with a journal: their hosts read that instead. */

@@ -58,5 +58,20 @@ export const REGRESSIONS: readonly Regression[] = [
     found: 'a cancel answered before the service was told of it',
     options: { order: 'strict' },
   },
+  {
+    seed: 496,
+    found: 'journals of a parent and a child whose snapshots waited for each other',
+    options: { durability: 'always' },
+  },
+  {
+    seed: 30,
+    found: 'a log full of entries that were not durable, with no room to say which were stable',
+    options: { durability: 'always' },
+  },
+  {
+    seed: 2802173,
+    found: 'ticks and stable indices that took all room in a small log',
+    options: { durability: 'everySecond' },
+  },
   { seed: 300660, found: 'a feed written again while more of it was still being lost' },
 ];

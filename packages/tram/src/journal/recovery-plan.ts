@@ -13,7 +13,7 @@
  * beyond the parent's kept end is cut, so nothing is appended that it has already.
  *
  * What a parent's snapshot has replaced, its children have: it counted only once all its entries were durable in them
- * (`OWN_KIND.stable`). A child's snapshot that counts is never beyond the cut, for the same reason.
+ * (they are *stable*). A child's snapshot that counts is never beyond the cut, for the same reason.
  *
  * Where journals are missing, this need not hold. Each thing that may be lost then is named, and the plan is the best that
  * can be had: groups without a journal begin without state, and a snapshot beyond the cut is kept. Whether such a plan is

@@ -97,7 +97,6 @@ export const TRANSITIONS = [
   'journal left out',
   'durable index told',
   'recoverable index told',
-  'stable index proposed',
   'service failed',
   'reply deferred',
   'call cancelled',

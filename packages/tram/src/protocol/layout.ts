@@ -172,8 +172,6 @@ export const OWN_KIND = {
   tick: 1,
   /** A session has ended: no client takes its replies any more. Its words: the client slot and the session. */
   sessionEnded: 2,
-  /** Entries below an index are stable (recoverable.ts). Its words: the index, low and high. */
-  stable: 3,
 } as const;
 
 /** Every layout has room for it: it is as long as an entry without payload. */
@@ -203,7 +201,9 @@ export const ROW = {
   durable: 19,
   /** Of the parent's log: below it, all that goes to this group is durable in this group (recoverable.ts). */
   durableFromParent: 21,
-  words: 23,
+  /** Entries below this index are stable, as far as it knows (recoverable.ts). */
+  stable: 23,
+  words: 25,
 } as const;
 
 export const ROW_STATE = {

@@ -67,9 +67,6 @@ const NO_STATE = 0;
 /** A backlog grows by so much at a time, which is also the most that a member fetches in one go. */
 const BACKLOG_PIECE_WORDS = 65_536;
 
-/** No index. */
-const UNKNOWN = -1;
-
 /** No incarnation: they start at 1. */
 const NOBODY = 0;
 
@@ -111,9 +108,8 @@ export class Member {
   durableFromParent: number;
   /** With a journal: per child, the index of the last delivered entry that goes there. */
   readonly sentTo: Float64Array;
-  /** With a journal: the stable index that was delivered last, and the index of the entry that told it. */
+  /** With a journal: entries below this index are stable, as far as this member has been told. */
   stable: number;
-  stableToldAt = UNKNOWN;
   /** How many messages this group has delivered to the application, and how many it has ordered for groups below it only. */
   deliveries = 0;
   relayed = 0;
@@ -225,7 +221,6 @@ export class Member {
     this.delivered.rebase(firstIndex);
     this.sentTo.fill(firstIndex - 1);
     this.stable = firstIndex;
-    this.stableToldAt = UNKNOWN;
     this.beginLog();
   }
 

@@ -11,6 +11,7 @@ import {
   JOURNALING,
   LEADER,
   RECOVERABLE,
+  ROWS,
   SNAPSHOT,
   TRUNCATION,
 } from './files.js';
@@ -113,27 +114,22 @@ export const DURABILITY: Readonly<Record<string, Mutation>> = {
       },
     ],
   },
-  'stable-of-itself': {
-    title: 'the entry that tells a stable index is reason enough to tell another',
+  'stable-not-heard': {
+    title: 'a member does not learn from the rows of others which entries are stable',
     caughtBy,
     edits: [
       {
-        file: LEADER,
-        find: 'return isNothingNew && this.recoverable.index >= stable;',
-        replace: 'return false;',
+        file: ROWS,
+        find: 'this.member.stable = Math.max(this.member.stable, peer.stable);',
+        replace: '',
       },
     ],
   },
-  'stable-idles': {
-    title: 'a leader does not say that its last entry is stable, even if a journal waits for it',
+  'drops-not-durable': {
+    title:
+      'with `always`, a log drops entries that are not durable, which a member that returns then leaves out',
     caughtBy,
-    edits: [
-      {
-        file: LEADER,
-        find: 'return isNothingNew && this.recoverable.index >= stable;',
-        replace: 'return isNothingNew;',
-      },
-    ],
+    edits: [{ file: TRUNCATION, find: ', this.recoverable.dropLimit', replace: '' }],
   },
   'sent-not-restored': {
     title:

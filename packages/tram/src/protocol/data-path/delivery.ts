@@ -44,7 +44,6 @@ import {
 } from '../layout.js';
 import type { Member, StartEntry } from '../member.js';
 import { contains } from '../overlay.js';
-import { readWide } from '../wide.js';
 import type { Journaling } from './journaling.js';
 import type { LogRing } from './log.js';
 
@@ -119,11 +118,6 @@ class CopiedMessage implements Delivery {
     const { words, at } = this;
     const source = at - HEAD_WORDS + sourceIn(words[at - HEAD_WORDS]);
     return words[source + SOURCE.id] === OWN ? words[source + SOURCE.number] : 0;
-  }
-
-  /** The two words of an own entry as one number: low, high. */
-  get ownNumber(): number {
-    return readWide(this.words, this.at + MESSAGE.client);
   }
 
   get payload(): Uint8Array {
@@ -402,21 +396,11 @@ export class Delivering implements Replier {
       if (!this.member.waiting.hasEnded(client, session)) this.endSessions(client, session + 1);
       return;
     }
-    if (kind === OWN_KIND.stable) {
-      this.noteStable(this.message.ownNumber);
-      return;
-    }
     try {
       this.application.tick(this.member.delivered.orderedUs, this);
     } catch (error) {
       this.tellFailure(error);
     }
-  }
-
-  private noteStable(index: number): void {
-    const { member } = this;
-    member.stable = Math.max(member.stable, index);
-    member.stableToldAt = member.nextToDeliver;
   }
 
   /** A service fails at every member or at none, so all members go on. */

@@ -50,8 +50,6 @@ import { Settling } from './settling.js';
 import { Truncation } from './truncation.js';
 
 const NEVER = Number.POSITIVE_INFINITY;
-/** A leader looks this seldom whether more entries are stable, in multiples of the time after which members are suspected. */
-const SUSPICIONS_PER_STABLE = 2;
 
 export class Leader {
   private readonly parent: ParentInbox;
@@ -74,9 +72,6 @@ export class Leader {
   private logIsFull = false;
   /** The index behind the last tick that was proposed. */
   private endOfTick = -1;
-  /** When to look again whether more entries are stable, and the index behind the entry that was proposed for it last. */
-  private stableDueUs = 0;
-  private endOfStable = -1;
 
   constructor(
     private readonly member: Member,
@@ -115,7 +110,6 @@ export class Leader {
     this.parent.rewind();
     this.settling.start();
     this.recoverable.start();
-    this.endOfStable = -1;
     // All kept replies are sent, now or when the gate has passed them, so earlier nudges are answered by that.
     for (const inbox of this.clients) inbox.takeNudge();
     this.pollAllClients();
@@ -155,7 +149,6 @@ export class Leader {
     const endsWithTick = this.endOfTick === this.replication.endIndex;
     if (!endsWithTick) this.proposeTick(nowUs);
     if (this.member.waiting.total > 0) this.proposeSessionEnds(nowUs);
-    if (this.member.edges.journal !== undefined) this.proposeStable(nowUs);
     const work = this.pollInboxes();
     if (endsWithTick && !this.logIsFull) this.proposeTick(nowUs);
     return work + this.replicate();
@@ -193,33 +186,6 @@ export class Leader {
       this.endedSessions[client] = session;
       this.appendOwn(OWN_KIND.sessionEnded, client, session);
     }
-  }
-
-  /** If more entries are stable, let the group know. One such entry at a time is undelivered. */
-  private proposeStable(nowUs: number): void {
-    const { member, replication } = this;
-    const { timing, observer } = member.edges;
-    if (nowUs < this.stableDueUs || this.endOfStable > member.nextToDeliver) return;
-    const index = this.recoverable.stableIndex();
-    if (index <= member.stable || this.isIdleSince(index)) return;
-    if (!this.hasRoom(OWN_ENTRY_WORDS)) {
-      this.logIsFull = true;
-      return;
-    }
-    this.stableDueUs = nowUs + SUSPICIONS_PER_STABLE * timing.suspectAfterUs;
-    this.appendOwn(OWN_KIND.stable, index | 0, Math.floor(index / WIDE));
-    this.endOfStable = replication.endIndex;
-    observer.transition('stable index proposed');
-  }
-
-  /**
-   * Would a stable index of `index` say only that the entry is stable that told the last one? Nobody needs to know that,
-   * unless a journal waits for it: one that goes on from a snapshot behind that entry is durable only once that is stable.
-   */
-  private isIdleSince(index: number): boolean {
-    const { stable, stableToldAt } = this.member;
-    const isNothingNew = stable === stableToldAt && index === stable + 1;
-    return isNothingNew && this.recoverable.index >= stable;
   }
 
   private get hasUndecidedTick(): boolean {

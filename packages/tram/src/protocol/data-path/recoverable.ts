@@ -9,7 +9,7 @@
  * - *durable from the parent*, of the parent's log: every entry below it that goes here lies, in our log, below *durable*.
  *   It goes up, in our row: nobody waits for it;
  * - *stable*, of this group's log: no recovery cuts entries below it from a member's sequence that has them, and none needs
- *   them for a child. So a snapshot may replace them. The leader proposes it as an own entry.
+ *   them for a child. So a snapshot may replace them. It goes to the other members in our row.
  *
  * A recovery reads the journals of any f+1 members of each group, so it finds what is durable. It cuts a group's sequence
  * only at an entry that came from the parent and that the parent has lost. So it keeps what is recoverable. Each watermark
@@ -85,6 +85,11 @@ export class Recoverable {
     if (journal.isAwaited) this.gate = this.index;
   }
 
+  /** With `always`, the log keeps entries that are not durable: a member that comes back need not leave them out. */
+  get dropLimit(): number {
+    return this.member.edges.journal?.isAwaited === true ? this.durable : Number.POSITIVE_INFINITY;
+  }
+
   /** Entries below `end` are about to be dropped. */
   onDrop(end: number): void {
     if (this.member.edges.journal === undefined) return;
@@ -103,6 +108,7 @@ export class Recoverable {
     this.passed.advance(this.parent.recoverableFor(proposed.nextFromParent));
     this.index = Math.min(this.durable, this.passed.index);
     if (journal.isAwaited) this.gate = this.index;
+    member.stable = Math.max(member.stable, this.stableIndex());
   }
 
   private countDurable(byUs: number): void {
@@ -123,8 +129,7 @@ export class Recoverable {
     this.durable = Math.max(this.durable, durable);
   }
 
-  /** Entries below this index are stable. */
-  stableIndex(): number {
+  private stableIndex(): number {
     const { member, feeds } = this;
     let index = Math.min(this.passed.index, member.nextToDeliver);
     for (let place = 0; place < feeds.length; place++) {

@@ -33,8 +33,5 @@ export function replay(
     // Calls that wait are abandoned in the order of the client slots and their call slots.
     delivering.endAllSessions();
     member.rebase();
-  } else {
-    // Its snapshots may have waited for this. Stable indices of earlier eras say nothing about this one.
-    member.edges.journal?.stable(member.stable);
   }
 }

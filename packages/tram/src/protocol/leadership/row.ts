@@ -56,6 +56,8 @@ export class Peer {
   durable = 0;
   /** Everything that its group is sent from below this index of the parent's log is durable in its group. */
   durableFromParent: number;
+  /** Entries below this index are stable, as far as it knows. */
+  stable: number;
   /** It needs the entries from this index on to serve a snapshot; 0 if it serves none. */
   holdAt = 0;
   /** The first index that it can send to members that lag, or EMPTY. */
@@ -82,6 +84,7 @@ export class Peer {
     this.fromParent = firstIndex;
     this.settledFromParent = firstIndex;
     this.durableFromParent = firstIndex;
+    this.stable = firstIndex;
     this.buffer = slotAt(new Int32Array(ROW_RECORD_WORDS), 0);
   }
 
@@ -112,6 +115,7 @@ export class Peer {
     this.settledFromParent = readWide(words, HEAD_WORDS + ROW.settledFromParent);
     this.durable = readWide(words, HEAD_WORDS + ROW.durable);
     this.durableFromParent = readWide(words, HEAD_WORDS + ROW.durableFromParent);
+    this.stable = readWide(words, HEAD_WORDS + ROW.stable);
     this.holdAt = readWide(words, HEAD_WORDS + ROW.holdAt);
     this.hears = words[HEAD_WORDS + ROW.hears];
     this.trusts = words[HEAD_WORDS + ROW.trusts];

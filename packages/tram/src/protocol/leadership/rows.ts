@@ -103,6 +103,7 @@ export class Rows {
     if (!ok || !peer.accept() || place >= this.member.replicas) return;
     this.suspicion.observe(place, nowUs);
     this.member.horizon = Math.max(this.member.horizon, peer.delivered);
+    this.member.stable = Math.max(this.member.stable, peer.stable);
   }
 
   /**
@@ -142,6 +143,7 @@ export class Rows {
     row.setWide(ROW.settledFromParent, member.settledFromParent);
     row.setWide(ROW.durable, member.edges.journal?.durable ?? 0);
     row.setWide(ROW.durableFromParent, member.durableFromParent);
+    row.setWide(ROW.stable, member.stable);
     if (!row.hasChanged) return false;
     row.publish();
     return isFurther;

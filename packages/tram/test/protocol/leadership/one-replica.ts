@@ -53,13 +53,12 @@ function memoryOf(layout: Layout): Memory {
   };
 }
 
-/** What the journal was told. It takes nothing: all entries come from it. */
-export class ToldJournal implements GroupJournal {
+/** It takes nothing: all entries come from it. */
+class ReadJournal implements GroupJournal {
   readonly isAwaited = true;
   readonly next = Number.POSITIVE_INFINITY;
   readonly durable = 0;
   readonly wantsSnapshot = false;
-  readonly stableIndices: number[] = [];
   hasRoom = refuse;
   add = refuse;
   leaveOut = refuse;
@@ -67,24 +66,17 @@ export class ToldJournal implements GroupJournal {
   addPiece = refuse;
   endSnapshot = refuse;
   dropSnapshot = refuse;
-
-  stable(index: number): void {
-    this.stableIndices.push(index);
-  }
+  stable = refuse;
 }
 
 /** The first member of group 1, which is a child of group 0, begun from `start`. */
-export function begun(
-  application: Application,
-  start: Start,
-  journal: GroupJournal = new ToldJournal(),
-): Replica {
+export function begun(application: Application, start: Start): Replica {
   const layout = new Layout(SIZES);
   const replica = new Replica(
     { group: 1, member: 0, incarnation: 1, firstKey: 1, past: 'none', start },
     {
       memory: memoryOf(layout),
-      journal,
+      journal: new ReadJournal(),
       layout,
       overlay: new Overlay([-1, 0]),
       timing: TIMING,

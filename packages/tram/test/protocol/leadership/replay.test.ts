@@ -13,7 +13,7 @@ import {
 } from '../../../src/protocol/layout.js';
 import { indexOf, nextFromParentOf } from '../../../src/protocol/leadership/snapshot.js';
 import type { StartEntry } from '../../../src/protocol/member.js';
-import { begun, SIZES, ToldJournal } from './one-replica.js';
+import { begun, SIZES } from './one-replica.js';
 
 const { firstIndex } = SIZES;
 const GROUP = 1;
@@ -102,7 +102,6 @@ const BODIES = [
   message(0, 9, 3, 0, DEFERS),
   fromParent(4, 1, 8, 2),
   message(2, 7, 3, 1, DEFERS),
-  own(OWN_KIND.stable, 4),
   message(1, 8, 2, 0, 0),
   own(OWN_KIND.sessionEnded, 2, 7),
   message(2, 10, 2, 0, DEFERS),
@@ -124,16 +123,14 @@ const LINES = [
 const HALF = 5;
 
 describe('within an era', () => {
-  test('a member delivers all entries of its journal, and is told what is stable', () => {
+  test('a member delivers all entries of its journal', () => {
     const diary = new Diary();
-    const journal = new ToldJournal();
     const entries = entriesFrom(firstIndex, BODIES);
-    const { member } = begun(diary, { entries, opensEra: false }, journal);
+    const { member } = begun(diary, { entries, opensEra: false });
     expect(diary.lines).toEqual(LINES);
     expect(member.nextToDeliver).toBe(firstIndex + BODIES.length);
     expect(member.deliveries).toBe(7);
     expect(member.delivered.nextFromParent).toBe(5);
-    expect(journal.stableIndices).toEqual([4]);
   });
 
   test('a snapshot and the entries after it give the same state', () => {
@@ -169,12 +166,7 @@ describe('within an era', () => {
 
 describe('a member that opens an era', () => {
   const diary = new Diary();
-  const journal = new ToldJournal();
-  const replica = begun(
-    diary,
-    { entries: entriesFrom(firstIndex, BODIES), opensEra: true },
-    journal,
-  );
+  const replica = begun(diary, { entries: entriesFrom(firstIndex, BODIES), opensEra: true });
 
   test('abandons the calls that wait, in the order of their slots', () => {
     expect(diary.lines).toEqual([
@@ -195,10 +187,6 @@ describe('a member that opens an era', () => {
     expect(member.delivered.orderedUs).toBe(6000);
     expect(member.deliveries).toBe(7);
     expect(member.stable).toBe(firstIndex);
-  });
-
-  test('does not tell the journal what was stable in an earlier era', () => {
-    expect(journal.stableIndices).toEqual([]);
   });
 
   test('has the same snapshot as one that begins from a later snapshot', () => {
