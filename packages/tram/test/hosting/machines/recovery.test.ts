@@ -231,6 +231,26 @@ test('a host that has kept its memory is asked to give it up, if the others have
   expect(entrancesOf(world.hosts)).toEqual(world.hosts.map(() => ['start', era]));
 });
 
+test('hosts that have joined on the outdated word of one that runs give their memory up with it', async () => {
+  const world = new World();
+  world.journal(3, 5, 4);
+  const [keeps, ...others] = world.hosts;
+  keeps.run(ERA, GROUPS);
+  for (const host of others) host.start();
+  await world.until(() => others.every(({ entrance }) => entrance !== undefined));
+  expect(entrancesOf(others)).toEqual(others.map(() => ['join', ERA]));
+  // It finds that the members that run lack the state (`machine-journal.ts`).
+  keeps.start();
+  const isAsked = ({ words, number }: FakeHost) => words[map.host(number) + HOST.request] !== 0;
+  await world.until(() => others.every(isAsked));
+  for (const host of others) host.start();
+  await world.until(() => world.hosts.every(({ entrance }) => entrance !== undefined));
+  const [, era] = entrancesOf(world.hosts)[0]!;
+  expect(era).toBeGreaterThan(ERA);
+  expect(entrancesOf(world.hosts)).toEqual(world.hosts.map(() => ['start', era]));
+  expect(world.stateOf(0, era as number)).toHaveLength(5);
+});
+
 test('with too few journals it waits, and goes on if an operator accepts the loss', async () => {
   const world = new World();
   world.journal(3);
