@@ -163,7 +163,10 @@ export class Host {
       agents.push(await this.startReplica(replica));
     }
     await this.journal?.run(agents.map(({ replica }) => replica));
-    this.lookout = new Lookout(agents, (text) => settings.report({ what: 'trouble', text }));
+    // A machine with a journal gives its memory up then, and says so itself (`machines/machine-journal.ts`).
+    const isSaid = this.journal !== undefined && settings.onMachines !== undefined;
+    const tell = (text: string): void => settings.report({ what: 'trouble', text });
+    this.lookout = new Lookout(agents, isSaid ? () => undefined : tell);
     const { map, arena } = context;
     const at = {
       parked: line + HOST.parked,
