@@ -9,6 +9,7 @@
  */
 import {
   copyFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -31,8 +32,12 @@ export type Subject = typeof import('./subject.js');
 const LAB = fileURLToPath(new URL('../../../', import.meta.url));
 const LIBRARY = dirname(createRequire(import.meta.url).resolve('tram-multicast/package.json'));
 
-/** From the library's `dist` in a mutant. */
-const POINTS = '../../tram-lab/dist/sim/points.js';
+/** Below the folder of packages. */
+const LIBRARY_CODE = '/tram-multicast/dist';
+const POINTS = '/tram-lab/dist/sim/points.js';
+
+/** In memory where there is such a place: a mutant is a few hundred files, and they are soon removed. */
+const TEMPORARY = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
 /** All that a simulation is made of. */
 const LIBRARY_FOLDERS = ['check', 'journal', 'memory', 'protocol'];
@@ -73,7 +78,7 @@ export async function withMutant<Result>(
 ): Promise<Result> {
   const edits = names.flatMap((name) => MUTATIONS[name].edits);
   const mutated = mutatedTexts([...edits, ...furtherEdits]);
-  const folder = mkdtempSync(join(tmpdir(), 'tram-mutant-'));
+  const folder = mkdtempSync(join(TEMPORARY, 'tram-mutant-'));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   process.once('exit', remove);
   try {
@@ -103,7 +108,7 @@ function instrumentFiles(library: string): void {
     const file = name.replaceAll('\\', '/');
     if (!isToBeInstrumented(file)) continue;
     const path = join(library, file);
-    const points = posix.relative(posix.dirname(file), POINTS);
+    const points = posix.relative(posix.dirname(`${LIBRARY_CODE}/${file}`), POINTS);
     writeFileSync(path, instrument(readFileSync(path, 'utf8'), points));
   }
 }
