@@ -218,21 +218,32 @@ export async function drain(
   isOver: () => boolean = () => false,
 ): Promise<boolean> {
   const deadlineMs = Date.now() + timeoutMs;
-  let before = '';
-  let stillSinceMs = Number.POSITIVE_INFINITY;
+  const calm = new Calm();
   while (!isOver()) {
     const status = statusOf(context);
     if (!canDrain(status)) return false;
     const nowMs = Date.now();
-    const delivered = JSON.stringify(status.groups.map(deliveredBy));
-    if (!status.groups.every(isLevel)) stillSinceMs = Number.POSITIVE_INFINITY;
-    else if (delivered !== before) stillSinceMs = nowMs;
-    before = delivered;
-    if (nowMs - stillSinceMs >= STILL_MS) return true;
+    if (calm.holds(status.groups, nowMs)) return true;
     if (nowMs > deadlineMs) return false;
     await pause(LOOK_MS);
   }
   return false;
+}
+
+/** @internal Looks at all groups, again and again, until nothing has moved for a while. */
+export class Calm {
+  private sinceMs = 0;
+  /** What the last look has found; undefined if not all groups were level. */
+  private before: string | undefined;
+
+  /** Have all groups been level for a while, and has none delivered anything? */
+  holds(groups: readonly GroupStatus[], nowMs: number): boolean {
+    const isSo = groups.every(isLevel);
+    const delivered = isSo ? JSON.stringify(groups.map(deliveredBy)) : undefined;
+    if (!isSo || delivered !== this.before) this.sinceMs = nowMs;
+    this.before = delivered;
+    return nowMs - this.sinceMs >= STILL_MS;
+  }
 }
 
 function canDrain({ clients, groups }: ClusterStatus): boolean {
