@@ -1,10 +1,11 @@
 /** A cluster across machines, with its clients, that may lose its power at any time. Called by `power-round.mjs`. */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { Clients, untilCaughtUp } from './clients.mjs';
 import { MachinesCluster } from './machines-cluster.mjs';
 import { GROUPS } from './plan.mjs';
 
 const FINISH_MS = 60_000;
+const FETCHES = 'fetches what its journal lacks';
 /** A slot of a client that was killed is free only after ten seconds, but a recovery frees all of them. */
 const SLOTS_PER_CLIENT = 2;
 
@@ -18,6 +19,8 @@ export class MachinesSite {
   started = 0;
   power = { isOff: true };
   isFinished = false;
+  /** How much the hosts had logged before they were started last. @type {number[]} */
+  logged = [];
 
   /** @param {import('./power-site.mjs').SiteOptions & { directory: string }} options */
   constructor(options) {
@@ -41,6 +44,7 @@ export class MachinesSite {
     const { clients: count, settingsOf, complain } = options;
     const power = { isOff: false };
     this.power = power;
+    this.logged = this.logs().map(({ length }) => length);
     try {
       await (cluster.context === undefined ? cluster.begin() : cluster.startHosts());
     } catch (error) {
@@ -62,6 +66,17 @@ export class MachinesSite {
   async cut() {
     this.power.isOff = true;
     await Promise.all([this.cluster.cutPower(), this.clients?.destroy()]);
+  }
+
+  isFetching() {
+    return this.logs().some((log, host) => log.includes(FETCHES, this.logged[host]));
+  }
+
+  logs() {
+    return this.cluster.hosts.map((_, host) => {
+      const path = this.cluster.logOf(host);
+      return existsSync(path) ? readFileSync(path, 'utf8') : '';
+    });
   }
 
   async finish() {

@@ -4,6 +4,7 @@
  */
 import { Random } from '../dist/sim/random.js';
 import { durationOf, mix } from './plan.mjs';
+import { STAGES } from './power-stages.mjs';
 
 /**
  * @typedef {'threads' | 'processes' | 'machines'} PowerMemory
@@ -11,12 +12,11 @@ import { durationOf, mix } from './plan.mjs';
  */
 
 /**
- * One power cut: under load, or while the cluster starts and recovers from the cut before. It comes `after` so many
- * milliseconds of load, or that percentage of the time that the start before has taken.
- * @typedef {object} Cut
- * @property {'load' | 'start'} during
- * @property {number} after
- * @property {number} seed     of what the cut leaves behind the durable end of files
+ * One power cut: after some milliseconds of load, or in a stage of the start that follows the cut before, after this percentage of
+ * the time that the stage has taken when it was last completed.
+ * @typedef {{ during: 'load', afterMs: number }} LoadCut
+ * @typedef {{ during: 'start', stage: import('./power-stages.mjs').Stage, percent: number }} StartCut
+ * @typedef {(LoadCut | StartCut) & { seed: number }} Cut  `seed`: of what the cut leaves behind the durable end of files
  */
 
 /**
@@ -30,10 +30,8 @@ import { durationOf, mix } from './plan.mjs';
  * @property {readonly Cut[]} cuts
  */
 
-const START_PERCENT = 30;
+const START_PERCENT = 40;
 const LOAD_MS = { least: 20, most: 1000 };
-/** The first half of a start is that of processes, before they read the journals. */
-const START_PERCENTAGE = { least: 20, most: 110 };
 const SNAPSHOT_BYTES = [65_536, 1_048_576, 67_108_864];
 
 /**
@@ -48,6 +46,9 @@ const SNAPSHOT_BYTES = [65_536, 1_048_576, 67_108_864];
  */
 export function planPower({ memory, durability, order, seed, tree, cuts }) {
   const random = new Random(mix(seed, `${tree}/${durability}`));
+  const stages = memory === 'machines' ? STAGES : STAGES.filter((stage) => stage !== 'fetching');
+  // Each in its turn. The seed draws with which one it begins.
+  let turn = random.below(stages.length);
   return {
     memory,
     tree,
@@ -55,14 +56,13 @@ export function planPower({ memory, durability, order, seed, tree, cuts }) {
     order,
     seed: random.next(),
     snapshotBytes: random.pick(SNAPSHOT_BYTES),
-    cuts: Array.from({ length: cuts }, (_, place) => drawCut(random, place === 0)),
+    cuts: Array.from({ length: cuts }, (_, place) => {
+      // Before the first one of a start there must be something to recover.
+      if (place === 0 || !random.percent(START_PERCENT)) {
+        return { during: 'load', afterMs: durationOf(random, LOAD_MS), seed: random.next() };
+      }
+      const stage = stages[turn++ % stages.length];
+      return { during: 'start', stage, percent: random.below(100), seed: random.next() };
+    }),
   };
-}
-
-/** @param {Random} random @param {boolean} isFirst  there must be something to recover @returns {Cut} */
-function drawCut(random, isFirst) {
-  const during = !isFirst && random.percent(START_PERCENT) ? 'start' : 'load';
-  const { least, most } = START_PERCENTAGE;
-  const after = during === 'start' ? random.between(least, most) : durationOf(random, LOAD_MS);
-  return { during, after, seed: random.next() };
 }

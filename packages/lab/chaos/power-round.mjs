@@ -13,6 +13,7 @@ import { CheckError } from './clients.mjs';
 import { LoopDisk } from './loop-disk.mjs';
 import { GROUPS, REPLICAS } from './plan.mjs';
 import { LocalSite } from './power-site.mjs';
+import { STAGES, StartWatch } from './power-stages.mjs';
 import { tearFiles } from './torn-files.mjs';
 import {
   checkAcknowledged,
@@ -40,6 +41,7 @@ import { checkOrderedTime, checkReplies } from './verify-replies.mjs';
  * @property {string} tree
  * @property {number} cuts          under load
  * @property {number} startCuts     while the cluster started
+ * @property {Record<import('./power-stages.mjs').Stage, number>} stages  in which of these
  * @property {number} eras          that began
  * @property {number} messages
  * @property {number} acknowledged
@@ -63,12 +65,17 @@ export class PowerRound {
   /** @type {string[]} */
   complaints = [];
   counts = { load: 0, start: 0 };
+  /** Cuts during a start. */
+  stages = /** @type {PowerResult['stages']} */ (
+    Object.fromEntries(STAGES.map((stage) => [stage, 0]))
+  );
+  /** How long each stage of a start took when it was last completed. @type {Map<string, number>} */
+  durations = new Map();
   /** By group: the last place of an acknowledged message in its deliveries. */
   acknowledged = new Array(GROUPS).fill(0);
   /** The files of clients that have been read for this. @type {Set<string>} */
   read = new Set();
   slowestStartMs = 0;
-  lastStartMs = 0;
   startedMs = Date.now();
   /** @type {LoopDisk | undefined} */
   disk;
@@ -167,24 +174,12 @@ export class PowerRound {
 
   /** Starts everything, and cuts the power. @param {import('./power-site.mjs').Site} site @param {import('./power-plan.mjs').Cut} cut */
   async cutOnce(site, cut) {
-    const { during, after, seed } = cut;
-    const afterMs = during === 'load' ? after : Math.round((after / 100) * this.lastStartMs);
-    if (during === 'load') {
-      await this.start(site);
-      await this.unlessWrong(pause(afterMs));
-      await site.cut();
-    } else {
-      const starting = site.start();
-      await this.unlessWrong(Promise.race([starting, pause(afterMs)]));
-      await site.cut();
-      this.checkAudits(await starting);
-    }
-    this.counts[during]++;
-    this.log(
-      `power cut ${this.counts.load + this.counts.start}, ${afterMs} ms after the ${during}`,
-    );
+    const when =
+      cut.during === 'load' ? await this.cutLoad(site, cut) : await this.cutStart(site, cut);
+    this.counts[cut.during]++;
+    this.log(`power cut ${this.counts.load + this.counts.start}, ${when}`);
     if (this.disk === undefined) {
-      const torn = tearFiles(this.journal, new Random(seed));
+      const torn = tearFiles(this.journal, new Random(cut.seed));
       for (const text of torn) this.log(text);
     } else {
       this.disk.cutPower();
@@ -192,12 +187,51 @@ export class PowerRound {
     this.readAcknowledged();
   }
 
+  /** @param {import('./power-site.mjs').Site} site @param {import('./power-plan.mjs').LoadCut} cut @returns when it was cut, in words */
+  async cutLoad(site, { afterMs }) {
+    await this.start(site);
+    await this.unlessWrong(pause(afterMs));
+    await site.cut();
+    return `after ${afterMs} ms of load`;
+  }
+
+  /** @param {import('./power-site.mjs').Site} site @param {import('./power-plan.mjs').StartCut} cut @returns when it was cut, in words */
+  async cutStart(site, { stage, percent }) {
+    const watch = this.watchStart(site);
+    const afterMs = Math.round((percent / 100) * (this.durations.get(stage) ?? 0));
+    const starting = site.start();
+    try {
+      await this.unlessWrong(Promise.race([starting, watch.reaches(stage, afterMs)]));
+      await site.cut();
+    } finally {
+      watch.end();
+    }
+    const found = watch.stage;
+    this.stages[found]++;
+    this.checkAudits(await starting);
+    return `while the cluster started, ${found}; meant for ${afterMs} ms after ${stage}`;
+  }
+
   /** @param {import('./power-site.mjs').Site} site */
   async start(site) {
     const startedMs = Date.now();
-    this.checkAudits(await this.unlessWrong(site.start()));
-    this.lastStartMs = Date.now() - startedMs;
-    this.slowestStartMs = Math.max(this.slowestStartMs, this.lastStartMs);
+    const watch = this.watchStart(site);
+    try {
+      this.checkAudits(await this.unlessWrong(site.start()));
+    } finally {
+      watch.end();
+    }
+    const endedMs = Date.now();
+    for (const [stage, ms] of watch.durations(endedMs)) this.durations.set(stage, ms);
+    this.slowestStartMs = Math.max(this.slowestStartMs, endedMs - startedMs);
+  }
+
+  /** @param {import('./power-site.mjs').Site} site */
+  watchStart(site) {
+    const isFetching = () => site.isFetching();
+    const watch = new StartWatch(this.journal, { hosts: HOSTS, groups: GROUPS, isFetching });
+    void watch.watch();
+    return watch;
   }
 
   /** After a recovery, nothing is lost. @param {import('./load.mjs').Audit[]} audits */
@@ -317,6 +351,7 @@ export class PowerRound {
       tree: plan.tree,
       cuts: counts.load,
       startCuts: counts.start,
+      stages: this.stages,
       eras,
       messages,
       acknowledged: records.length,

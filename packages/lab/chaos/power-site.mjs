@@ -12,7 +12,7 @@ import { pause } from 'tram-multicast/internal/hosting/oversight.js';
 import { arenaPath, removeArenaFile } from 'tram-multicast/internal/memory/processes/arena-file.js';
 import { CheckError, Clients, until } from './clients.mjs';
 import { GROUPS } from './plan.mjs';
-import { hasEnded, signal } from './processes.mjs';
+import { hasEnded, membersOf, signal } from './processes.mjs';
 
 const SCRIPT = fileURLToPath(new URL('./power-starter.mjs', import.meta.url));
 const START_MS = 60_000;
@@ -36,6 +36,7 @@ const LOOK_MS = 5;
  * @typedef {object} Site
  * @property {() => Promise<import('./load.mjs').Audit[]>} start  the cluster and its load; returns what the first audits found
  * @property {() => Promise<void>} cut     the power, at any time
+ * @property {() => boolean} isFetching    has a host begun to fetch what its journal lacks, since the start?
  * @property {() => Promise<void>} finish  the load, in order, and close the cluster
  * @property {() => Promise<void>} destroy
  * @property {() => string[]} remains      what is left, in words
@@ -126,15 +127,17 @@ export class LocalSite {
   async cut() {
     const { starter, clients, arena } = this;
     this.power.isOff = true;
-    const pids = hostProcesses(arena).map(({ pid }) => pid);
-    if (starter?.pid !== undefined) {
-      pids.push(starter.pid);
-      signal(-starter.pid, 'SIGKILL');
-    }
+    const group = starter?.pid;
+    if (group !== undefined) signal(-group, 'SIGKILL');
     await clients?.destroy();
-    const areOver = () => pids.every(hasEnded) && hostProcesses(arena).length === 0;
+    const areOver = () => group === undefined || membersOf(group).every(hasEnded);
     await until(areOver, DEATH_MS, 'all processes of the cluster end');
     removeArenaFile(arena);
+  }
+
+  /** Hosts on one machine read each other's journals. */
+  isFetching() {
+    return false;
   }
 
   async finish() {

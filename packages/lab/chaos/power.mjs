@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { EXIT } from './command.mjs';
 import { planPower } from './power-plan.mjs';
 import { PowerRound } from './power-round.mjs';
+import { STAGES } from './power-stages.mjs';
 import { formatTable } from './report.mjs';
 
 /** @typedef {import('./power-round.mjs').PowerResult} PowerResult */
@@ -95,6 +96,7 @@ function formatResults(results) {
     ['', ...results.map(({ tree }) => tree), 'all'],
     row('power cuts under load', ({ cuts }) => cuts),
     row('power cuts during a start', ({ startCuts }) => startCuts),
+    ...STAGES.map((stage) => row(`  ${stage}`, ({ stages }) => stages[stage])),
     row('eras', ({ eras }) => eras),
     row('messages', ({ messages }) => messages),
     row('of these acknowledged', ({ acknowledged }) => acknowledged),

@@ -35,6 +35,22 @@ export function hasEnded(pid) {
   }
 }
 
+/** The processes of a process group, also those that have ended and are still listed. @param {number} group  its leader @returns {number[]} */
+export function membersOf(group) {
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      const status = readFileSync(`/proc/${name}/stat`, 'utf8');
+      // After the name: the state, the parent, the group.
+      const [, , found] = status.slice(status.lastIndexOf(')') + 2).split(' ');
+      return Number(found) === group ? [Number(name)] : [];
+    } catch {
+      // It went while we looked.
+      return [];
+    }
+  });
+}
+
 /** Memory that no other process uses. The cluster's shared memory has a fixed size and is not counted. @param {number} pid */
 export function privateMebibytes(pid) {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');

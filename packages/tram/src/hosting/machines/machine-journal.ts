@@ -174,6 +174,8 @@ export class MachineJournal {
       if (plan.fromEra === NO_ERA) continue;
       const from = lackedFrom(plan, this.disk.sequence(plan.fromEra, plan.group));
       if (from === plan.keepBelow) continue;
+      const source = this.shape.nameOf(plan.source);
+      this.log('info', `fetches what its journal lacks of g${plan.group} from ${source}`);
       const fetched = await fetchSequence(plan, from, (ask) => this.recovery!.ask(ask));
       if (fetched === undefined) return undefined;
       sources.set(plan.group, fetched);
