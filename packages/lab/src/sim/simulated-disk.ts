@@ -5,7 +5,11 @@
  * - of the names that were created, renamed or removed since the last `syncFolder` of their folder, any changes that fit
  *   together: a rename is kept as a whole, and only if what it renames is there.
  *
- * A file may also grow by bytes that were never written: these are zero. Called by `durable-host.ts`.
+ * A file may also grow by bytes that were never written: these are zero.
+ *
+ * A `sync` that fails does to the disk what a power cut does, but processes still read what they have written: as on Linux, the
+ * page cache keeps it, takes it for synced, and a later `sync` does not write it. Only if it is written again, it becomes durable.
+ * (A file system whose `syncFolder` fails takes no more changes. Here the next one makes up for it.) Called by `durable-host.ts`.
  */
 import type { Disk, DiskFile } from 'tram-multicast/internal/journal/disk.js';
 import type { Random } from './random.js';
@@ -42,8 +46,8 @@ class FileNode {
     this.unsynced = [];
   }
 
-  /** @param fateOf  draws how a write survives */
-  cutPower(random: Random, fateOf: () => Fate): void {
+  /** The disk has some of what was written, and processes read all of it. @param fateOf  draws how a write survives */
+  failSync(random: Random, fateOf: () => Fate): void {
     for (const { at, bytes } of this.unsynced) {
       const fate = fateOf();
       const first = fate === 'torn' && random.percent(50) ? random.below(bytes.length) : 0;
@@ -59,6 +63,11 @@ class FileNode {
     // Nobody knows that these are durable.
     this.lastSynced = [...this.lastSynced, ...this.unsynced];
     this.unsynced = [];
+  }
+
+  /** @param fateOf  draws how a write survives */
+  cutPower(random: Random, fateOf: () => Fate): void {
+    this.failSync(random, fateOf);
     this.content = this.durable.slice();
   }
 
@@ -95,6 +104,9 @@ interface Change {
 }
 
 type Fate = 'lost' | 'torn' | 'whole';
+
+/** What happens to all writes at once, or that each has a fate of its own. */
+type Mood = 'lost' | 'whole' | 'any';
 
 export class SimulatedDisk implements Disk {
   private root = new FolderNode();
@@ -183,9 +195,8 @@ export class SimulatedDisk implements Disk {
   /** All that was not synced survives as drawn. Open files are closed. */
   cutPower(): void {
     const { random } = this;
-    const mood = random.pick(['lost', 'whole', 'any', 'any', 'any'] as const);
-    const fateOf = (): Fate =>
-      mood === 'any' ? random.pick(['lost', 'lost', 'torn', 'torn', 'whole'] as const) : mood;
+    const mood = this.drawMood();
+    const fateOf = this.fatesIn(mood);
     // A file system may keep names in order, or in any order.
     const isOrdered = random.percent(50);
     const keptInOrder = random.below(this.unsynced.length + 1);
@@ -219,7 +230,7 @@ export class SimulatedDisk implements Disk {
     this.changesUntilCut = changes;
   }
 
-  /** After so many more syncs, the next one fails. */
+  /** After so many more syncs, the next one fails. Those after it do not. */
   failAfter(syncs: number): void {
     this.syncsUntilFailure = syncs;
   }
@@ -240,10 +251,24 @@ export class SimulatedDisk implements Disk {
 
   // --- inside --------------------------------------------------------------------------------
 
-  private failIfDue(): void {
+  /** @param fail  what the failure does */
+  private failIfDue(fail: () => void = () => undefined): void {
     this.cutIfDue();
     this.syncs++;
-    if (--this.syncsUntilFailure < 0) throw new DiskFailure('the disk failed');
+    if (--this.syncsUntilFailure >= 0) return;
+    this.syncsUntilFailure = Number.POSITIVE_INFINITY;
+    fail();
+    throw new DiskFailure('the disk failed');
+  }
+
+  private drawMood(): Mood {
+    return this.random.pick(['lost', 'whole', 'any', 'any', 'any'] as const);
+  }
+
+  private fatesIn(mood: Mood): () => Fate {
+    const { random } = this;
+    return () =>
+      mood === 'any' ? random.pick(['lost', 'lost', 'torn', 'torn', 'whole'] as const) : mood;
   }
 
   private cutIfDue(): void {
@@ -298,7 +323,7 @@ export class SimulatedDisk implements Disk {
       },
       sync: () => {
         requirePower();
-        this.failIfDue();
+        this.failIfDue(() => node.failSync(this.random, this.fatesIn(this.drawMood())));
         node.sync();
       },
       close: () => undefined,

@@ -133,6 +133,29 @@ attack(
 );
 
 attack(
+  'what a host has shown to a recovery survives, although a sync had failed before',
+  { 'failed-sync-trusted': HARM },
+  ({ JournalStage }) => {
+    // 1. The sync of a batch fails, and the host ends. The page cache has the batch, and takes it for synced.
+    // 2. The host starts again, promises an era, and is surveyed. Others count on what it has shown.
+    // 3. Its power is cut.
+    //    Harm: the batch is gone.
+    for (let seed = 1; seed <= TIMES; seed++) {
+      const stage = new JournalStage({ seed });
+      addMany(stage, 2);
+      stage.disk.failAfter(0);
+      expect(() => stage.add()).toThrow('the disk failed');
+      const before = stage.recovery();
+      before.promise(2);
+      const shown = before.survey();
+      expect(shown.sequences).toMatchObject([{ end: FIRST + 3 }]);
+      stage.disk.cutPower();
+      expect(stage.recovery().survey()).toEqual(shown);
+    }
+  },
+);
+
+attack(
   'a host promises no era below one that it has promised, even after a power cut',
   { 'promises-lower-eras': HARM, 'promise-not-synced': HARM },
   ({ JournalStage }) => {

@@ -159,6 +159,37 @@ describe('a simulated disk', () => {
     disk.failAfter(1);
     file.sync();
     expect(() => file.sync()).toThrow(DiskFailure);
+    file.sync();
+  });
+
+  it('has lost what a failed sync has not written, and does not show it before a power cut', () => {
+    const seen = afterPowerCuts(
+      (disk) => {
+        const file = create(disk, 'a', 'x');
+        disk.syncFolder('');
+        disk.failAfter(0);
+        expect(() => file.sync()).toThrow(DiskFailure);
+        expect(contentOf(disk, 'a')).toBe('x');
+        file.sync();
+      },
+      (disk) => contentOf(disk, 'a'),
+    );
+    expect(seen).toEqual(new Set(['', 'x', '\0']));
+  });
+
+  it('makes durable what is written again after a failed sync', () => {
+    const seen = afterPowerCuts(
+      (disk) => {
+        const file = create(disk, 'a', 'x');
+        disk.syncFolder('');
+        disk.failAfter(0);
+        expect(() => file.sync()).toThrow(DiskFailure);
+        file.write(0, bytes('x'));
+        file.sync();
+      },
+      (disk) => contentOf(disk, 'a'),
+    );
+    expect(seen).toEqual(new Set(['x']));
   });
 
   it('cuts the power between two changes when it is told to', () => {

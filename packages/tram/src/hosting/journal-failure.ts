@@ -14,6 +14,12 @@ export function journalFailure(folder: string, cause: unknown): TramError {
   });
 }
 
+/** @internal The same if the system has refused something; any other error as it is. */
+export function systemFailure(folder: string, error: unknown): unknown {
+  const { syscall } = error as NodeJS.ErrnoException;
+  return syscall === undefined ? error : journalFailure(folder, error);
+}
+
 function remedyFor(code: string): string {
   if (FULL.includes(code)) {
     return 'Free space on the disk, or enlarge it, and start the host again.';
@@ -21,5 +27,5 @@ function remedyFor(code: string): string {
   if (DENIED.includes(code)) {
     return 'Make the directory writable for the user of the host, and start the host again.';
   }
-  return 'Check the disk, and start the host again: it reads what the disk has. If the disk is broken, replace it first.';
+  return 'Check the disk, and start the host again: it goes on with what the disk has. If the disk is broken, replace it first.';
 }

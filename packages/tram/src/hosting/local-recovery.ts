@@ -21,6 +21,7 @@ import { FileDisk } from '../journal/disk.js';
 import { type Recovered, recoverCluster } from '../journal/recovery.js';
 import type { Answer, Ask, OpenAsk, Opening } from '../journal/recovery-asks.js';
 import { type DiskAsk, RecoveryHost } from '../journal/recovery-host.js';
+import { systemFailure } from './journal-failure.js';
 import { type JournalLock, lockJournal } from './journal-lock.js';
 import type { Logger } from './own-hosts.js';
 
@@ -40,7 +41,8 @@ export type OpenHosts = (asks: readonly OpenAsk[]) => Promise<readonly Opening[]
 
 /**
  * @param config  with a journal
- * @throws TRAM_RECOVERY_REFUSED, TRAM_JOURNAL_MISMATCH, TRAM_CORRUPT, TRAM_JOURNAL_IN_USE, TRAM_SYSTEM; what `open` throws
+ * @throws TRAM_RECOVERY_REFUSED, TRAM_JOURNAL_MISMATCH, TRAM_CORRUPT, TRAM_JOURNAL_IN_USE, TRAM_JOURNAL_FAILED, TRAM_SYSTEM;
+ *   what `open` throws
  */
 export async function recoverLocally(
   config: ClusterConfig,
@@ -107,7 +109,7 @@ function answerFrom({ folder, journal }: LocalHost, ask: DiskAsk): Answer | unde
   try {
     return journal.answer(ask);
   } catch (error) {
-    if (!(error instanceof TramError)) throw error;
+    if (!(error instanceof TramError)) throw systemFailure(folder, error);
     const { code, message, hint } = error;
     throw new TramError(code, `${folder}: ${message}`, { hint, cause: error });
   }

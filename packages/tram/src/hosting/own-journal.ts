@@ -17,7 +17,7 @@ import type { JournalStatus } from '../journal/status.js';
 import type { GroupContents, GroupStart } from '../journal/writer.js';
 import type { GroupJournal } from '../protocol/edges.js';
 import type { Replica } from '../protocol/replica.js';
-import { journalFailure } from './journal-failure.js';
+import { journalFailure, systemFailure } from './journal-failure.js';
 import { type JournalLock, lockJournal } from './journal-lock.js';
 import type { JournalThreadData, JournalThreadReport, WakeTarget } from './journal-thread.js';
 
@@ -88,7 +88,7 @@ export class OwnJournal {
 
   /**
    * @param begin  reads the journal, once its folder is locked
-   * @throws TRAM_JOURNAL_IN_USE, TRAM_JOURNAL_FAILED if there is little space, what `begin` throws
+   * @throws TRAM_JOURNAL_IN_USE; TRAM_JOURNAL_FAILED if there is little space, or the disk fails; what `begin` throws
    */
   static async open(options: OwnJournalOptions, begin: () => JournalStart): Promise<OwnJournal> {
     const lock = await lockJournal(options.folder);
@@ -97,7 +97,7 @@ export class OwnJournal {
       return new OwnJournal(options, begin(), lock);
     } catch (error) {
       await lock.release();
-      throw error;
+      throw systemFailure(options.folder, error);
     }
   }
 

@@ -26,7 +26,8 @@
  *
  * All numbers are little-endian 32-bit words; wide ones take two, the low word first. A checksum covers all that follows
  * it: in a snapshot only the header, which has a second checksum of the state. Headers and batches begin at multiples of
- * a sector. So no write touches a sector that holds an older batch, which may be durable already.
+ * a sector. So no write changes a sector that holds an older batch, which may be durable already. (A host that starts writes
+ * the last batches again, as they are: scan.ts.)
  *
  * Batches are numbered, without a gap in one era. Each says which batch was the last one known to be durable when it was
  * written. So a reader can tell a torn end, which was never durable, from corruption. A file that was a segment before

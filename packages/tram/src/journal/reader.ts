@@ -18,17 +18,24 @@ import {
   snapshotPath,
 } from './format.js';
 import { corrupt, readIdentity } from './identity.js';
-import { type Scan, type Section, scanSegments } from './scan.js';
+import { rewriteEnd, type Scan, type Section, scanSegments } from './scan.js';
 import type { GroupSequence, JournalEntry } from './sequence.js';
 import { readSnapshotHeader, readSnapshotWords } from './snapshot-file.js';
 
 /** Of a snapshot: enough for its counters. */
 const FIRST_WORDS = 64;
 
-/** @internal Makes all that a journal contains durable, before it is read by somebody who relies on it. */
+/**
+ * @internal Makes all that a journal contains durable, before it is read by somebody who relies on it. An earlier process may have
+ * ended before it has synced, or because a sync has failed. Apart from the last batches, nothing is read of which a sync has
+ * failed: drafts are renamed, and segments followed by others, only after a sync. @throws TRAM_CORRUPT
+ */
 export function settle(disk: Disk): void {
+  const identity = readIdentity(disk);
   for (const name of disk.list('')) {
-    if (eraOf(name) === undefined) continue;
+    const era = eraOf(name);
+    if (era === undefined) continue;
+    if (identity !== undefined) rewriteEnd(disk, era, identity);
     for (const file of disk.list(name)) syncFile(disk, `${name}/${file}`);
     disk.syncFolder(name);
   }

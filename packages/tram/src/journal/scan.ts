@@ -15,6 +15,7 @@ import {
   BATCH_HEAD_WORDS,
   type BatchHeader,
   batchAt,
+  bytesOf,
   decodeSegmentHeader,
   eraFolder,
   FormatError,
@@ -92,6 +93,23 @@ export function scanSegments(
   return { segments, lastBatch, bytes };
 }
 
+/**
+ * @internal Writes the last batches of an era again, in their place: those of which no later batch says that they are durable. The
+ * caller syncs them. If a sync of them has failed, and the host has started again since, they may be in the page cache only; and
+ * the kernel takes them for synced, so a sync alone would not write them. Bytes that are on the disk are replaced by the same ones.
+ * @throws TRAM_CORRUPT
+ */
+export function rewriteEnd(disk: Disk, era: number, identity: JournalIdentity): void {
+  for (const segment of segmentsOf(disk, era).reverse()) {
+    const path = segmentPath(era, segment);
+    const scan = new SegmentScan(readWords(disk, path), path, { ...identity, era, segment });
+    if (scan.last === undefined) continue;
+    // A segment is durable before the next one has a batch. So those before this one are.
+    scan.rewriteEnd(disk);
+    return;
+  }
+}
+
 function segmentsOf(disk: Disk, era: number): number[] {
   const numbers = disk.list(eraFolder(era)).flatMap((name) => segmentOf(name) ?? []);
   return numbers.sort((one, other) => one - other);
@@ -103,6 +121,8 @@ class SegmentScan implements ScannedSegment {
   /** The numbers of its first and its last intact batch. */
   readonly first: number | undefined;
   readonly last: number | undefined;
+  /** What the last one says: the number of the last batch that was known to be durable. */
+  private readonly synced: number = 0;
   /** Where the sections of each of them begin and end, in words. */
   private readonly batches: { readonly at: number; readonly end: number }[] = [];
   /** Where they end, in words. */
@@ -124,6 +144,7 @@ class SegmentScan implements ScannedSegment {
       last = batch.number;
       this.first ??= last;
       this.last = last;
+      this.synced = batch.synced;
       at += sectors(BATCH_HEAD_WORDS + batch.words) * SECTOR_WORDS;
     }
     this.end = at;
@@ -176,6 +197,18 @@ class SegmentScan implements ScannedSegment {
       if (batch !== undefined) return { at, batch };
     }
     return undefined;
+  }
+
+  /** Writes the batches again that are not known to be durable. There is at least one batch. */
+  rewriteEnd(disk: Disk): void {
+    const { words, batches, first, synced, end } = this;
+    const from = batches[Math.max(0, synced + 1 - first!)].at - BATCH_HEAD_WORDS;
+    const file = disk.open(this.path, 'write');
+    try {
+      file.write(from * 4, bytesOf(words, from, Math.min(end, words.length)));
+    } finally {
+      file.close();
+    }
   }
 
   showSections(see: (section: Section) => void): void {

@@ -61,7 +61,11 @@ interface Opened {
   add(count: number): void;
 }
 
-async function open(folder: string, isAwaited = true): Promise<Opened> {
+async function open(
+  folder: string,
+  isAwaited = true,
+  begin = () => startIn(folder),
+): Promise<Opened> {
   const arena = new SharedArrayBuffer(256);
   const journal = await OwnJournal.open(
     {
@@ -74,7 +78,7 @@ async function open(folder: string, isAwaited = true): Promise<Opened> {
       entryWordsMax: ENTRY_WORDS,
       wakes: { arena, parked: PARKED, ready: [[READY]] },
     },
-    () => startIn(folder),
+    begin,
   );
   onTestFinished(() => journal.close());
   await journal.run([]);
@@ -123,6 +127,16 @@ describe('entries', () => {
     add(5);
     await until(() => journal.group(0).durable === FIRST_INDEX + 5);
   });
+});
+
+test('a disk that fails while a host starts', async () => {
+  const folder = folderNamed('broken');
+  const begin = () => {
+    throw Object.assign(new Error('EIO: i/o error, fdatasync'), { syscall: 'fdatasync' });
+  };
+  const error = await open(folder, true, begin).catch((error: unknown) => error);
+  expect(error).toMatchObject({ code: 'TRAM_JOURNAL_FAILED' });
+  expect(String(error)).toContain(`the journal ${folder} failed: EIO: i/o error, fdatasync`);
 });
 
 describe('the lock', () => {

@@ -1,8 +1,9 @@
 /** What a reader finds in a journal that was torn or has rotted: an intact prefix, or corruption, and never anything else. */
 import { describe, expect, test } from 'vitest';
 import { TramError } from '../../src/errors.js';
+import type { DiskFile } from '../../src/journal/disk.js';
 import { checksumOf, SECTOR_BYTES } from '../../src/journal/format.js';
-import { JournalReader } from '../../src/journal/reader.js';
+import { JournalReader, settle } from '../../src/journal/reader.js';
 import { Bench, type BenchOptions, bodiesIn, FIRST_INDEX } from './bench.js';
 import { MemoryDisk } from './memory-disk.js';
 
@@ -130,6 +131,54 @@ test('a lost segment between others is corruption, and so is one that lost all i
   const first = disk.copy();
   first.files.delete('era-1/segment-1');
   expect(() => bodiesIn(first, 0)).toThrow('lacks the entries 2 to 3 of group 0');
+});
+
+describe('a host that relies on its journal writes again', () => {
+  class WatchedDisk extends MemoryDisk {
+    readonly written: { path: string; from: number; to: number }[] = [];
+
+    override open(path: string, how: 'read' | 'write' | 'create'): DiskFile {
+      const file = super.open(path, how);
+      const write = file.write.bind(file);
+      return Object.assign(file, {
+        write: (from: number, bytes: Uint8Array) => {
+          this.written.push({ path, from, to: from + bytes.length });
+          write(from, bytes);
+        },
+      });
+    }
+  }
+
+  test.each([
+    ['the last batch, if each was synced before the next', true, BATCHES],
+    ['all batches, if none is known to be durable', false, 1],
+  ])('%s', (_, syncsEachBatch, first) => {
+    const { disk, bodies } = journal({ syncsEachBatch });
+    const watched = new WatchedDisk();
+    for (const [path, bytes] of disk.files) watched.files.set(path, bytes);
+    settle(watched);
+    const [from, to] = [first * SECTOR_BYTES, (1 + BATCHES) * SECTOR_BYTES];
+    expect(watched.written).toEqual([{ path: SEGMENT, from, to }]);
+    expect(watched.calls).toContain(`sync ${SEGMENT}`);
+    expect(bodiesIn(watched, 0)).toEqual(bodies);
+  });
+
+  test('the last batches of the last segment that has any', () => {
+    const disk = new WatchedDisk();
+    const bench = Bench.open(disk, { groups: 1, segmentBytes: 3 * SECTOR_BYTES });
+    for (let batch = 0; batch < 4; batch++) {
+      bench.add(0, 8);
+      bench.settle();
+    }
+    // It has a header, and no batch yet.
+    disk.files.set('era-1/segment-3', disk.bytes('era-1/segment-2').slice(0, SECTOR_BYTES));
+    new DataView(disk.bytes('era-1/segment-3').buffer).setInt32(0, 0);
+    disk.written.length = 0;
+    settle(disk);
+    const from = 2 * SECTOR_BYTES;
+    const to = 3 * SECTOR_BYTES;
+    expect(disk.written).toEqual([{ path: 'era-1/segment-2', from, to }]);
+  });
 });
 
 describe('a snapshot', () => {

@@ -4,6 +4,7 @@
  */
 import {
   GROUP_PROGRESS,
+  JOURNAL_READER,
   JOURNAL_WRITER,
   RECOVERY_HOST,
   RECOVERY_PLAN,
@@ -18,6 +19,8 @@ import type { Mutation } from './mutation.js';
 const ALWAYS = { durability: 'always' } as const;
 /** The power is cut again and again. */
 const CUTS = { ...ALWAYS, faults: ['power-cut', 'some-power-cuts', 'blackout'] } as const;
+/** Syncs fail, and the power is cut later. */
+const FAILURES = { ...ALWAYS, replicas: 3, faults: ['failed-sync', 'blackout'] } as const;
 /** Recoveries run side by side, and are interrupted. */
 const RIVALS = { ...ALWAYS, faults: ['blackout', 'rival-recovery', 'cut-recovery'] } as const;
 
@@ -33,6 +36,11 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
           for (const progress of this.progress.values()) if (progress.sync()) this.publish(progress);`,
       },
     ],
+  },
+  'failed-sync-trusted': {
+    title: 'a host that starts again after a failed sync relies on what the page cache has',
+    caughtBy: { seed: 12, as: 'recovery', options: FAILURES },
+    edits: [{ file: JOURNAL_READER, find: 'rewriteEnd(disk, era, identity);', replace: ';' }],
   },
   'recovers-with-f': {
     title: 'a recovery reads the journals of f members of a group, instead of f + 1',
