@@ -54,6 +54,8 @@ export interface GroupOrder {
   readonly disagreement: Disagreement | undefined;
   /** A snapshot that covers more deliveries than the history has of this group. */
   readonly unfounded: { readonly stretch: Stretch; readonly delivered: number } | undefined;
+  /** The first delivery of a message that a snapshot of the same incarnation covers. */
+  readonly repetition: { readonly replica: number; readonly message: number } | undefined;
   readonly holdings: readonly Holding[];
   /** One for each era that the group has opened after the first. */
   readonly formerEnds: readonly FormerEnd[];
@@ -93,6 +95,7 @@ class Assembly {
   private strays: Stray[] = [];
   private disagreement: Disagreement | undefined;
   private unfounded: GroupOrder['unfounded'];
+  private repetition: GroupOrder['repetition'];
   private holdings: Holding[] = [];
   private readonly formerEnds: FormerEnd[] = [];
   /** All positions below were delivered by some member, strays included. */
@@ -107,13 +110,15 @@ class Assembly {
   }
 
   result(): GroupOrder {
-    const { group, order, strays, disagreement, unfounded, holdings, formerEnds } = this;
+    const { group, order, strays, disagreement, unfounded, repetition, holdings, formerEnds } =
+      this;
     return {
       group,
       order: order.view(),
       strays,
       disagreement,
       unfounded,
+      repetition,
       holdings,
       formerEnds,
     };
@@ -138,11 +143,17 @@ class Assembly {
 
   /** @param stretches  of one era */
   add(stretches: readonly Stretch[]): void {
+    const covers = new Covers();
     const candidates = stretches
       .filter((stretch) => stretch.restored > 0 || stretch.delivered.length > 0)
-      .map((stretch) => ({ stretch, own: this.soundDeliveries(stretch) }))
+      .map((stretch) => ({
+        stretch,
+        own: this.soundDeliveries(stretch),
+        covered: covers.after(stretch),
+      }))
       .sort((a, b) => a.stretch.restored - b.stretch.restored || b.own.length - a.own.length);
     const disagreements = candidates.flatMap(({ stretch, own }) => this.place(stretch, own) ?? []);
+    for (const { stretch, own, covered } of candidates) this.findRepetition(stretch, own, covered);
     disagreements.sort((a, b) => a.index - b.index);
     this.disagreement ??= disagreements[0];
   }
@@ -178,6 +189,14 @@ class Assembly {
     return undefined;
   }
 
+  private findRepetition({ replica }: Stretch, own: Int32Array, covered: number): void {
+    const { positions } = this.scratch;
+    const isCovered = (message: number): boolean =>
+      positions[message] !== -1 && positions[message] < covered;
+    const message = own.find(isCovered);
+    if (message !== undefined) this.repetition ??= { replica, message };
+  }
+
   /** Deliveries at a destination, each the first of its message in this stretch. */
   private soundDeliveries(stretch: Stretch): Int32Array {
     const { history, group, scratch } = this;
@@ -197,6 +216,18 @@ class Assembly {
       kept++;
     }
     return copy === undefined ? all : copy.subarray(0, kept);
+  }
+}
+
+/** How many deliveries of its group an incarnation has restored, in the stretches that were asked for so far. */
+class Covers {
+  private readonly restored = new Map<string, number>();
+
+  after({ replica, incarnation, restored }: Stretch): number {
+    const key = `${replica} ${incarnation}`;
+    const covered = Math.max(restored, this.restored.get(key) ?? 0);
+    this.restored.set(key, covered);
+    return covered;
   }
 }
 

@@ -52,41 +52,40 @@ function findSecondDelivery(
   history: History,
   orders: readonly GroupOrder[],
 ): Violation | undefined {
-  const positions = new Int32Array(history.messageCount);
   const deliveredIn = new Int32Array(history.messageCount);
   let mark = 0;
-  for (const { group, order } of orders) {
-    positions.fill(order.length);
-    for (let i = 0; i < order.length; i++) positions[order[i]] = i;
+  for (const { group, repetition } of orders) {
+    if (repetition !== undefined) {
+      return deliveredTwice(history, repetition.replica, repetition.message);
+    }
     for (const replica of history.replicasOf[group]) {
       for (const incarnation of incarnationsOf(history.stretchesOf[replica])) {
-        const message = findRepetition(incarnation, order.length, positions, deliveredIn, ++mark);
-        if (message === undefined) continue;
-        return {
-          property: 'uniform-integrity',
-          kind: 'delivered-twice',
-          message: history.messageIds[message],
-          replica: history.replicaNames[replica],
-        };
+        const message = findRepetition(incarnation, deliveredIn, ++mark);
+        if (message !== undefined) return deliveredTwice(history, replica, message);
       }
     }
   }
   return undefined;
 }
 
-/** Messages that a snapshot covers count as delivered. @param mark  unique to this incarnation */
+function deliveredTwice(history: History, replica: number, message: number): Violation {
+  return {
+    property: 'uniform-integrity',
+    kind: 'delivered-twice',
+    message: history.messageIds[message],
+    replica: history.replicaNames[replica],
+  };
+}
+
+/** @param mark  unique to this incarnation */
 function findRepetition(
   incarnation: readonly Stretch[],
-  orderLength: number,
-  positions: Int32Array,
   deliveredIn: Int32Array,
   mark: number,
 ): number | undefined {
-  let restored = 0;
-  for (const stretch of incarnation) {
-    restored = Math.max(restored, Math.min(stretch.restored, orderLength));
-    for (const message of stretch.delivered.view()) {
-      if (positions[message] < restored || deliveredIn[message] === mark) return message;
+  for (const { delivered } of incarnation) {
+    for (const message of delivered.view()) {
+      if (deliveredIn[message] === mark) return message;
       deliveredIn[message] = mark;
     }
   }

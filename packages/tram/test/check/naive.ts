@@ -65,9 +65,11 @@ export function judgeNaively(events: readonly TraceEvent[]): Record<Property, Ou
   const formerSequences: Sequence[] = [];
   const orders = new Map<number, string[]>();
   const formerOrders = new Map<number, string[][]>();
+  const eraOrders = new Map<string, string[]>();
   let unfounded = false;
   for (const group of facts.groups.keys()) {
     const eras = resolve(facts, group);
+    for (const { era, order } of eras) eraOrders.set(`${group} ${era}`, order);
     const last = eras.at(-1)!;
     sequences.push(...last.sequences);
     orders.set(group, last.order);
@@ -83,7 +85,7 @@ export function judgeNaively(events: readonly TraceEvent[]): Record<Property, Ou
   return {
     validity: !facts.quiescent ? 'unknown' : outcome(validityHolds(facts, orders)),
     'uniform-agreement': !facts.quiescent ? 'unknown' : outcome(agreementHolds(facts, orders)),
-    'uniform-integrity': outcome(!unfounded && integrityHolds(facts, orders)),
+    'uniform-integrity': outcome(!unfounded && integrityHolds(facts, eraOrders)),
     'uniform-prefix-order': outcome(
       prefixHolds(facts, sequences) && prefixHeldInGroups(facts, formerSequences),
     ),
@@ -216,15 +218,16 @@ interface Resolved {
 }
 
 /** The sequence of every member, with snapshots replaced by the deliveries that they cover, for each era that the group has opened. */
-function resolve(facts: Facts, group: number): Resolved[] {
-  const eras: Resolved[] = [];
+function resolve(facts: Facts, group: number): (Resolved & { era: number })[] {
+  const eras: (Resolved & { era: number })[] = [];
   for (const era of facts.eras.keys()) {
     const stretches = facts.stretches.filter((s) => s.group === group && s.era === era);
-    if (era === 0) eras.push(resolveEra(facts, group, stretches, []));
+    if (era === 0) eras.push({ era, ...resolveEra(facts, group, stretches, []) });
     const opening = stretches.filter(({ opens }) => opens);
     if (era === 0 || opening.length === 0) continue;
     const kept = Math.min(...opening.map(({ restored }) => restored));
-    eras.push(resolveEra(facts, group, stretches, eras.at(-1)!.order.slice(0, kept)));
+    const before = eras.at(-1)!.order.slice(0, kept);
+    eras.push({ era, ...resolveEra(facts, group, stretches, before) });
   }
   return eras;
 }
@@ -303,14 +306,16 @@ function agreementHolds(facts: Facts, orders: Map<number, string[]>): boolean {
     .every((id) => everyCorrectReplicaHas(facts, orders, id));
 }
 
-function integrityHolds(facts: Facts, orders: Map<number, string[]>): boolean {
+/** @param eraOrders  by group and era, for each era that the group has opened */
+function integrityHolds(facts: Facts, eraOrders: Map<string, string[]>): boolean {
   if (facts.early) return false;
   const incarnations = new Map<string, { delivered: Set<string>; covered: Set<string> }>();
-  for (const { replica, group, incarnation, restored, delivered } of facts.stretches) {
+  for (const { replica, group, incarnation, era, restored, delivered } of facts.stretches) {
     const key = `${replica} ${incarnation}`;
     const seen = incarnations.get(key) ?? { delivered: new Set(), covered: new Set() };
     incarnations.set(key, seen);
-    for (const id of orders.get(group)!.slice(0, restored)) seen.covered.add(id);
+    const order = eraOrders.get(`${group} ${era}`) ?? [];
+    for (const id of order.slice(0, restored)) seen.covered.add(id);
     for (const id of delivered) {
       if (!isAddressed(facts, id, group)) return false;
       if (seen.delivered.has(id) || seen.covered.has(id)) return false;
