@@ -5,7 +5,7 @@ import type { Mutation } from './mutation.js';
 export const CLIENTS: Readonly<Record<string, Mutation>> = {
   'session-goes-on': {
     title: 'a new session continues the numbers of the session before it',
-    caughtBy: { seed: 8, as: 'liveness' },
+    caughtBy: { seed: 9, as: 'liveness' },
     edits: [
       {
         file: COUNTERS,
@@ -21,7 +21,7 @@ export const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'replies-sent-once': {
     title: 'replies are not sent again, neither by a new leader nor when the client asks',
-    caughtBy: { seed: 19, as: 'liveness' },
+    caughtBy: { seed: 27, as: 'liveness' },
     edits: [
       { file: LEADER, find: 'member.replies.sendAgain(client, inbox.session);', replace: ';' },
       { file: LEADER, find: 'member.replies.sendAgain(client);', replace: ';' },

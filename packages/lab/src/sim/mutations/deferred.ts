@@ -120,7 +120,7 @@ const SESSIONS: Readonly<Record<string, Mutation>> = {
   },
   'session-end-unproposed': {
     title: 'no leader proposes the end of a session',
-    caughtBy: { seed: 32, as: 'liveness', options: CLIENTS_CRASH },
+    caughtBy: { seed: 48, as: 'liveness', options: CLIENTS_CRASH },
     edits: [
       {
         file: LEADER,

@@ -110,7 +110,7 @@ export const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'never-left-behind': {
     title: 'a follower does not notice that it was left behind',
-    caughtBy: { seed: 2, as: 'liveness' },
+    caughtBy: { seed: 10, as: 'liveness' },
     edits: [
       { file: DELIVERY, find: 'return isBehind ? first : missingState;', replace: 'return 0;' },
     ],

@@ -28,7 +28,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'no-prefix': {
     title: 'a reply to a message to one group alone does not wait for the messages before it',
-    caughtBy: { seed: 6, as: 'property', options: STRICT },
+    caughtBy: { seed: 15, as: 'property', options: STRICT },
     edits: [
       {
         file: DELIVERY,
@@ -44,7 +44,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'gate-without-prefix': {
     title: 'the gate passes an entry although one before it waits for the gate of the parent',
-    caughtBy: { seed: 6, as: 'property', options: STRICT },
+    caughtBy: { seed: 11, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,

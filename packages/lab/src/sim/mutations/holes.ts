@@ -60,7 +60,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H3: {
     title: 'a leader does not install its log at a member that grants late',
-    caughtBy: { seed: 2, as: 'liveness' },
+    caughtBy: { seed: 10, as: 'liveness' },
     edits: [
       {
         file: TAKEOVER,
@@ -71,7 +71,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H4: {
     title: 'a new leader forwards only entries that it has not delivered itself',
-    caughtBy: { seed: 10, as: 'liveness' },
+    caughtBy: { seed: 14, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -118,7 +118,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H7: {
     title: 'a candidate does not count itself',
-    caughtBy: { seed: 2, as: 'liveness' },
+    caughtBy: { seed: 4, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'let count = 1;', replace: 'let count = 0;' }],
   },
   H8: {
@@ -397,7 +397,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H27: {
     title: 'a leader sends a granter only the entries that it lacks',
-    caughtBy: { seed: 10, as: 'liveness' },
+    caughtBy: { seed: 18, as: 'assertion' },
     edits: [
       {
         file: REPLICATION,
@@ -414,7 +414,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H28: {
     title: 'a leader notices a higher promise only when it writes',
-    caughtBy: { seed: 15, as: 'liveness' },
+    caughtBy: { seed: 29, as: 'liveness' },
     edits: [
       {
         file: REPLICA,

@@ -17,7 +17,7 @@ export interface Mutation {
 }
 
 export interface BySeed {
-  /** The lowest seed from 1 on whose run fails, with these options. */
+  /** A low seed whose run fails soon, with these options. */
   readonly seed: number;
   readonly as: SimulationFailure['kind'];
   /** Which runs show it best. */

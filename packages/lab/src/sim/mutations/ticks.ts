@@ -120,7 +120,7 @@ export const TICKS: Readonly<Record<string, Mutation>> = {
   },
   'ordered-time-not-taken-over': {
     title: 'a new leader begins without the ordered time of what it has delivered',
-    caughtBy: { seed: 2, as: 'liveness', options: { ticks: true } },
+    caughtBy: { seed: 4, as: 'liveness', options: { ticks: true } },
     edits: [{ file: COUNTERS, find: 'this.orderedUs = other.orderedUs;', replace: '' }],
   },
   'own-entry-forwarded': {
