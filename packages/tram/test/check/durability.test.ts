@@ -171,6 +171,25 @@ describe('durability', () => {
     expect(verdict.outcome).toBe('holds');
   });
 
+  test('a message may move forward to a place that a snapshot of the earlier era covered', () => {
+    const verdict = judgeEvents(
+      groups(3),
+      era(1),
+      multicast('x', [0], 'c1'),
+      multicast('m', [0], 'c2'),
+      deliver('0/0', 'x', 'm'),
+      restart('0/1'),
+      restore('0/1', '0/0', 1),
+      deliver('0/1', 'm'),
+      era(2),
+      recover('0/0', 'm'),
+      recover('0/1', 'm'),
+      recover('0/2', 'm'),
+      end(),
+    );
+    expect(witnesses(verdict)).toEqual({});
+  });
+
   test('what a second power cut undoes is judged as well', () => {
     const verdict = judgeEvents(
       firstEra,
