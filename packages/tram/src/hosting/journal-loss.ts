@@ -83,7 +83,8 @@ class Promises {
     if (ask.what !== 'promise') return host.answer(ask);
     const isAccepted = ask.era > promised;
     if (isAccepted) this.eras.set(ask.host, ask.era);
-    return { isAccepted, promised, clusterId: identity?.clusterId };
+    const { acceptsLoss } = host;
+    return { isAccepted, promised, clusterId: identity?.clusterId, acceptsLoss };
   }
 }
 

@@ -43,6 +43,8 @@ export interface Promised {
   readonly promised: number;
   /** Undefined if it has no journal. */
   readonly clusterId: string | undefined;
+  /** An operator has accepted that messages get lost: `tram recover --accept-loss`. */
+  readonly acceptsLoss: boolean;
 }
 
 /** @internal What does the host's journal have? */
@@ -60,8 +62,6 @@ export interface Survey {
   readonly firstSession: number;
   /** An era was marked as open here. */
   readonly hasOpened: boolean;
-  /** An operator has accepted that messages get lost: `tram recover --accept-loss`. */
-  readonly acceptsLoss: boolean;
 }
 
 /** @internal What a host has of one group in one era: see `GroupSequence`. */

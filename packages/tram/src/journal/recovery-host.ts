@@ -92,11 +92,11 @@ export class RecoveryHost {
   }
 
   private promise({ era, clusterId }: PromiseAsk): Promised {
-    const { identity } = this;
+    const { identity, acceptsLoss } = this;
     const promised = identity?.promisedEra ?? 0;
     const isOurs = identity === undefined || identity.clusterId === clusterId;
     if (era <= promised || !isOurs) {
-      return { isAccepted: false, promised, clusterId: identity?.clusterId };
+      return { isAccepted: false, promised, clusterId: identity?.clusterId, acceptsLoss };
     }
     this.disk.makeFolder('');
     writeIdentity(this.disk, { ...identity, clusterId, host: this.host, promisedEra: era });
@@ -104,7 +104,7 @@ export class RecoveryHost {
     settle(this.disk);
     this.reader = undefined;
     this.served = undefined;
-    return { isAccepted: true, promised: era, clusterId };
+    return { isAccepted: true, promised: era, clusterId, acceptsLoss };
   }
 
   survey(): Survey {
@@ -123,7 +123,7 @@ export class RecoveryHost {
     }
     const hasOpened = this.reader.eras.some((era) => this.reader!.isOpened(era));
     const { promisedEra: promised = NO_ERA, firstSession = 0 } = this.identity ?? {};
-    return { promised, sequences, hasOpened, firstSession, acceptsLoss: this.acceptsLoss };
+    return { promised, sequences, hasOpened, firstSession };
   }
 
   private snapshot({ era, group, offset }: SnapshotAsk): SnapshotPiece | undefined {

@@ -33,7 +33,7 @@ import { type ClusterShape, membersOn, quorumOf } from './shape.js';
 export interface RecoverySettings {
   /** The id of the cluster if it starts for the first time. */
   readonly newClusterId: string;
-  /** Go on if messages get lost: fewer than f+1 journals of a group can be had. */
+  /** Go on if messages get lost: fewer than f+1 journals of a group can be had. A host may also say so: `Promised.acceptsLoss`. */
   readonly acceptLoss: boolean;
   /** Loss was accepted: one line for each thing that may be lost. */
   readonly onLoss: (losses: readonly string[]) => void;
@@ -52,8 +52,12 @@ export interface Recovered {
 
 /** An era has fewer clients than this that have connected after the last one that the journals show. */
 const SESSIONS_APART = 65_536;
-/** A host that is missing has promised fewer eras than this above those that the others know of. */
-const ERAS_APART = 65_536;
+/**
+ * Hosts that are missing have promised fewer eras than this above those that the others know of: it would take them that
+ * many recoveries that all fail, and each is followed by a pause of a second. An era is a word, so there is room for half a million
+ * such steps.
+ */
+const ERAS_APART = 4096;
 /** How often coordinators that run side by side outbid each other. */
 const ATTEMPTS_MAX = 8;
 
@@ -63,15 +67,14 @@ const ATTEMPTS_MAX = 8;
  */
 export function* recoverCluster(
   shape: ClusterShape,
-  { newClusterId, acceptLoss, onLoss }: RecoverySettings,
+  settings: RecoverySettings,
 ): Recovering<Recovered> {
-  const { era, clusterId, hosts } = yield* promiseEra(shape, newClusterId, acceptLoss);
+  const { era, clusterId, hosts, mayLose } = yield* promiseEra(shape, settings);
   const surveys = yield* surveyHosts(shape, hosts, era);
   const { groups, losses, isFirst } = yield* planEra(shape, surveys);
   if (losses.length > 0) {
-    const isAccepted = acceptLoss || [...surveys.values()].some((survey) => survey.acceptsLoss);
-    if (!isAccepted) throw refusal(losses);
-    onLoss(losses);
+    if (!mayLose) throw refusal(losses);
+    settings.onLoss(losses);
   }
   const firstSession = yield* openEra(shape, surveys, { era, clusterId, groups }, isFirst);
   return { era, clusterId, isFirst, firstSession, losses };
@@ -82,30 +85,39 @@ interface PromisedEra {
   readonly clusterId: string;
   /** Those that have promised it. */
   readonly hosts: readonly number[];
+  /** Loss was accepted before the era was chosen. */
+  readonly mayLose: boolean;
 }
 
-function* promiseEra(
-  shape: ClusterShape,
-  newClusterId: string,
-  acceptLoss: boolean,
-): Recovering<PromisedEra> {
+/**
+ * Chooses an era and gets it promised. No two coordinators open the same one: each needs f+1 members of every group for that,
+ * so there is a host that has promised it to both. But a host promises an era only once, unless its disk is replaced in between.
+ *
+ * An empty disk is no journal, so a replaced one makes no difference as long as f+1 members of every group have journals: one of
+ * these knows of every era that may have been opened. If an operator accepts loss, fewer will do. Then the hosts that know of the
+ * last era may all be missing, or have new disks. So the era is far above all that the others know of. A host that comes back
+ * has promised a lower one. It joins this one, and gets the state from the others. Whether loss is accepted must therefore be known
+ * when the era is chosen: an operator who accepts it later is heard by the next attempt.
+ */
+function* promiseEra(shape: ClusterShape, settings: RecoverySettings): Recovering<PromisedEra> {
+  const { newClusterId } = settings;
   let hosts = Array.from({ length: shape.hosts }, (_, host) => host);
   let era = 0;
   let clusterId = newClusterId;
+  let mayLose = settings.acceptLoss;
   for (let attempt = 0; attempt <= ATTEMPTS_MAX; attempt++) {
     const asks = hosts.map((host) => ({ what: 'promise', host, era, clusterId }) as const);
     const answers = yield* askAll(asks);
     const had = hosts.filter((_, i) => answers[i] !== undefined);
     const promises = answers.filter((answer) => answer !== undefined);
-    if (!acceptLoss) requireQuorums(shape, had);
-    if (era > 0 && promises.every(({ isAccepted }) => isAccepted)) {
-      return { era, clusterId, hosts: had };
-    }
+    const isPromised = era > 0 && promises.every(({ isAccepted }) => isAccepted);
+    if (!isPromised) mayLose ||= promises.some(({ acceptsLoss }) => acceptsLoss);
+    if (!mayLose) requireQuorums(shape, had);
+    if (isPromised) return { era, clusterId, hosts: had, mayLose };
     hosts = had;
     clusterId = clusterIdOf(shape, hosts, promises) ?? newClusterId;
-    // With loss accepted, all hosts may be missing that know of an era which was not opened.
-    const apart = acceptLoss && had.length < shape.hosts ? ERAS_APART : 1;
-    era = Math.max(0, ...promises.map(({ promised }) => promised)) + apart;
+    const known = Math.max(0, ...promises.map(({ promised }) => promised));
+    era = known + (mayLose ? ERAS_APART : 1);
   }
   throw interrupted('others try to recover it at the same time');
 }

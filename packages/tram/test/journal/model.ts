@@ -140,7 +140,8 @@ export class Model {
           disk.promised = ask.era;
           disk.clusterId ??= ask.clusterId;
         }
-        return { isAccepted, promised: disk.promised, clusterId: disk.clusterId };
+        const { promised, clusterId, acceptsLoss } = disk;
+        return { isAccepted, promised, clusterId, acceptsLoss };
       }
       case 'survey': {
         const sequences = [...disk.eras].flatMap(([era, groups]) =>
@@ -151,8 +152,8 @@ export class Model {
           }),
         );
         const hasOpened = disk.opened.size > 0;
-        const { promised, firstSession, acceptsLoss } = disk;
-        return { promised, sequences, hasOpened, firstSession, acceptsLoss };
+        const { promised, firstSession } = disk;
+        return { promised, sequences, hasOpened, firstSession };
       }
       case 'cut':
         return sequence && cutOf(sequence, ask.parentEnd);

@@ -305,23 +305,41 @@ describe('journals that are missing', () => {
     const model = withEmptyDisks(1, 2);
     const losses: string[] = [];
     const onLoss = (lines: readonly string[]): void => void losses.push(...lines);
-    model.recover({ acceptLoss: true, onLoss });
+    const { era } = model.recover({ acceptLoss: true, onLoss });
     expect(losses).toHaveLength(4);
-    expect(states(model, 2)).toEqual([[], [1], [], [1, 2]]);
+    expect(states(model, era)).toEqual([[], [1], [], [1, 2]]);
   });
 
-  test('with loss accepted, no era is used twice, although the hosts are missing that have promised it', () => {
-    // 1. Hosts 1 and 2 promise era 2, and host 2 may open it. Host 1 loses its disk, and host 2 is missing.
-    // 2. Loss is accepted. Host 0 knows nothing of era 2.
-    //    Harm: it opens another era 2. Host 2 comes back and joins that with its own opening snapshots.
-    const model = withEmptyDisks();
-    model.down.add(0);
-    const isOpen = ({ what, host }: Ask): boolean => what === 'open' && host === 1;
-    expect(codeOf(() => model.recover({}, isOpen))).toBe('TRAM_UNAVAILABLE');
-    model.down.delete(0);
-    model.down.add(2);
-    model.disks[1] = new HostDisk();
-    expect(model.recover({ acceptLoss: true }).era).toBeGreaterThan(2);
+  test.each([
+    ['the coordinator', { acceptLoss: true }],
+    ['another host', {}],
+  ])(
+    'with loss accepted by %s, no era is used twice, although the disks are gone that knew it',
+    (_, settings) => {
+      // 1. Hosts 1 and 2 promise era 2, and host 2 may open it. Host 1 loses its disk, and host 2 is missing.
+      // 2. Loss is accepted. Host 0 knows nothing of era 2.
+      //    Harm: it opens another era 2. Host 2 comes back and joins that with its own opening snapshots.
+      const model = withEmptyDisks();
+      model.down.add(0);
+      const isOpen = ({ what, host }: Ask): boolean => what === 'open' && host === 1;
+      expect(codeOf(() => model.recover({}, isOpen))).toBe('TRAM_UNAVAILABLE');
+      model.down.delete(0);
+      model.down.add(2);
+      model.disks[1] = new HostDisk();
+      model.disks[1].acceptsLoss = true;
+      expect(model.recover(settings).era).toBeGreaterThan(2);
+    },
+  );
+
+  test('loss that is accepted after the era was chosen does not count', () => {
+    const model = withEmptyDisks(1, 2);
+    const { disks } = model;
+    const accept = ({ what }: Ask): boolean => {
+      if (what === 'survey') disks[0].acceptsLoss = true;
+      return false;
+    };
+    expect(codeOf(() => model.recover({}, accept))).toBe('TRAM_RECOVERY_REFUSED');
+    expect(model.recover().losses).toHaveLength(4);
   });
 
   test('an operator may accept it at one host', () => {
@@ -333,12 +351,12 @@ describe('journals that are missing', () => {
   test('a group without any journal begins without state; its children keep what came through it', () => {
     const model = withEmptyDisks();
     for (const disk of model.disks) disk.eras.get(1)!.delete(2);
-    const { losses } = model.recover({ acceptLoss: true });
+    const { era, losses } = model.recover({ acceptLoss: true });
     expect(losses).toEqual([
       expect.stringMatching(/^g2: .*all its state is lost/),
       expect.stringMatching(/^g3: its state has effects of messages that its parent g2 has lost/),
     ]);
-    expect(states(model, 2)).toEqual([[], [1], [], [1, 2]]);
+    expect(states(model, era)).toEqual([[], [1], [], [1, 2]]);
   });
 
   test('children drop what follows messages that a parent has lost, and keep a snapshot that has them', () => {
@@ -350,8 +368,8 @@ describe('journals that are missing', () => {
     era.write(0, 3, FIRST + 3, FIRST + 2);
     model.disks[1] = new HostDisk();
     model.disks[2] = new HostDisk();
-    const { losses } = model.recover({ acceptLoss: true });
-    expect(states(model, 2)).toEqual([[], [1], [], [1, 2]]);
+    const { era: next, losses } = model.recover({ acceptLoss: true });
+    expect(states(model, next)).toEqual([[], [1], [], [1, 2]]);
     expect(losses.slice(4)).toEqual([
       expect.stringMatching(/^g1: its last 1 entries are dropped/),
       expect.stringMatching(/^g2: its last 1 entries are dropped/),

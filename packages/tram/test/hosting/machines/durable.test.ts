@@ -137,7 +137,10 @@ test('hosts that were all killed resume with their memory; if they have lost it 
 test('with too few journals the hosts wait and say so, until an operator accepts the loss', async () => {
   const hosts = await cluster.startAll();
   await send(await cluster.connect(), 100);
-  await cutPower(...hosts);
+  // After a power cut, alpha might be the one that lacks messages.
+  await cluster.untilLevel();
+  await Promise.all(hosts.map((host) => host.end('SIGTERM')));
+  for (const name of NAMES) rmSync(cluster.memoryOf(name));
   for (const name of ['beta', 'gamma']) {
     rmSync(join(cluster.folder, 'journals', name), { recursive: true });
   }
