@@ -14,6 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FORMAT_VERSION } from '../src/journal/format.js';
 import { ARENA_VERSION } from '../src/memory/arena.js';
 import { projectDirectory } from './built.js';
 import { deliver, end, groups, multicast } from './check/events.js';
@@ -256,7 +257,7 @@ describe('with its optional dependencies', () => {
   test('the command tells its version and explains itself', () => {
     expect(full.tram('--version')).toMatchObject({
       status: 0,
-      stdout: `${version} (memory version ${ARENA_VERSION})\n`,
+      stdout: `${version} (memory version ${ARENA_VERSION}, journal format ${FORMAT_VERSION})\n`,
     });
     const help = full.tram('--help');
     expect(help).toMatchObject({ status: 0, stderr: '' });

@@ -6,6 +6,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { FORMAT_VERSION } from '../journal/format.js';
 import { ARENA_VERSION } from '../memory/arena.js';
 import { registerBackup } from './backup.js';
 import { registerCheck } from './check.js';
@@ -64,7 +65,11 @@ Exit codes:
 export function createProgram(): Command {
   const program = new Command('tram')
     .description(INTRODUCTION)
-    .version(version(), '--version', 'print the version, and the memory version')
+    .version(
+      version(),
+      '--version',
+      'print the version, the memory version, and the format of journals',
+    )
     .helpOption('-h, --help', 'show help for a command')
     .addHelpText('after', EPILOGUE)
     .showHelpAfterError('(run with --help for usage)')
@@ -90,5 +95,5 @@ export function createProgram(): Command {
 function version(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
   const { version } = JSON.parse(manifest) as { version: string };
-  return `${version} (memory version ${ARENA_VERSION})`;
+  return `${version} (memory version ${ARENA_VERSION}, journal format ${FORMAT_VERSION})`;
 }

@@ -7,6 +7,8 @@ import { TramError } from '../errors.js';
 import type { Sizes } from '../protocol/layout.js';
 import { Overlay } from '../protocol/overlay.js';
 import type { Disk } from './disk.js';
+import { IDENTITY_FILE } from './format.js';
+import { readIdentity } from './identity.js';
 import type { ClusterShape } from './shape.js';
 
 /** @internal */
@@ -124,9 +126,11 @@ const SAME = [
 /**
  * @internal Checks that the journal of a host can be used by this cluster, and notes the cluster if that is new to it.
  * @param folder  as errors name it
- * @throws TRAM_JOURNAL_MISMATCH, TRAM_CORRUPT
+ * @throws TRAM_JOURNAL_MISMATCH, TRAM_CORRUPT, TRAM_VERSION_MISMATCH
  */
 export function requireCluster(disk: Disk, cluster: JournaledCluster, folder: string): void {
+  // A journal of another format stays as it is, and may describe its cluster in another way.
+  readIdentity(disk, `${folder}/${IDENTITY_FILE}`);
   const before = readCluster(disk);
   if (before === undefined) {
     writeCluster(disk, cluster);

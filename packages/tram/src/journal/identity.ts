@@ -14,11 +14,18 @@ import {
   openedPath,
 } from './format.js';
 
-/** @internal Undefined if there is no journal yet. @throws TRAM_CORRUPT, TRAM_VERSION_MISMATCH */
-export function readIdentity(disk: Disk): JournalIdentity | undefined {
+/**
+ * @internal Undefined if there is no journal yet.
+ * @param title  as errors name the file
+ * @throws TRAM_CORRUPT, TRAM_VERSION_MISMATCH
+ */
+export function readIdentity(
+  disk: Disk,
+  title: string = IDENTITY_FILE,
+): JournalIdentity | undefined {
   if (!disk.list('').includes(IDENTITY_FILE)) return undefined;
   const words = readWords(disk, IDENTITY_FILE);
-  return checked(IDENTITY_FILE, 0, () => decodeIdentity(words));
+  return checked(title, 0, () => decodeIdentity(words));
 }
 
 /** @internal It is durable when this returns. */
@@ -91,7 +98,9 @@ export function checked<T>(path: string, offset: number, decode: () => T): T {
     throw new TramError(
       'TRAM_VERSION_MISMATCH',
       `the journal file ${path} has format ${error.version}, and this version of TRAM has format ${FORMAT_VERSION}`,
-      { hint: 'Use the version of TRAM that has written the journal.' },
+      {
+        hint: 'Use the version of TRAM that has written the journal; docs/upgrading.md explains upgrades.',
+      },
     );
   }
 }

@@ -12,6 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FORMAT_VERSION } from '../../src/journal/format.js';
 import { ARENA_VERSION } from '../../src/memory/arena.js';
 import { Cluster, projectDirectory, until } from '../built.js';
 
@@ -58,9 +59,10 @@ function run(directory: string, ...args: string[]) {
   return { status, stdout, stderr };
 }
 
-test('--version shows both versions', () => {
-  expect(run('later', '--version').stdout).toBe(`0.1.7 (memory version ${ARENA_VERSION})\n`);
-  expect(run('other', '--version').stdout).toBe(`0.2.0 (memory version ${ARENA_VERSION + 1})\n`);
+test('--version shows all versions', () => {
+  const of = (memory: number) => `(memory version ${memory}, journal format ${FORMAT_VERSION})\n`;
+  expect(run('later', '--version').stdout).toBe(`0.1.7 ${of(ARENA_VERSION)}`);
+  expect(run('other', '--version').stdout).toBe(`0.2.0 ${of(ARENA_VERSION + 1)}`);
 });
 
 test('a host of the same memory version joins, and commands work', async () => {

@@ -1,8 +1,9 @@
 /** Clusters that lose all their hosts at once, and start again from their journals. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { acceptLoss, journalsIn, lossesOf } from '../../src/hosting/journal-loss.js';
+import { checksumOf, encodeIdentity, FORMAT_VERSION } from '../../src/journal/format.js';
 import { Cluster, decode, encode, errorOf, keeping, type StartOptions } from '../built.js';
 
 /** Replies to `read` with all texts that it was given. */
@@ -122,6 +123,26 @@ test('too few journals: refused, until an operator accepts what is lost', async 
   expect(warnings).toEqual(
     losses.map((loss) => `as an operator has accepted, messages are lost: ${loss}`),
   );
+});
+
+test('a journal of another format is refused, and stays as it is', async () => {
+  const folder = join(journal, 'host-0');
+  const identity = encodeIdentity({ clusterId: '0'.repeat(32), host: 0, promisedEra: 1 });
+  const words = new Int32Array(identity.buffer);
+  const [crc, version, end] = [1, 2, 10];
+  words[version] = 99;
+  words[crc] = checksumOf(identity.subarray(version * 4, end * 4));
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'identity'), identity);
+  writeFileSync(join(folder, 'cluster.json'), '{"in": "another way"}');
+  const { code, message, hint } = await errorOf(start());
+  expect(code).toBe('TRAM_VERSION_MISMATCH');
+  expect(message).toBe(
+    `the journal file ${folder}/identity has format 99, and this version of TRAM has format ${FORMAT_VERSION}`,
+  );
+  expect(hint).toMatch(/^Use the version of TRAM that has written the journal/);
+  expect(readFileSync(join(folder, 'identity'))).toEqual(Buffer.from(identity));
+  expect(readFileSync(join(folder, 'cluster.json'), 'utf8')).toBe('{"in": "another way"}');
 });
 
 test('a journal is used by one cluster at a time, and only by one of its shape', async () => {
