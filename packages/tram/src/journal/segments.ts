@@ -3,7 +3,8 @@
  *
  * A spare file is filled with zeros and made durable before it becomes a segment, when the writer has nothing else to do:
  * then a sync of a batch writes no metadata of the file system. If there is no spare file when one is needed, the
- * segment grows as it is written. A segment that is not needed any more becomes a spare file.
+ * segment grows as it is written: by many zeros from time to time, so that most syncs write no metadata either. A segment
+ * that is not needed any more becomes a spare file.
  *
  * Generators yield after each call to the disk.
  */
@@ -41,7 +42,7 @@ interface Segment {
   readonly ends: Map<number, number>;
 }
 
-/** What one step fills with zeros: a batch that comes meanwhile waits for it. */
+/** What one step fills with zeros, in a spare file or behind a batch: the next batch waits for it. */
 const ZERO_BYTES = 2 ** 18;
 const SPARES_MAX = 8;
 
@@ -51,6 +52,8 @@ export class Segments {
   private readonly segments: Segment[];
   private file: DiskFile | undefined;
   private position = 0;
+  /** The size of the file. What lies behind the position is zero, or from an earlier use of the file. */
+  private size = 0;
   private nextSegment: number;
   private lastBatch: number;
   private syncedBatch: number;
@@ -99,17 +102,27 @@ export class Segments {
 
   // --- batches -------------------------------------------------------------------------------------
 
-  /** Makes sure that a batch of so many words fits into the present segment, or begins another one. */
+  /** Makes room for a batch of so many words, in the present segment or in a new one. */
   *makeRoom(words: number): Generator<boolean, void> {
-    const end = this.position + sectors(words) * SECTOR_BYTES;
-    if (this.file !== undefined && end <= this.options.segmentBytes) return;
-    if (this.file !== undefined) {
+    const bytes = sectors(words) * SECTOR_BYTES;
+    if (this.file !== undefined && this.position + bytes > this.options.segmentBytes) {
       this.sync();
       yield true;
       this.file.close();
       this.file = undefined;
     }
-    yield* this.beginSegment();
+    if (this.file === undefined) yield* this.beginSegment();
+    if (this.position + bytes > this.size) yield* this.growBehind(this.position + bytes);
+  }
+
+  /** A batch will end there: puts zeros behind it, up to the next multiple. They are made durable with it. */
+  private *growBehind(end: number): Generator<boolean, void> {
+    const multiple = Math.ceil(end / ZERO_BYTES) * ZERO_BYTES;
+    // A batch may be larger than a segment.
+    this.size = Math.max(end, Math.min(multiple, this.options.segmentBytes));
+    if (this.size === end) return;
+    this.file!.write(end, new Uint8Array(this.size - end));
+    yield true;
   }
 
   headerOf(words: number): BatchHeader {
@@ -157,6 +170,7 @@ export class Segments {
     yield true;
     this.file = file;
     this.position = SECTOR_BYTES;
+    this.size = spare === undefined ? SECTOR_BYTES : options.segmentBytes;
     this.segments.push({ number, ends: new Map() });
   }
 

@@ -234,6 +234,8 @@ export class JournalWriter {
     for (const progress of this.progress.values()) {
       if (progress.sync()) this.publish(progress);
     }
+    // Replies wait for this news: it is told before the next batch is written.
+    yield true;
   }
 
   // --- snapshots -----------------------------------------------------------------------------------

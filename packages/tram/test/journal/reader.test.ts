@@ -10,16 +10,17 @@ import { MemoryDisk } from './memory-disk.js';
 const SEGMENT = 'era-1/segment-1';
 const BATCHES = 4;
 
-/** A journal with a few batches, and the bodies of their entries. Each batch has one sector. */
+/** A journal with a few batches, and the bodies of their entries. Each batch has one sector, and they fill the segment. */
 function journal(options?: BenchOptions): { disk: MemoryDisk; bodies: number[][] } {
   const disk = new MemoryDisk();
-  const bench = Bench.open(disk, { groups: 1, ...options });
+  const segmentBytes = (1 + BATCHES) * SECTOR_BYTES;
+  const bench = Bench.open(disk, { groups: 1, segmentBytes, ...options });
   const bodies: number[][] = [];
   for (let batch = 0; batch < BATCHES; batch++) {
     bodies.push(...bench.add(0, 8 * batch, 16));
     bench.settle();
   }
-  expect(disk.bytes(SEGMENT)).toHaveLength((1 + BATCHES) * SECTOR_BYTES);
+  expect(disk.bytes(SEGMENT)).toHaveLength(segmentBytes);
   expect(bodiesIn(disk, 0)).toEqual(bodies);
   return { disk, bodies };
 }

@@ -98,6 +98,45 @@ test('each step makes at most one call to the disk', () => {
   }
 });
 
+test('a segment that was not prepared grows rarely', () => {
+  const disk = new MemoryDisk();
+  const bench = Bench.open(disk, { segmentBytes: 2 ** 20 });
+  const bodies: number[][] = [];
+  const sizes = new Set<number>();
+  for (let batch = 0; batch < 600; batch++) {
+    bodies.push(...bench.add(0, 8));
+    bench.settle();
+    sizes.add(disk.bytes('era-1/segment-1').length);
+  }
+  expect([...sizes]).toEqual([2 ** 18, 2 ** 19]);
+  expect(bodiesIn(disk, 0)).toEqual(bodies);
+});
+
+test('a batch may be larger than a segment', () => {
+  const disk = new MemoryDisk();
+  const bench = Bench.open(disk, { segmentBytes: 2 * SECTOR_BYTES });
+  const bodies = bench.add(0, 600, 600);
+  bench.settle();
+  bodies.push(...bench.add(0, 8));
+  bench.settle();
+  expect(bodiesIn(disk, 0)).toEqual(bodies);
+});
+
+test('what is durable is published before the next batch is written', () => {
+  const disk = new MemoryDisk();
+  const bench = Bench.open(disk);
+  bench.add(0, 8);
+  bench.settle();
+  bench.add(0, 8);
+  const synced = (): boolean => disk.calls.at(-1) === 'sync era-1/segment-1';
+  while (!synced() || bench.writer.syncs < 2) bench.writer.step();
+  bench.add(0, 8);
+  while (synced() && bench.host.group(0).durable < FIRST_INDEX + 2) bench.writer.step();
+  expect(disk.calls.at(-1)).toBe('sync era-1/segment-1');
+  bench.settle();
+  expect(bench.host.group(0).durable).toBe(FIRST_INDEX + 3);
+});
+
 describe('a host that starts again in the same era', () => {
   test('continues where the journal ends, in a new segment', () => {
     const disk = new MemoryDisk();
