@@ -52,7 +52,7 @@ const WRITE_MS = 200;
 const SYNC_US = 1_000_000;
 /** With `always`, every record wakes it. */
 const SLEEP_MS = 1000;
-/** After so long without work it prepares the next segment. */
+/** With `always`: after so long without work it prepares the next segment. With `everySecond`, nobody waits for a sync. */
 const IDLE_MS = 1;
 
 const { buffer, groups, folder, options, starts, segments, wakes } =
@@ -84,7 +84,7 @@ function run(): void {
   const disk = new FileDisk(folder);
   const writer = new JournalWriter(disk, ring, { ...options, onDurable }, starts, segments);
   work(writer);
-  writer.prepare(options.segmentBytes);
+  if (options.syncsEachBatch) writer.prepare(options.segmentBytes);
   bytes = bytesOnDisk();
   tell({ what: 'ready' });
   serve(writer);
@@ -95,8 +95,9 @@ function serve(writer: JournalWriter): void {
   const restMs = options.syncsEachBatch ? SLEEP_MS : WRITE_MS;
   let syncedUs = nowUs();
   while (!ring.isClosed) {
-    const isWoken = ring.sleep(writer.isPrepared ? restMs : IDLE_MS);
-    if (!isWoken && !writer.isPrepared) writer.prepare();
+    const prepares = options.syncsEachBatch && !writer.isPrepared;
+    const isWoken = ring.sleep(prepares ? IDLE_MS : restMs);
+    if (prepares && !isWoken) writer.prepare();
     if (nowUs() - syncedUs >= SYNC_US) {
       syncedUs = nowUs();
       writer.wantSync();
