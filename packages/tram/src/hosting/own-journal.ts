@@ -109,6 +109,11 @@ export class OwnJournal {
     return this.journal.group(group);
   }
 
+  /** Do replies wait for the disk? */
+  get isAwaited(): boolean {
+    return this.options.isAwaited && !this.journal.isDurable;
+  }
+
   startOf(group: number): ReplicaStart | undefined {
     return this.start.startOf(group);
   }

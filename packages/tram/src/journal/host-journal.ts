@@ -43,6 +43,12 @@ export class HostJournal {
     return this.groups.get(group)!;
   }
 
+  /** Is everything durable that was handed over? */
+  get isDurable(): boolean {
+    for (const { next, durable } of this.groups.values()) if (durable < next) return false;
+    return true;
+  }
+
   /** Asks the journal thread to make everything durable that was handed over. */
   askToFlush(): void {
     this.ring.askToFlush();
