@@ -81,7 +81,9 @@ export class Journaling {
    * lacks earlier ones, another member of the group on this host hands them over, or a snapshot fills the gap.
    */
   add(index: number, entries: Int32Array, words: number): void {
-    if (index <= this.journal.next) this.journal.add(index, entries, 0, words);
+    const { next } = this.journal;
+    if (index <= next && next < this.member.nextToDeliver)
+      this.journal.add(index, entries, 0, words);
   }
 
   /** If the journal is durable further on, or we follow another member: tell it. Returns 1 if there was news, else 0. */

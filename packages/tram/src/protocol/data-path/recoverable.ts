@@ -1,6 +1,7 @@
 /**
  * Which entries survive even if all hosts of the cluster lose their power: what a leader knows with a journal. It moves
- * these watermarks once in each round. All of them are indices that only grow (docs/protocol.md has the argument):
+ * these watermarks once in each round; with `everySecond`, where nobody waits for them, only when it has read a row. All of
+ * them are indices that only grow (docs/protocol.md has the argument):
  *
  * - *durable*, of this group's log: f+1 members have every entry below it durable on their hosts (journaling.ts);
  * - *recoverable*, of this group's log: every entry below it is durable and, if it came from the parent, lies below the
@@ -102,7 +103,11 @@ export class Recoverable {
     const { member, proposed } = this;
     const { journal } = member.edges;
     if (journal === undefined) return;
-    if (this.durable < this.replication.decided) this.countDurable(journal.durable);
+    const hasNews = this.rows.news !== this.seenNews;
+    // A group of one member reads no rows.
+    if (!hasNews && !journal.isAwaited && member.replicas > 1) return;
+    this.seenNews = this.rows.news;
+    if (this.durable < this.replication.decided) this.countDurable(journal.durable, hasNews);
     const fromParent = this.fromParent.below(this.durable);
     member.durableFromParent = Math.max(member.durableFromParent, fromParent);
     this.passed.advance(this.parent.recoverableFor(proposed.nextFromParent));
@@ -111,10 +116,8 @@ export class Recoverable {
     member.stable = Math.max(member.stable, this.stableIndex());
   }
 
-  private countDurable(byUs: number): void {
+  private countDurable(byUs: number, hasNews: boolean): void {
     const { durableBy, durableSlots, rows, member } = this;
-    const hasNews = rows.news !== this.seenNews;
-    this.seenNews = rows.news;
     for (let other = 0; other < durableBy.length; other++) {
       // A slot may have been lost on its way. Then the row tells it.
       const peer = rows.peer(other);
