@@ -4,7 +4,12 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { nowUs } from 'tram-multicast/internal/hosting/clock.js';
-import { type Agent, Duty, type DutyWords } from 'tram-multicast/internal/hosting/duty.js';
+import {
+  type Agent,
+  Duty,
+  type DutyWords,
+  type Pacing,
+} from 'tram-multicast/internal/hosting/duty.js';
 import { inlineGenerously } from 'tram-multicast/internal/hosting/v8-flags.js';
 import { type ArenaMap, HOST } from 'tram-multicast/internal/memory/arena.js';
 import { latenciesIn, type Measurement } from '../systems/system.js';
@@ -22,15 +27,14 @@ const DRAIN_US = 5_000_000;
 const SLICE_US = 10_000;
 /** The thread sleeps on the word of its first client only, so it polls the others this often. */
 const MANY_CLIENTS_US = 100;
+/** A client with one message in flight polls for its reply for so long, as the client of the library does. */
+const ALONE_SPIN_US = 2000;
 
 async function run(job: LoadJob): Promise<Measurement> {
   inlineGenerously();
   const target = await openTarget(job, job.clients);
   const { arena, map, pids, pacing: usual, wire } = target;
-  const pacing =
-    job.clients === 1
-      ? usual
-      : { ...usual, heartbeatUs: MANY_CLIENTS_US, quietHeartbeatUs: MANY_CLIENTS_US };
+  const pacing = pacingOf(job, usual);
   const loads = Array.from({ length: job.clients }, (_, i) => new Load(target, job, i));
   const words = wordsOf(map, loads[0].process);
   const duty = new Duty(arena, words, [together(loads)], pacing, nowUs, undefined, wire);
@@ -61,6 +65,12 @@ async function run(job: LoadJob): Promise<Measurement> {
     unanswered,
     coresUsed,
   };
+}
+
+function pacingOf({ clients, outstanding }: LoadOptions, usual: Pacing): Pacing {
+  if (clients > 1)
+    return { ...usual, heartbeatUs: MANY_CLIENTS_US, quietHeartbeatUs: MANY_CLIENTS_US };
+  return outstanding > 1 ? usual : { ...usual, spinUs: ALONE_SPIN_US };
 }
 
 function answered(loads: readonly Load[]): number {
