@@ -5,8 +5,8 @@
  * An agent runs when its ready flag is set, when it did much work the last time, with every heartbeat, and when it is
  * due by its own account. Flags that are marked *later* are served after a short delay, so that their work comes in
  * batches. After work the host spins for a while, because waking a parked thread costs more than most answers take.
- * Then it parks. It does not spin while it waits for its journal thread, which may need the core. A writer that sets an
- * urgent flag of a parked host wakes it. After a long idle time heartbeats become rarer.
+ * Then it parks. It does not spin if all it waits for is its journal thread, which may need the core. A writer that sets
+ * an urgent flag of a parked host wakes it. After a long idle time heartbeats become rarer.
  *
  * Invariant: the host clears a flag before it runs the agent, and sets `parked` before it reads the flags for the
  * last time. So no urgent flag is missed.

@@ -43,10 +43,11 @@ export class HostJournal {
     return this.groups.get(group)!;
   }
 
-  /** Is everything durable that was handed over? */
-  get isDurable(): boolean {
-    for (const { next, durable } of this.groups.values()) if (durable < next) return false;
-    return true;
+  /** How many entries were handed over, and are not durable yet. */
+  get waiting(): number {
+    let count = 0;
+    for (const { next, durable } of this.groups.values()) count += next - durable;
+    return count;
   }
 
   /** Asks the journal thread to make everything durable that was handed over. */
