@@ -25,6 +25,7 @@ const CLUSTERS = [
   'packages/lab/test/bench/{load/run,machines/machines,peers/peers}.test.ts',
   'packages/lab/test/bench/systems/**/*.test.ts',
   'packages/lab/test/chaos/{client-crash,machines-cluster,machines-round,namespaces,power,round}.test.ts',
+  'packages/lab/test/contract/machines.test.ts',
   'packages/tram/test/{attached-cluster,backup,cluster,deferred-replies,documents,package,services}.test.ts',
   'packages/{lab,tram}/test/cli/**/*.test.ts',
   'packages/tram/test/hosting/{leaders,local-recovery,orderly-stop,own-journal}.test.ts',

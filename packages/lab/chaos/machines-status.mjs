@@ -4,8 +4,7 @@
  * All network namespaces share /dev/shm. So a run sees every host however the network is cut, and what it sees does not
  * depend on the code under test.
  */
-import { ROLES } from 'tram-multicast/internal/hosting/replica-agent.js';
-import { STATISTIC } from 'tram-multicast/internal/hosting/statistics.js';
+import { ROLES, STATISTIC } from 'tram-multicast/internal/hosting/statistics.js';
 import {
   HOST,
   HOST_STATE,

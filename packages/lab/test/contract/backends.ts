@@ -63,7 +63,7 @@ const participants: Backend = {
 /** A round takes a round trip over the network. */
 const SLOWNESS = 50;
 
-const machines: Backend = {
+export const machines: Backend = {
   name: 'machines',
   isSimulated: false,
   isShared: false,
@@ -76,6 +76,6 @@ const machines: Backend = {
   openImpatient: (number) => MachinesStage.open(number + 1, 2_000_000),
 };
 
-/** Processes and machines need Linux. */
-export const realBackends: readonly Backend[] =
-  process.platform === 'linux' ? [threads, participants, machines] : [threads];
+/** Processes need Linux. */
+export const sharedBackends: readonly Backend[] =
+  process.platform === 'linux' ? [threads, participants] : [threads];

@@ -1,5 +1,6 @@
 /**
- * The promises of `memory/contract.ts`, for one memory. Called by `contract.test.ts` and `simulated.test.ts`.
+ * The promises of `memory/contract.ts`, for one memory. Called by `contract.test.ts`, `machines.test.ts` and
+ * `simulated.test.ts`.
  *
  * Participant 0 owns the region that is written to, 1 writes, 2 is a third one. The promises are in promise-*.ts, the actions
  * of participants in play-*.mjs, and the memories in backends.ts.

@@ -4,7 +4,7 @@ import { TramError } from '../errors.js';
 import { ClusterContext } from '../hosting/cluster-context.js';
 import { isOwnAddress, type LocalHost, openHere } from '../hosting/local-host.js';
 import { readClusterFile } from '../hosting/machines/cluster-file.js';
-import { Mirror } from '../hosting/machines/mirror.js';
+import type { Mirror } from '../hosting/machines/mirror.js';
 import { RemoteHost } from '../hosting/machines/remote-host.js';
 import { Layout } from '../protocol/layout.js';
 import { locate, withCluster } from './attached.js';
@@ -102,6 +102,7 @@ function errorFor(
 }
 
 async function openMirror(path: string, notHere: NotHere): Promise<Mirror> {
+  const { Mirror } = await import('../hosting/machines/mirror.js');
   try {
     return await Mirror.open(path);
   } catch (error) {

@@ -2,7 +2,6 @@
 import type { ClusterContext } from '../hosting/cluster-context.js';
 import type { Histogram } from '../hosting/histogram.js';
 import { hostProcesses } from '../hosting/host-processes.js';
-import { NO_ANSWER } from '../hosting/machines/remote-attachment.js';
 import { isSupervised } from '../hosting/oversight.js';
 import {
   type ClusterStatus,
@@ -12,6 +11,7 @@ import {
   statusOf,
   totalLatency,
 } from '../hosting/status.js';
+import { NO_ANSWER } from '../memory/machines/network-options.js';
 import { restartCommand, type Seen } from './attached.js';
 import { commandFor } from './cluster-name.js';
 import { count, paint } from './colors.js';

@@ -17,10 +17,7 @@ import { wallClockUs } from './clock.js';
 import type { ClusterContext } from './cluster-context.js';
 import { type Agent, MUCH_WORK } from './duty.js';
 import { LeaderReturn, leastWaitUs, type Sight } from './leader-return.js';
-import { STATISTIC } from './statistics.js';
-
-/** In the order of their numbers in `STATISTIC.role`. */
-export const ROLES: readonly Role[] = ['recovering', 'follower', 'candidate', 'leader'];
+import { ROLES, STATISTIC } from './statistics.js';
 
 const FIRST = 0;
 /** So often does a replica look whether to return to the lead. */

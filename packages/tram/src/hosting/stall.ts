@@ -11,6 +11,7 @@
  * file may have the address of a machine that was replaced.
  */
 import { type Channel, channel } from 'node:diagnostics_channel';
+import { NO_ANSWER } from '../memory/machines/network-options.js';
 import { HEAD_WORDS } from '../memory/record.js';
 import { ROW } from '../protocol/layout.js';
 import { contains } from '../protocol/overlay.js';
@@ -194,7 +195,7 @@ function unreachable(
   const absent = replicas.filter(({ host }) => missing.has(host));
   if (absent.length === 0) return undefined;
   const nameOf = ({ host }: ReplicaStatus): string => config.machines![host].name;
-  const whyNot = ({ host }: ReplicaStatus): string => network!.complaintOf(host) ?? 'no answer';
+  const whyNot = ({ host }: ReplicaStatus): string => network!.complaintOf(host) ?? NO_ANSWER;
   if (2 * absent.length > replicas.length) {
     const hosts = absent.map((replica) => `${nameOf(replica)} (${whyNot(replica)})`);
     return { reason: `g${group} can't be reached: ${hosts.join(', ')}`, hint: MAJORITY_HINT };

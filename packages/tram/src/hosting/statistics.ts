@@ -4,7 +4,11 @@
  */
 import type { ArenaMap } from '../memory/arena.js';
 import type { ParticipantId } from '../memory/contract.js';
+import type { Role } from '../protocol/replica.js';
 import { Histogram } from './histogram.js';
+
+/** In the order of their numbers in `STATISTIC.role`. */
+export const ROLES: readonly Role[] = ['recovering', 'follower', 'candidate', 'leader'];
 
 /** Before the histogram. Counts are modulo 2³². */
 export const STATISTIC = {

@@ -21,8 +21,7 @@ import { Peer, ROW_RECORD_WORDS } from '../protocol/leadership/row.js';
 import { readWide } from '../protocol/wide.js';
 import type { ClusterContext } from './cluster-context.js';
 import { Histogram } from './histogram.js';
-import { ROLES } from './replica-agent.js';
-import { latencyOf, STATISTIC } from './statistics.js';
+import { latencyOf, ROLES, STATISTIC } from './statistics.js';
 
 export interface ReplicaStatus {
   /** `g2/0` */

@@ -10,6 +10,7 @@ import { STATUS_WORDS } from '../../journal/status.js';
 import { HOST, HOST_STATE, OWNER, PARTICIPANT, withHostState } from '../../memory/arena.js';
 import { CALLER } from '../../memory/machines/handshake.js';
 import type { Link } from '../../memory/machines/link.js';
+import { NO_ANSWER } from '../../memory/machines/network-options.js';
 import { epochAt, numberAt, slotAt, wordsOf } from '../../memory/record.js';
 import { ROW_RECORD_WORDS } from '../../protocol/leadership/row.js';
 import { nowUs } from '../clock.js';
@@ -17,13 +18,7 @@ import type { ClusterContext } from '../cluster-context.js';
 import { STATISTIC, STATISTICS_WORDS } from '../statistics.js';
 import { ownAddress, readClusterFile } from './cluster-file.js';
 import { LogCopies } from './log-copies.js';
-import {
-  attachRemotely,
-  NO_ANSWER,
-  type RemoteAttachment,
-  turn,
-  unreachable,
-} from './remote-attachment.js';
+import { attachRemotely, type RemoteAttachment, turn, unreachable } from './remote-attachment.js';
 
 /** How long to wait for all hosts once some have answered; and for the first answer. */
 const ALL_US = 500_000;

@@ -10,6 +10,7 @@ import { TramError } from '../../errors.js';
 import { ARENA, ARENA_STATE, type ArenaMap } from '../../memory/arena.js';
 import { REFUSAL } from '../../memory/machines/handshake.js';
 import { Network } from '../../memory/machines/network.js';
+import { NO_ANSWER } from '../../memory/machines/network-options.js';
 import {
   type ArenaFile,
   createArenaFile,
@@ -126,5 +127,3 @@ function hintFor(network: Network, { machines }: MachinesConfig, missing: number
     : 'A cluster needs a majority of its hosts.';
   return `Start the hosts that do not answer (\`tram host NAME\`): ${names}. ${needed}`;
 }
-
-export const NO_ANSWER = 'no answer';

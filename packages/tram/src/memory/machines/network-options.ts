@@ -56,6 +56,9 @@ export interface NetworkOptions {
   readonly nowUs: () => number;
 }
 
+/** Why a host is out of reach that has neither answered nor refused us. */
+export const NO_ANSWER = 'no answer';
+
 /** For the log. @param host  clients are numbered after the hosts of replicas */
 export function nameOfHost({ map, names }: NetworkOptions, host: number): string {
   return host < map.hosts ? (names?.[host] ?? `host ${host}`) : `client ${host - map.hosts}`;

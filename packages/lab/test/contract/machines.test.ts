@@ -1,0 +1,9 @@
+/**
+ * The promises of `memory/contract.ts` hold across machines. The counterparts are processes that run the built dist/. They
+ * mostly wait for the network, and for libfabric to load.
+ */
+import { describe } from 'vitest';
+import { machines } from './backends.js';
+import { promisesHold } from './promises.js';
+
+describe.skipIf(process.platform !== 'linux')('on Linux', () => promisesHold(machines));
