@@ -6,6 +6,7 @@
 import { DEFERRED } from '../sim/mutations/deferred.js';
 import { GATES } from '../sim/mutations/gate.js';
 import { JOURNAL_FILES } from '../sim/mutations/journal-files.js';
+import { MARKS } from '../sim/mutations/marks.js';
 import { POWER_CUTS } from '../sim/mutations/power-cuts.js';
 import { DURABILITY } from '../sim/mutations/recoverable.js';
 import { TICKS } from '../sim/mutations/ticks.js';
@@ -174,6 +175,7 @@ export const NOT_SEARCHED: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.keys(TICKS).map((name) => [name, ORDERED_TIME])),
   ...Object.fromEntries(Object.keys(GATES).map((name) => [name, REAL_TIME])),
   ...Object.fromEntries(Object.keys(DEFERRED).map((name) => [name, DEFERS])),
+  ...Object.fromEntries(Object.keys(MARKS).map((name) => [name, JOURNALS])),
   ...Object.fromEntries(Object.keys(POWER_CUTS).map((name) => [name, DISKS])),
   ...Object.fromEntries(Object.keys(JOURNAL_FILES).map((name) => [name, DISKS])),
   ...Object.fromEntries(Object.keys(DURABILITY).map((name) => [name, JOURNALS])),

@@ -2,6 +2,7 @@
  * The end of a simulated run: after all faults have ended, every message of a running client must be answered, and all
  * running members must have delivered everything. Called by `world.ts`.
  */
+import type { ReplicaHost } from './hosts.js';
 import type { World } from './world.js';
 
 const DRAIN_LIMIT_US = 200_000;
@@ -13,6 +14,7 @@ export function drain(world: World): void {
   // Quiet time counts from here: operations that faults delayed must have time to arrive.
   const healedUs = world.nowUs;
   observation.lastDeliveryUs = healedUs;
+  const delivered = plan.parents.map((_, group) => deliveredBy(world, group));
   world.runUntil(() => {
     if (world.isOver) return true;
     if (world.nowUs - observation.lastDeliveryUs < quietUs || power?.isBusy) return false;
@@ -23,7 +25,9 @@ export function drain(world: World): void {
     if (!clients.every((host) => host.state === 'down' || host.workload.isDone)) return false;
     const areLevel = plan.parents.every(
       (_, group) =>
-        isLevel(world, group) && observation.orderedTime.hasTickedSince(group, healedUs),
+        isLevel(world, group) &&
+        isRecoverable(world, group, delivered[group]) &&
+        observation.orderedTime.hasTickedSince(group, healedUs),
     );
     // A message of a client that has crashed may still be on its way down the tree.
     return areLevel && ledger.isComplete;
@@ -37,7 +41,7 @@ export function drain(world: World): void {
 
 /** Have all running members delivered everything, and does nothing wait? */
 function isLevel(world: World, group: number): boolean {
-  const members = world.members(group).filter(({ state }) => state !== 'down');
+  const members = running(world, group);
   const delivered = members.map(({ replica }) => replica.member.nextToDeliver);
   // Some entries deliver nothing, so the ledger does not know them.
   const decided = world.ledger.decidedCount(group) + world.plan.sizes.firstIndex;
@@ -48,6 +52,23 @@ function isLevel(world: World, group: number): boolean {
       member.nextToDeliver === furthest &&
       member.waiting.total === 0 &&
       service.waiting.length === 0,
+  );
+}
+
+/** The furthest that a running member has delivered. */
+function deliveredBy(world: World, group: number): number {
+  return Math.max(0, ...running(world, group).map(({ replica }) => replica.member.nextToDeliver));
+}
+
+function running(world: World, group: number): ReplicaHost[] {
+  return world.members(group).filter(({ state }) => state !== 'down');
+}
+
+/** With a journal: would everything below this index survive a power cut of all hosts, as the leader knows? */
+function isRecoverable(world: World, group: number, below: number): boolean {
+  return running(world, group).every(
+    ({ replica: { member, leader, role } }) =>
+      role !== 'leader' || member.edges.journal === undefined || leader.recoverable.index >= below,
   );
 }
 

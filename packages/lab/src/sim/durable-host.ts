@@ -11,7 +11,7 @@ import { JournalReader, settle } from 'tram-multicast/internal/journal/reader.js
 import type { Ask, EraPlan, Opening } from 'tram-multicast/internal/journal/recovery-asks.js';
 import { RecoveryHost } from 'tram-multicast/internal/journal/recovery-host.js';
 import { JournalRing } from 'tram-multicast/internal/journal/ring.js';
-import type { GroupSequence } from 'tram-multicast/internal/journal/sequence.js';
+import type { CountedSequence } from 'tram-multicast/internal/journal/sequence.js';
 import type { ClusterShape } from 'tram-multicast/internal/journal/shape.js';
 import { writeOpening } from 'tram-multicast/internal/journal/snapshot-file.js';
 import { startOfEra, startWithinEra } from 'tram-multicast/internal/journal/start.js';
@@ -127,7 +127,7 @@ export class DurableHost {
 
   private startJournal(
     era: number,
-    sequences: ReadonlyMap<number, GroupSequence | undefined>,
+    sequences: ReadonlyMap<number, CountedSequence | undefined>,
     reader: JournalReader,
   ): Running {
     const { plan, disk, index } = this;
@@ -207,9 +207,12 @@ export class DurableHost {
     let lastSession = 0;
     for (const group of groups) {
       const { fromEra } = group;
-      const own = this.recovery!.sequence(fromEra, group.group);
+      const own = this.recovery!.sequences(fromEra, group.group);
       const sources = () => {
-        const found = hosts(group.source).recovery?.sequence(fromEra, group.group);
+        const { recovery } = hosts(group.source);
+        const found = recovery
+          ?.sequences(fromEra, group.group)
+          .find(({ snapshotIndex }) => snapshotIndex === group.keepFrom);
         if (found === undefined) throw new SourceMissing();
         return found;
       };
@@ -316,10 +319,12 @@ function digestOfJournal(disk: SimulatedDisk, host: number, groups: readonly num
   let hash = mix(reader.identity?.promisedEra ?? 0, reader.identity?.host ?? 0);
   // What a recovery would read: an era that is being removed is not among it.
   const { sequences } = new RecoveryHost(disk, host, groups).answer({ what: 'survey', host })!;
-  for (const { era, group, isOpened } of sequences) {
+  for (const { era, group, isOpened, snapshotIndex, mark, lastMark } of sequences) {
     hash = mix(mix(hash, era), isOpened ? 1 : 0);
-    const sequence = reader.sequence(era, group)!;
-    hash = mix(mix(mix(hash, group), sequence.snapshotIndex), sequence.snapshotFromParent);
+    hash = mix(mix(hash, mark), lastMark);
+    const found = reader.sequences(era, group);
+    const sequence = found.find((one) => one.snapshotIndex === snapshotIndex)!;
+    hash = mix(mix(mix(hash, group), snapshotIndex), sequence.snapshotFromParent);
     for (const word of sequence.readSnapshot() ?? []) hash = mix(hash, word);
     for (const { words, at, count } of sequence.entries(sequence.snapshotIndex)) {
       for (let i = 0; i < count; i++) hash = mix(hash, words[at + i]);

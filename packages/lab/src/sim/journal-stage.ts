@@ -8,7 +8,7 @@ import { joinEra, writeIdentity } from 'tram-multicast/internal/journal/identity
 import { JournalReader } from 'tram-multicast/internal/journal/reader.js';
 import { RecoveryHost } from 'tram-multicast/internal/journal/recovery-host.js';
 import { JournalRing } from 'tram-multicast/internal/journal/ring.js';
-import type { GroupSequence } from 'tram-multicast/internal/journal/sequence.js';
+import type { CountedSequence } from 'tram-multicast/internal/journal/sequence.js';
 import { writeOpening } from 'tram-multicast/internal/journal/snapshot-file.js';
 import { JournalWriter } from 'tram-multicast/internal/journal/writer.js';
 import { FRAME_WORDS, HEAD_WORDS } from 'tram-multicast/internal/memory/record.js';
@@ -84,10 +84,10 @@ export class JournalStage {
     this.work();
   }
 
-  /** Hands over a snapshot. */
-  snapshot(index: number): void {
+  /** Hands over a snapshot. @param mark  the number of the mark at which it was taken; 0 if at none */
+  snapshot(index: number, mark = 0): void {
     const { journal } = this;
-    journal.beginSnapshot(index);
+    journal.beginSnapshot(index, mark, mark > 0);
     journal.addPiece(new Int32Array(BODY_WORDS).fill(index));
     journal.endSnapshot();
     this.work();
@@ -95,6 +95,17 @@ export class JournalStage {
 
   stable(index: number): void {
     this.journal.stable(index);
+    this.work();
+  }
+
+  /** The last entry is a mark. */
+  mark(number: number): void {
+    this.journal.mark(this.journal.next, number);
+    this.work();
+  }
+
+  complete(number: number): void {
+    this.journal.complete(number);
     this.work();
   }
 
@@ -107,7 +118,7 @@ export class JournalStage {
   // --- the host ------------------------------------------------------------------------------
 
   /** What the journal has, as a host that starts finds it. @throws TRAM_CORRUPT */
-  get sequence(): GroupSequence | undefined {
+  get sequence(): CountedSequence | undefined {
     return new JournalReader(this.disk).sequence(ERA, GROUP);
   }
 

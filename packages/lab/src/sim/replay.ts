@@ -27,6 +27,9 @@ const NO_JOURNAL: GroupJournal = {
   next: 0,
   durable: 0,
   wantsSnapshot: false,
+  wantsMark: false,
+  awaitsMark: false,
+  heldMark: 0,
   hasRoom: () => true,
   add: nothing,
   leaveOut: nothing,
@@ -35,6 +38,8 @@ const NO_JOURNAL: GroupJournal = {
   endSnapshot: nothing,
   dropSnapshot: nothing,
   stable: nothing,
+  mark: nothing,
+  complete: nothing,
 };
 
 /** Whether and how calls end is checked in the era in which they wait. */

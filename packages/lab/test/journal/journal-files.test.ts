@@ -43,6 +43,37 @@ attack(
 );
 
 attack(
+  'a snapshot at a mark counts once the mark is complete',
+  { 'counts-incomplete': HARM },
+  ({ JournalStage }) => {
+    // Harm: what the journal has before the gap is gone, and other groups may lack what the snapshot needs of them.
+    const stage = new JournalStage();
+    const { journal } = stage;
+    addMany(stage, 2);
+    journal.leaveOut();
+    stage.snapshot(FIRST + 10, 3);
+    stage.complete(2);
+    expect(journal.durable).toBe(FIRST + 2);
+    expect(journal.heldMark).toBe(3);
+    stage.complete(3);
+    expect(journal.durable).toBe(FIRST + 10);
+  },
+);
+
+attack(
+  'a host holds a mark once its entries are durable',
+  { 'mark-held-unsynced': HARM },
+  ({ JournalStage }) => {
+    // Harm: the mark is called complete. After a power cut, this host lacks it.
+    const stage = new JournalStage({ syncsEachBatch: false });
+    addMany(stage, 2);
+    stage.mark(1);
+    expect(stage.journal.durable).toBe(FIRST);
+    expect(stage.journal.heldMark).toBe(0);
+  },
+);
+
+attack(
   'a power cut while entries are written loses none that is durable',
   { 'checksum-ignored': /not the one that was handed over/ },
   ({ JournalStage }) => {

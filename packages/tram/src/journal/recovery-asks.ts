@@ -64,7 +64,10 @@ export interface Survey {
   readonly hasOpened: boolean;
 }
 
-/** @internal What a host has of one group in one era: see `GroupSequence`. */
+/**
+ * @internal What a host has of one group in one era: see `JournalSequence`. If it has several, their snapshots differ, and exactly one
+ * of these counts.
+ */
 export interface SurveyedSequence {
   readonly group: number;
   readonly era: number;
@@ -74,14 +77,21 @@ export interface SurveyedSequence {
   readonly snapshotIndex: number;
   readonly snapshotFromParent: number;
   readonly end: number;
+  readonly mark: number;
+  readonly lastMark: number;
 }
 
-/** @internal Where does the first entry lie that has come from the parent's entry `parentEnd` or a later one? */
-export interface CutAsk {
-  readonly what: 'cut';
+/** Which sequence of a host is meant: that of the snapshot at this index. */
+interface OfSequence {
   readonly host: number;
   readonly group: number;
   readonly era: number;
+  readonly snapshotIndex: number;
+}
+
+/** @internal Where does the first entry lie that has come from the parent's entry `parentEnd` or a later one? */
+export interface CutAsk extends OfSequence {
+  readonly what: 'cut';
   readonly parentEnd: number;
 }
 
@@ -94,11 +104,8 @@ export interface Cut {
 }
 
 /** @internal The entries `from` to `below - 1`; with `reach`, only those that have a destination in it. */
-export interface EntriesAsk {
+export interface EntriesAsk extends OfSequence {
   readonly what: 'entries';
-  readonly host: number;
-  readonly group: number;
-  readonly era: number;
   readonly from: number;
   readonly below: number;
   readonly reach?: { readonly low: number; readonly high: number } | undefined;
@@ -112,11 +119,8 @@ export interface Entries {
 }
 
 /** @internal A piece of the snapshot that the sequence starts with, from this word on. */
-export interface SnapshotAsk {
+export interface SnapshotAsk extends OfSequence {
   readonly what: 'snapshot';
-  readonly host: number;
-  readonly group: number;
-  readonly era: number;
   readonly offset: number;
 }
 

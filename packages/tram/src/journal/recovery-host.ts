@@ -29,7 +29,12 @@ import {
   type Survey,
   type SurveyedSequence,
 } from './recovery-asks.js';
-import { between, type GroupSequence, type JournalEntry } from './sequence.js';
+import {
+  between,
+  type GroupSequence,
+  type JournalEntry,
+  type JournalSequence,
+} from './sequence.js';
 
 /** Words of entries, or of a snapshot, in one answer; unless one entry is larger. */
 const ANSWER_WORDS_MAX = 262_144;
@@ -46,7 +51,7 @@ export type DiskAsk = Exclude<Ask, OpenAsk>;
 export class RecoveryHost {
   private reader: JournalReader | undefined;
   /** The snapshot that is being asked for, piece by piece. */
-  private served: { readonly era: number; readonly group: number; words: Int32Array } | undefined;
+  private served: { readonly sequence: GroupSequence; readonly words: Int32Array } | undefined;
 
   constructor(
     private readonly disk: Disk,
@@ -63,13 +68,13 @@ export class RecoveryHost {
         return this.promise(ask);
       case 'survey':
         return this.survey();
-      case 'snapshot':
-        return this.snapshot(ask);
       case 'opened':
         return this.opened(ask);
     }
-    const sequence = this.sequence(ask.era, ask.group);
+    const { era, group, snapshotIndex } = ask;
+    const sequence = this.sequences(era, group).find((one) => one.snapshotIndex === snapshotIndex);
     if (sequence === undefined) return undefined;
+    if (ask.what === 'snapshot') return this.snapshot(sequence, ask);
     if (ask.what === 'cut') return cutOf(sequence, ask.parentEnd);
     return sequence.end < ask.below ? undefined : entriesOf(sequence, ask);
   }
@@ -85,10 +90,10 @@ export class RecoveryHost {
     );
   }
 
-  /** What this host has of a group; undefined if the era is not present in it. */
-  sequence(era: number, group: number): GroupSequence | undefined {
+  /** What this host has of a group; empty if the era is not present in it. */
+  sequences(era: number, group: number): readonly GroupSequence[] {
     this.reader ??= new JournalReader(this.disk);
-    return this.reader.eras.includes(era) ? this.reader.sequence(era, group) : undefined;
+    return this.reader.eras.includes(era) ? this.reader.sequences(era, group) : [];
   }
 
   private promise({ era, clusterId }: PromiseAsk): Promised {
@@ -115,10 +120,8 @@ export class RecoveryHost {
       if (era < oldest) continue;
       const isOpened = this.reader.isOpened(era);
       for (const group of this.groups) {
-        const found = this.reader.sequence(era, group);
-        if (found === undefined) continue;
-        const { isFirst, snapshotIndex, snapshotFromParent, end } = found;
-        sequences.push({ group, era, isOpened, isFirst, snapshotIndex, snapshotFromParent, end });
+        const found = this.reader.sequences(era, group);
+        sequences.push(...found.map((sequence) => surveyed(sequence, group, era, isOpened)));
       }
     }
     const hasOpened = this.reader.eras.some((era) => this.reader!.isOpened(era));
@@ -126,11 +129,9 @@ export class RecoveryHost {
     return { promised, sequences, hasOpened, firstSession };
   }
 
-  private snapshot({ era, group, offset }: SnapshotAsk): SnapshotPiece | undefined {
-    if (this.served?.era !== era || this.served.group !== group) {
-      const sequence = this.sequence(era, group);
-      if (sequence === undefined) return undefined;
-      this.served = { era, group, words: sequence.readSnapshot() ?? new Int32Array(0) };
+  private snapshot(sequence: GroupSequence, { offset }: SnapshotAsk): SnapshotPiece {
+    if (this.served?.sequence !== sequence) {
+      this.served = { sequence, words: sequence.readSnapshot() ?? new Int32Array(0) };
     }
     const { words } = this.served;
     const piece = words.slice(offset, offset + ANSWER_WORDS_MAX);
@@ -180,6 +181,16 @@ export class RecoveryHost {
     this.disk.open(ACCEPTS_LOSS_FILE, 'create').close();
     this.disk.syncFolder('');
   }
+}
+
+/** @internal For the answer to a `SurveyAsk`. */
+export function surveyed(
+  { isFirst, snapshotIndex, snapshotFromParent, end, mark, lastMark }: JournalSequence,
+  group: number,
+  era: number,
+  isOpened: boolean,
+): SurveyedSequence {
+  return { group, era, isOpened, isFirst, snapshotIndex, snapshotFromParent, end, mark, lastMark };
 }
 
 /** @internal Answers a `CutAsk`. */

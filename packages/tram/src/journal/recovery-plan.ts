@@ -13,7 +13,15 @@
  * beyond the parent's kept end is cut, so nothing is appended that it has already.
  *
  * What a parent's snapshot has replaced, its children have: it counted only once all its entries were durable in them
- * (they are *stable*). A child's snapshot that counts is never beyond the cut, for the same reason.
+ * (they are *stable*), or once a mark was *complete* that it was taken at, or before. A child's snapshot that counts is never
+ * beyond the cut, for the same reasons.
+ *
+ * A journal may also have snapshots at marks that do not count yet. States right after the same mark fit together, in all
+ * groups: an entry that a parent sends to a child lies before the mark in one of them if it does in the other. So these may
+ * be used as well, up to the last mark k* that every group can reach that way. Every complete mark can be reached, whichever
+ * f+1 journals of each group are there; so k* is not below it. With that:
+ *   - A child that starts at a mark up to k* has nothing from beyond it, and the parent's kept end is beyond it.
+ *   - What the parent has replaced by a snapshot at a mark up to k*, the child has, since it reaches k* as well.
  *
  * Where journals are missing, this need not hold. Each thing that may be lost then is named, and the plan is the best that
  * can be had: groups without a journal begin without state, and a snapshot beyond the cut is kept. Whether such a plan is
@@ -22,7 +30,13 @@
 import { MESSAGE, PARENT, SOURCE } from '../protocol/layout.js';
 import { WIDE } from '../protocol/wide.js';
 import { askOne, type Recovering } from './asking.js';
-import { type GroupPlan, NO_ERA, type Survey, type SurveyedSequence } from './recovery-asks.js';
+import {
+  type CutAsk,
+  type GroupPlan,
+  NO_ERA,
+  type Survey,
+  type SurveyedSequence,
+} from './recovery-asks.js';
 import { type ClusterShape, membersOn, quorumOf } from './shape.js';
 
 /** @internal */
@@ -36,7 +50,7 @@ export interface PlannedEra {
 
 type Surveys = ReadonlyMap<number, Survey>;
 
-/** What one host has of a group. */
+/** A sequence that one host has of a group. */
 interface Candidate extends SurveyedSequence {
   readonly host: number;
 }
@@ -56,10 +70,13 @@ export function* planEra(shape: ClusterShape, surveys: Surveys): Recovering<Plan
   }
   const losses = missingJournals(shape, surveys);
   const era = chooseEra(shape, surveys);
+  const candidates = fitting(overlay.parents.map((_, group) => candidatesOf(surveys, era, group)));
   const planned: Planned[] = [];
   for (const group of topDown(shape)) {
     const parent = planned[overlay.parent(group)] as Planned | undefined;
-    planned[group] = yield* planGroup(shape, surveys, era, group, parent, losses);
+    const isShort =
+      membersOn(shape, group, (host) => hasJournal(surveys, host, group)) < quorumOf(shape);
+    planned[group] = yield* planGroup(shape, candidates[group], isShort, group, parent, losses);
   }
   const groups = planned.map(({ isLossy, ...plan }) => plan);
   return { groups, isFirst: false, losses };
@@ -141,17 +158,15 @@ function emptyPlan({ firstIndex }: ClusterShape, group: number, isLossy: boolean
   };
 }
 
+/** @param isShort  fewer than f+1 journals of the group are there */
 function* planGroup(
   shape: ClusterShape,
-  surveys: Surveys,
-  era: number,
+  candidates: readonly Candidate[],
+  isShort: boolean,
   group: number,
   parent: Planned | undefined,
   losses: string[],
 ): Recovering<Planned> {
-  const candidates = candidatesOf(surveys, era, group);
-  const journals = membersOn(shape, group, (host) => hasJournal(surveys, host, group));
-  const isShort = journals < quorumOf(shape);
   if (candidates.length === 0) {
     const empty = emptyPlan(shape, group, true);
     if (parent === undefined) return empty;
@@ -174,7 +189,7 @@ function* planGroup(
         );
   const { end, nextFromParent } =
     usable.length > 0
-      ? yield* askOne(shape, { what: 'cut', host: source.host, group, era, parentEnd })
+      ? yield* askOne(shape, cutAsk(source, parentEnd))
       : { end: source.snapshotIndex, nextFromParent: source.snapshotFromParent };
   if (parent.isLossy && end < source.end) {
     losses.push(
@@ -186,12 +201,29 @@ function* planGroup(
 }
 
 function candidatesOf(surveys: Surveys, era: number, group: number): Candidate[] {
-  const candidates: Candidate[] = [];
-  for (const [host, { sequences }] of surveys) {
-    const found = sequences.find((sequence) => sequence.era === era && sequence.group === group);
-    if (found !== undefined) candidates.push({ ...found, host });
+  return [...surveys].flatMap(([host, { sequences }]) =>
+    sequences
+      .filter((sequence) => sequence.era === era && sequence.group === group)
+      .map((sequence) => ({ ...sequence, host })),
+  );
+}
+
+/**
+ * Of the candidates of each group, those that fit together: all whose snapshots count, and those that start at a mark k* or an
+ * earlier one. k* is the last mark that some of these reach, in every group that has any. Dropping a candidate may leave
+ * a group with less, so k* is lowered until all groups reach it.
+ */
+function fitting(candidates: readonly (readonly Candidate[])[]): readonly (readonly Candidate[])[] {
+  const having = candidates.filter(({ length }) => length > 0);
+  for (let lowest = Number.MAX_SAFE_INTEGER; ; ) {
+    const startsBy = ({ mark }: Candidate): boolean => mark <= lowest;
+    const reached = having.map((group) =>
+      Math.max(...group.filter(startsBy).map(({ lastMark }) => lastMark)),
+    );
+    const common = Math.min(lowest, ...reached);
+    if (common === lowest) return candidates.map((group) => group.filter(startsBy));
+    lowest = common;
   }
-  return candidates;
 }
 
 /** In any era. */
@@ -210,6 +242,10 @@ function keep(
   return { group, fromEra, source, keepFrom, keepBelow, append: [], isLossy };
 }
 
+function cutAsk({ host, group, era, snapshotIndex }: Candidate, parentEnd: number): CutAsk {
+  return { what: 'cut', host, group, era, snapshotIndex, parentEnd };
+}
+
 /** Bodies of the parent's entries that go to this child, from this index of the parent's on, as the child has them. */
 function* lackedOf(
   shape: ClusterShape,
@@ -218,11 +254,11 @@ function* lackedOf(
   nextFromParent: number,
 ): Recovering<Int32Array[]> {
   const { overlay } = shape;
-  const { group, fromEra: era, source: host, keepBelow: below } = parent;
+  const { group, fromEra: era, source: host, keepFrom: snapshotIndex, keepBelow: below } = parent;
   const reach = { low: overlay.reachLow[child], high: overlay.reachHigh[child] };
   const lacked: Int32Array[] = [];
   for (let from = Math.max(nextFromParent, parent.keepFrom); from < below; ) {
-    const ask = { what: 'entries', host, group, era, from, below, reach } as const;
+    const ask = { what: 'entries', host, group, era, snapshotIndex, from, below, reach } as const;
     const { entries, next } = yield* askOne(shape, ask);
     for (const { index, body } of entries) lacked.push(fromParent(body, index));
     from = next;

@@ -3,9 +3,9 @@
  * (`host-journal.ts`), and one consumer, the thread (`writer.ts`). Beside it lies a board on which the thread publishes how
  * far each group is durable. Both are one array: shared in production, private in the simulator.
  *
- *   ┌───────────────────────────┬───────────────────────────────────┬────────────────────────────────────┐
- *   │ board: written, taken, …  │ per group: durable, snapshot      │ ring: records                      │
- *   └───────────────────────────┴───────────────────────────────────┴────────────────────────────────────┘
+ *   ┌───────────────────────────┬────────────────────────────────────┬────────────────────────────────────┐
+ *   │ board: written, taken, …  │ per group: durable, snapshot, held │ ring: records                      │
+ *   └───────────────────────────┴────────────────────────────────────┴────────────────────────────────────┘
  *   a record
  *   ┌──────┬───────┬───────┬──────┬──────┬────────────┐
  *   │ kind │ group │ words │ 0    │ index│ contents … │
@@ -24,13 +24,20 @@ import { type JournalStatus, readStatus, writeStatus } from './status.js';
 export const KIND = {
   /** Entries of the log, side by side, with their frames. The index is that of the first. */
   entries: 1,
-  /** A snapshot begins. The index is that of the first entry that its state does not include. */
+  /**
+   * A snapshot begins. The index is that of the first entry that its state does not include. Contents: how many marks the
+   * state has seen, and 1 if it was taken right after the last one.
+   */
   snapshot: 2,
   piece: 3,
   snapshotEnd: 4,
   snapshotDropped: 5,
   /** A snapshot at or below the index may count. */
   stable: 6,
+  /** The entry before the index is a mark. Contents: its number. */
+  mark: 7,
+  /** A snapshot at this mark or an earlier one may count. In place of the index: its number. */
+  complete: 8,
 } as const;
 
 const RECORD = { kind: 0, group: 1, words: 2, index: 4, contents: 6 } as const;
@@ -50,8 +57,8 @@ const BOARD = {
   groups: 4 * LINE_WORDS,
 } as const;
 
-/** Of a group on the board. Both are wide. */
-const GROUP = { durable: 0, snapshot: 2, words: 4 } as const;
+/** Of a group on the board. The first two are wide. */
+const GROUP = { durable: 0, snapshot: 2, heldMark: 4, words: 6 } as const;
 
 /** @internal A record that the consumer looks at. */
 export interface RingRecord {
@@ -159,6 +166,11 @@ export class JournalRing {
     return this.published(BOARD.groups + group * GROUP.words + GROUP.snapshot);
   }
 
+  /** The highest mark of a group that the disk holds. */
+  heldMark(group: number): number {
+    return Atomics.load(this.words, BOARD.groups + group * GROUP.words + GROUP.heldMark);
+  }
+
   private published(at: number): number {
     const high = Atomics.load(this.words, at + 1);
     return high * WIDE + (Atomics.load(this.words, at) >>> 0);
@@ -230,6 +242,10 @@ export class JournalRing {
 
   publishSnapshot(group: number, index: number): void {
     this.publish(BOARD.groups + group * GROUP.words + GROUP.snapshot, index);
+  }
+
+  publishHeldMark(group: number, mark: number): void {
+    Atomics.store(this.words, BOARD.groups + group * GROUP.words + GROUP.heldMark, mark);
   }
 
   private publish(at: number, index: number): void {

@@ -9,6 +9,7 @@
  * Invariant: only the last segments of an era have no intact batch.
  */
 
+import { markNumberIn } from '../protocol/layout.js';
 import { readWide } from '../protocol/wide.js';
 import type { Disk } from './disk.js';
 import {
@@ -36,6 +37,8 @@ export interface Section {
   /** The index of its first entry, and that after its last. */
   readonly first: number;
   readonly end: number;
+  /** The number of the last mark among them; 0 if there is none. */
+  readonly lastMark: number;
   readonly path: string;
   /** Where its entries begin in the file, in words, and how many words they take. */
   readonly at: number;
@@ -229,12 +232,17 @@ class SegmentScan implements ScannedSegment {
     const size = words[head + SECTION.words];
     const first = readWide(words, head + SECTION.index);
     let count = 0;
-    for (let entry = at; entry < at + size; entry += 1 + words[entry]) count++;
+    let lastMark = 0;
+    for (let entry = at; entry < at + size; entry += 1 + words[entry]) {
+      count++;
+      lastMark = markNumberIn(words, entry + 1) || lastMark;
+    }
     return {
       group: words[head + SECTION.group],
       leaps: words[head + SECTION.leaps] === 1,
       first,
       end: first + count,
+      lastMark,
       path,
       at,
       words: size,

@@ -80,15 +80,19 @@ export class Segments {
     this.syncedBatch = lastBatch;
   }
 
-  /** Removes what an earlier writer has left and nobody needs: spare files, drafts, snapshots that did not count. */
-  *begin(): Generator<boolean, void> {
+  /**
+   * Removes what an earlier writer has left and nobody needs: spare files, drafts, snapshots that did not count.
+   * @param kept  the paths of those that wait until they count
+   */
+  *begin(kept: ReadonlySet<string>): Generator<boolean, void> {
     const { disk, options } = this;
     const folder = eraFolder(options.era);
     const needed = new Set(this.segments.map(({ number }) => number));
     const needless = disk.list(folder).filter((name) => {
       const segment = segmentOf(name);
       if (segment !== undefined) return !needed.has(segment);
-      return snapshotOf(name) === undefined && `${folder}/${name}` !== openedPath(options.era);
+      const path = `${folder}/${name}`;
+      return snapshotOf(name) === undefined && path !== openedPath(options.era) && !kept.has(path);
     });
     // The last segments first, one after the other: after a power cut, none may be missing between two others.
     needless.sort((one, other) => (segmentOf(other) ?? 0) - (segmentOf(one) ?? 0));

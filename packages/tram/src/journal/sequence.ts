@@ -1,6 +1,7 @@
 /**
- * What the journal of a host has of one group in one era: a snapshot that counts, and the decided entries that follow it.
- * The reader of journals makes these; recovery and the start of a replica read them.
+ * What the journal of a host has of one group in one era: a snapshot, and the decided entries that follow it. The reader of
+ * journals makes these; recovery and the start of a replica read them. There is one that starts with the snapshot that counts.
+ * There may be others, that start with snapshots at marks which do not count yet. All are parts of the group's one order.
  */
 import { assert } from '../protocol/assert.js';
 import type { StartEntry } from '../protocol/member.js';
@@ -24,6 +25,22 @@ export interface GroupSequence {
   readSnapshot(): Int32Array | undefined;
   /** @throws TRAM_CORRUPT */
   entries(from: number): Iterable<JournalEntry>;
+}
+
+/** @internal As it is on the disk. */
+export interface JournalSequence extends GroupSequence {
+  /** The mark at which its snapshot was taken; 0 if the snapshot counts. */
+  readonly mark: number;
+  /** The last mark that the snapshot has seen, or that an entry is; 0 if there is none. */
+  readonly lastMark: number;
+  /** The size of the entries. */
+  readonly bytes: number;
+}
+
+/** @internal The sequence that starts with the snapshot that counts. */
+export interface CountedSequence extends JournalSequence {
+  /** Those that start with later snapshots, at marks, which do not count yet. Ascending. */
+  readonly pending: readonly JournalSequence[];
 }
 
 /** @internal The entries `from` to `below - 1`, as far as the sequence has them. */

@@ -20,6 +20,9 @@ import { checked, corrupt } from './identity.js';
 /** @internal */
 export type SnapshotSubject = Omit<SnapshotHeader, 'words' | 'crc'>;
 
+/** @internal No mark of its era comes before it. */
+export type OpeningSubject = Omit<SnapshotSubject, 'marks' | 'isAtMark'>;
+
 /** @internal A snapshot that is being written. Each method makes one call to the disk. */
 export class SnapshotDraft {
   /** Since the last sync. */
@@ -79,10 +82,10 @@ export class SnapshotDraft {
  * @internal Writes the snapshot with which a group opens an era. It counts at once, and is durable when this returns.
  * @param words  none if the service starts as it is
  */
-export function writeOpening(disk: Disk, subject: SnapshotSubject, words?: Int32Array): void {
+export function writeOpening(disk: Disk, subject: OpeningSubject, words?: Int32Array): void {
   const { era, group } = subject;
   disk.remove(snapshotPath(era, group, 'opening', 'draft'));
-  const draft = new SnapshotDraft(disk, subject, 'opening');
+  const draft = new SnapshotDraft(disk, { ...subject, marks: 0, isAtMark: false }, 'opening');
   if (words !== undefined) draft.add(words);
   draft.writeHeader();
   draft.sync();

@@ -13,20 +13,21 @@ export interface ReplicaStart extends Start {
 }
 
 /**
- * @internal What opens an era. Replays the host's own journal as far as possible.
+ * @internal What opens an era. Replays the host's own journal as far as possible. All sequences are parts of the group's order, so
+ * it does not matter which of them count.
  * @param own  what the host itself has in the era that the plan starts from
  * @param source  what the host has that the plan names; not called unless it is needed
  */
 export function startOfEra(
   plan: GroupPlan,
-  own: GroupSequence | undefined,
+  own: readonly GroupSequence[],
   source: () => GroupSequence,
 ): ReplicaStart {
   const { fromEra, keepBelow, append } = plan;
   if (fromEra === NO_ERA) {
     return { entries: appended(plan), count: append.length, opensEra: true };
   }
-  const base = own !== undefined && isBase(plan, own) ? own : source();
+  const base = baseOf(plan, own) ?? source();
   return {
     snapshot: base.readSnapshot(),
     entries: planned(plan, base, source),
@@ -36,13 +37,22 @@ export function startOfEra(
 }
 
 /** @internal What the host lacks of the plan: the entries from this index on; all, with the snapshot, if it is undefined. */
-export function lackedFrom(plan: GroupPlan, own: GroupSequence | undefined): number | undefined {
-  return own !== undefined && isBase(plan, own) ? Math.min(own.end, plan.keepBelow) : undefined;
+export function lackedFrom(plan: GroupPlan, own: readonly GroupSequence[]): number | undefined {
+  const base = baseOf(plan, own);
+  return base && Math.min(base.end, plan.keepBelow);
 }
 
-/** Does it begin before the end, and reach as far as the source still has entries? */
-function isBase({ keepFrom, keepBelow }: GroupPlan, own: GroupSequence): boolean {
-  return own.snapshotIndex <= keepBelow && own.end >= keepFrom;
+/** The longest that begins before the end of the plan, and reaches as far as the source still has entries. */
+function baseOf(
+  { keepFrom, keepBelow }: GroupPlan,
+  own: readonly GroupSequence[],
+): GroupSequence | undefined {
+  return own
+    .filter(({ snapshotIndex, end }) => snapshotIndex <= keepBelow && end >= keepFrom)
+    .reduce<GroupSequence | undefined>(
+      (best, other) => (best !== undefined && best.end >= other.end ? best : other),
+      undefined,
+    );
 }
 
 /** @internal For a host that starts again within its era: all that its journal has. */

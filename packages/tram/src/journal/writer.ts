@@ -7,8 +7,8 @@
  * writes it, makes it durable, and publishes. With `everySecond` it makes batches durable when it is asked to, or when many
  * bytes are not.
  *
- * A snapshot is written beside the entries. Once it is durable, and the group says that it is stable, it counts: older
- * snapshots are removed, and segments that have only older entries are used again.
+ * A snapshot is written beside the entries. Once it is durable, and the group says that it is stable, or taken at a mark that
+ * is complete, it counts: older snapshots are removed, and segments that have only older entries are used again.
  *
  * Invariants: an index is published only when everything below it, from a snapshot that counts on, is durable. A segment
  * is durable before the next one has a batch. A file that may be needed after a power cut is not written to.
@@ -28,7 +28,7 @@ import {
   snapshotOf,
   snapshotPath,
 } from './format.js';
-import { GroupProgress } from './group-progress.js';
+import { type GroupContents, GroupProgress } from './group-progress.js';
 import { type JournalRing, KIND, type RingRecord } from './ring.js';
 import { Segments, type SegmentsStart } from './segments.js';
 import { SnapshotDraft } from './snapshot-file.js';
@@ -43,23 +43,14 @@ export interface WriterOptions {
   readonly segmentBytes: number;
   /** At least as large as the largest entry. */
   readonly batchBytesMax: number;
-  /** Is told that a group is durable up to a higher index. */
+  /** Is told that a group is durable up to a higher index, or holds a later mark. */
   readonly onDurable: (group: number) => void;
-}
-
-/** @internal */
-export interface GroupContents {
-  /** The index of the snapshot that counts, and the index after the last entry. */
-  readonly snapshotIndex: number;
-  readonly end: number;
-  /** Of the entries. They count for the next snapshot. */
-  readonly bytes?: number | undefined;
 }
 
 /** @internal What the journal has of a group when the writer begins. All of it is durable. */
 export interface GroupStart {
   readonly group: number;
-  /** Undefined if there is no snapshot that counts. */
+  /** Undefined if there is no snapshot that counts. Then others that wait are removed. */
   readonly has?: GroupContents | undefined;
 }
 
@@ -104,7 +95,10 @@ export class JournalWriter {
       ring.publishDurable(group, progress.durable);
       ring.publishSnapshot(group, progress.snapshotIndex);
     }
-    this.steps = this.work();
+    const kept = starts.flatMap(({ group, has }) =>
+      (has?.pending ?? []).map(({ snapshotIndex }) => this.pendingPath(group, snapshotIndex)),
+    );
+    this.steps = this.work(new Set(kept));
   }
 
   /** Does the next piece of work. False if there is nothing to do. @throws what the disk throws: then it has failed for good */
@@ -148,8 +142,9 @@ export class JournalWriter {
     this.segments.close();
   }
 
-  private *work(): Generator<boolean, never> {
-    yield* this.segments.begin();
+  /** @param kept  the paths of snapshots that wait until they count */
+  private *work(kept: ReadonlySet<string>): Generator<boolean, never> {
+    yield* this.segments.begin(kept);
     for (;;) {
       const hasTaken = yield* this.gather();
       if (this.gathered > 0) yield* this.write();
@@ -170,6 +165,12 @@ export class JournalWriter {
         if (!this.addSection()) break;
       } else if (record.kind === KIND.stable) {
         this.groupOf(record).noteStable(record.index);
+      } else if (record.kind === KIND.complete) {
+        this.groupOf(record).noteComplete(record.index);
+      } else if (record.kind === KIND.mark) {
+        const progress = this.groupOf(record);
+        progress.noteMark(record.index, ring.wordAt(record.position));
+        this.publish(progress);
       } else {
         // Entries are more urgent than snapshots.
         if (this.gathered > 0) break;
@@ -232,7 +233,8 @@ export class JournalWriter {
     this.isSyncWanted = false;
     yield true;
     for (const progress of this.progress.values()) {
-      if (progress.sync()) this.publish(progress);
+      progress.sync();
+      this.publish(progress);
     }
     // Replies wait for this news: it is told before the next batch is written.
     yield true;
@@ -241,19 +243,24 @@ export class JournalWriter {
   // --- snapshots -----------------------------------------------------------------------------------
 
   private *takeSnapshotRecord(): Generator<boolean, void> {
-    const { kind, group, index } = this.record;
+    const { kind, group, index, position } = this.record;
+    const progress = this.groupOf(this.record);
     if (kind === KIND.snapshot) {
       const { clusterId, era } = this.options;
-      this.groupOf(this.record).beginSnapshot(index);
-      this.drafts.set(group, new SnapshotDraft(this.disk, { clusterId, era, group, index }));
+      const marks = this.ring.wordAt(position);
+      const isAtMark = this.ring.wordAt(position + 1) === 1;
+      progress.beginSnapshot(index, marks, isAtMark);
+      const subject = { clusterId, era, group, index, marks, isAtMark };
+      this.drafts.set(group, new SnapshotDraft(this.disk, subject));
       yield true;
     } else if (kind === KIND.piece) {
       yield* this.addPiece(this.drafts.get(group)!);
-    } else if (kind === KIND.snapshotEnd) {
-      yield* this.endSnapshot(this.drafts.get(group)!);
+    } else if (kind === KIND.snapshotEnd && progress.needsSnapshot) {
+      yield* this.endSnapshot(progress, this.drafts.get(group)!);
     } else {
       this.drafts.get(group)?.remove();
       this.drafts.delete(group);
+      progress.dropSnapshot();
       yield true;
     }
   }
@@ -269,25 +276,25 @@ export class JournalWriter {
     yield true;
   }
 
-  private *endSnapshot(draft: SnapshotDraft): Generator<boolean, void> {
-    const { disk, folder } = this;
-    const { era, group, index } = draft.subject;
+  private *endSnapshot(progress: GroupProgress, draft: SnapshotDraft): Generator<boolean, void> {
     draft.writeHeader();
     yield true;
     draft.sync();
     yield true;
     draft.rename('pending');
-    this.drafts.delete(group);
+    this.drafts.delete(progress.group);
     yield true;
-    disk.syncFolder(folder);
+    this.disk.syncFolder(this.folder);
     yield true;
-    const needless = this.progress.get(group)!.addPending(index);
-    if (needless === undefined) return;
-    disk.remove(snapshotPath(era, group, needless, 'pending'));
-    yield true;
+    const needless = progress.endSnapshot();
+    this.publish(progress);
+    for (const index of needless) {
+      this.disk.remove(this.pendingPath(progress.group, index));
+      yield true;
+    }
   }
 
-  /** Lets snapshots count that are stable now. Returns whether there were any. */
+  /** Lets snapshots count that may count now. Returns whether there were any. */
   private *countSnapshots(): Generator<boolean, boolean> {
     let hasCounted = false;
     for (const progress of this.progress.values()) {
@@ -304,9 +311,9 @@ export class JournalWriter {
 
   private *countSnapshot(progress: GroupProgress, index: number): Generator<boolean, void> {
     const { disk, folder, options } = this;
-    const { group, durable } = progress;
+    const { group } = progress;
     disk.rename(
-      snapshotPath(options.era, group, index, 'pending'),
+      this.pendingPath(group, index),
       snapshotPath(options.era, group, index, 'snapshot'),
     );
     yield true;
@@ -314,9 +321,9 @@ export class JournalWriter {
     yield true;
     const older = progress.count(index);
     this.ring.publishSnapshot(group, index);
-    if (progress.durable > durable) this.publish(progress);
+    this.publish(progress);
     for (const pending of older) {
-      disk.remove(snapshotPath(options.era, group, pending, 'pending'));
+      disk.remove(this.pendingPath(group, pending));
       yield true;
     }
     for (const name of disk.list(folder)) {
@@ -327,9 +334,17 @@ export class JournalWriter {
     }
   }
 
-  private publish({ group, durable }: GroupProgress): void {
-    this.ring.publishDurable(group, durable);
+  /** If there is something new. */
+  private publish({ group, durable, heldMark }: GroupProgress): void {
+    const { ring } = this;
+    if (ring.durable(group) === durable && ring.heldMark(group) === heldMark) return;
+    ring.publishDurable(group, durable);
+    ring.publishHeldMark(group, heldMark);
     this.options.onDurable(group);
+  }
+
+  private pendingPath(group: number, index: number): string {
+    return snapshotPath(this.options.era, group, index, 'pending');
   }
 
   private groupOf({ group }: RingRecord): GroupProgress {

@@ -72,6 +72,8 @@ export const TRANSITIONS = [
   'outbid a higher promise',
   'stepped down',
   'log truncated',
+  'mark delivered',
+  'mark proposed',
   'backlog kept',
   'backlog fetched',
   'log full',
@@ -147,11 +149,17 @@ export interface GroupJournal {
   readonly next: number;
   /** Entries below this index are durable on this host. Never goes back, and wakes the host's replicas when it advances. */
   readonly durable: number;
-  /**
-   * Has it left out entries, so that it can go on only from a snapshot? Or has it grown so much that it wants one? False
-   * while it takes one.
-   */
+  /** Has it grown so much that it wants a snapshot? False while it takes one. */
   readonly wantsSnapshot: boolean;
+  /**
+   * Has it left out entries, so that it goes on only from a snapshot right after a mark? False while it takes one, and while
+   * there is little room.
+   */
+  readonly wantsMark: boolean;
+  /** Does it want a mark, or does a snapshot at a mark wait until that is complete? */
+  readonly awaitsMark: boolean;
+  /** The last mark that this host holds; 0 if there is none. Only grows. */
+  readonly heldMark: number;
   /** Is there room for so many words of entries or of a snapshot? */
   hasRoom(words: number): boolean;
   /**
@@ -164,14 +172,20 @@ export interface GroupJournal {
   /**
    * Take a snapshot, in pieces, of the state before the entry `index`; entries may be added between the pieces. From now
    * on, `next` is at least `index`. One snapshot at a time. There must be room for each piece.
+   * @param marks  how many marks the state has seen
+   * @param isAtMark  is the entry before `index` a mark?
    */
-  beginSnapshot(index: number): void;
+  beginSnapshot(index: number, marks: number, isAtMark: boolean): void;
   addPiece(words: Int32Array): void;
   endSnapshot(): void;
   /** The service has failed to go on with the snapshot: forget it. */
   dropSnapshot(): void;
   /** No recovery will cut entries below this index, or ask for them: a snapshot at or below it may replace what is older. */
   stable(index: number): void;
+  /** The entry before `index`, which was added or left out, is this mark. */
+  mark(index: number, number: number): void;
+  /** All groups hold this mark: a snapshot at it or at an earlier one may replace what is older. */
+  complete(number: number): void;
 }
 
 /** @internal All in microseconds of the injected clock. */

@@ -127,9 +127,20 @@ export const CANCEL = 1 << 30;
 
 /**
  * In `payloadBytes`: the message is a *mark*. It has no payload, and is never delivered to the service. It goes to all
- * groups, and divides the order of each into what comes before it and after it. For backups.
+ * groups, and divides the order of each into what comes before it and after it. A client sends one for a backup. The leader
+ * of the root proposes numbered ones for journals (recoverable.ts).
  */
 export const MARK = 1 << 29;
+
+/** In place of the client, for a numbered mark. Its number is in `session`, and in `number` that of a mark which is complete. */
+export const NO_CLIENT = -1;
+
+/** The number of a mark; 0 if the message that begins at `at` is no numbered mark. */
+export function markNumberIn(words: Int32Array, at: number): number {
+  const isNumbered =
+    (words[at + MESSAGE.payloadBytes] & MARK) !== 0 && words[at + MESSAGE.client] === NO_CLIENT;
+  return isNumbered ? words[at + MESSAGE.session] : 0;
+}
 
 /**
  * Words of a message with so many bytes of payload. The payload is filled up with zeros to a multiple of eight bytes. So
@@ -162,8 +173,8 @@ export const PARENT = -1;
 
 /**
  * The source of an *own entry*: the leader has proposed it for its own group. In place of a message it has a kind, one of
- * `OWN_KIND`, and two words, those of `MESSAGE.client` and `MESSAGE.session`. It has no destinations and no payload, so it
- * goes to no child, and no reader of messages takes it for one.
+ * `OWN_KIND`, and two words, those of `MESSAGE.client` and `MESSAGE.session`. It has no payload and, except for marks, no
+ * destinations, so it goes to no child, and no reader of messages takes it for one.
  */
 export const OWN = -2;
 
@@ -172,6 +183,8 @@ export const OWN_KIND = {
   tick: 1,
   /** A session has ended: no client takes its replies any more. Its words: the client slot and the session. */
   sessionEnded: 2,
+  /** A numbered mark, see `MARK`. It is the only one that has destinations. */
+  mark: 3,
 } as const;
 
 /** Every layout has room for it: it is as long as an entry without payload. */
@@ -203,7 +216,12 @@ export const ROW = {
   durableFromParent: 21,
   /** Entries below this index are stable, as far as it knows (recoverable.ts). */
   stable: 23,
-  words: 25,
+  /** The last mark that its host holds, and one that f+1 members of each group in its subtree hold (recoverable.ts). */
+  heldMark: 25,
+  subtreeMark: 26,
+  /** Does a journal of its group or of a group below wait for marks? */
+  awaitsMark: 27,
+  words: 28,
 } as const;
 
 export const ROW_STATE = {

@@ -110,6 +110,13 @@ export class Member {
   readonly sentTo: Float64Array;
   /** With a journal: entries below this index are stable, as far as this member has been told. */
   stable: number;
+  /** With a journal: the last numbered mark that was delivered, and the last one that is complete, as the marks say. */
+  marks = 0;
+  completeMark = 0;
+  /** With a journal: a mark that f+1 members of each group of this subtree hold, as far as this member has led. */
+  subtreeMark = 0;
+  /** With a journal: does one of another member of the group, or below, wait for marks, as far as this member leads? */
+  awaitsMark = false;
   /** How many messages this group has delivered to the application, and how many it has ordered for groups below it only. */
   deliveries = 0;
   relayed = 0;
@@ -221,6 +228,8 @@ export class Member {
     this.delivered.rebase(firstIndex);
     this.sentTo.fill(firstIndex - 1);
     this.stable = firstIndex;
+    this.marks = 0;
+    this.completeMark = 0;
     this.beginLog();
   }
 

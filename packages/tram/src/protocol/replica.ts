@@ -75,7 +75,8 @@ export class Replica {
     const member = new Member(identity, edges);
     const rows = new Rows(member, nowUs);
     const { journal } = edges;
-    this.journaling = journal && new Journaling(member, rows, journal);
+    this.journalSnapshots = journal && new JournalSnapshots(member, journal, application);
+    this.journaling = journal && new Journaling(member, rows, journal, this.journalSnapshots!);
     const delivering = new Delivering(member, application, this.journaling);
     this.member = member;
     this.rows = rows;
@@ -83,7 +84,6 @@ export class Replica {
     this.grants = new Grants(member, rows);
     this.delivering = delivering;
     this.start = identity.start;
-    this.journalSnapshots = journal && new JournalSnapshots(member, journal, application);
     this.snapshots = new Snapshots(member, rows, delivering, application, this.journalSnapshots);
     this.replication = new Replication(member);
     const requests = new Requests(member);

@@ -44,7 +44,9 @@ function startIn(folder: string): ownJournal.JournalStart {
     era: 1,
     clusterId: CLUSTER_ID,
     has: (group) =>
-      isNew ? { snapshotIndex: index, end: index } : new JournalReader(disk).sequence(1, group),
+      isNew
+        ? { snapshotIndex: index, end: index, lastMark: 0, pending: [] }
+        : new JournalReader(disk).sequence(1, group),
     startOf: () => undefined,
     open: () => {
       if (!isNew) return;

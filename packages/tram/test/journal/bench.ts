@@ -8,7 +8,7 @@ import { JournalRing } from '../../src/journal/ring.js';
 import { writeOpening } from '../../src/journal/snapshot-file.js';
 import { type GroupStart, JournalWriter } from '../../src/journal/writer.js';
 import { FRAME_WORDS, HEAD_WORDS } from '../../src/memory/record.js';
-import { messageWords, SOURCE } from '../../src/protocol/layout.js';
+import { MARK, MESSAGE, messageWords, NO_CLIENT, SOURCE } from '../../src/protocol/layout.js';
 
 export const CLUSTER_ID = '0123456789abcdef0123456789abcdef';
 export const FIRST_INDEX = 2;
@@ -82,10 +82,22 @@ export class Bench {
     return entries.map(bodyOf);
   }
 
-  /** Hands over a whole snapshot, in pieces. */
-  snapshot(group: number, index: number, state: readonly number[], pieceWords = 100): void {
+  /** Hands over a mark, as an entry. */
+  mark(group: number, number: number): void {
     const journal = this.host.group(group);
-    journal.beginSnapshot(index);
+    const words = Int32Array.from(entry(group, journal.next, 0));
+    words[HEAD_WORDS + MESSAGE.payloadBytes] = MARK;
+    words[HEAD_WORDS + MESSAGE.client] = NO_CLIENT;
+    words[HEAD_WORDS + MESSAGE.session] = number;
+    journal.add(journal.next, words, 0, words.length);
+    journal.mark(journal.next, number);
+  }
+
+  /** Hands over a whole snapshot, in pieces. @param mark  at which it is taken; 0: at none */
+  snapshot(group: number, index: number, state: readonly number[], mark = 0): void {
+    const pieceWords = 100;
+    const journal = this.host.group(group);
+    journal.beginSnapshot(index, mark, mark > 0);
     for (let at = 0; at < state.length; at += pieceWords) {
       journal.addPiece(Int32Array.from(state.slice(at, at + pieceWords)));
     }

@@ -2,6 +2,7 @@
  * A model of a cluster with journals, for tests of recovery: logs and journals are arrays, and a state is the list of the
  * messages that led to it. It decides by itself, from the definitions, what was acknowledged.
  */
+import { TramError } from '../../src/errors.js';
 import { interrupted } from '../../src/journal/asking.js';
 import {
   type Recovered,
@@ -9,21 +10,39 @@ import {
   recoverCluster,
 } from '../../src/journal/recovery.js';
 import type { Answer, Ask, EraPlan, Opening } from '../../src/journal/recovery-asks.js';
-import { cutOf, entriesOf } from '../../src/journal/recovery-host.js';
-import type { GroupSequence, JournalEntry } from '../../src/journal/sequence.js';
+import { cutOf, entriesOf, surveyed } from '../../src/journal/recovery-host.js';
+import type { CountedSequence, JournalEntry } from '../../src/journal/sequence.js';
 import type { ClusterShape } from '../../src/journal/shape.js';
-import { lackedFrom, startOfEra } from '../../src/journal/start.js';
-import { MESSAGE, messageWords, PARENT, SOURCE } from '../../src/protocol/layout.js';
+import { startOfEra } from '../../src/journal/start.js';
+import {
+  MARK,
+  MESSAGE,
+  markNumberIn,
+  messageWords,
+  NO_CLIENT,
+  PARENT,
+  SOURCE,
+} from '../../src/protocol/layout.js';
 import { contains, lowMask, Overlay } from '../../src/protocol/overlay.js';
 import { WIDE } from '../../src/protocol/wide.js';
 
 export const FIRST = 2;
 const CLUSTER_ID = '0123456789abcdef0123456789abcdef';
 
-/** The body of an entry: message `id` to these groups; from a client, or from the parent's entry `fromParent`. */
-export function body(id: number, destinations: readonly number[], fromParent?: number): Int32Array {
+/**
+ * The body of an entry: message `id` to these groups; from a client, or from the parent's entry `fromParent`.
+ * @param mark  which mark it is; 0 if it is none
+ */
+export function body(
+  id: number,
+  destinations: readonly number[],
+  fromParent?: number,
+  mark = 0,
+): Int32Array {
   const words = new Int32Array(messageWords(0) + SOURCE.words);
-  words[MESSAGE.session] = 1;
+  words[MESSAGE.client] = mark > 0 ? NO_CLIENT : 0;
+  words[MESSAGE.session] = mark || 1;
+  words[MESSAGE.payloadBytes] = mark > 0 ? MARK : 0;
   words[MESSAGE.number] = id;
   for (const group of destinations) words[MESSAGE.destinationsLow] |= lowMask(group);
   const source = words.length - SOURCE.words;
@@ -36,14 +55,27 @@ export function body(id: number, destinations: readonly number[], fromParent?: n
 export const idOf = (entry: Int32Array): number => entry[MESSAGE.number];
 
 /** What a host has of a group in an era. */
-export class Sequence implements GroupSequence {
+export class Sequence implements CountedSequence {
+  readonly pending: Sequence[] = [];
+  readonly bytes = 0;
+
+  /** @param before  the entries that the snapshot includes */
   constructor(
     readonly snapshotIndex: number,
-    readonly snapshotFromParent: number,
+    private readonly before: readonly Int32Array[],
     /** Ids of the messages that the snapshot includes; undefined if it is the first. */
     private readonly state: readonly number[] | undefined,
     readonly bodies: readonly Int32Array[],
+    readonly mark = 0,
   ) {}
+
+  get snapshotFromParent(): number {
+    return nextFromParent(this.before);
+  }
+
+  get lastMark(): number {
+    return Math.max(lastMark(this.before), lastMark(this.bodies));
+  }
 
   get isFirst(): boolean {
     return this.state === undefined;
@@ -132,7 +164,10 @@ export class Model {
   answer(ask: Ask): Answer | undefined {
     if (this.down.has(ask.host)) return undefined;
     const disk = this.disks[ask.host];
-    const sequence = 'group' in ask ? this.sequence(ask) : undefined;
+    const sequence =
+      'group' in ask
+        ? this.sequences(ask).find((one) => one.snapshotIndex === ask.snapshotIndex)
+        : undefined;
     switch (ask.what) {
       case 'promise': {
         const isAccepted = ask.era > disk.promised;
@@ -145,11 +180,11 @@ export class Model {
       }
       case 'survey': {
         const sequences = [...disk.eras].flatMap(([era, groups]) =>
-          [...groups].map(([group, sequence]) => {
-            const { isFirst, snapshotIndex, snapshotFromParent, end } = sequence;
-            const isOpened = disk.opened.has(era);
-            return { era, group, isOpened, isFirst, snapshotIndex, snapshotFromParent, end };
-          }),
+          [...groups].flatMap(([group, counted]) =>
+            [counted, ...counted.pending].map((one) =>
+              surveyed(one, group, era, disk.opened.has(era)),
+            ),
+          ),
         );
         const hasOpened = disk.opened.size > 0;
         const { promised, firstSession } = disk;
@@ -173,28 +208,20 @@ export class Model {
     }
   }
 
-  private sequence({
-    host,
-    era,
-    group,
-  }: {
-    host: number;
-    era: number;
-    group: number;
-  }): Sequence | undefined {
-    return this.disks[host].eras.get(era)?.get(group);
+  private sequences(of: { host: number; era: number; group: number }): Sequence[] {
+    const counted = this.disks[of.host].eras.get(of.era)?.get(of.group);
+    return counted === undefined ? [] : [counted, ...counted.pending];
   }
 
   private open(host: number, plan: EraPlan): Opening {
     const { era, groups } = plan;
     for (const groupPlan of groups) {
-      const { group, source, fromEra } = groupPlan;
-      const state = this.replay(
-        host,
-        groupPlan,
-        () => this.sequence({ host: source, era: fromEra, group })!,
-      );
-      this.disks[host].put(era, group, new Sequence(FIRST, FIRST, state, []));
+      const { group, source, fromEra, keepFrom } = groupPlan;
+      const state = this.replay(host, groupPlan, () => {
+        const found = this.sequences({ host: source, era: fromEra, group });
+        return found.find(({ snapshotIndex }) => snapshotIndex === keepFrom)!;
+      });
+      this.disks[host].put(era, group, new Sequence(FIRST, [], state, []));
     }
     return { groups: groups.map(({ group }) => group), lastSession: 1 };
   }
@@ -205,12 +232,14 @@ export class Model {
     plan: EraPlan['groups'][number],
     source: () => Sequence,
   ): number[] | undefined {
-    const own = this.sequence({ host, era: plan.fromEra, group: plan.group });
-    const { snapshot, entries } = startOfEra(plan, own, source);
-    const base = lackedFrom(plan, own) === undefined ? source : () => own!;
-    const from = plan.fromEra === 0 ? undefined : base();
-    let next = from?.snapshotIndex ?? FIRST;
-    let nextFromParent = from?.snapshotFromParent ?? FIRST;
+    const own = this.sequences({ host, era: plan.fromEra, group: plan.group });
+    const { snapshot, entries, count: total } = startOfEra(plan, own, source);
+    const end = plan.keepBelow + plan.append.length;
+    let next = end - total;
+    const base = [...own, ...(plan.fromEra === 0 ? [] : [source()])].find(
+      ({ snapshotIndex }) => snapshotIndex === next,
+    );
+    let nextFromParent = base?.snapshotFromParent ?? FIRST;
     const state = snapshot && [...snapshot];
     const ids: number[] = [];
     for (const { index, words, at, count } of entries) {
@@ -223,6 +252,7 @@ export class Model {
       }
       if (isFor(words.subarray(at, at + count), plan.group)) ids.push(words[at + MESSAGE.number]);
     }
+    if (next !== end) throw new Error(`ends at ${next} instead of ${end}`);
     if (state === undefined && ids.length === 0) return undefined;
     return [...(state ?? []), ...ids];
   }
@@ -261,12 +291,13 @@ export class Era {
     id: number,
     destinations: readonly number[],
     reachesGroup: (group: number) => boolean = () => true,
+    mark = 0,
   ): void {
     const { overlay } = this.model;
     const low = destinations.reduce((mask, group) => mask | lowMask(group), 0);
     const pass = (group: number, fromParent?: number): void => {
       if (!reachesGroup(group)) return;
-      const index = FIRST + this.logs[group].push(body(id, destinations, fromParent)) - 1;
+      const index = FIRST + this.logs[group].push(body(id, destinations, fromParent, mark)) - 1;
       for (const child of overlay.children(group)) {
         if (overlay.reaches(child, low, 0)) pass(child, index);
       }
@@ -281,6 +312,17 @@ export class Era {
     end: number = FIRST + this.logs[group].length,
     snapshotIndex: number = FIRST,
   ): void {
+    this.model.disks[host].put(this.era, group, this.sequence(group, end, snapshotIndex));
+  }
+
+  /** It also gets a snapshot right after a mark, which does not count, and the entries after it below `end`. */
+  writePending(host: number, group: number, mark: number, end?: number): void {
+    const counted = this.model.disks[host].eras.get(this.era)!.get(group)!;
+    const index = this.indexAfter(group, mark)!;
+    counted.pending.push(this.sequence(group, end ?? index, index, mark));
+  }
+
+  private sequence(group: number, end: number, snapshotIndex: number, mark = 0): Sequence {
     const log = this.logs[group];
     const before = log.slice(0, snapshotIndex - FIRST);
     const ids = before.filter((entry) => isFor(entry, group)).map(idOf);
@@ -288,9 +330,19 @@ export class Era {
     const state =
       opening === undefined && snapshotIndex === FIRST ? undefined : [...(opening ?? []), ...ids];
     const kept = log.slice(snapshotIndex - FIRST, end - FIRST);
-    const sequence = new Sequence(snapshotIndex, nextFromParent(before), state, kept);
-    this.model.disks[host].put(this.era, group, sequence);
+    return new Sequence(snapshotIndex, before, state, kept, mark);
   }
+
+  /** The index of the entry after a mark; undefined if the group has not got it. */
+  indexAfter(group: number, mark: number): number | undefined {
+    const at = this.logs[group].findIndex((entry) => markNumberIn(entry, 0) === mark);
+    return at < 0 ? undefined : FIRST + at + 1;
+  }
+}
+
+/** The number of the last mark among entries; 0 if there is none. */
+function lastMark(entries: readonly Int32Array[]): number {
+  return Math.max(0, ...entries.map((entry) => markNumberIn(entry, 0)));
 }
 
 /** One more than the parent's index of the last entry that came from it. */
@@ -301,4 +353,20 @@ export function nextFromParent(log: readonly Int32Array[]): number {
     if (entry[source + SOURCE.id] === PARENT) next = entry[source + SOURCE.number] + 1;
   }
   return next;
+}
+
+/** By group: the messages that it begins the era with. */
+export function states(model: Model, era: number): number[][] {
+  return model.overlay.parents.map((_, group) => model.stateOf(era, group));
+}
+
+/** The code of the error that is thrown; undefined if none is. */
+export function codeOf(action: () => unknown): string | undefined {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof TramError) return error.code;
+    throw error;
+  }
+  return undefined;
 }

@@ -214,7 +214,7 @@ describe('a snapshot', () => {
         found++;
       }
     }
-    expect(found).toBe(13 * 4 + 3 * 4);
+    expect(found).toBe(15 * 4 + 3 * 4);
   });
 
   test('that ends too early is corrupt', () => {

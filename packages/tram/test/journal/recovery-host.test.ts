@@ -5,13 +5,21 @@ import { HostJournal } from '../../src/journal/host-journal.js';
 import { readIdentity } from '../../src/journal/identity.js';
 import { JournalReader } from '../../src/journal/reader.js';
 import { recoverCluster } from '../../src/journal/recovery.js';
-import type { Answer, Ask, EraPlan, Opening } from '../../src/journal/recovery-asks.js';
+import type {
+  Answer,
+  Ask,
+  EraPlan,
+  Opening,
+  SnapshotPiece,
+  Survey,
+} from '../../src/journal/recovery-asks.js';
 import { RecoveryHost } from '../../src/journal/recovery-host.js';
 import { JournalRing } from '../../src/journal/ring.js';
 import { writeOpening } from '../../src/journal/snapshot-file.js';
 import { startOfEra } from '../../src/journal/start.js';
 import { JournalWriter } from '../../src/journal/writer.js';
 import { FRAME_WORDS, HEAD_WORDS } from '../../src/memory/record.js';
+import type { GroupJournal } from '../../src/protocol/edges.js';
 import { body, FIRST, idOf, isFor, Model } from './model.js';
 import { PowerDisk } from './power-disk.js';
 
@@ -62,9 +70,12 @@ class Cluster {
     disk.makeFolder(eraFolder(era));
     disk.syncFolder('');
     for (const plan of groups) {
-      const { group, fromEra, source } = plan;
-      const own = this.hosts[host].sequence(fromEra, group);
-      const start = startOfEra(plan, own, () => this.hosts[source].sequence(fromEra, group)!);
+      const { group, fromEra, source, keepFrom } = plan;
+      const own = this.hosts[host].sequences(fromEra, group);
+      const start = startOfEra(plan, own, () => {
+        const found = this.hosts[source].sequences(fromEra, group);
+        return found.find(({ snapshotIndex }) => snapshotIndex === keepFrom)!;
+      });
       const ids = [...(start.snapshot?.subarray(COUNTERS_WORDS) ?? [])];
       for (const { words, at, count } of start.entries) {
         const entry = words.subarray(at, at + count);
@@ -81,6 +92,36 @@ class Cluster {
 
   /** The journal of a host gets these entries in the present era. */
   write(host: number, era: number, group: number, ...bodies: Int32Array[]): void {
+    this.use(host, era, group, (journal) => add(journal, bodies));
+  }
+
+  /** It leaves entries out, and goes on from a snapshot of these messages at a mark, with these entries. */
+  leap(
+    host: number,
+    era: number,
+    group: number,
+    { index, ids, mark }: { index: number; ids: readonly number[]; mark: number },
+    ...bodies: Int32Array[]
+  ): void {
+    const snapshot = new Int32Array(COUNTERS_WORDS + ids.length);
+    // In both groups, the same messages have the same indices.
+    snapshot[NEXT_FROM_PARENT] = index;
+    snapshot.set(ids, COUNTERS_WORDS);
+    this.use(host, era, group, (journal) => {
+      journal.leaveOut();
+      journal.beginSnapshot(index, mark, true);
+      journal.addPiece(snapshot);
+      journal.endSnapshot();
+      add(journal, bodies);
+    });
+  }
+
+  private use(
+    host: number,
+    era: number,
+    group: number,
+    handOver: (journal: GroupJournal) => void,
+  ): void {
     const disk = this.disks[host];
     const words = new Int32Array(JournalRing.wordsFor(GROUPS.length, 1024));
     const ring = new JournalRing(words, GROUPS.length, true);
@@ -97,12 +138,7 @@ class Cluster {
       starts,
       reader.segments(era),
     );
-    for (const one of bodies) {
-      const entry = new Int32Array(one.length + FRAME_WORDS);
-      entry[0] = entry.length;
-      entry.set(one, HEAD_WORDS);
-      journal.add(journal.next, entry, 0, entry.length);
-    }
+    handOver(journal);
     while (writer.step());
     writer.close();
   }
@@ -114,6 +150,32 @@ class Cluster {
       return [...(snapshot?.subarray(COUNTERS_WORDS) ?? [])];
     });
   }
+}
+
+function add(journal: GroupJournal, bodies: readonly Int32Array[]): void {
+  for (const one of bodies) {
+    const entry = new Int32Array(one.length + FRAME_WORDS);
+    entry[0] = entry.length;
+    entry.set(one, HEAD_WORDS);
+    journal.add(journal.next, entry, 0, entry.length);
+  }
+}
+
+/**
+ * In its first era, both groups have message 1, and mark 1 with the id 2. On host 2 no journal has anything, those of host 0 have a
+ * snapshot right after the mark, and those of host 1 also message 3, which follows it.
+ */
+function leapt(): Cluster {
+  const cluster = new Cluster();
+  const era = cluster.recover();
+  const index = FIRST + 2;
+  for (const group of GROUPS) {
+    const snapshot = { index, ids: [1, 2], mark: 1 };
+    const fromParent = group === 0 ? undefined : index;
+    cluster.leap(0, era, group, snapshot);
+    cluster.leap(1, era, group, snapshot, body(3, [0, 1], fromParent));
+  }
+  return cluster;
 }
 
 /** In its first era, both groups have message 1. Message 2 is in the journal of g0 on host 0 only. */
@@ -173,13 +235,38 @@ describe('a host', () => {
       host: 0,
       group: 0,
       era: 1,
+      snapshotIndex: FIRST,
       from: FIRST,
       below,
     })!;
     expect(found.next).toBe(below);
     expect(found.entries.map((entry) => idOf(entry.body))).toEqual([1, 2, ...many.map(idOf)]);
-    const lost = { what: 'entries', host: 0, group: 0, era: 9, from: FIRST, below: 9 } as const;
-    expect(cluster.answer(lost)).toBeUndefined();
+    const ask = { what: 'entries', host: 0, group: 0, snapshotIndex: FIRST, from: FIRST } as const;
+    expect(cluster.answer({ ...ask, era: 9, below: 9 })).toBeUndefined();
+    expect(cluster.answer({ ...ask, era: 1, snapshotIndex: FIRST + 1, below: 9 })).toBeUndefined();
+  });
+
+  test('shows snapshots at marks that do not count, and gives what follows each', () => {
+    const cluster = leapt();
+    const { sequences } = cluster.answer({ what: 'survey', host: 1 }) as Survey;
+    const index = FIRST + 2;
+    const counted = { snapshotIndex: FIRST, end: FIRST, mark: 0, lastMark: 0 };
+    const pending = { snapshotIndex: index, end: index + 1, mark: 1, lastMark: 1 };
+    expect(sequences).toMatchObject([
+      { group: 0, ...counted },
+      { group: 0, ...pending, snapshotFromParent: index },
+      { group: 1, ...counted },
+      { group: 1, ...pending },
+    ]);
+    const of = { host: 1, group: 1, era: 1 };
+    const snapshot = (snapshotIndex: number) =>
+      cluster.answer({ what: 'snapshot', ...of, snapshotIndex, offset: 0 }) as SnapshotPiece;
+    expect([...snapshot(index).words.subarray(COUNTERS_WORDS)]).toEqual([1, 2]);
+    expect(snapshot(FIRST).totalWords).toBe(0);
+    const cut = (snapshotIndex: number) =>
+      cluster.answer({ what: 'cut', ...of, snapshotIndex, parentEnd: 99 });
+    expect(cut(index)).toEqual({ end: index + 1, nextFromParent: index + 1 });
+    expect(cut(FIRST)).toEqual({ end: FIRST, nextFromParent: FIRST });
   });
 
   test('notes that loss is accepted until an era is open', () => {
@@ -212,7 +299,8 @@ describe('a host', () => {
 
   test('does not answer with fewer entries than it was asked for', () => {
     const cluster = journaled();
-    const ask = { what: 'entries', host: 0, group: 0, era: 1, from: FIRST } as const;
+    const of = { host: 0, group: 0, era: 1, snapshotIndex: FIRST } as const;
+    const ask = { what: 'entries', ...of, from: FIRST } as const;
     expect(cluster.answer({ ...ask, below: FIRST + 2 })).toMatchObject({ next: FIRST + 2 });
     expect(cluster.answer({ ...ask, below: FIRST + 3 })).toBeUndefined();
   });
@@ -269,6 +357,18 @@ describe('a power cut of all hosts', () => {
           [1, 2],
           [1, 2],
           [1, 2],
+        ]);
+      }
+    });
+  });
+
+  test('at any call to a disk during a recovery from snapshots that did not count', () => {
+    cutAnywhere(leapt, (cluster, era, last) => {
+      for (const group of GROUPS) {
+        expect(cluster.states(era, group), `cut at call ${last}`).toEqual([
+          [1, 2, 3],
+          [1, 2, 3],
+          [1, 2, 3],
         ]);
       }
     });

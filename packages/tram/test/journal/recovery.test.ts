@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { TramError } from '../../src/errors.js';
 import type { Ask } from '../../src/journal/recovery-asks.js';
-import { Era, FIRST, HostDisk, idOf, isFor, Model, nextFromParent } from './model.js';
+import { lackedFrom } from '../../src/journal/start.js';
+import { codeOf, Era, FIRST, HostDisk, Model, states } from './model.js';
 
 /** A root with two children; the second has a child of its own. */
 const PARENTS = [-1, 0, 0, 2];
@@ -14,25 +15,11 @@ function started(parents: readonly number[] = PARENTS, hosts = 3): { model: Mode
   return { model, era: new Era(model, model.recover().era) };
 }
 
-function codeOf(action: () => unknown): string | undefined {
-  try {
-    action();
-  } catch (error) {
-    if (error instanceof TramError) return error.code;
-    throw error;
-  }
-  return undefined;
-}
-
 /** The journals of all hosts have everything, except what `ends` says: by host, by group. */
 function writeAll(model: Model, era: Era, ends: Record<number, Record<number, number>> = {}): void {
   for (const host of model.disks.keys()) {
     for (const group of era.logs.keys()) era.write(host, group, ends[host]?.[group]);
   }
-}
-
-function states(model: Model, era: number): number[][] {
-  return model.overlay.parents.map((_, group) => model.stateOf(era, group));
 }
 
 describe('a cluster without journals', () => {
@@ -165,6 +152,118 @@ describe('a cluster with journals', () => {
     model.recover();
     expect(states(model, 2)).toEqual([[1], [1]]);
   });
+});
+
+describe('journals that have left entries out, and have snapshots at marks that do not count', () => {
+  const BOTH = [0, 1];
+
+  /** A root and a child. Messages 1, 3, 5, … go to both. The marks 1, 2, … have the ids 2, 4, … */
+  function withMarks(count: number): { model: Model; era: Era } {
+    const { model, era } = started([-1, 0]);
+    for (let mark = 1; mark <= count; mark++) {
+      era.send(2 * mark - 1, BOTH);
+      era.send(2 * mark, BOTH, undefined, mark);
+    }
+    return { model, era };
+  }
+
+  test('begin from them if every group has one at the same mark', () => {
+    // Neither group has f+1 journals without a gap, so nothing is stable.
+    const { model, era } = withMarks(1);
+    era.send(3, BOTH);
+    writeAll(model, era, {
+      0: { 0: FIRST, 1: FIRST },
+      1: { 0: FIRST, 1: FIRST },
+      2: { 0: FIRST, 1: FIRST },
+    });
+    for (const group of BOTH) {
+      for (const host of [0, 1]) era.writePending(host, group, 1);
+    }
+    model.down.add(1);
+    model.recover();
+    expect(states(model, 2)).toEqual([
+      [1, 2],
+      [1, 2],
+    ]);
+  });
+
+  test('begin with the entries after them too, and give the child what the parent has', () => {
+    const { model, era } = withMarks(1);
+    era.send(3, BOTH);
+    era.send(4, [1]);
+    writeAll(model, era, {
+      0: { 0: FIRST, 1: FIRST },
+      1: { 0: FIRST, 1: FIRST },
+      2: { 0: FIRST, 1: FIRST },
+    });
+    era.writePending(0, 0, 1, FIRST + 3);
+    era.writePending(1, 1, 1);
+    model.recover();
+    expect(states(model, 2)).toEqual([
+      [1, 2, 3],
+      [1, 2, 3],
+    ]);
+  });
+
+  test('ignore one if some group does not reach its mark', () => {
+    const { model, era } = withMarks(2);
+    const end = FIRST + 2;
+    writeAll(model, era, { 0: { 0: end, 1: end }, 1: { 0: end, 1: end }, 2: { 0: end, 1: end } });
+    // It has replaced message 3, which the child lacks.
+    era.writePending(0, 0, 2);
+    model.recover();
+    expect(states(model, 2)).toEqual([
+      [1, 2],
+      [1, 2],
+    ]);
+  });
+
+  test('ignore one if a group reaches its mark only by one that is ignored', () => {
+    // The root can begin at mark 2 and has mark 3, its child has only mark 4: it does not reach mark 2.
+    const { model, era } = withMarks(4);
+    writeAll(model, era, {
+      0: { 0: FIRST, 1: FIRST },
+      1: { 0: FIRST, 1: FIRST },
+      2: { 0: FIRST, 1: FIRST },
+    });
+    era.writePending(0, 0, 2, era.indexAfter(0, 3));
+    era.writePending(0, 1, 4);
+    model.recover();
+    expect(states(model, 2)).toEqual([[], []]);
+  });
+
+  test('begin from one whose mark another group reaches by its entries', () => {
+    const { model, era } = withMarks(2);
+    writeAll(model, era, { 0: { 1: FIRST }, 1: { 1: FIRST }, 2: { 1: FIRST } });
+    era.writePending(2, 1, 2);
+    model.recover();
+    expect(states(model, 2)).toEqual([
+      [1, 2, 3, 4],
+      [1, 2, 3, 4],
+    ]);
+  });
+});
+
+test('a host replays the longest sequence that it has itself, whether it counts or not', () => {
+  const { model, era } = started([-1]);
+  for (let id = 1; id <= 3; id++) era.send(id, [0], undefined, id);
+  era.write(0, 0, FIRST + 2);
+  era.writePending(0, 0, 2, FIRST + 3);
+  const counted = model.disks[0].eras.get(era.era)!.get(0)!;
+  const own = [counted, ...counted.pending];
+  const plan = {
+    group: 0,
+    fromEra: 1,
+    source: 1,
+    keepFrom: FIRST + 2,
+    keepBelow: FIRST + 3,
+    append: [],
+  };
+  for (const sequences of [own, own.toReversed()])
+    expect(lackedFrom(plan, sequences)).toBe(FIRST + 3);
+  expect(lackedFrom(plan, [counted])).toBe(FIRST + 2);
+  expect(lackedFrom({ ...plan, keepBelow: FIRST + 1, keepFrom: FIRST }, own)).toBe(FIRST + 1);
+  expect(lackedFrom({ ...plan, keepFrom: FIRST + 4, keepBelow: FIRST + 5 }, own)).toBeUndefined();
 });
 
 describe('attempts that end early', () => {
@@ -384,149 +483,3 @@ describe('journals that are missing', () => {
     expect(codeOf(() => model.recover())).toBe('TRAM_JOURNAL_MISMATCH');
   });
 });
-
-describe('after random runs, power cuts, and attempts that end early', () => {
-  test.each([1, 3])(
-    'nothing acknowledged is lost, and messages are in all their groups, on %i hosts',
-    (hosts) => {
-      for (let seed = 1; seed <= 150; seed++) attempt(seed, hosts);
-    },
-  );
-
-  function attempt(seed: number, hosts: number): void {
-    const random = randomFrom(seed);
-    const groups = 1 + random(5);
-    const parents = Array.from({ length: groups }, (_, group) =>
-      group === 0 ? -1 : random(group),
-    );
-    const model = new Model(parents, hosts);
-    const sent = new Map<number, readonly number[]>();
-    const acknowledged = new Set<number>();
-    let { era: number } = model.recover();
-    for (let round = 0; round < 3; round++) {
-      const era = new Era(model, number);
-      run(model, era, random, sent, acknowledged);
-      for (let tries = random(3); tries > 0; tries--) {
-        let left = random(40);
-        codeOf(() => model.recover({}, () => left-- === 0));
-      }
-      model.down.clear();
-      if (hosts === 3 && random(2) === 0) model.down.add(random(3));
-      number = model.recover().era;
-      model.down.clear();
-      const what = complaint(model, number, sent, acknowledged);
-      if (what !== undefined) throw new Error(`seed ${seed}, round ${round}: ${what}`);
-    }
-  }
-
-  function run(
-    model: Model,
-    era: Era,
-    random: (below: number) => number,
-    sent: Map<number, readonly number[]>,
-    acknowledged: Set<number>,
-  ): void {
-    const groups = model.overlay.groups;
-    /** Forwarding stops here, as it does at any moment. */
-    const stalled = Array.from({ length: groups }, () => random(4) === 0);
-    for (let count = random(12); count > 0; count--) {
-      const id = sent.size + 1;
-      const destinations = Array.from({ length: groups }, (_, group) => group).filter(
-        () => random(2) === 0,
-      );
-      if (destinations.length === 0) continue;
-      sent.set(id, destinations);
-      const stalls = count < 4;
-      era.send(id, destinations, (group) => !stalls || !stalled[group]);
-    }
-    const hosts = model.disks
-      .map((_, host) => host)
-      .filter((host) => model.disks[host].eras.has(era.era));
-    const ends = model.disks.map(() => era.logs.map((log) => FIRST + random(log.length + 1)));
-    const durable = era.logs.map((_, group) => {
-      const sorted = model.shape
-        .hostsOf(group)
-        .map((host) => (hosts.includes(host) ? ends[host][group] : 0))
-        .sort((one, other) => other - one);
-      return sorted[1];
-    });
-    const recoverable: number[] = [];
-    const reached: number[] = [];
-    for (const [group, log] of era.logs.entries()) {
-      const parent = model.overlay.parent(group);
-      let end = FIRST;
-      while (
-        end < durable[group] &&
-        (parent < 0 || nextFromParent(log.slice(0, end + 1 - FIRST)) <= recoverable[parent])
-      )
-        end++;
-      recoverable[group] = end;
-      reached[group] = nextFromParent(log.slice(0, durable[group] - FIRST));
-    }
-    for (const [group, log] of era.logs.entries()) {
-      let stable = recoverable[group];
-      for (const child of model.overlay.children(group)) {
-        const first = log.findIndex(
-          (entry, i) =>
-            FIRST + i >= reached[child] &&
-            groupsBelow(model, child).some((below) => isFor(entry, below)),
-        );
-        if (first >= 0) stable = Math.min(stable, FIRST + first);
-      }
-      for (const host of hosts) {
-        const latest = Math.min(stable, ends[host][group]);
-        era.write(host, group, ends[host][group], FIRST + random(latest - FIRST + 1));
-      }
-    }
-    for (const [id, destinations] of sent) {
-      const isAcknowledged = destinations.every((group) => {
-        const at = era.logs[group].findIndex((entry) => idOf(entry) === id);
-        return at >= 0 && FIRST + at < recoverable[group];
-      });
-      if (isAcknowledged) acknowledged.add(id);
-    }
-  }
-
-  /** What is wrong; undefined if nothing is. */
-  function complaint(
-    model: Model,
-    era: number,
-    sent: ReadonlyMap<number, readonly number[]>,
-    acknowledged: ReadonlySet<number>,
-  ): string | undefined {
-    const found = states(model, era);
-    for (const [group, state] of found.entries()) {
-      if (new Set(state).size < state.length) return `g${group} has a message twice`;
-    }
-    for (const [id, destinations] of sent) {
-      const having = destinations.filter((group) => found[group].includes(id));
-      if (having.length === destinations.length) continue;
-      if (having.length > 0) return `g${having[0]} has message ${id}, and others have not`;
-      if (acknowledged.has(id)) return `message ${id} was acknowledged, and is lost`;
-    }
-    for (const one of found) {
-      for (const other of found) {
-        const common = one.filter((id) => other.includes(id));
-        const there = other.filter((id) => one.includes(id));
-        if (common.some((id, i) => id !== there[i])) return 'two groups differ in their order';
-      }
-    }
-    return undefined;
-  }
-});
-
-/** The group itself included. */
-function groupsBelow(model: Model, root: number): number[] {
-  return model.overlay.parents
-    .map((_, group) => group)
-    .filter((group) => model.overlay.pathTo(group).includes(root));
-}
-
-/** Numbers below a bound, the same for the same seed. */
-function randomFrom(seed: number): (below: number) => number {
-  let state = seed * 2654435761;
-  return (below) => {
-    state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9) | 0;
-    return ((state ^ (state >>> 13)) >>> 0) % below;
-  };
-}

@@ -17,6 +17,9 @@ function pair(ringWords = RING_WORDS): { producer: JournalRing; consumer: Journa
 
 const EMPTY: RingRecord = { kind: 0, group: 0, index: 0, words: 0, position: 0 };
 
+/** Nothing but a snapshot. */
+const has = (index: number) => ({ snapshotIndex: index, end: index, lastMark: 0, pending: [] });
+
 /** The next record and its contents, which are taken. */
 function taken(
   ring: JournalRing,
@@ -74,7 +77,7 @@ test('published indices may be beyond 2³²', () => {
   const { producer, consumer } = pair();
   const start = 2 ** 32 - 2;
   const options = { isAwaited: true, snapshotBytes: 4096, recordWordsMax: 32 };
-  const starts = [{ group: 1, has: { snapshotIndex: start, end: start } }];
+  const starts = [{ group: 1, has: has(start) }];
   consumer.publishDurable(1, start);
   const journal = new HostJournal(producer, options, starts).group(1);
   expect(journal.durable).toBe(start);
@@ -86,9 +89,7 @@ describe('the journal of a group', () => {
   function journalOf(snapshotBytes = 400): { journal: HostJournal; ring: JournalRing } {
     const { producer, consumer } = pair(1024);
     const options = { isAwaited: true, snapshotBytes, recordWordsMax: 32 };
-    const journal = new HostJournal(producer, options, [
-      { group: 0, has: { snapshotIndex: 2, end: 2 } },
-    ]);
+    const journal = new HostJournal(producer, options, [{ group: 0, has: has(2) }]);
     return { journal, ring: consumer };
   }
 
@@ -102,7 +103,7 @@ describe('the journal of a group', () => {
     for (const end of [2, 2 ** 31 - 1, 3_000_000_000, 2 ** 32 + 5]) {
       const { producer } = pair(1024);
       const options = { isAwaited: true, snapshotBytes: 400, recordWordsMax: 32 };
-      const starts = [{ group: 0, has: { snapshotIndex: 2, end } }];
+      const starts = [{ group: 0, has: { ...has(2), end } }];
       expect(new HostJournal(producer, options, starts).group(0).durable).toBe(end);
     }
   });
@@ -139,7 +140,7 @@ describe('the journal of a group', () => {
     expect(group.wantsSnapshot).toBe(false);
     group.add(11, entries(1), 0, 10);
     expect(group.wantsSnapshot).toBe(true);
-    group.beginSnapshot(12);
+    group.beginSnapshot(12, 0, false);
     group.add(12, entries(10), 0, 100);
     expect(group.wantsSnapshot).toBe(false);
     group.endSnapshot();
@@ -148,32 +149,55 @@ describe('the journal of a group', () => {
     expect(group.wantsSnapshot).toBe(true);
   });
 
-  test('wants one after entries were left out, once the ring has room for it', () => {
+  test('wants a mark after entries were left out, once the ring has room for a snapshot', () => {
     const { journal, ring } = journalOf();
     const group = journal.group(0);
     for (let index = 2; group.hasRoom(90); index += 9) group.add(index, entries(9), 0, 90);
     const { next } = group;
     group.leaveOut();
-    expect(group.wantsSnapshot).toBe(false);
+    expect(group.wantsMark).toBe(false);
     group.add(next, entries(1), 0, 10);
     expect(group.next).toBe(next);
     while (taken(ring) !== undefined);
-    expect(group.wantsSnapshot).toBe(true);
-    group.beginSnapshot(next + 5);
+    // It has grown too, but a snapshot of any state does not help.
+    expect(group).toMatchObject({ wantsMark: true, wantsSnapshot: false });
+    group.beginSnapshot(next + 5, 1, true);
     expect(group.next).toBe(next + 5);
     group.dropSnapshot();
-    expect(group.wantsSnapshot).toBe(true);
+    expect(group.wantsMark).toBe(true);
     group.add(next + 5, entries(1), 0, 10);
     expect(group.next).toBe(next + 5);
+  });
+
+  test('tells of a mark once, when there is room; and not while entries are left out', () => {
+    const { journal, ring } = journalOf();
+    const group = journal.group(0);
+    for (let index = 2; group.hasRoom(10); index++) group.add(index, entries(1), 0, 10);
+    const { next } = group;
+    for (let index = 1000; group.hasRoom(0); index++) group.stable(index);
+    group.mark(next, 1);
+    group.complete(1);
+    for (let found = taken(ring); found !== undefined; found = taken(ring)) {
+      expect(found.contents.length === 10 || found.index >= 1000).toBe(true);
+    }
+    group.mark(next, 1);
+    group.mark(next, 1);
+    group.complete(1);
+    group.complete(1);
+    expect(taken(ring)).toEqual({ group: 0, index: next, contents: [1] });
+    expect(taken(ring)).toEqual({ group: 0, index: 1, contents: [] });
+    group.leaveOut();
+    group.mark(next + 1, 2);
+    expect(taken(ring)).toBeUndefined();
   });
 
   test('can always end a snapshot, although entries find no room', () => {
     const { journal } = journalOf();
     const group = journal.group(0);
-    group.beginSnapshot(2);
+    group.beginSnapshot(2, 0, false);
     for (let index = 2; group.hasRoom(10); index++) group.add(index, entries(1), 0, 10);
     group.endSnapshot();
-    group.beginSnapshot(3);
+    group.beginSnapshot(3, 0, false);
     group.dropSnapshot();
   });
 });

@@ -182,7 +182,7 @@ describe('a host that starts again in the same era', () => {
     first.add(0, 8);
     first.snapshot(0, FIRST_INDEX + 1, [1]);
     first.settle();
-    first.host.group(0).beginSnapshot(FIRST_INDEX + 1);
+    first.host.group(0).beginSnapshot(FIRST_INDEX + 1, 0, false);
     first.settle();
     first.writer.prepare();
     expect(disk.list('era-1')).toEqual(
@@ -279,29 +279,11 @@ describe('a snapshot', () => {
     const disk = new MemoryDisk();
     const bench = Bench.open(disk, { groups: 1 });
     bench.add(0, 8);
-    bench.host.group(0).beginSnapshot(FIRST_INDEX + 1);
+    bench.host.group(0).beginSnapshot(FIRST_INDEX + 1, 0, false);
     bench.host.group(0).addPiece(Int32Array.of(1, 2));
     bench.host.group(0).dropSnapshot();
     bench.settle();
     expect(disk.list('era-1')).toEqual(['g0-opening.snapshot', 'segment-1']);
-  });
-
-  test('of which many wait leaves the oldest and the newest', () => {
-    const disk = new MemoryDisk();
-    const bench = Bench.open(disk, { groups: 1 });
-    for (let i = 1; i <= 4; i++) {
-      bench.add(0, 8);
-      bench.snapshot(0, FIRST_INDEX + i, [i]);
-      bench.settle();
-    }
-    expect(disk.list('era-1').filter((name) => name.endsWith('.pending'))).toEqual([
-      'g0-3.pending',
-      'g0-6.pending',
-    ]);
-    expect(bench.writer.pendingSnapshots).toBe(2);
-    bench.host.group(0).stable(FIRST_INDEX + 4);
-    bench.settle();
-    expect(disk.list('era-1')).toEqual(['g0-6.snapshot', 'segment-1']);
   });
 });
 
@@ -351,7 +333,7 @@ test('a host without the state of its group begins with a snapshot', () => {
   disk.remove('era-1/g0-opening.snapshot');
   const bench = Bench.open(disk, { groups: 1 });
   const journal = bench.host.group(0);
-  expect(journal).toMatchObject({ next: 0, durable: 0, wantsSnapshot: true });
+  expect(journal).toMatchObject({ next: 0, durable: 0, wantsMark: true });
   bench.snapshot(0, 50, [1, 2]);
   const bodies = bench.add(0, 8);
   bench.settle();

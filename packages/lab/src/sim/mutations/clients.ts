@@ -5,7 +5,7 @@ import type { Mutation } from './mutation.js';
 export const CLIENTS: Readonly<Record<string, Mutation>> = {
   'session-goes-on': {
     title: 'a new session continues the numbers of the session before it',
-    caughtBy: { seed: 9, as: 'liveness' },
+    caughtBy: { seed: 8, as: 'liveness' },
     edits: [
       {
         file: COUNTERS,
@@ -21,7 +21,7 @@ export const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'replies-sent-once': {
     title: 'replies are not sent again, neither by a new leader nor when the client asks',
-    caughtBy: { seed: 27, as: 'liveness' },
+    caughtBy: { seed: 50, as: 'liveness' },
     edits: [
       { file: LEADER, find: 'member.replies.sendAgain(client, inbox.session);', replace: ';' },
       { file: LEADER, find: 'member.replies.sendAgain(client);', replace: ';' },
@@ -45,12 +45,12 @@ export const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'answered-too-early': {
     title: 'a call counts as answered when the first group has replied',
-    caughtBy: { seed: 4, as: 'error' },
+    caughtBy: { seed: 5, as: 'error' },
     edits: [{ file: CLIENT, find: '(call.pendingLow | call.pendingHigh) === 0', replace: 'true' }],
   },
   'reply-of-any-entry-group': {
     title: 'a client accepts a reply to a message with the same number in another entry group',
-    caughtBy: { seed: 6, as: 'reply' },
+    caughtBy: { seed: 18, as: 'reply' },
     edits: [
       {
         file: CLIENT,
@@ -77,7 +77,7 @@ export const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'client-never-resends': {
     title: 'a client writes each message only once',
-    caughtBy: { seed: 10, as: 'liveness' },
+    caughtBy: { seed: 28, as: 'liveness' },
     edits: [{ file: CLIENT, find: 'this.resend(group, outbox);', replace: '' }],
   },
 };

@@ -10,12 +10,12 @@ const CLIENTS_CRASH: Options = { faults: ['client-crash'] };
 const AT_THE_GROUP: Readonly<Record<string, Mutation>> = {
   'waiting-not-in-snapshot': {
     title: 'a member that has restored a snapshot does not know which calls wait',
-    caughtBy: { seed: 8, as: 'reply' },
+    caughtBy: { seed: 23, as: 'reply' },
     edits: [{ file: SNAPSHOT, find: 'waiting.rebuild(replies);', replace: '' }],
   },
   'ended-not-in-snapshot': {
     title: 'a member that has restored a snapshot does not know which sessions have ended',
-    caughtBy: { seed: 2, as: 'state' },
+    caughtBy: { seed: 9, as: 'state' },
     edits: [
       {
         file: SNAPSHOT,
@@ -48,7 +48,7 @@ const AT_THE_GROUP: Readonly<Record<string, Mutation>> = {
   },
   'cancelled-may-be-answered': {
     title: 'a call that was cancelled still waits',
-    caughtBy: { seed: 1, as: 'reply' },
+    caughtBy: { seed: 4, as: 'reply' },
     edits: [
       {
         file: DELIVERY,
@@ -60,7 +60,7 @@ const AT_THE_GROUP: Readonly<Record<string, Mutation>> = {
   },
   'cancel-untold': {
     title: 'the service is not told that a call was cancelled',
-    caughtBy: { seed: 1, as: 'reply' },
+    caughtBy: { seed: 4, as: 'reply' },
     edits: [
       {
         file: DELIVERY,
@@ -87,7 +87,7 @@ const SESSIONS: Readonly<Record<string, Mutation>> = {
   },
   'later-session-ignored': {
     title: 'a later session of a client slot does not end the earlier ones',
-    caughtBy: { seed: 5, as: 'liveness', options: CLIENTS_CRASH },
+    caughtBy: { seed: 13, as: 'reply', options: CLIENTS_CRASH },
     edits: [
       {
         file: DELIVERY,
@@ -131,7 +131,7 @@ const SESSIONS: Readonly<Record<string, Mutation>> = {
   },
   'session-end-uncertain': {
     title: 'a leader proposes the end of a session that may not have ended',
-    caughtBy: { seed: 1, as: 'reply' },
+    caughtBy: { seed: 4, as: 'reply' },
     edits: [{ file: LEADER, find: '!edges.hasSessionEnded(client, session)', replace: 'false' }],
   },
   'session-end-reopens': {
@@ -151,7 +151,7 @@ const SESSIONS: Readonly<Record<string, Mutation>> = {
 const AT_THE_CLIENT: Readonly<Record<string, Mutation>> = {
   'deferred-keeps-place': {
     title: 'a message whose reply is deferred keeps its place in the ring',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { seed: 4, as: 'liveness' },
     edits: [
       {
         file: OUTBOX,
@@ -179,7 +179,7 @@ const AT_THE_CLIENT: Readonly<Record<string, Mutation>> = {
   },
   'cancel-in-outbox': {
     title: 'a call is cancelled while its message is still in the outbox',
-    caughtBy: { seed: 4, as: 'liveness' },
+    caughtBy: { seed: 13, as: 'reply' },
     edits: [{ file: CLIENT, find: '|| call.isInOutbox ||', replace: '||' }],
   },
   'cancels-after-others': {

@@ -16,7 +16,7 @@ export const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'truncates-last': {
     title: 'a leader drops the last decided entry',
-    caughtBy: { seed: 1, as: 'assertion' },
+    caughtBy: { seed: 7, as: 'assertion' },
     edits: [
       {
         file: TRUNCATION,
@@ -100,7 +100,7 @@ export const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'backlog-of-any-ballot': {
     title: 'a piece of the backlog has entries of several ballots',
-    caughtBy: { seed: 262, as: 'assertion' },
+    caughtBy: { seed: 15, as: 'assertion' },
     edits: [{ file: BACKLOG, find: 'piece?.ballot !== ballot', replace: 'piece === undefined' }],
   },
   'fetches-from-any': {

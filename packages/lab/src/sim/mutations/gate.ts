@@ -10,14 +10,14 @@ const STRICT = { order: 'strict' } as const;
 export const GATES: Readonly<Record<string, Mutation>> = {
   'no-gate': {
     title: 'replies do not wait',
-    caughtBy: { seed: 5, as: 'property', options: STRICT },
+    caughtBy: { seed: 15, as: 'property', options: STRICT },
     edits: [
       { file: REPLIES, find: 'if (this.indices[slot] < this.gate) {', replace: 'if (true) {' },
     ],
   },
   'subtree-alone': {
     title: 'the gate passes entries from the parent before the gate of the parent has passed them',
-    caughtBy: { seed: 6, as: 'property', options: STRICT },
+    caughtBy: { seed: 14, as: 'property', options: STRICT },
     edits: [
       {
         file: SETTLING,
@@ -69,7 +69,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'settled-when-decided': {
     title:
       'a group tells its parent that an entry is settled once it is decided in the group itself',
-    caughtBy: { seed: 6, as: 'property', options: STRICT },
+    caughtBy: { seed: 15, as: 'property', options: STRICT },
     edits: [
       {
         file: SETTLING,
@@ -91,7 +91,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'settled-one-too-high': {
     title: 'a group tells its parent that it has settled one entry more than it has',
-    caughtBy: { seed: 5, as: 'property', options: STRICT },
+    caughtBy: { seed: 15, as: 'property', options: STRICT },
     edits: [
       {
         file: SETTLING,
@@ -113,7 +113,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'drops-unsettled': {
     title: 'a leader drops entries that are not settled, and the next one takes them for settled',
-    caughtBy: { seed: 6, as: 'property', options: STRICT },
+    caughtBy: { seed: 30, as: 'property', options: STRICT },
     edits: [
       {
         file: SETTLING,
@@ -159,7 +159,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'forgets-dropped': {
     title:
       'a leader whose gate is below the base of its log forgets what it has dropped since it leads',
-    caughtBy: { seed: 6, as: 'property', options: STRICT },
+    caughtBy: { seed: 37, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -212,7 +212,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'settled-not-in-rows': {
     title: 'a leader does not learn from the rows of its children what they have settled',
-    caughtBy: { seed: 4, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 13, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -224,7 +224,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'gate-not-told-again': {
     title:
       'a leader does not tell its gate to a child member that has come back, if its feed is empty',
-    caughtBy: { seed: 47, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 17, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -257,7 +257,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'unsent-is-settled': {
     title: 'entries that wait for room in a feed count as settled by the child',
-    caughtBy: { seed: 6, as: 'property', options: STRICT },
+    caughtBy: { seed: 15, as: 'property', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -269,7 +269,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'tells-settled-for-gate': {
     title: 'a leader tells its children what it has settled, not how far its gate has come',
-    caughtBy: { seed: 51, as: 'property', options: STRICT },
+    caughtBy: { seed: 82, as: 'property', options: STRICT },
     edits: [
       {
         file: LEADER,
@@ -280,7 +280,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'restores-no-indices': {
     title: 'a member that restores a snapshot does not restore which entries produced the replies',
-    caughtBy: { seed: 2, as: 'state', options: STRICT },
+    caughtBy: { seed: 9, as: 'state', options: STRICT },
     edits: [{ file: REPLIES, find: 'this.indexWords.set(indexWords);', replace: '' }],
   },
 };

@@ -33,7 +33,7 @@ const keepOldPlaceUnless = (isKnown: string): string => `
 export const HOLES: Readonly<Record<string, Mutation>> = {
   H1: {
     title: 'a new leader does not deliver the first entry that it adopted',
-    caughtBy: { seed: 5, as: 'divergence' },
+    caughtBy: { seed: 12, as: 'divergence' },
     edits: [
       {
         file: LEADER,
@@ -71,7 +71,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H4: {
     title: 'a new leader forwards only entries that it has not delivered itself',
-    caughtBy: { seed: 14, as: 'liveness' },
+    caughtBy: { seed: 4, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -83,7 +83,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H5: {
     title:
       'a new leader finds its place in an inbox by searching there for the last logged message',
-    caughtBy: { seed: 62, as: 'liveness' },
+    caughtBy: { seed: 67, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -123,7 +123,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H8: {
     title: 'one variable holds the ballot that a member proposes and the one that it has promised',
-    caughtBy: { seed: 9, as: 'liveness' },
+    caughtBy: { seed: 10, as: 'liveness' },
     edits: [
       { file: TAKEOVER, find: 'member.promised !== this.ballot', replace: 'false' },
       {
@@ -152,12 +152,12 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H11: {
     title: 'a grant does not revoke the permission that an earlier grant gave',
-    caughtBy: { seed: 31, as: 'divergence' },
+    caughtBy: { seed: 145, as: 'divergence' },
     edits: [{ file: REPLICATION, find: 'copy.guard = key;', replace: 'copy.guard = OPEN;' }],
   },
   H12: {
     title: 'a leader that has promised another candidate still counts its own copy',
-    caughtBy: { seed: 10, as: 'liveness' },
+    caughtBy: { seed: 12, as: 'liveness' },
     edits: [
       {
         file: REPLICA,
@@ -168,7 +168,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H13: {
     title: 'a leader ignores refusals while a quorum remains',
-    caughtBy: { seed: 8, as: 'liveness' },
+    caughtBy: { seed: 11, as: 'liveness' },
     edits: [
       { file: REPLICA, find: '(isNotified || hasNews) && this.mustOutbid()', replace: 'false' },
     ],
@@ -222,7 +222,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H19: {
     title: 'a record counts as complete once its head has landed',
-    caughtBy: { seed: 1, as: 'assertion' },
+    caughtBy: { seed: 4, as: 'integrity' },
     edits: [
       { file: INBOX, find: 'framedWords, ', replace: 'epochAt, word, ' },
       {
@@ -244,8 +244,8 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H20: {
     title: 'the longest log is adopted, whatever its ballot',
     caughtBy: {
-      seed: 316,
-      as: 'divergence',
+      seed: 328,
+      as: 'reply',
       options: {
         faults: ['slow-link', 'restart', 'pause', 'suspicion', 'bursts'],
         groups: 1,
@@ -397,7 +397,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H27: {
     title: 'a leader sends a granter only the entries that it lacks',
-    caughtBy: { seed: 18, as: 'assertion' },
+    caughtBy: { seed: 13, as: 'assertion' },
     edits: [
       {
         file: REPLICATION,
@@ -440,7 +440,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H29: {
     title: 'a member that resumes has lost its promise',
-    caughtBy: { seed: 4, as: 'assertion' },
+    caughtBy: { seed: 14, as: 'assertion' },
     edits: [{ file: MEMBER, find: 'this.promised = this.kept.promised;', replace: '' }],
   },
   H30: {

@@ -22,9 +22,9 @@ export const JOURNAL_FILES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: GROUP_PROGRESS,
-        find: 'addPending(index) {',
-        replace: `addPending(index) {
-          if (this.stretches.length > 1) this.stable = Math.max(this.stable, index);`,
+        find: 'endSnapshot() {',
+        replace: `endSnapshot() {
+          if (this.draft.index > this.counted.end) this.stable = Math.max(this.stable, this.draft.index);`,
       },
     ],
   },
@@ -32,8 +32,11 @@ export const JOURNAL_FILES: Readonly<Record<string, Mutation>> = {
     title: 'entries behind a gap are called durable',
     caughtBy,
     edits: [
-      { file: GROUP_PROGRESS, find: 'if (index > this.last.end)', replace: 'if (false)' },
-      { file: GROUP_PROGRESS, find: 'if (first !== last.end)', replace: 'if (false)' },
+      {
+        file: GROUP_PROGRESS,
+        find: 'const isCut = first > one.end;',
+        replace: 'const isCut = false;',
+      },
     ],
   },
   'stale-batches': {

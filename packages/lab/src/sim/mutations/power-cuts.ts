@@ -33,18 +33,18 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
         file: JOURNAL_WRITER,
         find: 'this.unsyncedBytes += words * 4;',
         replace: `this.unsyncedBytes += words * 4;
-          for (const progress of this.progress.values()) if (progress.sync()) this.publish(progress);`,
+          for (const progress of this.progress.values()) { progress.sync(); this.publish(progress); }`,
       },
     ],
   },
   'failed-sync-trusted': {
     title: 'a host that starts again after a failed sync relies on what the page cache has',
-    caughtBy: { seed: 12, as: 'recovery', options: FAILURES },
+    caughtBy: { seed: 38, as: 'recovery', options: FAILURES },
     edits: [{ file: JOURNAL_READER, find: 'rewriteEnd(disk, era, identity);', replace: ';' }],
   },
   'recovers-with-f': {
     title: 'a recovery reads the journals of f members of a group, instead of f + 1',
-    caughtBy: { seed: 4, as: 'integrity', options: { ...ALWAYS, replicas: 3 } },
+    caughtBy: { seed: 10, as: 'integrity', options: { ...ALWAYS, replicas: 3 } },
     edits: [
       {
         file: SHAPE,
@@ -59,15 +59,14 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: RECOVERY_PLAN,
-        find: "{ what: 'cut', host: source.host, group, era, parentEnd }",
-        replace:
-          "{ what: 'cut', host: source.host, group, era, parentEnd: Number.MAX_SAFE_INTEGER }",
+        find: 'askOne(shape, cutAsk(source, parentEnd))',
+        replace: 'askOne(shape, cutAsk(source, Number.MAX_SAFE_INTEGER))',
       },
     ],
   },
   'nothing-appended': {
     title: 'a recovery does not give a group what its parent has for it and it lacks',
-    caughtBy: { seed: 12, as: 'recovery', options: CUTS },
+    caughtBy: { seed: 8, as: 'recovery', options: CUTS },
     edits: [
       {
         file: RECOVERY_PLAN,
@@ -93,16 +92,15 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: RECOVERY_PLAN,
-        find: 'const candidates = candidatesOf(surveys, era, group);',
-        replace: `era = Math.max(...[...surveys.values()].flatMap(({ sequences }) =>
-          sequences.filter((sequence) => sequence.group === group).map((sequence) => sequence.era)));
-          const candidates = candidatesOf(surveys, era, group);`,
+        find: '(_, group) => candidatesOf(surveys, era, group)',
+        replace: `(_, group) => candidatesOf(surveys, Math.max(...[...surveys.values()].flatMap(({ sequences }) =>
+          sequences.filter((sequence) => sequence.group === group).map((sequence) => sequence.era))), group)`,
       },
     ],
   },
   'lets-in-early': {
     title: 'clients are let in before f + 1 members of every group have opened the era',
-    caughtBy: { seed: 5, as: 'recovery', options: RIVALS },
+    caughtBy: { seed: 9, as: 'recovery', options: RIVALS },
     edits: [
       {
         file: WHOLE_RECOVERY,
@@ -119,7 +117,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   'era-not-promised': {
     title:
       'a recovery takes the greatest era that it sees plus one, and hosts promise it more than once',
-    caughtBy: { seed: 45, as: 'recovery', options: RIVALS },
+    caughtBy: { seed: 29, as: 'recovery', options: RIVALS },
     edits: [
       {
         file: RECOVERY_HOST,
@@ -130,12 +128,12 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'counts-before-stable': {
     title: 'a snapshot replaces entries before they are stable',
-    caughtBy: { seed: 58, as: 'liveness', options: CUTS },
+    caughtBy: { seed: 58, as: 'recovery', options: CUTS },
     edits: [
       {
         file: GROUP_PROGRESS,
-        find: 'this.pending.findLast((index) => index <= this.stable)',
-        replace: 'this.pending.at(-1)',
+        find: 'index <= stable || ',
+        replace: 'true || ',
       },
     ],
   },
@@ -168,7 +166,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'spare-not-synced': {
     title: 'a segment is written to before its name is durable',
-    caughtBy: { seed: 7, as: 'recovery', options: CUTS },
+    caughtBy: { seed: 10, as: 'recovery', options: CUTS },
     edits: [
       {
         file: SEGMENTS,
@@ -181,12 +179,12 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'sessions-go-on': {
     title: 'an era starts with the sessions of the one before it',
-    caughtBy: { seed: 1, as: 'liveness', options: CUTS },
+    caughtBy: { seed: 5, as: 'reply', options: CUTS },
     edits: [{ file: REPLAY, find: 'delivering.endAllSessions();', replace: '' }],
   },
   'sessions-used-again': {
     title: 'sessions of a new era have the numbers of earlier ones',
-    caughtBy: { seed: 4, as: 'integrity', options: ALWAYS },
+    caughtBy: { seed: 4, as: 'reply', options: ALWAYS },
     edits: [
       {
         file: WHOLE_RECOVERY,
@@ -197,7 +195,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'sessions-of-found-messages': {
     title: 'sessions of a new era are only above those of which a message was found',
-    caughtBy: { seed: 12, as: 'integrity', options: ALWAYS },
+    caughtBy: { seed: 17, as: 'integrity', options: ALWAYS },
     edits: [
       {
         file: WHOLE_RECOVERY,

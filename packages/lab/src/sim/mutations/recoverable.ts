@@ -59,8 +59,8 @@ export const DURABILITY: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: RECOVERABLE,
-        find: 'if (hasNews)',
-        replace: 'if (false)',
+        find: 'durableBy[other] = Math.max(durableBy[other], peer.durable);',
+        replace: ';',
       },
     ],
   },
@@ -124,12 +124,6 @@ export const DURABILITY: Readonly<Record<string, Mutation>> = {
         replace: '',
       },
     ],
-  },
-  'drops-not-durable': {
-    title:
-      'with `always`, a log drops entries that are not durable, which a member that returns then leaves out',
-    caughtBy,
-    edits: [{ file: TRUNCATION, find: ', this.recoverable.dropLimit', replace: '' }],
   },
   'sent-not-restored': {
     title:

@@ -10,6 +10,7 @@ import { GATES } from './gate.js';
 import { HOLES } from './holes.js';
 import { JOURNAL_FILES } from './journal-files.js';
 import { LEADERSHIP } from './leadership.js';
+import { MARKS } from './marks.js';
 import type { Mutation } from './mutation.js';
 import { POWER_CUTS } from './power-cuts.js';
 import { DURABILITY } from './recoverable.js';
@@ -29,6 +30,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   ...TICKS,
   ...DEFERRED,
   ...DURABILITY,
+  ...MARKS,
   ...POWER_CUTS,
   ...JOURNAL_FILES,
 };

@@ -17,7 +17,7 @@ export const TICKS: Readonly<Record<string, Mutation>> = {
   },
   'tick-unbounded': {
     title: 'a wall clock that is ahead takes ordered time along at once',
-    caughtBy: { seed: 2, as: 'time', options: { ticks: true } },
+    caughtBy: { seed: 12, as: 'time', options: { ticks: true } },
     edits: [
       {
         file: ORDERED_CLOCK,
@@ -39,7 +39,7 @@ export const TICKS: Readonly<Record<string, Mutation>> = {
   },
   'tick-set-by-successor': {
     title: 'a leader that has followed others takes its wall clock as it is',
-    caughtBy: { seed: 2, as: 'time', options: { ticks: true } },
+    caughtBy: { seed: 12, as: 'time', options: { ticks: true } },
     edits: [
       {
         file: ORDERED_CLOCK,
@@ -62,7 +62,7 @@ export const TICKS: Readonly<Record<string, Mutation>> = {
   'tick-age-overestimated': {
     title: 'a member counts the age of a tick from the beginning of the step that delivered it',
     caughtBy: {
-      seed: 2,
+      seed: 18,
       as: 'time',
       options: {
         ticks: true,
@@ -86,7 +86,7 @@ export const TICKS: Readonly<Record<string, Mutation>> = {
   },
   'ticks-pile-up': {
     title: 'a leader proposes a tick while another is undecided',
-    caughtBy: { seed: 9, as: 'time', options: { ticks: true } },
+    caughtBy: { seed: 10, as: 'time', options: { ticks: true } },
     edits: [
       {
         file: LEADER,
@@ -97,7 +97,7 @@ export const TICKS: Readonly<Record<string, Mutation>> = {
   },
   'tick-undecided': {
     title: 'a leader gives a tick to its service before it is decided',
-    caughtBy: { seed: 1, as: 'state', options: { ticks: true } },
+    caughtBy: { seed: 4, as: 'state', options: { ticks: true } },
     edits: [
       {
         file: LEADER,
@@ -109,7 +109,7 @@ export const TICKS: Readonly<Record<string, Mutation>> = {
   },
   'ordered-time-not-restored': {
     title: 'a snapshot is restored without ordered time',
-    caughtBy: { seed: 5, as: 'state', options: { ticks: true } },
+    caughtBy: { seed: 9, as: 'state', options: { ticks: true } },
     edits: [
       {
         file: SNAPSHOT,
@@ -125,7 +125,7 @@ export const TICKS: Readonly<Record<string, Mutation>> = {
   },
   'own-entry-forwarded': {
     title: 'an own entry goes to the child groups',
-    caughtBy: { seed: 1, as: 'integrity', options: { ticks: true, groups: 3 } },
+    caughtBy: { seed: 2, as: 'integrity', options: { ticks: true, groups: 3 } },
     edits: [
       {
         file: LEADER,
@@ -137,7 +137,7 @@ export const TICKS: Readonly<Record<string, Mutation>> = {
   },
   'own-entry-delivered': {
     title: 'an own entry is delivered as a message',
-    caughtBy: { seed: 1, as: 'integrity', options: { ticks: true } },
+    caughtBy: { seed: 4, as: 'integrity', options: { ticks: true } },
     edits: [
       {
         file: LEADER,

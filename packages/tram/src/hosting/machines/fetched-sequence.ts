@@ -40,15 +40,14 @@ export async function fetchSequence(
 }
 
 async function fetchSnapshot(
-  { source: host, group, fromEra: era }: GroupPlan,
+  { source: host, group, fromEra: era, keepFrom: snapshotIndex }: GroupPlan,
   askHost: AskHost,
 ): Promise<Int32Array | undefined> {
   let words: Int32Array | undefined;
   let offset = 0;
   do {
-    const piece = (await askHost({ what: 'snapshot', host, group, era, offset })) as
-      | SnapshotPiece
-      | undefined;
+    const ask = { what: 'snapshot', host, group, era, snapshotIndex, offset } as const;
+    const piece = (await askHost(ask)) as SnapshotPiece | undefined;
     if (piece === undefined) return undefined;
     words ??= new Int32Array(piece.totalWords);
     words.set(piece.words, offset);
@@ -58,15 +57,14 @@ async function fetchSnapshot(
 }
 
 async function fetchEntries(
-  { source: host, group, fromEra: era, keepBelow: below }: GroupPlan,
+  { source: host, group, fromEra: era, keepFrom: snapshotIndex, keepBelow: below }: GroupPlan,
   first: number,
   askHost: AskHost,
 ): Promise<Packed[] | undefined> {
   const parts: Packed[] = [];
   for (let from = first; from < below; ) {
-    const answer = (await askHost({ what: 'entries', host, group, era, from, below })) as
-      | Entries
-      | undefined;
+    const ask = { what: 'entries', host, group, era, snapshotIndex, from, below } as const;
+    const answer = (await askHost(ask)) as Entries | undefined;
     if (answer === undefined) return undefined;
     parts.push(pack(answer, from));
     from = answer.next;

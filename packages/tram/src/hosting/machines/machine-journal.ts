@@ -5,7 +5,7 @@
 import { journalFolder, type MachinesConfig } from '../../config/config.js';
 import { groupsOn, requireCluster, shapeOf } from '../../journal/cluster-file.js';
 import { FileDisk } from '../../journal/disk.js';
-import { type EraPlan, NO_ERA, type Opening } from '../../journal/recovery-asks.js';
+import { type EraPlan, type GroupPlan, NO_ERA, type Opening } from '../../journal/recovery-asks.js';
 import { RecoveryHost } from '../../journal/recovery-host.js';
 import type { GroupSequence, JournalEntry } from '../../journal/sequence.js';
 import { type ClusterShape, membersOn, quorumOf } from '../../journal/shape.js';
@@ -158,7 +158,7 @@ export class MachineJournal {
     const sources = await this.fetchFor(plan);
     if (sources === undefined) return undefined;
     await this.discardOpened();
-    const sequenceOf = (_: number, __: number, group: number): GroupSequence => sources.get(group)!;
+    const sequenceOf = ({ group }: GroupPlan): GroupSequence => sources.get(group)!;
     const start = (): JournalStart => startOfPlan(this.config, this.host, plan, sequenceOf);
     const { host, lastSession } = await this.openHost(() => this.keepingConnected(start()));
     this.opened = { host, era: plan.era };
@@ -172,7 +172,7 @@ export class MachineJournal {
     const sources = new Map<number, GroupSequence>();
     for (const plan of groups) {
       if (plan.fromEra === NO_ERA) continue;
-      const from = lackedFrom(plan, this.disk.sequence(plan.fromEra, plan.group));
+      const from = lackedFrom(plan, this.disk.sequences(plan.fromEra, plan.group));
       if (from === plan.keepBelow) continue;
       const source = this.shape.nameOf(plan.source);
       this.log('info', `fetches what its journal lacks of g${plan.group} from ${source}`);

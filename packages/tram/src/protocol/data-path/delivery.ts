@@ -34,6 +34,7 @@ import {
   entryGroupOf,
   MARK,
   MESSAGE,
+  markNumberIn,
   messageId,
   numberIn,
   OUTCOME,
@@ -111,6 +112,11 @@ class CopiedMessage implements Delivery {
 
   get isMark(): boolean {
     return (this.words[this.at + MESSAGE.payloadBytes] & MARK) !== 0;
+  }
+
+  /** The number of a mark; 0 if it has none, or is no mark. */
+  get markNumber(): number {
+    return markNumberIn(this.words, this.at);
   }
 
   /** The kind of an own entry; 0 if this is a message. */
@@ -237,7 +243,7 @@ export class Delivering implements Replier {
   /** Deliver those entries of the stretch that were copied entirely. Returns their words. */
   private deliverCopied(words: number, ballot: number, decided: number): number {
     const { member, stretch, entryWordsMax } = this;
-    const first = member.nextToDeliver;
+    const { nextToDeliver: first, marks } = member;
     let at = 0;
     while (member.nextToDeliver < decided && at + FRAME_WORDS <= words) {
       const here = stretch.words[at];
@@ -247,8 +253,11 @@ export class Delivering implements Replier {
       this.deliverAt(at, here);
       this.lastWords = here;
       at += here;
+      // A snapshot may have to be taken right after a mark.
+      if (member.marks !== marks) break;
     }
     if (at > 0) this.journaling?.add(first, stretch.words, at);
+    if (member.marks !== marks) this.journaling?.onMark();
     return at;
   }
 
@@ -271,16 +280,28 @@ export class Delivering implements Replier {
       return;
     }
     if (this.journaling !== undefined) this.noteSent();
-    const { client, session } = message;
+    const { client, session, isControl } = message;
+    if (isControl && message.markNumber > 0) {
+      this.noteMark(message.markNumber, message.numberLow);
+      return;
+    }
     if (session > member.waiting.firstLive[client]) this.endSessions(client, session);
     if (!isForUs) member.relayed++;
-    if (message.isControl) {
+    if (isControl) {
       if (isForUs) this.control();
     } else if (isForUs) {
       this.deliverMessage();
     } else {
       member.edges.observer.relayed(message);
     }
+  }
+
+  private noteMark(number: number, complete: number): void {
+    const { member } = this;
+    assert(number > member.marks, 'marks come in the order of their numbers');
+    member.marks = number;
+    member.completeMark = Math.max(member.completeMark, complete);
+    member.edges.observer.transition('mark delivered');
   }
 
   /** Note to which children this entry goes: stability depends on that (recoverable.ts). */

@@ -8,13 +8,14 @@
  *
  * A slow disk holds up its group only while the quorum needs it. If the journal has no room, the member stops delivering as
  * long as fewer than f+1 other members have journals that are durable further on. Otherwise it leaves entries out, and the
- * journal goes on from a snapshot later (leadership/journal-snapshots.ts).
+ * journal goes on from a snapshot, which is taken right after a mark (leadership/journal-snapshots.ts).
  *
  * Invariant: the journal gets entries without gaps, except where a snapshot fills the gap.
  */
 import type { GroupJournal } from '../edges.js';
 import { DURABLE } from '../layout.js';
 import { NO_BALLOT } from '../leadership/ballot.js';
+import type { JournalSnapshots } from '../leadership/journal-snapshots.js';
 import type { Rows } from '../leadership/rows.js';
 import { SlotWriter } from '../leadership/slots.js';
 import type { Member } from '../member.js';
@@ -33,6 +34,7 @@ export class Journaling {
     private readonly member: Member,
     private readonly rows: Rows,
     private readonly journal: GroupJournal,
+    private readonly snapshots: JournalSnapshots,
   ) {}
 
   /**
@@ -86,12 +88,20 @@ export class Journaling {
       this.journal.add(index, entries, 0, words);
   }
 
+  /** The last entry that was handed over, or left out, is a mark. */
+  onMark(): void {
+    const { member, journal } = this;
+    journal.mark(member.nextToDeliver, member.marks);
+    this.snapshots.onMark();
+  }
+
   /** If the journal is durable further on, or we follow another member: tell it. Returns 1 if there was news, else 0. */
   tell(): number {
     const { member, slotWriter } = this;
     const { durable } = this.journal;
     // Again and again: when it was delivered, the journal may have had no room for it.
     this.journal.stable(member.stable);
+    this.journal.complete(member.completeMark);
     const { promised, promisedMember } = member;
     if (durable === this.toldDurable && promised === this.toldBallot) return 0;
     this.toldDurable = durable;

@@ -27,8 +27,10 @@ import {
 } from '../../memory/record.js';
 import { assert } from '../assert.js';
 import {
+  MARK,
   MESSAGE,
   messageWords,
+  NO_CLIENT,
   OWN,
   OWN_ENTRY_WORDS,
   OWN_KIND,
@@ -50,6 +52,12 @@ import { Settling } from './settling.js';
 import { Truncation } from './truncation.js';
 
 const NEVER = Number.POSITIVE_INFINITY;
+/**
+ * Marks are proposed at least so many times the time apart after which members are suspected. Only the last mark gets
+ * complete. So this doubles, up to so many times, as long as they do not: disks may take longer.
+ */
+const SUSPICIONS_PER_MARK = 2;
+const MARK_PATIENCE_MAX = 64;
 
 export class Leader {
   private readonly parent: ParentInbox;
@@ -72,6 +80,10 @@ export class Leader {
   private logIsFull = false;
   /** The index behind the last tick that was proposed. */
   private endOfTick = -1;
+  /** When the next mark may be proposed, by what factor that is later than at first, and the index behind the last one. */
+  private markDueUs = 0;
+  private markPatience = 1;
+  private endOfMark = -1;
 
   constructor(
     private readonly member: Member,
@@ -110,6 +122,8 @@ export class Leader {
     this.parent.rewind();
     this.settling.start();
     this.recoverable.start();
+    // The log may have a mark that is not delivered here.
+    this.endOfMark = replication.endIndex;
     // All kept replies are sent, now or when the gate has passed them, so earlier nudges are answered by that.
     for (const inbox of this.clients) inbox.takeNudge();
     this.pollAllClients();
@@ -149,6 +163,7 @@ export class Leader {
     const endsWithTick = this.endOfTick === this.replication.endIndex;
     if (!endsWithTick) this.proposeTick(nowUs);
     if (this.member.waiting.total > 0) this.proposeSessionEnds(nowUs);
+    if (this.awaitsMark()) this.proposeMark(nowUs);
     const work = this.pollInboxes();
     if (endsWithTick && !this.logIsFull) this.proposeTick(nowUs);
     return work + this.replicate();
@@ -186,6 +201,42 @@ export class Leader {
       this.endedSessions[client] = session;
       this.appendOwn(OWN_KIND.sessionEnded, client, session);
     }
+  }
+
+  /** Does this group lead the tree, and does a journal wait for a mark? */
+  private awaitsMark(): boolean {
+    const { journal, overlay } = this.member.edges;
+    if (journal === undefined || this.member.group !== overlay.root) return false;
+    return journal.awaitsMark || this.member.awaitsMark;
+  }
+
+  /** Give all groups the next mark, which says also which one is complete. One at a time is undelivered. */
+  private proposeMark(nowUs: number): void {
+    const { member, replication } = this;
+    const { timing, observer, overlay } = member.edges;
+    if (nowUs < this.markDueUs || this.endOfMark > member.nextToDeliver) return;
+    const isComplete = member.subtreeMark === member.marks;
+    this.markPatience = isComplete ? 1 : Math.min(2 * this.markPatience, MARK_PATIENCE_MAX);
+    if (!this.hasRoom(OWN_ENTRY_WORDS)) {
+      this.logIsFull = true;
+      return;
+    }
+    this.markDueUs = nowUs + SUSPICIONS_PER_MARK * this.markPatience * timing.suspectAfterUs;
+    const { ring, nextBody } = replication;
+    const count = messageWords(0);
+    for (let i = 0; i < count; i++) ring.words[placeOf(ring, nextBody + i)] = 0;
+    const set = (field: number, value: number): void => {
+      ring.words[placeOf(ring, nextBody + field)] = value;
+    };
+    set(MESSAGE.client, NO_CLIENT);
+    set(MESSAGE.session, member.marks + 1);
+    set(MESSAGE.number, isComplete ? member.marks : member.completeMark);
+    set(MESSAGE.destinationsLow, overlay.reachLow[member.group]);
+    set(MESSAGE.destinationsHigh, overlay.reachHigh[member.group]);
+    set(MESSAGE.payloadBytes, MARK);
+    this.append(count, hashWords(ring, nextBody, count, NO_WORDS), OWN, OWN_KIND.mark, 0);
+    this.endOfMark = replication.endIndex;
+    observer.transition('mark proposed');
   }
 
   private get hasUndecidedTick(): boolean {

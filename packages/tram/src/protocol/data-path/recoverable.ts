@@ -12,6 +12,14 @@
  * - *stable*, of this group's log: no recovery cuts entries below it from a member's sequence that has them, and none needs
  *   them for a child. So a snapshot may replace them. It goes to the other members in our row.
  *
+ * Beside them it counts *marks*, for journals that have left entries out. Such a journal goes on from a snapshot, which can't
+ * wait until it is stable: if journals of a group and of its parent have left entries out, each snapshot would wait for the
+ * other. So these snapshots are taken right after a mark, which has one place in the order of every group. They fit together, in
+ * all groups. A host *holds* a mark if its disk can give the state of the group right after it. A mark is *complete* once f+1
+ * members of every group are on hosts that hold it. Then snapshots at it, or at earlier ones, count as well. That a mark is
+ * held goes up the tree in rows, only for the last mark; and the next mark says which one is complete. So a journal that has
+ * delivered a mark knows all marks before it that are complete, or ever will be.
+ *
  * A recovery reads the journals of any f+1 members of each group, so it finds what is durable. It cuts a group's sequence
  * only at an entry that came from the parent and that the parent has lost. So it keeps what is recoverable. Each watermark
  * states a fact that stays true as long as the era lasts: it does not matter which leader told it.
@@ -21,6 +29,7 @@
  *
  * Invariants: recoverable ≤ durable ≤ decided. Without a journal, every reply may be sent, and nothing costs anything.
  */
+import type { GroupJournal } from '../edges.js';
 import { DURABLE } from '../layout.js';
 import type { Rows } from '../leadership/rows.js';
 import { SlotReader } from '../leadership/slots.js';
@@ -86,11 +95,6 @@ export class Recoverable {
     if (journal.isAwaited) this.gate = this.index;
   }
 
-  /** With `always`, the log keeps entries that are not durable: a member that comes back need not leave them out. */
-  get dropLimit(): number {
-    return this.member.edges.journal?.isAwaited === true ? this.durable : Number.POSITIVE_INFINITY;
-  }
-
   /** Entries below `end` are about to be dropped. */
   onDrop(end: number): void {
     if (this.member.edges.journal === undefined) return;
@@ -103,9 +107,9 @@ export class Recoverable {
     const { member, proposed } = this;
     const { journal } = member.edges;
     if (journal === undefined) return;
-    const hasNews = this.rows.news !== this.seenNews;
     // A group of one member reads no rows.
-    if (!hasNews && !journal.isAwaited && member.replicas > 1) return;
+    const hasNews = this.rows.news !== this.seenNews || member.replicas === 1;
+    if (!hasNews && !journal.isAwaited) return;
     this.seenNews = this.rows.news;
     if (this.durable < this.replication.decided) this.countDurable(journal.durable, hasNews);
     const fromParent = this.fromParent.below(this.durable);
@@ -114,6 +118,35 @@ export class Recoverable {
     this.index = Math.min(this.durable, this.passed.index);
     if (journal.isAwaited) this.gate = this.index;
     member.stable = Math.max(member.stable, this.stableIndex());
+    if (hasNews) this.countMarks(journal);
+  }
+
+  /** Rows were read: is the last mark held by f+1 members of each group from here down, and does anybody wait for marks? */
+  private countMarks(journal: GroupJournal): void {
+    const { member, rows, feeds } = this;
+    const { marks } = member;
+    let holders = journal.heldMark === marks ? 1 : 0;
+    let isAwaited = false;
+    for (let other = 0; other < member.replicas; other++) {
+      if (other === member.index) continue;
+      const { heldMark, awaitsMark } = rows.peer(other);
+      if (heldMark === marks) holders++;
+      if (awaitsMark && rows.suspicion.isLive(other)) isAwaited = true;
+    }
+    let isHeld = holders >= member.quorum;
+    for (let place = 0; place < feeds.length; place++) {
+      let isHeldBelow = false;
+      let leader = rows.childPeer(place, 0);
+      for (let other = 0; other < member.replicas; other++) {
+        const child = rows.childPeer(place, other);
+        if (child.subtreeMark === marks) isHeldBelow = true;
+        if (child.ledBallot > leader.ledBallot) leader = child;
+      }
+      isHeld &&= isHeldBelow;
+      if (leader.awaitsMark) isAwaited = true;
+    }
+    if (isHeld) member.subtreeMark = marks;
+    member.awaitsMark = isAwaited;
   }
 
   private countDurable(byUs: number, hasNews: boolean): void {

@@ -1,8 +1,7 @@
 /**
  * Dropping entries from the start of the leader's log once it is more than half full: entries that every live member
  * has delivered, that f+1 members have delivered in any case (H25), that every child concerned has decided, and under
- * strict order has settled (settling.ts), and with `durability: 'always'` are durable (recoverable.ts). The leader calls
- * `run` once in each round.
+ * strict order has settled (settling.ts). The leader calls `run` once in each round.
  *
  * A member that is slow or hangs does not hold up its group. If the log is full and only members that the quorum does
  * not need hold it back, the leader waits for them for a short time, then drops entries that they have not delivered.
@@ -63,7 +62,6 @@ export class Truncation {
       this.deliveredByQuorum(),
       this.member.nextToDeliver,
       this.settling.dropLimit(isFull),
-      this.recoverable.dropLimit,
     );
     const byAll = Math.min(byQuorum, this.deliveredByLive());
     this.dropBelow(byAll, false);

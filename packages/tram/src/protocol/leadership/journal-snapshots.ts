@@ -1,8 +1,8 @@
 /**
- * Hands snapshots to the journal of the host. The replica calls `step` in every step. When the journal wants a snapshot,
- * the first member of the group on this host that notices takes one, and hands it over chunk by chunk, while deliveries
- * go on and as the journal has room. A member that has fetched a snapshot from another member, because it was left behind,
- * hands over that one: the journal lacks the same entries as the member did.
+ * Hands snapshots to the journal of the host. When the journal wants one, the first member of the group on this host that
+ * notices begins it, and hands it over chunk by chunk, while deliveries go on and as the journal has room: the replica calls
+ * `step` in every step. A journal that has grown gets a snapshot of any state. A journal that has left entries out gets one
+ * of the state right after a mark (`onMark`), so that it fits those of other groups (recoverable.ts).
  *
  * A journal that has nothing of the group may have replaced one that was lost. Others still count on what that one had. So it
  * begins with a snapshot of everything that its member may have delivered before: whoever finds the new journal after a
@@ -19,41 +19,11 @@ import { SnapshotTaking } from './snapshot.js';
 /** After a failure of the service, it is asked again after so many times the time after which members are suspected. */
 const RETRY_FACTOR = 10;
 
-/** The rest of a snapshot that this member hands over. */
-interface Handing {
-  readonly isDone: boolean;
-  take(): Int32Array | undefined;
-  close(): void;
-}
-
-/** A snapshot that is there already. */
-class Fetched implements Handing {
-  private at = 0;
-
-  constructor(
-    private readonly words: Int32Array,
-    private readonly chunkWords: number,
-  ) {}
-
-  get isDone(): boolean {
-    return this.at === this.words.length;
-  }
-
-  take(): Int32Array {
-    const end = Math.min(this.at + this.chunkWords, this.words.length);
-    const chunk = this.words.subarray(this.at, end);
-    this.at = end;
-    return chunk;
-  }
-
-  close(): void {
-    // Nothing is held.
-  }
-}
-
 export class JournalSnapshots {
-  private handing: Handing | undefined;
+  private handing: SnapshotTaking | undefined;
   private readonly chunkWords: number;
+  /** The time of the last step. */
+  private nowUs = Number.NEGATIVE_INFINITY;
   /** After the service has failed, it is not asked again before this time. */
   private notBeforeUs = Number.NEGATIVE_INFINITY;
   /** No earlier incarnation has delivered an entry from this index on; undefined as long as that is not known. */
@@ -69,24 +39,47 @@ export class JournalSnapshots {
 
   /** Begin a snapshot if the journal wants one, or go on with it. Returns how many chunks were handed over. */
   step(nowUs: number): number {
-    const { member, journal } = this;
-    if (this.handing === undefined && !this.isWanted(nowUs)) return 0;
+    const { journal } = this;
+    this.nowUs = nowUs;
+    if (this.handing === undefined && !this.isWanted()) return 0;
     if (!journal.hasRoom(this.chunkWords)) return 0;
-    try {
-      this.handing ??= this.begin();
+    return this.attempt(() => {
+      this.handing ??= this.begin(false);
       return this.handOver(this.handing);
+    });
+  }
+
+  /** A mark was delivered just now. If the journal has left entries out, begin the snapshot from which it goes on. */
+  onMark(): void {
+    const { member, journal } = this;
+    if (this.handing !== undefined || !journal.wantsMark || !this.mayBegin()) return;
+    if (this.nowUs < this.notBeforeUs) return;
+    if (member.nextToDeliver < journal.next || !journal.hasRoom(this.chunkWords)) return;
+    // Snapshots at earlier marks count now, or never: the journal drops those once it has this one.
+    journal.complete(member.completeMark);
+    this.attempt(() => {
+      this.handing = this.begin(true);
+      return 0;
+    });
+  }
+
+  /** The service may fail. Then the snapshot is dropped, and another one is taken later. */
+  private attempt(action: () => number): number {
+    const { member } = this;
+    try {
+      return action();
     } catch (error) {
       if (error instanceof InvariantError) throw error;
       this.drop();
-      this.notBeforeUs = nowUs + RETRY_FACTOR * member.edges.timing.suspectAfterUs;
+      this.notBeforeUs = this.nowUs + RETRY_FACTOR * member.edges.timing.suspectAfterUs;
       member.edges.observer.snapshotFailed(error);
       return 0;
     }
   }
 
-  private isWanted(nowUs: number): boolean {
+  private isWanted(): boolean {
     const { member, journal } = this;
-    if (!this.mayBegin() || !journal.wantsSnapshot || nowUs < this.notBeforeUs) return false;
+    if (!journal.wantsSnapshot || this.nowUs < this.notBeforeUs) return false;
     return member.hasState && member.nextToDeliver >= journal.next;
   }
 
@@ -100,13 +93,14 @@ export class JournalSnapshots {
     return member.nextToDeliver >= this.replacesBelow;
   }
 
-  private begin(): Handing {
-    const taking = new SnapshotTaking(this.member, this.application, this.chunkWords);
-    this.journal.beginSnapshot(taking.index);
+  private begin(isAtMark: boolean): SnapshotTaking {
+    const { member } = this;
+    const taking = new SnapshotTaking(member, this.application, this.chunkWords);
+    this.journal.beginSnapshot(taking.index, member.marks, isAtMark);
     return taking;
   }
 
-  private handOver(handing: Handing): number {
+  private handOver(handing: SnapshotTaking): number {
     const chunk = handing.take();
     if (chunk !== undefined) this.journal.addPiece(chunk);
     if (handing.isDone) {
@@ -126,15 +120,10 @@ export class JournalSnapshots {
     handing.close();
   }
 
-  /** The member has restored a snapshot of these words. If the journal lacks entries before it, it goes on from there. */
-  restored(words: Int32Array): void {
+  /** The member has restored a snapshot. If the journal lacks entries before it, it goes on after a mark. */
+  restored(): void {
     const { member, journal } = this;
-    if (journal.next >= member.nextToDeliver) return;
-    journal.leaveOut();
-    // If another member is handing over an earlier one, or there is little room, or it is too old, one will be taken later.
-    if (!journal.wantsSnapshot || !this.mayBegin()) return;
-    journal.beginSnapshot(member.nextToDeliver);
-    this.handing = new Fetched(words, this.chunkWords);
+    if (journal.next < member.nextToDeliver) journal.leaveOut();
   }
 }
 

@@ -58,6 +58,11 @@ export class Peer {
   durableFromParent: number;
   /** Entries below this index are stable, as far as it knows. */
   stable: number;
+  /** The last mark that its host holds, and one that f+1 members of each group in its subtree hold. */
+  heldMark = 0;
+  subtreeMark = 0;
+  /** Does a journal of its group, or of a group below, wait for marks? */
+  awaitsMark = false;
   /** It needs the entries from this index on to serve a snapshot; 0 if it serves none. */
   holdAt = 0;
   /** The first index that it can send to members that lag, or EMPTY. */
@@ -116,6 +121,9 @@ export class Peer {
     this.durable = readWide(words, HEAD_WORDS + ROW.durable);
     this.durableFromParent = readWide(words, HEAD_WORDS + ROW.durableFromParent);
     this.stable = readWide(words, HEAD_WORDS + ROW.stable);
+    this.heldMark = words[HEAD_WORDS + ROW.heldMark];
+    this.subtreeMark = words[HEAD_WORDS + ROW.subtreeMark];
+    this.awaitsMark = words[HEAD_WORDS + ROW.awaitsMark] !== 0;
     this.holdAt = readWide(words, HEAD_WORDS + ROW.holdAt);
     this.hears = words[HEAD_WORDS + ROW.hears];
     this.trusts = words[HEAD_WORDS + ROW.trusts];

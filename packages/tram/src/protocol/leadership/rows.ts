@@ -141,7 +141,14 @@ export class Rows {
     // What this group has decided, not what its leader has merely taken: that can be lost with it (H26).
     row.setWide(ROW.fromParent, member.delivered.nextFromParent);
     row.setWide(ROW.settledFromParent, member.settledFromParent);
-    row.setWide(ROW.durable, member.edges.journal?.durable ?? 0);
+    const { journal } = member.edges;
+    if (journal !== undefined) {
+      row.setWide(ROW.durable, journal.durable);
+      row.set(ROW.heldMark, journal.heldMark);
+      row.set(ROW.subtreeMark, member.subtreeMark);
+      const othersAwaitIt = this.ledBallot !== NO_BALLOT && member.awaitsMark;
+      row.set(ROW.awaitsMark, othersAwaitIt || journal.awaitsMark ? 1 : 0);
+    }
     row.setWide(ROW.durableFromParent, member.durableFromParent);
     row.setWide(ROW.stable, member.stable);
     if (!row.hasChanged) return false;

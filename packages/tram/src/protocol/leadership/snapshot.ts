@@ -1,6 +1,6 @@
 /**
  * A snapshot: the state of a member after a prefix of the log, as words. It holds how far the member has delivered, its
- * counters, ordered time, the replies it keeps, which sessions have ended, which entries went to each child last, and the
+ * counters, ordered time, how many marks it has seen, the replies it keeps, which sessions have ended, which entries went to each child last, and the
  * application's own snapshot.
  * snapshots.ts takes it at one member, transfers it and restores it at another, or at a later incarnation of the same one;
  * journal-snapshots.ts hands it to the journal.
@@ -29,7 +29,8 @@ const FIXED = {
   stateAt: 7,
   relayed: 8,
   orderedUs: 10,
-  words: 12,
+  marks: 12,
+  words: 13,
 } as const;
 
 const CLIENT = { session: 0, nextPosition: 1, nextNumber: 2, firstLive: 4, words: 5 } as const;
@@ -148,6 +149,7 @@ function headOf(member: Member): Int32Array {
   words[FIXED.stateAt] = words.length;
   writeWide(words, FIXED.relayed, member.relayed);
   writeWide(words, FIXED.orderedUs, delivered.orderedUs);
+  words[FIXED.marks] = member.marks;
   let at: number = FIXED.words;
   for (let client = 0; client < clients; client++, at += CLIENT.words) {
     words[at + CLIENT.session] = delivered.session[client];
@@ -219,6 +221,7 @@ export function restoreSnapshot(words: Int32Array, member: Member, application: 
   member.relayed = readWide(words, FIXED.relayed);
   delivered.nextFromParent = readWide(words, FIXED.nextFromParent);
   delivered.orderedUs = readWide(words, FIXED.orderedUs);
+  member.marks = words[FIXED.marks];
   let at: number = FIXED.words;
   for (let client = 0; client < delivered.session.length; client++, at += CLIENT.words) {
     delivered.session[client] = words[at + CLIENT.session];

@@ -407,7 +407,7 @@ export class Snapshots {
     restoreSnapshot(words, member, this.application);
     observer.restored(this.source, member.deliveries);
     observer.transition('snapshot restored');
-    this.journalSnapshots?.restored(words);
+    this.journalSnapshots?.restored();
   }
 
   /** Before the service restores another state: it can't go on with its views of this one. */

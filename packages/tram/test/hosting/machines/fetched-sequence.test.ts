@@ -13,8 +13,9 @@ const PLAN: GroupPlan = {
 };
 const SNAPSHOT = Int32Array.of(7, 8, 9);
 
-/** Has the entries 10 to 19 with their index as body, and answers with two of them, or two words of the snapshot. */
+/** Has, after the snapshot at 10, the entries 10 to 19 with their index as body, and answers with two of them, or two words of the snapshot. */
 async function source(ask: Ask): Promise<unknown> {
+  if (!('snapshotIndex' in ask) || ask.snapshotIndex !== PLAN.keepFrom) return undefined;
   if (ask.what === 'snapshot') {
     const words = SNAPSHOT.slice(ask.offset, ask.offset + 2);
     return { words, totalWords: SNAPSHOT.length };

@@ -125,8 +125,8 @@ class World {
       disk.promised = ERA;
       disk.opened.add(ERA);
       const bodies = Array.from({ length }, (_, id) => body(id, [0]));
-      disk.put(ERA, 0, new Sequence(FIRST, FIRST, [], bodies));
-      disk.put(ERA, 1, new Sequence(FIRST, FIRST, [], []));
+      disk.put(ERA, 0, new Sequence(FIRST, [], [], bodies));
+      disk.put(ERA, 1, new Sequence(FIRST, [], [], []));
     }
   }
 

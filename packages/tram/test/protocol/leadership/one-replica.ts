@@ -59,6 +59,9 @@ class ReadJournal implements GroupJournal {
   readonly next = Number.POSITIVE_INFINITY;
   readonly durable = 0;
   readonly wantsSnapshot = false;
+  readonly awaitsMark = false;
+  readonly wantsMark = false;
+  readonly heldMark = 0;
   hasRoom = refuse;
   add = refuse;
   leaveOut = refuse;
@@ -67,6 +70,8 @@ class ReadJournal implements GroupJournal {
   endSnapshot = refuse;
   dropSnapshot = refuse;
   stable = refuse;
+  mark = refuse;
+  complete = refuse;
 }
 
 /** The first member of group 1, which is a child of group 0, begun from `start`. */
