@@ -180,6 +180,14 @@ function* planGroup(
     losses.push(
       `g${group}: its state has effects of messages that its parent g${parent.group} has lost; they are kept`,
     );
+  } else if (!parent.isLossy) {
+    // It may have been the only one that has something durable.
+    const beyond = candidates.find((one) => one.mark === 0 && !usable.includes(one));
+    if (beyond !== undefined) {
+      losses.push(
+        `g${group}: the journal of ${shape.nameOf(beyond.host)} has effects of messages that its parent g${parent.group} has lost; it is not used`,
+      );
+    }
   }
   const source =
     usable.length > 0

@@ -92,6 +92,16 @@ describe('a cluster with journals', () => {
     expect(states(model, 2)).toEqual([[], [1], [1], []]);
   });
 
+  test('names a loss if a snapshot that counts lies beyond the cut, which never happens', () => {
+    const { model, era } = started();
+    era.send(1, [1, 2]);
+    era.send(2, [1, 2]);
+    const rootEnd = FIRST + 1;
+    writeAll(model, era, { 0: { 0: rootEnd }, 1: { 0: rootEnd }, 2: { 0: rootEnd } });
+    era.write(0, 1, FIRST + 2, FIRST + 2);
+    expect(() => model.recover()).toThrow(/g1: the journal of host 0 has effects of messages/);
+  });
+
   test('appends what a child lacks of its parent, also through two levels', () => {
     const { model, era } = started();
     era.send(1, [1, 3]);
