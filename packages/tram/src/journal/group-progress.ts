@@ -53,8 +53,6 @@ interface Sequence {
   /** The index after the last entry that was written; and after the last one that is durable. */
   end: number;
   durable: number;
-  /** Were entries from `end` on left out? */
-  isCut: boolean;
 }
 
 /** @internal */
@@ -69,6 +67,8 @@ export class GroupProgress {
   /** Snapshots at or below this index may count; and those at this mark or an earlier one. */
   private stable = 0;
   private complete = 0;
+  /** The index after the entries that were written last. */
+  private writtenEnd: number;
   /** Marks that are written and not held, and the index after each. */
   private marks: { readonly index: number; readonly number: number }[] = [];
 
@@ -80,6 +80,7 @@ export class GroupProgress {
     this.counted = sequence(snapshotIndex, lastMark, false, end);
     this.pending = pending.map((one) => sequence(one.snapshotIndex, one.mark, true, one.end));
     this.heldMark = heldMarkOf(has);
+    this.writtenEnd = end;
   }
 
   /** The index of the snapshot that counts; 0 if none does. */
@@ -92,15 +93,11 @@ export class GroupProgress {
     return this.counted.durable;
   }
 
-  /** Notes that entries are written. Returns true if they leave a gap in a sequence that had none. */
+  /** Notes that entries are written. Returns true if others were left out before them: then they continue nothing older. */
   write(first: number, end: number): boolean {
-    let leaps = false;
-    for (const one of this.sequences) {
-      const isCut = first > one.end;
-      leaps ||= isCut && !one.isCut;
-      one.isCut = isCut;
-      if (!isCut) one.end = Math.max(one.end, end);
-    }
+    const leaps = first > this.writtenEnd;
+    this.writtenEnd = end;
+    for (const one of this.sequences) if (first <= one.end) one.end = Math.max(one.end, end);
     return leaps;
   }
 
@@ -187,8 +184,9 @@ export class GroupProgress {
     return draft === undefined ? [counted, ...pending] : [counted, ...pending, draft];
   }
 
-  /** Notes which mark is held now. */
+  /** Notes which mark is held now. A host on which nothing counts holds none: a recovery can't rely on its journal. */
   private hold(): void {
+    if (this.snapshotIndex === 0) return;
     for (const one of [this.counted, ...this.pending]) {
       if (one !== this.counted && !one.isAtMark) continue;
       const reached = this.marks.findLast(({ index }) => index <= one.durable);
@@ -199,5 +197,5 @@ export class GroupProgress {
 }
 
 function sequence(index: number, marks: number, isAtMark: boolean, end: number): Sequence {
-  return { index, marks, isAtMark, end, durable: end, isCut: false };
+  return { index, marks, isAtMark, end, durable: end };
 }

@@ -240,6 +240,60 @@ describe('a mark', () => {
   });
 });
 
+/** Entries are left out twice. The snapshot after the first gap is removed, because its mark is not complete. */
+function withTwoGaps(isDropped: boolean): MemoryDisk {
+  const disk = new MemoryDisk();
+  const bench = Bench.open(disk, { groups: 1, ringWords: 4096, segmentBytes: 2 ** 16 });
+  const journal = bench.host.group(0);
+  bench.add(0, 8, 8);
+  bench.settle();
+  journal.leaveOut();
+  journal.beginSnapshot(12, 1, true);
+  if (!isDropped) journal.endSnapshot();
+  bench.add(0, 8, 8);
+  bench.settle();
+  if (isDropped) journal.dropSnapshot();
+  journal.leaveOut();
+  bench.snapshot(0, 30, [2], 3);
+  bench.settle();
+  bench.add(0, 8, 8);
+  bench.settle();
+  return disk;
+}
+
+test.each([false, true])(
+  'entries behind two gaps are read after the first is filled (%s)',
+  (isDropped) => {
+    const disk = withTwoGaps(isDropped);
+    const again = Bench.open(disk, { groups: 1, ringWords: 4096, segmentBytes: 2 ** 16 });
+    const journal = again.host.group(0);
+    expect(journal.next).toBe(FIRST_INDEX + 2);
+    again.add(0, ...Array.from({ length: 16 }, () => 8));
+    again.snapshot(0, 20, [3]);
+    again.settle();
+    journal.stable(20);
+    again.settle();
+    expect(new JournalReader(disk).sequences(1, 0)).toMatchObject([
+      { snapshotIndex: 20, end: 20 },
+      { snapshotIndex: 30, end: 32, mark: 3 },
+    ]);
+  },
+);
+
+test('a host on which nothing counts holds no mark: a recovery does not rely on its journal', () => {
+  const disk = new MemoryDisk();
+  Bench.open(disk, { groups: 1 });
+  disk.remove('era-1/g0-opening.snapshot');
+  const bench = Bench.open(disk, { groups: 1 });
+  const journal = bench.host.group(0);
+  bench.snapshot(0, FIRST_INDEX + 5, [1], 2);
+  bench.settle();
+  expect(journal.heldMark).toBe(0);
+  journal.complete(2);
+  bench.settle();
+  expect(journal.heldMark).toBe(2);
+});
+
 test('a power cut at any call to the disk loses no mark that is held, and nothing that is durable', () => {
   const index = FIRST_INDEX + 10;
   /** Entries are left out twice. Then the host starts again, and gets some of them. */

@@ -215,12 +215,12 @@ export class Leader {
     const { member, replication } = this;
     const { timing, observer, overlay } = member.edges;
     if (nowUs < this.markDueUs || this.endOfMark > member.nextToDeliver) return;
-    const isComplete = member.subtreeMark === member.marks;
-    this.markPatience = isComplete ? 1 : Math.min(2 * this.markPatience, MARK_PATIENCE_MAX);
     if (!this.hasRoom(OWN_ENTRY_WORDS)) {
       this.logIsFull = true;
       return;
     }
+    const isComplete = member.subtreeMark === member.marks;
+    this.markPatience = isComplete ? 1 : Math.min(2 * this.markPatience, MARK_PATIENCE_MAX);
     this.markDueUs = nowUs + SUSPICIONS_PER_MARK * this.markPatience * timing.suspectAfterUs;
     const { ring, nextBody } = replication;
     const count = messageWords(0);

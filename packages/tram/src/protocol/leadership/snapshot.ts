@@ -30,7 +30,8 @@ const FIXED = {
   relayed: 8,
   orderedUs: 10,
   marks: 12,
-  words: 13,
+  completeMark: 13,
+  words: 14,
 } as const;
 
 const CLIENT = { session: 0, nextPosition: 1, nextNumber: 2, firstLive: 4, words: 5 } as const;
@@ -150,6 +151,7 @@ function headOf(member: Member): Int32Array {
   writeWide(words, FIXED.relayed, member.relayed);
   writeWide(words, FIXED.orderedUs, delivered.orderedUs);
   words[FIXED.marks] = member.marks;
+  words[FIXED.completeMark] = member.completeMark;
   let at: number = FIXED.words;
   for (let client = 0; client < clients; client++, at += CLIENT.words) {
     words[at + CLIENT.session] = delivered.session[client];
@@ -222,6 +224,7 @@ export function restoreSnapshot(words: Int32Array, member: Member, application: 
   delivered.nextFromParent = readWide(words, FIXED.nextFromParent);
   delivered.orderedUs = readWide(words, FIXED.orderedUs);
   member.marks = words[FIXED.marks];
+  member.completeMark = words[FIXED.completeMark];
   let at: number = FIXED.words;
   for (let client = 0; client < delivered.session.length; client++, at += CLIENT.words) {
     delivered.session[client] = words[at + CLIENT.session];

@@ -41,6 +41,16 @@ function restored(snapshot: Int32Array): number[] {
 
 const bytes = (count: number): number[] => Array.from({ length: count }, (_, i) => i & 0xff);
 
+test('a snapshot tells how many marks there were, and which of them was complete', () => {
+  const application = applicationOf(() => new Uint8Array(0));
+  const { member } = begun(application, { entries: [], opensEra: true });
+  member.marks = 4;
+  member.completeMark = 3;
+  const snapshot = joined(chunksOf(new SnapshotTaking(member, application, CHUNK_WORDS)));
+  const other = begun(application, { snapshot, entries: [], opensEra: false }).member;
+  expect([other.marks, other.completeMark]).toEqual([4, 3]);
+});
+
 describe.each([0, 1, 3, 4, 59, 60, 61, 64, 100])('a state of %i bytes', (count) => {
   const whole = joined(chunksOf(takingOf(() => Uint8Array.from(bytes(count)))));
 
