@@ -44,7 +44,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'recovers-with-f': {
     title: 'a recovery reads the journals of f members of a group, instead of f + 1',
-    caughtBy: { seed: 10, as: 'integrity', options: { ...ALWAYS, replicas: 3 } },
+    caughtBy: { seed: 35, as: 'recovery', options: { ...ALWAYS, replicas: 3 } },
     edits: [
       {
         file: SHAPE,
