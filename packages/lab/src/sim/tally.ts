@@ -8,6 +8,8 @@ export const DURABLE_TRANSITIONS: ReadonlySet<string> = new Set<Transition>([
   'journal left out',
   'durable index told',
   'recoverable index told',
+  'mark proposed',
+  'mark delivered',
 ]);
 
 /** Not taken by replicas with a journal: their hosts read that instead. */

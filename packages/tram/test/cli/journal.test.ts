@@ -31,7 +31,7 @@ test('shows all hosts of a directory', async () => {
   const directory = journals('whole');
   const host = (folder: string): string =>
     `${folder}: host 0 of cluster ${CLUSTER_ID}, has promised era 1
-  era 1: opened, 1 segment, 3.0 KiB
+  era 1: opened, 1 segment, 9.0 KiB
     group  snapshot at  entries  end
        g0            2        3    5
        g1            2        0    2
@@ -59,7 +59,7 @@ test('shows one host as JSON', async () => {
           {
             era: 1,
             isOpened: true,
-            bytes: 3072,
+            bytes: 9216,
             segments: 1,
             groups: [
               { group: 0, snapshotIndex: 2, end: 5 },
