@@ -34,8 +34,8 @@ export const JOURNAL_FILES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: GROUP_PROGRESS,
-        find: 'const isCut = first > one.end;',
-        replace: 'const isCut = false;',
+        find: 'if (first <= one.end)',
+        replace: 'if (true)',
       },
     ],
   },
