@@ -223,18 +223,15 @@ export class Leader {
     this.markPatience = isComplete ? 1 : Math.min(2 * this.markPatience, MARK_PATIENCE_MAX);
     this.markDueUs = nowUs + SUSPICIONS_PER_MARK * this.markPatience * timing.suspectAfterUs;
     const { ring, nextBody } = replication;
-    const count = messageWords(0);
-    for (let i = 0; i < count; i++) ring.words[placeOf(ring, nextBody + i)] = 0;
     const set = (field: number, value: number): void => {
       ring.words[placeOf(ring, nextBody + field)] = value;
     };
-    set(MESSAGE.client, NO_CLIENT);
-    set(MESSAGE.session, member.marks + 1);
+    this.clearOwn();
     set(MESSAGE.number, isComplete ? member.marks : member.completeMark);
     set(MESSAGE.destinationsLow, overlay.reachLow[member.group]);
     set(MESSAGE.destinationsHigh, overlay.reachHigh[member.group]);
     set(MESSAGE.payloadBytes, MARK);
-    this.append(count, hashWords(ring, nextBody, count, NO_WORDS), OWN, OWN_KIND.mark, 0);
+    this.appendCleared(OWN_KIND.mark, NO_CLIENT, member.marks + 1);
     this.endOfMark = replication.endIndex;
     observer.transition('mark proposed');
   }
@@ -251,9 +248,19 @@ export class Leader {
 
   /** Make an own entry the log's next entry. There must be room for `OWN_ENTRY_WORDS`. */
   private appendOwn(kind: number, first: number, second: number): void {
+    this.clearOwn();
+    this.appendCleared(kind, first, second);
+  }
+
+  private clearOwn(): void {
     const { ring, nextBody } = this.replication;
     const count = messageWords(0);
     for (let i = 0; i < count; i++) ring.words[placeOf(ring, nextBody + i)] = 0;
+  }
+
+  private appendCleared(kind: number, first: number, second: number): void {
+    const { ring, nextBody } = this.replication;
+    const count = messageWords(0);
     ring.words[placeOf(ring, nextBody + MESSAGE.client)] = first;
     ring.words[placeOf(ring, nextBody + MESSAGE.session)] = second;
     this.append(count, hashWords(ring, nextBody, count, NO_WORDS), OWN, kind, 0);
