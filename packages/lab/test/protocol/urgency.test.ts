@@ -1,6 +1,7 @@
 /** A leader marks only those writes as urgent that it needs for a quorum. */
 import { expect, test, vi } from 'vitest';
 import { Stage } from '../../src/sim/stage.js';
+import { durableStage } from './durable-stage.js';
 
 test('a leader marks the writes to a quorum as urgent, and not those to a member that has fallen behind', () => {
   const stage = new Stage('groups=1 replicas=3 clients=1 payload=32');
@@ -27,3 +28,19 @@ test('a leader marks the writes to a quorum as urgent, and not those to a member
   const rounds = Array.from({ length: 64 }, sendOne);
   expect(rounds.filter((urgent) => urgent.length === 2)).toEqual([[B.participant, C.participant]]);
 });
+
+test.each([true, false])(
+  'if clients wait for journals (%s), a leader wakes the other members as soon as entries are decided',
+  (isAwaited) => {
+    const { stage, deliveries } = durableStage(Stage, 'groups=1 replicas=3 clients=1', {
+      isAwaited,
+    });
+    const [A, B, C] = stage.group(0);
+    const wake = vi.spyOn(A.memory, 'wake');
+    stage.send(0, [0], 'm');
+    stage.until(() => [A, B, C].every((member) => deliveries(member) === 1));
+    const urgent = new Set(wake.mock.calls.flatMap(([peer, isUrgent]) => (isUrgent ? peer : [])));
+    expect(urgent.has(B.participant)).toBe(isAwaited);
+    expect(urgent.has(C.participant)).toBe(isAwaited);
+  },
+);

@@ -76,13 +76,17 @@ function writeDurably(disk: Disk, path: string, bytes: Uint8Array): void {
   }
 }
 
-/** @internal A whole file. An incomplete word at its end is left out. */
-export function readWords(disk: Disk, path: string): Int32Array {
+/**
+ * @internal A whole file. An incomplete word at its end is left out.
+ * @param buffer  is used if it is large enough
+ */
+export function readWords(disk: Disk, path: string, buffer?: ArrayBuffer): Int32Array {
   const file = disk.open(path, 'read');
   try {
-    const words = new Int32Array(file.size >> 2);
-    const bytes = file.read(0, new Uint8Array(words.buffer));
-    return words.subarray(0, bytes >> 2);
+    const { size } = file;
+    const into = buffer !== undefined && buffer.byteLength >= size ? buffer : new ArrayBuffer(size);
+    const bytes = file.read(0, new Uint8Array(into, 0, size));
+    return new Int32Array(into, 0, bytes >> 2);
   } finally {
     file.close();
   }

@@ -70,16 +70,19 @@ export function scanSegments(
   identity: JournalIdentity,
   see: (section: Section) => void,
 ): Scan {
-  const segments: SegmentScan[] = [];
+  const segments: ScannedSegment[] = [];
+  let before: SegmentScan | undefined;
+  let buffer: ArrayBuffer | undefined;
   let lastBatch = 0;
   let bytes = 0;
   for (const segment of segmentsOf(disk, era)) {
-    const before = segments.at(-1);
     if (before !== undefined && segment !== before.segment + 1) {
       throw corrupt(segmentPath(era, before.segment + 1), 0, 'is missing');
     }
     const path = segmentPath(era, segment);
-    const words = readWords(disk, path);
+    // Segments are large: all are read into one buffer, and nothing of a scan is kept but its summary.
+    const words = readWords(disk, path, buffer);
+    buffer = words.buffer as ArrayBuffer;
     const scan = new SegmentScan(words, path, { ...identity, era, segment });
     if (before !== undefined && scan.first !== undefined && scan.first !== lastBatch + 1) {
       throw corrupt(before.path, before.endBytes, `lacks the batch ${lastBatch + 1}`);
@@ -91,7 +94,8 @@ export function scanSegments(
     scan.requireTornEnd(lastBatch === 0 ? undefined : lastBatch + 1);
     scan.showSections(see);
     bytes += words.length * 4;
-    segments.push(scan);
+    segments.push({ segment, last: scan.last, ends: scan.ends });
+    before = scan;
   }
   return { segments, lastBatch, bytes };
 }
@@ -118,7 +122,7 @@ function segmentsOf(disk: Disk, era: number): number[] {
   return numbers.sort((one, other) => one - other);
 }
 
-class SegmentScan implements ScannedSegment {
+class SegmentScan {
   readonly segment: number;
   readonly ends = new Map<number, number>();
   /** The numbers of its first and its last intact batch. */

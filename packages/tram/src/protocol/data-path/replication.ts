@@ -288,14 +288,15 @@ export class Replication {
   /** Tell the members how far the log is decided; they deliver up to there (H15). Returns how many were told. */
   publishDecided(): number {
     const { decided, memory } = this;
+    // Clients wait for the journals of a quorum, if they wait for journals. The leader waits when the log fills up.
+    const isUrgent = this.isPressed || this.member.edges.journal?.isAwaited === true;
     let told = 0;
     this.ring.decided = decided | 0;
     for (const copy of this.copies) {
       if (copy.phase === 'absent' || copy.toldDecided === decided) continue;
       copy.toldDecided = decided;
       this.writeControl(copy, LOG_CONTROL.decided, decided | 0);
-      // No client waits for a follower; the leader does when the log fills up.
-      memory.wake(copy.participant, this.isPressed);
+      memory.wake(copy.participant, isUrgent);
       told++;
     }
     return told;
