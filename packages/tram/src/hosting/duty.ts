@@ -5,8 +5,8 @@
  * An agent runs when its ready flag is set, when it did much work the last time, with every heartbeat, and when it is
  * due by its own account. Flags that are marked *later* are served after a short delay, so that their work comes in
  * batches. After work the host spins for a while, because waking a parked thread costs more than most answers take.
- * Then it parks. It does not spin if all it waits for is its journal thread, which may need the core. A writer that sets
- * an urgent flag of a parked host wakes it. After a long idle time heartbeats become rarer.
+ * Then it parks. A writer that sets an urgent flag of a parked host wakes it. After a long idle time heartbeats become
+ * rarer.
  *
  * Invariant: the host clears a flag before it runs the agent, and sets `parked` before it reads the flags for the
  * last time. So no urgent flag is missed.
@@ -48,8 +48,6 @@ export interface Pacing {
   readonly laterUs: number;
   /** How long the host spins before it parks. */
   readonly spinUs: number;
-  /** Is another thread to go on first? Then the host does not spin. */
-  readonly givesWay?: () => boolean;
   /** Called between two looks at the flags while the host spins. */
   readonly relax: () => void;
 }
@@ -97,7 +95,7 @@ export class Duty {
     while (nowUs < untilUs) {
       if (this.turn(nowUs) > 0) {
         hasWorked = true;
-      } else if (!hasWorked && this.hasSpun(nowUs)) {
+      } else if (!hasWorked && nowUs - this.workedUs > this.pacing.spinUs) {
         this.park(nowUs, untilUs);
         nowUs = clock();
         continue;
@@ -109,11 +107,6 @@ export class Duty {
       if (hasWorked) this.workedUs = nowUs;
       hasWorked = false;
     }
-  }
-
-  private hasSpun(nowUs: number): boolean {
-    const { spinUs, givesWay } = this.pacing;
-    return nowUs - this.workedUs > spinUs || givesWay?.() === true;
   }
 
   /** Runs each agent that is due, once. Returns the work of agents that ran for another reason than the time. */

@@ -174,9 +174,7 @@ export class Host {
       ready: map.readyOf(settings.host),
       readyLater: map.readyLaterOf(settings.host),
     };
-    const { watch } = settings;
-    const givesWay = (): boolean => this.journal?.isAwaited === true;
-    const pacing = { ...settings.pacing, givesWay };
+    const { watch, pacing } = settings;
     this.duty = new Duty(arena, at, agents, pacing, nowUs, watch, context.network);
     if (this.journal !== undefined) Atomics.store(words, line + HOST.era, this.journal.era);
     this.enter(HOST_STATE.running);

@@ -54,7 +54,6 @@ export interface OwnJournalOptions {
 const FREE_SEGMENTS_MIN = 4;
 const MEBIBYTE = 2 ** 20;
 const LOOK_MS = 1;
-const FEW_ENTRIES = 16;
 
 /** @internal */
 export class OwnJournal {
@@ -110,12 +109,6 @@ export class OwnJournal {
 
   group(group: number): GroupJournal {
     return this.journal.group(group);
-  }
-
-  /** Do replies wait for the disk, and so few that the host will hardly get other work before? */
-  get isAwaited(): boolean {
-    const { waiting } = this.journal;
-    return this.options.isAwaited && waiting > 0 && waiting <= FEW_ENTRIES;
   }
 
   startOf(group: number): ReplicaStart | undefined {

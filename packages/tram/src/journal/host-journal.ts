@@ -44,13 +44,6 @@ export class HostJournal {
     return this.groups.get(group)!;
   }
 
-  /** How many entries were handed over, and are not durable yet. */
-  get waiting(): number {
-    let count = 0;
-    for (const { next, durable } of this.groups.values()) count += Math.max(0, next - durable);
-    return count;
-  }
-
   /** Asks the journal thread to make everything durable that was handed over. */
   askToFlush(): void {
     this.ring.askToFlush();

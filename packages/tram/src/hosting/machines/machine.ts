@@ -240,7 +240,7 @@ export class Machine {
       host: this.host,
       resumes: past === 'kept',
       onMachines: { past, ...pastAt(Date.now()) },
-      pacing: { ...pacingOf(config), spinUs: SPIN_US, relax: givingWay() },
+      pacing: { ...pacingOf(config, SPIN_US), relax: givingWay() },
       report,
       arena: this.file.path,
       left: new LeftFiles(this.file, (text) => log('warn', text)),

@@ -68,7 +68,13 @@ class Host {
       ready: map.readyOf(this.host),
       readyLater: map.readyLaterOf(this.host),
     };
-    const duty = new Duty(arena, at, this.replicas, pacingOf(config), nowUs);
+    const duty = new Duty(
+      arena,
+      at,
+      this.replicas,
+      pacingOf({ ...config, durability: 'none' }),
+      nowUs,
+    );
     while (Atomics.load(arena.words, ARENA.state) !== ARENA_STATE.closing) {
       duty.run(SLICE_US);
       await new Promise((resolve) => setImmediate(resolve));

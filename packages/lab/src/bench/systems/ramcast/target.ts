@@ -17,7 +17,7 @@ export function ramcastTarget(arena: Arena): LoadTarget {
   return {
     arena,
     map,
-    pacing: pacingOf(config),
+    pacing: pacingOf({ ...config, durability: 'none' }),
     callsMax: config.sizes.callsMax,
     pids: pidsIn(arena, map),
     takeSeat: (listener) => {
