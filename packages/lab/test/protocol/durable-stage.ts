@@ -10,22 +10,24 @@ interface Options {
   readonly sizes?: Partial<Sizes>;
   readonly timing?: Partial<Timing>;
   readonly pace?: Partial<Pace>;
+  /** Replicas on one host share a journal. By default, each has its own host. */
+  readonly hostOf?: (participant: number) => number;
 }
 
 /** A stage whose replicas have journals. No entry is durable before the script says so. */
 export function durableStage(Stage: Subject['Stage'], cluster: string, options: Options = {}) {
-  const { isAwaited = true, sizes, timing, pace } = options;
+  const { isAwaited = true, sizes, timing, pace, hostOf = (participant) => participant } = options;
   const journals: FakeJournal[] = [];
   const stage = new Stage(cluster, {
     timing: { suspectAfterUs: 20_000, ...timing },
     ...(sizes && { sizes }),
     ...(pace && { pace }),
     journalOf: (participant) => {
-      journals[participant] ??= new FakeJournal(isAwaited);
-      return journals[participant];
+      journals[hostOf(participant)] ??= new FakeJournal(isAwaited);
+      return journals[hostOf(participant)];
     },
   });
-  const journalOf = ({ participant }: ReplicaHost) => journals[participant];
+  const journalOf = ({ participant }: ReplicaHost) => journals[hostOf(participant)];
   return {
     stage,
     journalOf,

@@ -1,4 +1,4 @@
-/** A journal without a disk, whose durable index and room the script moves. Each replica has one, and it outlives a crash. */
+/** A journal without a disk, whose durable index and room the script moves. It outlives a crash. */
 
 import { FRAME_WORDS, HEAD_WORDS } from 'tram-multicast/internal/memory/record.js';
 import type { GroupJournal } from 'tram-multicast/internal/protocol/edges.js';
@@ -105,6 +105,7 @@ export class FakeJournal implements GroupJournal {
   }
 
   beginSnapshot(index: number, marks: number, isAtMark: boolean): void {
+    if (index > this.next && !isAtMark) throw new Error('a snapshot elsewhere leaves a gap');
     this.hasLeapt = this.wantsMark;
     if (this.hasLeapt) {
       this.durableBefore = this.durable;

@@ -123,3 +123,79 @@ attack(
     for (const [mark, index] of snapshots) expect(index).toBe(journalOf(A).markedAt.get(mark));
   },
 );
+
+attack(
+  'a member that is ahead of the journal on its host takes no snapshot that leaves a gap',
+  { 'snapshot-ahead': /leaves a gap/ },
+  ({ Stage }) => {
+    // 1. B and C share a journal, which has left entries out. C delivers a mark while there is no room for a snapshot.
+    // 2. B, which is behind C, takes the snapshot at that mark, and hands over the entries from there on.
+    // 3. The journal has grown, and wants a snapshot of any state.
+    //    Harm: it gets that of C, and lacks the entries before it. No mark helps. If the same happens in another group, the two
+    //    snapshots wait for each other.
+    const { stage, journalOf, deliveries, settle } = durableStage(
+      Stage,
+      'groups=1 replicas=3 clients=1',
+      {
+        isAwaited: false,
+        hostOf: (participant) => Math.min(participant, 1),
+        sizes: { snapshotChunkBytes: 16_384 },
+      },
+    );
+    const [A, B, C] = stage.group(0);
+    stage.lead(A);
+    const journal = journalOf(C);
+    expect(journalOf(B)).toBe(journal);
+    stage.world.pause(B);
+    // Enough for entries, but not for a chunk of a snapshot.
+    journal.roomWords = 2048;
+    journal.leaveOut();
+    stage.send(0, [0], 'm');
+    stage.until(() => deliveries(C) === 1 && C.replica.member.marks === 1, 100_000);
+    stage.runFor(1000);
+    stage.hold(A, B);
+    stage.send(0, [0], 'n');
+    stage.until(() => deliveries(C) === 2);
+    journal.roomWords = Number.POSITIVE_INFINITY;
+    stage.world.resume(B);
+    stage.until(() => journal.snapshot !== undefined);
+    expect(journal.next).toBeLessThan(C.replica.member.nextToDeliver);
+    stage.world.pause(B);
+    journal.wantsSnapshot = true;
+    stage.runFor(1000);
+    expect(journal.wantsSnapshot).toBe(true);
+    stage.release(A, B);
+    stage.world.resume(B);
+    stage.until(() => !journal.wantsSnapshot, 100_000);
+    settle();
+  },
+);
+
+attack(
+  'marks wait for slow disks, however soon members are suspected',
+  { 'marks-impatient': HARM },
+  ({ Stage }) => {
+    // 1. In both groups, one member is down, and one of the two others leaves m out of its journal.
+    // 2. Disks sync rarely, one after the other.
+    //    Harm: the next mark comes in between. When one of the disks holds the last mark, the other one never does.
+    const { stage, journalOf, sync, deliveries, settle } = durableStage(Stage, TREE, {
+      isAwaited: false,
+      timing: { suspectAfterUs: 1000 },
+    });
+    const groups = [stage.group(0), stage.group(1)];
+    for (const [, , C] of groups) stage.crashUnheard(C);
+    stage.send(0, [0, 1], 'm');
+    stage.until(() => groups.every(([A, B]) => deliveries(A) === 1 && deliveries(B) === 1));
+    for (const [, B] of groups) journalOf(B).leaveOut();
+    const areWaiting = () => groups.some(([, B]) => journalOf(B).awaitsMark);
+    for (let i = 0; i < 10 && areWaiting(); i++) {
+      for (const place of [0, 1]) {
+        sync(...groups.map((members) => members[place]));
+        stage.runFor(150_000);
+      }
+    }
+    expect(areWaiting()).toBe(false);
+    for (const [, , C] of groups) stage.restart(C);
+    settle();
+  },
+);

@@ -95,6 +95,22 @@ export const MARKS: Readonly<Record<string, Mutation>> = {
       },
     ],
   },
+  'snapshot-ahead': {
+    title: 'a member that is ahead of the journal on its host hands it a snapshot of any state',
+    caughtBy: SCRIPT,
+    edits: [
+      {
+        file: JOURNAL_SNAPSHOTS,
+        find: 'member.nextToDeliver === journal.next',
+        replace: 'member.nextToDeliver >= journal.next',
+      },
+    ],
+  },
+  'marks-impatient': {
+    title: 'marks follow each other at most so many suspicions apart, although disks take longer',
+    caughtBy: SCRIPT,
+    edits: [{ file: LEADER, find: ', MARK_WAIT_US)', replace: ')' }],
+  },
   'counts-incomplete': {
     title: 'a snapshot at a mark counts before the mark is complete',
     caughtBy: { script: 'journal-files' },

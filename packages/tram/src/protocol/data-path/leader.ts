@@ -54,10 +54,12 @@ import { Truncation } from './truncation.js';
 const NEVER = Number.POSITIVE_INFINITY;
 /**
  * Marks are proposed at least so many times the time apart after which members are suspected. Only the last mark gets
- * complete. So this doubles, up to so many times, as long as they do not: disks may take longer.
+ * complete. So as long as it does not, the next one comes later and later, up to so many times: disks may take longer. They do
+ * however short that time is, so this limit is not below so many microseconds.
  */
 const SUSPICIONS_PER_MARK = 2;
 const MARK_PATIENCE_MAX = 64;
+const MARK_WAIT_US = 10_000_000;
 
 export class Leader {
   private readonly parent: ParentInbox;
@@ -80,9 +82,9 @@ export class Leader {
   private logIsFull = false;
   /** The index behind the last tick that was proposed. */
   private endOfTick = -1;
-  /** When the next mark may be proposed, by what factor that is later than at first, and the index behind the last one. */
-  private markDueUs = 0;
-  private markPatience = 1;
+  /** When the last mark was proposed, how long the next one waits for it to get complete, and the index behind it. */
+  private markedUs = Number.NEGATIVE_INFINITY;
+  private markWaitUs = 0;
   private endOfMark = -1;
 
   constructor(
@@ -214,14 +216,17 @@ export class Leader {
   private proposeMark(nowUs: number): void {
     const { member, replication } = this;
     const { timing, observer, overlay } = member.edges;
-    if (nowUs < this.markDueUs || this.endOfMark > member.nextToDeliver) return;
+    const isComplete = member.subtreeMark === member.marks;
+    const leastUs = SUSPICIONS_PER_MARK * timing.suspectAfterUs;
+    const waitUs = isComplete ? leastUs : Math.max(leastUs, this.markWaitUs);
+    if (nowUs < this.markedUs + waitUs || this.endOfMark > member.nextToDeliver) return;
     if (!this.hasRoom(OWN_ENTRY_WORDS)) {
       this.logIsFull = true;
       return;
     }
-    const isComplete = member.subtreeMark === member.marks;
-    this.markPatience = isComplete ? 1 : Math.min(2 * this.markPatience, MARK_PATIENCE_MAX);
-    this.markDueUs = nowUs + SUSPICIONS_PER_MARK * this.markPatience * timing.suspectAfterUs;
+    const mostUs = Math.max(MARK_PATIENCE_MAX * leastUs, MARK_WAIT_US);
+    this.markWaitUs = isComplete ? 0 : Math.min(2 * waitUs, mostUs);
+    this.markedUs = nowUs;
     const { ring, nextBody } = replication;
     const set = (field: number, value: number): void => {
       ring.words[placeOf(ring, nextBody + field)] = value;

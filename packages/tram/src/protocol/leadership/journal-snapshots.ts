@@ -8,7 +8,8 @@
  * begins with a snapshot of everything that its member may have delivered before: whoever finds the new journal after a
  * power cut may then count on it as on the old one.
  *
- * Invariant: a snapshot is begun only at or after the entry that the journal takes next, so it leaves no gap behind it.
+ * Invariant: a snapshot is begun at the entry that the journal takes next, so it leaves no gap. Only one at a mark may be
+ * begun after it. (A member may be ahead of the journal: another member of the group on this host hands it the entries.)
  */
 import { extend } from '../../memory/record.js';
 import { InvariantError } from '../assert.js';
@@ -80,7 +81,7 @@ export class JournalSnapshots {
   private isWanted(): boolean {
     const { member, journal } = this;
     if (!journal.wantsSnapshot || this.nowUs < this.notBeforeUs) return false;
-    return member.hasState && member.nextToDeliver >= journal.next;
+    return member.hasState && member.nextToDeliver === journal.next;
   }
 
   /** Does a snapshot of this member replace what a lost journal may have had? */
