@@ -3,6 +3,10 @@
  * what the thread has published. Nothing here waits for the disk, and nothing is allocated for entries.
  *
  * Replicas of one group on the same host share one `GroupJournal`. All calls are made by the thread that runs the replicas.
+ *
+ * A group that has left entries out goes on from a snapshot at a mark, if the ring has room at that moment. Another group may
+ * fill the ring at all times, because its quorum needs this journal. So as long as a group has left entries out, the others use
+ * only half of the ring.
  */
 import { assert } from '../protocol/assert.js';
 import type { GroupJournal } from '../protocol/edges.js';
@@ -22,6 +26,8 @@ export interface HostJournalOptions {
 
 /** The small records that a group may put although entries find no room. */
 const RESERVED_RECORDS = 4;
+/** The share of the ring that groups may use while others wait for a mark. */
+const SHARE_BESIDE_LEFT_OUT = 0.5;
 const NOTHING = new Int32Array(0);
 
 /** @internal */
@@ -35,8 +41,9 @@ export class HostJournal {
     starts: readonly GroupStart[],
   ) {
     const reservedRecords = starts.length * RESERVED_RECORDS;
+    const leftOut = new Set<number>();
     for (const start of starts) {
-      this.groups.set(start.group, new GroupPart(ring, options, start, reservedRecords));
+      this.groups.set(start.group, new GroupPart(ring, options, start, reservedRecords, leftOut));
     }
   }
 
@@ -67,7 +74,7 @@ class GroupPart implements GroupJournal {
   private seenSnapshot: number;
   private seenHeldMark: number;
   /** Does it go on only from a snapshot at a mark? */
-  private isLeftOut: boolean;
+  private isLeftOut = false;
   /** Is a snapshot being handed over; and has it leapt over entries? */
   private isTaking = false;
   private hasLeapt = false;
@@ -90,6 +97,8 @@ class GroupPart implements GroupJournal {
     private readonly options: HostJournalOptions,
     { group, has }: GroupStart,
     private readonly reservedRecords: number,
+    /** Of this host: the groups that have left entries out. */
+    private readonly leftOut: Set<number>,
   ) {
     this.isAwaited = options.isAwaited;
     this.group = group;
@@ -97,7 +106,7 @@ class GroupPart implements GroupJournal {
     this.seenDurable = this.next;
     this.seenSnapshot = has?.snapshotIndex ?? 0;
     this.seenHeldMark = heldMarkOf(has);
-    this.isLeftOut = has === undefined;
+    this.setLeftOut(has === undefined);
     this.leaptTo = has?.pending.at(-1)?.snapshotIndex ?? 0;
     this.bytes = has?.bytes ?? 0;
     // Replicas look before the journal thread runs.
@@ -116,7 +125,7 @@ class GroupPart implements GroupJournal {
   }
 
   get wantsMark(): boolean {
-    return this.isLeftOut && !this.isTaking && !this.ring.isQuarterFull;
+    return this.isLeftOut && !this.isTaking && !this.ring.isOverHalfFull;
   }
 
   get awaitsMark(): boolean {
@@ -142,7 +151,8 @@ class GroupPart implements GroupJournal {
 
   hasRoom(words: number): boolean {
     const records = Math.ceil(words / this.options.recordWordsMax) * 2 + this.reservedRecords;
-    return this.ring.hasRoom(words, records);
+    const givesWay = this.leftOut.size > 0 && !this.isLeftOut && !this.isTaking;
+    return this.ring.hasRoom(words, records, givesWay ? SHARE_BESIDE_LEFT_OUT : 1);
   }
 
   add(index: number, entries: Int32Array, at: number, words: number): void {
@@ -171,14 +181,20 @@ class GroupPart implements GroupJournal {
   }
 
   leaveOut(): void {
-    this.isLeftOut = true;
+    this.setLeftOut(true);
+  }
+
+  private setLeftOut(isLeftOut: boolean): void {
+    this.isLeftOut = isLeftOut;
+    if (isLeftOut) this.leftOut.add(this.group);
+    else this.leftOut.delete(this.group);
   }
 
   beginSnapshot(index: number, marks: number, isAtMark: boolean): void {
     assert(!this.isTaking, 'a group hands over one snapshot at a time');
     this.isTaking = true;
     this.hasLeapt = this.isLeftOut || index > this.next;
-    this.isLeftOut = false;
+    this.setLeftOut(false);
     if (this.hasLeapt) this.leaptTo = index;
     this.next = Math.max(this.next, index);
     this.snapshotAt = index;
@@ -202,7 +218,7 @@ class GroupPart implements GroupJournal {
   dropSnapshot(): void {
     this.isTaking = false;
     if (this.hasLeapt) {
-      this.isLeftOut = true;
+      this.setLeftOut(true);
       this.leaptTo = 0;
     }
     this.putEmpty(KIND.snapshotDropped, this.snapshotAt);
