@@ -25,7 +25,8 @@
  *
  * Where journals are missing, this need not hold. Each thing that may be lost then is named, and the plan is the best that
  * can be had: groups without a journal begin without state, and a snapshot beyond the cut is kept. Whether such a plan is
- * carried out is for recovery.ts to decide.
+ * carried out is for recovery.ts to decide. A child that lacks what its parent's snapshot has replaced is named: either its own
+ * journals are missing; or it reaches k*, and then only by one that is not used, because it lies beyond the parent's end.
  */
 import { MESSAGE, PARENT, SOURCE } from '../protocol/layout.js';
 import { WIDE } from '../protocol/wide.js';
@@ -70,13 +71,23 @@ export function* planEra(shape: ClusterShape, surveys: Surveys): Recovering<Plan
   }
   const losses = missingJournals(shape, surveys);
   const era = chooseEra(shape, surveys);
-  const candidates = fitting(overlay.parents.map((_, group) => candidatesOf(surveys, era, group)));
+  const isShort = overlay.parents.map(
+    (_, group) =>
+      membersOn(shape, group, (host) => hasJournal(surveys, host, group)) < quorumOf(shape),
+  );
+  const found = overlay.parents.map((_, group) => candidatesOf(surveys, era, group));
+  const candidates = fitting(found, isShort);
   const planned: Planned[] = [];
   for (const group of topDown(shape)) {
     const parent = planned[overlay.parent(group)] as Planned | undefined;
-    const isShort =
-      membersOn(shape, group, (host) => hasJournal(surveys, host, group)) < quorumOf(shape);
-    planned[group] = yield* planGroup(shape, candidates[group], isShort, group, parent, losses);
+    planned[group] = yield* planGroup(
+      shape,
+      candidates[group],
+      isShort[group],
+      group,
+      parent,
+      losses,
+    );
   }
   const groups = planned.map(({ isLossy, ...plan }) => plan);
   return { groups, isFirst: false, losses };
@@ -180,9 +191,9 @@ function* planGroup(
     losses.push(
       `g${group}: its state has effects of messages that its parent g${parent.group} has lost; they are kept`,
     );
-  } else if (!parent.isLossy) {
-    // It may have been the only one that has something durable.
-    const beyond = candidates.find((one) => one.mark === 0 && !usable.includes(one));
+  } else {
+    // It may have been the only one that has something durable, or that its parent has replaced.
+    const beyond = candidates.find((one) => !usable.includes(one));
     if (beyond !== undefined) {
       losses.push(
         `g${group}: the journal of ${shape.nameOf(beyond.host)} has effects of messages that its parent g${parent.group} has lost; it is not used`,
@@ -218,11 +229,16 @@ function candidatesOf(surveys: Surveys, era: number, group: number): Candidate[]
 
 /**
  * Of the candidates of each group, those that fit together: all whose snapshots count, and those that start at a mark k* or an
- * earlier one. k* is the last mark that some of these reach, in every group that has any. Dropping a candidate may leave
- * a group with less, so k* is lowered until all groups reach it.
+ * earlier one. k* is the last mark that some of these reach, in every group. Dropping a candidate may leave a group with less,
+ * so k* is lowered until all groups reach it. Groups whose journals are missing lose something in any case: they do not take
+ * anything from the others, as long as there are others.
  */
-function fitting(candidates: readonly (readonly Candidate[])[]): readonly (readonly Candidate[])[] {
-  const having = candidates.filter(({ length }) => length > 0);
+function fitting(
+  candidates: readonly (readonly Candidate[])[],
+  isShort: readonly boolean[],
+): readonly (readonly Candidate[])[] {
+  const whole = candidates.filter((_, group) => !isShort[group]);
+  const having = (whole.length > 0 ? whole : candidates).filter(({ length }) => length > 0);
   for (let lowest = Number.MAX_SAFE_INTEGER; ; ) {
     const startsBy = ({ mark }: Candidate): boolean => mark <= lowest;
     const reached = having.map((group) =>

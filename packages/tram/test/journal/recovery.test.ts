@@ -410,6 +410,73 @@ describe('journals that are missing', () => {
     expect(states(model, era)).toEqual([[], [], [], []]);
   });
 
+  describe('where a snapshot that counts was taken at a mark', () => {
+    /** All groups have message 1, then mark 1, message 3 and mark 2. What the root had before mark 1 is replaced. */
+    function replaced(parents: readonly number[]): { model: Model; era: Era } {
+      const { model, era } = started(parents);
+      const all = parents.map((_, group) => group);
+      for (const [id, mark] of [
+        [1, 0],
+        [2, 1],
+        [3, 0],
+        [4, 2],
+      ]) {
+        era.send(id, all, undefined, mark);
+      }
+      const index = era.indexAfter(0, 1)!;
+      for (const host of model.disks.keys()) {
+        era.write(host, 0, index, index);
+        for (const group of all.slice(1)) era.write(host, group, FIRST);
+      }
+      return { model, era };
+    }
+
+    /** Hosts 1 and 2 have nothing of the group any more. */
+    function remove(model: Model, group: number): void {
+      for (const host of [1, 2]) model.disks[host].eras.get(1)!.delete(group);
+    }
+
+    function recoverWithLoss(model: Model): { states: unknown; losses: string[] } {
+      const losses: string[] = [];
+      const onLoss = (lines: readonly string[]): void => void losses.push(...lines);
+      const { era } = model.recover({ acceptLoss: true, onLoss });
+      return { states: states(model, era), losses };
+    }
+
+    test('a group whose journals are missing takes nothing from the others', () => {
+      // The mark is complete in g0 and g1, and g2 has lost its journals that have reached it.
+      const { model, era } = replaced([-1, 0, 1]);
+      for (const host of [0, 1]) era.writePending(host, 1, 1);
+      remove(model, 2);
+      const found = recoverWithLoss(model);
+      expect(found.states).toEqual([[1, 2], [1, 2], []]);
+      expect(found.losses).toEqual([expect.stringMatching(/^g2: the journals of 1 of its 3/)]);
+    });
+
+    test('a child is named that lacks what was replaced, because its parent lacks what follows', () => {
+      const { model, era } = replaced([-1, 0]);
+      for (const host of [0, 1]) era.writePending(host, 1, 2);
+      remove(model, 0);
+      const found = recoverWithLoss(model);
+      expect(found.states).toEqual([[1, 2], []]);
+      expect(found.losses).toEqual([
+        expect.stringMatching(/^g0: the journals of 1 of its 3/),
+        expect.stringMatching(/^g1: the journal of host 0 has effects of messages .* not used$/),
+      ]);
+    });
+
+    test('if journals of all groups are missing, what is there fits together', () => {
+      const { model, era } = replaced([-1, 0]);
+      era.write(0, 0, FIRST + 4);
+      era.writePending(0, 1, 2);
+      for (const group of [0, 1]) remove(model, group);
+      expect(recoverWithLoss(model).states).toEqual([
+        [1, 2, 3, 4],
+        [1, 2, 3, 4],
+      ]);
+    });
+  });
+
   test('with loss accepted, it goes on with what is there, and says so first', () => {
     const model = withEmptyDisks(1, 2);
     const losses: string[] = [];
