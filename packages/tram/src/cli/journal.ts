@@ -9,8 +9,10 @@ The directory is that of the option "journal", with a folder for each host, or t
 host. The command only reads, so the cluster may run meanwhile.
 
 For each host it prints the eras, and for each era the groups: the index of the snapshot that the
-journal starts with, and the index after the last entry. If a file is corrupt, the command names it,
-and the place of the first error.
+journal starts with, and the index after the last entry. Snapshots that do not count yet follow: such
+a snapshot replaces what is older once no recovery can need that. If a journal has left entries out,
+its next snapshot is taken at a mark, and the mark is shown. If a file is corrupt, the command names
+it, and the place of the first error.
 
 Examples:
   $ tram journal show /var/lib/tram/bank
@@ -63,17 +65,21 @@ function describeJournal({
   return lines.join('\n');
 }
 
-function describeEra({ era, isOpened, bytes, segments, groups }: EraContents): string[] {
+function describeEra({ era, isOpened, bytes, segments, ...rest }: EraContents): string[] {
   const state = isOpened ? 'opened' : 'not opened';
   const files = `${segments} ${segments === 1 ? 'segment' : 'segments'}`;
   const heading = `  era ${era}: ${state}, ${files}, ${size(bytes)}`;
-  const rows = groups.map(({ group, snapshotIndex, end }) => [
+  const rows = rest.groups.map(({ group, snapshotIndex, end }) => [
     `g${group}`,
     `${snapshotIndex}`,
     `${end - snapshotIndex}`,
     `${end}`,
   ]);
-  return [heading, ...table([['group', 'snapshot at', 'entries', 'end'], ...rows])];
+  const pending = rest.pending.map(({ group, snapshotIndex, mark }) => {
+    const place = mark > 0 ? `mark ${mark}` : 'no mark';
+    return `    g${group} has a snapshot at ${snapshotIndex} (${place}) that does not count yet`;
+  });
+  return [heading, ...table([['group', 'snapshot at', 'entries', 'end'], ...rows]), ...pending];
 }
 
 /** Columns of figures, flush right. */

@@ -27,6 +27,12 @@ export interface EraContents {
     readonly snapshotIndex: number;
     readonly end: number;
   }[];
+  /** Snapshots that do not count yet. The mark is 0 if it was taken at none. */
+  readonly pending: readonly {
+    readonly group: number;
+    readonly snapshotIndex: number;
+    readonly mark: number;
+  }[];
 }
 
 /** A host that runs may rename or remove a file while it is being read. Then the journal is read again, so many times. */
@@ -81,12 +87,17 @@ function readEra(folder: string, reader: JournalReader, era: number): EraContent
     sequence.readSnapshot();
     return { group, snapshotIndex: sequence.snapshotIndex, end: sequence.end };
   });
+  const pending = reader.pendingSnapshots(era).map((snapshot) => {
+    snapshot.readSnapshot();
+    return { group: snapshot.group, snapshotIndex: snapshot.snapshotIndex, mark: snapshot.mark };
+  });
   return {
     era,
     isOpened: reader.isOpened(era),
     bytes: names.reduce((sum, name) => sum + sizeOf(join(folder, eraFolder(era), name)), 0),
     segments: reader.segments(era).segments.length,
     groups,
+    pending,
   };
 }
 

@@ -90,6 +90,15 @@ export class JournalReader {
     return counted === undefined ? [] : [counted, ...counted.pending];
   }
 
+  /** All snapshots of an era that do not count yet, by group and index: also those that no recovery uses. */
+  pendingSnapshots(era: number): readonly PendingSnapshot[] {
+    if (this.identity === undefined) return [];
+    const found = [...readSnapshots(this.disk, era, this.identity, 'pending')];
+    return found.sort(
+      (one, other) => one.group - other.group || one.snapshotIndex - other.snapshotIndex,
+    );
+  }
+
   /** The segments of an era. */
   segments(era: number): Scan {
     return this.contents(era).scan;
@@ -104,6 +113,11 @@ export class JournalReader {
     return contents;
   }
 }
+
+/** @internal A sequence of which only the snapshot was read. */
+export type PendingSnapshot = Pick<JournalSequence, 'snapshotIndex' | 'mark' | 'readSnapshot'> & {
+  readonly group: number;
+};
 
 interface EraContents {
   readonly sequences: ReadonlyMap<number, Sequence>;

@@ -65,11 +65,33 @@ test('shows one host as JSON', async () => {
               { group: 0, snapshotIndex: 2, end: 5 },
               { group: 1, snapshotIndex: 2, end: 2 },
             ],
+            pending: [],
           },
         ],
       },
     ],
   });
+});
+
+test('shows snapshots that do not count yet, and the marks at which they were taken', async () => {
+  const folder = join(journals('pending'), 'host-0');
+  const bench = Bench.open(new FileDisk(folder), { groups: 2 });
+  bench.host.group(0).leaveOut();
+  bench.snapshot(0, 20, [7], 3);
+  bench.snapshot(1, 2 + bench.add(1, 8).length, [8]);
+  bench.settle();
+  bench.writer.close();
+  const { code, stdout } = await line.exactly('journal', 'show', folder);
+  expect(code).toBe(0);
+  expect(stdout).toContain(`
+    g0 has a snapshot at 20 (mark 3) that does not count yet
+    g1 has a snapshot at 3 (no mark) that does not count yet
+`);
+  const json = JSON.parse((await line.exactly('journal', 'show', folder, '--json')).stdout);
+  expect(json.journals[0].eras[0].pending).toEqual([
+    { group: 0, snapshotIndex: 20, mark: 3 },
+    { group: 1, snapshotIndex: 3, mark: 0 },
+  ]);
 });
 
 test('names the file and the place of the first error', async () => {
