@@ -5,6 +5,9 @@
  * An accepted peer is told the key to our arena with the acceptance (`handshake.ts`). Its link opens once it has written
  * the key to its own arena into ours (`greeting.ts`). A peer that calls again has lost its connection or its memory, so
  * its earlier connection is closed first.
+ *
+ * A client that outlives a recovery calls again and again, with a session that has ended. The log tells once of each such
+ * client, until it is let in.
  */
 import { HOST } from '../arena.js';
 import type { Connection } from '../fabric/connection.js';
@@ -36,10 +39,15 @@ interface AcceptedPeer {
   readonly sinceUs: number;
 }
 
+/** So many clients that were refused are remembered. */
+const REFUSED_MAX = 1024;
+
 export class Admission {
   private readonly peers = new Map<Connection, AcceptedPeer>();
   /** Those of `peers` whose greeting has not arrived yet. */
   private readonly ungreeted = new Set<Connection>();
+  /** Slots and sessions of the clients that were refused, and that the log has told of. */
+  private readonly refusedClients = new Set<string>();
 
   constructor(
     private readonly options: NetworkOptions,
@@ -66,9 +74,10 @@ export class Admission {
     }
     const grant = this.grant(verdict.hello);
     if ('refusal' in grant) {
-      this.refuse(request, Uint8Array.of(grant.refusal));
+      this.refuse(request, Uint8Array.of(grant.refusal), this.isKnownRefusal(verdict.hello, grant));
       return;
     }
+    this.refusedClients.delete(clientOf(verdict.hello));
     try {
       this.accept(request, verdict, grant);
     } catch (error) {
@@ -78,12 +87,23 @@ export class Admission {
     }
   }
 
-  private refuse(request: Request, answer: Uint8Array): void {
+  private refuse(request: Request, answer: Uint8Array, isKnown = false): void {
     request.reject(answer);
     const [refusal] = answer;
     // What a client is told that comes too early is nothing for our log.
-    if (refusal === REFUSAL.challenge || refusal === REFUSAL.notReady) return;
+    if (isKnown || refusal === REFUSAL.challenge || refusal === REFUSAL.notReady) return;
     this.options.onRefusal?.(`${describe(request.peer)} was refused: ${REFUSED[refusal]}`);
+  }
+
+  /** Has this client been refused before, because its session has ended? Remembers it. */
+  private isKnownRefusal(hello: Hello, { refusal }: { readonly refusal: number }): boolean {
+    if (hello.caller !== CALLER.client || refusal !== REFUSAL.unknownCaller) return false;
+    const { refusedClients } = this;
+    const client = clientOf(hello);
+    if (refusedClients.has(client)) return true;
+    if (refusedClients.size === REFUSED_MAX) refusedClients.clear();
+    refusedClients.add(client);
+    return false;
   }
 
   private accept(request: Request, { hello, said }: Proven, { host, ...told }: Grant): void {
@@ -208,4 +228,8 @@ export class Admission {
     const { map, slots } = this.options;
     if (host !== undefined && host >= map.hosts) slots?.leaves(host - map.hosts);
   }
+}
+
+function clientOf({ number, session }: Hello): string {
+  return `${number}/${session}`;
 }

@@ -5,10 +5,12 @@
  *   waiting → hello → answer → open        hello, answer: a call is under way, with that message
  *      ↑────────┴────────┴───────┘
  *
- * Delays between attempts double until one succeeds. A complaint is logged only if it differs from the last one.
+ * Delays between attempts double until one succeeds. A host that does not know us is called again rarely: all sessions of
+ * clients end with a recovery, and clients that outlive it are never let in again. A complaint is logged only if it differs
+ * from the last one.
  */
 import type { Connection } from '../fabric/connection.js';
-import { type Handshake, type Hello, REFUSALS, type Welcome } from './handshake.js';
+import { type Handshake, type Hello, REFUSAL, REFUSALS, type Welcome } from './handshake.js';
 
 /** What a dialing needs of its caller. */
 export interface DialingEdges {
@@ -22,6 +24,8 @@ export interface DialingEdges {
 
 const RETRY_US = 20_000;
 const RETRY_US_MAX = 1_000_000;
+/** As long as the host does not know us. */
+const UNKNOWN_RETRY_US_MAX = 60_000_000;
 
 export class Dialing {
   /** Of the call that is under way, or open; undefined while waiting. */
@@ -125,7 +129,8 @@ export class Dialing {
 
   private retry(why: string, refusal = 0): void {
     this.wait(this.delayUs);
-    this.delayUs = Math.min(this.delayUs * 2, RETRY_US_MAX);
+    const mostUs = refusal === REFUSAL.unknownCaller ? UNKNOWN_RETRY_US_MAX : RETRY_US_MAX;
+    this.delayUs = Math.min(this.delayUs * 2, mostUs);
     this.refusal = refusal;
     if (why === this.complaint) return;
     this.complaint = why;

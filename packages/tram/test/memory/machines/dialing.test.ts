@@ -77,6 +77,25 @@ test('it waits longer each time, to a limit, and complains of what is new', () =
   expect(dialing.refusal).toBe(0);
 });
 
+test('it calls a host that does not know it ever more rarely, and another reason soon again', () => {
+  const { dialing, dial, world } = newDialing();
+  const waitUs = (refusal: number): number => {
+    dial();
+    dialing.onRefused(challengeBy(world), 'refused');
+    dialing.onRefused(Uint8Array.of(refusal), 'refused');
+    const fromUs = world.nowUs;
+    while (!dialing.isDue(world.nowUs)) world.nowUs += 10_000;
+    return world.nowUs - fromUs;
+  };
+  const waitsUs = Array.from({ length: 14 }, () => waitUs(REFUSAL.unknownCaller));
+  expect(waitsUs.map((us) => us / 1e6).slice(5)).toEqual([
+    0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 60, 60,
+  ]);
+  expect(world.complaints).toEqual(['it does not know us']);
+  waitUs(REFUSAL.notReady);
+  expect(waitUs(REFUSAL.notReady)).toBe(1_000_000);
+});
+
 test('it knows what it was refused for, until that is over', () => {
   const { dialing, dial, world } = newDialing();
   dial();

@@ -11,7 +11,7 @@ import { type FabricHandler, NO_OP_HANDLER } from '../../../src/memory/fabric/ha
 import { CALLER, Handshake, REFUSAL } from '../../../src/memory/machines/handshake.js';
 import type { MachinesMemory } from '../../../src/memory/machines/machines-memory.js';
 import { Network } from '../../../src/memory/machines/network.js';
-import type { NetworkOptions } from '../../../src/memory/machines/network-options.js';
+import type { NetworkOptions, SlotKeeper } from '../../../src/memory/machines/network-options.js';
 import {
   arenaPath,
   createArenaFile,
@@ -188,6 +188,32 @@ describe('who is let in', () => {
     await until(() => third.said.length > 0, 'it was told why');
     expect(third.network.complaintOf(0)).toBe('it does not know us');
     expect(first.said[0]).toContain('there is no such host');
+  });
+
+  test('a client whose session has ended is not, and the log tells so once, until it is let in', async () => {
+    let calls = 0;
+    let isLetIn = false;
+    const slots: SlotKeeper = {
+      isOpen: true,
+      awaitsEra: false,
+      take: () => undefined,
+      isStillOf: () => {
+        calls++;
+        return isLetIn;
+      },
+      returns: () => undefined,
+      leaves: () => undefined,
+    };
+    const { first, port } = newFirst({ slots });
+    const refusals = (): string[] => first.said.filter((text) => text.includes('no such host'));
+    const client = newHost(1, [port], { self: { caller: CALLER.client, number: 0 }, port: 0 });
+    await until(() => calls >= 4, 'it has called four times');
+    expect(refusals()).toHaveLength(1);
+    isLetIn = true;
+    await until(() => client.network.isConnected(0), 'it is let in');
+    isLetIn = false;
+    client.network.abandon(client.network.links[0]!, 'the test ends it');
+    await until(() => refusals().length === 2, 'it was refused again');
   });
 
   test('nobody is let in with what another has said', async () => {
