@@ -195,7 +195,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'sessions-of-found-messages': {
     title: 'sessions of a new era are only above those of which a message was found',
-    caughtBy: { seed: 17, as: 'integrity', options: ALWAYS },
+    caughtBy: { seed: 36, as: 'integrity', options: ALWAYS },
     edits: [
       {
         file: WHOLE_RECOVERY,
