@@ -3,10 +3,6 @@
  * what the thread has published. Nothing here waits for the disk, and nothing is allocated for entries.
  *
  * Replicas of one group on the same host share one `GroupJournal`. All calls are made by the thread that runs the replicas.
- *
- * A group that has left entries out goes on from a snapshot at a mark, if the ring has room at that moment. Another group may
- * fill the ring at all times, because its quorum needs this journal. So as long as a group has left entries out, the others use
- * only half of the ring.
  */
 import { assert } from '../protocol/assert.js';
 import type { GroupJournal } from '../protocol/edges.js';
@@ -26,8 +22,6 @@ export interface HostJournalOptions {
 
 /** The small records that a group may put although entries find no room. */
 const RESERVED_RECORDS = 4;
-/** The share of the ring that groups may use while others wait for a mark. */
-const SHARE_BESIDE_LEFT_OUT = 0.5;
 const NOTHING = new Int32Array(0);
 
 /** @internal */
@@ -41,9 +35,8 @@ export class HostJournal {
     starts: readonly GroupStart[],
   ) {
     const reservedRecords = starts.length * RESERVED_RECORDS;
-    const leftOut = new Set<number>();
     for (const start of starts) {
-      this.groups.set(start.group, new GroupPart(ring, options, start, reservedRecords, leftOut));
+      this.groups.set(start.group, new GroupPart(ring, options, start, reservedRecords));
     }
   }
 
@@ -74,7 +67,7 @@ class GroupPart implements GroupJournal {
   private seenSnapshot: number;
   private seenHeldMark: number;
   /** Does it go on only from a snapshot at a mark? */
-  private isLeftOut = false;
+  private isLeftOut: boolean;
   /** Is a snapshot being handed over; and has it leapt over entries? */
   private isTaking = false;
   private hasLeapt = false;
@@ -97,8 +90,6 @@ class GroupPart implements GroupJournal {
     private readonly options: HostJournalOptions,
     { group, has }: GroupStart,
     private readonly reservedRecords: number,
-    /** Of this host: the groups that have left entries out. */
-    private readonly leftOut: Set<number>,
   ) {
     this.isAwaited = options.isAwaited;
     this.group = group;
@@ -106,7 +97,7 @@ class GroupPart implements GroupJournal {
     this.seenDurable = this.next;
     this.seenSnapshot = has?.snapshotIndex ?? 0;
     this.seenHeldMark = heldMarkOf(has);
-    this.setLeftOut(has === undefined);
+    this.isLeftOut = has === undefined;
     this.leaptTo = has?.pending.at(-1)?.snapshotIndex ?? 0;
     this.bytes = has?.bytes ?? 0;
     // Replicas look before the journal thread runs.
@@ -125,7 +116,7 @@ class GroupPart implements GroupJournal {
   }
 
   get wantsMark(): boolean {
-    return this.isLeftOut && !this.isTaking && !this.ring.isOverHalfFull;
+    return this.isLeftOut && !this.isTaking && !this.ring.isQuarterFull;
   }
 
   get awaitsMark(): boolean {
@@ -151,8 +142,7 @@ class GroupPart implements GroupJournal {
 
   hasRoom(words: number): boolean {
     const records = Math.ceil(words / this.options.recordWordsMax) * 2 + this.reservedRecords;
-    const givesWay = this.leftOut.size > 0 && !this.isLeftOut && !this.isTaking;
-    return this.ring.hasRoom(words, records, givesWay ? SHARE_BESIDE_LEFT_OUT : 1);
+    return this.ring.hasRoom(words, records);
   }
 
   add(index: number, entries: Int32Array, at: number, words: number): void {
@@ -181,20 +171,14 @@ class GroupPart implements GroupJournal {
   }
 
   leaveOut(): void {
-    this.setLeftOut(true);
-  }
-
-  private setLeftOut(isLeftOut: boolean): void {
-    this.isLeftOut = isLeftOut;
-    if (isLeftOut) this.leftOut.add(this.group);
-    else this.leftOut.delete(this.group);
+    this.isLeftOut = true;
   }
 
   beginSnapshot(index: number, marks: number, isAtMark: boolean): void {
     assert(!this.isTaking, 'a group hands over one snapshot at a time');
     this.isTaking = true;
     this.hasLeapt = this.isLeftOut || index > this.next;
-    this.setLeftOut(false);
+    this.isLeftOut = false;
     if (this.hasLeapt) this.leaptTo = index;
     this.next = Math.max(this.next, index);
     this.snapshotAt = index;
@@ -218,7 +202,7 @@ class GroupPart implements GroupJournal {
   dropSnapshot(): void {
     this.isTaking = false;
     if (this.hasLeapt) {
-      this.setLeftOut(true);
+      this.isLeftOut = true;
       this.leaptTo = 0;
     }
     this.putEmpty(KIND.snapshotDropped, this.snapshotAt);

@@ -106,16 +106,12 @@ export class JournalRing {
 
   // --- the producer ------------------------------------------------------------------------------
 
-  /**
-   * Is there room for so many records, with so many words of contents together?
-   * @param share  of the ring that may be used
-   */
-  hasRoom(words: number, records: number, share = 1): boolean {
+  /** Is there room for so many records, with so many words of contents together? */
+  hasRoom(words: number, records: number): boolean {
     // Contents are filled up to an even number of words.
     const needed = words + records * (RECORD.contents + 1);
-    const size = this.size * share;
-    if (size - distance(this.written, this.seenTaken) >= needed) return true;
-    return size - this.usedWords >= needed;
+    if (this.size - distance(this.written, this.seenTaken) >= needed) return true;
+    return this.size - this.usedWords >= needed;
   }
 
   /** How many words the consumer has not taken. */
@@ -126,10 +122,6 @@ export class JournalRing {
 
   get isQuarterFull(): boolean {
     return this.usedWords * 4 >= this.size;
-  }
-
-  get isOverHalfFull(): boolean {
-    return this.usedWords * 2 > this.size;
   }
 
   /** There must be room. */

@@ -89,8 +89,7 @@ describe('the journal of a group', () => {
   function journalOf(snapshotBytes = 400): { journal: HostJournal; ring: JournalRing } {
     const { producer, consumer } = pair(1024);
     const options = { isAwaited: true, snapshotBytes, recordWordsMax: 32 };
-    const starts = [0, 1].map((group) => ({ group, has: has(2) }));
-    const journal = new HostJournal(producer, options, starts);
+    const journal = new HostJournal(producer, options, [{ group: 0, has: has(2) }]);
     return { journal, ring: consumer };
   }
 
@@ -168,28 +167,6 @@ describe('the journal of a group', () => {
     expect(group.wantsMark).toBe(true);
     group.add(next + 5, entries(1), 0, 10);
     expect(group.next).toBe(next + 5);
-  });
-
-  test('finds room for a snapshot at a mark, although another group fills the ring again and again', () => {
-    const { journal, ring } = journalOf();
-    const [group, other] = [journal.group(0), journal.group(1)];
-    let index = 2;
-    const fill = (): void => {
-      for (; other.hasRoom(90); index += 9) other.add(index, entries(9), 0, 90);
-    };
-    fill();
-    group.leaveOut();
-    expect(group.wantsMark).toBe(false);
-    // What the disk takes, the other group gives at once; but only half of the ring is for it now.
-    for (let i = 0; i < 10; i++) {
-      taken(ring);
-      fill();
-    }
-    expect(group.wantsMark).toBe(true);
-    expect(group.hasRoom(90)).toBe(true);
-    group.beginSnapshot(5, 1, true);
-    group.endSnapshot();
-    expect(other.hasRoom(90)).toBe(true);
   });
 
   test('tells of a mark once, when there is room; and not while entries are left out', () => {
