@@ -149,8 +149,7 @@ export class World {
         this.advance();
       }
       this.interruptions.end();
-      // Disks that are slow on purpose, and rings for a single entry, make clients wait for many syncs.
-      this.runUntil(isDone, this.power === undefined ? RUN_LIMIT_US : DURABLE_RUN_LIMIT_US);
+      this.runUntil(isDone);
       if (this.isOver) return;
       this.incidents.heal();
       this.power?.heal();
@@ -529,4 +528,3 @@ export class World {
 
 const IDLE_FACTOR = 3;
 const RUN_LIMIT_US = 400_000;
-const DURABLE_RUN_LIMIT_US = 2_000_000;

@@ -73,10 +73,5 @@ export const REGRESSIONS: readonly Regression[] = [
     found: 'ticks and other own entries that took all room in a small log',
     options: { durability: 'everySecond' },
   },
-  {
-    seed: 52072,
-    found: 'slow disks and rings for one entry: a run called stuck that only took long',
-    options: { durability: 'always' },
-  },
   { seed: 300660, found: 'a feed written again while more of it was still being lost' },
 ];
