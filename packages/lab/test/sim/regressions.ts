@@ -73,5 +73,10 @@ export const REGRESSIONS: readonly Regression[] = [
     found: 'ticks and other own entries that took all room in a small log',
     options: { durability: 'everySecond' },
   },
+  {
+    seed: 60769,
+    found: 'snapshots that took all room from a group that its quorum needed',
+    options: { durability: 'always' },
+  },
   { seed: 300660, found: 'a feed written again while more of it was still being lost' },
 ];
