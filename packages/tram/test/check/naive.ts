@@ -25,9 +25,10 @@ interface Stretch {
   delivered: string[];
 }
 
-/** A delivery sequence; `placed` is false if its position in the group's order is unknown. */
+/** What a member delivered in an era, or the order of its group; `placed` is false if its position in that order is unknown. */
 interface Sequence {
-  stretch: Stretch;
+  group: number;
+  era: number;
   messages: string[];
   placed: boolean;
 }
@@ -122,6 +123,10 @@ function collect(events: readonly TraceEvent[]): Facts {
     number === undefined
       ? facts.eras.length - 1
       : facts.eras.findIndex((era) => era.number === number);
+  /** Without a `client-start`, a client is of the era in which it occurs first. */
+  const noteClient = (client: string) => {
+    if (!facts.eraOfClient.has(client)) facts.eraOfClient.set(client, eraOf(undefined));
+  };
   for (const event of events) {
     switch (event.event) {
       case 'era': {
@@ -154,9 +159,7 @@ function collect(events: readonly TraceEvent[]): Facts {
         facts.clientEvents.push({ kind: 'answered', id: event.id, timeUs: event.timeUs });
         break;
       case 'multicast':
-        if (!facts.eraOfClient.has(event.client)) {
-          facts.eraOfClient.set(event.client, eraOf(undefined));
-        }
+        noteClient(event.client);
         facts.clientEvents.push({ kind: 'multicast', id: event.id, timeUs: event.timeUs });
         facts.messages.set(event.id, {
           id: event.id,
@@ -197,6 +200,7 @@ function collect(events: readonly TraceEvent[]): Facts {
         });
         break;
       case 'client-crash':
+        noteClient(event.client);
         facts.crashedClients.add(event.client);
         break;
       case 'end':
@@ -222,18 +226,24 @@ function resolve(facts: Facts, group: number): (Resolved & { era: number })[] {
   const eras: (Resolved & { era: number })[] = [];
   for (const era of facts.eras.keys()) {
     const stretches = facts.stretches.filter((s) => s.group === group && s.era === era);
-    if (era === 0) eras.push({ era, ...resolveEra(facts, group, stretches, []) });
+    if (era === 0) eras.push({ era, ...resolveEra(facts, group, era, stretches, []) });
     const opening = stretches.filter(({ opens }) => opens);
     if (era === 0 || opening.length === 0) continue;
     const kept = Math.min(...opening.map(({ restored }) => restored));
     const before = eras.at(-1)!.order.slice(0, kept);
-    eras.push({ era, ...resolveEra(facts, group, stretches, before) });
+    eras.push({ era, ...resolveEra(facts, group, era, stretches, before) });
   }
   return eras;
 }
 
 /** @param kept  what the era has of earlier ones, without the record of its members */
-function resolveEra(facts: Facts, group: number, all: Stretch[], kept: string[]): Resolved {
+function resolveEra(
+  facts: Facts,
+  group: number,
+  era: number,
+  all: Stretch[],
+  kept: string[],
+): Resolved {
   const stretches = all
     .map((stretch) => ({
       stretch,
@@ -252,15 +262,17 @@ function resolveEra(facts: Facts, group: number, all: Stretch[], kept: string[])
     if (stretch.restored > delivered) unfounded = true;
     else delivered = Math.max(delivered, stretch.restored + own.length);
     if (stretch.restored > order.length) {
-      sequences.push({ stretch, messages: own, placed: false });
+      sequences.push({ group, era, messages: own, placed: false });
       continue;
     }
     const messages = [...new Set([...order.slice(0, stretch.restored), ...own])];
-    sequences.push({ stretch, messages, placed: true });
+    sequences.push({ group, era, messages, placed: true });
     if (messages.length > order.length && order.every((id, i) => id === messages[i])) {
       order = messages;
     }
   }
+  // The group has recovered what it kept, even if no member has recorded it again: all of them may begin beyond it.
+  sequences.push({ group, era, messages: order, placed: true });
   return { sequences, order, unfounded };
 }
 
@@ -334,7 +346,7 @@ function prefixHolds(facts: Facts, sequences: readonly Sequence[]): boolean {
   for (const p of placed) {
     for (const q of placed) {
       const common = (id: string) =>
-        isAddressed(facts, id, p.stretch.group) && isAddressed(facts, id, q.stretch.group);
+        isAddressed(facts, id, p.group) && isAddressed(facts, id, q.group);
       for (const m of p.messages.filter(common)) {
         for (const other of q.messages.filter(common)) {
           if (m !== other && !before(p, other, m) && !before(q, m, other)) return false;
@@ -351,7 +363,7 @@ function prefixHeldInGroups(facts: Facts, sequences: readonly Sequence[]): boole
     facts.eras.every((_, era) =>
       prefixHolds(
         facts,
-        sequences.filter(({ stretch }) => stretch.group === group && stretch.era === era),
+        sequences.filter((sequence) => sequence.group === group && sequence.era === era),
       ),
     ),
   );
@@ -467,13 +479,13 @@ function entryOf(facts: Facts, { entryGroup, destinations }: Message): number | 
 
 function fifoHolds(facts: Facts, sequences: readonly Sequence[]): boolean {
   const all = [...facts.messages.values()];
-  return sequences.every(({ messages, stretch, placed }) =>
+  return sequences.every(({ group, messages, placed }) =>
     all.every((sample) => {
       const entryGroup = entryOf(facts, sample);
       if (entryGroup === undefined || !placed) return true;
       const stream = all
         .filter((m) => m.client === sample.client && entryOf(facts, m) === entryGroup)
-        .filter((m) => m.destinations.includes(stretch.group))
+        .filter((m) => m.destinations.includes(group))
         .map((m) => m.id);
       const delivered = messages.filter((id) => stream.includes(id));
       return delivered.every((id, i) => id === stream[i]);

@@ -4,16 +4,21 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MalformedTraceError, type TraceEvent } from '../../src/check/events.js';
 import { judge } from '../../src/check/judge.js';
-import { PROPERTIES } from '../../src/check/properties.js';
+import { PROPERTIES, type Property } from '../../src/check/properties.js';
 import {
   answered,
   at,
+  clientCrash,
   clientStart,
   deliver,
+  end,
   era,
   groups,
   multicast,
+  opened,
   recover,
+  restart,
+  restore,
   strict,
   tree,
 } from './events.js';
@@ -235,6 +240,49 @@ test('the judge and its naive twin agree on every property', () => {
     expect(met.get(`real-time-order ${outcome}`), outcome).toBeGreaterThan(0);
     expect(met.get(`durability ${outcome}`), outcome).toBeGreaterThan(0);
   }
+});
+
+const FOUND: [found: string, property: Property, events: TraceEvent[]][] = [
+  [
+    'what a group keeps counts, even if its members begin beyond all that is known of it',
+    'uniform-prefix-order',
+    // Group 0 has a: its snapshot covers a, and a delivery that nobody knows.
+    [
+      groups(1, 1),
+      era(1),
+      multicast('a', [0, 1]),
+      multicast('b', [0, 1], 'c2'),
+      ...deliver('0/0', 'a'),
+      era(2),
+      restart('0/0'),
+      restore('0/0', '0/0', 2),
+      opened('0/0'),
+      ...recover('1/0', 'b'),
+      end(),
+    ],
+  ],
+  [
+    'a client is of the era in which it is named first, even if it crashes there',
+    'durability',
+    [
+      groups(1, 1),
+      era(1, 'everySecond'),
+      clientCrash('c1'),
+      era(2, 'everySecond'),
+      ...recover('0/0'),
+      ...recover('1/0'),
+      multicast('a', [0, 1]),
+      ...deliver('0/0', 'a'),
+      end(),
+    ],
+  ],
+];
+
+test.each(FOUND)('found by the test above: %s', (_, property, events) => {
+  const verdict = judge(events);
+  const outcomes = Object.fromEntries(verdict.properties.map((p) => [p.property, p.outcome]));
+  expect(outcomes[property]).toBe('violated');
+  expect(outcomes).toEqual(judgeNaively(events));
 });
 
 test('orders that are drawn at random, where cycles of every length occur', () => {
