@@ -60,6 +60,8 @@ const FAULT_TITLES: Readonly<Record<Fault, string>> = {
   'slow-disk': 'syncs of a host take long',
   'failed-sync': 'a sync fails, and its host ends',
   'rival-recovery': 'a recovery begins without need, or next to another one',
+  'cut-at-mark':
+    'all power is cut when one of several snapshots at a mark counts, and others do not yet',
 };
 
 function helpText(): string {

@@ -3,6 +3,7 @@
  * and how small and slow everything about a journal is. Drawn by `plan.ts`, from a sequence of its own.
  */
 import type { Durability } from 'tram-multicast/internal/protocol/edges.js';
+import type { Plan } from './plan.js';
 import { Random } from './random.js';
 
 export interface DurabilityPlan {
@@ -49,6 +50,47 @@ export function drawDurability(
     cutsRecoveryPercent: random.pick([0, 0, 30, 60]),
   };
 }
+
+/**
+ * Some plans get another course, which leads to a recovery from snapshots at marks: see `mark-ambush.ts`. Which ones is drawn from
+ * a sequence of its own, so that all others stay as they are. (Seeds of regressions and of mutations are among the others.)
+ */
+export function aimAtMark(plan: Plan): Plan {
+  const { seed, durability, sizes, faults } = plan;
+  const random = new Random(seed + MARK_SEQUENCE);
+  const isChosen = random.percent(MARK_PERCENT);
+  if (!isChosen || durability === undefined || !faults.has('cut-at-mark')) return plan;
+  if (sizes.groups < 2 || sizes.replicas < 3) return plan;
+  const hostOf = durability.hostOf.map((_, replica) => replica % sizes.replicas);
+  const syncUs = Array.from({ length: sizes.replicas }, () => random.pick([5, 20]));
+  return {
+    ...plan,
+    // No other snapshots count meanwhile.
+    durability: { ...durability, hostOf, syncUs, snapshotBytes: 1_000_000 },
+    // So small that a host that was away finds what it has missed neither in a log nor in a backlog.
+    sizes: { ...sizes, logBytes: 2048 },
+    pace: { ...plan.pace, backlogBytesMax: 256 },
+    messages: 250,
+    messageEveryUs: 60,
+    singleGroupPercent: 0,
+    incidents: [
+      {
+        kind: 'cut-at-mark',
+        group: 0,
+        hitsLeader: false,
+        member: random.below(sizes.replicas),
+        atUs: random.between(200, 1000),
+        afterPosts: 0,
+        durationUs: random.between(2000, 5000),
+        leavesMemory: false,
+        isAmbush: false,
+      },
+    ],
+  };
+}
+
+const MARK_SEQUENCE = 2 ** 45;
+const MARK_PERCENT = 15;
 
 function drawHosts(random: Random, groups: number, replicas: number): number[] {
   const all = Array.from({ length: groups * replicas }, (_, replica) => replica);

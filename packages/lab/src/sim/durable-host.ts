@@ -195,6 +195,15 @@ export class DurableHost {
     return ask.what === 'open' ? this.open(ask.plan, hosts) : this.recovery!.answer(ask);
   }
 
+  /** Does a group begin with a snapshot of this host that was taken at a mark, and does not count? */
+  givesMark({ groups }: EraPlan): boolean {
+    return groups.some(({ group, fromEra, source, keepFrom }) => {
+      if (source !== this.index) return false;
+      const found = this.recovery!.sequences(fromEra, group);
+      return found.some(({ snapshotIndex, mark }) => snapshotIndex === keepFrom && mark > 0);
+    });
+  }
+
   /** Undefined if it has promised another era, or if a host whose journal it needs is down. */
   private open(
     { era, groups }: EraPlan,

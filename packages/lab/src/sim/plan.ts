@@ -14,7 +14,7 @@ import {
 } from 'tram-multicast/internal/protocol/edges.js';
 import type { Sizes } from 'tram-multicast/internal/protocol/layout.js';
 import { Overlay, SHAPES } from 'tram-multicast/internal/protocol/overlay.js';
-import { type DurabilityPlan, drawDurability } from './durability-plan.js';
+import { aimAtMark, type DurabilityPlan, drawDurability } from './durability-plan.js';
 import { Random } from './random.js';
 import type { Weather } from './simulated-memory.js';
 
@@ -30,6 +30,7 @@ export const FAULTS_OF_DISKS = [
   'slow-disk',
   'failed-sync',
   'rival-recovery',
+  'cut-at-mark',
 ] as const;
 
 export const FAULTS = [
@@ -247,7 +248,7 @@ export function drawPlan(seed: number, options: Options): Plan {
     replicas,
     messages * Math.max(20, messageEveryUs),
   );
-  return {
+  return aimAtMark({
     seed,
     memory,
     parents,
@@ -301,7 +302,7 @@ export function drawPlan(seed: number, options: Options): Plan {
     ticks: drawTicks(seed, options.ticks, groups * replicas, faults),
     faults,
     incidents,
-  };
+  });
 }
 
 /** An order that is given does not change what else is drawn, so that both orders can be tried on the same runs. */

@@ -18,6 +18,7 @@ import { DurableHost } from './durable-host.js';
 import { Eras } from './eras.js';
 import type { ReplicaHost } from './hosts.js';
 import { type Ledger, SimulationFailure } from './ledger.js';
+import { MarkAmbush } from './mark-ambush.js';
 import type { Fault, Plan, PlannedIncident } from './plan.js';
 import type { Random } from './random.js';
 import { DiskFailure, PowerCut } from './simulated-disk.js';
@@ -34,6 +35,9 @@ const CUTS_ANSWER_PERCENT = 5;
 const CHANGES_PER_ANSWER = 12;
 /** The share of hosts that do not come back after a power cut, if the others suffice. */
 const GONE_PERCENT = 5;
+
+/** A host that comes back after so long does not take part in a recovery that begins at once. */
+const LATE_US = 20_000;
 
 interface Later {
   readonly atUs: number;
@@ -54,6 +58,7 @@ export class Power implements Hosts {
   private isHealed = false;
   private nextCheckUs = 0;
   private lastRefusal = '';
+  private ambush: MarkAmbush | undefined;
 
   constructor(
     private readonly plan: Plan,
@@ -109,6 +114,7 @@ export class Power implements Hosts {
     this.recovered = undefined;
     this.eras.open(era);
     this.world = world;
+    this.ambush = undefined;
     for (const host of this.hosts) {
       this.journals.cancel(host.index);
       host.leaveEra();
@@ -204,7 +210,10 @@ export class Power implements Hosts {
 
   private stepJournal(host: DurableHost): void {
     const takesUs = this.withDisk(host, () => host.stepJournal(this.nowUs));
-    if (takesUs !== undefined) this.journals.schedule(host.index, this.nowUs + takesUs);
+    if (takesUs === undefined) return;
+    this.journals.schedule(host.index, this.nowUs + takesUs);
+    const { ambush } = this;
+    if (ambush?.victim === host && ambush.isDue(this.nowUs)) this.cutAtMark(ambush);
   }
 
   /** A sync has failed. The host ends, and nobody knows what is on the disk. */
@@ -245,6 +254,7 @@ export class Power implements Hosts {
   /** End all faults. Hosts that are gone for good stay down. */
   heal(): void {
     this.isHealed = true;
+    this.ambush = undefined;
     for (const host of this.hosts) {
       host.slowness = 1;
       host.disk.failAfter(Number.POSITIVE_INFINITY);
@@ -297,6 +307,7 @@ export class Power implements Hosts {
         host.flush();
         this.stop(host);
       }
+      if (ask.what === 'open' && host.givesMark(ask.plan)) this.count('cut-at-mark');
       return host.answer(ask, (other) => this.hosts[other]);
     });
   }
@@ -392,8 +403,21 @@ export class Power implements Hosts {
         this.count(kind);
         this.recover();
         break;
+      case 'cut-at-mark':
+        if (!this.maySpare(host)) return;
+        this.cut(host, durationUs);
+        this.ambush = new MarkAmbush(this.hosts, host, this.plan.parents, this.f);
+        break;
       default:
         throw new Error(`${kind} is no fault of a host`);
+    }
+  }
+
+  private cutAtMark(ambush: MarkAmbush): void {
+    this.ambush = undefined;
+    ambush.end();
+    for (const host of this.hosts) {
+      this.cut(host, ambush.late.includes(host) ? LATE_US : this.random.below(200));
     }
   }
 

@@ -91,7 +91,7 @@ export class RecoveryHost {
   }
 
   /** What this host has of a group; empty if the era is not present in it. */
-  sequences(era: number, group: number): readonly GroupSequence[] {
+  sequences(era: number, group: number): readonly JournalSequence[] {
     this.reader ??= new JournalReader(this.disk);
     return this.reader.eras.includes(era) ? this.reader.sequences(era, group) : [];
   }

@@ -1,6 +1,6 @@
 /**
  * Mutations that break the rules of marks: when they are proposed and counted, where journals that have left entries out take
- * their snapshots, and when these count. Unit tests of recovery-plan.ts break which of them a recovery uses.
+ * their snapshots, when these count, and which of them a recovery uses.
  */
 import {
   DELIVERY,
@@ -8,6 +8,7 @@ import {
   JOURNAL_SNAPSHOTS,
   LEADER,
   RECOVERABLE,
+  RECOVERY_PLAN,
   SNAPSHOT,
 } from './files.js';
 import type { Mutation } from './mutation.js';
@@ -120,5 +121,27 @@ export const MARKS: Readonly<Record<string, Mutation>> = {
     title: 'a host holds a mark before its entries are durable',
     caughtBy: { script: 'journal-files' },
     edits: [{ file: GROUP_PROGRESS, find: 'index <= one.durable', replace: 'index <= one.end' }],
+  },
+  'marks-not-used': {
+    title: 'a recovery does not use snapshots at marks that do not count yet',
+    caughtBy: { seed: 55, as: 'recovery', options: ALWAYS },
+    edits: [
+      {
+        file: RECOVERY_PLAN,
+        find: 'const candidates = fitting(found, isShort);',
+        replace: 'const candidates = found.map((group) => group.filter(({ mark }) => mark === 0));',
+      },
+    ],
+  },
+  'marks-used-beyond': {
+    title: 'a recovery uses snapshots at marks that some group does not reach',
+    caughtBy: { seed: 156, as: 'recovery', options: ALWAYS },
+    edits: [
+      {
+        file: RECOVERY_PLAN,
+        find: 'const candidates = fitting(found, isShort);',
+        replace: 'const candidates = found;',
+      },
+    ],
   },
 };
