@@ -1,6 +1,7 @@
 /** One side of a raw measurement, as a thread or a process: maps the memory, runs its job, ends. Started by `pair.ts`. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { endWithParent } from '../load/end-with-parent.js';
+import { runCopyClients, runCopyLeaders } from './copy-only/measure.js';
 import { type Assignment, mapWords, type RawJob, type Report } from './pair.js';
 import { ping, pong } from './ping-pong.js';
 import { consume, produce } from './ring.js';
@@ -15,6 +16,10 @@ function run(job: RawJob, words: Int32Array): unknown {
       return ping(words, job);
     case 'pong':
       return pong(words);
+    case 'copyClients':
+      return runCopyClients(words, job);
+    case 'copyLeaders':
+      return runCopyLeaders(words, job);
   }
 }
 

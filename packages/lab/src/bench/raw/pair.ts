@@ -1,5 +1,5 @@
 /**
- * Two sides that share only memory, to measure the limits of the machine. Used by `ring.ts` and `ping-pong.ts`. Both sides run
+ * Two sides that share only memory, to measure the limits of the machine. Used by `ring.ts`, `ping-pong.ts` and `copy-only`. Both sides run
  * `pair-worker.ts`, as threads of this process or as processes that map a file.
  *
  *   this process                       each side (pair-worker.ts)
@@ -23,11 +23,12 @@ import {
   openArenaFile,
   removeArenaFile,
 } from 'tram-multicast/internal/memory/processes/arena-file.js';
+import type { CopyJob } from './copy-only/measure.js';
 import type { PingPongJob } from './ping-pong.js';
 import type { RingJob } from './ring.js';
 
 export type RawMemory = 'threads' | 'processes';
-export type RawJob = RingJob | PingPongJob;
+export type RawJob = RingJob | PingPongJob | CopyJob;
 
 /** The start parameters of a side: a job, and the memory or the file to map. */
 export interface Assignment {
@@ -54,6 +55,8 @@ const HEADER_WORDS = 64;
 const STALL_LIMIT_MS = 5000;
 /** After so many polls (some 50 µs) without a change, the other side is not scheduled. */
 const POLLS_MAX = 1 << 15;
+/** The same for turns, which take longer than polls. */
+const IDLE_TURNS_MAX = 1 << 12;
 const NAP_MS = 0.05;
 
 interface Side {
@@ -106,16 +109,40 @@ export function awaitChange(words: Int32Array, at: number, old: number): number 
   return napUntilChange(words, at, old);
 }
 
-/** Sleeps between polls: on a busy machine the other side may need the core that this one spins on. */
 function napUntilChange(words: Int32Array, at: number, old: number): number {
-  const neverNotified = new Int32Array(new SharedArrayBuffer(4));
   const deadlineMs = performance.now() + STALL_LIMIT_MS;
-  while (performance.now() < deadlineMs) {
-    Atomics.wait(neverNotified, 0, 0, NAP_MS);
+  for (;;) {
+    napBefore(deadlineMs);
     const value = Atomics.load(words, at);
     if (value !== old) return value;
   }
-  throw new Error(`the other side has made no progress for ${STALL_LIMIT_MS} ms`);
+}
+
+const neverNotified = new Int32Array(new SharedArrayBuffer(4));
+
+/** Sleeps between polls: on a busy machine the other side may need the core that this one spins on. */
+function napBefore(deadlineMs: number): void {
+  if (performance.now() > deadlineMs) {
+    throw new Error(`the other side has made no progress for ${STALL_LIMIT_MS} ms`);
+  }
+  Atomics.wait(neverNotified, 0, 0, NAP_MS);
+}
+
+/** For a side that works in turns: spins while there is work now and then, naps if the other side is not scheduled. */
+export class TurnWaiter {
+  private idleTurns = 0;
+  private deadlineMs = 0;
+
+  /** @throws if no turn has found work for long, because the other side has died */
+  note(work: number): void {
+    if (work > 0) {
+      this.idleTurns = 0;
+      return;
+    }
+    if (++this.idleTurns < IDLE_TURNS_MAX) return;
+    if (this.idleTurns === IDLE_TURNS_MAX) this.deadlineMs = performance.now() + STALL_LIMIT_MS;
+    napBefore(this.deadlineMs);
+  }
 }
 
 function createFile(words: number): string {

@@ -46,13 +46,7 @@ export async function startTram(options: TramOptions, setup: Setup): Promise<Run
   const cluster = await Cluster.start({
     ...rest,
     order,
-    groups: setup.groups,
-    replicas: setup.replicas,
-    clients: setup.clientsMax + 1,
-    callsMax: setup.outstandingMax,
-    payloadBytesMax: setup.payloadBytesMax,
-    replyBytesMax: 16,
-    ...ringBytes(setup),
+    ...sizeOptions(setup),
     // A host that ends is a failure, not something to measure.
     restartHosts: false,
   });
@@ -60,6 +54,19 @@ export async function startTram(options: TramOptions, setup: Setup): Promise<Run
     measure: (load) => runLoad(rest.memory, { ...load, address: cluster.address }, signal),
     status: () => cluster.status(),
     close: () => (signal?.aborted ? cluster.destroy() : cluster.close()),
+  };
+}
+
+/** How large the memory of a cluster is that is started for such a setup. */
+export function sizeOptions(setup: Setup) {
+  return {
+    groups: setup.groups,
+    replicas: setup.replicas,
+    clients: setup.clientsMax + 1,
+    callsMax: setup.outstandingMax,
+    payloadBytesMax: setup.payloadBytesMax,
+    replyBytesMax: 16,
+    ...ringBytes(setup),
   };
 }
 
