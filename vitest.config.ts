@@ -40,7 +40,7 @@ const ALONE = [
   'packages/tram/test/memory/machines/network.test.ts',
   'packages/lab/test/bench/paper/run-real.test.ts',
   'packages/lab/test/bench/raw/**/*.test.ts',
-  'packages/lab/test/bench/{durable/durable,strict/strict}.test.ts',
+  'packages/lab/test/bench/{durable/durable,order/order,strict/strict}.test.ts',
   'packages/lab/test/chaos/unauthenticated-round.test.ts',
   'packages/lab/test/contract/{arena-file,contract}.test.ts',
   'packages/lab/test/litmus/**/*.test.ts',
