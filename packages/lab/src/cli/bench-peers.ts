@@ -43,21 +43,22 @@ With --synced, each system syncs a message to disk on two of three servers befor
   tram   durability always
   nats   is left out: it can't
 
-All files are in a temporary folder on a disk (--folder), never in memory. A disk is shared and its speed changes, so use
---rounds: the systems are measured in turn, every other round in reverse order, and the table has the medians.
+All files are in a temporary folder on a disk (--folder), never in memory.
 
 The servers come from Debian packages. They run on free ports of the loopback interface in a temporary folder, and end
 with the command:
   $ apt-get install -y redis-server nats-server etcd-server
 A server that is not installed is named and skipped. If you asked for it with --only, the exit code is 1.
 
-The figures of a busy machine mean little: compare the ratios, and run it twice. It takes two minutes.
+The systems are measured in turn, --rounds times, every other round in reverse order. The table has the medians, the least
+and the greatest; a ratio is the median of the ratios of the rounds. The figures of a busy machine mean little: compare
+the ratios. It takes four minutes.
 
 Examples:
   $ tram-lab bench peers
   $ tram-lab bench peers --only redis --seconds 5
-  $ tram-lab bench peers --synced --rounds 3 --seconds 1
-  $ tram-lab bench peers --json | jq .advantages
+  $ tram-lab bench peers --synced --rounds 5
+  $ tram-lab bench peers --json | jq .advantages.redis.one.throughput.median
 `;
 
 export function registerBenchPeers(bench: Command): void {
@@ -66,8 +67,8 @@ export function registerBenchPeers(bench: Command): void {
     .summary('TRAM compared with Redis, NATS JetStream and etcd')
     .description('Measures TRAM and the systems that one would use instead, in one run.')
     .option('--only <names>', 'which of redis,nats,etcd to measure', peerIds)
-    .option('--seconds <s>', 'duration of each measurement', seconds, 2)
-    .option('--rounds <n>', 'how many times to measure all systems', integer(1, 100), 1)
+    .option('--seconds <s>', 'duration of each measurement', seconds, 1)
+    .option('--rounds <n>', 'how many times to measure all systems', integer(1, 100), 3)
     .option('--synced', 'acknowledge messages once they are synced to disk')
     .option('--folder <path>', 'with --synced: where to make the temporary folder')
     .option('--json', 'print one JSON object')

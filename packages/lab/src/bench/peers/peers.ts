@@ -5,6 +5,7 @@
 import { type DiskFolder, type FileSystem, makeDiskFolder } from '../disk-folder.js';
 import { type DestinationSet, setOf } from '../load/destinations.js';
 import { inRounds } from '../load/rounds.js';
+import type { Spread } from '../load/spread.js';
 import { measureSyncedWrites, type SyncedWrites } from '../raw/synced-writes.js';
 import { findProgram, serversParent, versionOf } from '../systems/servers.js';
 import type { RunningSystem, Setup } from '../systems/system.js';
@@ -14,7 +15,7 @@ import { type Figures, measureFigures } from './figures.js';
 import { nats } from './nats.js';
 import { type Guarantee, type Peer, PeerFailure, type PeerId, startPeer } from './peer.js';
 import { redis } from './redis.js';
-import { advantagesOf, combine } from './rounds.js';
+import { advantagesOf, combine, inOneRound } from './rounds.js';
 import { startTram, TRAM } from './tram.js';
 
 export const PEERS: Readonly<Record<PeerId, Peer>> = { redis, nats, etcd };
@@ -37,7 +38,7 @@ export type SystemResult = {
   readonly guarantee: Guarantee;
   readonly conditions: string;
 } & (
-  | { readonly status: 'measured'; readonly one: Figures; readonly eight: Figures }
+  | { readonly status: 'measured'; readonly one: RoundsFigures; readonly eight: RoundsFigures }
   | { readonly status: 'missing'; readonly install: string }
   | { readonly status: 'failed'; readonly reason: string; readonly log: readonly string[] }
 );
@@ -55,10 +56,15 @@ export interface Disk {
   readonly bare: SyncedWrites;
 }
 
-/** The advantage of TRAM: its throughput divided by the peer's, the peer's latency divided by its own. */
+/** The figures of a system, with their spread over all rounds. */
+export interface RoundsFigures extends Figures {
+  readonly spread: { readonly messagesPerSecond: Spread; readonly latencyNsP50: Spread };
+}
+
+/** The advantage of TRAM, of each round: its throughput divided by the peer's, the peer's latency divided by its own. */
 export interface Advantage {
-  readonly throughput: number;
-  readonly latencyP50: number;
+  readonly throughput: Spread;
+  readonly latencyP50: Spread;
 }
 
 export interface PeersResult {
@@ -162,7 +168,7 @@ class Run {
       running = await start();
       const one = await this.figures(about, setup, running, 1);
       const eight = await this.figures(about, setup, running, SHARDS);
-      return { ...about, status: 'measured', one, eight };
+      return { ...about, status: 'measured', one: inOneRound(one), eight: inOneRound(eight) };
     } catch (error) {
       this.signal.throwIfAborted();
       const reason = error instanceof Error ? error.message : String(error);

@@ -2,9 +2,9 @@
  * Several rounds of `bench peers`. The figures of a system are the medians of its rounds; a ratio of two systems is the
  * median of the ratios of the rounds.
  */
-import { spreadOf } from '../load/spread.js';
+import { type Spread, spreadOf } from '../load/spread.js';
 import type { Figures } from './figures.js';
-import type { Advantage, Advantages, SystemResult } from './peers.js';
+import type { Advantage, Advantages, RoundsFigures, SystemResult } from './peers.js';
 
 /** A system that failed in one round has failed. */
 export function combine(rounds: readonly (readonly SystemResult[])[]): SystemResult[] {
@@ -30,8 +30,8 @@ export function advantagesOf(rounds: readonly (readonly SystemResult[])[]): Adva
   const advantageOver = (peer: number, kind: 'one' | 'eight'): Advantage => {
     const ratios = rounds.map((systems) => ratio(systems[0], systems[peer], kind));
     return {
-      throughput: medianOf(ratios.map(({ throughput }) => throughput)),
-      latencyP50: medianOf(ratios.map(({ latencyP50 }) => latencyP50)),
+      throughput: spread(ratios, ({ throughput }) => throughput),
+      latencyP50: spread(ratios, ({ latencyP50 }) => latencyP50),
     };
   };
   const entries = peers.flatMap(({ id, status }, i) =>
@@ -42,7 +42,7 @@ export function advantagesOf(rounds: readonly (readonly SystemResult[])[]): Adva
   return Object.fromEntries(entries);
 }
 
-function ratio(tram: SystemResult, peer: SystemResult, kind: 'one' | 'eight'): Advantage {
+function ratio(tram: SystemResult, peer: SystemResult, kind: 'one' | 'eight') {
   if (tram.status !== 'measured' || peer.status !== 'measured') {
     throw new Error('only systems that were measured can be compared');
   }
@@ -55,15 +55,34 @@ function ratio(tram: SystemResult, peer: SystemResult, kind: 'one' | 'eight'): A
 }
 
 /** The round with the median throughput, with the latency of the round that has the median latency. */
-function middleFigures(rounds: readonly Figures[]): Figures {
-  const { alone } = middle(rounds, (figures) => figures.alone.latencyNsP50);
-  return { ...middle(rounds, ({ messagesPerSecond }) => messagesPerSecond), alone };
+function middleFigures(rounds: readonly Figures[]): RoundsFigures {
+  const { alone } = middle(rounds, latencyOf);
+  return {
+    ...middle(rounds, rateOf),
+    alone,
+    spread: {
+      messagesPerSecond: spread(rounds, rateOf),
+      latencyNsP50: spread(rounds, latencyOf),
+    },
+  };
+}
+
+export function inOneRound(figures: Figures): RoundsFigures {
+  return middleFigures([figures]);
+}
+
+function rateOf({ messagesPerSecond }: Figures): number {
+  return messagesPerSecond;
+}
+
+function latencyOf({ alone }: Figures): number {
+  return alone.latencyNsP50;
 }
 
 function middle<Item>(items: readonly Item[], by: (item: Item) => number): Item {
   return items.toSorted((a, b) => by(a) - by(b))[items.length >> 1];
 }
 
-function medianOf(values: readonly number[]): number {
-  return spreadOf(values)!.median;
+function spread<Item>(items: readonly Item[], by: (item: Item) => number): Spread {
+  return spreadOf(items.map(by))!;
 }

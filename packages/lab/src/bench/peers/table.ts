@@ -1,6 +1,7 @@
 /** The output of `tram-lab bench peers` for people. */
+
+import type { Spread } from '../load/spread.js';
 import { align, GAP, WIDTH, wrap } from '../text/columns.js';
-import type { Figures } from './figures.js';
 import type { Disk, PeersResult, SystemResult } from './peers.js';
 
 type Measured = Extract<SystemResult, { status: 'measured' }>;
@@ -39,12 +40,14 @@ function figures(
     ...['p50 alone', 'p99 alone', 'it/TRAM', 'across shards'],
   ];
   const rows = systems.map((system) => {
-    const { messagesPerSecond, outstanding, alone }: Figures = system[kind];
+    const { spread, outstanding, alone } = system[kind];
     const advantage = advantages[system.id]?.[kind];
     return [
       nameOf(system),
-      ...[rate(messagesPerSecond), String(outstanding), times(advantage?.throughput)],
-      ...[micros(alone.latencyNsP50), micros(alone.latencyNsP99), times(advantage?.latencyP50)],
+      ...[withSpread(spread.messagesPerSecond, rate), String(outstanding)],
+      times(advantage?.throughput),
+      ...[withSpread(spread.latencyNsP50, micros), micros(alone.latencyNsP99)],
+      times(advantage?.latencyP50),
       system.guarantee.brief,
     ];
   });
@@ -83,7 +86,7 @@ function conditions({ machine, options }: PeersResult, measured: readonly Measur
     ...(disk === undefined ? [] : [['disk', describeDisk(disk)] as const]),
     [
       'measured',
-      `${seconds} s each${rounds > 1 ? `, medians of ${rounds} rounds` : ''}; throughput: the best of 1, 8, 64, 512 … messages in flight, until two steps in a row ` +
+      `${seconds} s each${rounds > 1 ? `, in turn; medians of ${rounds} rounds (least to greatest)` : ''}; throughput: the best of 1, 8, 64, 512 … messages in flight, until two steps in a row ` +
         'bring less than 5 %; latency: one message at a time',
     ],
     ...measured.map(({ name, conditions }): [string, string] => [name, conditions]),
@@ -126,7 +129,16 @@ function micros(ns: number): string {
   return ns >= 1e5 ? `${(ns / 1e3).toFixed(0)} µs` : `${(ns / 1e3).toFixed(1)} µs`;
 }
 
-function times(ratio: number | undefined): string {
+/** `438 k/s`, of several rounds `438 k/s (420 k/s to 450 k/s)` */
+function withSpread(spread: Spread, format: (value: number) => string): string {
+  const { median, least, greatest, rounds } = spread;
+  if (rounds === 1) return format(median);
+  return `${format(median)} (${format(least)} to ${format(greatest)})`;
+}
+
+function times(ratio: Spread | undefined): string {
   if (ratio === undefined) return '';
-  return `${ratio >= 10 ? ratio.toFixed(0) : ratio.toFixed(1)} ×`;
+  const text = (value: number): string => (value >= 10 ? value.toFixed(0) : value.toFixed(1));
+  if (ratio.rounds === 1) return `${text(ratio.median)} ×`;
+  return `${text(ratio.median)} × (${text(ratio.least)} to ${text(ratio.greatest)})`;
 }

@@ -27,7 +27,7 @@ const MAIN = join(projectDirectory, 'packages/lab/dist/cli/main.js');
 const IDS: readonly PeerId[] = ['redis', 'nats', 'etcd'];
 const SHORT = ['--seconds', '0.2'];
 /** For tests that do not use the figures. */
-const SHORTEST = ['--seconds', '0.05'];
+const SHORTEST = ['--seconds', '0.05', '--rounds', '1'];
 /** Starting three servers takes long on a busy machine. */
 const LIMIT_MS = 120_000;
 
@@ -104,7 +104,7 @@ describe('the command', { timeout: LIMIT_MS }, () => {
       ['tram', 'measured'],
       ['redis', 'measured'],
     ]);
-    expect(result.advantages['redis']?.eight.throughput).toBeGreaterThan(0);
+    expect(result.advantages['redis']?.eight.throughput.median).toBeGreaterThan(0);
     expect(remains(pid)).toEqual([]);
   });
 

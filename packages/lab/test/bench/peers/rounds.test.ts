@@ -1,14 +1,13 @@
 /** How the rounds of `bench peers` are combined. */
 import { expect, test } from 'vitest';
-import type { Figures } from '../../../src/bench/peers/figures.js';
-import type { SystemResult } from '../../../src/bench/peers/peers.js';
-import { advantagesOf, combine } from '../../../src/bench/peers/rounds.js';
+import type { RoundsFigures, SystemResult } from '../../../src/bench/peers/peers.js';
+import { advantagesOf, combine, inOneRound } from '../../../src/bench/peers/rounds.js';
 import { measurement } from './measurement.js';
 
-function figures(messagesPerSecond: number, latencyNs: number): Figures {
+function figures(messagesPerSecond: number, latencyNs: number): RoundsFigures {
   const loaded = measurement(messagesPerSecond, latencyNs);
   const alone = measurement(100, latencyNs);
-  return { messagesPerSecond, outstanding: 8, loaded, alone, tried: [] };
+  return inOneRound({ messagesPerSecond, outstanding: 8, loaded, alone, tried: [] });
 }
 
 function measured(id: 'tram' | 'etcd', messagesPerSecond: number, latencyNs: number): SystemResult {
@@ -27,8 +26,14 @@ test('throughput, latency and ratios are medians, each by itself', () => {
   const [tram, etcd] = combine(rounds);
   expect(tram).toMatchObject({ one: { messagesPerSecond: 200, alone: { latencyNsP50: 20 } } });
   expect(etcd).toMatchObject({ one: { messagesPerSecond: 10, alone: { latencyNsP50: 50 } } });
+  expect(tram).toMatchObject({
+    one: { spread: { messagesPerSecond: { median: 200, least: 100, greatest: 300, rounds: 3 } } },
+  });
   // Of 10, 30 and 4; of 2, 5 and 1.
-  expect(advantagesOf(rounds)['etcd'].one).toEqual({ throughput: 10, latencyP50: 2 });
+  expect(advantagesOf(rounds)['etcd'].one).toEqual({
+    throughput: { median: 10, least: 4, greatest: 30, rounds: 3 },
+    latencyP50: { median: 2, least: 1, greatest: 5, rounds: 3 },
+  });
 });
 
 test('a system that fails in one round has failed', () => {

@@ -1,15 +1,14 @@
 /** The output of `tram-lab bench peers`. */
 import { expect, test } from 'vitest';
-import type { Figures } from '../../../src/bench/peers/figures.js';
-import type { PeersResult, SystemResult } from '../../../src/bench/peers/peers.js';
-import { advantagesOf } from '../../../src/bench/peers/rounds.js';
+import type { PeersResult, RoundsFigures, SystemResult } from '../../../src/bench/peers/peers.js';
+import { advantagesOf, combine, inOneRound } from '../../../src/bench/peers/rounds.js';
 import { formatPeers } from '../../../src/bench/peers/table.js';
 import { measurement } from './measurement.js';
 
-function figures(messagesPerSecond: number, latencyNs: number): Figures {
+function figures(messagesPerSecond: number, latencyNs: number): RoundsFigures {
   const loaded = measurement(messagesPerSecond, 10 * latencyNs);
   const alone = measurement(100, latencyNs);
-  return { messagesPerSecond, outstanding: 512, loaded, alone, tried: [] };
+  return inOneRound({ messagesPerSecond, outstanding: 512, loaded, alone, tried: [] });
 }
 
 const guarantee = { brief: 'in brief', full: 'in full' };
@@ -70,6 +69,31 @@ test('each row has figures and the ratio to TRAM', () => {
     'in brief',
   ]);
   expect(lines).toContain('  Redis  in full');
+});
+
+test('several rounds are shown with their spread', () => {
+  const slower: SystemResult = {
+    ...redis,
+    ...{ status: 'measured', one: figures(300_000, 230_000), eight: figures(300_000, 9_000) },
+  };
+  const rounds = [
+    [tram, redis],
+    [tram, slower],
+    [tram, redis],
+  ];
+  const systems = combine(rounds);
+  const text = formatPeers({ ...result([tram]), systems, advantages: advantagesOf(rounds) });
+  const rows = text.split('\n').map((line) => line.split(/ {2,}/));
+  expect(rows).toContainEqual([
+    'Redis 7.0.15',
+    '400 k/s (300 k/s to 400 k/s)',
+    '512',
+    '3.0 × (3.0 to 4.0)',
+    '115 µs (115 µs to 230 µs)',
+    '345 µs',
+    '50 × (50 to 100)',
+    'in brief',
+  ]);
 });
 
 test('a missing system is shown with its install command, a failed one with the end of its log', () => {
