@@ -260,6 +260,7 @@ attack(
     );
     const [A, B, C] = stage.group(0);
     journalOf(A).roomWords = 0;
+    journalOf(A).isBusy = true;
     for (const member of [B, C]) journalOf(member).isFast = true;
     stage.send(0, [0], 'm');
     stage.until(() => answers() === 1);
@@ -292,6 +293,37 @@ attack(
     journalOf(A).isFast = true;
     stage.until(() => answers() === 1);
     stage.restart(C);
+    settle();
+  },
+);
+
+attack(
+  'a member that lags behind the journal of its host delivers what that has, without room for more',
+  { 'kept-and-new-together': /without room/ },
+  ({ Stage }) => {
+    // 1. B and C share a host. C pauses, and B hands m to the journal, which is full then.
+    // 2. n is decided, and the quorum needs it in that journal: B waits.
+    // 3. C goes on. For m there need be no room.
+    //    Harm: C hands over n with m, and there is no room for it.
+    const { stage, journalOf, deliveries, settle } = durableStage(
+      Stage,
+      'groups=1 replicas=3 clients=1',
+      { hostOf: (participant) => Math.min(participant, 1) },
+    );
+    const [A, B, C] = stage.group(0);
+    stage.lead(A);
+    const journal = journalOf(C);
+    expect(journalOf(B)).toBe(journal);
+    stage.world.pause(C);
+    stage.send(0, [0], 'm');
+    stage.until(() => deliveries(B) === 1);
+    journal.roomWords = 0;
+    stage.send(0, [0], 'n');
+    stage.until(() => deliveries(A) === 2);
+    stage.world.resume(C);
+    stage.until(() => deliveries(C) === 1);
+    stage.hopeFor(() => deliveries(C) > 1 || deliveries(B) > 1);
+    expect([deliveries(B), deliveries(C)]).toEqual([1, 1]);
     settle();
   },
 );

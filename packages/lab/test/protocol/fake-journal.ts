@@ -10,6 +10,7 @@ export class FakeJournal implements GroupJournal {
   next = 0;
   wantsSnapshot = false;
   wantsMark = false;
+  isBusy = false;
   /** By number: the index after each mark among its entries. */
   readonly markedAt = new Map<number, number>();
   /** For how many words of entries there is room. */
@@ -70,6 +71,10 @@ export class FakeJournal implements GroupJournal {
 
   hasRoom(words: number): boolean {
     return words <= this.roomWords;
+  }
+
+  hasRoomForPiece(words: number): boolean {
+    return this.hasRoom(words);
   }
 
   add(index: number, entries: Int32Array, at: number, words: number): void {

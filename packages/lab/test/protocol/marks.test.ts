@@ -32,6 +32,31 @@ attack(
 );
 
 attack(
+  'a journal that the quorum needs takes a snapshot at a mark, although its disk is busy',
+  { 'busy-disk-never-begins': STUCK },
+  ({ Stage }) => {
+    // 1. C is down, and B leaves m out of its journal.
+    // 2. The disk of B stays busy: it has other groups.
+    //    Harm: B waits until it is idle, and m is never durable at f+1 members.
+    const { stage, journalOf, answers, deliveries, settle } = durableStage(
+      Stage,
+      'groups=1 replicas=3 clients=1',
+      TIMING,
+    );
+    const [A, B, C] = stage.group(0);
+    stage.crashUnheard(C);
+    journalOf(A).isFast = true;
+    journalOf(B).isBusy = true;
+    stage.send(0, [0], 'm');
+    stage.until(() => deliveries(A) === 1 && deliveries(B) === 1);
+    journalOf(B).leaveOut();
+    stage.until(() => answers() === 1);
+    stage.restart(C);
+    settle();
+  },
+);
+
+attack(
   'a parent and a child whose journals have left entries out do not wait for each other',
   { 'marks-not-completed': STUCK },
   ({ Stage }) => {
@@ -147,8 +172,8 @@ attack(
     const journal = journalOf(C);
     expect(journalOf(B)).toBe(journal);
     stage.world.pause(B);
-    // Enough for entries, but not for a chunk of a snapshot.
-    journal.roomWords = 2048;
+    // At the first mark, C takes no snapshot.
+    journal.isBusy = true;
     journal.leaveOut();
     stage.send(0, [0], 'm');
     stage.until(() => deliveries(C) === 1 && C.replica.member.marks === 1, 100_000);
@@ -156,7 +181,7 @@ attack(
     stage.hold(A, B);
     stage.send(0, [0], 'n');
     stage.until(() => deliveries(C) === 2);
-    journal.roomWords = Number.POSITIVE_INFINITY;
+    journal.isBusy = false;
     stage.world.resume(B);
     stage.until(() => journal.snapshot !== undefined);
     expect(journal.next).toBeLessThan(C.replica.member.nextToDeliver);

@@ -78,5 +78,15 @@ export const REGRESSIONS: readonly Regression[] = [
     found: 'snapshots that took all room from a group that its quorum needed',
     options: { durability: 'always' },
   },
+  {
+    seed: 52072,
+    found: 'a snapshot that found no room, because another group filled the ring again and again',
+    options: { durability: 'always' },
+  },
+  {
+    seed: 202058,
+    found: 'slow disks that took more snapshots at marks than the quorum needed',
+    options: { durability: 'always' },
+  },
   { seed: 300660, found: 'a feed written again while more of it was still being lost' },
 ];

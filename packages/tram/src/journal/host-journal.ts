@@ -3,11 +3,15 @@
  * what the thread has published. Nothing here waits for the disk, and nothing is allocated for entries.
  *
  * Replicas of one group on the same host share one `GroupJournal`. All calls are made by the thread that runs the replicas.
+ *
+ * If the ring is full, groups get room by turns (`turns.ts`). What a group has to put at a mark finds room without that: a
+ * mark comes once, and the next one much later.
  */
 import { assert } from '../protocol/assert.js';
 import type { GroupJournal } from '../protocol/edges.js';
 import { heldMarkOf } from './group-progress.js';
 import { type JournalRing, KIND } from './ring.js';
+import { Turn, Turns } from './turns.js';
 import type { GroupStart } from './writer.js';
 
 /** @internal */
@@ -20,8 +24,17 @@ export interface HostJournalOptions {
   readonly recordWordsMax: number;
 }
 
-/** The small records that a group may put although entries find no room. */
-const RESERVED_RECORDS = 4;
+/**
+ * The small records that a group may put although entries find no room: at a mark, which one is complete, the mark itself
+ * and the beginning of a snapshot; …
+ */
+const RESERVED_AT_MARK = 3;
+/** … and at any time the end of a snapshot. */
+const RESERVED_AT_END = 2;
+/** While the disk is behind, a snapshot is not wanted before the journal has grown so many times as much. */
+const BUSY_FACTOR = 4;
+/** Of the contents of the record with which a snapshot begins. */
+const SNAPSHOT_WORDS = 2;
 const NOTHING = new Int32Array(0);
 
 /** @internal */
@@ -34,9 +47,11 @@ export class HostJournal {
     options: HostJournalOptions,
     starts: readonly GroupStart[],
   ) {
-    const reservedRecords = starts.length * RESERVED_RECORDS;
+    const { length } = starts;
+    const turns = new Turns(ring, length * (RESERVED_AT_MARK + RESERVED_AT_END));
     for (const start of starts) {
-      this.groups.set(start.group, new GroupPart(ring, options, start, reservedRecords));
+      const part = new GroupPart(ring, options, start, turns, length * RESERVED_AT_END);
+      this.groups.set(start.group, part);
     }
   }
 
@@ -84,12 +99,16 @@ class GroupPart implements GroupJournal {
   /** Of entries, since the last snapshot was begun; and of that snapshot. */
   private bytes: number;
   private snapshotBytes = 0;
+  private readonly entriesTurn = new Turn();
+  private readonly pieceTurn = new Turn();
 
   constructor(
     private readonly ring: JournalRing,
     private readonly options: HostJournalOptions,
     { group, has }: GroupStart,
-    private readonly reservedRecords: number,
+    private readonly turns: Turns,
+    /** That are left when a group puts something at a mark. */
+    private readonly reservedAtEnd: number,
   ) {
     this.isAwaited = options.isAwaited;
     this.group = group;
@@ -116,7 +135,12 @@ class GroupPart implements GroupJournal {
   }
 
   get wantsMark(): boolean {
-    return this.isLeftOut && !this.isTaking && !this.ring.isQuarterFull;
+    // Before its beginning, the journal is told which mark is complete.
+    return this.isLeftOut && !this.isTaking && this.hasRoomAtMark(SNAPSHOT_WORDS, 2);
+  }
+
+  get isBusy(): boolean {
+    return this.ring.isQuarterFull;
   }
 
   get awaitsMark(): boolean {
@@ -126,8 +150,9 @@ class GroupPart implements GroupJournal {
   get wantsSnapshot(): boolean {
     if (this.isTaking || this.isLeftOut) return false;
     // A snapshot replaces at least as many bytes as it takes, so snapshots are at most half of what the disk writes.
-    const isDue = this.bytes >= Math.max(this.options.snapshotBytes, this.snapshotBytes);
-    return isDue && !this.isPending;
+    const least = Math.max(this.options.snapshotBytes, this.snapshotBytes);
+    if (this.bytes < least || this.isPending) return false;
+    return !this.isBusy || this.bytes >= BUSY_FACTOR * least;
   }
 
   /** Was a snapshot handed over that does not count yet? */
@@ -141,8 +166,19 @@ class GroupPart implements GroupJournal {
   }
 
   hasRoom(words: number): boolean {
-    const records = Math.ceil(words / this.options.recordWordsMax) * 2 + this.reservedRecords;
-    return this.ring.hasRoom(words, records);
+    // Entries that are left out need none.
+    if (this.isLeftOut) return true;
+    const records = Math.ceil(words / this.options.recordWordsMax) * 2;
+    return this.turns.hasRoom(this.entriesTurn, words, records);
+  }
+
+  hasRoomForPiece(words: number): boolean {
+    // With the beginning and the end of the snapshot.
+    return this.turns.hasRoom(this.pieceTurn, words + SNAPSHOT_WORDS, 3);
+  }
+
+  private hasRoomAtMark(words: number, records: number): boolean {
+    return this.ring.hasRoom(words, records + this.reservedAtEnd);
   }
 
   add(index: number, entries: Int32Array, at: number, words: number): void {
@@ -151,6 +187,7 @@ class GroupPart implements GroupJournal {
     let first = index;
     for (; first < this.next && at < end; first++) at += entries[at];
     if (at === end) return;
+    this.turns.use(this.entriesTurn);
     assert(first === this.next, 'entries come to the journal without a gap');
     this.bytes += (end - at) * 4;
     while (at < end) at += this.addRecord(entries, at, end);
@@ -172,6 +209,7 @@ class GroupPart implements GroupJournal {
 
   leaveOut(): void {
     this.isLeftOut = true;
+    this.turns.giveUp(this.entriesTurn);
   }
 
   beginSnapshot(index: number, marks: number, isAtMark: boolean): void {
@@ -186,10 +224,11 @@ class GroupPart implements GroupJournal {
     this.snapshotBytes = 0;
     this.contents[0] = marks;
     this.contents[1] = isAtMark ? 1 : 0;
-    this.ring.put(KIND.snapshot, this.group, index, this.contents, 0, 2);
+    this.ring.put(KIND.snapshot, this.group, index, this.contents, 0, SNAPSHOT_WORDS);
   }
 
   addPiece(words: Int32Array): void {
+    this.turns.use(this.pieceTurn);
     this.snapshotBytes += words.byteLength;
     this.ring.put(KIND.piece, this.group, this.snapshotAt, words, 0, words.length);
   }
@@ -201,6 +240,7 @@ class GroupPart implements GroupJournal {
 
   dropSnapshot(): void {
     this.isTaking = false;
+    this.turns.giveUp(this.pieceTurn);
     if (this.hasLeapt) {
       this.isLeftOut = true;
       this.leaptTo = 0;
@@ -211,20 +251,20 @@ class GroupPart implements GroupJournal {
 
   stable(index: number): void {
     // Without room it is left out: a later one says more.
-    if (index <= this.stableIndex || !this.hasRoom(0)) return;
+    if (index <= this.stableIndex || !this.turns.hasRoomForOne) return;
     this.stableIndex = index;
     this.putEmpty(KIND.stable, index);
   }
 
   mark(index: number, number: number): void {
-    if (this.isLeftOut || number <= this.lastMark || !this.hasRoom(1)) return;
+    if (this.isLeftOut || number <= this.lastMark || !this.hasRoomAtMark(1, 1)) return;
     this.lastMark = number;
     this.contents[0] = number;
     this.ring.put(KIND.mark, this.group, index, this.contents, 0, 1);
   }
 
   complete(number: number): void {
-    if (number <= this.completeMark || !this.hasRoom(0)) return;
+    if (number <= this.completeMark || !this.hasRoomAtMark(0, 1)) return;
     this.completeMark = number;
     this.putEmpty(KIND.complete, number);
   }

@@ -74,7 +74,8 @@ export interface RingRecord {
 /** @internal */
 export class JournalRing {
   private readonly at: number;
-  private readonly size: number;
+  /** Of the ring, in words. */
+  readonly size: number;
   private readonly mask: number;
   /** Of the producer: what it knows of `taken`. */
   private seenTaken = 0;
@@ -216,6 +217,11 @@ export class JournalRing {
     into.index = readWide(words, at + ((taken + RECORD.index) & mask));
     into.position = taken + RECORD.contents;
     return true;
+  }
+
+  /** Is a quarter of the ring full? */
+  get isBehind(): boolean {
+    return distance(Atomics.load(this.words, BOARD.written), this.taken) * 4 >= this.size;
   }
 
   wordAt(position: number): number {

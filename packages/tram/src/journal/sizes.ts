@@ -20,6 +20,7 @@ const SEGMENT_BYTES = 2 ** 24;
 export function journalSizes(entryWordsMax: number): JournalSizes {
   const recordWordsMax = Math.max(RECORD_WORDS, entryWordsMax);
   const batchBytesMax = Math.max(BATCH_BYTES, 8 * recordWordsMax);
+  // Room for a turn that waits, and for another one (turns.ts): each asks for at most one record, and a few small ones.
   let ringWords = RING_WORDS;
   while (ringWords < 8 * recordWordsMax) ringWords *= 2;
   const segmentBytes = Math.max(SEGMENT_BYTES, 4 * batchBytesMax);

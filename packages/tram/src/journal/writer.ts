@@ -172,8 +172,9 @@ export class JournalWriter {
         progress.noteMark(record.index, ring.wordAt(record.position));
         this.publish(progress);
       } else {
-        // Entries are more urgent than snapshots.
-        if (this.gathered > 0) break;
+        // Entries are more urgent than snapshots. But if the disk is behind, pieces between them must not make batches small.
+        const isInPassing = record.kind === KIND.piece && ring.isBehind;
+        if (this.gathered > 0 && !isInPassing) break;
         yield* this.takeSnapshotRecord();
       }
       ring.take(record);

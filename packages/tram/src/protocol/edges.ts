@@ -152,16 +152,22 @@ export interface GroupJournal {
   /** Has it grown so much that it wants a snapshot? False while it takes one. */
   readonly wantsSnapshot: boolean;
   /**
-   * Has it left out entries, so that it goes on only from a snapshot right after a mark? False while it takes one, and while
-   * there is little room.
+   * Has it left out entries, so that it goes on only from a snapshot right after a mark? False while it takes one, and if it
+   * can't begin another one now.
    */
   readonly wantsMark: boolean;
+  /** Is the disk behind, so that a snapshot would delay entries of other groups? */
+  readonly isBusy: boolean;
   /** Does it want a mark, or does a snapshot at a mark wait until that is complete? */
   readonly awaitsMark: boolean;
   /** The last mark that this host holds; 0 if there is none. Only grows. */
   readonly heldMark: number;
-  /** Is there room for so many words of entries or of a snapshot? */
+  /**
+   * Is there room for so many words of entries; and of a piece of a snapshot? If not, ask again until there is: what becomes
+   * free is kept for those that have asked.
+   */
   hasRoom(words: number): boolean;
+  hasRoomForPiece(words: number): boolean;
   /**
    * Take delivered entries, which lie side by side as in the log: `words` words from `at` on, the first one with this index.
    * Those below `next` are ignored. There must be room.

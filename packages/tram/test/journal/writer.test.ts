@@ -82,6 +82,29 @@ test.each(Array.from({ length: 20 }, (_, i) => 8 * i))(
   },
 );
 
+test.each([
+  ['ends a batch', 2 ** 15, 3],
+  ['does not end a batch while the disk is behind', 2 ** 11, 1],
+])('a piece of a snapshot between entries %s', (_, ringWords, batches) => {
+  const disk = new MemoryDisk();
+  const bench = Bench.open(disk, { ringWords });
+  const journal = bench.host.group(1);
+  journal.beginSnapshot(FIRST_INDEX, 0, false);
+  bench.settle();
+  const { syncs } = bench.writer;
+  const bodies: number[][] = [];
+  for (let i = 0; i < 3; i++) {
+    bodies.push(...bench.add(0, 8, 8));
+    journal.addPiece(new Int32Array(200));
+  }
+  // More follows, two batches of it: so the disk is behind at each piece, if the ring is small.
+  journal.endSnapshot();
+  for (let i = 0; i < 10; i++) bodies.push(...bench.add(0, 200));
+  bench.settle();
+  expect(bench.writer.syncs - syncs).toBe(batches + 2);
+  expect(bodiesIn(disk, 0)).toEqual(bodies);
+});
+
 test('each step makes at most one call to the disk', () => {
   const disk = new MemoryDisk();
   const bench = Bench.open(disk, { segmentBytes: 4 * SECTOR_BYTES });

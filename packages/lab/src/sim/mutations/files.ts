@@ -45,5 +45,6 @@ export const STATE_LOSS = 'protocol/leadership/state-loss.js';
 export const SUSPICION = 'protocol/leadership/suspicion.js';
 export const TAKEOVER = 'protocol/leadership/takeover.js';
 export const TRUNCATION = 'protocol/data-path/truncation.js';
+export const TURNS = 'journal/turns.js';
 export const WAITING = 'protocol/data-path/waiting.js';
 export const WHOLE_RECOVERY = 'journal/recovery.js';

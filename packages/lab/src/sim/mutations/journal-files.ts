@@ -10,6 +10,7 @@ import {
   JOURNAL_WRITER,
   RECOVERY_HOST,
   SEGMENTS,
+  TURNS,
 } from './files.js';
 import type { Mutation } from './mutation.js';
 
@@ -136,5 +137,21 @@ export const JOURNAL_FILES: Readonly<Record<string, Mutation>> = {
     edits: [
       { file: JOURNAL_IDENTITY, find: 'if ((eraOf(name) ?? 0) > era)', replace: 'if (false)' },
     ],
+  },
+  'turns-not-kept': {
+    title: 'whoever finds room in a full ring takes it, although another one has waited longer',
+    caughtBy: { script: 'turns' },
+    edits: [
+      {
+        file: TURNS,
+        find: 'ring.hasRoom(first.words + words, allRecords)',
+        replace: 'ring.hasRoom(words, records + reservedRecords)',
+      },
+    ],
+  },
+  'turn-never-over': {
+    title: 'room in a full ring is kept for one that never comes back',
+    caughtBy: { script: 'turns' },
+    edits: [{ file: TURNS, find: 'this.passedBy >= ring.size', replace: 'false' }],
   },
 };

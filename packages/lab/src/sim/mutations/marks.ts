@@ -112,6 +112,14 @@ export const MARKS: Readonly<Record<string, Mutation>> = {
     caughtBy: SCRIPT,
     edits: [{ file: LEADER, find: ', MARK_WAIT_US)', replace: ')' }],
   },
+  'busy-disk-never-begins': {
+    title:
+      'a journal that has left entries out waits until its disk is idle, even if the quorum needs it',
+    caughtBy: SCRIPT,
+    edits: [
+      { file: JOURNAL_SNAPSHOTS, find: 'journal.isBusy && !isNeeded', replace: 'journal.isBusy' },
+    ],
+  },
   'counts-incomplete': {
     title: 'a snapshot at a mark counts before the mark is complete',
     caughtBy: { script: 'journal-files' },

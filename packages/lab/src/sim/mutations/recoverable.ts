@@ -87,6 +87,18 @@ export const DURABILITY: Readonly<Record<string, Mutation>> = {
       { file: JOURNALING, find: 'return further < member.quorum;', replace: 'return false;' },
     ],
   },
+  'kept-and-new-together': {
+    title:
+      'a member delivers what the journal has, and what it lacks, without a look whether there is room',
+    caughtBy,
+    edits: [
+      {
+        file: JOURNALING,
+        find: 'return next > this.member.nextToDeliver ? Math.min(decided, next) : decided;',
+        replace: 'return decided;',
+      },
+    ],
+  },
   'drops-undelivered': {
     title: 'a leader whose journal is full drops entries that it has not delivered',
     caughtBy,

@@ -169,11 +169,12 @@ export class Delivering implements Replier {
     const first = member.nextToDeliver;
     this.leads = leads;
     while (member.nextToDeliver < decided) {
-      const words = this.copyOut(log, decided - member.nextToDeliver);
+      const end = this.stretchEnd(decided);
+      const words = this.copyOut(log, end - member.nextToDeliver);
       // If we lag, the leader may drop entries while we copy them. Our own log only we ourselves truncate.
       if (!leads && this.mayBeOverwritten(log)) break;
-      if (!this.isAdmitted(words, decided)) break;
-      if (this.deliverCopied(words, ballot, decided) === 0) break;
+      if (!this.isAdmitted(words)) break;
+      if (this.deliverCopied(words, ballot, end) === 0) break;
     }
     return member.nextToDeliver - first;
   }
@@ -187,9 +188,10 @@ export class Delivering implements Replier {
     this.leads = false;
     for (let at = 0; at < entries.length; ) {
       const words = Math.min(stretch.words.length, entries.length - at);
-      if (!this.isAdmitted(words, Number.POSITIVE_INFINITY)) return;
+      if (!this.isAdmitted(words)) return;
       copyPart(entries, at, stretch.words, 0, words);
-      const delivered = this.deliverCopied(words, ballot, Number.POSITIVE_INFINITY);
+      const end = this.stretchEnd(Number.POSITIVE_INFINITY);
+      const delivered = this.deliverCopied(words, ballot, end);
       assert(delivered > 0, 'a fetched backlog consists of the next entries');
       at += delivered;
     }
@@ -221,8 +223,12 @@ export class Delivering implements Replier {
   }
 
   /** Has the journal, if there is one, room for the next stretch, or no need of it? */
-  private isAdmitted(words: number, decided: number): boolean {
-    return this.journaling === undefined || this.journaling.admits(words, decided);
+  private isAdmitted(words: number): boolean {
+    return this.journaling === undefined || this.journaling.admits(words);
+  }
+
+  private stretchEnd(decided: number): number {
+    return this.journaling === undefined ? decided : this.journaling.stretchEnd(decided);
   }
 
   private mayBeOverwritten(log: LogRing): boolean {
@@ -240,12 +246,12 @@ export class Delivering implements Replier {
     return words;
   }
 
-  /** Deliver those entries of the stretch that were copied entirely. Returns their words. */
-  private deliverCopied(words: number, ballot: number, decided: number): number {
+  /** Deliver those entries of the stretch below `end` that were copied entirely. Returns their words. */
+  private deliverCopied(words: number, ballot: number, end: number): number {
     const { member, stretch, entryWordsMax } = this;
     const { nextToDeliver: first, marks } = member;
     let at = 0;
-    while (member.nextToDeliver < decided && at + FRAME_WORDS <= words) {
+    while (member.nextToDeliver < end && at + FRAME_WORDS <= words) {
       const here = stretch.words[at];
       if (here > words - at) break;
       // An entry is decided after it is written, so it is whole. Its ends tell whether it is the right one.

@@ -21,6 +21,9 @@ import { SlotWriter } from '../leadership/slots.js';
 import type { Member } from '../member.js';
 import { writeWide } from '../wide.js';
 
+/** At every so many marks, a journal takes its snapshot even if others are durable further. */
+const MARKS_PER_TRIAL = 4;
+
 export class Journaling {
   /** So many words had no room when the member tried last; 0 if there was room. */
   private refusedWords = 0;
@@ -38,14 +41,20 @@ export class Journaling {
   ) {}
 
   /**
-   * May this member deliver so many words of entries now?
-   * @param decided  they all lie below this index
+   * The end of the next stretch, if the member may deliver up to `decided`. It delivers apart what the journal has already: for
+   * that there need be no room.
    */
-  admits(words: number, decided: number): boolean {
+  stretchEnd(decided: number): number {
+    const { next } = this.journal;
+    return next > this.member.nextToDeliver ? Math.min(decided, next) : decided;
+  }
+
+  /** May this member deliver so many words of entries now, up to the end of the next stretch? */
+  admits(words: number): boolean {
     const { journal, member } = this;
     this.refusedWords = 0;
     // It has them already, or it can't continue with them.
-    const ignoresThem = journal.next >= decided || journal.next < member.nextToDeliver;
+    const ignoresThem = journal.next !== member.nextToDeliver;
     if (ignoresThem || journal.hasRoom(words)) return true;
     const { observer } = member.edges;
     if (this.isNeeded()) {
@@ -65,7 +74,7 @@ export class Journaling {
 
   /** Would it have to stop again, if it tried now? */
   isStillFull(): boolean {
-    return this.isFull && !this.admits(this.refusedWords, Number.POSITIVE_INFINITY);
+    return this.isFull && !this.admits(this.refusedWords);
   }
 
   /** Does the quorum need the entries that this journal has no room for? */
@@ -92,7 +101,25 @@ export class Journaling {
   onMark(): void {
     const { member, journal } = this;
     journal.mark(member.nextToDeliver, member.marks);
-    this.snapshots.onMark();
+    this.snapshots.onMark(this.isMarkNeeded());
+  }
+
+  /**
+   * Do marks not get complete without this journal? So it seems if fewer than f+1 other members hold the mark before. Of those
+   * that do not, the ones that are durable further are needed first; but now and then all are tried.
+   */
+  private isMarkNeeded(): boolean {
+    const { member, rows, journal } = this;
+    let holders = 0;
+    let further = 0;
+    for (let other = 0; other < member.replicas; other++) {
+      if (other === member.index) continue;
+      const { heldMark, durable } = rows.peer(other);
+      if (heldMark >= member.marks - 1) holders++;
+      if (durable > journal.durable && rows.suspicion.isLive(other)) further++;
+    }
+    if (holders >= member.quorum) return false;
+    return further < member.quorum || member.marks % MARKS_PER_TRIAL === 0;
   }
 
   /** If the journal is durable further on, or we follow another member: tell it. Returns 1 if there was news, else 0. */

@@ -43,19 +43,24 @@ export class JournalSnapshots {
     const { journal } = this;
     this.nowUs = nowUs;
     if (this.handing === undefined && !this.isWanted()) return 0;
-    if (!journal.hasRoom(this.chunkWords)) return 0;
+    if (!journal.hasRoomForPiece(this.chunkWords)) return 0;
     return this.attempt(() => {
       this.handing ??= this.begin(false);
       return this.handOver(this.handing);
     });
   }
 
-  /** A mark was delivered just now. If the journal has left entries out, begin the snapshot from which it goes on. */
-  onMark(): void {
+  /**
+   * A mark was delivered just now. If the journal has left entries out, begin the snapshot from which it goes on. The pieces
+   * find room later.
+   * @param isNeeded  take it even if the disk is busy
+   */
+  onMark(isNeeded: boolean): void {
     const { member, journal } = this;
+    if (journal.isBusy && !isNeeded) return;
     if (this.handing !== undefined || !journal.wantsMark || !this.mayBegin()) return;
     if (this.nowUs < this.notBeforeUs) return;
-    if (member.nextToDeliver < journal.next || !journal.hasRoom(this.chunkWords)) return;
+    if (member.nextToDeliver < journal.next) return;
     // Snapshots at earlier marks count now, or never: the journal drops those once it has this one.
     journal.complete(member.completeMark);
     this.attempt(() => {

@@ -61,8 +61,10 @@ class ReadJournal implements GroupJournal {
   readonly wantsSnapshot = false;
   readonly awaitsMark = false;
   readonly wantsMark = false;
+  readonly isBusy = false;
   readonly heldMark = 0;
   hasRoom = refuse;
+  hasRoomForPiece = refuse;
   add = refuse;
   leaveOut = refuse;
   beginSnapshot = refuse;
