@@ -60,7 +60,7 @@ export const MARKS: Readonly<Record<string, Mutation>> = {
   },
   'marks-undelivered': {
     title: 'a leader proposes a mark while another one is not delivered, with the same number',
-    caughtBy: { seed: 496, as: 'assertion', options: ALWAYS },
+    caughtBy: { seed: 254, as: 'assertion', options: ALWAYS },
     edits: [{ file: LEADER, find: ' || this.endOfMark > member.nextToDeliver', replace: '' }],
   },
   'marks-not-restored': {
