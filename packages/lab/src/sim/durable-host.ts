@@ -8,13 +8,23 @@ import { eraFolder } from 'tram-multicast/internal/journal/format.js';
 import { HostJournal } from 'tram-multicast/internal/journal/host-journal.js';
 import { joinEra } from 'tram-multicast/internal/journal/identity.js';
 import { JournalReader, settle } from 'tram-multicast/internal/journal/reader.js';
-import type { Ask, EraPlan, Opening } from 'tram-multicast/internal/journal/recovery-asks.js';
+import type {
+  Ask,
+  EraPlan,
+  GroupPlan,
+  Opening,
+} from 'tram-multicast/internal/journal/recovery-asks.js';
 import { RecoveryHost } from 'tram-multicast/internal/journal/recovery-host.js';
 import { JournalRing } from 'tram-multicast/internal/journal/ring.js';
-import type { CountedSequence } from 'tram-multicast/internal/journal/sequence.js';
+import { type CountedSequence, entriesOf } from 'tram-multicast/internal/journal/sequence.js';
 import type { ClusterShape } from 'tram-multicast/internal/journal/shape.js';
 import { writeOpening } from 'tram-multicast/internal/journal/snapshot-file.js';
-import { startOfEra, startWithinEra } from 'tram-multicast/internal/journal/start.js';
+import {
+  type ReplicaStart,
+  replayTogether,
+  startOfEra,
+  startWithinEra,
+} from 'tram-multicast/internal/journal/start.js';
 import { JournalWriter } from 'tram-multicast/internal/journal/writer.js';
 import type { GroupJournal } from 'tram-multicast/internal/protocol/edges.js';
 import { Layout } from 'tram-multicast/internal/protocol/layout.js';
@@ -24,7 +34,7 @@ import type { Eras } from './eras.js';
 import { SimulationFailure } from './ledger.js';
 import type { Plan } from './plan.js';
 import type { Random } from './random.js';
-import { replayGroup } from './replay.js';
+import { type ReplayedGroup, replayGroups } from './replay.js';
 import { mix } from './service.js';
 import { SimulatedDisk } from './simulated-disk.js';
 import type { World } from './world.js';
@@ -118,11 +128,13 @@ export class DurableHost {
     const sequences = new Map(this.groups.map((group) => [group, reader.sequence(era, group)]));
     this.running = this.startJournal(era, sequences, reader);
     this.keepsMemory = false;
-    for (const participant of this.participants) {
-      const replica = world.replicas[participant];
-      const sequence = sequences.get(replica.group);
-      world.startFromJournal(replica, past, sequence && startWithinEra(sequence));
-    }
+    const replicas = this.participants.map((participant) => world.replicas[participant]);
+    for (const replica of replicas) world.startWithJournal(replica, past);
+    const starts = [...sequences.values()].flatMap((one) => (one ? [startWithinEra(one)] : []));
+    for (const _ of replayTogether(
+      starts,
+      replicas.map(({ replica }) => replica),
+    ));
   }
 
   private startJournal(
@@ -213,37 +225,34 @@ export class DurableHost {
     if (this.promised !== era) return undefined;
     disk.makeFolder(eraFolder(era));
     disk.syncFolder('');
-    let lastSession = 0;
-    for (const group of groups) {
-      const { fromEra } = group;
-      const own = this.recovery!.sequences(fromEra, group.group);
-      const sources = () => {
-        const { recovery } = hosts(group.source);
-        const found = recovery
-          ?.sequences(fromEra, group.group)
-          .find(({ snapshotIndex }) => snapshotIndex === group.keepFrom);
-        if (found === undefined) throw new SourceMissing();
-        return found;
-      };
-      let prepared: ReturnType<typeof replayGroup>;
-      try {
-        const start = startOfEra(group, own, sources);
-        const replay = this.eras.replay(era, fromEra, group.group, this.index);
-        prepared = replayGroup(this.plan, group.group, start, replay);
-      } catch (error) {
-        if (error instanceof SourceMissing) return undefined;
-        throw error;
-      }
-      const subject = {
-        clusterId: CLUSTER_ID,
-        era,
-        group: group.group,
-        index: this.shape.firstIndex,
-      };
-      writeOpening(disk, subject, prepared.snapshot);
-      lastSession = Math.max(lastSession, prepared.lastSession);
+    let prepared: ReplayedGroup[];
+    try {
+      const starts = groups.map((plan) => this.startOf(plan, hosts));
+      const [{ fromEra }] = groups;
+      const replayOf = (group: number) => this.eras.replay(era, fromEra, group, this.index);
+      prepared = replayGroups(this.plan, starts, replayOf);
+    } catch (error) {
+      if (error instanceof SourceMissing) return undefined;
+      throw error;
     }
+    for (const { group, snapshot } of prepared) {
+      const subject = { clusterId: CLUSTER_ID, era, group, index: this.shape.firstIndex };
+      writeOpening(disk, subject, snapshot);
+    }
+    const lastSession = Math.max(...prepared.map((group) => group.lastSession));
     return { groups: groups.map(({ group }) => group), lastSession };
+  }
+
+  /** @throws SourceMissing */
+  private startOf(plan: GroupPlan, hosts: (index: number) => DurableHost): ReplicaStart {
+    const { group, fromEra, source, keepFrom } = plan;
+    return startOfEra(plan, this.recovery!.sequences(fromEra, group), () => {
+      const found = hosts(source)
+        .recovery?.sequences(fromEra, group)
+        .find(({ snapshotIndex }) => snapshotIndex === keepFrom);
+      if (found === undefined) throw new SourceMissing();
+      return found;
+    });
   }
 
   // --- faults --------------------------------------------------------------------------------
@@ -335,7 +344,7 @@ function digestOfJournal(disk: SimulatedDisk, host: number, groups: readonly num
     const sequence = found.find((one) => one.snapshotIndex === snapshotIndex)!;
     hash = mix(mix(mix(hash, group), snapshotIndex), sequence.snapshotFromParent);
     for (const word of sequence.readSnapshot() ?? []) hash = mix(hash, word);
-    for (const { words, at, count } of sequence.entries(sequence.snapshotIndex)) {
+    for (const { words, at, count } of entriesOf(sequence)) {
       for (let i = 0; i < count; i++) hash = mix(hash, words[at + i]);
     }
   }

@@ -8,7 +8,7 @@ import { joinEra, writeIdentity } from 'tram-multicast/internal/journal/identity
 import { JournalReader } from 'tram-multicast/internal/journal/reader.js';
 import { RecoveryHost } from 'tram-multicast/internal/journal/recovery-host.js';
 import { JournalRing } from 'tram-multicast/internal/journal/ring.js';
-import type { CountedSequence } from 'tram-multicast/internal/journal/sequence.js';
+import { type CountedSequence, entriesOf } from 'tram-multicast/internal/journal/sequence.js';
 import { writeOpening } from 'tram-multicast/internal/journal/snapshot-file.js';
 import { JournalWriter } from 'tram-multicast/internal/journal/writer.js';
 import { FRAME_WORDS, HEAD_WORDS } from 'tram-multicast/internal/memory/record.js';
@@ -125,7 +125,7 @@ export class JournalStage {
   /** The indices of the entries that are there as they were handed over. @throws if another one is there */
   get entries(): number[] {
     const { sequence } = this;
-    return Array.from(sequence?.entries(0) ?? [], ({ index, words, at, count }) => {
+    return Array.from(sequence ? entriesOf(sequence) : [], ({ index, words, at, count }) => {
       if (count === BODY_WORDS && words.subarray(at, at + count).every((word) => word === index)) {
         return index;
       }

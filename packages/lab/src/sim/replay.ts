@@ -1,8 +1,8 @@
 /**
- * Replays what a group starts an era with, as a host does that opens the era: a replica begins from it, and its state is the
- * opening snapshot. Called by `durable-host.ts`.
+ * Replays what the groups of a host start an era with, as a host does that opens the era: a replica of each group begins from it,
+ * and its state is the opening snapshot. Called by `durable-host.ts`.
  */
-import type { ReplicaStart } from 'tram-multicast/internal/journal/start.js';
+import { type ReplicaStart, replayTogether } from 'tram-multicast/internal/journal/start.js';
 import {
   type Edges,
   type GroupJournal,
@@ -47,25 +47,34 @@ const NO_JOURNAL: GroupJournal = {
 /** Whether and how calls end is checked in the era in which they wait. */
 const NO_DEFERRALS = { deferred: nothing, answered: nothing, abandoned: nothing };
 
-export function replayGroup(
+export interface ReplayedGroup {
+  readonly group: number;
+  readonly snapshot: Int32Array;
+  readonly lastSession: number;
+}
+
+/** @param replayOf  follows the replay of a group */
+export function replayGroups(
   plan: Plan,
-  group: number,
-  start: ReplicaStart,
-  replay: Replay,
-): { readonly snapshot: Int32Array; readonly lastSession: number } {
-  const service = new Service(plan, replay, NO_DEFERRALS, group, 0, nothing, nothing);
-  const identity = { group, member: 0, incarnation: 1, firstKey: firstKeyOf(1) };
-  const replica = new Replica(
-    { ...identity, past: 'none', start },
-    edgesOf(plan, group),
-    service,
-    0,
-  );
-  replica.begin();
-  const { member } = replica;
-  replay.end(member.deliveries, digestOf(member, service));
-  const lastSession = Math.max(0, ...member.waiting.firstLive.map((first) => first - 1));
-  return { snapshot: replica.takeSnapshot(), lastSession };
+  starts: readonly ReplicaStart[],
+  replayOf: (group: number) => Replay,
+): ReplayedGroup[] {
+  const begun = starts.map(({ group }) => {
+    const replay = replayOf(group);
+    const service = new Service(plan, replay, NO_DEFERRALS, group, 0, nothing, nothing);
+    const identity = { group, member: 0, incarnation: 1, firstKey: firstKeyOf(1) };
+    const edges = edgesOf(plan, group);
+    const replica = new Replica({ ...identity, past: 'none' }, edges, service, 0);
+    return { group, replica, replay, service };
+  });
+  const replicas = begun.map(({ replica }) => replica);
+  for (const _ of replayTogether(starts, replicas));
+  return begun.map(({ group, replica, replay, service }) => {
+    const { member } = replica;
+    replay.end(member.deliveries, digestOf(member, service));
+    const lastSession = Math.max(0, ...member.waiting.firstLive.map((first) => first - 1));
+    return { group, snapshot: replica.takeSnapshot(), lastSession };
+  });
 }
 
 /** A replica that only begins uses nothing but its own memory. */

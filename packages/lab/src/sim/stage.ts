@@ -5,14 +5,13 @@
 
 import type { GroupJournal, Pace, Timing } from 'tram-multicast/internal/protocol/edges.js';
 import type { Sizes } from 'tram-multicast/internal/protocol/layout.js';
-import type { Start } from 'tram-multicast/internal/protocol/member.js';
 import { highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
 import type { Host, ReplicaHost } from './hosts.js';
 import type { Sent } from './ledger.js';
 import type { Link } from './links.js';
 import type { TickPlan } from './plan.js';
 import { makePlan } from './scenario-plan.js';
-import { World } from './world.js';
+import { type ScriptedStart, World } from './world.js';
 
 export interface Overrides {
   readonly sizes?: Partial<Sizes>;
@@ -24,7 +23,7 @@ export interface Overrides {
   /** The journal of each replica, by its participant. */
   readonly journalOf?: (participant: number) => GroupJournal;
   /** What each replica begins from, by its participant; undefined: it lacks the state of its group. */
-  readonly startOf?: (participant: number) => Start | undefined;
+  readonly startOf?: (participant: number) => ScriptedStart | undefined;
 }
 
 const STEP_LIMIT_US = 50_000;

@@ -18,7 +18,7 @@ import type {
   Transition,
 } from 'tram-multicast/internal/protocol/edges.js';
 import { Layout } from 'tram-multicast/internal/protocol/layout.js';
-import type { Past, Start } from 'tram-multicast/internal/protocol/member.js';
+import type { Past, Start, Stretch } from 'tram-multicast/internal/protocol/member.js';
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { Replica } from 'tram-multicast/internal/protocol/replica.js';
 import { Deferrals } from './deferrals.js';
@@ -52,7 +52,12 @@ export interface Settings {
   /** The journal of a replica. The world itself has none. */
   readonly journalOf?: (participant: number) => GroupJournal;
   /** What a replica that has a journal begins from; undefined if it lacks the state of its group. */
-  readonly startOf?: (participant: number) => Start | undefined;
+  readonly startOf?: (participant: number) => ScriptedStart | undefined;
+}
+
+/** The snapshot and all entries. */
+export interface ScriptedStart extends Start {
+  readonly stretches: readonly Stretch[];
 }
 
 /** What all eras of a run have in common. */
@@ -210,15 +215,18 @@ export class World {
     this.beginIncarnation(host, 'kept', host.left);
   }
 
-  /** Start a replica from the journal of its host. Only with `kept` memory does it have what an earlier incarnation left. */
-  startFromJournal(host: ReplicaHost, past: Past, start: Start | undefined): void {
+  /**
+   * Start a replica of a host with a journal, which lets it begin from that. Only with `kept` memory does it have what an earlier
+   * incarnation left.
+   */
+  startWithJournal(host: ReplicaHost, past: Past): void {
     const { fabric } = this;
     const { participant, leftMemory } = host;
     // Without interruptions: the host must not end before all its replicas have started.
     if (past === 'kept') host.memory = fabric.resume(participant);
     else if (leftMemory) host.memory = fabric.restart(participant);
     else host.memory = fabric.start(participant, this.layout.replicaRegionWords);
-    this.beginIncarnation(host, past, undefined, start);
+    this.beginIncarnation(host, past);
   }
 
   private discardLeft(host: ReplicaHost): void {
@@ -233,12 +241,7 @@ export class World {
     );
   }
 
-  private beginIncarnation(
-    host: ReplicaHost,
-    past: Past,
-    left?: Int32Array,
-    start: Start | undefined = this.settings.startOf?.(host.participant),
-  ): void {
+  private beginIncarnation(host: ReplicaHost, past: Past, left?: Int32Array): void {
     const { group, member, participant } = host;
     host.incarnation++;
     host.state = 'up';
@@ -261,7 +264,7 @@ export class World {
     host.timeKeeper = new TimeKeeper(this.nowUs);
     const { incarnation } = host;
     const firstKey = firstKeyOf(incarnation);
-    const identity = { group, member, incarnation, firstKey, past, left, start };
+    const identity = { group, member, incarnation, firstKey, past, left };
     const edges = this.edges(host.memory, this.observation.observerOf(participant, host));
     host.replica = new Replica(
       identity,
@@ -272,7 +275,12 @@ export class World {
       this.interruptions.shield(host.service),
       this.nowUs,
     );
-    host.replica.begin();
+    const start = this.settings.startOf?.(participant);
+    if (start !== undefined) {
+      const replay = host.replica.begin(start);
+      for (const stretch of start.stretches) replay.deliver(stretch);
+      replay.end();
+    }
     // As the host does: what was left with memory that is gone is useless.
     if (host.replica.member.past !== 'kept') this.discardLeft(host);
     this.steps.schedule(participant, this.nowUs + this.drawStep());

@@ -1,17 +1,17 @@
 /** Members that begin from a journal, and members that lack the state of their group because they have none. */
 import type { Application } from 'tram-multicast/internal/protocol/edges.js';
 import { indexOf } from 'tram-multicast/internal/protocol/leadership/snapshot.js';
-import type { Start } from 'tram-multicast/internal/protocol/member.js';
 import { expect } from 'vitest';
 import type { ReplicaHost } from '../../src/sim/hosts.js';
 import type { Subject } from '../../src/sim/mutations/mutant.js';
 import { ServiceFailure } from '../../src/sim/service.js';
 import type { Overrides } from '../../src/sim/stage.js';
+import type { ScriptedStart } from '../../src/sim/world.js';
 import { attack, STUCK } from './attack.js';
 import { FakeJournal } from './fake-journal.js';
 
 const FIRST_INDEX = 2;
-const OPENING: Start = { entries: [], opensEra: true };
+const OPENING: ScriptedStart = { stretches: [], opensEra: true };
 
 /** A stage of one group, whose era has just been opened. @param lacking  the members that do not have the opening state */
 function openedStage(
@@ -22,7 +22,7 @@ function openedStage(
 ) {
   const journals: FakeJournal[] = [];
   /** What a participant begins from next; undefined if it lacks the state. */
-  const starts: (Start | undefined)[] = [];
+  const starts: (ScriptedStart | undefined)[] = [];
   const stage = new Stage(cluster, {
     ...overrides,
     sizes: { firstIndex: FIRST_INDEX, ...overrides.sizes },
@@ -47,10 +47,11 @@ function openedStage(
     },
     /** The same, without the entries from one index on, below another: a recovery may leave out what is not durable. */
     readsJournalWithout: (host: ReplicaHost, first: number, end: number) => {
-      const { snapshot, entries } = journalOf(host).start(FIRST_INDEX);
-      const kept = [...entries].filter(({ index }) => index < first || index >= end);
-      const numbered = kept.map((entry, i) => ({ ...entry, index: FIRST_INDEX + i }));
-      starts[host.participant] = { snapshot, entries: numbered, opensEra: false };
+      const { snapshot, stretches } = journalOf(host).start(FIRST_INDEX);
+      // Each has one entry.
+      const kept = stretches.filter((entry) => entry.first < first || entry.first >= end);
+      const numbered = kept.map((entry, i) => ({ ...entry, first: FIRST_INDEX + i }));
+      starts[host.participant] = { snapshot, stretches: numbered, opensEra: false };
     },
     losesJournal: (host: ReplicaHost) => {
       starts[host.participant] = undefined;

@@ -4,7 +4,8 @@ import { FRAME_WORDS, HEAD_WORDS } from 'tram-multicast/internal/memory/record.j
 import type { GroupJournal } from 'tram-multicast/internal/protocol/edges.js';
 import { markNumberIn } from 'tram-multicast/internal/protocol/layout.js';
 import { indexOf, joined } from 'tram-multicast/internal/protocol/leadership/snapshot.js';
-import type { Start, StartEntry } from 'tram-multicast/internal/protocol/member.js';
+import type { Stretch } from 'tram-multicast/internal/protocol/member.js';
+import type { ScriptedStart } from '../../src/sim/world.js';
 
 export class FakeJournal implements GroupJournal {
   next = 0;
@@ -22,7 +23,7 @@ export class FakeJournal implements GroupJournal {
   isFast = false;
   /** The last whole snapshot that was handed over, and the entries since the one before it. */
   snapshot: Int32Array | undefined;
-  private entries: StartEntry[] = [];
+  private entries: Stretch[] = [];
   private pieces: Int32Array[] = [];
   private synced = 0;
   /**
@@ -91,18 +92,21 @@ export class FakeJournal implements GroupJournal {
 
   private keep(index: number, entries: Int32Array, at: number): void {
     const count = entries[at] - FRAME_WORDS;
-    const words = entries.slice(at + HEAD_WORDS, at + HEAD_WORDS + count);
-    const mark = markNumberIn(words, 0);
+    const words = Int32Array.of(
+      count,
+      ...entries.subarray(at + HEAD_WORDS, at + HEAD_WORDS + count),
+    );
+    const mark = markNumberIn(words, 1);
     if (mark > 0) this.markedAt.set(mark, index + 1);
-    this.entries.push({ index, words, at: 0, count });
+    this.entries.push({ first: index, count: 1, words, at: 0, end: words.length });
   }
 
   /** What a replica begins from after this journal was read. @param opened  the first index of the log */
-  start(opened: number): Start {
+  start(opened: number): ScriptedStart {
     const { snapshot } = this;
-    const first = snapshot === undefined ? opened : indexOf(snapshot);
-    const entries = this.entries.filter(({ index }) => index >= first);
-    return { snapshot, entries, opensEra: false };
+    const next = snapshot === undefined ? opened : indexOf(snapshot);
+    const stretches = this.entries.filter(({ first }) => first >= next);
+    return { snapshot, stretches, opensEra: false };
   }
 
   leaveOut(): void {

@@ -18,7 +18,7 @@ import { type CopiedGroup, copyJournal } from '../journal/copy.js';
 import { FileDisk } from '../journal/disk.js';
 import type { JournalIdentity } from '../journal/format.js';
 import { JournalReader } from '../journal/reader.js';
-import type { GroupSequence, JournalEntry } from '../journal/sequence.js';
+import { entriesOf, type GroupSequence, type JournalEntry } from '../journal/sequence.js';
 import { entryGroupOf, MARK, MESSAGE, messageId, numberIn } from '../protocol/layout.js';
 import { journalIn, makeEmpty, writeManifest } from './backup-files.js';
 import { journaledClusterOf } from './local-recovery.js';
@@ -143,7 +143,7 @@ function eraIn(reader: JournalReader, folder: string): number {
 }
 
 function indexOf(sequence: GroupSequence, mark: string): number | undefined {
-  for (const entry of sequence.entries(sequence.snapshotIndex)) {
+  for (const entry of entriesOf(sequence)) {
     if (isMark(entry) && idOf(entry) === mark) return entry.index;
   }
   return undefined;

@@ -163,7 +163,7 @@ export class Host {
     for (const replica of context.map.participantsOf(settings.host)) {
       agents.push(await this.startReplica(replica));
     }
-    await this.journal?.run(agents.map(({ replica }) => replica));
+    if (this.journal !== undefined) await this.beginFromJournal(this.journal);
     // A machine with a journal gives its memory up then, and says so itself (`machines/machine-journal.ts`).
     const isSaid = this.journal !== undefined && settings.onMachines !== undefined;
     const tell = (text: string): void => settings.report({ what: 'trouble', text });
@@ -249,7 +249,6 @@ export class Host {
       firstKey,
       past,
       left: resumes && this.journal === undefined ? left.find(participant) : undefined,
-      start: this.journal?.startOf(group),
     };
     let application =
       service === undefined
@@ -273,14 +272,22 @@ export class Host {
       if (identity.left === undefined || error instanceof InvariantError) throw error;
       throw cantResume(context.nameOf(participant), error);
     }
-    if (identity.start?.opensEra) {
-      // The history must have what is recovered before the era is open.
-      trace?.add({ event: 'opened', replica: `${group}/${member}` });
-      trace?.flush();
-    }
     // If its memory is gone, what it left is of no use any more. Only the replica itself knows that for certain.
     if (agent.replica.member.past !== 'kept') left.discard(participant);
     return agent;
+  }
+
+  private async beginFromJournal(journal: OwnJournal): Promise<void> {
+    const replicas = this.agents.map(({ replica }) => replica);
+    await journal.replay(replicas);
+    // The history must have what is recovered before the era is open. Without a trace, or with one for each replica.
+    for (const [i, trace] of this.traces.entries()) {
+      const { group, index } = replicas[i].member;
+      if (!journal.openedGroups.includes(group)) continue;
+      trace.add({ event: 'opened', replica: `${group}/${index}` });
+      trace.flush();
+    }
+    await journal.run(replicas);
   }
 
   private openTrace({ group, member, past }: Identity): TraceFile | undefined {

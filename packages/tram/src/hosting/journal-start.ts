@@ -13,9 +13,9 @@ import { eraFolder } from '../journal/format.js';
 import { joinEra, readIdentity } from '../journal/identity.js';
 import { JournalReader, settle } from '../journal/reader.js';
 import { type EraPlan, type GroupPlan, NO_ERA } from '../journal/recovery-asks.js';
-import type { GroupSequence, JournalEntry } from '../journal/sequence.js';
+import type { GroupSequence } from '../journal/sequence.js';
 import { writeOpening } from '../journal/snapshot-file.js';
-import { startOfEra, startWithinEra } from '../journal/start.js';
+import { countOf, startOfEra, startWithinEra } from '../journal/start.js';
 import { HOST } from '../memory/arena.js';
 import type { ClusterContext } from './cluster-context.js';
 import type { HostReport } from './host.js';
@@ -24,8 +24,6 @@ import type { JournalStart } from './own-journal.js';
 
 /** Replaying is reported so often. */
 const PROGRESS_MS = 1000;
-/** So many entries are replayed between two looks at the clock. */
-const ENTRIES_PER_LOOK = 4096;
 
 /**
  * For a host on the same machine as all others; undefined without a journal.
@@ -55,33 +53,19 @@ export function localJournal(
 
 /** Reports how far its replicas have replayed. */
 export function told(start: JournalStart, report: (report: HostReport) => void): JournalStart {
+  const count = countOf(start.starts);
+  let toldMs = Date.now();
   return {
     ...start,
-    startOf: (group) => {
-      const found = start.startOf(group);
-      if (found === undefined) return undefined;
-      const { entries, count } = found;
-      const tell = (replayed: number): void => {
-        const percent = Math.floor((100 * replayed) / count);
-        report({ what: 'progress', text: `replays the journal of g${group}: ${percent} %` });
-      };
-      return { ...found, entries: counted(entries, tell) };
+    onReplayed: (replayed) => {
+      start.onReplayed(replayed);
+      const nowMs = Date.now();
+      if (nowMs - toldMs < PROGRESS_MS) return;
+      toldMs = nowMs;
+      const percent = Math.floor((100 * replayed) / count);
+      report({ what: 'progress', text: `replays the journal: ${percent} %` });
     },
   };
-}
-
-function* counted(
-  entries: Iterable<JournalEntry>,
-  tell: (replayed: number) => void,
-): Iterable<JournalEntry> {
-  let toldMs = Date.now();
-  let replayed = 0;
-  for (const entry of entries) {
-    yield entry;
-    if (++replayed % ENTRIES_PER_LOOK > 0 || Date.now() - toldMs < PROGRESS_MS) continue;
-    toldMs = Date.now();
-    tell(replayed);
-  }
 }
 
 /** @param sequenceOf  what the source of a plan has of its group */
@@ -98,17 +82,18 @@ export function startOfPlan(
   const reader = new JournalReader(disk);
   const planOf = (group: number): GroupPlan =>
     plan.groups.find((groupPlan) => groupPlan.group === group)!;
+  const starts = plan.groups.map((groupPlan) => {
+    const { fromEra, group } = groupPlan;
+    const own = reader.eras.includes(fromEra) ? reader.sequences(fromEra, group) : [];
+    return startOfEra(groupPlan, own, () => sequenceOf(groupPlan));
+  });
   return {
     disk,
     era,
     clusterId,
     has: () => ({ snapshotIndex: firstIndex, end: firstIndex, lastMark: 0, pending: [] }),
-    startOf: (group) => {
-      const groupPlan = planOf(group);
-      const { fromEra } = groupPlan;
-      const own = reader.eras.includes(fromEra) ? reader.sequences(fromEra, group) : [];
-      return startOfEra(groupPlan, own, () => sequenceOf(groupPlan));
-    },
+    starts,
+    onReplayed: () => undefined,
     open: (replicas) => {
       disk.makeFolder(eraFolder(era));
       disk.syncFolder('');
@@ -121,6 +106,7 @@ export function startOfPlan(
         writeOpening(disk, subject, isEmpty(planOf(group)) ? undefined : replica.takeSnapshot());
       }
     },
+    scan: () => new JournalReader(disk).segments(era),
   };
 }
 
@@ -156,11 +142,10 @@ export function startOfEraAgain(
     era,
     clusterId,
     has: (group) => reader.sequence(era, group),
-    startOf: (group) => {
-      const sequence = reader.sequence(era, group);
-      return sequence && startWithinEra(sequence);
-    },
+    starts: reader.groups(era).map((group) => startWithinEra(reader.sequence(era, group)!)),
+    onReplayed: () => undefined,
     open: () => undefined,
+    scan: () => reader.segments(era),
   };
 }
 

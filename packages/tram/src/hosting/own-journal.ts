@@ -10,10 +10,10 @@ import { TramError } from '../errors.js';
 import type { Disk } from '../journal/disk.js';
 import type { GroupContents, PendingContents } from '../journal/group-progress.js';
 import { HostJournal } from '../journal/host-journal.js';
-import { JournalReader } from '../journal/reader.js';
 import { JournalRing } from '../journal/ring.js';
+import type { Scan } from '../journal/scan.js';
 import { journalSizes } from '../journal/sizes.js';
-import type { ReplicaStart } from '../journal/start.js';
+import { type ReplicaStart, replayTogether } from '../journal/start.js';
 import type { JournalStatus } from '../journal/status.js';
 import type { GroupStart } from '../journal/writer.js';
 import type { GroupJournal } from '../protocol/edges.js';
@@ -29,10 +29,14 @@ export interface JournalStart {
   readonly clusterId: string;
   /** What the journal has of a group once its replicas have begun; undefined if it lacks the state. */
   has(group: number): GroupContents | undefined;
-  /** Anew for each replica; undefined if it fetches the state. */
-  startOf(group: number): ReplicaStart | undefined;
+  /** What the replicas of each group replay; those of other groups fetch the state. */
+  readonly starts: readonly ReplicaStart[];
+  /** Called all the time while they do. */
+  onReplayed(entries: number): void;
   /** Once all replicas of the host have begun: makes the opening snapshots durable, or does nothing within an era. */
   open(replicas: readonly Replica[]): void;
+  /** The segments that the era has then. */
+  scan(): Scan;
 }
 
 /** @internal */
@@ -54,6 +58,8 @@ export interface OwnJournalOptions {
 const FREE_SEGMENTS_MIN = 4;
 const MEBIBYTE = 2 ** 20;
 const LOOK_MS = 1;
+/** How long replicas keep the thread while they replay. */
+const SLICE_MS = 50;
 
 /** @internal */
 export class OwnJournal {
@@ -111,8 +117,21 @@ export class OwnJournal {
     return this.journal.group(group);
   }
 
-  startOf(group: number): ReplicaStart | undefined {
-    return this.start.startOf(group);
+  /** The replicas of these groups begin by opening the era. */
+  get openedGroups(): number[] {
+    return this.start.starts.filter(({ opensEra }) => opensEra).map(({ group }) => group);
+  }
+
+  /** The replicas begin from the journal. Timers and signals get their turn meanwhile. @throws TRAM_CORRUPT */
+  async replay(replicas: readonly Replica[]): Promise<void> {
+    const { start } = this;
+    let pausedMs = performance.now();
+    for (const replayed of replayTogether(start.starts, replicas)) {
+      start.onReplayed(replayed);
+      if (performance.now() - pausedMs < SLICE_MS) continue;
+      await new Promise((resolve) => setImmediate(resolve));
+      pausedMs = performance.now();
+    }
   }
 
   /** The replicas have begun: opens the era, and resolves when the journal thread runs. @throws TRAM_JOURNAL_FAILED */
@@ -126,17 +145,14 @@ export class OwnJournal {
     }
     const { era, clusterId } = start;
     const { batchBytesMax, segmentBytes } = journalSizes(entryWordsMax);
-    const { segments, lastBatch } = new JournalReader(start.disk).segments(era);
+    const { segments, lastBatch } = start.scan();
     const data: JournalThreadData = {
       buffer,
       groups: groupCount,
       folder,
       options: { clusterId, host, era, syncsEachBatch: isAwaited, segmentBytes, batchBytesMax },
       starts,
-      segments: {
-        segments: segments.map(({ segment, last, ends }) => ({ segment, last, ends })),
-        lastBatch,
-      },
+      segments: { segments, lastBatch },
       wakes,
     };
     const worker = new Worker(new URL('./journal-thread.js', import.meta.url), {

@@ -76,7 +76,6 @@ export class ReplicaAgent implements Agent {
     }
     const edges = context.edges(context.memory(participant), observer, journal);
     this.replica = new Replica(identity, edges, application, nowUs);
-    this.replica.begin();
   }
 
   doWork(nowUs: number): number {

@@ -17,7 +17,7 @@ import {
 } from './format.js';
 import { markOpened, writeIdentity } from './identity.js';
 import { Segments } from './segments.js';
-import type { GroupSequence, JournalEntry } from './sequence.js';
+import { entriesOf, type GroupSequence, type JournalEntry } from './sequence.js';
 import { writeOpening } from './snapshot-file.js';
 
 /** @internal The era of a journal that was copied. */
@@ -60,7 +60,7 @@ export function copyJournal(
 
 function copyEntries(segments: Segments, { group, sequence, below }: CopiedGroup): void {
   const batch = new GroupBatch(group, sequence.snapshotIndex);
-  for (const entry of sequence.entries(sequence.snapshotIndex)) {
+  for (const entry of entriesOf(sequence)) {
     if (entry.index >= below) break;
     if (!batch.hasRoom(entry.count)) batch.writeTo(segments);
     batch.add(entry);

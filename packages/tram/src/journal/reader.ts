@@ -7,9 +7,9 @@
  * reader that relies on it calls `settle` first.
  */
 import { nextFromParentOf } from '../protocol/leadership/snapshot.js';
-import type { Disk, DiskFile } from './disk.js';
+import type { Disk } from './disk.js';
+import { EraEntries } from './era-entries.js';
 import {
-  bytesOf,
   eraFolder,
   eraOf,
   type JournalIdentity,
@@ -20,7 +20,7 @@ import {
 } from './format.js';
 import { corrupt, readIdentity } from './identity.js';
 import { rewriteEnd, type Scan, type Section, scanSegments } from './scan.js';
-import type { CountedSequence, JournalEntry, JournalSequence } from './sequence.js';
+import type { CountedSequence, JournalSequence, SequencePart } from './sequence.js';
 import { readSnapshotHeader, readSnapshotWords } from './snapshot-file.js';
 
 /** Of a snapshot: enough for its counters. */
@@ -93,7 +93,8 @@ export class JournalReader {
   /** All snapshots of an era that do not count yet, by group and index: also those that no recovery uses. */
   pendingSnapshots(era: number): readonly PendingSnapshot[] {
     if (this.identity === undefined) return [];
-    const found = [...readSnapshots(this.disk, era, this.identity, 'pending')];
+    const entries = new EraEntries(this.disk, era);
+    const found = [...readSnapshots(this.disk, era, this.identity, 'pending', entries)];
     return found.sort(
       (one, other) => one.group - other.group || one.snapshotIndex - other.snapshotIndex,
     );
@@ -129,12 +130,13 @@ function readEra(disk: Disk, era: number, identity: JournalIdentity | undefined)
     throw corrupt(eraFolder(era), 0, 'is there, but the journal has no identity');
   }
   const sequences = new Map<number, Sequence>();
-  for (const found of readSnapshots(disk, era, identity, 'snapshot')) {
+  const entries = new EraEntries(disk, era);
+  for (const found of readSnapshots(disk, era, identity, 'snapshot', entries)) {
     const other = sequences.get(found.group);
     if (other !== undefined && other.snapshotIndex >= found.snapshotIndex) continue;
     sequences.set(found.group, found);
   }
-  for (const found of readSnapshots(disk, era, identity, 'pending')) {
+  for (const found of readSnapshots(disk, era, identity, 'pending', entries)) {
     // Where none counts, the era is not present. One that is older than that which counts was about to be removed.
     const counted = sequences.get(found.group);
     if (counted === undefined || found.snapshotIndex <= counted.snapshotIndex) continue;
@@ -148,6 +150,7 @@ function readEra(disk: Disk, era: number, identity: JournalIdentity | undefined)
     counted?.add(section);
     for (const pending of counted?.pending ?? []) pending.add(section);
   });
+  entries.segments = scan.segments;
   return { sequences, scan };
 }
 
@@ -156,6 +159,7 @@ function* readSnapshots(
   era: number,
   { clusterId }: JournalIdentity,
   state: 'snapshot' | 'pending',
+  entries: EraEntries,
 ): Iterable<Sequence> {
   for (const file of disk.list(eraFolder(era))) {
     const found = snapshotOf(file, state);
@@ -171,7 +175,7 @@ function* readSnapshots(
     ) {
       throw corrupt(path, 0, 'is a snapshot of something else');
     }
-    yield new Sequence(disk, path, header, state === 'snapshot');
+    yield new Sequence(disk, path, header, state === 'snapshot', entries);
   }
 }
 
@@ -184,15 +188,18 @@ class Sequence implements CountedSequence {
   end: number;
   lastMark: number;
   bytes = 0;
+  readonly parts: SequencePart[] = [];
   /** Has the journal left out entries from `end` on? */
   private isCut = false;
-  private readonly sections: Section[] = [];
+  /** That of the last part. */
+  private lastSegment: number | undefined;
 
   constructor(
     private readonly disk: Disk,
     private readonly path: string,
     private readonly header: SnapshotHeader,
     counts: boolean,
+    readonly store: EraEntries,
   ) {
     this.group = header.group;
     this.snapshotIndex = header.index;
@@ -215,10 +222,29 @@ class Sequence implements CountedSequence {
     }
     this.isCut = false;
     if (end <= this.end) return;
-    this.sections.push(section);
+    this.addPart(section);
     this.bytes += section.words * 4;
     this.end = end;
     this.lastMark = Math.max(this.lastMark, section.lastMark);
+  }
+
+  /** Sections of one segment make one part. So what is kept of a journal does not grow with its batches. */
+  private addPart({
+    segment,
+    end,
+    nextFromParent,
+    destinationsLow,
+    destinationsHigh,
+  }: Section): void {
+    const before = segment === this.lastSegment ? this.parts.pop() : undefined;
+    this.parts.push({
+      first: before?.first ?? this.end,
+      end,
+      nextFromParent: nextFromParent || (before?.nextFromParent ?? 0),
+      destinationsLow: destinationsLow | (before?.destinationsLow ?? 0),
+      destinationsHigh: destinationsHigh | (before?.destinationsHigh ?? 0),
+    });
+    this.lastSegment = segment;
   }
 
   get snapshotFromParent(): number {
@@ -233,60 +259,5 @@ class Sequence implements CountedSequence {
 
   private readState(count?: number): Int32Array {
     return readSnapshotWords(this.disk, this.path, this.header, count);
-  }
-
-  *entries(from: number): Generator<JournalEntry, void> {
-    const entry = new EntryView();
-    let next = Math.max(from, this.snapshotIndex);
-    let file: DiskFile | undefined;
-    let openPath = '';
-    try {
-      for (const section of this.sections) {
-        if (section.end <= next) continue;
-        if (section.path !== openPath) {
-          file?.close();
-          file = this.disk.open(section.path, 'read');
-          openPath = section.path;
-        }
-        entry.load(file!, section);
-        do {
-          if (entry.index < next) continue;
-          yield entry;
-          next++;
-        } while (entry.advance());
-      }
-    } finally {
-      file?.close();
-    }
-  }
-}
-
-/** Shows the entries of a section one after the other. */
-class EntryView implements JournalEntry {
-  words = new Int32Array(0);
-  index = 0;
-  at = 0;
-  private end = 0;
-
-  load(file: DiskFile, { path, at, words, first }: Section): void {
-    if (this.words.length < words)
-      this.words = new Int32Array(Math.max(words, 2 * this.words.length));
-    if (file.read(at * 4, bytesOf(this.words, 0, words)) < words * 4) {
-      throw corrupt(path, at * 4, 'ends too early');
-    }
-    this.index = first;
-    this.at = 1;
-    this.end = words;
-  }
-
-  get count(): number {
-    return this.words[this.at - 1];
-  }
-
-  /** False if this was the last one. */
-  advance(): boolean {
-    this.at += this.count + 1;
-    this.index++;
-    return this.at <= this.end;
   }
 }

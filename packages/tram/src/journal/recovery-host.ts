@@ -6,8 +6,8 @@
  * withdraws its promise (identity.ts). Older eras are removed only once a later one is marked as open, and all groups of this host are present in it.
  */
 import { TramError } from '../errors.js';
-import { MESSAGE, PARENT, SOURCE } from '../protocol/layout.js';
-import { WIDE } from '../protocol/wide.js';
+import { assert } from '../protocol/assert.js';
+import { MESSAGE, NOT_FROM_PARENT, parentIndexIn } from '../protocol/layout.js';
 import type { Disk } from './disk.js';
 import { eraFolder, eraOf, type JournalIdentity, snapshotOf } from './format.js';
 import { markOpened, readIdentity, writeIdentity } from './identity.js';
@@ -29,12 +29,7 @@ import {
   type Survey,
   type SurveyedSequence,
 } from './recovery-asks.js';
-import {
-  between,
-  type GroupSequence,
-  type JournalEntry,
-  type JournalSequence,
-} from './sequence.js';
+import { between, type GroupSequence, type JournalSequence } from './sequence.js';
 
 /** Words of entries, or of a snapshot, in one answer; unless one entry is larger. */
 const ANSWER_WORDS_MAX = 262_144;
@@ -76,7 +71,7 @@ export class RecoveryHost {
     if (sequence === undefined) return undefined;
     if (ask.what === 'snapshot') return this.snapshot(sequence, ask);
     if (ask.what === 'cut') return cutOf(sequence, ask.parentEnd);
-    return sequence.end < ask.below ? undefined : entriesOf(sequence, ask);
+    return sequence.end < ask.below ? undefined : answerEntries(sequence, ask);
   }
 
   /** @throws TRAM_JOURNAL_MISMATCH */
@@ -194,43 +189,56 @@ export function surveyed(
 }
 
 /** @internal Answers a `CutAsk`. */
-export function cutOf(sequence: GroupSequence, parentEnd: number): Cut {
+export function cutOf(sequence: JournalSequence, parentEnd: number): Cut {
   let nextFromParent = sequence.snapshotFromParent;
-  for (const entry of sequence.entries(sequence.snapshotIndex)) {
-    const index = parentIndexOf(entry);
-    if (index === undefined) continue;
-    if (index >= parentEnd) return { end: entry.index, nextFromParent };
-    nextFromParent = index + 1;
+  for (const part of sequence.parts) {
+    if (part.nextFromParent <= parentEnd) {
+      nextFromParent = Math.max(nextFromParent, part.nextFromParent);
+      continue;
+    }
+    for (const { first, words, at, end } of between(sequence, part.first, part.end)) {
+      let index = first;
+      for (let body = at + 1; body <= end; body += words[body - 1] + 1) {
+        const parentIndex = parentIndexIn(words, body, words[body - 1]);
+        if (parentIndex >= parentEnd) return { end: index, nextFromParent };
+        if (parentIndex !== NOT_FROM_PARENT) nextFromParent = parentIndex + 1;
+        index++;
+      }
+    }
   }
   return { end: sequence.end, nextFromParent };
 }
 
-/** The index in the parent's log, if the entry has come from the parent. */
-function parentIndexOf({ words, at, count }: JournalEntry): number | undefined {
-  const source = at + count - SOURCE.words;
-  if (words[source + SOURCE.id] !== PARENT) return undefined;
-  return words[source + SOURCE.nextPosition] * WIDE + (words[source + SOURCE.number] >>> 0);
-}
-
 /** @internal Answers an `EntriesAsk`. */
-export function entriesOf(sequence: GroupSequence, { from, below, reach }: EntriesAsk): Entries {
+export function answerEntries(
+  sequence: JournalSequence,
+  { from, below, reach }: EntriesAsk,
+): Entries {
   const entries: { index: number; body: Int32Array }[] = [];
   let answered = 0;
   let scanned = 0;
-  for (const entry of between(sequence, from, below)) {
-    const { index, words, at, count } = entry;
-    if (answered + count > ANSWER_WORDS_MAX && answered > 0) return { entries, next: index };
-    if (scanned > SCAN_WORDS_MAX) return { entries, next: index };
-    scanned += count;
-    if (reach !== undefined && !meets(entry, reach)) continue;
-    entries.push({ index, body: words.slice(at, at + count) });
-    answered += count;
+  assert(from >= sequence.snapshotIndex, 'a sequence has the entries after its snapshot');
+  for (const part of sequence.parts) {
+    if (!meets(part.destinationsLow, part.destinationsHigh, reach)) continue;
+    const first = Math.max(from, part.first);
+    for (const stretch of between(sequence, first, Math.min(below, part.end))) {
+      const { words, at, end } = stretch;
+      let index = stretch.first;
+      for (let body = at + 1; body <= end; body += words[body - 1] + 1, index++) {
+        const count = words[body - 1];
+        if (answered + count > ANSWER_WORDS_MAX && answered > 0) return { entries, next: index };
+        if (scanned > SCAN_WORDS_MAX) return { entries, next: index };
+        scanned += count;
+        const low = words[body + MESSAGE.destinationsLow];
+        if (!meets(low, words[body + MESSAGE.destinationsHigh], reach)) continue;
+        entries.push({ index, body: words.slice(body, body + count) });
+        answered += count;
+      }
+    }
   }
   return { entries, next: below };
 }
 
-function meets({ words, at }: JournalEntry, reach: { low: number; high: number }): boolean {
-  const low = words[at + MESSAGE.destinationsLow] & reach.low;
-  const high = words[at + MESSAGE.destinationsHigh] & reach.high;
-  return (low | high) !== 0;
+function meets(low: number, high: number, reach: EntriesAsk['reach']): boolean {
+  return reach === undefined || ((low & reach.low) | (high & reach.high)) !== 0;
 }

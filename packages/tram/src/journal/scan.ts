@@ -9,7 +9,7 @@
  * Invariant: only the last segments of an era have no intact batch.
  */
 
-import { markNumberIn } from '../protocol/layout.js';
+import { MESSAGE, markNumberIn, parentIndexIn } from '../protocol/layout.js';
 import { readWide } from '../protocol/wide.js';
 import type { Disk } from './disk.js';
 import {
@@ -29,16 +29,15 @@ import {
   segmentPath,
 } from './format.js';
 import { checked, corrupt, readWords } from './identity.js';
+import type { SequencePart } from './sequence.js';
 
-/** @internal Where entries of one group lie side by side. */
-export interface Section {
+/** @internal Entries of one group that lie side by side: the indices `first` to `end - 1`, and what they have in common. */
+export interface Section extends SequencePart {
   readonly group: number;
   readonly leaps: boolean;
-  /** The index of its first entry, and that after its last. */
-  readonly first: number;
-  readonly end: number;
   /** The number of the last mark among them; 0 if there is none. */
   readonly lastMark: number;
+  readonly segment: number;
   readonly path: string;
   /** Where its entries begin in the file, in words, and how many words they take. */
   readonly at: number;
@@ -52,6 +51,8 @@ export interface ScannedSegment {
   readonly last: number | undefined;
   /** By group: the index after its last entry there. */
   readonly ends: ReadonlyMap<number, number>;
+  /** Where its batches end. */
+  readonly words: number;
 }
 
 /** @internal What the segments of an era contain. */
@@ -94,7 +95,7 @@ export function scanSegments(
     scan.requireTornEnd(lastBatch === 0 ? undefined : lastBatch + 1);
     scan.showSections(see);
     bytes += words.length * 4;
-    segments.push({ segment, last: scan.last, ends: scan.ends });
+    segments.push({ segment, last: scan.last, ends: scan.ends, words: scan.end });
     before = scan;
   }
   return { segments, lastBatch, bytes };
@@ -133,7 +134,7 @@ class SegmentScan {
   /** Where the sections of each of them begin and end, in words. */
   private readonly batches: { readonly at: number; readonly end: number }[] = [];
   /** Where they end, in words. */
-  private readonly end: number;
+  readonly end: number;
 
   constructor(
     private readonly words: Int32Array,
@@ -237,9 +238,15 @@ class SegmentScan {
     const first = readWide(words, head + SECTION.index);
     let count = 0;
     let lastMark = 0;
-    for (let entry = at; entry < at + size; entry += 1 + words[entry]) {
+    let nextFromParent = 0;
+    let destinationsLow = 0;
+    let destinationsHigh = 0;
+    for (let body = at + 1; body <= at + size; body += 1 + words[body - 1]) {
       count++;
-      lastMark = markNumberIn(words, entry + 1) || lastMark;
+      lastMark = markNumberIn(words, body) || lastMark;
+      nextFromParent = parentIndexIn(words, body, words[body - 1]) + 1 || nextFromParent;
+      destinationsLow |= words[body + MESSAGE.destinationsLow];
+      destinationsHigh |= words[body + MESSAGE.destinationsHigh];
     }
     return {
       group: words[head + SECTION.group],
@@ -247,6 +254,10 @@ class SegmentScan {
       first,
       end: first + count,
       lastMark,
+      nextFromParent,
+      destinationsLow,
+      destinationsHigh,
+      segment: this.segment,
       path,
       at,
       words: size,

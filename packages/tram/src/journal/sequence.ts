@@ -2,18 +2,40 @@
  * What the journal of a host has of one group in one era: a snapshot, and the decided entries that follow it. The reader of
  * journals makes these; recovery and the start of a replica read them. There is one that starts with the snapshot that counts.
  * There may be others, that start with snapshots at marks which do not count yet. All are parts of the group's one order.
+ *
+ * Entries are read in *stretches*, which lie side by side in the buffer of the reader. Those of several groups that lie in the same
+ * files are read together, in one pass.
  */
 import { assert } from '../protocol/assert.js';
-import type { StartEntry } from '../protocol/member.js';
+import type { Stretch } from '../protocol/member.js';
 
-/**
- * @internal The body of a decided entry, as in the log but without its frame: the message, then its source (layout.ts). Its
- * words are valid until the next entry is taken.
- */
-export type JournalEntry = StartEntry;
+/** @internal A stretch has so many entries at most: whoever reads has something else to do now and then. */
+export const STRETCH_ENTRIES_MAX = 256;
+
+/** @internal Valid until the next one is taken. */
+export interface GroupStretch extends Stretch {
+  readonly group: number;
+}
+
+/** @internal The entries `from` to `below - 1` of a group. */
+export interface Span {
+  readonly group: number;
+  readonly from: number;
+  readonly below: number;
+}
+
+/** @internal Where entries lie, of one group or of several. */
+export interface EntryStore {
+  /**
+   * All that is asked for, in one pass. Stretches of different groups come in any order, those of one group in its own.
+   * @param spans  at most one for each group, of which the store has all @throws TRAM_CORRUPT
+   */
+  read(spans: readonly Span[]): Iterable<GroupStretch>;
+}
 
 /** @internal */
 export interface GroupSequence {
+  readonly group: number;
   /** The index of the first entry after the snapshot. The entries are `snapshotIndex` to `end - 1`, without a gap. */
   readonly snapshotIndex: number;
   /** The snapshot is the opening snapshot of the first era: no state, the service starts as it is. */
@@ -21,10 +43,10 @@ export interface GroupSequence {
   /** `counters.nextFromParent` of the snapshot. */
   readonly snapshotFromParent: number;
   readonly end: number;
+  /** Has the entries. */
+  readonly store: EntryStore;
   /** The words of the member's snapshot; undefined if it `isFirst`. @throws TRAM_CORRUPT */
   readSnapshot(): Int32Array | undefined;
-  /** @throws TRAM_CORRUPT */
-  entries(from: number): Iterable<JournalEntry>;
 }
 
 /** @internal As it is on the disk. */
@@ -35,6 +57,19 @@ export interface JournalSequence extends GroupSequence {
   readonly lastMark: number;
   /** The size of the entries. */
   readonly bytes: number;
+  /** Its entries, one part for each segment: which of them need not be read to answer a question. */
+  readonly parts: readonly SequencePart[];
+}
+
+/** @internal What the entries `first` to `end - 1` have in common. */
+export interface SequencePart {
+  readonly first: number;
+  readonly end: number;
+  /** One more than the parent's index of the last one that has come from the parent; 0 if none has. */
+  readonly nextFromParent: number;
+  /** All their destinations. */
+  readonly destinationsLow: number;
+  readonly destinationsHigh: number;
 }
 
 /** @internal The sequence that starts with the snapshot that counts. */
@@ -43,16 +78,36 @@ export interface CountedSequence extends JournalSequence {
   readonly pending: readonly JournalSequence[];
 }
 
-/** @internal The entries `from` to `below - 1`, as far as the sequence has them. */
-export function* between(
-  sequence: GroupSequence,
+/** @internal The entries `from` to `below - 1`, as far as the sequence has them. @throws TRAM_CORRUPT */
+export function between(
+  { group, snapshotIndex, end, store }: GroupSequence,
   from: number,
   below: number,
+): Iterable<Stretch> {
+  assert(from >= snapshotIndex, 'a sequence has the entries after its snapshot');
+  return from < below ? store.read([{ group, from, below: Math.min(below, end) }]) : [];
+}
+
+/**
+ * @internal The body of a decided entry, as in the log but without its frame: the message, then its source (layout.ts). Its
+ * words are valid until the next entry is taken.
+ */
+export interface JournalEntry {
+  readonly index: number;
+  readonly words: Int32Array;
+  readonly at: number;
+  readonly count: number;
+}
+
+/** @internal One entry after the other, for whoever is in no hurry. @throws TRAM_CORRUPT */
+export function* entriesOf(
+  sequence: GroupSequence,
+  from: number = sequence.snapshotIndex,
 ): Iterable<JournalEntry> {
-  assert(from >= sequence.snapshotIndex, 'a sequence has the entries after its snapshot');
-  if (from >= below) return;
-  for (const entry of sequence.entries(from)) {
-    if (entry.index >= below) return;
-    yield entry;
+  for (const { first, words, at, end } of between(sequence, from, sequence.end)) {
+    let index = first;
+    for (let body = at + 1; body <= end; body += words[body - 1] + 1) {
+      yield { index: index++, words, at: body, count: words[body - 1] };
+    }
   }
 }

@@ -1,15 +1,26 @@
 /**
- * What a replica starts from: at the beginning of an era, as the recovery has planned it; or within its era, all that the
- * journal of its host has.
+ * What the replicas of a host start from: at the beginning of an era, as the recovery has planned it; or within their era, all that
+ * the journal of their host has. All of them replay together, from one pass over the journal: each stretch of entries is read
+ * once, and given to every replica of its group.
  */
-import type { Start } from '../protocol/member.js';
+import type { Replay } from '../protocol/leadership/replay.js';
+import type { Replica } from '../protocol/replica.js';
+import { PackedEntries } from './packed-entries.js';
 import { type GroupPlan, NO_ERA } from './recovery-asks.js';
-import { between, type GroupSequence, type JournalEntry } from './sequence.js';
+import type { EntryStore, GroupSequence, GroupStretch, Span } from './sequence.js';
 
-/** @internal */
-export interface ReplicaStart extends Start {
-  /** How many entries there are. */
-  readonly count: number;
+/** @internal What the replicas of one group start from. */
+export interface ReplicaStart {
+  readonly group: number;
+  readonly opensEra: boolean;
+  /** They restore its snapshot; undefined: the service starts as it is. */
+  readonly base: GroupSequence | undefined;
+  /** Then they deliver these entries, one span after the other. */
+  readonly spans: readonly StoredSpan[];
+}
+
+interface StoredSpan extends Span {
+  readonly store: EntryStore;
 }
 
 /**
@@ -23,17 +34,15 @@ export function startOfEra(
   own: readonly GroupSequence[],
   source: () => GroupSequence,
 ): ReplicaStart {
-  const { fromEra, keepBelow, append } = plan;
-  if (fromEra === NO_ERA) {
-    return { entries: appended(plan), count: append.length, opensEra: true };
-  }
+  const { group, fromEra, keepBelow, append } = plan;
+  const store = new PackedEntries(group, keepBelow);
+  store.add(append);
+  const appended = spanOf({ group, store }, keepBelow, store.end);
+  if (fromEra === NO_ERA) return { group, opensEra: true, base: undefined, spans: [appended] };
   const base = baseOf(plan, own) ?? source();
-  return {
-    snapshot: base.readSnapshot(),
-    entries: planned(plan, base, source),
-    count: keepBelow - base.snapshotIndex + append.length,
-    opensEra: true,
-  };
+  const spans = [spanOf(base, base.snapshotIndex, Math.min(base.end, keepBelow))];
+  if (base.end < keepBelow) spans.push(spanOf(source(), base.end, keepBelow));
+  return { group, opensEra: true, base, spans: [...spans, appended] };
 }
 
 /** @internal What the host lacks of the plan: the entries from this index on; all, with the snapshot, if it is undefined. */
@@ -57,28 +66,61 @@ function baseOf(
 
 /** @internal For a host that starts again within its era: all that its journal has. */
 export function startWithinEra(sequence: GroupSequence): ReplicaStart {
-  const { snapshotIndex, end } = sequence;
-  return {
-    snapshot: sequence.readSnapshot(),
-    entries: sequence.entries(snapshotIndex),
-    count: end - snapshotIndex,
-    opensEra: false,
-  };
+  const { group, snapshotIndex, end } = sequence;
+  const spans = [spanOf(sequence, snapshotIndex, end)];
+  return { group, opensEra: false, base: sequence, spans };
 }
 
-function* planned(
-  plan: GroupPlan,
-  base: GroupSequence,
-  source: () => GroupSequence,
-): Iterable<JournalEntry> {
-  const { keepBelow } = plan;
-  yield* between(base, base.snapshotIndex, keepBelow);
-  if (base.end < keepBelow) yield* between(source(), base.end, keepBelow);
-  yield* appended(plan);
+function spanOf(
+  { group, store }: Pick<StoredSpan, 'group' | 'store'>,
+  from: number,
+  below: number,
+): StoredSpan {
+  return { group, store, from, below };
 }
 
-function* appended({ keepBelow, append }: GroupPlan): Iterable<JournalEntry> {
-  for (const [i, body] of append.entries()) {
-    yield { index: keepBelow + i, words: body, at: 0, count: body.length };
+/**
+ * @internal Replicas that are new begin from this. Those of a group for which there is no start lack its state.
+ * @returns yields after each stretch: how many entries have been replayed
+ * @throws TRAM_CORRUPT; what the service throws if it can't restore a snapshot
+ */
+export function* replayTogether(
+  starts: readonly ReplicaStart[],
+  replicas: readonly Replica[],
+): Generator<number, void> {
+  const replays = new Map<number, Replay[]>();
+  for (const { group, base, opensEra } of starts) {
+    const ofGroup = replicas.filter(({ member }) => member.group === group);
+    // Each gets a snapshot of its own: a service may keep it, and change it.
+    const begin = (replica: Replica) => replica.begin({ snapshot: base?.readSnapshot(), opensEra });
+    replays.set(group, ofGroup.map(begin));
+  }
+  let replayed = 0;
+  for (const stretch of stretchesOf(starts)) {
+    for (const replay of replays.get(stretch.group)!) replay.deliver(stretch);
+    replayed += stretch.count;
+    yield replayed;
+  }
+  for (const ofGroup of replays.values()) for (const replay of ofGroup) replay.end();
+}
+
+/** @internal How many entries there are to replay. */
+export function countOf(starts: readonly ReplicaStart[]): number {
+  const spans = starts.flatMap((start) => start.spans);
+  return spans.reduce((count, { from, below }) => count + below - from, 0);
+}
+
+/** @internal All entries. Those of different groups come in any order. */
+export function* stretchesOf(starts: readonly ReplicaStart[]): Iterable<GroupStretch> {
+  const steps = Math.max(0, ...starts.map(({ spans }) => spans.length));
+  for (let step = 0; step < steps; step++) {
+    yield* readTogether(starts.flatMap(({ spans }) => spans.slice(step, step + 1)));
+  }
+}
+
+/** Those in the same store in one pass. */
+function* readTogether(spans: readonly StoredSpan[]): Iterable<GroupStretch> {
+  for (const store of new Set(spans.map((span) => span.store))) {
+    yield* store.read(spans.filter((span) => span.store === store));
   }
 }

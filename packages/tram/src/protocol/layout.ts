@@ -142,6 +142,16 @@ export function markNumberIn(words: Int32Array, at: number): number {
   return isNumbered ? words[at + MESSAGE.session] : 0;
 }
 
+/** What `parentIndexIn` says of an entry that has not come from the parent. */
+export const NOT_FROM_PARENT = -1;
+
+/** The index in the parent's log of the entry whose body of `count` words lies at `at`. */
+export function parentIndexIn(words: Int32Array, at: number, count: number): number {
+  const source = at + count - SOURCE.words;
+  if (words[source + SOURCE.id] !== PARENT) return NOT_FROM_PARENT;
+  return words[source + SOURCE.nextPosition] * WIDE + (words[source + SOURCE.number] >>> 0);
+}
+
 /**
  * Words of a message with so many bytes of payload. The payload is filled up with zeros to a multiple of eight bytes. So
  * the records of messages and entries have an even number of words, and all of them begin at an even position: copies

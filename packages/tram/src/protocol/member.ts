@@ -39,26 +39,28 @@ export interface Identity {
   readonly past: Past;
   /** With kept memory: the snapshot that an earlier incarnation left when it stopped (`Replica.leave`). */
   readonly left?: Int32Array | undefined;
-  /** With a journal: what the journal has of this group, from which the member begins (`Replica.begin`). */
-  readonly start?: Start | undefined;
 }
 
-/** Decided entries of a group, or of its recovered sequence, from a snapshot on. */
+/** What a member with a journal begins from (`Replica.begin`); the entries that follow are given to it stretch by stretch. */
 export interface Start {
   /** A snapshot in words. Absent: the state in which the service starts. */
   readonly snapshot?: Int32Array | undefined;
-  /** The entries that follow it, without a gap. */
-  readonly entries: Iterable<StartEntry>;
-  /** Are they of earlier eras, so that this group's log begins after them? All members must begin with the same ones. */
+  /** Are the entries of earlier eras, so that this group's log begins after them? All members must begin with the same ones. */
   readonly opensEra: boolean;
 }
 
-/** An entry without its frame: `count` words from `at` on. */
-export interface StartEntry {
-  readonly index: number;
+/**
+ * Decided entries of one group, without a gap, as they lie side by side in a journal: each has the size of its body in words first,
+ * and then its body, which is the entry without its frame.
+ */
+export interface Stretch {
+  /** The index of the first one, and how many there are. */
+  readonly first: number;
+  readonly count: number;
+  /** Where they begin and end in `words`. */
   readonly words: Int32Array;
   readonly at: number;
-  readonly count: number;
+  readonly end: number;
 }
 
 /** The next index to deliver of a member that lacks the state of its group: below any index of a log. */

@@ -18,7 +18,7 @@ import { Follower } from './leadership/follower.js';
 import { Grants, Requests } from './leadership/grants.js';
 import { JournalSnapshots } from './leadership/journal-snapshots.js';
 import { Recovery } from './leadership/recovery.js';
-import { replay } from './leadership/replay.js';
+import { Replay } from './leadership/replay.js';
 import { Rows } from './leadership/rows.js';
 import { indexOf, takeSnapshot } from './leadership/snapshot.js';
 import { Snapshots } from './leadership/snapshots.js';
@@ -59,8 +59,6 @@ export class Replica {
   private readonly delivering: Delivering;
   /** Absent without a journal. */
   private readonly journalSnapshots: JournalSnapshots | undefined;
-  /** Until it has begun. */
-  private start: Start | undefined;
   /** Present while the role is `recovering`. */
   private recovery: Recovery | undefined;
   /** `rows.news` when this leader looked at the rows last. */
@@ -83,7 +81,6 @@ export class Replica {
     this.suspicion = rows.suspicion;
     this.grants = new Grants(member, rows);
     this.delivering = delivering;
-    this.start = identity.start;
     this.snapshots = new Snapshots(member, rows, delivering, application, this.journalSnapshots);
     this.replication = new Replication(member);
     const requests = new Requests(member);
@@ -117,16 +114,13 @@ export class Replica {
   }
 
   /**
-   * Before the first step: begin from what the journal has (`Identity.start`). It may take long, and observers may look at
-   * this replica meanwhile. A member with a journal that does not begin from it lacks the state of its group, and fetches it.
-   * @throws if the service can't restore the snapshot, or if reading the entries throws
+   * Before the first step: begin from what the journal has. The caller gives the entries to the replay, and ends it. That may take
+   * long, and observers may look at this replica meanwhile. A member with a journal that does not begin from it lacks the state
+   * of its group, and fetches it.
+   * @throws if the service can't restore the snapshot
    */
-  begin(): void {
-    const { start } = this;
-    if (start === undefined) return;
-    this.start = undefined;
-    replay(start, this.member, this.delivering, this.application);
-    this.rows.publish();
+  begin(start: Start): Replay {
+    return new Replay(start, this.member, this.rows, this.delivering, this.application);
   }
 
   /** The state of this member in words, for example to open an era with it. @throws if the service does */

@@ -18,7 +18,9 @@ import type { ClusterStatus } from '../../src/hosting/status.js';
 import { readCluster } from '../../src/journal/cluster-file.js';
 import { COPY_ERA, copyJournal } from '../../src/journal/copy.js';
 import { FileDisk } from '../../src/journal/disk.js';
+import { PackedEntries } from '../../src/journal/packed-entries.js';
 import { JournalReader } from '../../src/journal/reader.js';
+import { entriesOf } from '../../src/journal/sequence.js';
 import { NO_SALT } from '../../src/memory/record.js';
 import { MARK, MESSAGE, messageWords, SOURCE } from '../../src/protocol/layout.js';
 
@@ -58,19 +60,16 @@ function journal(...groups: Int32Array[][]): void {
   copyJournal(
     new FileDisk(folder),
     { clusterId: CLUSTER_ID, host: 0, firstSession: FIRST_SESSION },
-    groups.map((bodies, group) => ({
-      group,
-      below: FIRST + bodies.length,
-      sequence: {
-        ...{ snapshotIndex: FIRST, isFirst: true, snapshotFromParent: FIRST },
-        end: FIRST + bodies.length,
+    groups.map((bodies, group) => {
+      const store = new PackedEntries(group, FIRST);
+      store.add(bodies);
+      const { end } = store;
+      const sequence = {
+        ...{ group, snapshotIndex: FIRST, isFirst: true, snapshotFromParent: FIRST, end, store },
         readSnapshot: () => undefined,
-        *entries() {
-          for (const [i, words] of bodies.entries())
-            yield { index: FIRST + i, words, at: 0, count: words.length };
-        },
-      },
-    })),
+      };
+      return { group, below: end, sequence };
+    }),
   );
 }
 
@@ -85,7 +84,7 @@ function source(marks: () => string): BackupSource {
 /** The numbers of a group's messages in a journal. */
 function numbersIn(folder: string, group: number): number[] {
   const sequence = new JournalReader(new FileDisk(folder)).sequence(COPY_ERA, group)!;
-  return Array.from(sequence.entries(0), ({ words, at }) => words[at + MESSAGE.number]);
+  return Array.from(entriesOf(sequence), ({ words, at }) => words[at + MESSAGE.number]);
 }
 
 const backup = (): string => join(directory, 'backup');

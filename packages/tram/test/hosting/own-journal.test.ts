@@ -47,13 +47,15 @@ function startIn(folder: string): ownJournal.JournalStart {
       isNew
         ? { snapshotIndex: index, end: index, lastMark: 0, pending: [] }
         : new JournalReader(disk).sequence(1, group),
-    startOf: () => undefined,
+    starts: [],
+    onReplayed: () => undefined,
     open: () => {
       if (!isNew) return;
       writeIdentity(disk, { clusterId: CLUSTER_ID, host: 0, promisedEra: 1 });
       disk.makeFolder(eraFolder(1));
       writeOpening(disk, { clusterId: CLUSTER_ID, era: 1, group: 0, index });
     },
+    scan: () => new JournalReader(disk).segments(1),
   };
 }
 

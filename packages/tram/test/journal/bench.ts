@@ -5,6 +5,7 @@ import { HostJournal } from '../../src/journal/host-journal.js';
 import { writeIdentity } from '../../src/journal/identity.js';
 import { JournalReader } from '../../src/journal/reader.js';
 import { JournalRing } from '../../src/journal/ring.js';
+import { entriesOf } from '../../src/journal/sequence.js';
 import { writeOpening } from '../../src/journal/snapshot-file.js';
 import { type GroupStart, JournalWriter } from '../../src/journal/writer.js';
 import { FRAME_WORDS, HEAD_WORDS } from '../../src/memory/record.js';
@@ -123,9 +124,9 @@ function bodyOf(entry: number[]): number[] {
 }
 
 /** Bodies of a group's entries, as a reader finds them. */
-export function bodiesIn(disk: Disk, group: number, from = 0): number[][] {
+export function bodiesIn(disk: Disk, group: number, from?: number): number[][] {
   const sequence = new JournalReader(disk).sequence(1, group)!;
-  return Array.from(sequence.entries(from), ({ words, at, count }) =>
+  return Array.from(entriesOf(sequence, from), ({ words, at, count }) =>
     Array.from(words.subarray(at, at + count)),
   );
 }

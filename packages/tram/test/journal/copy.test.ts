@@ -1,7 +1,9 @@
 /** A journal that is written from another one. */
 import { expect, test } from 'vitest';
 import { COPY_ERA, type CopiedGroup, copyJournal } from '../../src/journal/copy.js';
+import { PackedEntries } from '../../src/journal/packed-entries.js';
 import { JournalReader } from '../../src/journal/reader.js';
+import { entriesOf } from '../../src/journal/sequence.js';
 import { Bench, bodiesIn, FIRST_INDEX } from './bench.js';
 import { MemoryDisk } from './memory-disk.js';
 
@@ -57,19 +59,16 @@ test('has a snapshot that counts, and the entries behind it', () => {
 test('goes on after entries that fill a batch', () => {
   // Three of them are larger than what one batch usually holds.
   const large = new Int32Array(1_500_000).fill(7);
+  const store = new PackedEntries(0, 2);
+  store.add([2, 3, 4].map((index) => large.subarray(index)));
   const sequence = {
-    ...{ snapshotIndex: 2, isFirst: true, snapshotFromParent: 2, end: 5 },
+    ...{ group: 0, snapshotIndex: 2, isFirst: true, snapshotFromParent: 2, end: 5, store },
     readSnapshot: () => undefined,
-    *entries() {
-      for (const index of [2, 3, 4]) {
-        yield { index, words: large, at: 0, count: large.length - index };
-      }
-    },
   };
   const copy = new MemoryDisk();
   copyJournal(copy, IDENTITY, [{ group: 0, sequence, below: 5 }]);
   const lengths = Array.from(
-    new JournalReader(copy).sequence(COPY_ERA, 0)!.entries(0),
+    entriesOf(new JournalReader(copy).sequence(COPY_ERA, 0)!),
     ({ index, count }) => [index, count],
   );
   expect(lengths).toEqual([2, 3, 4].map((index) => [index, large.length - index]));

@@ -4,23 +4,26 @@
  */
 import { TramError } from '../../src/errors.js';
 import { interrupted } from '../../src/journal/asking.js';
+import { PackedEntries } from '../../src/journal/packed-entries.js';
 import {
   type Recovered,
   type RecoverySettings,
   recoverCluster,
 } from '../../src/journal/recovery.js';
 import type { Answer, Ask, EraPlan, Opening } from '../../src/journal/recovery-asks.js';
-import { cutOf, entriesOf, surveyed } from '../../src/journal/recovery-host.js';
-import type { CountedSequence, JournalEntry } from '../../src/journal/sequence.js';
+import { answerEntries, cutOf, surveyed } from '../../src/journal/recovery-host.js';
+import type { CountedSequence, SequencePart } from '../../src/journal/sequence.js';
 import type { ClusterShape } from '../../src/journal/shape.js';
-import { startOfEra } from '../../src/journal/start.js';
+import { startOfEra, stretchesOf } from '../../src/journal/start.js';
 import {
   MARK,
   MESSAGE,
   markNumberIn,
   messageWords,
   NO_CLIENT,
+  NOT_FROM_PARENT,
   PARENT,
+  parentIndexIn,
   SOURCE,
 } from '../../src/protocol/layout.js';
 import { contains, lowMask, Overlay } from '../../src/protocol/overlay.js';
@@ -56,6 +59,8 @@ export const idOf = (entry: Int32Array): number => entry[MESSAGE.number];
 
 /** What a host has of a group in an era. */
 export class Sequence implements CountedSequence {
+  /** Its disk knows that. */
+  readonly group = 0;
   readonly pending: Sequence[] = [];
   readonly bytes = 0;
 
@@ -89,11 +94,21 @@ export class Sequence implements CountedSequence {
     return this.state && Int32Array.from(this.state);
   }
 
-  *entries(from: number): Iterable<JournalEntry> {
-    for (let index = from; index < this.end; index++) {
-      const words = this.bodies[index - this.snapshotIndex];
-      yield { index, words, at: 0, count: words.length };
-    }
+  get store(): PackedEntries {
+    const store = new PackedEntries(this.group, this.snapshotIndex);
+    store.add(this.bodies);
+    return store;
+  }
+
+  /** As if each entry were in a segment of its own. */
+  get parts(): SequencePart[] {
+    return this.bodies.map((body, i) => ({
+      first: this.snapshotIndex + i,
+      end: this.snapshotIndex + i + 1,
+      nextFromParent: parentIndexIn(body, 0, body.length) + 1,
+      destinationsLow: body[MESSAGE.destinationsLow],
+      destinationsHigh: body[MESSAGE.destinationsHigh],
+    }));
   }
 }
 
@@ -193,7 +208,7 @@ export class Model {
       case 'cut':
         return sequence && cutOf(sequence, ask.parentEnd);
       case 'entries':
-        return sequence && entriesOf(sequence, ask);
+        return sequence && answerEntries(sequence, ask);
       case 'open':
         return disk.promised === ask.plan.era ? this.open(ask.host, ask.plan) : undefined;
       case 'opened': {
@@ -233,24 +248,25 @@ export class Model {
     source: () => Sequence,
   ): number[] | undefined {
     const own = this.sequences({ host, era: plan.fromEra, group: plan.group });
-    const { snapshot, entries, count: total } = startOfEra(plan, own, source);
+    const start = startOfEra(plan, own, source);
+    const { base } = start;
     const end = plan.keepBelow + plan.append.length;
-    let next = end - total;
-    const base = [...own, ...(plan.fromEra === 0 ? [] : [source()])].find(
-      ({ snapshotIndex }) => snapshotIndex === next,
-    );
+    let next = base?.snapshotIndex ?? FIRST;
     let nextFromParent = base?.snapshotFromParent ?? FIRST;
+    const snapshot = base?.readSnapshot();
     const state = snapshot && [...snapshot];
     const ids: number[] = [];
-    for (const { index, words, at, count } of entries) {
-      if (index !== next++) throw new Error(`entry ${index} instead of ${next - 1}`);
-      const sourceAt = at + count - SOURCE.words;
-      if (words[sourceAt + SOURCE.id] === PARENT) {
-        const parentIndex = words[sourceAt + SOURCE.number];
-        if (parentIndex < nextFromParent) throw new Error(`from parent: ${parentIndex} again`);
-        nextFromParent = parentIndex + 1;
+    for (const { first, count, words, at } of stretchesOf([start])) {
+      if (first !== next) throw new Error(`entry ${first} instead of ${next}`);
+      next += count;
+      for (const body of bodiesOf(words, at, count)) {
+        const parentIndex = parentIndexIn(body, 0, body.length);
+        if (parentIndex !== NOT_FROM_PARENT) {
+          if (parentIndex < nextFromParent) throw new Error(`from parent: ${parentIndex} again`);
+          nextFromParent = parentIndex + 1;
+        }
+        if (isFor(body, plan.group)) ids.push(body[MESSAGE.number]);
       }
-      if (isFor(words.subarray(at, at + count), plan.group)) ids.push(words[at + MESSAGE.number]);
     }
     if (next !== end) throw new Error(`ends at ${next} instead of ${end}`);
     if (state === undefined && ids.length === 0) return undefined;
@@ -262,6 +278,15 @@ export class Model {
     const disk = this.disks.find(({ eras }) => eras.get(era)?.has(group))!;
     return [...(disk.eras.get(era)!.get(group)!.readSnapshot() ?? [])];
   }
+}
+
+/** The bodies of `count` entries that lie side by side from `at` on. */
+export function bodiesOf(words: Int32Array, at: number, count: number): Int32Array[] {
+  return Array.from({ length: count }, () => {
+    const body = words.subarray(at + 1, at + 1 + words[at]);
+    at += 1 + body.length;
+    return body;
+  });
 }
 
 export function isFor(entry: Int32Array, group: number): boolean {

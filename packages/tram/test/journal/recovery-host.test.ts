@@ -16,11 +16,11 @@ import type {
 import { RecoveryHost } from '../../src/journal/recovery-host.js';
 import { JournalRing } from '../../src/journal/ring.js';
 import { writeOpening } from '../../src/journal/snapshot-file.js';
-import { startOfEra } from '../../src/journal/start.js';
+import { startOfEra, stretchesOf } from '../../src/journal/start.js';
 import { JournalWriter } from '../../src/journal/writer.js';
 import { FRAME_WORDS, HEAD_WORDS } from '../../src/memory/record.js';
 import type { GroupJournal } from '../../src/protocol/edges.js';
-import { body, FIRST, idOf, isFor, Model } from './model.js';
+import { bodiesOf, body, FIRST, idOf, isFor, Model } from './model.js';
 import { PowerDisk } from './power-disk.js';
 
 const CLUSTER_ID = '0123456789abcdef0123456789abcdef';
@@ -76,10 +76,10 @@ class Cluster {
         const found = this.hosts[source].sequences(fromEra, group);
         return found.find(({ snapshotIndex }) => snapshotIndex === keepFrom)!;
       });
-      const ids = [...(start.snapshot?.subarray(COUNTERS_WORDS) ?? [])];
-      for (const { words, at, count } of start.entries) {
-        const entry = words.subarray(at, at + count);
-        if (isFor(entry, group)) ids.push(idOf(entry));
+      const ids = [...(start.base?.readSnapshot()?.subarray(COUNTERS_WORDS) ?? [])];
+      for (const { words, at, count } of stretchesOf([start])) {
+        const entries = bodiesOf(words, at, count).filter((entry) => isFor(entry, group));
+        ids.push(...entries.map(idOf));
       }
       const snapshot = new Int32Array(COUNTERS_WORDS + ids.length);
       snapshot[NEXT_FROM_PARENT] = FIRST;

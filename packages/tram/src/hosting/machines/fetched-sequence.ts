@@ -2,18 +2,12 @@
  * What another host's journal has of a group, fetched from that host for a recovery. A host that lacks some of what an era
  * begins with fetches it before its replicas replay it. It is held in memory: a snapshot, and the entries that follow it.
  */
+import { PackedEntries } from '../../journal/packed-entries.js';
 import type { Ask, Entries, GroupPlan, SnapshotPiece } from '../../journal/recovery-asks.js';
-import type { GroupSequence, JournalEntry } from '../../journal/sequence.js';
+import type { GroupSequence } from '../../journal/sequence.js';
 
 /** Undefined: the host can't be had. */
 export type AskHost = (ask: Ask) => Promise<unknown>;
-
-/** Entries without a gap, packed: `words, body…`. */
-interface Packed {
-  readonly first: number;
-  readonly end: number;
-  readonly words: Int32Array;
-}
 
 /**
  * @param from  the first entry that is needed; undefined: all, and the snapshot before them
@@ -27,15 +21,16 @@ export async function fetchSequence(
   const snapshot = from === undefined ? await fetchSnapshot(plan, askHost) : undefined;
   if (from === undefined && snapshot === undefined) return undefined;
   const first = from ?? plan.keepFrom;
-  const parts = await fetchEntries(plan, first, askHost);
-  if (parts === undefined) return undefined;
+  const store = await fetchEntries(plan, first, askHost);
+  if (store === undefined) return undefined;
   return {
+    group: plan.group,
     snapshotIndex: first,
     snapshotFromParent: first,
     isFirst: snapshot?.length === 0,
     end: plan.keepBelow,
     readSnapshot: () => (snapshot?.length === 0 ? undefined : snapshot),
-    entries: (index) => unpack(parts, index),
+    store,
   };
 }
 
@@ -60,37 +55,14 @@ async function fetchEntries(
   { source: host, group, fromEra: era, keepFrom: snapshotIndex, keepBelow: below }: GroupPlan,
   first: number,
   askHost: AskHost,
-): Promise<Packed[] | undefined> {
-  const parts: Packed[] = [];
+): Promise<PackedEntries | undefined> {
+  const fetched = new PackedEntries(group, first);
   for (let from = first; from < below; ) {
     const ask = { what: 'entries', host, group, era, snapshotIndex, from, below } as const;
     const answer = (await askHost(ask)) as Entries | undefined;
     if (answer === undefined) return undefined;
-    parts.push(pack(answer, from));
+    fetched.add(answer.entries.map(({ body }) => body));
     from = answer.next;
   }
-  return parts;
-}
-
-function pack({ entries, next }: Entries, first: number): Packed {
-  const total = entries.reduce((sum, { body }) => sum + 1 + body.length, 0);
-  const words = new Int32Array(total);
-  let at = 0;
-  for (const { body } of entries) {
-    words[at] = body.length;
-    words.set(body, at + 1);
-    at += 1 + body.length;
-  }
-  return { first, end: next, words };
-}
-
-function* unpack(parts: readonly Packed[], from: number): Iterable<JournalEntry> {
-  for (const { first, end, words } of parts) {
-    if (end <= from) continue;
-    let index = first;
-    for (let at = 0; at < words.length; at += 1 + words[at]) {
-      if (index >= from) yield { index, words, at: at + 1, count: words[at] };
-      index++;
-    }
-  }
+  return fetched;
 }

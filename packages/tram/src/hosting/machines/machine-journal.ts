@@ -7,7 +7,7 @@ import { groupsOn, requireCluster, shapeOf } from '../../journal/cluster-file.js
 import { FileDisk } from '../../journal/disk.js';
 import { type EraPlan, type GroupPlan, NO_ERA, type Opening } from '../../journal/recovery-asks.js';
 import { RecoveryHost } from '../../journal/recovery-host.js';
-import type { GroupSequence, JournalEntry } from '../../journal/sequence.js';
+import type { GroupSequence } from '../../journal/sequence.js';
 import { type ClusterShape, membersOn, quorumOf } from '../../journal/shape.js';
 import { lackedFrom } from '../../journal/start.js';
 import { HOST, STAGE } from '../../memory/arena.js';
@@ -189,28 +189,18 @@ export class MachineJournal {
       this.network.poll(nowUs());
       this.network.flush(nowUs(), 0);
     };
-    const { startOf } = told(start, (report) => {
+    let polledAt = 0;
+    const onReplayed = (replayed: number): void => {
+      if (replayed - polledAt < ENTRIES_PER_POLL) return;
+      polledAt = replayed;
+      poll();
+    };
+    return told({ ...start, onReplayed }, (report) => {
       if (report.what === 'progress') this.log('info', report.text);
     });
-    return {
-      ...start,
-      startOf: (group) => {
-        const given = startOf(group);
-        return given && { ...given, entries: interrupted(given.entries, poll) };
-      },
-    };
   }
 }
 
 function namesOf(groups: readonly number[]): string {
   return groups.map((group) => `g${group}`).join(', ');
-}
-
-/** Calls `poll` between entries, every now and then. */
-function* interrupted(entries: Iterable<JournalEntry>, poll: () => void): Iterable<JournalEntry> {
-  let count = 0;
-  for (const entry of entries) {
-    if (++count % ENTRIES_PER_POLL === 0) poll();
-    yield entry;
-  }
 }

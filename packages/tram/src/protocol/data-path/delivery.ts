@@ -43,7 +43,7 @@ import {
   SOURCE,
   sourceIn,
 } from '../layout.js';
-import type { Member, StartEntry } from '../member.js';
+import type { Member, Stretch } from '../member.js';
 import { contains } from '../overlay.js';
 import type { Journaling } from './journaling.js';
 import type { LogRing } from './log.js';
@@ -197,18 +197,20 @@ export class Delivering implements Replier {
     }
   }
 
-  /** Deliver the next entry, which comes from a journal: its words, without a frame. No reply is sent. */
-  deliverBody(entry: StartEntry): void {
+  /** Deliver the next entries, which come from a journal. No reply is sent. */
+  deliverJournaled({ first, words, at, end }: Stretch): void {
     const { member, stretch, entryWordsMax } = this;
-    const { words, at, count, index } = entry;
-    const entryWords = count + FRAME_WORDS;
-    assert(index === member.nextToDeliver, 'entries of a journal follow each other without a gap');
-    assert(entryWords <= entryWordsMax, 'an entry of a journal fits into the log');
+    assert(first === member.nextToDeliver, 'entries of a journal follow each other without a gap');
     this.leads = false;
-    stretch.words[0] = entryWords;
-    copyPart(words, at, stretch.words, HEAD_WORDS, count);
     this.isReplaying = true;
-    this.deliverAt(0, entryWords);
+    for (let body = at + 1; body <= end; body += words[body - 1] + 1) {
+      const count = words[body - 1];
+      const entryWords = count + FRAME_WORDS;
+      assert(entryWords <= entryWordsMax, 'an entry of a journal fits into the log');
+      stretch.words[0] = entryWords;
+      copyPart(words, body, stretch.words, HEAD_WORDS, count);
+      this.deliverAt(0, entryWords);
+    }
     this.isReplaying = false;
   }
 

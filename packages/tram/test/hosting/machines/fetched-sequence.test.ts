@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { fetchSequence } from '../../../src/hosting/machines/fetched-sequence.js';
 import type { Ask, GroupPlan } from '../../../src/journal/recovery-asks.js';
+import { entriesOf } from '../../../src/journal/sequence.js';
 
 const PLAN: GroupPlan = {
   group: 1,
@@ -30,7 +31,7 @@ test('all, if the host has nothing', async () => {
   const fetched = (await fetchSequence(PLAN, undefined, source))!;
   expect(fetched.readSnapshot()).toEqual(SNAPSHOT);
   expect([fetched.snapshotIndex, fetched.end]).toEqual([10, 15]);
-  const found = [...fetched.entries(12)].map(({ index, words, at, count }) => [
+  const found = [...entriesOf(fetched, 12)].map(({ index, words, at, count }) => [
     index,
     words[at],
     count,
@@ -49,7 +50,7 @@ test('only the entries that it lacks', async () => {
     return source(ask);
   }))!;
   expect(asked).toEqual(['entries']);
-  expect([...fetched.entries(13)].map(({ index }) => index)).toEqual([13, 14]);
+  expect([...entriesOf(fetched, 13)].map(({ index }) => index)).toEqual([13, 14]);
 });
 
 test.each(['snapshot', 'entries'])(

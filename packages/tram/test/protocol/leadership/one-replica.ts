@@ -2,7 +2,7 @@
 import { type Memory, OPEN } from '../../../src/memory/contract.js';
 import { type Application, type GroupJournal, NO_OBSERVER } from '../../../src/protocol/edges.js';
 import { Layout, NO_SALT, type Sizes } from '../../../src/protocol/layout.js';
-import type { Start } from '../../../src/protocol/member.js';
+import type { Start, Stretch } from '../../../src/protocol/member.js';
 import { Overlay } from '../../../src/protocol/overlay.js';
 import { Replica } from '../../../src/protocol/replica.js';
 
@@ -76,11 +76,11 @@ class ReadJournal implements GroupJournal {
   complete = refuse;
 }
 
-/** The first member of group 1, which is a child of group 0, begun from `start`. */
-export function begun(application: Application, start: Start): Replica {
+/** The first member of group 1, which is a child of group 0, begun from `start` and the entries that follow. */
+export function begun(application: Application, start: Start, stretch?: Stretch): Replica {
   const layout = new Layout(SIZES);
   const replica = new Replica(
-    { group: 1, member: 0, incarnation: 1, firstKey: 1, past: 'none', start },
+    { group: 1, member: 0, incarnation: 1, firstKey: 1, past: 'none' },
     {
       memory: memoryOf(layout),
       journal: new ReadJournal(),
@@ -97,6 +97,8 @@ export function begun(application: Application, start: Start): Replica {
     application,
     0,
   );
-  replica.begin();
+  const replay = replica.begin(start);
+  if (stretch !== undefined) replay.deliver(stretch);
+  replay.end();
   return replica;
 }

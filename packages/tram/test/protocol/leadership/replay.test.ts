@@ -12,7 +12,7 @@ import {
   seriesOf,
 } from '../../../src/protocol/layout.js';
 import { indexOf, nextFromParentOf } from '../../../src/protocol/leadership/snapshot.js';
-import type { StartEntry } from '../../../src/protocol/member.js';
+import type { Stretch } from '../../../src/protocol/member.js';
 import { begun, SIZES } from './one-replica.js';
 
 const { firstIndex } = SIZES;
@@ -86,13 +86,12 @@ const own = (kind: number, first: number, second = 0): Body =>
     body[MESSAGE.session] = second;
   });
 
-function entriesFrom(index: number, bodies: readonly Body[]): StartEntry[] {
-  // Each lies somewhere in a larger array, as in a file that was read.
-  return bodies.map((body, i) => {
-    const words = new Int32Array(body.length + 7);
-    words.set(body, 5);
-    return { index: index + i, words, at: 5, count: body.length };
-  });
+/** Each lies somewhere in a larger array, as in a file that was read. */
+function stretchOf(first: number, bodies: readonly Body[]): Stretch {
+  const entries = bodies.flatMap((body) => [body.length, ...body]);
+  const at = 5;
+  const words = Int32Array.from([...new Array<number>(at).fill(7), ...entries, 7, 7]);
+  return { first, count: bodies.length, words, at, end: at + entries.length };
 }
 
 const BODIES = [
@@ -125,8 +124,8 @@ const HALF = 5;
 describe('within an era', () => {
   test('a member delivers all entries of its journal', () => {
     const diary = new Diary();
-    const entries = entriesFrom(firstIndex, BODIES);
-    const { member } = begun(diary, { entries, opensEra: false });
+    const stretch = stretchOf(firstIndex, BODIES);
+    const { member } = begun(diary, { opensEra: false }, stretch);
     expect(diary.lines).toEqual(LINES);
     expect(member.nextToDeliver).toBe(firstIndex + BODIES.length);
     expect(member.deliveries).toBe(7);
@@ -134,39 +133,35 @@ describe('within an era', () => {
   });
 
   test('a snapshot and the entries after it give the same state', () => {
-    const whole = begun(new Diary(), {
-      entries: entriesFrom(firstIndex, BODIES),
-      opensEra: false,
-    });
-    const half = begun(new Diary(), {
-      entries: entriesFrom(firstIndex, BODIES.slice(0, HALF)),
-      opensEra: false,
-    });
+    const whole = begun(new Diary(), { opensEra: false }, stretchOf(firstIndex, BODIES));
+    const half = begun(
+      new Diary(),
+      { opensEra: false },
+      stretchOf(firstIndex, BODIES.slice(0, HALF)),
+    );
     const snapshot = half.takeSnapshot();
     expect(indexOf(snapshot)).toBe(firstIndex + HALF);
     expect(nextFromParentOf(snapshot)).toBe(5);
-    const entries = entriesFrom(firstIndex + HALF, BODIES.slice(HALF));
-    const rest = begun(new Diary(), { snapshot, entries, opensEra: false });
+    const stretch = stretchOf(firstIndex + HALF, BODIES.slice(HALF));
+    const rest = begun(new Diary(), { snapshot, opensEra: false }, stretch);
     expect(rest.takeSnapshot()).toEqual(whole.takeSnapshot());
   });
 
   test('entries with a gap are an error', () => {
-    const entries = entriesFrom(firstIndex + 1, BODIES);
-    expect(() => begun(new Diary(), { entries, opensEra: false })).toThrow('without a gap');
+    const stretch = stretchOf(firstIndex + 1, BODIES);
+    expect(() => begun(new Diary(), { opensEra: false }, stretch)).toThrow('without a gap');
   });
 
   test('a snapshot of a cluster with other sizes is an error', () => {
-    const snapshot = begun(new Diary(), { entries: [], opensEra: false }).takeSnapshot();
+    const snapshot = begun(new Diary(), { opensEra: false }).takeSnapshot();
     snapshot[7]++;
-    expect(() => begun(new Diary(), { snapshot, entries: [], opensEra: false })).toThrow(
-      'of the same sizes',
-    );
+    expect(() => begun(new Diary(), { snapshot, opensEra: false })).toThrow('of the same sizes');
   });
 });
 
 describe('a member that opens an era', () => {
   const diary = new Diary();
-  const replica = begun(diary, { entries: entriesFrom(firstIndex, BODIES), opensEra: true });
+  const replica = begun(diary, { opensEra: true }, stretchOf(firstIndex, BODIES));
 
   test('abandons the calls that wait, in the order of their slots', () => {
     expect(diary.lines).toEqual([
@@ -190,28 +185,29 @@ describe('a member that opens an era', () => {
   });
 
   test('has the same snapshot as one that begins from a later snapshot', () => {
-    const half = begun(new Diary(), {
-      entries: entriesFrom(firstIndex, BODIES.slice(0, HALF)),
-      opensEra: false,
-    });
-    const other = begun(new Diary(), {
-      snapshot: half.takeSnapshot(),
-      entries: entriesFrom(firstIndex + HALF, BODIES.slice(HALF)),
-      opensEra: true,
-    });
+    const half = begun(
+      new Diary(),
+      { opensEra: false },
+      stretchOf(firstIndex, BODIES.slice(0, HALF)),
+    );
+    const other = begun(
+      new Diary(),
+      { snapshot: half.takeSnapshot(), opensEra: true },
+      stretchOf(firstIndex + HALF, BODIES.slice(HALF)),
+    );
     expect(other.takeSnapshot()).toEqual(replica.takeSnapshot());
   });
 
   test('has an opening snapshot from which others begin', () => {
     const snapshot = replica.takeSnapshot();
-    const other = begun(new Diary(), { snapshot, entries: [], opensEra: false });
+    const other = begun(new Diary(), { snapshot, opensEra: false });
     expect(other.takeSnapshot()).toEqual(snapshot);
     expect(other.member.nextToDeliver).toBe(firstIndex);
   });
 
   test('keeps its first state if there are no entries', () => {
-    const opened = begun(new Diary(), { entries: [], opensEra: true });
-    const begins = begun(new Diary(), { entries: [], opensEra: false });
+    const opened = begun(new Diary(), { opensEra: true });
+    const begins = begun(new Diary(), { opensEra: false });
     expect(opened.takeSnapshot()).toEqual(begins.takeSnapshot());
   });
 });

@@ -19,7 +19,7 @@ function applicationOf(snapshot: Application['snapshot']): Application & { resto
 
 function takingOf(snapshot: Application['snapshot']): SnapshotTaking {
   const application = applicationOf(snapshot);
-  const { member } = begun(application, { entries: [], opensEra: true });
+  const { member } = begun(application, { opensEra: true });
   return new SnapshotTaking(member, application, CHUNK_WORDS);
 }
 
@@ -35,7 +35,7 @@ function chunksOf(taking: SnapshotTaking): Int32Array[] {
 /** What a member that begins with the snapshot restores. */
 function restored(snapshot: Int32Array): number[] {
   const application = applicationOf(() => new Uint8Array(0));
-  begun(application, { snapshot, entries: [], opensEra: false });
+  begun(application, { snapshot, opensEra: false });
   return application.restored;
 }
 
@@ -43,11 +43,11 @@ const bytes = (count: number): number[] => Array.from({ length: count }, (_, i) 
 
 test('a snapshot tells how many marks there were, and which of them was complete', () => {
   const application = applicationOf(() => new Uint8Array(0));
-  const { member } = begun(application, { entries: [], opensEra: true });
+  const { member } = begun(application, { opensEra: true });
   member.marks = 4;
   member.completeMark = 3;
   const snapshot = joined(chunksOf(new SnapshotTaking(member, application, CHUNK_WORDS)));
-  const other = begun(application, { snapshot, entries: [], opensEra: false }).member;
+  const other = begun(application, { snapshot, opensEra: false }).member;
   expect([other.marks, other.completeMark]).toEqual([4, 3]);
 });
 
