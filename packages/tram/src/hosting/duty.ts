@@ -78,6 +78,8 @@ export class Duty {
     /** Runs with every heartbeat, before the agents. */
     private readonly watch?: Agent,
     private readonly wire?: Wire,
+    /** Runs after each turn. */
+    private readonly onTurnEnd?: () => void,
   ) {
     this.words = arena.words;
     this.wasBusy = new Uint8Array(agents.length);
@@ -139,6 +141,7 @@ export class Duty {
       work += done;
     }
     wire?.flush(nowUs);
+    this.onTurnEnd?.();
     return work;
   }
 

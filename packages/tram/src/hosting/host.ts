@@ -175,7 +175,9 @@ export class Host {
       readyLater: map.readyLaterOf(settings.host),
     };
     const { watch, pacing } = settings;
-    this.duty = new Duty(arena, at, agents, pacing, nowUs, watch, context.network);
+    const { journal } = this;
+    const onTurnEnd = journal && (() => journal.endTurn());
+    this.duty = new Duty(arena, at, agents, pacing, nowUs, watch, context.network, onTurnEnd);
     if (this.journal !== undefined) Atomics.store(words, line + HOST.era, this.journal.era);
     this.enter(HOST_STATE.running);
     settings.report({ what: 'ready', lastSession: this.lastSession });

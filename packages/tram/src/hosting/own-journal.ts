@@ -170,6 +170,11 @@ export class OwnJournal {
     await this.until(() => this.isReady);
   }
 
+  /** After each turn of the host. */
+  endTurn(): void {
+    this.journal.endTurn();
+  }
+
   /** What the journal thread has done. */
   get status(): JournalStatus {
     return this.ring.status;

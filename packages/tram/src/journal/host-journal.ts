@@ -59,6 +59,14 @@ export class HostJournal {
     return this.groups.get(group)!;
   }
 
+  /**
+   * After each turn of the host. Only now the journal thread is woken: then it takes what all replicas have handed over in
+   * this turn as one batch, and a message to several groups waits for one sync.
+   */
+  endTurn(): void {
+    this.ring.wakeConsumer();
+  }
+
   /** Asks the journal thread to make everything durable that was handed over. */
   askToFlush(): void {
     this.ring.askToFlush();

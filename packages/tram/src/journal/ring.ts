@@ -80,6 +80,8 @@ export class JournalRing {
   /** Of the producer: what it knows of `taken`. */
   private seenTaken = 0;
   private written = 0;
+  /** Of the producer: has it put records that the consumer may have to be woken for? */
+  private hasUrgent = false;
   private taken = 0;
 
   /** How many words the array must have. @param ringWords  a power of two */
@@ -90,7 +92,7 @@ export class JournalRing {
   /**
    * Each side creates one over the same array.
    * @param words  all zero at first
-   * @param isEager  the producer wakes the consumer for every record, not only when a quarter of the ring is full
+   * @param isEager  the producer wakes the consumer for all that it has put, not only when a quarter of the ring is full
    */
   constructor(
     private readonly words: Int32Array,
@@ -147,6 +149,14 @@ export class JournalRing {
     if (first < count) copyPart(contents, from + first, words, at, count - first);
     this.written = (written + RECORD.contents + count + (count & 1)) | 0;
     Atomics.store(words, BOARD.written, this.written);
+    // Nobody waits for this news, and with `always` there is some after every sync.
+    if (kind !== KIND.stable) this.hasUrgent = true;
+  }
+
+  /** Wakes the consumer, if it sleeps and there is enough for it. */
+  wakeConsumer(): void {
+    if (!this.hasUrgent) return;
+    this.hasUrgent = false;
     if (this.isEager || this.isQuarterFull) this.wake();
   }
 
