@@ -1,6 +1,7 @@
 /** Clusters that lose all their hosts at once, and start again from their journals. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { acceptLoss, journalsIn, lossesOf } from '../../src/hosting/journal-loss.js';
 import { checksumOf, encodeIdentity, FORMAT_VERSION } from '../../src/journal/format.js';
@@ -97,7 +98,8 @@ test('a host starts again from its disk, and after the loss of its disk from the
   // Once this counts on the new disk, the other two may be lost as well as any.
   const isCaughtUp = (): boolean =>
     cluster.status().groups.every(({ replicas }) => replicas.every(({ durable }) => durable! > 4));
-  while (!isCaughtUp()) await send(cluster, 'd');
+  // A reply has room for a thousand of these.
+  for (; !isCaughtUp(); await setTimeout(20)) await send(cluster, 'd');
   const [expected] = await read(cluster);
   await cluster.destroy();
   loseDisk(1);
