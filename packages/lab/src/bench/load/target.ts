@@ -10,6 +10,7 @@ import { latencyOf } from 'tram-multicast/internal/hosting/statistics.js';
 import { totalLatency } from 'tram-multicast/internal/hosting/status.js';
 import { type Arena, type ArenaMap, HOST } from 'tram-multicast/internal/memory/arena.js';
 import type { ParticipantId } from 'tram-multicast/internal/memory/contract.js';
+import type { Calls } from 'tram-multicast/internal/memory/fabric/calls.js';
 import { Client } from 'tram-multicast/internal/protocol/data-path/client.js';
 import { NO_OBSERVER } from 'tram-multicast/internal/protocol/edges.js';
 
@@ -44,6 +45,8 @@ export interface LoadTarget {
   readonly callsMax: number;
   /** The network, if clients share no memory with replicas. */
   readonly wire?: Wire;
+  /** What the clients have asked of the network so far, if there is one. */
+  readonly calls?: () => Calls;
   /** Of the processes that run the replicas, if they are on this machine. */
   readonly pids: readonly number[];
   takeSeat(listener: LoadListener): Seat;

@@ -12,6 +12,7 @@ import {
 } from 'tram-multicast/internal/hosting/duty.js';
 import { inlineGenerously } from 'tram-multicast/internal/hosting/v8-flags.js';
 import { type ArenaMap, HOST } from 'tram-multicast/internal/memory/arena.js';
+import { differenceOf } from '../machines/calls.js';
 import { latenciesIn, type Measurement } from '../systems/system.js';
 import { cpuSecondsOf } from './cpu.js';
 import { endWithParent } from './end-with-parent.js';
@@ -41,6 +42,7 @@ async function run(job: LoadJob): Promise<Measurement> {
   duty.run(job.warmUpSeconds * 1e6);
   const before = target.latency();
   const cpuBefore = cpuSeconds(pids);
+  const callsBefore = target.calls?.();
   const startedUs = nowUs();
   const count = answered(loads);
   duty.run(job.seconds * 1e6);
@@ -50,6 +52,7 @@ async function run(job: LoadJob): Promise<Measurement> {
   const seconds = (nowUs() - startedUs) / 1e6;
   const coresUsed = (cpuSeconds(pids) - cpuBefore) / seconds;
   const messages = answered(loads) - count;
+  const callsAfter = target.calls?.();
   const latency = target.latency().since(before);
   for (const load of loads) load.stop();
   const outstanding = (): number => loads.reduce((sum, load) => sum + load.outstanding, 0);
@@ -64,6 +67,8 @@ async function run(job: LoadJob): Promise<Measurement> {
     ...latenciesIn(latency),
     unanswered,
     coresUsed,
+    ...(callsBefore !== undefined &&
+      callsAfter !== undefined && { calls: differenceOf(callsAfter, callsBefore) }),
   };
 }
 

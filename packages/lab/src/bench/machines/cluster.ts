@@ -21,6 +21,8 @@ import { Observer } from './observer.js';
 
 export interface MachinesCluster extends ClusterFile {
   readonly configFile: string;
+  /** Where hosts serve their metrics, if the benchmark has started them. */
+  readonly metrics: readonly string[];
   /** Of the hosts on this machine, if the benchmark has started them. */
   readonly pids: readonly number[];
   close(): Promise<void>;
@@ -34,7 +36,7 @@ const REPLY_BYTES_MAX = 16;
 
 export async function runningCluster(configFile: string): Promise<MachinesCluster> {
   const file = await readClusterFile(configFile);
-  return { ...file, configFile, pids: [], close: async () => undefined };
+  return { ...file, configFile, metrics: [], pids: [], close: async () => undefined };
 }
 
 /** Default: the order of the paper, without durability. */
@@ -59,7 +61,10 @@ export async function startCluster(
       servers.start(name, process.execPath, [MAIN, 'host', name, '--config', configFile]);
     }
     await servers.ready('until every group has a leader', () => requireLeaders(file));
-    return { ...file, configFile, pids: servers.pids, close: () => servers.close() };
+    const metrics = file.config.machines.map(
+      ({ http }) => `http://${http?.address}:${http?.port}/metrics`,
+    );
+    return { ...file, configFile, metrics, pids: servers.pids, close: () => servers.close() };
   } catch (cause) {
     const log = servers.lastLines();
     await servers.close();
@@ -74,7 +79,7 @@ async function optionsOf(
   name: string,
 ): Promise<ClusterOptions & { name: string }> {
   const { groups, replicas, clientsMax, outstandingMax, payloadBytesMax } = setup;
-  const ports = await freePorts(replicas);
+  const ports = await freePorts(2 * replicas);
   return {
     memory: 'machines',
     name,
@@ -83,7 +88,9 @@ async function optionsOf(
     tree: TREE,
     ...chosen,
     secret: SECRET,
-    hosts: ports.map((port, host) => ({ name: NAMES[host], address: LOOPBACK, port })),
+    hosts: ports.slice(0, replicas).map((port, host) => ({
+      ...{ name: NAMES[host], address: LOOPBACK, port, http: ports[replicas + host] },
+    })),
     // All hosts share the cores of this machine.
     leaders: 'together',
     // Each host grants its share of the slots, and a client that has vanished keeps its slot for a while.

@@ -13,6 +13,7 @@ import { type BareFabric, measureBareFabric } from '../raw/bare-fabric.js';
 import { measureSocketPingPong } from '../raw/socket-ping-pong.js';
 import type { Load, Measurement, RunningSystem } from '../systems/system.js';
 import { type ThisMachine, thisMachine } from '../this-machine.js';
+import { type CallsPerMessage, callsPerMessage, hostCalls, medianCalls } from './calls.js';
 import { type MachinesCluster, runningCluster, startCluster } from './cluster.js';
 import { type LeaderChanges, measureLeaderChanges } from './leader-changes.js';
 import { libfabricVersion } from './libfabric-version.js';
@@ -37,6 +38,8 @@ export interface Figures {
   /** At saturation, and the number of messages in flight there. */
   readonly messagesPerSecond: number;
   readonly outstanding: number;
+  /** One message at a time, and at saturation. Absent if the hosts are not those of the benchmark. */
+  readonly calls?: { readonly alone: CallsPerMessage; readonly loaded: CallsPerMessage };
 }
 
 export interface Round {
@@ -147,8 +150,26 @@ export function mediansOf(
       latencyNsP50: median(({ figures }) => figures[i].latencyNsP50),
       messagesPerSecond: median(({ figures }) => figures[i].messagesPerSecond),
       outstanding: median(({ figures }) => figures[i].outstanding),
+      ...callsOf(rounds.flatMap(({ figures }) => figures[i].calls ?? [])),
     })),
   };
+}
+
+function callsOf(rounds: readonly NonNullable<Figures['calls']>[]): Pick<Figures, 'calls'> {
+  if (rounds.length === 0) return {};
+  const median = (values: readonly number[]): number => spreadOf(values)!.median;
+  const of = (load: 'alone' | 'loaded'): CallsPerMessage =>
+    medianCalls(
+      rounds.map((round) => round[load]),
+      median,
+    );
+  return { calls: { alone: of('alone'), loaded: of('loaded') } };
+}
+
+/** A measurement with what hosts and clients have asked of the network for a message. */
+interface Counted {
+  readonly measurement: Measurement;
+  readonly calls?: CallsPerMessage;
 }
 
 class Run {
@@ -215,18 +236,21 @@ class Run {
         this.step(`${next.outstanding} in flight to ${groups}${which}`);
         return this.measure(destinations, next);
       },
-      rateOf,
+      ({ measurement }) => rateOf(measurement),
     );
+    const hasCalls = alone.calls !== undefined && outcome.calls !== undefined;
     return {
       destinations,
-      latencyNsP50: alone.latencyNsP50,
-      messagesPerSecond: rateOf(outcome),
+      latencyNsP50: alone.measurement.latencyNsP50,
+      messagesPerSecond: rateOf(outcome.measurement),
       outstanding: rung.outstanding,
+      ...(hasCalls && { calls: { alone: alone.calls, loaded: outcome.calls } }),
     };
   }
 
-  private measure(destinations: number, rung: Rung): Promise<Measurement> {
+  private async measure(destinations: number, rung: Rung): Promise<Counted> {
     const { seconds } = this.options;
+    const { metrics, config } = this.cluster;
     const load: Load = {
       ...rung,
       sets: destinationSets(this.overlay, 'rotating', destinations),
@@ -234,7 +258,12 @@ class Run {
       warmUpSeconds: Math.min(seconds, WARM_UP_SECONDS_MAX),
       seconds,
     };
-    return measure(this.running, load);
+    const before = await hostCalls(metrics);
+    const measurement = await measure(this.running, load);
+    const after = await hostCalls(metrics);
+    if (metrics.length === 0) return { measurement };
+    const replicas = destinations * config.sizes.replicas;
+    return { measurement, calls: callsPerMessage(before, after, replicas, measurement) };
   }
 
   private step(step: string): void {

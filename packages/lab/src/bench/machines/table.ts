@@ -1,8 +1,9 @@
 /** The output of `tram-lab bench machines` for people. */
+
+import type { Calls } from 'tram-multicast/internal/memory/fabric/calls.js';
 import { align, WIDTH, wrap } from '../text/columns.js';
 import { duration, plural, rate, significant, times } from '../text/words.js';
-
-import type { MachinesResult } from './machines.js';
+import type { Figures, MachinesResult } from './machines.js';
 
 type Row = readonly [label: string, value: string, beside: string];
 
@@ -43,6 +44,7 @@ function rowsOf({ bare, socketNsP50, figures, changes }: MachinesResult): Row[] 
         messagesPerSecond,
       ),
     ),
+    ...callRows(figures),
     [`Leader changes on request (${changes.count})`, 'mean', 'worst'],
     [
       '  from the request until the new leader leads',
@@ -55,6 +57,23 @@ function rowsOf({ bare, socketNsP50, figures, changes }: MachinesResult): Row[] 
       milliseconds(changes.gapMs.worst),
     ],
   ];
+}
+
+/** How many operations are posted for a message, and how often a batch is corked. */
+function callRows(figures: readonly Figures[]): Row[] {
+  const posted = ({ write, read }: Calls): string => significant(write + read);
+  const rows = figures.flatMap(({ destinations, outstanding, calls }): Row[] =>
+    calls === undefined
+      ? []
+      : ([1, outstanding] as const).map((inFlight, i): Row => {
+          const { hosts, client } = i === 0 ? calls.alone : calls.loaded;
+          const to = `  TRAM to ${plural(destinations, 'group')}, ${inFlight} in flight`;
+          const corks = significant(hosts.cork + client.cork);
+          return [to, `${posted(hosts)} + ${posted(client)}`, corks];
+        }),
+  );
+  if (rows.length === 0) return [];
+  return [['Operations posted for a message', 'hosts + client', 'corks'], ...rows];
 }
 
 function conditions({ options, machine, rounds }: MachinesResult): string[] {

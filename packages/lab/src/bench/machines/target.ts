@@ -9,6 +9,7 @@ import type { Parking } from 'tram-multicast/internal/memory/arena.js';
 import type { Network } from 'tram-multicast/internal/memory/machines/network.js';
 import { native } from 'tram-multicast/internal/memory/processes/native.js';
 import { type LoadTarget, seatOf } from '../load/target.js';
+import { sumOf } from './calls.js';
 
 /** Clients of the public API spin as long. */
 const SPIN_US = 2000;
@@ -29,6 +30,7 @@ export async function machinesTarget(
     pacing: { ...pacingOf(config), spinUs: SPIN_US, relax: () => native().yieldProcessor() },
     callsMax: config.sizes.callsMax,
     wire: together(joined.map(({ context }) => context.network!)),
+    calls: () => sumOf(joined.map(({ context }) => context.network!.calls)),
     pids,
     takeSeat: (listener) => {
       const { context, slot } = free.shift()!;

@@ -1,5 +1,6 @@
 /** A measured system: TRAM on one of its trees, or a system that it is compared with. Implemented in this folder. */
 import type { Histogram } from 'tram-multicast/internal/hosting/histogram.js';
+import type { Calls } from 'tram-multicast/internal/memory/fabric/calls.js';
 import type { LoadOptions } from '../load/load.js';
 
 export interface Setup {
@@ -46,6 +47,8 @@ export interface LoadReport extends Latencies {
 export interface Measurement extends LoadReport {
   /** Cores that replicas and clients kept busy, on average. */
   readonly coresUsed: number;
+  /** What the clients have asked of the network, if there is one between them and the replicas. */
+  readonly calls?: Calls;
 }
 
 export interface RunningSystem {

@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, expect, test } from 'vitest';
 import { projectDirectory, until } from '../../../../tram/test/built.js';
 import { needLibfabric } from '../../../../tram/test/memory/fabric/present.js';
+import { hostCalls } from '../../../src/bench/machines/calls.js';
 import type * as ClusterModule from '../../../src/bench/machines/cluster.js';
 import type { MachinesResult } from '../../../src/bench/machines/machines.js';
 import type * as SystemModule from '../../../src/bench/machines/system.js';
@@ -66,6 +67,11 @@ test('measures a running cluster, and several clients', {
     expect(measurement.unanswered).toBe(0);
     expect(measurement.messages).toBeGreaterThan(0);
     expect(measurement.coresUsed).toBeGreaterThan(0);
+    expect(measurement.calls?.write).toBeGreaterThan(0);
+    const { calls, deliveries } = await hostCalls(cluster.metrics);
+    // Both groups of three replicas.
+    expect(deliveries).toBeGreaterThanOrEqual(6 * measurement.messages);
+    expect(calls.write).toBeGreaterThan(0);
     const { end } = run(['--config', cluster.configFile, '--json', ...SHORT]);
     const { status, stdout } = await end;
     expect(status).toBe(0);

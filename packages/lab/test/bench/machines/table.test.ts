@@ -1,5 +1,6 @@
 /** The medians of several rounds of `tram-lab bench machines`, and its output. */
 import { expect, test } from 'vitest';
+import type { CallsPerMessage } from '../../../src/bench/machines/calls.js';
 import {
   type MachinesResult,
   mediansOf,
@@ -15,6 +16,11 @@ function bare(landedUs: number): BareFabricFigures {
   };
 }
 
+function callsOf(count: number): CallsPerMessage {
+  const calls = { write: count, read: count / 2, cork: count / 4, wait: 0, poll: 40 };
+  return { hosts: calls, client: calls };
+}
+
 function round(factor: number, outstanding = 128): Round {
   return {
     bare: { spinning: bare(20 * factor), waiting: bare(50 * factor) },
@@ -24,6 +30,7 @@ function round(factor: number, outstanding = 128): Round {
       latencyNsP50: 100_000 * destinations * factor,
       messagesPerSecond: 300_000 / destinations / factor,
       outstanding,
+      calls: { alone: callsOf(6 * factor), loaded: callsOf(0.5) },
     })),
   };
 }
@@ -69,6 +76,8 @@ test('each row has a figure and the ratio to the bare write', () => {
     ['bare writes, 64 in flight', '200 k/s', '1.0×'],
     ['TRAM to 1 group, 128 in flight', '300 k/s', '1.5×'],
     ['TRAM to 8 groups, 128 in flight', '37.5 k/s', '0.19×'],
+    ['TRAM to 8 groups, 1 in flight', '9 + 9', '3'],
+    ['TRAM to 8 groups, 128 in flight', '0.75 + 0.75', '0.25'],
     ['from the request until the new leader leads', '2.5 ms', '4.25 ms'],
     ['longest time between two answers', '3 ms', '12.5 ms'],
   ]) {

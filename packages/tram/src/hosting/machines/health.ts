@@ -236,6 +236,7 @@ function metricsOf(context: ClusterContext, host: number): string {
     ...ofReplicas.flatMap((metric) => metricLines(metric, replicas, labels)),
     ...(isDurable ? journalMetrics(context, host) : []),
     ...linkMetrics(context, host),
+    ...callMetrics(context),
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -262,6 +263,17 @@ function journalMetrics({ arena, map }: ClusterContext, host: number): string[] 
     value: () => arena.words[line + HOST.era],
   };
   return [era, ...JOURNAL_METRICS].flatMap((metric) => metricLines(metric, [journal], () => ''));
+}
+
+function callMetrics({ network }: ClusterContext): string[] {
+  const metric = 'tram_network_calls_total';
+  return [
+    `# HELP ${metric} What the host has asked of the network: operations, corked batches, sleeps, polls.`,
+    `# TYPE ${metric} counter`,
+    ...Object.entries(network?.calls ?? {}).map(
+      ([call, count]) => `${metric}{call="${call}"} ${count}`,
+    ),
+  ];
 }
 
 function linkMetrics({ network, config }: ClusterContext, self: number): string[] {

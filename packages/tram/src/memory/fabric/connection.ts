@@ -8,6 +8,7 @@
 import { constants as systemConstants } from 'node:os';
 import type { NativeFunction } from '../koffi.js';
 import { CONSTANTS } from './binary-interface.js';
+import type { Calls } from './calls.js';
 import type { Extents } from './extents.js';
 import type { SocketAddress } from './socket-address.js';
 import type { Socket } from './sockets.js';
@@ -23,6 +24,8 @@ export type ConnectionState = 'connecting' | 'open' | 'broken' | 'ended';
 
 /** What a connection needs of its fabric. */
 export interface ConnectionOwner {
+  /** What is counted for all connections together. */
+  readonly calls: Calls;
   /** The connection has broken with this error code. */
   markBroken(connection: Connection, code: number): void;
   /** The connection is about to end. */
@@ -65,21 +68,27 @@ export class Connection {
    *   broken: the write is lost, like all others that have not completed
    */
   write(extents: Extents, flags: number, context: number): boolean {
+    this.owner.calls.write++;
     return this.post(this.operations.write, extents, flags, context);
   }
 
   /** Read what `extents` lists; as `write`. */
   read(extents: Extents, flags: number, context: number): boolean {
+    this.owner.calls.read++;
     return this.post(this.operations.read, extents, flags, context);
   }
 
   /** What is posted from now on is held back until `uncork`, and then goes in as few packets as possible. */
   cork(): void {
-    if (this.state === 'open') this.socket?.cork();
+    if (this.state !== 'open' || this.socket === undefined) return;
+    this.owner.calls.cork++;
+    this.socket.cork();
   }
 
   uncork(): void {
-    if (this.state === 'open') this.socket?.uncork();
+    if (this.state !== 'open' || this.socket === undefined) return;
+    this.owner.calls.cork++;
+    this.socket.uncork();
   }
 
   /** All operations that have not completed are lost. The handler is not called for this connection any more. */

@@ -5,6 +5,7 @@
  * For each connection the handler first gets `connected` or `refused`. After `connected` it gets completions and at last
  * `closed` or `failed`, unless it has closed the connection itself. After that it gets nothing more.
  */
+import { type Calls, noCalls } from './calls.js';
 import type { CompletionSink } from './completion-queue.js';
 import { Connection, type ConnectionOwner, type EndpointOperations } from './connection.js';
 import type { ConnectionSink } from './event-queue.js';
@@ -18,6 +19,7 @@ const NO_DATA = new Uint8Array(0);
 
 export class Connections implements ConnectionOwner, CompletionSink, ConnectionSink {
   handler!: FabricHandler;
+  readonly calls: Calls = noCalls();
   /** How many connections are neither open nor refused yet. */
   connecting = 0;
   private readonly bySerial = new Map<number, Connection>();

@@ -8,6 +8,7 @@
 import { TramError } from '../../errors.js';
 import { CONSTANTS, FIELDS, SIZES } from './binary-interface.js';
 import { Block } from './block.js';
+import type { Calls } from './calls.js';
 import { CompletionQueue } from './completion-queue.js';
 import type { Connection } from './connection.js';
 import { Connections } from './connections.js';
@@ -167,12 +168,18 @@ export class Fabric {
   poll(handler: FabricHandler): number {
     const { connections } = this;
     connections.handler = handler;
+    connections.calls.poll++;
     let count = this.completions.read();
     if (this.pollsUntilEventRead-- <= 0 || connections.connecting > 0) {
       this.pollsUntilEventRead = POLLS_PER_EVENT_READ;
       count += this.events.read();
     }
     return count + connections.reportBroken();
+  }
+
+  /** So far. */
+  get calls(): Readonly<Calls> {
+    return this.connections.calls;
   }
 
   /** What another thread writes to (`wake`) to end a `wait`. */
@@ -184,6 +191,7 @@ export class Fabric {
   wait(timeoutUs: number): void {
     if (this.connections.hasBroken) return;
     this.pollsUntilEventRead = 0;
+    this.connections.calls.wait++;
     this.waiting.wait(timeoutUs);
   }
 

@@ -8,6 +8,7 @@
  */
 import { HOST } from '../arena.js';
 import type { ParticipantId } from '../contract.js';
+import type { Calls } from '../fabric/calls.js';
 import type { Connection } from '../fabric/connection.js';
 import { Fabric } from '../fabric/fabric.js';
 import type { FabricHandler } from '../fabric/handler.js';
@@ -177,6 +178,11 @@ export class Network implements FabricHandler, LinkOwner {
   /** What we hold for peers, to see that nothing is left behind: accepted peers, and valid keys to our arena. */
   get holdings(): { readonly acceptedPeers: number; readonly keys: number } {
     return { acceptedPeers: this.admission.peerCount, keys: this.table.keyCount };
+  }
+
+  /** What was asked of libfabric so far. */
+  get calls(): Readonly<Calls> {
+    return this.fabric.calls;
   }
 
   // --- what its thread calls -------------------------------------------------------------------

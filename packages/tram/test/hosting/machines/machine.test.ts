@@ -421,6 +421,7 @@ describe('three hosts', () => {
     expect(code).toBe(200);
     expect(text).toContain('# TYPE tram_messages_total counter\n');
     expect(text).toContain('tram_connected{host="alpha"} 1\n');
+    expect(text).toMatch(/tram_network_calls_total\{call="write"\} [1-9]/);
     const messages = /^tram_messages_total{group="2",member="2"} (\d+)$/m;
     const before = Number(messages.exec(text)![1]);
     expect(await send('counted', '--count', '3')).toMatchObject({ code: 0 });
