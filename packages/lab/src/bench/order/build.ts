@@ -44,14 +44,17 @@ export async function measureTram(
   const loads = [job.alone, job.loaded];
   const seconds = loads.reduce((sum, load) => sum + load.warmUpSeconds + load.seconds, 0);
   const child = new ForkedProcess(`the cluster of ${fileURLToPath(build)}`, SCRIPT);
+  let interrupt: (() => void) | undefined;
   const interruption = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    interrupt = () => reject(signal.reason);
+    signal.addEventListener('abort', interrupt);
   });
   try {
     const limitMs = (seconds + SLACK_SECONDS) * 1000;
     const figures = child.ask<ClusterFigures>('measure', { ...job, build }, limitMs);
     return await Promise.race([figures, interruption]);
   } finally {
+    if (interrupt !== undefined) signal.removeEventListener('abort', interrupt);
     await child.end();
   }
 }
