@@ -158,18 +158,30 @@ export function sealHashed(
   return words;
 }
 
-/** Write the head without the check: it names the record that will be sealed here. */
+/** Write the head of a record in a slot, without the check: it names the record that will be sealed here. */
 export function name(
-  window: Window,
-  position: number,
+  slots: Int32Array,
+  at: number,
   bodyWords: number,
   epoch: number,
   number: number,
 ): void {
-  const { words: memory, at, mask } = window;
-  memory[at + (position & mask)] = bodyWords + FRAME_WORDS;
-  memory[at + ((position + EPOCH) & mask)] = epoch;
-  memory[at + ((position + NUMBER) & mask)] = number;
+  slots[at] = bodyWords + FRAME_WORDS;
+  slots[at + EPOCH] = epoch;
+  slots[at + NUMBER] = number;
+}
+
+/** Complete the record in a slot that was named, now that its body is there. Returns the record's words. */
+export function sealNamed(slot: Window, position: number): number {
+  const { words: memory, salt } = slot;
+  const at = slot.at + position;
+  const words = memory[at];
+  const epoch = memory[at + EPOCH];
+  const number = memory[at + NUMBER];
+  const hash = hashPart(memory, at + HEAD_WORDS, words - FRAME_WORDS, NO_WORDS);
+  memory[at + CHECK] = checkOf(hash, salt, words, epoch, number);
+  memory[at + words - 1] = tailOf(salt, epoch, number);
+  return words;
 }
 
 /** Words of the whole record (epoch, number) at `position`, or 0 if it is not, or not entirely, there. */

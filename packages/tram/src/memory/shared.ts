@@ -125,7 +125,7 @@ export class SharedMemory implements Memory {
       left = HEAD_WORDS + ((at + HEAD_WORDS) & 1);
       this.copyIn(source, from + left, at + left, count - left);
     }
-    for (let i = left - 1; i > 0; i--) words[at + i] = source[from + i];
+    copyFew(source, from + 1, words, at + 1, left - 1);
     this.publish(peer, at, source[from], guard, tag);
   }
 
@@ -226,6 +226,24 @@ export class SharedMemory implements Memory {
   hasEnded(peer: ParticipantId): boolean {
     return hostStateOf(this.words[this.hostLines[peer] + HOST.state]) === HOST_STATE.ended;
   }
+}
+
+/** Copies from right to left, four words at a time. */
+function copyFew(
+  source: Int32Array,
+  from: number,
+  words: Int32Array,
+  to: number,
+  count: number,
+): void {
+  let i = count - 4;
+  for (; i >= 0; i -= 4) {
+    words[to + i + 3] = source[from + i + 3];
+    words[to + i + 2] = source[from + i + 2];
+    words[to + i + 1] = source[from + i + 1];
+    words[to + i] = source[from + i];
+  }
+  for (i += 3; i >= 0; i--) words[to + i] = source[from + i];
 }
 
 /** Copies from right to left, four pairs at a time. */

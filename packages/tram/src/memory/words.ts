@@ -9,4 +9,4 @@ export const wordsFor = (bytes: number): number => (bytes + 3) >> 2;
 export const pairedWordsFor = (bytes: number): number => ((bytes + 7) >> 3) * 2;
 
 /** Rounds up to whole cache lines. */
-export const align = (words: number): number => Math.ceil(words / LINE_WORDS) * LINE_WORDS;
+export const align = (words: number): number => words + (-words & (LINE_WORDS - 1));

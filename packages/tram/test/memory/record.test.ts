@@ -19,6 +19,7 @@ import {
   ringAt,
   seal,
   sealHashed,
+  sealNamed,
   slotAt,
   tailOf,
   type Window,
@@ -335,10 +336,10 @@ describe('a record taken in two steps', () => {
   test('what is named is no record before it is sealed', () => {
     const slot = slotAt(new Int32Array(20), 3);
     slot.words[slot.at + HEAD_WORDS] = 7;
-    name(slot, 0, 1, 5, 9);
+    name(slot.words, slot.at, 1, 5, 9);
     expect([word(slot, 0), epochAt(slot, 0), numberAt(slot, 0)]).toEqual([6, 5, 9]);
     expect(wordsOf(slot, 0, 5, 9, 17)).toBe(0);
-    seal(slot, 0, 1, 5, 9);
+    expect(sealNamed(slot, 0)).toBe(6);
     expect(wordsOf(slot, 0, 5, 9, 17)).toBe(6);
   });
 });

@@ -1,7 +1,7 @@
 /** Mutations that break the rules of deferred replies, cancels and sessions that end. */
 
 import type { Options } from '../plan.js';
-import { CLIENT, DELIVERY, LEADER, OUTBOX, REPLIES, SNAPSHOT, WAITING } from './files.js';
+import { CLIENT, DELIVERY, LEADER, OUTBOX, SNAPSHOT, WAITING } from './files.js';
 import type { Mutation } from './mutation.js';
 
 const CLIENTS_CRASH: Options = { faults: ['client-crash'] };
@@ -53,7 +53,7 @@ const AT_THE_GROUP: Readonly<Record<string, Mutation>> = {
       {
         file: DELIVERY,
         find: `transition('call cancelled');
-            member.waiting.remove(id);`,
+        member.waiting.remove(id);`,
         replace: `transition('call cancelled');`,
       },
     ],
@@ -64,9 +64,11 @@ const AT_THE_GROUP: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: DELIVERY,
-        find: `member.waiting.remove(id);
-            this.abandon(id);`,
-        replace: 'member.waiting.remove(id);',
+        find: `transition('call cancelled');
+        member.waiting.remove(id);
+        this.abandon(id);`,
+        replace: `transition('call cancelled');
+        member.waiting.remove(id);`,
       },
     ],
   },
@@ -79,9 +81,9 @@ const SESSIONS: Readonly<Record<string, Mutation>> = {
     caughtBy: { script: 'deferred-replies' },
     edits: [
       {
-        file: REPLIES,
-        find: 'if (this.member.waiting.hasEnded(client, session))',
-        replace: 'if (false)',
+        file: DELIVERY,
+        find: 'const isLive = !member.waiting.hasEnded(client, session);',
+        replace: 'const isLive = true;',
       },
     ],
   },
@@ -95,6 +97,11 @@ const SESSIONS: Readonly<Record<string, Mutation>> = {
         replace: 'if (false)',
       },
     ],
+  },
+  'plain-in-any-session': {
+    title: 'a message counts as plain although its client slot has had another session',
+    caughtBy: { seed: 13, as: 'reply', options: CLIENTS_CRASH },
+    edits: [{ file: DELIVERY, find: 'session === firstLive[client]', replace: 'true' }],
   },
   'ended-still-kept': {
     title: 'what waited for a session that has ended stays among the kept replies',

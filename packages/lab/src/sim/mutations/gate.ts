@@ -32,13 +32,15 @@ export const GATES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: DELIVERY,
-        find: 'if (isKept && this.leads)',
-        replace: `const { message } = this;
+        find: `replies.keep(client, call, session, series, number, outcome, reply, index);
+            if (leads)`,
+        replace: `replies.keep(client, call, session, series, number, outcome, reply, index);
+        const { message } = this;
         const isAlone = message.entryGroup === message.group &&
           (message.destinationsLow & (message.destinationsLow - 1)) === 0 && message.destinationsHigh === 0;
-        if (isKept && this.leads && isAlone)
+        if (leads && isAlone)
             replies.send(client, call);
-        else if (isKept && this.leads)`,
+        else if (leads)`,
       },
     ],
   },

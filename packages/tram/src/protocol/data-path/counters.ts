@@ -9,9 +9,9 @@
  * advances ordered time.
  */
 
-import { extend, HEAD_WORDS, type Window, word } from '../../memory/record.js';
+import { HEAD_WORDS, type Window, word } from '../../memory/record.js';
 import { assert } from '../assert.js';
-import { MESSAGE, OWN, OWN_KIND, PARENT, type Sizes, SOURCE, sourceIn } from '../layout.js';
+import { MESSAGE, OWN_KIND, PARENT, type Sizes, SOURCE, sourceIn } from '../layout.js';
 import { WIDE } from '../wide.js';
 
 export class Counters {
@@ -58,26 +58,42 @@ export class Counters {
   note(log: Window, position: number, firstIndex: number): void {
     const message = position + HEAD_WORDS;
     const from = position + sourceIn(word(log, position));
-    const source = word(log, from + SOURCE.id);
-    const number = word(log, from + SOURCE.number);
-    if (source === PARENT) {
-      const index = word(log, from + SOURCE.nextPosition) * WIDE + (number >>> 0);
-      assert(
-        index >= this.nextFromParent,
-        'an entry from the parent follows what was decided from the parent',
-      );
-      this.nextFromParent = index + 1;
-    } else if (source === OWN) {
-      if (number === OWN_KIND.tick) this.noteTick(stampAt(log, message));
-    } else {
-      const session = word(log, message + MESSAGE.session);
+    this.fold(
+      word(log, from + SOURCE.id),
+      word(log, from + SOURCE.number),
+      word(log, from + SOURCE.nextPosition),
+      word(log, message + MESSAGE.client),
+      word(log, message + MESSAGE.session),
+      firstIndex,
+    );
+  }
+
+  /** Fold in the log entry with these words: those of `SOURCE`, then two of `MESSAGE`. */
+  fold(
+    source: number,
+    number: number,
+    nextPosition: number,
+    client: number,
+    session: number,
+    firstIndex: number,
+  ): void {
+    if (source >= 0) {
       if (session > this.session[source]) this.open(source, session, firstIndex);
       assert(
         session === this.session[source] && number === (this.nextNumber[source] | 0),
         "an entry from a client continues its session's numbers",
       );
-      this.nextNumber[source] = extend(this.nextNumber[source], number) + 1;
-      this.nextPosition[source] = word(log, from + SOURCE.nextPosition);
+      this.nextNumber[source]++;
+      this.nextPosition[source] = nextPosition;
+    } else if (source === PARENT) {
+      const index = nextPosition * WIDE + (number >>> 0);
+      assert(
+        index >= this.nextFromParent,
+        'an entry from the parent follows what was decided from the parent',
+      );
+      this.nextFromParent = index + 1;
+    } else if (number === OWN_KIND.tick) {
+      this.noteTick(session * WIDE + (client >>> 0));
     }
   }
 
@@ -85,12 +101,6 @@ export class Counters {
     assert(stampUs > this.orderedUs, 'every tick advances ordered time');
     this.orderedUs = stampUs;
   }
-}
-
-/** The stamp of the tick whose words lie at `position`. */
-function stampAt(log: Window, position: number): number {
-  const high = word(log, position + MESSAGE.session);
-  return high * WIDE + (word(log, position + MESSAGE.client) >>> 0);
 }
 
 /** The destinations of the entry at `position`, in two masks. */

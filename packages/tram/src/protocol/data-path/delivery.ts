@@ -28,109 +28,26 @@ import {
   word,
 } from '../../memory/record.js';
 import { assert, InvariantError } from '../assert.js';
-import { type Application, DEFERRED, type Delivery, type Replier } from '../edges.js';
+import { type Application, DEFERRED, type Replier } from '../edges.js';
 import {
   CANCEL,
-  entryGroupOf,
   MARK,
   MESSAGE,
-  markNumberIn,
   messageId,
-  numberIn,
   OUTCOME,
-  OWN,
   OWN_KIND,
   SOURCE,
   sourceIn,
 } from '../layout.js';
 import type { Member, Stretch } from '../member.js';
-import { contains } from '../overlay.js';
+import { contains, highMask, lowMask } from '../overlay.js';
+import { CLIENT_MASK, CopiedMessage } from './copied-message.js';
 import type { Journaling } from './journaling.js';
 import type { LogRing } from './log.js';
+import type { Replies } from './replies.js';
 
 /** How much of the log is copied out at a time, unless one entry is larger. */
 const STRETCH_WORDS = 2048;
-
-/** The message of one entry of the stretch, as the application sees it. One for all: this path must not allocate. */
-class CopiedMessage implements Delivery {
-  private readonly bytes: Uint8Array;
-  /** Where the message starts in `words`. */
-  private at = 0;
-
-  constructor(
-    readonly group: number,
-    private readonly words: Int32Array,
-  ) {
-    this.bytes = new Uint8Array(words.buffer);
-  }
-
-  /** Show the message of the entry at `entryAt`. */
-  show(entryAt: number): void {
-    this.at = entryAt + HEAD_WORDS;
-  }
-
-  get client(): number {
-    return this.words[this.at + MESSAGE.client] & 0xffff;
-  }
-
-  get call(): number {
-    return this.words[this.at + MESSAGE.client] >>> 16;
-  }
-
-  get session(): number {
-    return this.words[this.at + MESSAGE.session];
-  }
-
-  get numberLow(): number {
-    return this.words[this.at + MESSAGE.number];
-  }
-
-  get series(): number {
-    return this.words[this.at + MESSAGE.series];
-  }
-
-  get number(): number {
-    return numberIn(this.series, this.numberLow);
-  }
-
-  get entryGroup(): number {
-    return entryGroupOf(this.series);
-  }
-
-  get destinationsLow(): number {
-    return this.words[this.at + MESSAGE.destinationsLow];
-  }
-
-  get destinationsHigh(): number {
-    return this.words[this.at + MESSAGE.destinationsHigh];
-  }
-
-  /** Is it a cancel or a mark, which the service does not get? */
-  get isControl(): boolean {
-    return (this.words[this.at + MESSAGE.payloadBytes] & (CANCEL | MARK)) !== 0;
-  }
-
-  get isMark(): boolean {
-    return (this.words[this.at + MESSAGE.payloadBytes] & MARK) !== 0;
-  }
-
-  /** The number of a mark; 0 if it has none, or is no mark. */
-  get markNumber(): number {
-    return markNumberIn(this.words, this.at);
-  }
-
-  /** The kind of an own entry; 0 if this is a message. */
-  get ownKind(): number {
-    const { words, at } = this;
-    const source = at - HEAD_WORDS + sourceIn(words[at - HEAD_WORDS]);
-    return words[source + SOURCE.id] === OWN ? words[source + SOURCE.number] : 0;
-  }
-
-  get payload(): Uint8Array {
-    const start = (this.at + MESSAGE.payload) * 4;
-    return this.bytes.subarray(start, start + this.words[this.at + MESSAGE.payloadBytes]);
-  }
-}
 
 export class Delivering implements Replier {
   /** The copied part of the log. */
@@ -138,6 +55,9 @@ export class Delivering implements Replier {
   private readonly message: CopiedMessage;
   private readonly entryWordsMax: number;
   private readonly firstIndex: number;
+  /** The set of this group. */
+  private readonly groupLow: number;
+  private readonly groupHigh: number;
   /** Words of the entry delivered last: the next ones are probably as long. */
   private lastWords: number;
   /** Do we lead, and so send the replies, while we deliver? */
@@ -153,6 +73,8 @@ export class Delivering implements Replier {
   ) {
     const { entryWordsMax, logWords, sizes } = member.layout;
     this.firstIndex = sizes.firstIndex;
+    this.groupLow = lowMask(member.group);
+    this.groupHigh = highMask(member.group);
     const words = Math.min(logWords, Math.max(STRETCH_WORDS, entryWordsMax));
     this.stretch = slotAt(new Int32Array(words), 0, member.layout.logSalt(member.group));
     this.message = new CopiedMessage(member.group, this.stretch.words);
@@ -209,7 +131,10 @@ export class Delivering implements Replier {
       assert(entryWords <= entryWordsMax, 'an entry of a journal fits into the log');
       stretch.words[0] = entryWords;
       copyPart(words, body, stretch.words, HEAD_WORDS, count);
-      this.deliverAt(0, entryWords);
+      this.note(0, entryWords, words[body + MESSAGE.client], words[body + MESSAGE.session]);
+      this.apply(HEAD_WORDS);
+      member.nextToDeliver++;
+      member.nextPosition = (member.nextPosition + entryWords) | 0;
     }
     this.isReplaying = false;
   }
@@ -248,17 +173,46 @@ export class Delivering implements Replier {
     return words;
   }
 
-  /** Deliver those entries of the stretch below `end` that were copied entirely. Returns their words. */
+  /**
+   * Deliver those entries of the stretch below `end` that were copied entirely. Returns their words.
+   *
+   * This loop is where a host spends most of its time. So it keeps in variables what does not change, and delivers nearly
+   * all messages itself; `apply` handles whatever is not plain.
+   */
   private deliverCopied(words: number, ballot: number, end: number): number {
-    const { member, stretch, entryWordsMax } = this;
-    const { nextToDeliver: first, marks } = member;
+    const { member, stretch, entryWordsMax, leads, groupLow, groupHigh } = this;
+    const { nextToDeliver: first, marks, replies } = member;
+    const { firstLive } = member.waiting;
+    const { words: copied } = stretch;
+    let index = first;
     let at = 0;
-    while (member.nextToDeliver < end && at + FRAME_WORDS <= words) {
-      const here = stretch.words[at];
+    while (index < end && at + FRAME_WORDS <= words) {
+      const here = copied[at];
       if (here > words - at) break;
       // An entry is decided after it is written, so it is whole. Its ends tell whether it is the right one.
-      if (framedWords(stretch, at, ballot, member.nextToDeliver, entryWordsMax) === 0) break;
-      this.deliverAt(at, here);
+      if (framedWords(stretch, at, ballot, index, entryWordsMax) === 0) break;
+      const body = at + HEAD_WORDS;
+      const sender = copied[body + MESSAGE.client];
+      const session = copied[body + MESSAGE.session];
+      this.note(at, here, sender, session);
+      const isForUs =
+        (copied[body + MESSAGE.destinationsLow] & groupLow) |
+        (copied[body + MESSAGE.destinationsHigh] & groupHigh);
+      const isControl = copied[body + MESSAGE.payloadBytes] & (CANCEL | MARK);
+      const client = sender & CLIENT_MASK;
+      // A journal wants to know of every entry where it goes.
+      if (
+        isForUs !== 0 &&
+        isControl === 0 &&
+        session === firstLive[client] &&
+        this.journaling === undefined
+      ) {
+        this.deliverMessage(body, client, sender >>> 16, session, true, replies, leads, index);
+      } else {
+        this.apply(body);
+      }
+      member.nextToDeliver = ++index;
+      member.nextPosition = (member.nextPosition + here) | 0;
       this.lastWords = here;
       at += here;
       // A snapshot may have to be taken right after a mark.
@@ -269,17 +223,26 @@ export class Delivering implements Replier {
     return at;
   }
 
-  /** Deliver the entry of so many words that lies at `at` in the stretch. */
-  private deliverAt(at: number, words: number): void {
+  /** The entry of so many words that lies at `at` in the stretch is about to be delivered. */
+  private note(at: number, entryWords: number, sender: number, session: number): void {
     const { member, stretch, firstIndex } = this;
-    this.message.show(at);
-    member.delivered.note(stretch, at, firstIndex);
-    this.apply();
-    member.nextToDeliver++;
-    member.nextPosition = (member.nextPosition + words) | 0;
+    const { words } = stretch;
+    const from = at + sourceIn(entryWords);
+    const number = words[from + SOURCE.number];
+    const nextPosition = words[from + SOURCE.nextPosition];
+    this.message.show(at + HEAD_WORDS);
+    member.delivered.fold(
+      words[from + SOURCE.id],
+      number,
+      nextPosition,
+      sender,
+      session,
+      firstIndex,
+    );
   }
 
-  private apply(): void {
+  /** Deliver an entry that is not plain. */
+  private apply(body: number): void {
     const { member, message } = this;
     const isForUs = contains(message.destinationsLow, message.destinationsHigh, message.group);
     const kind = isForUs ? 0 : message.ownKind;
@@ -295,10 +258,23 @@ export class Delivering implements Replier {
     }
     if (session > member.waiting.firstLive[client]) this.endSessions(client, session);
     if (!isForUs) member.relayed++;
+    // Messages of a session that has ended may still be on their way down the tree.
+    const isLive = !member.waiting.hasEnded(client, session);
     if (isControl) {
-      if (isForUs) this.control();
+      if (isForUs && isLive) this.control();
     } else if (isForUs) {
-      this.deliverMessage();
+      const { replies, nextToDeliver } = member;
+      const { leads } = this;
+      this.deliverMessage(
+        body,
+        client,
+        message.call,
+        session,
+        isLive,
+        replies,
+        leads,
+        nextToDeliver,
+      );
     } else {
       member.edges.observer.relayed(message);
     }
@@ -322,27 +298,45 @@ export class Delivering implements Replier {
     }
   }
 
+  /** A mark or a cancel, of a session that has not ended. */
   private control(): void {
-    if (this.message.isMark) this.keep(OUTCOME.ok, undefined);
-    else this.cancel();
+    const { replies, nextToDeliver: index } = this.member;
+    const { client, call, session, series, numberLow, isMark } = this.message;
+    if (!isMark) this.cancel();
+    replies.keep(client, call, session, series, numberLow, OUTCOME.ok, undefined, index);
+    if (this.leads) replies.sendOrHold(client, call);
   }
 
-  private deliverMessage(): void {
-    const { member, message } = this;
+  private deliverMessage(
+    body: number,
+    client: number,
+    call: number,
+    session: number,
+    isLive: boolean,
+    replies: Replies,
+    leads: boolean,
+    index: number,
+  ): void {
+    const { words } = this.stretch;
     if (this.isReplaying) this.abandonReplaced();
     let reply: Uint8Array | undefined;
     let outcome: number = OUTCOME.ok;
     try {
-      const result = this.application.deliver(message, this);
+      const result = this.application.deliver(this.message, this);
       if (result === DEFERRED) outcome = OUTCOME.deferred;
       else reply = result;
     } catch (error) {
       reply = this.failure(error);
       outcome = OUTCOME.failed;
     }
-    member.deliveries++;
-    const isKept = this.keep(outcome, reply);
-    if (outcome === OUTCOME.deferred) this.noteDeferred(isKept);
+    this.member.deliveries++;
+    if (isLive) {
+      const series = words[body + MESSAGE.series];
+      const number = words[body + MESSAGE.number];
+      replies.keep(client, call, session, series, number, outcome, reply, index);
+      if (leads) replies.sendOrHold(client, call);
+    }
+    if (outcome === OUTCOME.deferred) this.noteDeferred(isLive);
   }
 
   /**
@@ -357,21 +351,12 @@ export class Delivering implements Replier {
     this.abandon(id);
   }
 
-  /** Keep the reply to this message, and send it if we lead. False if its session has ended. */
-  private keep(outcome: number, reply: Uint8Array | undefined): boolean {
-    const { replies, nextToDeliver: index } = this.member;
-    const { client, call, session, series, numberLow } = this.message;
-    const isKept = replies.keep(client, call, session, series, numberLow, outcome, reply, index);
-    if (isKept && this.leads) replies.sendOrHold(client, call);
-    return isKept;
-  }
-
   /** This message waits, unless its session has ended. */
-  private noteDeferred(isKept: boolean): void {
+  private noteDeferred(isLive: boolean): void {
     const { member, message } = this;
     const id = messageId(message);
     member.edges.observer.transition('reply deferred');
-    if (isKept) member.waiting.add(id, message.client, message.call);
+    if (isLive) member.waiting.add(id, message.client, message.call);
     else this.abandon(id);
   }
 
@@ -390,15 +375,11 @@ export class Delivering implements Replier {
   /** The client has given up the message before this one in its call slot. If that still waits, it is abandoned. */
   private cancel(): void {
     const { member, message } = this;
-    const { client, call, session } = message;
-    if (member.waiting.hasEnded(client, session)) return;
-    const id = member.replies.waitingIn(client, call);
-    if (id !== undefined) {
-      member.edges.observer.transition('call cancelled');
-      member.waiting.remove(id);
-      this.abandon(id);
-    }
-    this.keep(OUTCOME.ok, undefined);
+    const id = member.replies.waitingIn(message.client, message.call);
+    if (id === undefined) return;
+    member.edges.observer.transition('call cancelled');
+    member.waiting.remove(id);
+    this.abandon(id);
   }
 
   /** All sessions of a client slot before `firstLive` have ended. Nothing waits for them when the service is told. */

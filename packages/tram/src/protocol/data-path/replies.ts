@@ -18,16 +18,15 @@
 import { type Memory, OPEN, type ParticipantId } from '../../memory/contract.js';
 import {
   epochAt,
-  FRAME_WORDS,
   HEAD_WORDS,
   name,
   numberAt,
   packBytes,
-  seal,
+  sealNamed,
   slotAt,
   type Window,
 } from '../../memory/record.js';
-import { align } from '../../memory/words.js';
+import { align, wordsFor } from '../../memory/words.js';
 import { entryGroupOf, messageId, numberIn, OUTCOME, REPLY } from '../layout.js';
 import type { Member } from '../member.js';
 import { KIND } from '../tags.js';
@@ -84,8 +83,7 @@ export class Replies {
   }
 
   /**
-   * Keep a reply, or the fact that there is none to send. False if the session has ended. (Its messages may still be on
-   * their way down the tree.)
+   * Keep a reply, or the fact that there is none to send. Its session must not have ended.
    *
    * @param outcome  one of `OUTCOME`: `ok`, `failed` with what the service threw as reply, or `deferred`
    * @param index  of the entry that produced it
@@ -99,19 +97,18 @@ export class Replies {
     outcome: number,
     reply: Uint8Array | undefined,
     index: number,
-  ): boolean {
-    if (this.member.waiting.hasEnded(client, session)) return false;
-    const at = this.slot(client, call);
-    this.kept.words[at + HEAD_WORDS + REPLY.series] = series;
-    this.write(at, session, numberLow, outcome, reply);
-    if (this.holds) this.indices[client * this.callsMax + call] = index;
-    return true;
+  ): void {
+    const slot = client * this.callsMax + call;
+    const at = slot * this.slotWords;
+    this.write(at, session, numberLow, series, outcome, reply);
+    if (this.holds) this.indices[slot] = index;
   }
 
   /** Keep the reply to a call that waits. @param index  of the entry that produced it, not of the call's message */
   answer(client: number, call: number, reply: Uint8Array | undefined, index: number): void {
     const at = this.slot(client, call);
-    this.write(at, epochAt(this.kept, at), numberAt(this.kept, at), OUTCOME.ok, reply);
+    const series = this.kept.words[at + HEAD_WORDS + REPLY.series];
+    this.write(at, epochAt(this.kept, at), numberAt(this.kept, at), series, OUTCOME.ok, reply);
     this.indices[client * this.callsMax + call] = index;
   }
 
@@ -119,16 +116,21 @@ export class Replies {
     at: number,
     session: number,
     numberLow: number,
+    series: number,
     outcome: number,
     reply: Uint8Array | undefined,
   ): void {
-    const bytes = reply === undefined ? 0 : reply.length;
-    const fits = bytes <= this.replyBytesMax;
+    const { kept, replyBytesMax } = this;
+    const { words } = kept;
     const body = at + HEAD_WORDS;
-    this.kept.words[body + REPLY.outcome] = fits ? outcome : OUTCOME.tooLarge;
-    this.kept.words[body + REPLY.bytes] = Math.min(bytes, BYTES_MAX);
-    if (fits && bytes > 0) packBytes(reply!, this.kept, body + REPLY.payload);
-    name(this.kept, at, REPLY.payload + (fits ? (bytes + 3) >> 2 : 0), session, numberLow);
+    const bytes = reply === undefined ? 0 : reply.length;
+    const fits = bytes <= replyBytesMax;
+    const packed = fits ? bytes | 0 : 0;
+    name(words, at, REPLY.payload + wordsFor(packed), session, numberLow);
+    words[body + REPLY.series] = series;
+    words[body + REPLY.outcome] = fits ? outcome : OUTCOME.tooLarge;
+    words[body + REPLY.bytes] = Math.min(bytes, BYTES_MAX);
+    if (packed > 0) packBytes(reply!, kept, body + REPLY.payload);
   }
 
   /** The id of the message that waits in this slot, if one does. */
@@ -196,9 +198,8 @@ export class Replies {
   /** Write the kept reply into the client's memory. */
   private send(client: number, call: number): void {
     const at = this.slot(client, call);
-    const bodyWords = this.kept.words[at] - FRAME_WORDS;
     // Most members never send the replies that they keep, so a record is sealed only here.
-    const words = seal(this.kept, at, bodyWords, epochAt(this.kept, at), numberAt(this.kept, at));
+    const words = sealNamed(this.kept, at);
     const to = this.firstReply + call * this.slotWords;
     const peer = this.firstClient + client;
     // The whole of its last cache line: if the next reply begins right after it, one write can carry both.
