@@ -1,6 +1,6 @@
 /**
- * A child process of `arena-file.test.ts`: runs the job that the command line names, with the path of an arena and numbers, and
- * sends messages to its parent.
+ * A child process of `arena-file.test.ts` and `lifelines.test.ts`: runs the job that the command line names, with the path of
+ * an arena and numbers, and sends messages to its parent.
  *
  * Runs the built JavaScript: Node 20 cannot run TypeScript.
  */
@@ -10,6 +10,7 @@ import {
   createArenaFile,
   openArenaFile,
 } from 'tram-multicast/internal/memory/processes/arena-file.js';
+import { isCut } from 'tram-multicast/internal/memory/processes/lifelines.js';
 import { native } from 'tram-multicast/internal/memory/processes/native.js';
 
 const LINE_WORDS = 16;
@@ -22,6 +23,28 @@ const jobs = {
     openArenaFile(path).lockHost(host, 0);
     await tell('locked');
     await new Promise(() => setInterval(() => undefined, 1000));
+  },
+
+  /** Holds a lifeline until killed or told to end. */
+  async lifeline(path, lifeline) {
+    const arena = openArenaFile(path);
+    await tell(arena.holdLifeline(lifeline) ? 'held' : 'there is none');
+    await new Promise((resolve) => process.once('message', resolve));
+    arena.close();
+  },
+
+  /** Sleeps on a word and on a lifeline of another process, and tells each change of the lifeline and when it saw it. */
+  async watch(path, parked, lifeline) {
+    const arena = openArenaFile(path);
+    const lifelines = arena.watchLifelines([lifeline], parked);
+    lifelines.haveChanged();
+    await tell('watches');
+    for (;;) {
+      lifelines.parking.wait(parked, 0, Number.POSITIVE_INFINITY);
+      const atMs = Number(process.hrtime.bigint()) / 1e6;
+      if (Atomics.load(arena.words, parked) !== 0) return tell('woken');
+      if (lifelines.haveChanged()) await tell({ isCut: isCut(arena.words, lifeline), atMs });
+    }
   },
 
   /** Sleeps while a word is 0, without a time limit; counts the wake-ups in another word. */

@@ -2,8 +2,8 @@
  * The duty cycle of a host: runs the agents that have work, and parks the thread when none has. It knows nothing
  * of what the agents do.
  *
- * An agent runs when its ready flag is set, when it did much work the last time, with every heartbeat, and when it is
- * due by its own account. Flags that are marked *later* are served after a short delay, so that their work comes in
+ * An agent runs when its ready flag is set, when it did much work the last time, with every heartbeat, when it is due by
+ * its own account, and when there is news of other hosts. Flags that are marked *later* are served after a short delay, so that their work comes in
  * batches. After work the host spins for a while, because waking a parked thread costs more than most answers take.
  * Then it parks. A writer that sets an urgent flag of a parked host wakes it. After a long idle time heartbeats become
  * rarer.
@@ -11,13 +11,23 @@
  * Invariant: the host clears a flag before it runs the agent, and sets `parked` before it reads the flags for the
  * last time. So no urgent flag is missed.
  */
-import type { Arena } from '../memory/arena.js';
+import type { Arena, Parking } from '../memory/arena.js';
 
 export interface Agent {
   /** Does a bounded amount of work without waiting, and returns how much. After `MUCH_WORK` it runs again at once. */
   doWork(nowUs: number): number;
   /** It runs at this time at the latest. May change with `doWork`. */
   readonly dueUs?: number;
+}
+
+/** What a host looks at besides its agents: other hosts. */
+export interface Watch {
+  /** Runs with every heartbeat, before the agents, and when there is news. */
+  look(nowUs: number): void;
+  /** In every turn: is there something that all agents must know at once? */
+  hasNews?(): boolean;
+  /** How to park, if news must wake the host. */
+  readonly parking?: Parking;
 }
 
 /** Carries words to and from other machines. */
@@ -60,6 +70,7 @@ const QUIET_AFTER_US = 200_000;
 
 export class Duty {
   private readonly words: Int32Array;
+  private readonly parking: Parking;
   private readonly wasBusy: Uint8Array;
   /** When each agent is due, as of its last `doWork`. */
   private readonly dueUs: Float64Array;
@@ -69,19 +80,19 @@ export class Duty {
   private workedUs: number;
 
   constructor(
-    private readonly arena: Arena,
+    arena: Arena,
     private readonly at: DutyWords,
     private readonly agents: readonly Agent[],
     private readonly pacing: Pacing,
     /** A monotonic clock, in microseconds. */
     private readonly clock: () => number,
-    /** Runs with every heartbeat, before the agents. */
-    private readonly watch?: Agent,
+    private readonly watch?: Watch,
     private readonly wire?: Wire,
     /** Runs after each turn. */
     private readonly onTurnEnd?: () => void,
   ) {
     this.words = arena.words;
+    this.parking = watch?.parking ?? arena.parking;
     this.wasBusy = new Uint8Array(agents.length);
     this.dueUs = new Float64Array(agents.length).fill(Number.POSITIVE_INFINITY);
     this.workedUs = clock();
@@ -116,11 +127,12 @@ export class Duty {
     const { words, at, agents, wasBusy, dueUs, pacing, wire } = this;
     let work = 0;
     wire?.poll(nowUs);
-    const beats = nowUs - this.beatUs >= this.heartbeatUs(nowUs);
+    const hasNews = this.watch?.hasNews?.() === true;
+    const beats = hasNews || nowUs - this.beatUs >= this.heartbeatUs(nowUs);
     const takesLater = beats || nowUs - this.laterUs >= pacing.laterUs;
     if (beats) {
       this.beatUs = nowUs;
-      this.watch?.doWork(nowUs);
+      this.watch?.look(nowUs);
     }
     if (takesLater) this.laterUs = nowUs;
     for (let i = 0; i < agents.length; i++) {
@@ -159,7 +171,7 @@ export class Duty {
     if (timeoutUs <= 0) return;
     this.wire?.flush(nowUs, 0);
     Atomics.store(words, at.parked, 1);
-    if (!this.hasUrgent()) this.arena.parking.wait(at.parked, 1, timeoutUs);
+    if (!this.hasUrgent()) this.parking.wait(at.parked, 1, timeoutUs);
     Atomics.store(words, at.parked, 0);
   }
 

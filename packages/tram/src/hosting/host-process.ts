@@ -10,14 +10,13 @@
 import { once } from 'node:events';
 import { TramError } from '../errors.js';
 import type { EraPlan } from '../journal/recovery-asks.js';
-import { ARENA, ARENA_STATE, HOST, HOST_STATE, hostStateOf } from '../memory/arena.js';
+import { ARENA, ARENA_STATE, HOST } from '../memory/arena.js';
 import { type ArenaFile, openArenaFile } from '../memory/processes/arena-file.js';
 import { ClusterContext } from './cluster-context.js';
-import type { Agent } from './duty.js';
 import { failureOf, Host, type HostFailure, type HostReport } from './host.js';
 import { localJournal } from './journal-start.js';
 import { LeftFiles } from './left-snapshots.js';
-import { askToEnd, markEnded, starterLock } from './oversight.js';
+import { OtherHosts } from './other-hosts.js';
 import { pacingOf } from './pacing.js';
 
 const [path, hostText, ...flags] = process.argv.slice(2);
@@ -40,7 +39,10 @@ try {
 async function live(arena: ArenaFile): Promise<void> {
   const context = ClusterContext.attach(arena);
   // A stopped predecessor must not continue beside us. Its lock ends with its process.
-  arena.lockHost(host, Atomics.load(arena.words, context.map.host(host) + HOST.pid));
+  const line = context.map.host(host);
+  arena.lockHost(host, Atomics.load(arena.words, line + HOST.pid));
+  if (!arena.holdLifeline(line + HOST.lifeline))
+    log('has no lifeline: others learn later if it dies');
   const names = context.map.participantsOf(host).map((replica) => context.nameOf(replica));
   log(
     `process ${process.pid} starts ${names.join(', ')}${flags.includes('--fresh') ? ' afresh' : ''}`,
@@ -51,7 +53,7 @@ async function live(arena: ArenaFile): Promise<void> {
     resumes: !flags.includes('--fresh'),
     pacing: pacingOf(context.config),
     report: tell,
-    watch: watchOthers(context, arena),
+    watch: new OtherHosts(context, arena, host),
     arena: path,
     left: new LeftFiles(arena, (text) => tell({ what: 'trouble', text })),
     journal: localJournal(context, host, plan, tell),
@@ -89,22 +91,4 @@ function fail(error: unknown): void {
   if (isBug || !process.connected || isLogged) console.error(error);
   if (isBug) process.exit(1);
   send(failureOf(error), () => process.exit(1));
-}
-
-/** A released lock shows at once that its process has ended. */
-function watchOthers(context: ClusterContext, arena: ArenaFile): Agent {
-  const { map, config } = context;
-  const endsWithStarter = arena.words[ARENA.isDetached] === 0;
-  const starter = starterLock(config);
-  return {
-    doWork: () => {
-      if (endsWithStarter && !arena.isHostLocked(starter) && askToEnd(context)) arena.removeFile();
-      for (let other = 0; other < map.hosts; other++) {
-        const state = Atomics.load(arena.words, map.host(other) + HOST.state);
-        if (other === host || hostStateOf(state) !== HOST_STATE.running) continue;
-        markEnded(context, other);
-      }
-      return 0;
-    },
-  };
 }

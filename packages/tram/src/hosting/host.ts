@@ -26,7 +26,7 @@ import { keyAfter } from '../protocol/leadership/key.js';
 import type { Identity } from '../protocol/member.js';
 import { nowUs } from './clock.js';
 import type { ClusterContext } from './cluster-context.js';
-import { type Agent, Duty, type Pacing } from './duty.js';
+import { Duty, type Pacing, type Watch } from './duty.js';
 import type { LeftSnapshots } from './left-snapshots.js';
 import { Lookout } from './lookout.js';
 import { describeThrownByService } from './origin.js';
@@ -94,8 +94,7 @@ export interface HostSettings {
   readonly journal?: (() => JournalStart) | undefined;
   /** The arena, or its path: what the journal thread opens to wake this host. */
   readonly arena?: SharedArrayBuffer | string | undefined;
-  /** Runs with every heartbeat, before the replicas. */
-  readonly watch?: Agent;
+  readonly watch?: Watch;
   readonly onMachines?: MachinePast;
 }
 

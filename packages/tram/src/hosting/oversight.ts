@@ -24,11 +24,13 @@ import {
   type Arena,
   HOST,
   HOST_STATE,
+  hostStateOf,
   PARTICIPANT,
   STAYS_DOWN,
   withHostState,
 } from '../memory/arena.js';
 import type { ArenaFile } from '../memory/processes/arena-file.js';
+import { isCut } from '../memory/processes/lifelines.js';
 import { nowUs } from './clock.js';
 import type { ClusterContext } from './cluster-context.js';
 import {
@@ -156,15 +158,18 @@ export function requestLead(
 /**
  * Marks a host as ended, unless it runs. That it has ended may become known late, when another process has restarted it.
  *
- * A host takes its lock before it changes its state. So if the lock is free, the start that the state tells of has ended,
- * or the state has changed since it was read.
+ * A host takes its lock and its lifeline before it changes its state. So if the lock is free or the lifeline is cut, the
+ * start that the state tells of has ended, or the state has changed since it was read.
+ * @returns whether this call has marked it
  */
-export function markEnded({ arena, map }: ClusterContext, host: number): void {
+export function markEnded({ arena, map }: ClusterContext, host: number): boolean {
   const { words } = arena;
-  const at = map.host(host) + HOST.state;
-  const state = Atomics.load(words, at);
-  if (isLocked(arena, host)) return;
-  Atomics.compareExchange(words, at, state, withHostState(state, HOST_STATE.ended));
+  const line = map.host(host);
+  const state = Atomics.load(words, line + HOST.state);
+  if (hostStateOf(state) === HOST_STATE.ended) return false;
+  if (!isCut(words, line + HOST.lifeline) && isLocked(arena, host)) return false;
+  const ended = withHostState(state, HOST_STATE.ended);
+  return Atomics.compareExchange(words, line + HOST.state, state, ended) === state;
 }
 
 /** Tells all hosts to end. Returns true for the first caller, which also cleans up. */

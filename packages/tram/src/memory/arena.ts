@@ -7,7 +7,7 @@
  *   │ description: the cluster's configuration     │   for clients and tools that attach
  *   ├──────────────────────────────────────────────┤
  *   │ board                                        │
- *   │   per host: parked, pid, state, journal …    │   three lines each
+ *   │   per host: parked, pid, state, lifeline …   │   four lines each
  *   │   per host: ready flags, two per participant │   set by those that write to it
  *   │   per participant: permission, incarnation … │   a line each
  *   │   per participant: statistics                │
@@ -40,7 +40,7 @@ export interface Arena {
 /** "TRAM" */
 export const ARENA_MAGIC = 0x4d415254;
 /** The memory version: incremented whenever an offset, the meaning of a word or the handshake of machines changes. */
-export const ARENA_VERSION = 10;
+export const ARENA_VERSION = 11;
 
 export const ARENA = {
   magic: 0,
@@ -99,7 +99,9 @@ export const HOST = {
   clusterId: 22,
   /** Of a host with a journal: what it has done (`journal/status.ts`). */
   journal: 32,
-  words: 48,
+  /** With `memory: 'processes'`: its lifeline (`processes/lifelines.ts`), 16 words. */
+  lifeline: 48,
+  words: 64,
 } as const;
 
 /** What a host with a journal does: it waits for others, coordinates a recovery, or runs its replicas. */

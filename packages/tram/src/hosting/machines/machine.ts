@@ -244,16 +244,15 @@ export class Machine {
       report,
       arena: this.file.path,
       left: new LeftFiles(this.file, (text) => log('warn', text)),
-      watch: { doWork: (now) => this.watch(now) },
+      watch: { look: (now) => this.watch(now) },
       journal,
     });
   }
 
-  private watch(nowUs: number): number {
+  private watch(nowUs: number): void {
     this.requests.doWork();
     const useless = this.running && this.journal?.follow(this.running, nowUs);
     if (useless !== undefined) this.beginAnew(useless);
-    return 0;
   }
 
   /** Returns after `stop`. */

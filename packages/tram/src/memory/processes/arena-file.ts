@@ -6,7 +6,8 @@
  * before the file is mapped, and never more is mapped than the file has. A lack of space is then an exception.
  *
  * A host holds a lock on the file while it runs. The kernel releases the lock when the process ends, however it ends, and
- * keeps it while the process is only stopped. So others learn of a crash at once, and do not mistake slowness for one.
+ * keeps it while the process is only stopped. So others learn of a crash, and do not mistake slowness for one. They learn
+ * of it even earlier by its lifeline (`lifelines.ts`).
  */
 import {
   closeSync,
@@ -24,6 +25,7 @@ import { constants as systemConstants } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { TramError } from '../../errors.js';
 import { ARENA, ARENA_MAGIC, ARENA_VERSION, type Arena, type Parking } from '../arena.js';
+import { holdLifeline, Lifelines } from './lifelines.js';
 import { MAPPING_BYTES_MAX, type Mapping, type Native, native, systemError } from './native.js';
 
 const SHARED_MEMORY_DIRECTORY = '/dev/shm';
@@ -58,6 +60,19 @@ export interface ArenaFile extends Arena {
 
   /** Does any process or thread run this host? A process that is only stopped (SIGSTOP) does. */
   isHostLocked(host: number): boolean;
+
+  /**
+   * Hold a lifeline, for as long as this thread lives or until `close`. The caller has locked its host, and is the first
+   * thread of its process.
+   * @returns false if this system has none: then the lock has to do
+   */
+  holdLifeline(lifeline: number): boolean;
+
+  /**
+   * The lifelines of others.
+   * @param parked  the word that the caller sleeps on
+   */
+  watchLifelines(lifelines: readonly number[], parked: number): Lifelines;
 
   /**
    * Remove the file, unless another file is at its path by now. Processes that have this arena open keep it.
@@ -217,6 +232,7 @@ class MappedArena implements ArenaFile {
   readonly parking: Parking;
   /** The locks of this descriptor, which the kernel does not report to it. */
   private readonly held = new Set<number>();
+  private releaseLifeline: (() => void) | undefined;
 
   constructor(
     private readonly system: Native,
@@ -239,6 +255,17 @@ class MappedArena implements ArenaFile {
 
   isHostLocked(host: number): boolean {
     return this.held.has(host) || this.system.isLockedElsewhere(this.lockDescriptor, host);
+  }
+
+  holdLifeline(lifeline: number): boolean {
+    const { system, words, address } = this;
+    this.releaseLifeline = holdLifeline(system, words, address, lifeline);
+    return this.releaseLifeline !== undefined;
+  }
+
+  watchLifelines(lifelines: readonly number[], parked: number): Lifelines {
+    const { system, words, address, parking } = this;
+    return new Lifelines(system, words, address, lifelines, parked, parking);
   }
 
   /**
@@ -279,6 +306,8 @@ class MappedArena implements ArenaFile {
 
   close(): void {
     if (this.lockDescriptor === CLOSED) return;
+    // The mutex is in a list of this thread: it must not vanish from memory before.
+    this.releaseLifeline?.();
     closeSync(this.lockDescriptor);
     this.lockDescriptor = CLOSED;
     this.held.clear();

@@ -1,6 +1,6 @@
 /**
- * Functions of the operating system that Node does not offer: mapped files, futexes, locks that end with their process,
- * and yielding the processor. Called by `arena-file.ts`; machines only yield.
+ * Functions of the operating system that Node does not offer: mapped files, futexes, locks and mutexes that end with their
+ * process, and yielding the processor. Called by `arena-file.ts` and `lifelines.ts`; machines only yield.
  *
  * koffi calls libc, and is loaded on first use. Structures are in one block outside of the heap, so a call allocates
  * nothing. koffi takes 40 to 60 ns of a call.
@@ -42,10 +42,33 @@ export interface Native {
   futexWait(address: number, expected: number, timeoutUs: number): void;
   /** Wake all threads of all processes that sleep on the word at `address`. */
   futexWake(address: number): void;
+  /** The same sleep on several words at once. */
+  sleeper(addresses: readonly number[]): Sleeper;
+
+  /**
+   * Initialise the words at `address` as a robust mutex that processes share, and lock it for the calling thread. If the
+   * thread ends without unlocking it, the kernel says so in the mutex. Returns false if the system has no such mutexes.
+   * @param address  of `MUTEX_WORDS` words that nobody else accesses as a mutex
+   */
+  lockRobust(address: number): boolean;
+  /** @param address  of a mutex that this thread has locked */
+  unlockRobust(address: number): void;
 
   /** Let another runnable thread run on this core. */
   yieldProcessor(): void;
 }
+
+/** Sleeps on several words. */
+export interface Sleeper {
+  /**
+   * Sleep as long as each word is as expected, until one of them is woken or the time is over. May return early. Returns
+   * false, at once, if the kernel cannot do that.
+   */
+  wait(expected: Int32Array, timeoutUs: number): boolean;
+}
+
+/** More than a mutex takes: with glibc, 10 words on x64 and 12 on arm64. */
+export const MUTEX_WORDS = 16;
 
 /** `SYS_futex`, by architecture. */
 const FUTEX_CALL: Partial<Record<NodeJS.Architecture, number>> = { x64: 202, arm64: 98 };
@@ -53,6 +76,15 @@ const FUTEX_CALL: Partial<Record<NodeJS.Architecture, number>> = { x64: 202, arm
 const FUTEX_WAIT = 0;
 const FUTEX_WAKE = 1;
 const ALL_SLEEPERS = 0x7fffffff;
+/** On all architectures, since Linux 5.16. */
+const FUTEX_WAITV_CALL = 449;
+const FUTEX_32_BITS = 2;
+const CLOCK_MONOTONIC = 1;
+/** In words: the expected value, the address, flags, padding. */
+const WAITV = { value: 0, address: 2, flags: 4, words: 6 };
+const TIME_WORDS = 4;
+const PROCESS_SHARED = 1;
+const ROBUST = 1;
 /** An endless sleep is one of a month: a longer one might overflow the kernel's clock. */
 const SLEEP_US_MAX = 30 * 86_400e6;
 
@@ -78,7 +110,10 @@ const BLOCK_WORDS = 12;
 /** Node ends the process, without an exception, if a view is larger. */
 export const MAPPING_BYTES_MAX = bufferConstants.MAX_LENGTH;
 
-const { EINTR, EAGAIN, EACCES } = systemConstants.errno;
+const { EINTR, EAGAIN, EACCES, ETIMEDOUT } = systemConstants.errno;
+
+/** What ends a sleep on several words, besides being woken. Any other error says that there is no such sleep. */
+const ENDS_OF_SLEEP: ReadonlySet<number> = new Set([EAGAIN, EINTR, ETIMEDOUT]);
 
 let loaded: Native | undefined;
 
@@ -125,7 +160,26 @@ function bind(koffi: Koffi, futex: number): Native {
   const fcntl = libc.func('fcntl', 'int', ['int', 'int', 'uintptr_t']);
   const wait = libc.func('syscall', 'int', ['int', 'uintptr_t', 'int', 'int', 'uintptr_t']);
   const wake = libc.func('syscall', 'int', ['int', 'uintptr_t', 'int', 'int']);
+  const waitAny = libc.func('syscall', 'int', [
+    'int',
+    'uintptr_t',
+    'int',
+    'int',
+    'uintptr_t',
+    'int',
+  ]);
+  const mutexes = {
+    initAttributes: libc.func('pthread_mutexattr_init', 'int', ['uintptr_t']),
+    setShared: libc.func('pthread_mutexattr_setpshared', 'int', ['uintptr_t', 'int']),
+    setRobust: libc.func('pthread_mutexattr_setrobust', 'int', ['uintptr_t', 'int']),
+    init: libc.func('pthread_mutex_init', 'int', ['uintptr_t', 'uintptr_t']),
+    lock: libc.func('pthread_mutex_lock', 'int', ['uintptr_t']),
+    unlock: libc.func('pthread_mutex_unlock', 'int', ['uintptr_t']),
+  };
   const schedYield = libc.func('sched_yield', 'int', []);
+
+  /** From the clock of Node to the monotonic clock of the kernel. */
+  const startUs = Number(process.hrtime.bigint()) / 1e3 - performance.now() * 1e3;
 
   const block = koffi.alloc('int32_t', BLOCK_WORDS);
   const words = new Int32Array(koffi.view(block, BLOCK_WORDS * 4)).fill(0);
@@ -201,6 +255,57 @@ function bind(koffi: Koffi, futex: number): Native {
 
     futexWake: (address) => {
       wake(futex, address, FUTEX_WAKE, ALL_SLEEPERS);
+    },
+
+    sleeper: (addresses) => {
+      const timeAt = addresses.length * WAITV.words;
+      const memory = koffi.alloc('int32_t', timeAt + TIME_WORDS);
+      const start = Number(memory);
+      const entries = new Int32Array(koffi.view(memory, (timeAt + TIME_WORDS) * 4)).fill(0);
+      addresses.forEach((address, i) => {
+        entries[i * WAITV.words + WAITV.address] = address | 0;
+        entries[i * WAITV.words + WAITV.address + 1] = Math.floor(address / 2 ** 32);
+        entries[i * WAITV.words + WAITV.flags] = FUTEX_32_BITS;
+      });
+      return {
+        wait: (expected, timeoutUs) => {
+          if (!(timeoutUs > 0)) return true;
+          for (let i = 0; i < addresses.length; i++) {
+            entries[i * WAITV.words + WAITV.value] = expected[i];
+          }
+          // Unlike that of a simple sleep, the time is absolute.
+          const untilUs = startUs + performance.now() * 1e3 + Math.min(timeoutUs, SLEEP_US_MAX);
+          entries[timeAt] = untilUs / 1e6;
+          entries[timeAt + 2] = (untilUs % 1e6) * 1000;
+          const timeout = start + timeAt * 4;
+          const woken = waitAny(
+            FUTEX_WAITV_CALL,
+            start,
+            addresses.length,
+            0,
+            timeout,
+            CLOCK_MONOTONIC,
+          );
+          return woken >= 0 || ENDS_OF_SLEEP.has(koffi.errno());
+        },
+      };
+    },
+
+    lockRobust: (address) => {
+      const attributes = koffi.alloc('int32_t', MUTEX_WORDS);
+      const { initAttributes, setShared, setRobust, init, lock } = mutexes;
+      const failed =
+        initAttributes(attributes) ||
+        setShared(attributes, PROCESS_SHARED) ||
+        setRobust(attributes, ROBUST) ||
+        init(address, attributes) ||
+        lock(address);
+      koffi.free(attributes);
+      return failed === 0;
+    },
+
+    unlockRobust: (address) => {
+      mutexes.unlock(address);
     },
 
     yieldProcessor: () => {
