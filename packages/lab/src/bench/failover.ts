@@ -5,9 +5,14 @@
  *
  * A message is *delayed* if it was in flight at some moment of the change: sent before the last group had its new leader, and
  * answered after the change began.
+ *
+ * The benchmark itself takes as little of the cores as it can meanwhile: clients that wait sleep, and a killed process is
+ * restarted only later.
  */
 import { Cluster } from 'tram-multicast/internal/cluster.js';
-import type { GroupStatus } from 'tram-multicast/internal/hosting/status.js';
+import { ClusterContext } from 'tram-multicast/internal/hosting/cluster-context.js';
+import { openArena } from 'tram-multicast/internal/hosting/open-arena.js';
+import { STATISTIC } from 'tram-multicast/internal/hosting/statistics.js';
 import type { Order } from 'tram-multicast/internal/protocol/edges.js';
 import { changeUnderLoad, clockMs } from './load/changes.js';
 import type { ChangesReport, Span } from './load/changes-worker.js';
@@ -65,14 +70,16 @@ export async function measureChanges(
     replyBytesMax: 16,
     logBytes: 1 << 15,
     inboxBytes: 1 << 10,
+    restartHosts: false,
   });
+  const leaders = new Leaders(cluster.address as string);
   const change = async (number: number): Promise<Span> => {
     progress(
       `${cause === 'kill' ? 'SIGKILL' : 'requested change'} ${number + 1} of ${options.changes}`,
     );
     const host = number % replicas;
     if (cause === 'kill') await gatherLeaders(cluster, host);
-    return changeLeaders(cluster, cause, host);
+    return changeLeaders(cluster, leaders, cause, host);
   };
   const job = {
     address: cluster.address as string,
@@ -95,43 +102,87 @@ async function gatherLeaders(cluster: Cluster, host: number): Promise<void> {
     const here = replicas.findIndex((replica) => replica.host === host);
     if (leader !== here) cluster.lead(group, here);
   }
-  await until(cluster, ({ leader, replicas }) => replicas[leader].host === host);
+  await untilGathered(cluster, host);
   await pause(BETWEEN_MS);
 }
 
-/** Resolves when every group has a new leader. */
-async function changeLeaders(cluster: Cluster, cause: Cause, host: number): Promise<Span> {
-  const before = cluster.status().groups.map(({ leader }) => leader);
-  const fromMs = clockMs();
-  if (cause === 'kill') {
-    await cluster.crash(host);
-    const untilMs = await untilChanged(cluster, before);
-    await cluster.restart(host);
-    return { fromMs, untilMs };
-  }
-  before.forEach((leader, group) => {
-    cluster.lead(group, (leader! + 1) % cluster.status().groups[group].replicas.length);
-  });
-  return { fromMs, untilMs: await untilChanged(cluster, before) };
-}
-
-function untilChanged(cluster: Cluster, before: readonly (number | undefined)[]): Promise<number> {
-  return until(cluster, ({ group, leader }) => leader !== before[group]);
-}
-
-/** Resolves when every group has a leader and meets the condition. @returns the time */
-async function until(
+/** Resolves when every group has a new leader; after a crash, also when the host is back. */
+async function changeLeaders(
   cluster: Cluster,
-  isSo: (group: GroupStatus & { readonly leader: number }) => boolean,
-): Promise<number> {
+  leaders: Leaders,
+  cause: Cause,
+  host: number,
+): Promise<Span> {
+  const { groups, hosts } = cluster.status();
+  const { pid } = hosts[host];
+  leaders.remember();
+  const fromMs = clockMs();
+  if (cause === 'kill') process.kill(pid, 'SIGKILL');
+  else
+    for (const { group, leader, replicas } of groups)
+      cluster.lead(group, (leader! + 1) % replicas.length);
+  const untilMs = await leaders.untilChanged();
+  if (cause === 'kill') {
+    // The start of a process takes much of a core: not while messages are delayed.
+    await pause(BETWEEN_MS);
+    await cluster.restart(host);
+  }
+  return { fromMs, untilMs };
+}
+
+/**
+ * Looks which groups have a new leader, in the memory of the cluster. It must not disturb what it measures: `cluster.status()`
+ * looks at all replicas and clients, with many system calls.
+ */
+class Leaders {
+  private readonly words: Int32Array;
+  /** By group: where each member counts how often it has begun to lead. */
+  private readonly counts: readonly (readonly number[])[];
+  private before: readonly number[] = [];
+
+  constructor(address: string) {
+    const { arena, map, layout } = ClusterContext.attach(openArena(address));
+    const { groups, replicas } = layout.sizes;
+    this.words = arena.words;
+    this.counts = Array.from({ length: groups }, (_, group) =>
+      Array.from(
+        { length: replicas },
+        (_, member) =>
+          map.statisticsOf(layout.replicaParticipant(group, member)) + STATISTIC.timesLed,
+      ),
+    );
+  }
+
+  /** By group: how often a member has begun to lead. */
+  private now(): number[] {
+    return this.counts.map((counts) => counts.reduce((sum, at) => sum + this.words[at], 0));
+  }
+
+  remember(): void {
+    this.before = this.now();
+  }
+
+  /** Resolves when every group has a new leader. @returns the time */
+  async untilChanged(): Promise<number> {
+    const limitMs = clockMs() + CHANGE_LIMIT_MS;
+    for (;;) {
+      if (this.now().every((count, group) => count !== this.before[group])) return clockMs();
+      if (clockMs() > limitMs) throw new Error('the leaders did not change in time');
+      await pause(LOOK_MS);
+    }
+  }
+}
+
+/** Resolves when all groups are led by this process. */
+async function untilGathered(cluster: Cluster, host: number): Promise<void> {
   const limitMs = clockMs() + CHANGE_LIMIT_MS;
-  for (;;) {
-    const isDone = cluster
+  const isDone = (): boolean =>
+    cluster
       .status()
       .groups.every(
-        (group) => group.leader !== undefined && isSo({ ...group, leader: group.leader }),
+        ({ leader, replicas }) => leader !== undefined && replicas[leader].host === host,
       );
-    if (isDone) return clockMs();
+  while (!isDone()) {
     if (clockMs() > limitMs) throw new Error('the leaders did not change in time');
     await pause(LOOK_MS);
   }

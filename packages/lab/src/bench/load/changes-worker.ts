@@ -2,9 +2,9 @@
  * Clients under leader changes, in a process of their own, started by `changes.ts`. They record when each message was sent and
  * answered, and report on the given spans of time.
  */
-import { nowUs } from 'tram-multicast/internal/hosting/clock.js';
 import { endWithParent } from './end-with-parent.js';
 import { Load, type LoadOptions } from './load.js';
+import { dutyOf } from './loads-duty.js';
 import { openTarget, type TargetAddress } from './open-target.js';
 
 export interface ChangesJob extends LoadOptions, TargetAddress {}
@@ -34,13 +34,12 @@ export interface ChangesReport {
   readonly usualMsP50: number;
 }
 
-const SLICE_MS = 2;
+const SLICE_US = 2000;
 const MESSAGES_MAX = 1 << 22;
 
 endWithParent();
 process.once('message', async (job: ChangesJob) => {
   const target = await openTarget(job, job.clients);
-  const { wire, pacing } = target;
   // From the clock of this process to the one that all processes share.
   const offsetMs = Number(process.hrtime.bigint()) / 1e6 - performance.now();
   const sentMs = new Float64Array(MESSAGES_MAX);
@@ -52,18 +51,10 @@ process.once('message', async (job: ChangesJob) => {
     count++;
   };
   const loads = Array.from({ length: job.clients }, (_, i) => new Load(target, job, i, note));
+  const duty = dutyOf(target, job, loads);
   let timer: NodeJS.Immediate;
   const slice = (): void => {
-    const untilMs = performance.now() + SLICE_MS;
-    let work = 0;
-    do {
-      const now = nowUs();
-      wire?.poll(now);
-      work = 0;
-      for (const load of loads) work += load.doWork(now);
-      wire?.flush(now);
-    } while (work > 0 && performance.now() < untilMs);
-    if (work === 0) pacing.relax();
+    duty.run(SLICE_US);
     timer = setImmediate(slice);
   };
   slice();

@@ -4,19 +4,13 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { nowUs } from 'tram-multicast/internal/hosting/clock.js';
-import {
-  type Agent,
-  Duty,
-  type DutyWords,
-  type Pacing,
-} from 'tram-multicast/internal/hosting/duty.js';
 import { inlineGenerously } from 'tram-multicast/internal/hosting/v8-flags.js';
-import { type ArenaMap, HOST } from 'tram-multicast/internal/memory/arena.js';
 import { differenceOf } from '../machines/calls.js';
 import { latenciesIn, type Measurement } from '../systems/system.js';
 import { cpuSecondsOf } from './cpu.js';
 import { endWithParent } from './end-with-parent.js';
 import { Load, type LoadOptions } from './load.js';
+import { dutyOf } from './loads-duty.js';
 import { openTarget, type TargetAddress } from './open-target.js';
 
 export interface LoadJob extends LoadOptions, TargetAddress {
@@ -26,19 +20,13 @@ export interface LoadJob extends LoadOptions, TargetAddress {
 
 const DRAIN_US = 5_000_000;
 const SLICE_US = 10_000;
-/** The thread sleeps on the word of its first client only, so it polls the others this often. */
-const MANY_CLIENTS_US = 100;
-/** A client with one message in flight polls for its reply for so long, as the client of the library does. */
-const ALONE_SPIN_US = 2000;
 
 async function run(job: LoadJob): Promise<Measurement> {
   inlineGenerously();
   const target = await openTarget(job, job.clients);
-  const { arena, map, pids, pacing: usual, wire } = target;
-  const pacing = pacingOf(job, usual);
+  const { pids } = target;
   const loads = Array.from({ length: job.clients }, (_, i) => new Load(target, job, i));
-  const words = wordsOf(map, loads[0].process);
-  const duty = new Duty(arena, words, [together(loads)], pacing, nowUs, undefined, wire);
+  const duty = dutyOf(target, job, loads);
   duty.run(job.warmUpSeconds * 1e6);
   const before = target.latency();
   const cpuBefore = cpuSeconds(pids);
@@ -72,12 +60,6 @@ async function run(job: LoadJob): Promise<Measurement> {
   };
 }
 
-function pacingOf({ clients, outstanding }: LoadOptions, usual: Pacing): Pacing {
-  if (clients > 1)
-    return { ...usual, heartbeatUs: MANY_CLIENTS_US, quietHeartbeatUs: MANY_CLIENTS_US };
-  return outstanding > 1 ? usual : { ...usual, spinUs: ALONE_SPIN_US };
-}
-
 function answered(loads: readonly Load[]): number {
   return loads.reduce((sum, load) => sum + load.count, 0);
 }
@@ -87,27 +69,6 @@ function cpuSeconds(pids: readonly number[]): number {
   const { user, system } = process.cpuUsage();
   const others = pids.filter((pid) => pid !== process.pid);
   return others.reduce((sum, pid) => sum + cpuSecondsOf(pid), (user + system) / 1e6);
-}
-
-/** All clients as one agent of the thread. */
-function together(loads: readonly Load[]): Agent {
-  if (loads.length === 1) return loads[0];
-  return {
-    doWork: (now) => {
-      let work = 0;
-      for (const load of loads) work += load.doWork(now);
-      return work;
-    },
-  };
-}
-
-function wordsOf(map: ArenaMap, process: number): DutyWords {
-  const host = map.hostOf(process);
-  return {
-    parked: map.host(host) + HOST.parked,
-    ready: map.readyOf(host),
-    readyLater: map.readyLaterOf(host),
-  };
 }
 
 if (parentPort !== null) {

@@ -178,9 +178,6 @@ function bind(koffi: Koffi, futex: number): Native {
   };
   const schedYield = libc.func('sched_yield', 'int', []);
 
-  /** From the clock of Node to the monotonic clock of the kernel. */
-  const startUs = Number(process.hrtime.bigint()) / 1e3 - performance.now() * 1e3;
-
   const block = koffi.alloc('int32_t', BLOCK_WORDS);
   const words = new Int32Array(koffi.view(block, BLOCK_WORDS * 4)).fill(0);
   const timeAddress = Number(block) + BLOCK.seconds * 4;
@@ -273,8 +270,8 @@ function bind(koffi: Koffi, futex: number): Native {
           for (let i = 0; i < addresses.length; i++) {
             entries[i * WAITV.words + WAITV.value] = expected[i];
           }
-          // Unlike that of a simple sleep, the time is absolute.
-          const untilUs = startUs + performance.now() * 1e3 + Math.min(timeoutUs, SLEEP_US_MAX);
+          // Unlike that of a simple sleep, the time is absolute. Both clocks are the kernel's monotonic one.
+          const untilUs = Number(process.hrtime.bigint()) / 1e3 + Math.min(timeoutUs, SLEEP_US_MAX);
           entries[timeAt] = untilUs / 1e6;
           entries[timeAt + 2] = (untilUs % 1e6) * 1000;
           const timeout = start + timeAt * 4;
