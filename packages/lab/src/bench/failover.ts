@@ -13,6 +13,7 @@ import { Cluster } from 'tram-multicast/internal/cluster.js';
 import { ClusterContext } from 'tram-multicast/internal/hosting/cluster-context.js';
 import { openArena } from 'tram-multicast/internal/hosting/open-arena.js';
 import { STATISTIC } from 'tram-multicast/internal/hosting/statistics.js';
+import type { GroupStatus } from 'tram-multicast/internal/hosting/status.js';
 import type { Order } from 'tram-multicast/internal/protocol/edges.js';
 import { changeUnderLoad, clockMs } from './load/changes.js';
 import type { ChangesReport, Span } from './load/changes-worker.js';
@@ -100,23 +101,20 @@ export async function measureChanges(
   }
 }
 
-/** Makes the replicas of one process leaders of all groups, so that its death changes all leaders at once. */
+/**
+ * Makes the replicas of one process leaders of all groups, so that its death changes all leaders at once. It chooses them
+ * even where they lead already: first members return to the lead only of groups whose leader nobody has chosen.
+ */
 async function gatherLeaders(cluster: Cluster, host: number): Promise<void> {
   const limitMs = clockMs() + CHANGE_LIMIT_MS;
-  for (;;) {
-    const { groups } = cluster.status();
-    const elsewhere = groups.filter(
-      ({ leader, replicas }) => leader === undefined || replicas[leader].host !== host,
-    );
-    if (elsewhere.length === 0) break;
+  const memberOf = ({ replicas }: GroupStatus): number =>
+    replicas.findIndex((replica) => replica.host === host);
+  let others = cluster.status().groups;
+  while (others.length > 0) {
     if (clockMs() > limitMs) throw new Error('the leaders did not change in time');
-    // Again and again: a first member may have returned to the lead meanwhile.
-    for (const { group, replicas } of elsewhere)
-      cluster.lead(
-        group,
-        replicas.findIndex((replica) => replica.host === host),
-      );
+    for (const group of others) cluster.lead(group.group, memberOf(group));
     await pause(GATHER_MS);
+    others = cluster.status().groups.filter((group) => group.leader !== memberOf(group));
   }
   await pause(BETWEEN_MS);
 }

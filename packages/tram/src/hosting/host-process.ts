@@ -12,7 +12,6 @@ import { TramError } from '../errors.js';
 import type { EraPlan } from '../journal/recovery-asks.js';
 import { ARENA, ARENA_STATE, HOST } from '../memory/arena.js';
 import { type ArenaFile, openArenaFile } from '../memory/processes/arena-file.js';
-import { native } from '../memory/processes/native.js';
 import { ClusterContext } from './cluster-context.js';
 import { failureOf, Host, type HostFailure, type HostReport } from './host.js';
 import { localJournal } from './journal-start.js';
@@ -44,7 +43,6 @@ async function live(arena: ArenaFile): Promise<void> {
   arena.lockHost(host, Atomics.load(arena.words, line + HOST.pid));
   if (!arena.holdLifeline(line + HOST.lifeline))
     log('has no lifeline: others learn later if it dies');
-  native().runSoon();
   const names = context.map.participantsOf(host).map((replica) => context.nameOf(replica));
   log(
     `process ${process.pid} starts ${names.join(', ')}${flags.includes('--fresh') ? ' afresh' : ''}`,

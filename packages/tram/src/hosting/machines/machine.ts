@@ -244,7 +244,10 @@ export class Machine {
       report,
       arena: this.file.path,
       left: new LeftFiles(this.file, (text) => log('warn', text)),
-      watch: { look: (now) => this.watch(now) },
+      watch: {
+        look: (now) => this.watch(now),
+        hasNews: () => this.context.network!.takeLostHost(),
+      },
       journal,
     });
   }

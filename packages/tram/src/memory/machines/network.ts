@@ -43,6 +43,7 @@ export class Network implements FabricHandler, LinkOwner {
   /** Links with something to send. */
   private readonly scheduled: Link[] = [];
   private checkedUs = 0;
+  private hasLostHost = false;
   private closedUnauthenticatedUs = 0;
   private patienceUs: number;
 
@@ -78,6 +79,13 @@ export class Network implements FabricHandler, LinkOwner {
   /** By participant: the link to its host, undefined for our own. */
   get linkOf(): readonly (Link | undefined)[] {
     return this.table.byParticipant;
+  }
+
+  /** Has the connection to a host of replicas ended since the last call? Its replicas may have to be replaced at once. */
+  takeLostHost(): boolean {
+    const { hasLostHost } = this;
+    this.hasLostHost = false;
+    return hasLostHost;
   }
 
   isConnected(host: number): boolean {
@@ -314,6 +322,7 @@ export class Network implements FabricHandler, LinkOwner {
     this.forget(connection);
     if (link === undefined) return;
     this.table.setEnded(link);
+    if (link.host < this.options.map.hosts) this.hasLostHost = true;
     const name = nameOfHost(this.options, link.host);
     if (this.table.hasSaidFarewell(link.host)) {
       this.options.log('info', `${name} has closed its connection`);

@@ -6,7 +6,7 @@
  * nothing. koffi takes 40 to 60 ns of a call.
  */
 import { constants as bufferConstants } from 'node:buffer';
-import { getPriority, constants as systemConstants } from 'node:os';
+import { constants as systemConstants } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
 import { TramError, type TramErrorOptions } from '../../errors.js';
 import { type Koffi, loadKoffi } from '../koffi.js';
@@ -54,11 +54,6 @@ export interface Native {
   /** @param address  of a mutex that this thread has locked */
   unlockRobust(address: number): void;
 
-  /**
-   * Ask the scheduler to give the calling thread a core soon after it wakes, even if others run: its time slices get short.
-   * Linux before 6.12 has no such wish, and nothing changes there.
-   */
-  runSoon(): void;
   /** Let another runnable thread run on this core. */
   yieldProcessor(): void;
 }
@@ -81,11 +76,6 @@ const FUTEX_CALL: Partial<Record<NodeJS.Architecture, number>> = { x64: 202, arm
 const FUTEX_WAIT = 0;
 const FUTEX_WAKE = 1;
 const ALL_SLEEPERS = 0x7fffffff;
-/** `SYS_sched_setattr`, by architecture, and where its structure has what we set, in words. */
-const SCHEDULING_CALL: Partial<Record<NodeJS.Architecture, number>> = { x64: 314, arm64: 274 };
-const SCHEDULING = { bytes: 0, nice: 4, sliceNs: 6, words: 12 };
-/** The shortest that Linux has. */
-const SLICE_NS = 100_000;
 /** On all architectures, since Linux 5.16. */
 const FUTEX_WAITV_CALL = 449;
 const FUTEX_32_BITS = 2;
@@ -178,7 +168,6 @@ function bind(koffi: Koffi, futex: number): Native {
     'uintptr_t',
     'int',
   ]);
-  const setScheduling = libc.func('syscall', 'int', ['int', 'int', 'uintptr_t', 'int']);
   const mutexes = {
     initAttributes: libc.func('pthread_mutexattr_init', 'int', ['uintptr_t']),
     setShared: libc.func('pthread_mutexattr_setpshared', 'int', ['uintptr_t', 'int']),
@@ -314,15 +303,6 @@ function bind(koffi: Koffi, futex: number): Native {
 
     unlockRobust: (address) => {
       mutexes.unlock(address);
-    },
-
-    runSoon: () => {
-      const memory = koffi.alloc('int32_t', SCHEDULING.words);
-      const wish = new Int32Array(koffi.view(memory, SCHEDULING.words * 4)).fill(0);
-      wish[SCHEDULING.bytes] = SCHEDULING.words * 4;
-      wish[SCHEDULING.nice] = getPriority();
-      wish[SCHEDULING.sliceNs] = SLICE_NS;
-      setScheduling(SCHEDULING_CALL[process.arch]!, 0, Number(memory), 0);
     },
 
     yieldProcessor: () => {
