@@ -250,7 +250,7 @@ class GroupPart implements GroupJournal {
     this.isTaking = false;
     this.turns.giveUp(this.pieceTurn);
     if (this.hasLeapt) {
-      this.isLeftOut = true;
+      this.leaveOut();
       this.leaptTo = 0;
     }
     this.putEmpty(KIND.snapshotDropped, this.snapshotAt);

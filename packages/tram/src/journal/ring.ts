@@ -17,6 +17,7 @@
  */
 import { copyPart, distance } from '../memory/record.js';
 import { align, LINE_WORDS } from '../memory/words.js';
+import { assert } from '../protocol/assert.js';
 import { readWide, WIDE, writeWide } from '../protocol/wide.js';
 import { type JournalStatus, readStatus, writeStatus } from './status.js';
 
@@ -137,6 +138,8 @@ export class JournalRing {
     count: number,
   ): void {
     const { words, at, mask, written } = this;
+    // Otherwise it would overwrite records that are not taken yet, and nobody would ever notice.
+    assert(this.hasRoom(count, 1), 'there is room in the ring for what is put there');
     // Records begin at even positions and have an even number of words before their contents, so the index does not wrap.
     const place = at + (written & mask);
     words[place + RECORD.kind] = kind;

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { HostJournal } from '../../src/journal/host-journal.js';
 import { JournalRing, KIND, type RingRecord } from '../../src/journal/ring.js';
+import { LINE_WORDS } from '../../src/memory/words.js';
 
 const GROUPS = 3;
 const RING_WORDS = 64;
@@ -71,6 +72,121 @@ test('a full ring has no room until something is taken', () => {
   expect(producer.hasRoom(20, 1)).toBe(true);
   while (taken(consumer) !== undefined);
   expect(producer.isQuarterFull).toBe(false);
+});
+
+test('nothing is put where there is no room', () => {
+  const { producer } = pair();
+  const contents = new Int32Array(20);
+  while (producer.hasRoom(20, 1)) producer.put(KIND.piece, 0, 0, contents, 0, 20);
+  expect(() => producer.put(KIND.piece, 0, 0, contents, 0, 20)).toThrow('there is room');
+});
+
+test('small records find the room that is kept for them, whatever all groups put before', () => {
+  const actions = [
+    'entries',
+    'leave out',
+    'stable',
+    'mark',
+    'complete',
+    'begin',
+    'begin at mark',
+    'piece',
+    'end',
+    'drop',
+    'take',
+  ] as const;
+  const step = fc.record({
+    action: fc.constantFrom(...actions),
+    group: fc.nat(GROUPS - 1),
+    words: fc.integer({ min: 2, max: 32 }),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 100, maxLength: 1000 }), (steps) => {
+      const { producer, consumer } = pair(256);
+      const options = { isAwaited: true, snapshotBytes: 1, recordWordsMax: 32 };
+      const starts = Array.from({ length: GROUPS }, (_, group) => ({ group, has: has(1) }));
+      const journal = new HostJournal(producer, options, starts);
+      const taking = new Set<number>();
+      let news = 0;
+      for (const { action, group, words } of steps) {
+        const part = journal.group(group);
+        const isTaking = taking.has(group);
+        const begin = (isAtMark: boolean): void => {
+          part.beginSnapshot(part.next, ++news, isAtMark);
+          taking.add(group);
+        };
+        const end = (ends: () => void): void => {
+          if (taking.delete(group)) ends();
+        };
+        const entry = new Int32Array(words).fill(words);
+        if (action === 'entries' && part.hasRoom(words)) part.add(part.next, entry, 0, words);
+        else if (action === 'leave out') part.leaveOut();
+        else if (action === 'stable') part.stable(++news);
+        else if (action === 'mark') part.mark(part.next, ++news);
+        else if (action === 'complete') part.complete(++news);
+        else if (action === 'begin at mark' && part.wantsMark) {
+          part.complete(++news);
+          begin(true);
+        } else if (action === 'begin' && !isTaking && part.hasRoomForPiece(32)) begin(false);
+        else if (action === 'piece' && isTaking && part.hasRoomForPiece(words))
+          part.addPiece(entry);
+        else if (action === 'end') end(() => part.endSnapshot());
+        else if (action === 'drop') end(() => part.dropSnapshot());
+        else if (action === 'take') taken(consumer);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+describe('the journal thread is woken', () => {
+  /** As `ring.ts` has it: 1 while the journal thread sleeps. */
+  const IS_ASLEEP = 2 * LINE_WORDS;
+
+  function asleep(isEager: boolean) {
+    const words = new Int32Array(JournalRing.wordsFor(GROUPS, RING_WORDS));
+    const ring = new JournalRing(words, GROUPS, isEager);
+    words[IS_ASLEEP] = 1;
+    const put = (kind: number, count = 0): void =>
+      ring.put(kind, 0, 1, new Int32Array(count), 0, count);
+    return { ring, put, isAsleep: () => words[IS_ASLEEP] === 1 };
+  }
+
+  test('with `always`: at the end of a turn in which something was put', () => {
+    const { ring, put, isAsleep } = asleep(true);
+    ring.wakeConsumer();
+    expect(isAsleep()).toBe(true);
+    put(KIND.entries, 2);
+    put(KIND.stable);
+    expect(isAsleep()).toBe(true);
+    ring.wakeConsumer();
+    expect(isAsleep()).toBe(false);
+  });
+
+  test('not for news that nobody waits for', () => {
+    const { ring, put, isAsleep } = asleep(true);
+    put(KIND.stable);
+    ring.wakeConsumer();
+    expect(isAsleep()).toBe(true);
+  });
+
+  test('with `everySecond`: as soon as a quarter of the ring is full', () => {
+    const { ring, put, isAsleep } = asleep(false);
+    put(KIND.entries, 2);
+    ring.wakeConsumer();
+    expect(isAsleep()).toBe(true);
+    put(KIND.entries, 2);
+    ring.wakeConsumer();
+    expect(isAsleep()).toBe(false);
+  });
+
+  test('to flush, and to end', () => {
+    for (const end of ['askToFlush', 'close'] as const) {
+      const { ring, isAsleep } = asleep(false);
+      ring[end]();
+      expect(isAsleep()).toBe(false);
+    }
+  });
 });
 
 test('published indices may be beyond 2³²', () => {
