@@ -62,7 +62,8 @@ export function told(start: JournalStart, report: (report: HostReport) => void):
       const nowMs = Date.now();
       if (nowMs - toldMs < PROGRESS_MS) return;
       toldMs = nowMs;
-      const percent = Math.floor((100 * replayed) / count);
+      // There may be snapshots only.
+      const percent = Math.floor((100 * replayed) / Math.max(1, count));
       report({ what: 'progress', text: `replays the journal: ${percent} %` });
     },
   };

@@ -81,7 +81,7 @@ function spanOf(
 
 /**
  * @internal Replicas that are new begin from this. Those of a group for which there is no start lack its state.
- * @returns yields after each stretch: how many entries have been replayed
+ * @returns yields after each snapshot and after each stretch: how many entries have been replayed
  * @throws TRAM_CORRUPT; what the service throws if it can't restore a snapshot
  */
 export function* replayTogether(
@@ -90,10 +90,15 @@ export function* replayTogether(
 ): Generator<number, void> {
   const replays = new Map<number, Replay[]>();
   for (const { group, base, opensEra } of starts) {
-    const ofGroup = replicas.filter(({ member }) => member.group === group);
-    // Each gets a snapshot of its own: a service may keep it, and change it.
-    const begin = (replica: Replica) => replica.begin({ snapshot: base?.readSnapshot(), opensEra });
-    replays.set(group, ofGroup.map(begin));
+    const ofGroup: Replay[] = [];
+    replays.set(group, ofGroup);
+    for (const replica of replicas) {
+      if (replica.member.group !== group) continue;
+      // Each gets a snapshot of its own: a service may keep it, and change it.
+      ofGroup.push(replica.begin({ snapshot: base?.readSnapshot(), opensEra }));
+      // A large state takes long to restore, and all of them together much longer than others wait for this host.
+      yield 0;
+    }
   }
   let replayed = 0;
   for (const stretch of stretchesOf(starts)) {

@@ -191,7 +191,8 @@ export class MachineJournal {
     };
     let polledAt = 0;
     const onReplayed = (replayed: number): void => {
-      if (replayed - polledAt < ENTRIES_PER_POLL) return;
+      // While there are none yet, each call comes after a snapshot, which may have taken long.
+      if (replayed > 0 && replayed - polledAt < ENTRIES_PER_POLL) return;
       polledAt = replayed;
       poll();
     };
