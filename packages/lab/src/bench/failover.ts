@@ -40,8 +40,8 @@ export interface FailoverResult {
 }
 
 const BETWEEN_MS = 1000;
-/** From a start until the host has compiled what takeovers need (`hosting/rehearsal.ts`). */
-const REHEARSAL_MS = 4000;
+/** From a start until the host has compiled what takeovers need (`hosting/warm-up.ts`). */
+const WARM_UP_MS = 4000;
 const CHANGE_LIMIT_MS = 10_000;
 const LOOK_MS = 1;
 const GATHER_MS = 300;
@@ -77,7 +77,7 @@ export async function measureChanges(
     restartHosts: false,
   });
   const leaders = new Leaders(cluster.address as string);
-  await pause(REHEARSAL_MS);
+  await pause(WARM_UP_MS);
   const change = async (number: number): Promise<Span> => {
     progress(
       `${cause === 'kill' ? 'SIGKILL' : 'requested change'} ${number + 1} of ${options.changes}`,
@@ -139,7 +139,7 @@ async function changeLeaders(
     // The start of a process takes much of a core: not while messages are delayed.
     await pause(BETWEEN_MS);
     await cluster.restart(host);
-    await pause(REHEARSAL_MS);
+    await pause(WARM_UP_MS);
   }
   return { fromMs, untilMs };
 }

@@ -32,13 +32,13 @@ import { Lookout } from './lookout.js';
 import { describeThrownByService } from './origin.js';
 import { type JournalStart, OwnJournal } from './own-journal.js';
 import { rateLimited } from './rate-limit.js';
-import { Rehearsal } from './rehearsal.js';
 import { ReplicaAgent } from './replica-agent.js';
 import { describeFailure, loadService, NO_SERVICE } from './service.js';
 import { STATISTIC } from './statistics.js';
 import { catchStrayErrors } from './stray-errors.js';
 import { eraName, TraceFile, traceName, writeOnce } from './trace.js';
 import { inlineGenerously } from './v8-flags.js';
+import { WarmUp } from './warm-up.js';
 
 /** What a host reports to the process or thread that started it. */
 export type HostReport =
@@ -109,9 +109,9 @@ export interface MachinePast {
 
 /** How long the host keeps the thread before timers and messages get their turn. */
 const SLICE_US = 50_000;
-/** The same while it rehearses, and how long it rehearses in between: so the rehearsal takes 2 to 3 s. */
-const REHEARSAL_SLICE_US = 20_000;
-const BOUT_US = 4000;
+/** The same while it warms up, and how long it does so in between: the warm-up takes 2 to 3 s. */
+const WARM_UP_SLICE_US = 20_000;
+const WARM_UP_US = 4000;
 
 export class Host {
   private readonly words: Int32Array;
@@ -122,7 +122,7 @@ export class Host {
   private journal: OwnJournal | undefined;
   private isStopped = false;
   /** Until it is complete. */
-  private rehearsal: Rehearsal | undefined;
+  private warmUp: WarmUp | undefined;
   private lookout!: Lookout;
   private stopCatching!: () => void;
   /** Rate-limited: a service that fails with every message must not fill the log. */
@@ -156,8 +156,8 @@ export class Host {
       this.tellFailure(describeFailure({ in: 'background', error })),
     );
     inlineGenerously();
-    this.rehearsal = new Rehearsal(context.config.order);
-    this.rehearsal.begin();
+    this.warmUp = new WarmUp(context.config.order);
+    this.warmUp.begin();
     Atomics.store(words, line + HOST.pid, process.pid);
     Atomics.compareExchange(words, line + HOST.staysDown, STAYS_DOWN.untilStarted, STAYS_DOWN.no);
     Atomics.store(words, line + HOST.state, nextHostStart(Atomics.load(words, line + HOST.state)));
@@ -354,8 +354,8 @@ export class Host {
 
   private async runReplicas(): Promise<void> {
     while (!this.isStopped && !this.isClosing) {
-      this.duty.run(this.rehearsal === undefined ? SLICE_US : REHEARSAL_SLICE_US);
-      if (this.rehearsal !== undefined) this.rehearse(this.rehearsal);
+      this.duty.run(this.warmUp === undefined ? SLICE_US : WARM_UP_SLICE_US);
+      if (this.warmUp !== undefined) this.playRounds(this.warmUp);
       for (const trace of this.traces) trace.flush();
       this.lookout.look();
       if (this.journal !== undefined) this.lookAtJournal(this.journal);
@@ -367,12 +367,12 @@ export class Host {
   }
 
   /** Not while it leads or campaigns: messages would wait. */
-  private rehearse(rehearsal: Rehearsal): void {
+  private playRounds(warmUp: WarmUp): void {
     const onlyFollows = this.agents.every(({ replica }) => replica.role === 'follower');
     if (!onlyFollows) return;
-    const untilUs = nowUs() + BOUT_US;
-    while (!rehearsal.isComplete && nowUs() < untilUs) rehearsal.playRound();
-    if (rehearsal.isComplete) this.rehearsal = undefined;
+    const untilUs = nowUs() + WARM_UP_US;
+    while (!warmUp.isComplete && nowUs() < untilUs) warmUp.playRound();
+    if (warmUp.isComplete) this.warmUp = undefined;
   }
 
   /** @throws TRAM_JOURNAL_FAILED if its disk has failed */

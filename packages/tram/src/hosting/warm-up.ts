@@ -1,10 +1,10 @@
 /**
- * The rehearsal of a host: a small cluster in private memory, in the thread of the host, orders messages and changes its
+ * The warm-up of a host: a small cluster in private memory, in the thread of the host, orders messages and changes its
  * leaders, on request and because a host has died. Only the compiled code remains. Without it, the first takeover would run
  * interpreted code, and the engine would compile on the cores that the survivors need.
  *
  * The code is compiled after some number of rounds, not after some time. A host plays a few rounds before it starts, and the
- * others bit by bit while it only follows: then a pause delays nobody, and a leader needs no rehearsal.
+ * others bit by bit while it only follows: then a pause delays nobody, and a leader is warm already.
  */
 import { resolveConfig } from '../config/config.js';
 import { ARENA, HOST, HOST_STATE, PARTICIPANT, withHostState } from '../memory/arena.js';
@@ -40,7 +40,7 @@ const FIRST_ROUNDS = 4;
 /** Beyond this, takeovers get no faster. */
 const ROUNDS = 300;
 
-export class Rehearsal {
+export class WarmUp {
   private readonly context: ClusterContext;
   /** By host. */
   private readonly agents: readonly (readonly ReplicaAgent[])[];
