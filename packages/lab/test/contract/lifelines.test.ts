@@ -66,8 +66,12 @@ test('it is cut when its holder is killed, not while that is stopped', async () 
 test('its end wakes one of those that sleep, without a time limit', async () => {
   const holder = start('lifeline', LIFELINE);
   await heard(holder, 'held');
-  const sleepers = PARKED.map((parked) => start('watch', parked, LIFELINE));
-  for (const sleeper of sleepers) await heard(sleeper, 'watches');
+  const sleepers: ChildProcess[] = [];
+  for (const parked of PARKED) {
+    const sleeper = start('watch', parked, LIFELINE);
+    await heard(sleeper, 'watches');
+    sleepers.push(sleeper);
+  }
   await Promise.all(sleepers.map(({ pid }) => untilAsleep(pid!)));
   const woken = Promise.race(sleepers.map((sleeper) => once(sleeper, 'message')));
   const killedMs = Number(process.hrtime.bigint()) / 1e6;
@@ -83,10 +87,11 @@ test('its release wakes too, and is no death', async () => {
   const sleeper = start('watch', PARKED[0], LIFELINE);
   await heard(sleeper, 'watches');
   await untilAsleep(sleeper.pid!);
+  const ended = once(holder, 'exit');
   holder.send('end');
   const [{ isCut: wasCut }] = await once(sleeper, 'message');
   expect(wasCut).toBe(false);
-  await once(holder, 'exit');
+  await ended;
   expect(arena.words[LIFELINE]).toBe(0);
 });
 
@@ -109,10 +114,11 @@ test('the next holder of a cut lifeline is seen, and its death as well', async (
     expect(lifelines.haveChanged()).toBe(true);
     // Asks the kernel to wake this process.
     lifelines.parking.wait(PARKED[0], 0, 100);
+    const ended = once(holder, 'exit');
     holder.kill('SIGKILL');
     while (!lifelines.haveChanged()) await turn();
     expect(isCut(arena.words, LIFELINE)).toBe(true);
-    await once(holder, 'exit');
+    await ended;
   }
 });
 
