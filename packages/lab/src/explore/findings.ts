@@ -8,6 +8,7 @@ import { GATES } from '../sim/mutations/gate.js';
 import { JOURNAL_FILES } from '../sim/mutations/journal-files.js';
 import { MARKS } from '../sim/mutations/marks.js';
 import { POWER_CUTS } from '../sim/mutations/power-cuts.js';
+import { QUICK_STEPS } from '../sim/mutations/quick-steps.js';
 import { DURABILITY } from '../sim/mutations/recoverable.js';
 import { TICKS } from '../sim/mutations/ticks.js';
 
@@ -78,6 +79,10 @@ const DROPS = 'it shows only after entries were dropped from a log or a feed';
 const UNSEEN = 'no property here looks at what it breaks';
 const NOR_IN_FULL_LOGS = 'no violation in `behind` and `snapshot` either';
 const NOR_IN_RESTART = 'no violation in `restart` either';
+
+const FEEDS_IN_FULL =
+  'it needs feeds that fill up, start again or skip entries, or a child with groups below it';
+const ALL_FULL = 'all steps are full here';
 
 /** No violation in the swept scopes, and what is known about why. */
 export const NOT_FOUND: Readonly<Record<string, string>> = {
@@ -166,6 +171,12 @@ export const NOT_SEARCHED: Readonly<Record<string, string>> = {
   'resumes-impatiently': SUSPICION,
   'waits-for-lagging': WAITING,
   'forgets-waiting': WAITING,
+  ...Object.fromEntries(Object.keys(QUICK_STEPS).map((name) => [name, ALL_FULL])),
+  'feed-pieces-joined': FEEDS_IN_FULL,
+  'feed-full-overtaken': FEEDS_IN_FULL,
+  'feed-taken-twice': FEEDS_IN_FULL,
+  'feed-forgets-returned': FEEDS_IN_FULL,
+  'feed-drop-uncounted': FEEDS_IN_FULL,
   'permission-ignored': SHARED,
   'permission-read-first': SHARED,
   'lacks-state-unnoticed': JOURNALS,

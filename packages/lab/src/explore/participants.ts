@@ -33,6 +33,8 @@ export const HEARTBEAT_US = 1;
 const TIMING = {
   heartbeatUs: HEARTBEAT_US,
   restUs: NEVER_US,
+  // Time does not pass by itself. So that a step does all that it can, all steps are full.
+  quickUs: 0,
   suspectAfterUs: NEVER_US,
   askAgainUs: HEARTBEAT_US,
   backOffUs: NEVER_US,

@@ -14,7 +14,7 @@ export const UNOBSERVED: Reasons = {
     news: 'it is only compared with `seenNews`, and the result of that is in the fingerprint',
   },
   Replica: { seenNews: 'it is only compared with `news`' },
-  Feed: { seenNews: 'it is only compared with `news`' },
+  Forwarding: { seenNews: 'it is only compared with `news`' },
   OwnRow: {
     publications: 'it only numbers the rows, and no reader looks at their numbers',
   },
@@ -53,11 +53,11 @@ export const UNOBSERVED: Reasons = {
  */
 export const ROW_NUMBER_WORDS: readonly number[] = [2, 3, ROW.words + FRAME_WORDS - 1];
 
-/** The parts of a replica that say which news its leader and its feeds have seen. */
+/** The parts of a replica that say which news its leader has seen, and which its feeds. */
 interface NewsReader {
   readonly rows: { readonly news: number };
   readonly seenNews: number;
-  readonly leader: { readonly feeds: readonly { readonly seenNews: number }[] };
+  readonly leader: { readonly forwarding: { readonly seenNews: number } };
 }
 
 /**
@@ -67,10 +67,7 @@ interface NewsReader {
 export function unseenNews(replica: Replica): number {
   const { rows, seenNews, leader } = replica as unknown as NewsReader;
   const isUnseen = (seen: number): number => (seen === rows.news ? 0 : 1);
-  return leader.feeds.reduce(
-    (set, feed) => (set << 1) | isUnseen(feed.seenNews),
-    isUnseen(seenNews),
-  );
+  return (isUnseen(seenNews) << 1) | isUnseen(leader.forwarding.seenNews);
 }
 
 export function isUnobserved(owner: object, field: string | number, also: Reasons = {}): boolean {

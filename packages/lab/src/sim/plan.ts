@@ -270,6 +270,7 @@ export function drawPlan(seed: number, options: Options): Plan {
     timing: {
       heartbeatUs,
       restUs: heartbeatUs,
+      quickUs: drawQuick(seed, heartbeatUs),
       suspectAfterUs: heartbeatUs * (isTimely ? 20 : random.between(4, 10)),
       askAgainUs: heartbeatUs * random.between(1, 3),
       backOffUs: heartbeatUs * random.between(1, 3),
@@ -325,6 +326,11 @@ function drawDefers(seed: number): number {
 }
 
 /** From a sequence of its own, so that the rest of a plan does not depend on it. */
+function drawQuick(seed: number, heartbeatUs: number): number {
+  return heartbeatUs * new Random(seed + QUICK_SEQUENCE).pick([0, 0.1, 0.3, 1]);
+}
+
+/** From a sequence of its own, so that the rest of a plan does not depend on it. */
 function drawTicks(
   seed: number,
   wanted: boolean | undefined,
@@ -353,6 +359,7 @@ const HOUR_US = 3_600_000_000;
 const TICKS_PERCENT = 40;
 const TICKS_SEQUENCE = 2 ** 40;
 const DEFERS_SEQUENCE = 2 ** 41;
+const QUICK_SEQUENCE = 2 ** 44;
 
 /** Without interruptions, the steps on shared memory would be atomic, which shows nothing new. */
 function drawMemory(random: Random, faults: ReadonlySet<Fault>): MemoryKind {

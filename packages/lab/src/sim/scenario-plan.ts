@@ -9,6 +9,8 @@ export class Complaint extends Error {}
 const TIMING = {
   heartbeatUs: 50,
   restUs: 50,
+  // Scripts say what happens at which step, so all steps are full, unless a script asks for quick ones.
+  quickUs: 0,
   suspectAfterUs: 300,
   askAgainUs: 100,
   backOffUs: 50,

@@ -35,6 +35,7 @@ const PLAN: Plan = {
   timing: {
     heartbeatUs: 1000,
     restUs: 1000,
+    quickUs: 250,
     suspectAfterUs: 10_000,
     askAgainUs: 1000,
     backOffUs: 1000,

@@ -60,7 +60,7 @@ for (const posts of [1, 2, 3]) {
       // After so many words, the first position seems to be ahead of C.
       const far = (0x80000000 + 1024) | 0;
       const { stage, world, A, C } = parentAndChild(Stage, (leader) => {
-        const [feed] = leader.replica.leader.feeds;
+        const [feed] = leader.replica.leader.forwarding.feeds;
         Object.assign(feed, { endPosition: far, sentPosition: far, oldestPosition: far });
       });
       const end = C.memory.own[world.layout.feedEnd(A.member)];

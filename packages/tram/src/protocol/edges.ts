@@ -200,6 +200,11 @@ export interface Timing {
   readonly heartbeatUs: number;
   /** How long a replica that has nothing to do may rest between two steps. */
   readonly restUs: number;
+  /**
+   * For at most so long after a full step does a leader take quick ones (replica.ts). A follower takes them until rows are due.
+   * 0: all steps of all replicas are full.
+   */
+  readonly quickUs: number;
   readonly suspectAfterUs: number;
   /** How long to wait for an answer before asking again. */
   readonly askAgainUs: number;

@@ -261,6 +261,14 @@ export class Member {
     return isNotified;
   }
 
+  /** Are there notifications to take? */
+  get isNotified(): boolean {
+    const { notifications, seenNotifications } = this;
+    for (let member = 0; member < seenNotifications.length; member++)
+      if (notifications[member] !== seenNotifications[member]) return true;
+    return false;
+  }
+
   newCounters(): Counters {
     return new Counters(this.layout.sizes);
   }

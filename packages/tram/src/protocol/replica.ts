@@ -2,6 +2,11 @@
  * One replica: leader, follower, candidate or recovering. The host calls `doWork(nowUs)` repeatedly. Each call does a
  * bounded amount of work, never waits, and returns how much work it did.
  *
+ * Most steps of leaders and followers are *quick*: there are no notifications, no news in rows, and no other sign that
+ * anything but messages is to be dealt with. A quick step of a leader is its data path, without telling the members what is
+ * decided and without truncation; one of a follower delivers. What it leaves out is done in the next *full* step, soon
+ * (`Timing.quickUs`), or as soon as there is any such sign.
+ *
  * Invariant: a replica leads or campaigns only with the ballot that it has promised itself. When it promises another, it
  * becomes a follower in the next step.
  */
@@ -14,7 +19,7 @@ import { OrderedClock } from './data-path/ordered-clock.js';
 import { Replication } from './data-path/replication.js';
 import type { Application, Edges } from './edges.js';
 import { describeBallot, NO_BALLOT } from './leadership/ballot.js';
-import { Follower } from './leadership/follower.js';
+import { Follower, NEEDS_MORE } from './leadership/follower.js';
 import { Grants, Requests } from './leadership/grants.js';
 import { JournalSnapshots } from './leadership/journal-snapshots.js';
 import { Recovery } from './leadership/recovery.js';
@@ -26,6 +31,9 @@ import type { Suspicion } from './leadership/suspicion.js';
 import { Takeover } from './leadership/takeover.js';
 import { type Identity, Member, type Start } from './member.js';
 import { KIND, kindOf, numberOf } from './tags.js';
+
+/** No count of news. */
+const UNSEEN = -1;
 
 export type Role = 'recovering' | 'follower' | 'candidate' | 'leader';
 
@@ -61,8 +69,10 @@ export class Replica {
   private readonly journalSnapshots: JournalSnapshots | undefined;
   /** Present while the role is `recovering`. */
   private recovery: Recovery | undefined;
-  /** `rows.news` when this leader looked at the rows last. */
-  private seenNews = -1;
+  /** `rows.news` when a leader, or a follower, looked at the rows last. */
+  private seenNews = UNSEEN;
+  /** Until then, steps may be quick. */
+  private fullDueUs = Number.NEGATIVE_INFINITY;
 
   constructor(
     identity: Identity,
@@ -130,6 +140,47 @@ export class Replica {
   }
 
   doWork(nowUs: number): number {
+    let work = 0;
+    if (nowUs < this.fullDueUs) {
+      work = this.pollCompletions(nowUs);
+      const done = this.canBeQuick() ? this.quickStep(nowUs) : NEEDS_MORE;
+      if (done !== NEEDS_MORE) return work + done;
+    }
+    work += this.fullStep(nowUs);
+    this.fullDueUs = this.nextFullUs(nowUs);
+    return work;
+  }
+
+  /** With a journal, there is more to do in each step. */
+  private nextFullUs(nowUs: number): number {
+    const { quickUs } = this.member.edges.timing;
+    if (quickUs === 0 || this.journaling !== undefined) return Number.NEGATIVE_INFINITY;
+    if (this.role === 'leader') return Math.min(nowUs + quickUs, this.rows.dueUs);
+    return this.role === 'follower' ? this.rows.dueUs : Number.NEGATIVE_INFINITY;
+  }
+
+  /** Is there no sign that this step has anything to do but to order or to deliver messages? */
+  private canBeQuick(): boolean {
+    if (this.rows.news !== this.seenNews || this.member.isNotified) return false;
+    if (this.snapshots.isServing) return false;
+    return this.role === 'leader' ? this.leader.canBeQuick() : this.follower.canBeQuick();
+  }
+
+  private quickStep(nowUs: number): number {
+    const work = this.role === 'leader' ? this.leadQuickly(nowUs) : this.follower.deliverQuickly();
+    if (work === NEEDS_MORE) return NEEDS_MORE;
+    if (this.role === 'follower') this.clock?.follow();
+    if (this.rows.isFurther && this.rows.publish()) this.wakeLeader();
+    return work;
+  }
+
+  private leadQuickly(nowUs: number): number {
+    const work = this.leader.order(nowUs);
+    this.pollCompletions(nowUs);
+    return work + this.leader.finishQuickly();
+  }
+
+  private fullStep(nowUs: number): number {
     this.rows.beginStep(nowUs);
     const leads = this.role === 'leader';
     this.rows.read(leads && this.leader.isPressed(), leads);
@@ -166,9 +217,11 @@ export class Replica {
     this.role = 'follower';
   }
 
-  /** When it has to run even if no write has arrived: a tick is due. Heartbeats do not count. */
+  /** When it has to run even if no write has arrived: a tick, or what a quick step has left out. Heartbeats do not count. */
   get dueUs(): number {
-    return this.role === 'leader' ? this.leader.tickDueUs : Number.POSITIVE_INFINITY;
+    if (this.role !== 'leader') return Number.POSITIVE_INFINITY;
+    const { tickDueUs } = this.leader;
+    return this.replication.owesDecided ? Math.min(this.fullDueUs, tickDueUs) : tickDueUs;
   }
 
   /** Our progress may make room: at our leader, if its log is full, or at the parent's leader, if its feed is. */
@@ -183,12 +236,14 @@ export class Replica {
     if (this.role === 'recovering' || !this.member.hasState) return;
     this.rows.ledBallot = NO_BALLOT;
     this.role = 'candidate';
+    this.fullDueUs = Number.NEGATIVE_INFINITY;
     this.takeover.begin(nowUs);
   }
 
   private follow(nowUs: number): number {
     const work = this.follower.followLog(nowUs);
     this.clock?.follow();
+    this.seenNews = this.rows.news;
     if (this.follower.shouldCampaign(nowUs)) this.campaign(nowUs);
     return work;
   }
@@ -204,6 +259,7 @@ export class Replica {
     }
     if (isLeader) {
       this.role = 'leader';
+      this.seenNews = UNSEEN;
       this.rows.ledBallot = this.replication.ballot;
       this.leader.lead();
       this.member.edges.observer.transition('led');

@@ -62,6 +62,7 @@ test('only groups must be given', () => {
     timing: {
       heartbeatUs: 5000,
       restUs: 100_000,
+      quickUs: 250,
       suspectAfterUs: 500_000,
       askAgainUs: 10_000,
       backOffUs: 10_000,

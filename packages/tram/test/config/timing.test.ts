@@ -7,6 +7,7 @@ test('the defaults', () => {
   expect(resolveTiming({ groups: 1 })).toEqual({
     heartbeatUs: 5000,
     restUs: 100_000,
+    quickUs: 250,
     suspectAfterUs: 500_000,
     askAgainUs: 10_000,
     backOffUs: 10_000,

@@ -5,7 +5,7 @@ import type { Mutation } from './mutation.js';
 export const DELIVERING: Readonly<Record<string, Mutation>> = {
   'decided-before-held': {
     title: 'followers are told that entries are decided before f+1 members hold them',
-    caughtBy: { seed: 8, as: 'divergence' },
+    caughtBy: { seed: 37, as: 'divergence' },
     edits: [
       {
         file: REPLICATION,
@@ -100,7 +100,7 @@ export const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'backlog-of-any-ballot': {
     title: 'a piece of the backlog has entries of several ballots',
-    caughtBy: { seed: 15, as: 'assertion' },
+    caughtBy: { seed: 210, as: 'assertion' },
     edits: [{ file: BACKLOG, find: 'piece?.ballot !== ballot', replace: 'piece === undefined' }],
   },
   'fetches-from-any': {

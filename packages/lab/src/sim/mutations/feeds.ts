@@ -5,7 +5,7 @@ import type { Mutation } from './mutation.js';
 export const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-end-first': {
     title: 'the end of a feed is published before its entries are written',
-    caughtBy: { seed: 11, as: 'integrity' },
+    caughtBy: { seed: 10, as: 'integrity' },
     edits: [
       {
         file: FEED,
@@ -22,7 +22,7 @@ export const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'feed-old-end-stays': {
     title: 'a feed that starts again keeps its old end valid while it is written',
-    caughtBy: { seed: 51, as: 'integrity' },
+    caughtBy: { seed: 148, as: 'assertion' },
     edits: [{ file: FEED, find: 'this.tellEnd(other, this.oldestPosition);', replace: '' }],
   },
   'feed-copy-unchecked': {
@@ -32,7 +32,7 @@ export const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'feed-dropped-undecided': {
     title: 'a feed drops entries that the child has not decided',
-    caughtBy: { seed: 10, as: 'liveness' },
+    caughtBy: { seed: 13, as: 'liveness' },
     edits: [
       {
         file: FEED,
@@ -46,13 +46,58 @@ export const FEEDS: Readonly<Record<string, Mutation>> = {
     caughtBy: { script: 'feed-races' },
     edits: [{ file: FEED, find: 'this.incarnations[other] = UNKNOWN;', replace: '' }],
   },
-  'truncates-owed': {
-    title: 'a leader drops entries that a child has not decided',
+  'feed-pieces-joined': {
+    title:
+      'entries that do not lie side by side in the log are written to a feed as one piece of it',
+    caughtBy: { seed: 26, as: 'liveness' },
+    edits: [
+      {
+        file: FEED,
+        find: 'position !== ((this.unsentLogPosition + unsent) | 0)',
+        replace: 'false',
+      },
+    ],
+  },
+  'feed-full-overtaken': {
+    title: 'a full feed takes later entries as soon as there is room for them',
+    caughtBy: { seed: 6, as: 'liveness' },
+    edits: [{ file: FEED, find: 'this.isFull || this.lastIndex', replace: 'this.lastIndex' }],
+  },
+  'feed-taken-twice': {
+    title: 'an entry with several destinations below a child goes there several times',
+    caughtBy: { seed: 14, as: 'assertion' },
+    edits: [{ file: FEED, find: ' || this.lastIndex === index', replace: '' }],
+  },
+  'feed-forgets-returned': {
+    title: 'a child member that came back while its feed was empty does not get later entries',
+    caughtBy: { script: 'quick-steps' },
+    edits: [
+      {
+        file: FEED,
+        find: 'const hasReturned = this.mayHaveReturned && this.writeToReturned();',
+        replace: `const hasReturned = this.mayHaveReturned && this.writeToReturned();
+          this.mayHaveReturned = false;`,
+      },
+    ],
+  },
+  'feed-drop-uncounted': {
+    title: 'a feed keeps its first position when entries are dropped from the log',
     caughtBy: { seed: 13, as: 'liveness' },
     edits: [
       {
+        file: FEED,
+        find: 'this.oldestPosition = (this.oldestPosition + words) | 0;\n        this.oldestHasMoved = true;',
+        replace: 'this.oldestHasMoved = true;',
+      },
+    ],
+  },
+  'truncates-owed': {
+    title: 'a leader drops entries that a child has not decided',
+    caughtBy: { seed: 20, as: 'liveness' },
+    edits: [
+      {
         file: TRUNCATION,
-        find: 'index < decidedByAll || !this.isOwed(index, position)',
+        find: 'index < decidedByAll || !forwarding.isOwed(index, position)',
         replace: 'true',
       },
     ],

@@ -8,6 +8,7 @@ export const DELIVERY = 'protocol/data-path/delivery.js';
 export const FEED = 'protocol/data-path/feed.js';
 export const FOLLOWER = 'protocol/leadership/follower.js';
 export const FORMAT = 'journal/format.js';
+export const FORWARDING = 'protocol/data-path/forwarding.js';
 export const GATE = 'protocol/data-path/gate.js';
 export const GRANTS = 'protocol/leadership/grants.js';
 export const GROUP_PROGRESS = 'journal/group-progress.js';

@@ -10,7 +10,7 @@ const STRICT = { order: 'strict' } as const;
 export const GATES: Readonly<Record<string, Mutation>> = {
   'no-gate': {
     title: 'replies do not wait',
-    caughtBy: { seed: 15, as: 'property', options: STRICT },
+    caughtBy: { seed: 14, as: 'property', options: STRICT },
     edits: [
       { file: REPLIES, find: 'if (this.indices[slot] < this.gate) {', replace: 'if (true) {' },
     ],
@@ -71,7 +71,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'settled-when-decided': {
     title:
       'a group tells its parent that an entry is settled once it is decided in the group itself',
-    caughtBy: { seed: 15, as: 'property', options: STRICT },
+    caughtBy: { seed: 14, as: 'property', options: STRICT },
     edits: [
       {
         file: SETTLING,
@@ -115,7 +115,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'drops-unsettled': {
     title: 'a leader drops entries that are not settled, and the next one takes them for settled',
-    caughtBy: { seed: 30, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: SETTLING,
@@ -161,7 +161,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'forgets-dropped': {
     title:
       'a leader whose gate is below the base of its log forgets what it has dropped since it leads',
-    caughtBy: { seed: 37, as: 'property', options: STRICT },
+    caughtBy: { seed: 82, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -172,7 +172,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'sends-all-when-leading': {
     title: 'a new leader sends all kept replies at once',
-    caughtBy: { seed: 76, as: 'property', options: STRICT },
+    caughtBy: { seed: 81, as: 'property', options: STRICT },
     edits: [
       {
         file: LEADER,
@@ -183,7 +183,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'sends-all-when-nudged': {
     title: 'a leader that is nudged sends replies that it holds',
-    caughtBy: { seed: 6, as: 'property', options: STRICT },
+    caughtBy: { seed: 15, as: 'property', options: STRICT },
     edits: [
       {
         file: REPLIES,
@@ -214,7 +214,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'settled-not-in-rows': {
     title: 'a leader does not learn from the rows of its children what they have settled',
-    caughtBy: { seed: 13, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 10, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -226,7 +226,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'gate-not-told-again': {
     title:
       'a leader does not tell its gate to a child member that has come back, if its feed is empty',
-    caughtBy: { seed: 17, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 47, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -259,7 +259,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'unsent-is-settled': {
     title: 'entries that wait for room in a feed count as settled by the child',
-    caughtBy: { seed: 15, as: 'property', options: STRICT },
+    caughtBy: { seed: 11, as: 'property', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -275,8 +275,8 @@ export const GATES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: LEADER,
-        find: 'feed.tell(this.settling.gate,',
-        replace: 'feed.tell(this.settling.settled,',
+        find: 'this.forwarding.tell(this.settling.gate,',
+        replace: 'this.forwarding.tell(this.settling.settled,',
       },
     ],
   },

@@ -4,6 +4,7 @@
  */
 import {
   FOLLOWER,
+  FORWARDING,
   GRANTS,
   INBOX,
   LEADER,
@@ -33,14 +34,14 @@ const keepOldPlaceUnless = (isKnown: string): string => `
 export const HOLES: Readonly<Record<string, Mutation>> = {
   H1: {
     title: 'a new leader does not deliver the first entry that it adopted',
-    caughtBy: { seed: 12, as: 'divergence' },
+    caughtBy: { seed: 10, as: 'state' },
     edits: [
       {
         file: LEADER,
         find: 'replication.decided = replication.endIndex;',
         replace: `replication.decided = replication.endIndex;
           if (member.nextToDeliver < replication.decided) {
-            member.delivered.note(ring, member.nextPosition, member.layout.sizes.firstIndex);
+            member.delivered.note(replication.ring, member.nextPosition, member.layout.sizes.firstIndex);
             member.nextPosition = (member.nextPosition + replication.wordsAt(member.nextPosition)) | 0;
             member.nextToDeliver++;
           }`,
@@ -49,7 +50,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H2: {
     title: 'a follower delivers an entry once its log has the next one',
-    caughtBy: { seed: 1, as: 'liveness' },
+    caughtBy: { seed: 8, as: 'divergence' },
     edits: [
       {
         file: FOLLOWER,
@@ -74,16 +75,17 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     caughtBy: { seed: 4, as: 'liveness' },
     edits: [
       {
-        file: LEADER,
-        find: 'feed.start(ballot, baseIndex, ring.base)',
-        replace: 'feed.start(ballot, member.nextToDeliver, member.nextPosition)',
+        file: FORWARDING,
+        find: 'this.index = replication.baseIndex;\n        this.position = replication.ring.base;',
+        replace: `this.index = replication.member.nextToDeliver;
+          this.position = replication.member.nextPosition;`,
       },
     ],
   },
   H5: {
     title:
       'a new leader finds its place in an inbox by searching there for the last logged message',
-    caughtBy: { seed: 67, as: 'liveness' },
+    caughtBy: { seed: 22, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -109,9 +111,9 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
         file: LEADER,
         find: 'this.recoverCounters();',
         replace: `const logged = new Set();
-          for (let position = ring.base, words; position !== replication.endPosition; position = (position + words) | 0) {
-            words = word(ring, position);
-            logged.add(word(ring, position + sourceIn(words) + SOURCE.id));
+          for (let position = replication.ring.base, words; position !== replication.endPosition; position = (position + words) | 0) {
+            words = word(replication.ring, position);
+            logged.add(word(replication.ring, position + sourceIn(words) + SOURCE.id));
           }${keepOldPlaceUnless('logged.has(client)')}`,
       },
     ],
@@ -123,7 +125,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H8: {
     title: 'one variable holds the ballot that a member proposes and the one that it has promised',
-    caughtBy: { seed: 10, as: 'liveness' },
+    caughtBy: { seed: 12, as: 'liveness' },
     edits: [
       { file: TAKEOVER, find: 'member.promised !== this.ballot', replace: 'false' },
       {
@@ -135,7 +137,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H9: {
     title: 'a request is cleared when it is read, and is never sent again',
-    caughtBy: { seed: 5, as: 'liveness' },
+    caughtBy: { seed: 11, as: 'liveness' },
     edits: [
       {
         file: GRANTS,
@@ -152,12 +154,12 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H11: {
     title: 'a grant does not revoke the permission that an earlier grant gave',
-    caughtBy: { seed: 145, as: 'divergence' },
+    caughtBy: { seed: 132, as: 'reply' },
     edits: [{ file: REPLICATION, find: 'copy.guard = key;', replace: 'copy.guard = OPEN;' }],
   },
   H12: {
     title: 'a leader that has promised another candidate still counts its own copy',
-    caughtBy: { seed: 12, as: 'liveness' },
+    caughtBy: { seed: 9, as: 'divergence' },
     edits: [
       {
         file: REPLICA,
@@ -214,7 +216,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H18: {
     title: 'clients are always served in the same order',
     caughtBy: {
-      seed: 41,
+      seed: 68,
       as: 'fairness',
       options: { faults: ['tiny-rings'], groups: 1, replicas: 3, clients: 6, messages: 600 },
     },
@@ -288,7 +290,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H22: {
     title: 'a leader always writes the same ring',
     caughtBy: {
-      seed: 40,
+      seed: 158,
       as: 'assertion',
       options: {
         faults: ['slow-link', 'suspicion', 'kill'],
@@ -310,7 +312,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     title: 'a member seals the log that it last followed, not the one in its memory',
     caughtBy: {
       seed: 23,
-      as: 'divergence',
+      as: 'reply',
       options: {
         faults: ['suspicion', 'pause', 'restart'],
         triggers: ['granted', 'adopted own log'],
@@ -381,7 +383,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H26: {
     title: 'a child reports entries that its leader has taken, even if they are not decided',
-    caughtBy: { seed: 51, as: 'liveness' },
+    caughtBy: { seed: 114, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -397,7 +399,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H27: {
     title: 'a leader sends a granter only the entries that it lacks',
-    caughtBy: { seed: 13, as: 'assertion' },
+    caughtBy: { seed: 10, as: 'assertion' },
     edits: [
       {
         file: REPLICATION,
@@ -457,7 +459,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H31: {
     title: 'a member that was killed while it recovered resumes as if it had recovered',
     caughtBy: {
-      seed: 3,
+      seed: 82,
       as: 'divergence',
       options: {
         faults: ['restart', 'kill', 'pause'],

@@ -53,7 +53,7 @@ const CAMPAIGNING: Readonly<Record<string, Mutation>> = {
   },
   'lateness-excuses-all': {
     title: 'a member that is late with every step never suspects another member',
-    caughtBy: { seed: 13, as: 'liveness' },
+    caughtBy: { seed: 23, as: 'liveness' },
     edits: [
       {
         file: SUSPICION,
@@ -128,7 +128,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'installs-twice': {
     title: 'a leader installs its log twice at one incarnation of a member under one ballot',
-    caughtBy: { seed: 16, as: 'liveness' },
+    caughtBy: { seed: 9, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'known.incarnation === answer.incarnation', replace: 'false' }],
   },
   'marker-first': {

@@ -88,7 +88,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'era-of-each-group': {
     title: 'a recovery takes the highest era of each group, although other groups may not have it',
-    caughtBy: { seed: 32, as: 'liveness', options: RIVALS },
+    caughtBy: { seed: 73, as: 'recovery', options: RIVALS },
     edits: [
       {
         file: RECOVERY_PLAN,
@@ -117,7 +117,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   'era-not-promised': {
     title:
       'a recovery takes the greatest era that it sees plus one, and hosts promise it more than once',
-    caughtBy: { seed: 29, as: 'recovery', options: RIVALS },
+    caughtBy: { seed: 149, as: 'recovery', options: RIVALS },
     edits: [
       {
         file: RECOVERY_HOST,

@@ -13,6 +13,7 @@ import { LEADERSHIP } from './leadership.js';
 import { MARKS } from './marks.js';
 import type { Mutation } from './mutation.js';
 import { POWER_CUTS } from './power-cuts.js';
+import { QUICK_STEPS } from './quick-steps.js';
 import { DURABILITY } from './recoverable.js';
 import { RESTORING } from './restoring.js';
 import { SHARED_MEMORY } from './shared-memory.js';
@@ -23,6 +24,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   ...FEEDS,
   ...LEADERSHIP,
   ...DELIVERING,
+  ...QUICK_STEPS,
   ...RESTORING,
   ...CLIENTS,
   ...SHARED_MEMORY,

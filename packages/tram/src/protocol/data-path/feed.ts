@@ -1,7 +1,7 @@
 /**
  * Forwarding to one child group (paper steps 2.5 and 5.3): the decided entries of the log whose destinations lie in or
- * below the child, in log order. The leader calls `start` when it begins to lead; in every round it calls `forward`,
- * `settle` (strict order only, see settling.ts) and `tell`.
+ * below the child, in log order. forwarding.ts walks the log for all feeds, and offers each entry to those that it goes to
+ * (`take`); `flush` and `tell` follow when it is at the end. A feed that is full stops, and goes on by itself (`onNews`).
  *
  * A record of the feed is the entry itself, byte for byte, so it is copied straight from the log, together with those
  * that lie side by side with it. The leader keeps in every child member's memory all entries from the child's decided
@@ -37,10 +37,16 @@ import { writeWide } from '../wide.js';
 import { destinationsHigh, destinationsLow } from './counters.js';
 import type { Replication } from './replication.js';
 
-/** No incarnation, no count of news, and no index. */
+/** No incarnation, and no index. */
 const UNKNOWN = -1;
 
 const END_AND_GATES_WORDS = GATES_AFTER_END + FRAME_WORDS + FEED_GATES.words;
+
+/** An entry of the log, and where it lies. */
+export interface Cursor {
+  readonly index: number;
+  readonly position: number;
+}
 
 export class Feed {
   private readonly child: number;
@@ -57,9 +63,9 @@ export class Feed {
   private startWrites = 0;
   private ballot = 0;
 
-  /** The next log entry to look at: all before it are in the feed, or do not go there. */
-  private logIndex = 0;
-  private logPosition = 0;
+  /** While the feed is full: the next log entry to look at. All before it are in the feed, or do not go there. */
+  private stoppedIndex = 0;
+  private stoppedPosition = 0;
   /** The first entry that is kept: its index, and where it lies in the log and in the feed. */
   private oldestIndex = 0;
   private oldestLogPosition = 0;
@@ -98,8 +104,10 @@ export class Feed {
   private readonly gatesRecord: Window = slotAt(this.endAndGates, GATES_AFTER_END);
   private gateWrites = 0;
 
-  /** `rows.news` when everything had been forwarded. */
-  private seenNews = UNKNOWN;
+  /** The child's leader as its rows tell: nobody else reads the feed. */
+  private leader = 0;
+  /** Is it in the list of those that have something to flush or to tell? forwarding.ts says so. */
+  isTouched = false;
   /** Does an entry wait for room? */
   isFull = false;
   /** The child has decided every entry that goes there below this index of our log, as far as we know. Never goes back. */
@@ -113,6 +121,8 @@ export class Feed {
     private readonly replication: Replication,
     /** The child's place among this group's children. */
     private readonly place: number,
+    /** The next log entry that is offered to feeds. */
+    private readonly cursor: Cursor,
   ) {
     const { layout } = member;
     const { firstIndex } = layout.sizes;
@@ -140,16 +150,14 @@ export class Feed {
   }
 
   /** Begin under a new ballot, with this entry of the log. */
-  start(ballot: number, index: number, position: number): void {
+  start(ballot: number, { index, position }: Cursor): void {
     this.ballot = ballot;
-    this.logIndex = index;
-    this.logPosition = position;
+    this.isFull = false;
     this.oldestIndex = index;
     this.oldestLogPosition = position;
     this.oldestPosition = this.endPosition;
     this.sentPosition = this.endPosition;
     this.incarnations.fill(UNKNOWN);
-    this.seenNews = UNKNOWN;
     this.endHasMoved = false;
     this.lastIndex = index - 1;
     this.settledIndex = index;
@@ -160,37 +168,59 @@ export class Feed {
     this.toldRecoverable = UNKNOWN;
   }
 
-  /** Forward decided entries as far as there is room. Returns how many were forwarded. */
-  forward(): number {
-    const { replication } = this;
-    if (this.logIndex === replication.decided && this.seenNews === this.rows.news) return 0;
-    this.seenNews = this.rows.news;
+  /** The next log entry to look at: all before it are in the feed, or do not go there. */
+  private get logIndex(): number {
+    return this.isFull ? this.stoppedIndex : this.cursor.index;
+  }
+
+  private get logPosition(): number {
+    return this.isFull ? this.stoppedPosition : this.cursor.position;
+  }
+
+  /** Take the entry at the cursor, which goes to the child. If there is no room for it, stop there. */
+  take(words: number): void {
+    const { index, position } = this.cursor;
+    // It has stopped before, or the entry has several destinations below the child.
+    if (this.isFull || this.lastIndex === index || this.add(index, position, words)) return;
+    this.isFull = true;
+    this.stoppedIndex = index;
+    this.stoppedPosition = position;
+  }
+
+  /** False if there is no room. */
+  private add(index: number, position: number, words: number): boolean {
+    if (index < this.decidedByChild) {
+      this.skip(words);
+    } else {
+      if (!this.makeRoom(words)) return false;
+      const unsent = (this.endPosition - this.sentPosition) | 0;
+      if (position !== ((this.unsentLogPosition + unsent) | 0)) this.flush();
+      if (this.sentPosition === this.endPosition) this.unsentLogPosition = position;
+      this.endPosition = (this.endPosition + words) | 0;
+      this.endHasMoved = true;
+    }
+    this.lastIndex = index;
+    return true;
+  }
+
+  /** Rows were read. A child member may have come back, have another leader, or have made room. */
+  onNews(): void {
     this.mayHaveReturned = true;
     this.learnDecided();
-    this.isFull = false;
-    let count = 0;
-    while (this.logIndex < replication.decided) {
-      const position = this.logPosition;
+    if (this.isFull) this.goOn();
+  }
+
+  /** Take the entries for which there was no room, up to the cursor. */
+  private goOn(): void {
+    const { replication, cursor } = this;
+    while (this.stoppedIndex < cursor.index) {
+      const position = this.stoppedPosition;
       const words = replication.wordsAt(position);
-      if (!this.reaches(position)) {
-        this.flush();
-      } else if (this.logIndex < this.decidedByChild) {
-        this.lastIndex = this.logIndex;
-        this.skip(words);
-      } else if (this.makeRoom(words)) {
-        this.lastIndex = this.logIndex;
-        if (this.sentPosition === this.endPosition) this.unsentLogPosition = position;
-        this.endPosition = (this.endPosition + words) | 0;
-        count++;
-      } else {
-        break;
-      }
-      this.logIndex++;
-      this.logPosition = (position + words) | 0;
+      if (this.reaches(position) && !this.add(this.stoppedIndex, position, words)) return;
+      this.stoppedIndex++;
+      this.stoppedPosition = (position + words) | 0;
     }
-    this.flush();
-    if (count > 0) this.endHasMoved = true;
-    return count;
+    this.isFull = false;
   }
 
   /** Below the index that this returns, the child has settled every entry of the log that goes there. */
@@ -229,7 +259,6 @@ export class Feed {
     const tellsCurrent = this.endHasMoved || isNews || this.isRecoverableNews();
     if (tellsCurrent) this.tellCurrent();
     const hasReturned = this.mayHaveReturned && this.writeToReturned();
-    this.mayHaveReturned = false;
     if (tellsCurrent || hasReturned) this.wakeChild();
   }
 
@@ -244,14 +273,10 @@ export class Feed {
     this.endHasMoved = false;
     this.toldGate = this.gate;
     this.toldRecoverable = this.recoverable;
-    for (let other = 0; other < this.member.replicas; other++) {
+    for (let turn = 0; turn < this.member.replicas; turn++) {
+      const other = (this.leader + turn) % this.member.replicas;
       if (this.isCurrent(other)) this.tellEnd(other, this.endPosition);
     }
-  }
-
-  /** Does this entry of the log go to the child, and has the child not decided it? */
-  isOwed(index: number, position: number): boolean {
-    return index >= this.decidedByChild && this.reaches(position);
   }
 
   /** Do destinations of the entry at `position` of the log lie in or below the child? */
@@ -262,8 +287,11 @@ export class Feed {
   }
 
   private learnDecided(): void {
+    let highest = NO_BALLOT;
     for (let other = 0; other < this.member.replicas; other++) {
       const peer = this.rows.childPeer(this.place, other);
+      if (peer.ledBallot > highest) this.leader = other;
+      highest = Math.max(highest, peer.ledBallot);
       this.decidedByChild = Math.max(this.decidedByChild, peer.fromParent);
       this.settledByChild = Math.max(this.settledByChild, peer.settledFromParent);
       this.durableByChild = Math.max(this.durableByChild, peer.durableFromParent);
@@ -272,11 +300,12 @@ export class Feed {
 
   /** The child has decided the entry at hand, and so everything before it. */
   private skip(words: number): void {
+    const { logIndex, logPosition } = this;
     this.flush();
-    this.dropBelow(this.logIndex);
+    this.dropBelow(logIndex);
     assert(this.oldestPosition === this.endPosition, 'a feed has no gap');
-    this.oldestIndex = this.logIndex + 1;
-    this.oldestLogPosition = (this.logPosition + words) | 0;
+    this.oldestIndex = logIndex + 1;
+    this.oldestLogPosition = (logPosition + words) | 0;
     this.oldestHasMoved = true;
   }
 
@@ -294,8 +323,25 @@ export class Feed {
     return ((this.endPosition - this.oldestPosition) | 0) + words <= this.capacity;
   }
 
+  /** An entry below `dropTo` is being dropped from the log. It goes to the child, and the child has decided it. */
+  drop(index: number, words: number): void {
+    if (index < this.oldestIndex) return;
+    this.oldestIndex = index + 1;
+    this.oldestPosition = (this.oldestPosition + words) | 0;
+    this.oldestHasMoved = true;
+  }
+
+  /** All entries below this one are dropped from the log. */
+  dropTo(index: number, position: number): void {
+    assert(index <= this.logIndex, 'the log keeps what a feed has no room for');
+    if (index < this.oldestIndex) return;
+    this.oldestHasMoved ||= index > this.oldestIndex;
+    this.oldestIndex = index;
+    this.oldestLogPosition = position;
+  }
+
   /** Keep no entry below this index: the child has decided those that go there. */
-  dropBelow(index: number): void {
+  private dropBelow(index: number): void {
     const limit = Math.min(index, this.logIndex);
     while (this.oldestIndex < limit) {
       const position = this.oldestLogPosition;
@@ -307,11 +353,12 @@ export class Feed {
     }
   }
 
-  /** Write what is new, one piece of the log, to every child member that has everything before it. */
-  private flush(): void {
+  /** Write what is new, one piece of the log, to every child member that has everything before it, its leader first. */
+  flush(): void {
     const words = (this.endPosition - this.sentPosition) | 0;
     if (words === 0) return;
-    for (let other = 0; other < this.member.replicas; other++) {
+    for (let turn = 0; turn < this.member.replicas; turn++) {
+      const other = (this.leader + turn) % this.member.replicas;
       if (!this.isCurrent(other)) continue;
       if (this.oldestHasMoved) this.writeStart(other);
       this.write(other, this.unsentLogPosition, this.sentPosition, words);
@@ -329,6 +376,7 @@ export class Feed {
   private writeToReturned(): boolean {
     // Even if the feed is empty, the child may wait for our gates.
     if (this.endPosition === this.oldestPosition && !this.tellsGates) return false;
+    this.mayHaveReturned = false;
     let hasReturned = false;
     for (let other = 0; other < this.member.replicas; other++) {
       const { incarnation, seen } = this.rows.childPeer(this.place, other);
@@ -362,17 +410,11 @@ export class Feed {
     }
   }
 
-  /** Wake the child's leader as we know it: nobody else reads the feed. If it has ended, wake all members. */
+  /** Wake the child's leader as we know it. If it has ended, wake all members. */
   private wakeChild(): void {
-    const { rows, place } = this;
-    const { replicas } = this.member;
-    let leader = 0;
-    for (let other = 1; other < replicas; other++) {
-      const { ledBallot } = rows.childPeer(place, other);
-      if (ledBallot > rows.childPeer(place, leader).ledBallot) leader = other;
-    }
+    const { leader } = this;
     const isGone = this.memory.hasEnded(this.firstMember + leader);
-    for (let other = 0; other < replicas; other++) {
+    for (let other = 0; other < this.member.replicas; other++) {
       this.memory.wake(this.firstMember + other, isGone || other === leader);
     }
   }

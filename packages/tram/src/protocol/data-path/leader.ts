@@ -43,7 +43,7 @@ import type { Member } from '../member.js';
 import { WIDE } from '../wide.js';
 import type { Counters } from './counters.js';
 import type { Delivering } from './delivery.js';
-import { Feed } from './feed.js';
+import { Forwarding } from './forwarding.js';
 import { ClientInbox, ParentInbox } from './inbox.js';
 import type { OrderedClock } from './ordered-clock.js';
 import { Recoverable } from './recoverable.js';
@@ -64,7 +64,7 @@ const MARK_WAIT_US = 10_000_000;
 export class Leader {
   private readonly parent: ParentInbox;
   private readonly clients: ClientInbox[] = [];
-  readonly feeds: Feed[] = [];
+  readonly forwarding: Forwarding;
   /** Counters over all entries of the log, decided or not. Never behind `member.delivered`. */
   private readonly proposed: Counters;
   /** These two may be looked at from outside. */
@@ -98,16 +98,15 @@ export class Leader {
     const { sizes } = member.layout;
     this.parent = new ParentInbox(member);
     for (let c = 0; c < sizes.clients; c++) this.clients.push(new ClientInbox(member, c));
-    for (let i = 0; i < member.children.length; i++) {
-      this.feeds.push(new Feed(member, rows, replication, i));
-    }
+    this.forwarding = new Forwarding(member, rows, replication);
     this.proposed = member.newCounters();
     this.endedSessions = new Int32Array(sizes.clients);
-    const { feeds, parent, proposed } = this;
+    const { forwarding, parent, proposed } = this;
+    const { feeds } = forwarding;
     this.settling = new Settling(member, replication, feeds, parent, proposed);
     this.recoverable = new Recoverable(member, rows, replication, feeds, parent, proposed);
     const { settling, recoverable } = this;
-    this.truncation = new Truncation(member, rows, replication, feeds, settling, recoverable);
+    this.truncation = new Truncation(member, rows, replication, forwarding, settling, recoverable);
   }
 
   /**
@@ -116,11 +115,10 @@ export class Leader {
    */
   lead(): void {
     const { member, replication } = this;
-    const { ballot, baseIndex, ring } = replication;
     this.recoverCounters();
     this.endedSessions.fill(0);
     // From the log's base, whatever this member has delivered: the child says what it has (H4).
-    for (const feed of this.feeds) feed.start(ballot, baseIndex, ring.base);
+    this.forwarding.start();
     this.parent.rewind();
     this.settling.start();
     this.recoverable.start();
@@ -415,14 +413,24 @@ export class Leader {
   /** The second half: what follows from the writes that have completed. Returns how much was done. */
   finish(nowUs: number): number {
     const wasIdle = this.replication.decided === this.replication.endIndex;
+    const work = this.finishQuickly() + this.publish(wasIdle);
+    this.truncation.run(nowUs, this.logIsFull);
+    return work;
+  }
+
+  /** The part of it that children and clients wait for. Nobody waits for the rest, which the next full step does. */
+  finishQuickly(): number {
     let work = this.decide();
-    // Children and clients wait for what is forwarded and replied; nobody waits for the rest.
     work += this.forward();
     work += this.deliver();
     this.acknowledge();
-    work += this.publish(wasIdle);
-    this.truncation.run(nowUs, this.logIsFull);
+    this.replication.keepDecided();
     return work;
+  }
+
+  /** Can a step do without all but `order` and `finishQuickly`? */
+  canBeQuick(): boolean {
+    return !this.logIsFull && !this.isPressed();
   }
 
   /** Entries that f+1 members hold under our ballot are decided. */
@@ -438,11 +446,10 @@ export class Leader {
 
   /** Write decided messages into the memory of each child whose reach meets their destinations (2.5). */
   private forward(): number {
-    let count = 0;
-    for (const feed of this.feeds) count += feed.forward();
+    const count = this.forwarding.forward();
     this.settling.advance();
     this.recoverable.advance();
-    for (const feed of this.feeds) feed.tell(this.settling.gate, this.recoverable.index);
+    this.forwarding.tell(this.settling.gate, this.recoverable.index);
     return count;
   }
 
@@ -479,9 +486,7 @@ export class Leader {
 
   /** Is the log filling up, or a feed full, so that the progress of members and children matters? */
   isPressed(): boolean {
-    if (this.replication.isPressed) return true;
-    for (const feed of this.feeds) if (feed.isFull) return true;
-    return false;
+    return this.replication.isPressed || this.forwarding.isFull;
   }
 
   /** Wake the member of the parent group whose feed we read: it may wait for room there. */
@@ -493,6 +498,6 @@ export class Leader {
   }
 
   onFeedWriteFailed(place: number, participant: number): void {
-    this.feeds[place].onWriteFailed(participant);
+    this.forwarding.feeds[place].onWriteFailed(participant);
   }
 }

@@ -87,6 +87,10 @@ export class Replication {
   private readonly copies: Copy[] = [];
   readonly ringWords: number;
   private rounds = 0;
+  /** What our own log says of that. */
+  private keptDecided = 0;
+  /** Is there a member that has not been told how far the log is decided? */
+  owesDecided = false;
   /** Buffers that are allocated once. */
   private readonly control = new Int32Array(LOG_CONTROL.words);
   private readonly held: Float64Array;
@@ -126,6 +130,7 @@ export class Replication {
     assert(this.endPosition === adopted.endPosition, 'the adopted log is taken over whole');
     this.basePosition = adopted.basePosition;
     ring.base = this.basePosition;
+    this.keptDecided = this.decided;
     ring.decided = this.decided | 0;
     ring.key = this.member.key;
     ring.marker = ballot;
@@ -285,13 +290,21 @@ export class Replication {
     return reachedBy(held, this.member.quorum);
   }
 
+  /** Our own log says how far it is decided whenever something was delivered: a later incarnation relies on that. */
+  keepDecided(): void {
+    if (this.keptDecided === this.decided) return;
+    this.keptDecided = this.decided;
+    this.ring.decided = this.decided | 0;
+    this.owesDecided = true;
+  }
+
   /** Tell the members how far the log is decided; they deliver up to there (H15). Returns how many were told. */
   publishDecided(): number {
     const { decided, memory } = this;
     // Clients wait for the journals of a quorum, if they wait for journals. The leader waits when the log fills up.
     const isUrgent = this.isPressed || this.member.edges.journal?.isAwaited === true;
     let told = 0;
-    this.ring.decided = decided | 0;
+    this.owesDecided = false;
     for (const copy of this.copies) {
       if (copy.phase === 'absent' || copy.toldDecided === decided) continue;
       copy.toldDecided = decided;

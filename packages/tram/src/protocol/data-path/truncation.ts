@@ -17,7 +17,7 @@ import type { Rows } from '../leadership/rows.js';
 import type { Member } from '../member.js';
 import { reachedBy } from '../quorum.js';
 import { EMPTY } from './backlog.js';
-import type { Feed } from './feed.js';
+import type { Forwarding } from './forwarding.js';
 import type { Recoverable } from './recoverable.js';
 import type { Replication } from './replication.js';
 import type { Settling } from './settling.js';
@@ -43,7 +43,7 @@ export class Truncation {
     private readonly member: Member,
     private readonly rows: Rows,
     private readonly replication: Replication,
-    private readonly feeds: readonly Feed[],
+    private readonly forwarding: Forwarding,
     private readonly settling: Settling,
     private readonly recoverable: Recoverable,
   ) {
@@ -84,14 +84,14 @@ export class Truncation {
    * not to be pressed: what stays in the log, they need not fetch.
    */
   private dropBelow(deliveredIndex: number, membersLag: boolean): void {
-    const { replication, feeds } = this;
+    const { replication, forwarding } = this;
     const { ring, endPosition, baseIndex, ringWords } = replication;
     const limit = Math.min(deliveredIndex, replication.decided - 1);
     let index = baseIndex;
     let position = ring.base;
     let decidedByAll = limit;
-    for (const feed of feeds) decidedByAll = Math.min(decidedByAll, feed.decidedByChild);
-    while (index < limit && (index < decidedByAll || !this.isOwed(index, position))) {
+    for (const feed of forwarding.feeds) decidedByAll = Math.min(decidedByAll, feed.decidedByChild);
+    while (index < limit && (index < decidedByAll || !forwarding.isOwed(index, position))) {
       if (membersLag && distance(endPosition, position) * 2 <= ringWords) break;
       position = (position + replication.wordsAt(position)) | 0;
       index++;
@@ -100,7 +100,7 @@ export class Truncation {
     this.settling.onDrop(index);
     this.recoverable.onDrop(index);
     this.keepBacklog(index);
-    for (const feed of feeds) feed.dropBelow(index);
+    forwarding.dropBelow(index, position);
     replication.truncate(index, position);
     this.member.edges.observer.transition('log truncated');
   }
@@ -152,12 +152,6 @@ export class Truncation {
       if (!hasEnded && deliveredBy[other] >= oldest) first = Math.min(first, deliveredBy[other]);
     }
     return first;
-  }
-
-  /** Does any child still need this entry? */
-  private isOwed(index: number, position: number): boolean {
-    for (const feed of this.feeds) if (feed.isOwed(index, position)) return true;
-    return false;
   }
 
   /** However many seem alive, f+1 members must have delivered what is dropped (H25). Refreshes `deliveredBy`. */

@@ -11,16 +11,23 @@
  * next index (H2).
  */
 import { type Delivering, decidedIndex, missingBelow } from '../data-path/delivery.js';
+import type { LogRing } from '../data-path/log.js';
 import type { Member } from '../member.js';
+import { NO_BALLOT } from './ballot.js';
 import type { Snapshots } from './snapshots.js';
 import type { Suspicion } from './suspicion.js';
 
 const BACK_OFF_DOUBLINGS_MAX = 4;
+/** The log no longer has what is to be delivered next, or the journal has no room: a quick step is not enough. */
+export const NEEDS_MORE = -1;
 
 export class Follower {
   private campaignNotBeforeUs = 0;
   private failedAttempts = 0;
   private isBehind = false;
+  /** The log of this ballot, which we had promised in the last full step, if that has found it and it lacks nothing. */
+  private followed: LogRing | undefined;
+  private followedBallot = NO_BALLOT;
 
   constructor(
     private readonly member: Member,
@@ -35,6 +42,7 @@ export class Follower {
     const { observer } = member.edges;
     const followed = member.log.under(member.promised, member.promisedMember);
     const log = followed ?? member.log.current();
+    this.followed = undefined;
     let count = 0;
     // Only what the leader of that log has published as decided (H2).
     if (log !== undefined)
@@ -48,11 +56,32 @@ export class Follower {
     if (member.needs > 0) {
       if (!this.isBehind) observer.transition('left behind');
       this.isBehind = true;
-    } else if (this.isBehind) {
+    } else {
+      this.followed = followed;
+      this.followedBallot = member.promised;
+      if (this.isBehind) this.snapshots.abandon();
       this.isBehind = false;
-      this.snapshots.abandon();
     }
     return count;
+  }
+
+  /**
+   * Can a step do without all but the delivery of what is decided in the log that we follow? Not if the member that we
+   * follow has ended: then it is time to campaign.
+   */
+  canBeQuick(): boolean {
+    const { followed, member } = this;
+    if (followed === undefined || this.followedBallot !== member.promised) return false;
+    return !member.edges.memory.hasEnded(member.participantOf(member.promisedMember));
+  }
+
+  /** The log is as the last full step found it: deliver what is decided. Returns how many, or NEEDS_MORE. */
+  deliverQuickly(): number {
+    const { member, followed } = this;
+    const decided = decidedIndex(member, followed!);
+    if (decided <= member.nextToDeliver) return 0;
+    const count = this.delivering.deliver(followed!, member.promised, decided, false);
+    return member.nextToDeliver < decided ? NEEDS_MORE : count;
   }
 
   /** Should this member campaign now? */

@@ -73,6 +73,11 @@ export class Rows {
     this.suspicion.beginStep(nowUs);
   }
 
+  /** When a heartbeat of ours, or a read of a row, is due. */
+  get dueUs(): number {
+    return Math.min(this.lastBeatUs + this.member.edges.timing.heartbeatUs, this.nextReadUs);
+  }
+
   /** Post reads of the rows that are due; with `urgent`, of all that are not being read. */
   read(urgent: boolean, withChildren: boolean): void {
     const { nowUs } = this;
@@ -133,8 +138,7 @@ export class Rows {
     row.setWide(ROW.holdAt, member.holdAt);
     row.setWide(ROW.backlog, member.backlog.firstIndex);
     row.setWide(ROW.needs, member.needs);
-    // How far it has come matters to others only when their rings fill up.
-    const isFurther = distance(member.nextPosition, this.publishedPosition) >= this.newsworthyWords;
+    const { isFurther } = this;
     if (!row.hasChanged && !isDue && !isFurther) return false;
     this.publishedPosition = member.nextPosition;
     row.setWide(ROW.delivered, member.nextToDeliver);
@@ -154,6 +158,11 @@ export class Rows {
     if (!row.hasChanged) return false;
     row.publish();
     return isFurther;
+  }
+
+  /** Has it come so far since the last publication that others want to know? That matters when their rings fill up. */
+  get isFurther(): boolean {
+    return distance(this.member.nextPosition, this.publishedPosition) >= this.newsworthyWords;
   }
 
   private state(): number {

@@ -62,7 +62,8 @@ export class Snapshots {
   /** Per member, what it is fetching from us. */
   private readonly served: (Served | undefined)[] = [];
   private chunksSent = 0;
-  private isServing = false;
+  /** Is any member fetching from us? */
+  isServing = false;
 
   /** Since when the log lacks what this member needs, or NEVER. */
   private neededSinceUs = NEVER;

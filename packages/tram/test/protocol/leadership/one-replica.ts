@@ -24,6 +24,7 @@ export const SIZES: Sizes = {
 const TIMING = {
   heartbeatUs: 100,
   restUs: 100,
+  quickUs: 0,
   suspectAfterUs: 1000,
   askAgainUs: 100,
   backOffUs: 100,

@@ -1,0 +1,66 @@
+/** Mutations that break the rules of quick steps: what they may leave out, for how long, and when a step must be full. */
+import { FOLLOWER, LEADER, REPLICA } from './files.js';
+import type { Mutation } from './mutation.js';
+
+export const QUICK_STEPS: Readonly<Record<string, Mutation>> = {
+  'never-full': {
+    title: 'a leader takes quick steps only, as long as nothing but messages comes',
+    caughtBy: { seed: 24, as: 'availability' },
+    edits: [
+      {
+        file: REPLICA,
+        find: 'return Math.min(nowUs + quickUs, this.rows.dueUs);',
+        replace: 'return Number.POSITIVE_INFINITY;',
+      },
+    ],
+  },
+  'quick-despite-mail': {
+    title: 'a member does not look at requests before its next full step is due',
+    caughtBy: { script: 'quick-steps' },
+    edits: [{ file: REPLICA, find: ' || this.member.isNotified', replace: '' }],
+  },
+  'quick-despite-end': {
+    title: 'a member does not notice that its leader has ended before its next full step is due',
+    caughtBy: { script: 'quick-steps' },
+    edits: [
+      {
+        file: FOLLOWER,
+        find: '!member.edges.memory.hasEnded(member.participantOf(member.promisedMember))',
+        replace: 'true',
+      },
+    ],
+  },
+  'quick-though-pressed': {
+    title: 'a leader does not drop entries from a full log before its next full step is due',
+    caughtBy: { script: 'quick-steps' },
+    edits: [{ file: LEADER, find: '!this.logIsFull && !this.isPressed()', replace: 'true' }],
+  },
+  'quick-though-behind': {
+    title: 'a member does not notice that it was left behind before its next full step is due',
+    caughtBy: { script: 'quick-steps' },
+    edits: [
+      {
+        file: FOLLOWER,
+        find: 'member.nextToDeliver < decided ? NEEDS_MORE : count',
+        replace: 'count',
+      },
+    ],
+  },
+  'decided-never-due': {
+    title: 'the host of a leader does not know when the leader has to tell what is decided',
+    caughtBy: { script: 'quick-steps' },
+    edits: [{ file: REPLICA, find: 'this.replication.owesDecided', replace: 'false' }],
+  },
+  'own-decided-put-off': {
+    title: 'a quick step does not note in the own log of the leader what is decided',
+    caughtBy: { script: 'quick-steps' },
+    edits: [
+      { file: LEADER, find: 'this.replication.keepDecided();', replace: '' },
+      {
+        file: LEADER,
+        find: 'const told = replication.publishDecided();',
+        replace: 'replication.keepDecided();\n const told = replication.publishDecided();',
+      },
+    ],
+  },
+};
