@@ -18,7 +18,12 @@ import { type CopiedGroup, copyJournal } from '../journal/copy.js';
 import { FileDisk } from '../journal/disk.js';
 import type { JournalIdentity } from '../journal/format.js';
 import { JournalReader } from '../journal/reader.js';
-import { entriesOf, type GroupSequence, type JournalEntry } from '../journal/sequence.js';
+import {
+  between,
+  entriesIn,
+  type JournalEntry,
+  type JournalSequence,
+} from '../journal/sequence.js';
 import { entryGroupOf, MARK, MESSAGE, messageId, numberIn } from '../protocol/layout.js';
 import { journalIn, makeEmpty, writeManifest } from './backup-files.js';
 import { journaledClusterOf } from './local-recovery.js';
@@ -142,9 +147,14 @@ function eraIn(reader: JournalReader, folder: string): number {
   return era;
 }
 
-function indexOf(sequence: GroupSequence, mark: string): number | undefined {
-  for (const entry of entriesOf(sequence)) {
-    if (isMark(entry) && idOf(entry) === mark) return entry.index;
+/** From the end on, where it was just put: most of the journal need not be read. */
+function indexOf(sequence: JournalSequence, mark: string): number | undefined {
+  for (const { first, end } of sequence.parts.toReversed()) {
+    for (const stretch of between(sequence, first, end)) {
+      for (const entry of entriesIn(stretch)) {
+        if (isMark(entry) && idOf(entry) === mark) return entry.index;
+      }
+    }
   }
   return undefined;
 }

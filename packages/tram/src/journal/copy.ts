@@ -17,7 +17,7 @@ import {
 } from './format.js';
 import { markOpened, writeIdentity } from './identity.js';
 import { Segments } from './segments.js';
-import { entriesOf, type GroupSequence, type JournalEntry } from './sequence.js';
+import { entriesIn, type GroupSequence, type JournalEntry, readTogether } from './sequence.js';
 import { writeOpening } from './snapshot-file.js';
 
 /** @internal The era of a journal that was copied. */
@@ -32,7 +32,8 @@ export interface CopiedGroup {
 }
 
 const SEGMENT_BYTES = 2 ** 26;
-const BATCH_WORDS = 2 ** 20;
+/** There is one for each group. */
+const BATCH_WORDS = 2 ** 18;
 
 /** @internal @param disk  an empty folder */
 export function copyJournal(
@@ -49,7 +50,7 @@ export function copyJournal(
   }
   const segments = new Segments(disk, { clusterId, host, era, segmentBytes: SEGMENT_BYTES });
   try {
-    for (const group of groups) copyEntries(segments, group);
+    copyEntries(segments, groups);
   } finally {
     segments.close();
   }
@@ -58,14 +59,23 @@ export function copyJournal(
   writeIdentity(disk, { ...identity, promisedEra: era });
 }
 
-function copyEntries(segments: Segments, { group, sequence, below }: CopiedGroup): void {
-  const batch = new GroupBatch(group, sequence.snapshotIndex);
-  for (const entry of entriesOf(sequence)) {
-    if (entry.index >= below) break;
-    if (!batch.hasRoom(entry.count)) batch.writeTo(segments);
-    batch.add(entry);
+/** Of all groups together: their entries lie side by side, and a journal that its host writes to should be read quickly. */
+function copyEntries(segments: Segments, groups: readonly CopiedGroup[]): void {
+  const batches = new Map(
+    groups.map(({ group, sequence }) => [group, new GroupBatch(group, sequence.snapshotIndex)]),
+  );
+  const spans = groups.map(({ group, sequence, below }) => {
+    const { store, snapshotIndex: from, end } = sequence;
+    return { group, store, from, below: Math.min(below, end) };
+  });
+  for (const stretch of readTogether(spans)) {
+    const batch = batches.get(stretch.group)!;
+    for (const entry of entriesIn(stretch)) {
+      if (!batch.hasRoom(entry.count)) batch.writeTo(segments);
+      batch.add(entry);
+    }
   }
-  batch.writeTo(segments);
+  for (const batch of batches.values()) batch.writeTo(segments);
 }
 
 const HEAD_WORDS = BATCH_HEAD_WORDS + SECTION.head;

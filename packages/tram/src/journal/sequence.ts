@@ -33,6 +33,18 @@ export interface EntryStore {
   read(spans: readonly Span[]): Iterable<GroupStretch>;
 }
 
+/** @internal A span, and where it lies. */
+export interface StoredSpan extends Span {
+  readonly store: EntryStore;
+}
+
+/** @internal Those in the same store in one pass. @param spans  at most one for each group @throws TRAM_CORRUPT */
+export function* readTogether(spans: readonly StoredSpan[]): Iterable<GroupStretch> {
+  for (const store of new Set(spans.map((span) => span.store))) {
+    yield* store.read(spans.filter((span) => span.store === store));
+  }
+}
+
 /** @internal */
 export interface GroupSequence {
   readonly group: number;
@@ -104,10 +116,13 @@ export function* entriesOf(
   sequence: GroupSequence,
   from: number = sequence.snapshotIndex,
 ): Iterable<JournalEntry> {
-  for (const { first, words, at, end } of between(sequence, from, sequence.end)) {
-    let index = first;
-    for (let body = at + 1; body <= end; body += words[body - 1] + 1) {
-      yield { index: index++, words, at: body, count: words[body - 1] };
-    }
+  for (const stretch of between(sequence, from, sequence.end)) yield* entriesIn(stretch);
+}
+
+/** @internal */
+export function* entriesIn({ first, words, at, end }: Stretch): Iterable<JournalEntry> {
+  let index = first;
+  for (let body = at + 1; body <= end; body += words[body - 1] + 1) {
+    yield { index: index++, words, at: body, count: words[body - 1] };
   }
 }

@@ -7,7 +7,12 @@ import type { Replay } from '../protocol/leadership/replay.js';
 import type { Replica } from '../protocol/replica.js';
 import { PackedEntries } from './packed-entries.js';
 import { type GroupPlan, NO_ERA } from './recovery-asks.js';
-import type { EntryStore, GroupSequence, GroupStretch, Span } from './sequence.js';
+import {
+  type GroupSequence,
+  type GroupStretch,
+  readTogether,
+  type StoredSpan,
+} from './sequence.js';
 
 /** @internal What the replicas of one group start from. */
 export interface ReplicaStart {
@@ -17,10 +22,6 @@ export interface ReplicaStart {
   readonly base: GroupSequence | undefined;
   /** Then they deliver these entries, one span after the other. */
   readonly spans: readonly StoredSpan[];
-}
-
-interface StoredSpan extends Span {
-  readonly store: EntryStore;
 }
 
 /**
@@ -120,12 +121,5 @@ export function* stretchesOf(starts: readonly ReplicaStart[]): Iterable<GroupStr
   const steps = Math.max(0, ...starts.map(({ spans }) => spans.length));
   for (let step = 0; step < steps; step++) {
     yield* readTogether(starts.flatMap(({ spans }) => spans.slice(step, step + 1)));
-  }
-}
-
-/** Those in the same store in one pass. */
-function* readTogether(spans: readonly StoredSpan[]): Iterable<GroupStretch> {
-  for (const store of new Set(spans.map((span) => span.store))) {
-    yield* store.read(spans.filter((span) => span.store === store));
   }
 }

@@ -1,6 +1,8 @@
 /** A journal that is written from another one. */
 import { expect, test } from 'vitest';
 import { COPY_ERA, type CopiedGroup, copyJournal } from '../../src/journal/copy.js';
+import type { DiskFile } from '../../src/journal/disk.js';
+import { SECTOR_BYTES } from '../../src/journal/format.js';
 import { PackedEntries } from '../../src/journal/packed-entries.js';
 import { JournalReader } from '../../src/journal/reader.js';
 import { entriesOf } from '../../src/journal/sequence.js';
@@ -90,4 +92,29 @@ test('is not a journal before all of it is written', () => {
     // The last call makes the name of the identity durable.
     if (failing < calls - 1) expect(new JournalReader(copy).identity).toBeUndefined();
   }
+});
+
+test('reads each segment once, although groups lie side by side', () => {
+  const opened: string[] = [];
+  class WatchedDisk extends MemoryDisk {
+    override open(path: string, how: 'read' | 'write' | 'create'): DiskFile {
+      if (how === 'read' && path.includes('segment')) opened.push(path);
+      return super.open(path, how);
+    }
+  }
+  const disk = new WatchedDisk();
+  const bench = Bench.open(disk, { segmentBytes: 4 * SECTOR_BYTES });
+  const bodies: number[][][] = [[], []];
+  for (let batch = 0; batch < 8; batch++) {
+    for (const group of [0, 1]) bodies[group].push(...bench.add(group, 8, 16));
+    bench.settle();
+  }
+  const groups = groupsIn(disk, [FIRST_INDEX + 16, FIRST_INDEX + 15]);
+  opened.length = 0;
+  const copy = new MemoryDisk();
+  copyJournal(copy, IDENTITY, groups);
+  expect(opened.length).toBeGreaterThan(1);
+  expect(new Set(opened).size).toBe(opened.length);
+  expect(bodiesIn(copy, 0)).toEqual(bodies[0]);
+  expect(bodiesIn(copy, 1)).toEqual(bodies[1].slice(0, -1));
 });
