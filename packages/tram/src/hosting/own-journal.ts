@@ -65,19 +65,28 @@ const SLICE_MS = 50;
 export class OwnJournal {
   /** Why the disk has failed, if it has. */
   failure: TramError | undefined;
+  readonly era: number;
+  /** The replicas of these groups begin by opening the era. */
+  readonly openedGroups: readonly number[];
   private readonly buffer: SharedArrayBuffer;
   private readonly ring: JournalRing;
   private readonly journal: HostJournal;
   private readonly starts: readonly GroupStart[];
+  /** Until the journal thread runs: it may hold states and entries that other hosts have given. */
+  private start: JournalStart | undefined;
   private worker: Worker | undefined;
   private isReady = false;
   private hasEnded = false;
 
   private constructor(
     private readonly options: OwnJournalOptions,
-    private readonly start: JournalStart,
+    start: JournalStart,
     private readonly lock: JournalLock,
   ) {
+    this.start = start;
+    this.era = start.era;
+    const opening = start.starts.filter(({ opensEra }) => opensEra);
+    this.openedGroups = opening.map(({ group }) => group);
     const { groups, groupCount, isAwaited, snapshotBytes, entryWordsMax } = options;
     const { ringWords, recordWordsMax } = journalSizes(entryWordsMax);
     this.buffer = new SharedArrayBuffer(JournalRing.wordsFor(groupCount, ringWords) * 4);
@@ -109,22 +118,13 @@ export class OwnJournal {
     }
   }
 
-  get era(): number {
-    return this.start.era;
-  }
-
   group(group: number): GroupJournal {
     return this.journal.group(group);
   }
 
-  /** The replicas of these groups begin by opening the era. */
-  get openedGroups(): number[] {
-    return this.start.starts.filter(({ opensEra }) => opensEra).map(({ group }) => group);
-  }
-
   /** The replicas begin from the journal. Timers and signals get their turn meanwhile. @throws TRAM_CORRUPT */
   async replay(replicas: readonly Replica[]): Promise<void> {
-    const { start } = this;
+    const start = this.start!;
     let pausedMs = performance.now();
     for (const replayed of replayTogether(start.starts, replicas)) {
       start.onReplayed(replayed);
@@ -136,7 +136,9 @@ export class OwnJournal {
 
   /** The replicas have begun: opens the era, and resolves when the journal thread runs. @throws TRAM_JOURNAL_FAILED */
   async run(replicas: readonly Replica[]): Promise<void> {
-    const { options, start, buffer, starts } = this;
+    const { options, buffer, starts } = this;
+    const start = this.start!;
+    this.start = undefined;
     const { folder, host, groupCount, isAwaited, entryWordsMax, wakes } = options;
     try {
       start.open(replicas);

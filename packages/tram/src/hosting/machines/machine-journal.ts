@@ -161,14 +161,14 @@ export class MachineJournal {
     const sequenceOf = ({ group }: GroupPlan): GroupSequence => sources.get(group)!;
     const start = (): JournalStart => startOfPlan(this.config, this.host, plan, sequenceOf);
     const { host, lastSession } = await this.openHost(() => this.keepingConnected(start()));
+    // The host keeps the function with which it has begun.
+    sources.clear();
     this.opened = { host, era: plan.era };
     return { groups: plan.groups.map(({ group }) => group), lastSession };
   }
 
   /** By group, what the host of the plan has, as far as this host lacks it; undefined if one of them can't be had. */
-  private async fetchFor({
-    groups,
-  }: EraPlan): Promise<ReadonlyMap<number, GroupSequence> | undefined> {
+  private async fetchFor({ groups }: EraPlan): Promise<Map<number, GroupSequence> | undefined> {
     const sources = new Map<number, GroupSequence>();
     for (const plan of groups) {
       if (plan.fromEra === NO_ERA) continue;
