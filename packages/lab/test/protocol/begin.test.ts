@@ -3,65 +3,9 @@ import type { Application } from 'tram-multicast/internal/protocol/edges.js';
 import { indexOf } from 'tram-multicast/internal/protocol/leadership/snapshot.js';
 import { expect } from 'vitest';
 import type { ReplicaHost } from '../../src/sim/hosts.js';
-import type { Subject } from '../../src/sim/mutations/mutant.js';
 import { ServiceFailure } from '../../src/sim/service.js';
-import type { Overrides } from '../../src/sim/stage.js';
-import type { ScriptedStart } from '../../src/sim/world.js';
 import { attack, STUCK } from './attack.js';
-import { FakeJournal } from './fake-journal.js';
-
-const FIRST_INDEX = 2;
-const OPENING: ScriptedStart = { stretches: [], opensEra: true };
-
-/** A stage of one group, whose era has just been opened. @param lacking  the members that do not have the opening state */
-function openedStage(
-  Stage: Subject['Stage'],
-  cluster: string,
-  lacking: readonly number[] = [],
-  overrides: Overrides = {},
-) {
-  const journals: FakeJournal[] = [];
-  /** What a participant begins from next; undefined if it lacks the state. */
-  const starts: (ScriptedStart | undefined)[] = [];
-  const stage = new Stage(cluster, {
-    ...overrides,
-    sizes: { firstIndex: FIRST_INDEX, ...overrides.sizes },
-    journalOf: (participant) => {
-      const hasLost = participant in starts && starts[participant] === undefined;
-      const lacks = lacking.includes(participant) || hasLost;
-      journals[participant] ??= new FakeJournal(false);
-      journals[participant].isFast = true;
-      if (!lacks) journals[participant].next = Math.max(journals[participant].next, FIRST_INDEX);
-      return journals[participant];
-    },
-    startOf: (participant) =>
-      participant in starts || lacking.includes(participant) ? starts[participant] : OPENING,
-  });
-  const journalOf = ({ participant }: ReplicaHost) => journals[participant];
-  return {
-    stage,
-    journalOf,
-    /** From now on it begins with what its journal has. */
-    readsJournal: (host: ReplicaHost) => {
-      starts[host.participant] = journalOf(host).start(FIRST_INDEX);
-    },
-    /** The same, without the entries from one index on, below another: a recovery may leave out what is not durable. */
-    readsJournalWithout: (host: ReplicaHost, first: number, end: number) => {
-      const { snapshot, stretches } = journalOf(host).start(FIRST_INDEX);
-      // Each has one entry.
-      const kept = stretches.filter((entry) => entry.first < first || entry.first >= end);
-      const numbered = kept.map((entry, i) => ({ ...entry, first: FIRST_INDEX + i }));
-      starts[host.participant] = { snapshot, stretches: numbered, opensEra: false };
-    },
-    losesJournal: (host: ReplicaHost) => {
-      starts[host.participant] = undefined;
-      journals[host.participant] = new FakeJournal(false);
-    },
-  };
-}
-
-const hasState = (host: ReplicaHost): boolean => host.replica.member.hasState;
-const deliveriesOf = (host: ReplicaHost): number => host.replica.member.deliveries;
+import { deliveriesOf, FIRST_INDEX, hasState, openedStage } from './opened-stage.js';
 
 /** Its service gives snapshots in pieces of one byte. The view is taken when the first piece is asked for. */
 function givesPieces({ service }: ReplicaHost, failsAt = Number.POSITIVE_INFINITY) {
@@ -121,36 +65,6 @@ for (const [memory, end, again] of MEMORIES) {
     stage.settle();
     expect(deliveriesOf(C)).toBe(21);
   });
-}
-
-for (const [memory, end, again] of MEMORIES) {
-  attack(
-    `with ${memory} memory, a new journal begins with all that a lost one had`,
-    { 'new-journal-begins-anywhere': /to be greater than or equal to/ },
-    ({ Stage }) => {
-      // 1. A and B have all messages durable, and C lags. So they are acknowledged. Before them, there was a mark.
-      // 2. B ends and loses its journal. It begins again, fetches the state of C, and delivers the mark.
-      //    Harm: the new journal begins with that. After a power cut, B and C are a quorum that lacks messages.
-      const { stage, journalOf, losesJournal } = openedStage(Stage, 'replicas=3 clients=1');
-      const [A, B, C] = stage.group(0);
-      stage.send(0, [0], 'first');
-      stage.until(() => [A, B, C].every((host) => deliveriesOf(host) === 1));
-      stage.hold(A, C);
-      journalOf(A).leaveOut();
-      stage.until(() => B.replica.member.marks > 0);
-      for (let i = 0; i < 5; i++) stage.send(0, [0], `m${i}`);
-      stage.until(() => deliveriesOf(A) === 6 && deliveriesOf(B) === 6);
-      const { nextToDeliver } = B.replica.member;
-      stage[end](B);
-      losesJournal(B);
-      stage[again](B);
-      stage.until(() => hasState(B));
-      expect(deliveriesOf(C)).toBe(1);
-      stage.until(() => journalOf(B).snapshot !== undefined);
-      expect(indexOf(journalOf(B).snapshot!)).toBeGreaterThanOrEqual(nextToDeliver);
-      stage.settle();
-    },
-  );
 }
 
 attack(

@@ -292,6 +292,11 @@ export class Member {
     return keyAfter(this.firstKey, this.kept.keys++);
   }
 
+  /** Has this incarnation made the promise? Then it was also this one that granted the log of that ballot. */
+  get hasPromisedAnew(): boolean {
+    return this.promisedIncarnation !== NOBODY;
+  }
+
   get promisedMember(): number {
     return memberOf(this.promised);
   }

@@ -83,7 +83,7 @@ export class Replica {
     const member = new Member(identity, edges);
     const rows = new Rows(member, nowUs);
     const { journal } = edges;
-    this.journalSnapshots = journal && new JournalSnapshots(member, journal, application);
+    this.journalSnapshots = journal && new JournalSnapshots(member, rows, journal, application);
     this.journaling = journal && new Journaling(member, rows, journal, this.journalSnapshots!);
     const delivering = new Delivering(member, application, this.journaling);
     this.member = member;

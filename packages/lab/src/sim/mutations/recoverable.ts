@@ -18,6 +18,7 @@ import {
 import type { Mutation } from './mutation.js';
 
 const caughtBy = { script: 'durability' } as const;
+const NEW_JOURNAL = { script: 'new-journal' } as const;
 
 export const DURABILITY: Readonly<Record<string, Mutation>> = {
   'not-awaited': {
@@ -178,7 +179,7 @@ export const DURABILITY: Readonly<Record<string, Mutation>> = {
   },
   'new-journal-begins-anywhere': {
     title: 'a journal that replaces a lost one begins with an older state than that one had',
-    caughtBy: { script: 'begin' },
+    caughtBy: NEW_JOURNAL,
     edits: [
       {
         file: JOURNAL_SNAPSHOTS,
@@ -186,6 +187,29 @@ export const DURABILITY: Readonly<Record<string, Mutation>> = {
         replace: 'if (true)',
       },
     ],
+  },
+  'kept-log-suffices': {
+    title: 'a journal that replaces a lost one begins with what a log has that was kept in memory',
+    caughtBy: NEW_JOURNAL,
+    edits: [{ file: JOURNAL_SNAPSHOTS, find: '!member.hasPromisedAnew || ', replace: '' }],
+  },
+  'candidate-told-decided': {
+    title:
+      'a journal that replaces a lost one begins with what a candidate has delivered of its log',
+    caughtBy: NEW_JOURNAL,
+    edits: [
+      {
+        file: JOURNAL_SNAPSHOTS,
+        find: 'log && member.log.extentOf(log, member.near).endIndex',
+        replace: 'log && member.nextToDeliver + ((log.decided - member.nextToDeliver) | 0)',
+      },
+    ],
+  },
+  'any-new-log-suffices': {
+    title:
+      'a journal that replaces a lost one begins with the log of a leader that others follow no more',
+    caughtBy: NEW_JOURNAL,
+    edits: [{ file: JOURNAL_SNAPSHOTS, find: ' || !this.isHighest(promised)', replace: '' }],
   },
   'replaced-call-waits': {
     title: 'a call whose end is lost waits for ever, because a later one has taken its slot',

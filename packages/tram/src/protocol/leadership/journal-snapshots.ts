@@ -4,17 +4,17 @@
  * `step` in every step. A journal that has grown gets a snapshot of any state. A journal that has left entries out gets one
  * of the state right after a mark (`onMark`), so that it fits those of other groups (recoverable.ts).
  *
- * A journal that has nothing of the group may have replaced one that was lost. Others still count on what that one had. So it
- * begins with a snapshot of everything that its member may have delivered before: whoever finds the new journal after a
- * power cut may then count on it as on the old one.
+ * A journal that has nothing of the group may have replaced one that was lost. Others still count on what that one had: entries
+ * that some member on this host had delivered. So it begins with a snapshot of everything that was decided before this member
+ * began: whoever finds the new journal after a power cut may then count on it as on the old one.
  *
  * Invariant: a snapshot is begun at the entry that the journal takes next, so it leaves no gap. Only one at a mark may be
  * begun after it. (A member may be ahead of the journal: another member of the group on this host hands it the entries.)
  */
-import { extend } from '../../memory/record.js';
 import { InvariantError } from '../assert.js';
 import type { Application, GroupJournal } from '../edges.js';
 import type { Member } from '../member.js';
+import type { Rows } from './rows.js';
 import { SnapshotTaking } from './snapshot.js';
 
 /** After a failure of the service, it is asked again after so many times the time after which members are suspected. */
@@ -27,11 +27,12 @@ export class JournalSnapshots {
   private nowUs = Number.NEGATIVE_INFINITY;
   /** After the service has failed, it is not asked again before this time. */
   private notBeforeUs = Number.NEGATIVE_INFINITY;
-  /** No earlier incarnation has delivered an entry from this index on; undefined as long as that is not known. */
+  /** Everything that was decided before this member began is below this index; undefined as long as it is not known. */
   private replacesBelow: number | undefined;
 
   constructor(
     private readonly member: Member,
+    private readonly rows: Rows,
     private readonly journal: GroupJournal,
     private readonly application: Application,
   ) {
@@ -93,10 +94,40 @@ export class JournalSnapshots {
   private mayBegin(): boolean {
     const { member, journal } = this;
     if (journal.next > 0 || member.past === 'none') return true;
-    // Once it has recovered, it has delivered all that its earlier incarnations had.
-    if (!member.normal) return false;
-    this.replacesBelow ??= deliveredBefore(member);
-    return member.nextToDeliver >= this.replacesBelow;
+    // Once it has recovered, it has delivered all that was decided before it began.
+    if (member.past === 'lost') return member.normal;
+    this.replacesBelow ??= this.endOfNewLog();
+    return this.replacesBelow !== undefined && member.nextToDeliver >= this.replacesBelow;
+  }
+
+  /**
+   * Its memory was kept. What this does not show may have been delivered all the same: by another member on this host, or from a
+   * log that another one has replaced. So the member waits for a log that has everything that was decided before it began, or has
+   * dropped it. Returns where this log ends, or undefined if there is none yet.
+   *
+   * Such a log was installed since, and its ballot is at least as high as that of every entry that was decided before: f+1
+   * members held the entry, and had promised its ballot. One of them is among the f+1 that have promised no higher ballot than
+   * that of this log, as their rows have told since. The decided index of a log does not tell as much: before a candidate leads,
+   * it is what the candidate has delivered.
+   */
+  private endOfNewLog(): number | undefined {
+    const { member } = this;
+    const { promised, promisedMember } = member;
+    if (!member.hasPromisedAnew || !this.isHighest(promised)) return undefined;
+    const log = member.log.under(promised, promisedMember);
+    return log && member.log.extentOf(log, member.near).endIndex;
+  }
+
+  /** Have f+1 members, this one included, promised no higher ballot since this member began? */
+  private isHighest(ballot: number): boolean {
+    const { member, rows } = this;
+    let count = 1;
+    for (let other = 0; other < member.replicas; other++) {
+      const { seen, normal, promised } = rows.peer(other);
+      // One that recovers has forgotten what it had promised.
+      if (other !== member.index && seen && normal && promised <= ballot) count++;
+    }
+    return count >= member.quorum;
   }
 
   private begin(isAtMark: boolean): SnapshotTaking {
@@ -131,10 +162,4 @@ export class JournalSnapshots {
     const { member, journal } = this;
     if (journal.next < member.nextToDeliver) journal.leaveOut();
   }
-}
-
-/** No entry from this index on was delivered by an earlier incarnation. Its memory tells, if it was kept. */
-function deliveredBefore(member: Member): number {
-  const log = member.log.current();
-  return log === undefined ? member.near : Math.max(member.near, extend(member.near, log.decided));
 }
