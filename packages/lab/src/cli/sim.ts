@@ -56,6 +56,7 @@ const FAULT_TITLES: Readonly<Record<Fault, string>> = {
   'cut-recovery': 'the power of hosts is cut, or the coordinator ends, while the cluster recovers',
   'host-kill': 'the process of a host ends, and its disk keeps what was written',
   'lost-disk': 'a host comes back with an empty disk',
+  'new-disk': 'the same, and the memory of its replicas stays',
   'rotten-disk': 'synced bytes of a disk change',
   'slow-disk': 'syncs of a host take long',
   'failed-sync': 'a sync fails, and its host ends',

@@ -3,7 +3,7 @@
  * and how small and slow everything about a journal is. Drawn by `plan.ts`, from a sequence of its own.
  */
 import type { Durability } from 'tram-multicast/internal/protocol/edges.js';
-import type { Plan } from './plan.js';
+import type { Incident, Plan } from './plan.js';
 import { Random } from './random.js';
 
 export interface DurabilityPlan {
@@ -88,6 +88,26 @@ export function aimAtMark(plan: Plan): Plan {
     ],
   };
 }
+
+/**
+ * In some plans, hosts whose process ends, or whose disk is lost, come back with an empty disk and with their memory. Which ones
+ * is drawn from a sequence of its own, so that all others stay as they are.
+ */
+export function replaceDisks(plan: Plan): Plan {
+  const { seed, durability, faults, incidents } = plan;
+  const isChosen = new Random(seed + NEW_DISK_SEQUENCE).percent(NEW_DISK_PERCENT);
+  if (!isChosen || durability === undefined || !faults.has('new-disk')) return plan;
+  return {
+    ...plan,
+    incidents: incidents.map((incident) =>
+      REPLACED.includes(incident.kind) ? { ...incident, kind: 'new-disk' } : incident,
+    ),
+  };
+}
+
+const NEW_DISK_SEQUENCE = 2 ** 46;
+const NEW_DISK_PERCENT = 10;
+const REPLACED: readonly Incident[] = ['host-kill', 'lost-disk', 'rotten-disk'];
 
 const MARK_SEQUENCE = 2 ** 45;
 const MARK_PERCENT = 15;

@@ -14,7 +14,7 @@ import {
 } from 'tram-multicast/internal/protocol/edges.js';
 import type { Sizes } from 'tram-multicast/internal/protocol/layout.js';
 import { Overlay, SHAPES } from 'tram-multicast/internal/protocol/overlay.js';
-import { aimAtMark, type DurabilityPlan, drawDurability } from './durability-plan.js';
+import { aimAtMark, type DurabilityPlan, drawDurability, replaceDisks } from './durability-plan.js';
 import { Random } from './random.js';
 import type { Weather } from './simulated-memory.js';
 
@@ -26,6 +26,7 @@ export const FAULTS_OF_DISKS = [
   'cut-recovery',
   'host-kill',
   'lost-disk',
+  'new-disk',
   'rotten-disk',
   'slow-disk',
   'failed-sync',
@@ -248,7 +249,7 @@ export function drawPlan(seed: number, options: Options): Plan {
     replicas,
     messages * Math.max(20, messageEveryUs),
   );
-  return aimAtMark({
+  const plan: Plan = {
     seed,
     memory,
     parents,
@@ -303,7 +304,8 @@ export function drawPlan(seed: number, options: Options): Plan {
     ticks: drawTicks(seed, options.ticks, groups * replicas, faults),
     faults,
     incidents,
-  });
+  };
+  return aimAtMark(replaceDisks(plan));
 }
 
 /** An order that is given does not change what else is drawn, so that both orders can be tried on the same runs. */

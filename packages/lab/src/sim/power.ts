@@ -389,6 +389,13 @@ export class Power implements Hosts {
         else if (!host.rot()) return;
         this.count(kind);
         break;
+      case 'new-disk':
+        if (!host.isUp || !this.maySpare(host) || !this.isSpare(host)) return;
+        this.count(kind);
+        this.end(host, true);
+        host.disk.lose();
+        this.bootAfter(host, durationUs);
+        break;
       case 'slow-disk':
         this.count(kind);
         host.slowness = SLOWNESS;
