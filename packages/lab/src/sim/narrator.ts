@@ -46,6 +46,8 @@ export const DEEDS: Partial<Record<Transition, (ballot: string) => string>> = {
   'held reply sent': () => 'sends replies that it held: the gate has passed their entries',
   'journal full': () => 'delivers nothing more: its journal is full, and the quorum needs it',
   'journal left out': () => 'leaves entries out of its journal, which is full',
+  'new journal waits': () => 'may not begin its new journal yet: a lost one may have had more',
+  'journal replaced': () => 'may begin its new journal: it has all that a lost one had',
   'mark proposed': () => 'proposes a mark for all groups: a journal has left entries out',
   'client resent': () => 'writes its unanswered messages again',
 };

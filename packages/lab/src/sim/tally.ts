@@ -6,6 +6,8 @@ import { FAULTS_OF_DISKS, FAULTS_WITHOUT_DISKS, type Fault, type Plan } from './
 export const DURABLE_TRANSITIONS: ReadonlySet<string> = new Set<Transition>([
   'journal full',
   'journal left out',
+  'new journal waits',
+  'journal replaced',
   'durable index told',
   'recoverable index told',
   'mark proposed',

@@ -97,6 +97,8 @@ export const TRANSITIONS = [
   'held reply sent',
   'journal full',
   'journal left out',
+  'new journal waits',
+  'journal replaced',
   'durable index told',
   'recoverable index told',
   'service failed',

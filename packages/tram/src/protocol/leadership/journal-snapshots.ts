@@ -97,7 +97,9 @@ export class JournalSnapshots {
     // Once it has recovered, it has delivered all that was decided before it began.
     if (member.past === 'lost') return member.normal;
     this.replacesBelow ??= this.endOfNewLog();
-    return this.replacesBelow !== undefined && member.nextToDeliver >= this.replacesBelow;
+    const hasAll = this.replacesBelow !== undefined && member.nextToDeliver >= this.replacesBelow;
+    member.edges.observer.transition(hasAll ? 'journal replaced' : 'new journal waits');
+    return hasAll;
   }
 
   /**
