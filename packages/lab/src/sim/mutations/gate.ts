@@ -161,7 +161,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'forgets-dropped': {
     title:
       'a leader whose gate is below the base of its log forgets what it has dropped since it leads',
-    caughtBy: { seed: 82, as: 'property', options: STRICT },
+    caughtBy: { seed: 136, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -214,7 +214,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'settled-not-in-rows': {
     title: 'a leader does not learn from the rows of its children what they have settled',
-    caughtBy: { seed: 10, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 13, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -226,7 +226,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'gate-not-told-again': {
     title:
       'a leader does not tell its gate to a child member that has come back, if its feed is empty',
-    caughtBy: { seed: 47, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 17, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,

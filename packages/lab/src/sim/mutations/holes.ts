@@ -34,7 +34,7 @@ const keepOldPlaceUnless = (isKnown: string): string => `
 export const HOLES: Readonly<Record<string, Mutation>> = {
   H1: {
     title: 'a new leader does not deliver the first entry that it adopted',
-    caughtBy: { seed: 10, as: 'state' },
+    caughtBy: { seed: 18, as: 'state' },
     edits: [
       {
         file: LEADER,
@@ -154,7 +154,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H11: {
     title: 'a grant does not revoke the permission that an earlier grant gave',
-    caughtBy: { seed: 132, as: 'reply' },
+    caughtBy: { seed: 41, as: 'divergence' },
     edits: [{ file: REPLICATION, find: 'copy.guard = key;', replace: 'copy.guard = OPEN;' }],
   },
   H12: {
@@ -383,7 +383,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H26: {
     title: 'a child reports entries that its leader has taken, even if they are not decided',
-    caughtBy: { seed: 114, as: 'liveness' },
+    caughtBy: { seed: 180, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -399,7 +399,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H27: {
     title: 'a leader sends a granter only the entries that it lacks',
-    caughtBy: { seed: 10, as: 'assertion' },
+    caughtBy: { seed: 18, as: 'assertion' },
     edits: [
       {
         file: REPLICATION,

@@ -60,7 +60,7 @@ export const MARKS: Readonly<Record<string, Mutation>> = {
   },
   'marks-undelivered': {
     title: 'a leader proposes a mark while another one is not delivered, with the same number',
-    caughtBy: { seed: 254, as: 'assertion', options: ALWAYS },
+    caughtBy: { seed: 104, as: 'assertion', options: ALWAYS },
     edits: [{ file: LEADER, find: ' || this.endOfMark > member.nextToDeliver', replace: '' }],
   },
   'marks-not-restored': {
@@ -132,7 +132,7 @@ export const MARKS: Readonly<Record<string, Mutation>> = {
   },
   'marks-not-used': {
     title: 'a recovery does not use snapshots at marks that do not count yet',
-    caughtBy: { seed: 55, as: 'recovery', options: ALWAYS },
+    caughtBy: { seed: 64, as: 'recovery', options: ALWAYS },
     edits: [
       {
         file: RECOVERY_PLAN,
