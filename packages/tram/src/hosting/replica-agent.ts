@@ -189,8 +189,10 @@ export class ReplicaAgent implements Agent {
 
   private note(): void {
     const { role, member } = this.replica;
-    this.seenRole = role;
-    this.words[this.statistics + STATISTIC.role] = ROLES.indexOf(role);
+    if (role !== this.seenRole) {
+      this.seenRole = role;
+      this.words[this.statistics + STATISTIC.role] = ROLES.indexOf(role);
+    }
     this.seenNext = member.nextToDeliver;
     this.words[this.statistics + STATISTIC.messages] = member.deliveries | 0;
     this.words[this.statistics + STATISTIC.relayed] = member.relayed | 0;

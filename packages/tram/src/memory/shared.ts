@@ -57,6 +57,7 @@ export class SharedMemory implements Memory {
   private readonly pairs: BigInt64Array;
   /** Views of the arena that may be a source of writes, and where each starts. */
   private readonly places = new Map<Int32Array, number>();
+  private readonly ownPlace: number;
 
   private readonly posted = new Posted();
   private scratchAt: number;
@@ -79,7 +80,7 @@ export class SharedMemory implements Memory {
     const start = this.regions[self];
     this.own = this.words.subarray(start, start + this.regionWords[self]);
     this.pairs = new BigInt64Array(this.words.buffer, this.words.byteOffset, map.words >> 1);
-    this.places.set(this.own, start);
+    this.ownPlace = start;
   }
 
   scratch(words: number): Int32Array {
@@ -156,7 +157,8 @@ export class SharedMemory implements Memory {
   /** @param at  even */
   private copyIn(source: Int32Array, from: number, at: number, count: number): void {
     const { words } = this;
-    const place = this.places.get(source);
+    // Nearly all writes are from the own region, and a lookup would cost as much as a short copy.
+    const place = source === this.own ? this.ownPlace : this.places.get(source);
     if (place === undefined) {
       copyPart(source, from, words, at, count);
       return;
