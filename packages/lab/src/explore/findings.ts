@@ -167,6 +167,7 @@ export const NOT_SEARCHED: Readonly<Record<string, string>> = {
   'tells-its-patience': SUSPICION,
   'first-before-highest': SUSPICION,
   'forgets-request': SUSPICION,
+  'row-reads-pile-up': 'it matters for progress only',
   'lateness-excuses-all': SUSPICION,
   'resumes-impatiently': SUSPICION,
   'waits-for-lagging': WAITING,

@@ -186,7 +186,7 @@ const AT_THE_CLIENT: Readonly<Record<string, Mutation>> = {
   },
   'cancel-in-outbox': {
     title: 'a call is cancelled while its message is still in the outbox',
-    caughtBy: { seed: 13, as: 'reply' },
+    caughtBy: { seed: 21, as: 'reply' },
     edits: [{ file: CLIENT, find: '|| call.isInOutbox ||', replace: '||' }],
   },
   'cancels-after-others': {

@@ -5,7 +5,7 @@ import type { Mutation } from './mutation.js';
 export const DELIVERING: Readonly<Record<string, Mutation>> = {
   'decided-before-held': {
     title: 'followers are told that entries are decided before f+1 members hold them',
-    caughtBy: { seed: 37, as: 'divergence' },
+    caughtBy: { seed: 81, as: 'divergence' },
     edits: [
       {
         file: REPLICATION,

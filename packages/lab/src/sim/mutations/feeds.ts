@@ -5,7 +5,7 @@ import type { Mutation } from './mutation.js';
 export const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-end-first': {
     title: 'the end of a feed is published before its entries are written',
-    caughtBy: { seed: 10, as: 'integrity' },
+    caughtBy: { seed: 11, as: 'liveness' },
     edits: [
       {
         file: FEED,
@@ -60,7 +60,7 @@ export const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'feed-full-overtaken': {
     title: 'a full feed takes later entries as soon as there is room for them',
-    caughtBy: { seed: 6, as: 'liveness' },
+    caughtBy: { seed: 51, as: 'assertion' },
     edits: [{ file: FEED, find: 'this.isFull || this.lastIndex', replace: 'this.lastIndex' }],
   },
   'feed-taken-twice': {

@@ -172,7 +172,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'sends-all-when-leading': {
     title: 'a new leader sends all kept replies at once',
-    caughtBy: { seed: 81, as: 'property', options: STRICT },
+    caughtBy: { seed: 82, as: 'property', options: STRICT },
     edits: [
       {
         file: LEADER,
@@ -183,7 +183,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'sends-all-when-nudged': {
     title: 'a leader that is nudged sends replies that it holds',
-    caughtBy: { seed: 15, as: 'property', options: STRICT },
+    caughtBy: { seed: 13, as: 'property', options: STRICT },
     edits: [
       {
         file: REPLIES,
@@ -259,7 +259,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'unsent-is-settled': {
     title: 'entries that wait for room in a feed count as settled by the child',
-    caughtBy: { seed: 11, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: FEED,

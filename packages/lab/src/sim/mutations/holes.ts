@@ -159,7 +159,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H12: {
     title: 'a leader that has promised another candidate still counts its own copy',
-    caughtBy: { seed: 9, as: 'divergence' },
+    caughtBy: { seed: 10, as: 'assertion' },
     edits: [
       {
         file: REPLICA,
@@ -383,7 +383,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H26: {
     title: 'a child reports entries that its leader has taken, even if they are not decided',
-    caughtBy: { seed: 180, as: 'liveness' },
+    caughtBy: { seed: 265, as: 'liveness' },
     edits: [
       {
         file: LEADER,

@@ -1,5 +1,15 @@
 /** Mutations that break the rules of leadership: who campaigns, and how a member takes over. */
-import { ADOPTION, KEY, MEMBER, REPLICA, REPLICATION, ROW, SUSPICION, TAKEOVER } from './files.js';
+import {
+  ADOPTION,
+  KEY,
+  MEMBER,
+  REPLICA,
+  REPLICATION,
+  ROW,
+  ROWS,
+  SUSPICION,
+  TAKEOVER,
+} from './files.js';
 import type { Mutation } from './mutation.js';
 
 /** Suspicion of members, and the right to campaign. */
@@ -50,6 +60,17 @@ const CAMPAIGNING: Readonly<Record<string, Mutation>> = {
     title: 'a member that grants a ballot does not remember that its owner pursues it',
     caughtBy: { script: 'lateness' },
     edits: [{ file: ROW, find: 'this.promised = Math.max(this.promised, ballot);', replace: ';' }],
+  },
+  'row-reads-pile-up': {
+    title: 'whenever a row was read, an urgent read follows, although others are under way',
+    caughtBy: { seed: 317, as: 'liveness' },
+    edits: [
+      {
+        file: ROWS,
+        find: 'Math.max(0, peer.readsUnderWay - 1)',
+        replace: '0',
+      },
+    ],
   },
   'lateness-excuses-all': {
     title: 'a member that is late with every step never suspects another member',
@@ -128,7 +149,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'installs-twice': {
     title: 'a leader installs its log twice at one incarnation of a member under one ballot',
-    caughtBy: { seed: 9, as: 'liveness' },
+    caughtBy: { seed: 10, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'known.incarnation === answer.incarnation', replace: 'false' }],
   },
   'marker-first': {

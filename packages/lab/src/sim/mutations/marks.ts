@@ -65,7 +65,7 @@ export const MARKS: Readonly<Record<string, Mutation>> = {
   },
   'marks-not-restored': {
     title: 'a member that restores a snapshot does not know how many marks there were',
-    caughtBy: { seed: 33, as: 'assertion', options: ALWAYS },
+    caughtBy: { seed: 254, as: 'assertion', options: ALWAYS },
     edits: [{ file: SNAPSHOT, find: 'member.marks = words[FIXED.marks];', replace: '' }],
   },
   'snapshot-behind-mark': {
@@ -143,7 +143,7 @@ export const MARKS: Readonly<Record<string, Mutation>> = {
   },
   'marks-used-beyond': {
     title: 'a recovery uses snapshots at marks that some group does not reach',
-    caughtBy: { seed: 156, as: 'recovery', options: ALWAYS },
+    caughtBy: { script: 'recovery-plan' },
     edits: [
       {
         file: RECOVERY_PLAN,

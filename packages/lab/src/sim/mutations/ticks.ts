@@ -118,7 +118,7 @@ export const TICKS: Readonly<Record<string, Mutation>> = {
   },
   'ordered-time-not-restored': {
     title: 'a snapshot is restored without ordered time',
-    caughtBy: { seed: 9, as: 'state', options: { ticks: true } },
+    caughtBy: { seed: 12, as: 'state', options: { ticks: true } },
     edits: [
       {
         file: SNAPSHOT,

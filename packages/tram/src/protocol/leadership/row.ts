@@ -75,8 +75,11 @@ export class Peer {
   /** The first index of its log, if it has yet to deliver earlier entries; otherwise 0. */
   needs = 0;
 
-  /** Is a read of its row under way, and when was the last one posted? */
-  reading = false;
+  /**
+   * How many reads of its row are under way, and when was the last one posted? Reads may never complete if the memory that they
+   * go to is lost. So the count begins again with each incarnation that shows.
+   */
+  readsUnderWay = 0;
   readPostedUs = Number.NEGATIVE_INFINITY;
   /** Where reads of its row go to. */
   readonly buffer: Window;
@@ -102,6 +105,7 @@ export class Peer {
     }
     if (incarnation < this.incarnation) return false;
     const isSameIncarnation = incarnation === this.incarnation;
+    if (!isSameIncarnation) this.readsUnderWay = 0;
     const heartbeat = words[HEAD_WORDS + ROW.heartbeat];
     if (!isSameIncarnation || heartbeat !== this.heartbeat) this.beats++;
     this.seen = true;

@@ -78,7 +78,10 @@ export class Rows {
     return Math.min(this.lastBeatUs + this.member.edges.timing.heartbeatUs, this.nextReadUs);
   }
 
-  /** Post reads of the rows that are due; with `urgent`, of all that are not being read. */
+  /**
+   * Post reads of the rows that are due; with `urgent`, of all that are not being read. A read that takes longer than a heartbeat
+   * is followed by another one, because it may be lost. If an urgent read then followed each of them, there would be ever more.
+   */
   read(urgent: boolean, withChildren: boolean): void {
     const { nowUs } = this;
     const { layout, memory, timing } = this.member.edges;
@@ -90,11 +93,11 @@ export class Rows {
       if (place === this.member.index) continue;
       const peer = this.peers[place];
       const dueUs = peer.readPostedUs + timing.heartbeatUs;
-      if (nowUs < dueUs && (peer.reading || !urgent)) {
+      if (nowUs < dueUs && (peer.readsUnderWay > 0 || !urgent)) {
         this.nextReadUs = Math.min(this.nextReadUs, dueUs);
         continue;
       }
-      peer.reading = true;
+      peer.readsUnderWay++;
       peer.readPostedUs = nowUs;
       const tag = tagOf(KIND.row, place);
       memory.read(peer.participant, layout.row, ROW_RECORD_WORDS, peer.buffer.words, 0, tag);
@@ -103,7 +106,7 @@ export class Rows {
 
   onRead(place: number, ok: boolean, nowUs: number): void {
     const peer = this.peers[place];
-    peer.reading = false;
+    peer.readsUnderWay = Math.max(0, peer.readsUnderWay - 1);
     this.news++;
     if (!ok || !peer.accept() || place >= this.member.replicas) return;
     this.suspicion.observe(place, nowUs);
