@@ -64,7 +64,7 @@ export interface Pacing {
 
 /** An agent that did this much work may have stopped at its bound, so it runs again at once. */
 export const MUCH_WORK = 16;
-/** Reading the clock costs more than reading the flags. */
+/** Reading the clock costs more than reading the flags. Work may take long, so each piece of it counts as a turn. */
 const TURNS_PER_CLOCK = 16;
 const QUIET_AFTER_US = 200_000;
 
@@ -106,7 +106,8 @@ export class Duty {
     let turns = 0;
     let hasWorked = false;
     while (nowUs < untilUs) {
-      if (this.turn(nowUs) > 0) {
+      const work = this.turn(nowUs);
+      if (work > 0) {
         hasWorked = true;
       } else if (!hasWorked && nowUs - this.workedUs > this.pacing.spinUs) {
         this.park(nowUs, untilUs);
@@ -115,7 +116,9 @@ export class Duty {
       } else {
         this.pacing.relax();
       }
-      if (++turns % TURNS_PER_CLOCK > 0) continue;
+      turns += 1 + work;
+      if (turns < TURNS_PER_CLOCK) continue;
+      turns = 0;
       nowUs = clock();
       if (hasWorked) this.workedUs = nowUs;
       hasWorked = false;
