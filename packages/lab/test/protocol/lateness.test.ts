@@ -58,7 +58,7 @@ for (const [reading, isTime] of [
       const [A, ...others] = stage.group(0);
       for (const host of others) {
         const row = host.replica.rows.peer(A.member);
-        stage.until(() => isTime(row.reading));
+        stage.until(() => isTime(row.readsUnderWay > 0));
         world.pause(host);
       }
       stage.runFor(60);
@@ -85,7 +85,7 @@ attack(
     const campaigned = world.tally.transitions.get('campaigned');
     for (const host of others) {
       const row = host.replica.rows.peer(A.member);
-      stage.until(() => !row.reading);
+      stage.until(() => row.readsUnderWay === 0);
       world.pause(host);
     }
     stage.runFor(100_000);
