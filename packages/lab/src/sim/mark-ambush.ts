@@ -4,10 +4,10 @@
  *
  *   1. The *victim* is away, until the logs have dropped what it misses. Its journals leave entries out.
  *   2. It comes back, and takes snapshots at a mark. From now on, the disks of f *slow* hosts hardly make anything durable.
- *   3. The mark is complete: the victim holds it, and so do the f other hosts. One of the victim's snapshots counts, and those of
- *      groups below do not yet.
- *   4. The power of all hosts is cut. The f others come back late, so the cluster recovers without them. A group has replaced what
- *      its children can take only from the victim's snapshots at the mark.
+ *   3. The mark is complete: the victim and the f *late* hosts, which are neither slow nor the victim, hold it. The victim's
+ *      snapshot of one group counts. Its snapshot of a child of that group does not count yet.
+ *   4. The power of all hosts is cut. The late hosts stay away, so the cluster recovers from the victim and the slow hosts. The
+ *      parent's snapshot has replaced the entries that the child lacks: the child finds them only in its snapshot at the mark.
  *
  * Called by `power.ts`.
  */

@@ -3,8 +3,8 @@
  * leaders, on request and because a host has died. Only the compiled code remains. Without it, the first takeover would run
  * interpreted code, and the engine would compile on the cores that the survivors need.
  *
- * The code is compiled after some number of rounds, not after some time. A host plays a few rounds before it starts, and the
- * others bit by bit while it only follows: then a pause delays nobody, and a leader is warm already.
+ * The engine compiles code after some number of rounds, not after some time. A host plays the first rounds before it starts, and
+ * the remaining ones in short pauses while all its replicas follow. A leader never pauses: its messages would wait.
  */
 import { resolveConfig } from '../config/config.js';
 import { ARENA, HOST, HOST_STATE, PARTICIPANT, withHostState } from '../memory/arena.js';

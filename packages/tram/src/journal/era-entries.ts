@@ -2,7 +2,7 @@
  * Reads entries from the segments of an era, of one group or of several, in one pass: a segment at a time, into one buffer.
  *
  * The segments were scanned before, so it is known which of them are needed, and where they end. Each batch is checked once more:
- * what a replica delivers is what the disk has given then, and its checksum costs little beside the delivery.
+ * the disk may return other bytes than at the scan, and a checksum costs little compared with the delivery.
  */
 import { readWide } from '../protocol/wide.js';
 import type { Disk } from './disk.js';

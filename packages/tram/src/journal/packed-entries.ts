@@ -1,4 +1,4 @@
-/** Entries of one group in memory, packed as in a journal: those that a recovery appends, and those that another host has given. */
+/** Entries of one group in memory, packed as in a journal: a recovery appends them, or another host has sent them. */
 import { type EntryStore, type GroupStretch, type Span, STRETCH_ENTRIES_MAX } from './sequence.js';
 
 /** @internal */

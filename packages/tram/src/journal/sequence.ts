@@ -1,10 +1,10 @@
 /**
  * What the journal of a host has of one group in one era: a snapshot, and the decided entries that follow it. The reader of
- * journals makes these; recovery and the start of a replica read them. There is one that starts with the snapshot that counts.
- * There may be others, that start with snapshots at marks which do not count yet. All are parts of the group's one order.
+ * journals makes these; recovery and the start of a replica read them. One sequence starts with the snapshot that counts. Others
+ * may start with snapshots at marks that do not count yet. All are parts of the group's one order.
  *
- * Entries are read in *stretches*, which lie side by side in the buffer of the reader. Those of several groups that lie in the same
- * files are read together, in one pass.
+ * Entries are read in *stretches*: consecutive entries, side by side in the reader's buffer. Those of several groups that lie in
+ * the same files are read together, in one pass.
  */
 import { assert } from '../protocol/assert.js';
 import type { Stretch } from '../protocol/member.js';

@@ -1,5 +1,5 @@
 /**
- * Who gets the room in the ring of a host that is full. What the groups of the host want to put there differs in size, and one
+ * Decides who gets room when the ring of a host is full. The groups of the host put records of different sizes there, and one
  * group may want to put something whenever there is room. If each just tried again, a large piece of a snapshot might never
  * find room, because smaller entries come before it; and a group whose snapshot waits might never be durable.
  *
@@ -12,7 +12,7 @@
  * room as the whole ring since it asked last, while there was room for it. Only one turn keeps room, and the ring has room for
  * more than two of them. So the others always find room in the end.
  *
- * Invariant: as long as nobody waits, a turn costs nothing.
+ * Invariant: waiting turns are ordered by `start`, and only the first of them keeps room.
  */
 import type { JournalRing } from './ring.js';
 

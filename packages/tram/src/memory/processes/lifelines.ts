@@ -2,11 +2,11 @@
  * Lifelines: how hosts learn at once that another host has died.
  *
  * A host holds its *lifeline* while it runs: a robust mutex in its line of the arena, locked by the thread that runs its
- * replicas. When this thread ends, however it ends, the kernel marks the mutex. It does so before it takes the process down:
+ * replicas. When this thread ends, however it ends, the kernel sets its owner-died bit. It does so before it takes the process down:
  * after a tenth of a millisecond, where the lock on the file is free only once all memory is released, 5 to 17 ms later.
- * The mark is a bit of a shared word, so a host that runs sees it without a system call. A host that sleeps is woken by it.
+ * It is a bit of a shared word, so a host that runs sees it without a system call. A host that sleeps is woken by it.
  *
- * The mark says that the thread writes nothing any more. It does not say that its process is gone: whoever starts the host
+ * The bit says that the thread writes nothing any more. It does not say that its process is gone: whoever starts the host
  * again needs the lock on the file.
  *
  * Where the C library has no robust mutex, or one whose first word is not its owner, the word stays 0. Then the lock on the
