@@ -8,6 +8,7 @@
 import { TramError } from '../errors.js';
 import {
   copyWords,
+  distance,
   extend,
   HEAD_WORDS,
   numberAt,
@@ -166,7 +167,7 @@ export class Tail {
     let furthest: LogRing | undefined;
     for (const ring of this.rings) {
       if (this.firstOf(ring) === undefined) continue;
-      if (furthest === undefined || ring.marker > furthest.marker) furthest = ring;
+      if (furthest === undefined || isFurther(ring, furthest)) furthest = ring;
     }
     if (furthest === undefined) return;
     for (;;) {
@@ -187,6 +188,12 @@ export class Tail {
       return;
     }
   }
+}
+
+/** A log of a higher ballot; or of the same one, if it says of more entries that they are decided: members hear of that later. */
+function isFurther(ring: LogRing, other: LogRing): boolean {
+  if (ring.marker !== other.marker) return ring.marker > other.marker;
+  return distance(ring.decided, other.decided) > 0;
 }
 
 function ringsOf(own: Int32Array, layout: Layout, group: number): LogRing[] {
