@@ -9,7 +9,7 @@
 import { assert } from '../protocol/assert.js';
 import type { Stretch } from '../protocol/member.js';
 
-/** @internal A stretch has so many entries at most: whoever reads has something else to do now and then. */
+/** @internal A stretch has so many entries at most: the host that replays must poll its network in between. */
 export const STRETCH_ENTRIES_MAX = 256;
 
 /** @internal Valid until the next one is taken. */
@@ -111,7 +111,7 @@ export interface JournalEntry {
   readonly count: number;
 }
 
-/** @internal One entry after the other, for whoever is in no hurry. @throws TRAM_CORRUPT */
+/** @internal One entry after the other, where speed does not matter. @throws TRAM_CORRUPT */
 export function* entriesOf(
   sequence: GroupSequence,
   from: number = sequence.snapshotIndex,

@@ -3,12 +3,12 @@
  * group may want to put something whenever there is room. If each just tried again, a large piece of a snapshot might never
  * find room, because smaller entries come before it; and a group whose snapshot waits might never be durable.
  *
- * So whoever finds no room waits for its *turn*: the entries of a group have one, and the pieces of its snapshot have another.
+ * So a group that finds no room waits for its *turn*: the entries of a group have one, and the pieces of its snapshot have another.
  * The room that the disk frees is kept for the first turn. Others get only room beyond that. Turns have equal shares: of those
  * that wait, the first is the one that has had the fewest words, so a snapshot does not take more of the disk than the entries
  * of a group.
  *
- * Whoever waits may never come back: it may have stopped, or need no room any more. Its turn is over when others have had as much
+ * A group that waits may never come back: it may have stopped, or need no room any more. Its turn is over when others have had as much
  * room as the whole ring since it asked last, while there was room for it. Only one turn keeps room, and the ring has room for
  * more than two of them. So the others always find room in the end.
  *

@@ -6,7 +6,7 @@
  * after a tenth of a millisecond, where the lock on the file is free only once all memory is released, 5 to 17 ms later.
  * It is a bit of a shared word, so a host that runs sees it without a system call. A host that sleeps is woken by it.
  *
- * The bit says that the thread writes nothing any more. It does not say that its process is gone: whoever starts the host
+ * The bit says that the thread writes nothing any more. It does not say that its process is gone: the process that starts the host
  * again needs the lock on the file.
  *
  * Where the C library has no robust mutex, or one whose first word is not its owner, the word stays 0. Then the lock on the
