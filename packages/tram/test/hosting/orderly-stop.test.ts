@@ -41,11 +41,11 @@ const START_MS = 30_000;
 const STOP_MS = 30_000;
 
 /**
- * Replies with how many messages it has delivered. If it is told to, it fails to take a snapshot, or waits with that until a
- * file is gone.
+ * Replies with how many messages it has delivered. If it is told to, it fails to take a snapshot and leaves a
+ * folder as a sign that it was told, or waits with the snapshot until a file is gone.
  */
 const COUNTING = `
-  import { existsSync } from 'node:fs';
+  import { existsSync, mkdtempSync } from 'node:fs';
   const idle = new Int32Array(new SharedArrayBuffer(4));
   let count = 0;
   let fails = false;
@@ -53,7 +53,10 @@ const COUNTING = `
   const decoder = new TextDecoder();
   export function deliver({ payload }) {
     const text = decoder.decode(payload);
-    if (text === 'fail') fails = true;
+    if (text.startsWith('fail ')) {
+      fails = true;
+      mkdtempSync(text.slice('fail '.length));
+    }
     if (text.startsWith('/')) path = text;
     return new TextEncoder().encode(String(++count));
   }
@@ -249,12 +252,10 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
 
   test('a replica whose snapshot() fails leaves nothing, says so, and gets the state from another', async () => {
     const { rig, client } = await started();
-    await client.multicast([0], encode('fail'));
-    // One replica has delivered it, since it was answered.
-    await until(() => {
-      const { replicas } = statusOf(rig.context).groups[0];
-      return replicas.every(({ delivered }) => delivered === replicas[0].delivered);
-    });
+    const told = mkdtempSync(join(tmpdir(), 'tram-told-'));
+    leftOver.push(() => rmSync(told, { recursive: true }));
+    await client.multicast([0], encode(`fail ${told}/`));
+    await until(() => readdirSync(told).length === HOSTS.length);
     await rig.stop(1);
     expect(rig.troubles).toHaveLength(1);
     expect(rig.troubles[0]).toMatch(/^g0\/1 can't leave its state for its next start/);
