@@ -114,7 +114,7 @@ describe('one that waits and does not come back', () => {
   });
 });
 
-test('everybody gets room, whoever else stops, gives up, or asks for something else', () => {
+test('each group gets room, although others stop, give up, or ask for something else', () => {
   const action = fc.record({
     who: fc.nat(4),
     words: fc.integer({ min: 1, max: 300 }),

@@ -139,7 +139,7 @@ export const JOURNAL_FILES: Readonly<Record<string, Mutation>> = {
     ],
   },
   'turns-not-kept': {
-    title: 'whoever finds room in a full ring takes it, although another one has waited longer',
+    title: 'a group takes room in a full ring out of turn, although another one has waited longer',
     caughtBy: { script: 'turns' },
     edits: [
       {

@@ -6,7 +6,7 @@
  *
  * A journal that has nothing of the group may have replaced one that was lost. Others still count on what that one had: entries
  * that some member on this host had delivered. So it begins with a snapshot of everything that was decided before this member
- * began: whoever finds the new journal after a power cut may then count on it as on the old one.
+ * began: a recovery that finds the new journal may then count on it as on the old one.
  *
  * Invariant: a snapshot is begun at the entry that the journal takes next, so it leaves no gap. Only one at a mark may be
  * begun after it. (A member may be ahead of the journal: another member of the group on this host hands it the entries.)

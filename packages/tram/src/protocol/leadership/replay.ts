@@ -1,7 +1,7 @@
 /**
  * Beginning from a journal (`Replica.begin`): restore its snapshot, then deliver its entries, stretch by stretch. Both are the
- * beginning of the sequence that the group has decided, so the member is then where any member may be. No reply is sent: whoever
- * waits for one asks the leader.
+ * beginning of the sequence that the group has decided, so the member is then where any member may be. No reply is sent: a
+ * client that waits for one asks the leader.
  *
  * A member that opens an era also *rebases*. All sessions end, no reply is kept, and the log begins after what it has
  * delivered, with its first index. Ordered time and the counts of deliveries go on.
