@@ -15,17 +15,26 @@ export function drain(world: World): void {
   const healedUs = world.nowUs;
   observation.lastDeliveryUs = healedUs;
   const delivered = plan.parents.map((_, group) => deliveredBy(world, group));
+  let ends: readonly number[] | undefined;
   world.runUntil(() => {
     if (world.isOver) return true;
-    if (world.nowUs - observation.lastDeliveryUs < quietUs || power?.isBusy) return false;
+    if (world.nowUs - observation.lastDeliveryUs < quietUs || power?.isBusy) {
+      ends = undefined;
+      return false;
+    }
     // No later message comes that would make the service reply.
     for (const { state, workload, client } of clients) {
       if (state !== 'down') workload.giveUpDeferred(client);
     }
     if (!clients.every((host) => host.state === 'down' || host.workload.isDone)) return false;
-    const areLevel = plan.parents.every(
-      (_, group) =>
-        isLevel(world, group) &&
+    // Ticks go on. With journals, members whose disks are slow wait for them again and again, so that all groups are hardly
+    // ever level at once. Such members have to get past the end that their group had when the last client was done.
+    if (ends === undefined || power === undefined) {
+      ends = plan.parents.map((_, group) => endOf(world, group));
+    }
+    const areLevel = ends.every(
+      (end, group) =>
+        isLevel(world, group, end) &&
         isRecoverable(world, group, delivered[group]) &&
         observation.orderedTime.hasTickedSince(group, healedUs),
     );
@@ -34,25 +43,34 @@ export function drain(world: World): void {
   }, DRAIN_LIMIT_US);
   if (world.isOver) return;
   for (const host of world.replicas) {
-    if (host.state !== 'down') observation.compareState(host);
+    // Those that are not at the end have compared theirs with each delivery.
+    if (host.state !== 'down' && isAtEnd(world, host)) observation.compareState(host);
   }
   ledger.record({ event: 'end', quiescent: true });
 }
 
-/** Have all running members delivered everything, and does nothing wait? */
-function isLevel(world: World, group: number): boolean {
-  const members = running(world, group);
-  const delivered = members.map(({ replica }) => replica.member.nextToDeliver);
+/** The index after everything that a group has decided, as far as anyone knows. */
+function endOf(world: World, group: number): number {
   // Some entries deliver nothing, so the ledger does not know them.
   const decided = world.ledger.decidedCount(group) + world.plan.sizes.firstIndex;
-  const furthest = Math.max(decided, ...delivered);
-  return members.every(
-    ({ replica: { member }, service }) =>
+  return Math.max(decided, deliveredBy(world, group));
+}
+
+function isAtEnd(world: World, { group, replica }: ReplicaHost): boolean {
+  return replica.member.nextToDeliver === endOf(world, group);
+}
+
+/** Have all running members delivered everything, or more than what was there before, and does nothing wait? */
+function isLevel(world: World, group: number, end: number): boolean {
+  return running(world, group).every((host) => {
+    const { member } = host.replica;
+    return (
       member.normal &&
-      member.nextToDeliver === furthest &&
+      (isAtEnd(world, host) || member.nextToDeliver > end) &&
       member.waiting.total === 0 &&
-      service.waiting.length === 0,
-  );
+      host.service.waiting.length === 0
+    );
+  });
 }
 
 /** The furthest that a running member has delivered. */
