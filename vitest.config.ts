@@ -78,6 +78,8 @@ export default defineConfig({
   plugins: [labAsBuilt],
   test: {
     testTimeout: 60_000,
+    // Hosts of tests end before it pays (docs/operating.md).
+    env: { TRAM_WARM_UP: 'off' },
     sequence: { sequencer: Mixed },
     // Node loads the build, and resolves its imports.
     server: { deps: { external: [/\/packages\/\w+\/dist\//] } },

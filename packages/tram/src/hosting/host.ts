@@ -156,8 +156,10 @@ export class Host {
       this.tellFailure(describeFailure({ in: 'background', error })),
     );
     inlineGenerously();
-    this.warmUp = new WarmUp(context.config.order);
-    this.warmUp.begin();
+    if (process.env['TRAM_WARM_UP'] !== 'off') {
+      this.warmUp = new WarmUp(context.config.order);
+      this.warmUp.begin();
+    }
     Atomics.store(words, line + HOST.pid, process.pid);
     Atomics.compareExchange(words, line + HOST.staysDown, STAYS_DOWN.untilStarted, STAYS_DOWN.no);
     Atomics.store(words, line + HOST.state, nextHostStart(Atomics.load(words, line + HOST.state)));
