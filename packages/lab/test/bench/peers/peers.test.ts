@@ -25,9 +25,9 @@ const { findProgram, serversParent }: typeof ServersModule = await import(built(
 
 const MAIN = join(projectDirectory, 'packages/lab/dist/cli/main.js');
 const IDS: readonly PeerId[] = ['redis', 'nats', 'etcd'];
-const SHORT = ['--seconds', '0.2'];
-/** For tests that do not use the figures. */
+/** Tests of the command do not use the figures. */
 const SHORTEST = ['--seconds', '0.05', '--rounds', '1'];
+const TWO_ROUNDS = ['--seconds', '0.05', '--rounds', '2'];
 /** Starting three servers takes long on a busy machine. */
 const LIMIT_MS = 120_000;
 
@@ -96,7 +96,7 @@ describe.each([
 describe('the command', { timeout: LIMIT_MS }, () => {
   test('prints one JSON object', async (context) => {
     programOf('redis', context);
-    const { pid, end } = run(['--only', 'redis', '--json', ...SHORT]);
+    const { pid, end } = run(['--only', 'redis', '--json', ...TWO_ROUNDS]);
     const { status, stdout } = await end;
     expect(status).toBe(0);
     const result = JSON.parse(stdout) as PeersModule.PeersResult;
@@ -138,7 +138,7 @@ describe('the command', { timeout: LIMIT_MS }, () => {
     onTestFinished(() => rmSync(folder, { recursive: true }));
     writeFileSync(join(folder, 'etcd'), '#!/bin/sh\necho no room for a log\nexit 1\n');
     chmodSync(join(folder, 'etcd'), 0o755);
-    const { end } = run(['--only', 'redis,etcd', ...SHORT], { PATH: folder });
+    const { end } = run(['--only', 'redis,etcd', ...SHORTEST], { PATH: folder });
     const { status, stdout } = await end;
     expect(status).toBe(1);
     expect(stdout).toContain('Redis is not installed: apt-get install -y redis-server\n');
