@@ -4,7 +4,7 @@
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { pause } from 'tram-multicast/internal/hosting/oversight.js';
+import { Calm, pause } from 'tram-multicast/internal/hosting/oversight.js';
 
 /**
  * @typedef {object} Totals
@@ -187,20 +187,24 @@ export class Clients {
   }
 }
 
-/** Waits until all replicas are members and have delivered the same. @param {{ status(): any }} cluster */
+/**
+ * Waits until all replicas are members, have delivered the same, and deliver no more. Once is not enough: what a replica has
+ * delivered it notes only after it has replied. @param {{ status(): any }} cluster
+ */
 export async function untilCaughtUp(cluster) {
-  const uneven = () =>
-    cluster.status().groups.filter((/** @type {import('tram-multicast').GroupStatus} */ group) => {
-      const { leader, replicas } = group;
-      const isUp = replicas.every(({ state, role }) => state === 'up' && role !== 'recovering');
-      // Ticks go on, so `delivered` is hardly ever the same.
-      const isSame = replicas.every(({ messages }) => messages === replicas[0].messages);
-      return leader === undefined || !isUp || !isSame;
-    });
+  const calm = new Calm();
+  /** @returns {import('tram-multicast').GroupStatus[]} */
+  const look = () => cluster.status().groups;
+  const isMember = (/** @type {import('tram-multicast').ReplicaStatus} */ { state, role }) =>
+    state === 'up' && role !== 'recovering';
   await until(
-    () => uneven().length === 0,
+    () => {
+      const groups = look();
+      const areStill = calm.holds(groups, Date.now());
+      return areStill && groups.every(({ replicas }) => replicas.every(isMember));
+    },
     CATCH_UP_MS,
-    () => `all replicas have delivered the same: ${JSON.stringify(uneven())}`,
+    () => `all replicas have delivered the same: ${JSON.stringify(look())}`,
   );
 }
 

@@ -2,6 +2,7 @@
  * Injects the planned faults into a cluster of processes. Called by `round.mjs`. The lanes of a plan run concurrently.
  * Within a lane the next fault waits until the host or client of the previous one is back.
  */
+import { TramError } from 'tram-multicast';
 import { pause } from 'tram-multicast/internal/hosting/oversight.js';
 import { CheckError, until } from './clients.mjs';
 import { REPLICAS } from './plan.mjs';
@@ -204,11 +205,29 @@ export class Faults {
   async restart(host, fresh) {
     while (this.mustWait(fresh)) await pause(LOOK_MS);
     if (this.isOver) return;
-    if (fresh) this.isRestartingAfresh = true;
+    if (!fresh) return this.cluster.restart(host, { fresh });
+    this.isRestartingAfresh = true;
     try {
-      await this.cluster.restart(host, { fresh });
+      await this.restartAfresh(host);
     } finally {
-      if (fresh) this.isRestartingAfresh = false;
+      this.isRestartingAfresh = false;
+    }
+  }
+
+  /**
+   * Tries again while TRAM refuses it, because another host is not struck but lags, and has to fetch the state first.
+   * @param {number} host
+   */
+  async restartAfresh(host) {
+    const deadlineMs = Date.now() + REJOIN_MS;
+    for (;;) {
+      try {
+        return await this.cluster.restart(host, { fresh: true });
+      } catch (error) {
+        const isRefused = error instanceof TramError && error.code === 'TRAM_LAST_COPY';
+        if (!isRefused || this.isOver || Date.now() > deadlineMs) throw error;
+      }
+      await pause(LOOK_MS);
     }
   }
 

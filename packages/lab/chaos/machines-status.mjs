@@ -108,6 +108,7 @@ export class MachinesStatus {
       incarnation,
       delivered: row?.delivered ?? 0,
       messages: (words?.[statistics + STATISTIC.messages] ?? 0) >>> 0,
+      relayed: (words?.[statistics + STATISTIC.relayed] ?? 0) >>> 0,
       timesLed: words?.[statistics + STATISTIC.timesLed] ?? 0,
       row,
     };

@@ -1,5 +1,6 @@
 /** How faults are injected: restarts that TRAM would refuse. */
 import { expect, test } from 'vitest';
+import { TramError } from '../../../tram/test/built.js';
 
 const { Faults } = (await import(new URL('../../chaos/faults.mjs', import.meta.url).href)) as {
   Faults: new (cluster: object, clients: object, log: () => void) => Restarting;
@@ -24,4 +25,13 @@ test('hosts are restarted with empty memory one at a time, also after one that f
   const outcomes = await Promise.allSettled(restarts);
   expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
   expect(most).toEqual([1, 1, 1]);
+});
+
+test('a restart with empty memory is tried again while others have to fetch the state', async () => {
+  let refusals = 0;
+  const restart = async () => {
+    if (refusals < 2) throw new TramError('TRAM_LAST_COPY', `refused ${++refusals} times`);
+  };
+  await new Faults({ restart }, {}, () => undefined).restart(0, true);
+  expect(refusals).toBe(2);
 });

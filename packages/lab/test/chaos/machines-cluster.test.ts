@@ -122,14 +122,13 @@ async function healthSeenFrom(from: Machine, { address }: Machine): Promise<stri
 }
 
 const groupOf = (group: number) => cluster!.status().groups[group];
-const haveCaughtUp = () =>
-  cluster!
-    .status()
-    .groups.every(({ replicas }) =>
-      replicas.every(
-        ({ role, delivered }) => role !== 'recovering' && delivered === replicas[0].delivered,
-      ),
-    );
+
+async function caughtUp(): Promise<void> {
+  const { untilCaughtUp } = await imported<{
+    untilCaughtUp(cluster: MachinesCluster): Promise<void>;
+  }>('clients');
+  await untilCaughtUp(cluster!);
+}
 
 test('a leader that is cut off from its group, but not from clients, delivers nothing', {
   timeout: 120_000,
@@ -165,7 +164,7 @@ test('a leader that is cut off from its group, but not from clients, delivers no
   await clients!.finish(ANSWER_MS);
   for (const { sent, answered } of clients!.finished) expect(answered).toBe(sent);
   expect(clients!.finished).toHaveLength(2);
-  await until(haveCaughtUp);
+  await caughtUp();
   expect([...complaints, ...cluster!.errors]).toEqual([]);
   await cluster!.close([]);
   const { checkVerdict, readHistory } = await imported<{
@@ -202,7 +201,7 @@ test('a host that lost its memory and is killed while it starts still knows of t
   await pause(500);
   expect(own().map(({ role }) => role)).toEqual(['recovering', 'recovering']);
   signalOthers('SIGCONT');
-  await until(haveCaughtUp);
+  await caughtUp();
   own().forEach(({ incarnation }, group) => {
     expect(incarnation).toBeGreaterThan(incarnations[group]);
   });
