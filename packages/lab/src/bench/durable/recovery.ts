@@ -7,6 +7,7 @@
  */
 import { closeSync, openSync, readdirSync, readSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { loadService } from 'tram-multicast/internal/hosting/service.js';
 import type { ClusterStatus } from 'tram-multicast/internal/hosting/status.js';
 import { destinationSets } from '../load/destinations.js';
@@ -43,6 +44,7 @@ const SERVICE = new URL('./service.js', import.meta.url);
 const NEVER_BYTES = 2 ** 40;
 const IN_FLIGHT = 256;
 const FILL_SECONDS = 0.5;
+const LOOK_MS = 1;
 const READ_BYTES = 2 ** 20;
 
 export async function measureRecovery(
@@ -125,6 +127,8 @@ async function fill(
       run.signal.throwIfAborted();
       await measure(cluster, load);
     }
+    // A leader answers before it notes what it has delivered.
+    while (deliveriesOf(cluster.status()) < cluster.status().answered) await setTimeout(LOOK_MS);
     return deliveriesOf(cluster.status());
   } finally {
     await cluster.close();
