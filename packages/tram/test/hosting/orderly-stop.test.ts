@@ -34,8 +34,8 @@ const { threadsArena } = (await built('memory/threads.js')) as typeof threads;
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const HOSTS = [0, 1, 2];
-const MESSAGES = 4000;
-/** Many times fewer than the bytes of these messages. */
+const MESSAGES = 1000;
+/** Several times fewer than the bytes of these messages. */
 const LOG_BYTES = 16_384;
 const START_MS = 30_000;
 const STOP_MS = 30_000;
@@ -188,9 +188,9 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     const waiting = client.multicast([0, 1], encode('meanwhile'));
     await rig.start(true);
     await rig.led();
-    expect([...(await waiting).values()].map(decode)).toEqual(['4001', '4001']);
-    expect(await send(client, 9)).toEqual(['4010', '4010']);
-    expect(await send(await rig.connect(), 10)).toEqual(['4020', '4020']);
+    expect([...(await waiting).values()].map(decode)).toEqual(['1001', '1001']);
+    expect(await send(client, 9)).toEqual(['1010', '1010']);
+    expect(await send(await rig.connect(), 10)).toEqual(['1020', '1020']);
     expect(rig.troubles).toEqual([]);
   });
 
@@ -203,7 +203,7 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     await rig.startHost(2, true);
     await rig.startHost(1, true);
     await rig.led();
-    expect(await send(client, 1)).toEqual(['5001', '5001']);
+    expect(await send(client, 1)).toEqual(['2001', '2001']);
     await rig.startHost(0, true);
     const delivered = () =>
       new Set(statusOf(rig.context).groups[0].replicas.map((replica) => replica.delivered));
@@ -219,7 +219,7 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     await rig.kill(...HOSTS);
     await rig.start(true);
     await rig.led();
-    expect(await send(client, 1)).toEqual(['4011', '4011']);
+    expect(await send(client, 1)).toEqual(['1011', '1011']);
   });
 
   test('one that leaves its state is enough', async () => {
@@ -234,7 +234,7 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     );
     await rig.startHost(1, true);
     await rig.led();
-    expect(await send(client, 1)).toEqual(['4001', '4001']);
+    expect(await send(client, 1)).toEqual(['1001', '1001']);
   });
 
   test('a host that begins afresh does not use what it has left', async () => {
@@ -247,7 +247,7 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     await rig.kill(0);
     await rig.start(true);
     await rig.led();
-    expect(await send(client, 1)).toEqual(['4001', '4001']);
+    expect(await send(client, 1)).toEqual(['1001', '1001']);
   });
 
   test('a replica whose snapshot() fails leaves nothing, says so, and gets the state from another', async () => {
@@ -261,7 +261,7 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
     expect(rig.troubles[0]).toMatch(/^g0\/1 can't leave its state for its next start/);
     expect(rig.troubles[0]).toContain('as it was told');
     await rig.startHost(1, true);
-    expect(await send(client, 1)).toEqual(['4002', '4001']);
+    expect(await send(client, 1)).toEqual(['1002', '1001']);
   });
 
   test('if all hosts are killed, the state is lost: hosts, status and errors say so', async () => {
@@ -326,7 +326,7 @@ test('hosts of a cluster that get SIGTERM leave their state; the history holds, 
   for (const { pid } of cluster.status().hosts) process.kill(pid, 'SIGTERM');
   await until(() => cluster.status().hosts.every(({ state }) => state === 'down'));
   for (const host of HOSTS) await cluster.restart(host);
-  expect(await send(client, 1)).toEqual(['4001', '4001']);
+  expect(await send(client, 1)).toEqual(['1001', '1001']);
   expect(filesOfCluster()).toHaveLength(1 + 2 * HOSTS.length);
   await cluster.close();
   expect(filesOfCluster()).toEqual([]);

@@ -9,7 +9,7 @@ const built = (name: string): string =>
 const { measureRawRing, ringWords }: typeof RingModule = await import(built('ring'));
 const { runPair }: typeof PairModule = await import(built('pair'));
 
-const SECONDS = 0.2;
+const SECONDS = 0.1;
 expectNoLeftOvers();
 
 describe.each(['threads', 'processes'] as const)('%s', (memory) => {
