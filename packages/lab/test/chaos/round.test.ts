@@ -5,6 +5,7 @@ import { runChaos } from './run-chaos.js';
 test('a short round with one fault of each kind', { timeout: 120_000 }, async () => {
   const round = await runChaos(
     '--seed 4 --trees base --hosts 3 --faults 12 --seconds 6 --clients 3',
+    true,
   );
   expect(Object.keys(round.faults)).toHaveLength(12);
   expect(round.acknowledged).toBeGreaterThan(0);

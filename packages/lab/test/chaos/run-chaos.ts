@@ -7,10 +7,12 @@ import { expect } from 'vitest';
 const execute = promisify(execFile);
 const SCRIPT = fileURLToPath(new URL('../../chaos/main.mjs', import.meta.url));
 
-/** Runs one round in which all checks must hold. @returns its result */
-export async function runChaos(options: string) {
-  // Unlike in other tests, hosts warm up, as they do in production.
-  const env = { ...process.env, TRAM_WARM_UP: undefined };
+/**
+ * Runs one round in which all checks must hold. @returns its result
+ * @param warmsUp  do hosts warm up, as in production? A round with many restarts would spend most of its time on that.
+ */
+export async function runChaos(options: string, warmsUp = false) {
+  const env = { ...process.env, ...(warmsUp && { TRAM_WARM_UP: undefined }) };
   const run = execute(process.execPath, [SCRIPT, '--json', ...options.split(' ')], { env });
   // If a check fails, the exit code is not 0, and stderr has the command that repeats the round.
   const { stdout, stderr } = await run.catch((error) => error as Awaited<typeof run>);

@@ -14,6 +14,7 @@ test('unauthenticated peers at all ports do not disturb the cluster', {
 }, async () => {
   const round = await runChaos(
     '--memory machines --seed 4 --unauthenticated 5 --seconds 5 --clients 3',
+    true,
   );
   expect(round.acknowledged).toBeGreaterThan(0);
   expect(round.unauthenticated.refusals.wrongProof).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-/** The warm-up of a host, in the thread of the test. The other tests turn it off (`vitest.config.ts`), except for chaos. */
+/** The warm-up of a host, in the thread of the test. Other tests turn it off (`vitest.config.ts`), except for some of chaos. */
 import { expect, test } from 'vitest';
 import { WarmUp } from '../../src/hosting/warm-up.js';
 import { ORDERS } from '../../src/protocol/edges.js';
