@@ -22,7 +22,7 @@ const labAsBuilt: Plugin = {
 
 /** Tests that start clusters, servers or commands, and mostly wait for them. Other tests use the cores meanwhile. */
 const CLUSTERS = [
-  'packages/lab/test/bench/{load/run,machines/machines,peers/peers}.test.ts',
+  'packages/lab/test/bench/{durable/durable,load/run,machines/machines,peers/peers}.test.ts',
   'packages/lab/test/bench/systems/**/*.test.ts',
   'packages/lab/test/chaos/{client-crash,machines-cluster,machines-round,namespaces,power,round}.test.ts',
   'packages/lab/test/contract/machines.test.ts',
@@ -40,7 +40,7 @@ const ALONE = [
   'packages/tram/test/memory/machines/network.test.ts',
   'packages/lab/test/bench/paper/run-real.test.ts',
   'packages/lab/test/bench/raw/**/*.test.ts',
-  'packages/lab/test/bench/{durable/durable,order/order,strict/strict}.test.ts',
+  'packages/lab/test/bench/{order/order,strict/strict}.test.ts',
   'packages/lab/test/chaos/unauthenticated-round.test.ts',
   'packages/lab/test/contract/{arena-file,contract}.test.ts',
   'packages/lab/test/litmus/**/*.test.ts',
@@ -56,21 +56,41 @@ const SEEDS = [
 
 const TESTS = 'packages/*/test/**/*.test.ts';
 
+/** They begin first: with one of them the last worker would go on alone. A fresh clone has no record of earlier runs. */
+const LONGEST = [
+  'sim/mutations',
+  'cli/remote-host',
+  'hosting/machines/machine',
+  'hosting/machines/durable',
+  'attached-cluster',
+  'contract/machines',
+  'chaos/machines-round',
+  'cli/up',
+  'peers/peers',
+  'cli/local-host',
+  'hosting/orderly-stop',
+  'hosting/rolling-restart',
+];
+
 /** How many files run at a time, except for those that run alone. On two cores, at least one of them waits most of the time. */
 const WORKERS = 3;
 
-/** Mixes files that wait and files that compute, so that both kinds run side by side. */
+/** After the longest ones, mixes files that wait and files that compute, so that both kinds run side by side. */
 class Mixed extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const of = (name: string) => sorted.filter(({ project }) => project.name === name);
+    const longest = LONGEST.flatMap((name) =>
+      sorted.filter(({ moduleId }) => moduleId.endsWith(`/${name}.test.ts`)),
+    );
+    const others = sorted.filter((file) => !longest.includes(file));
+    const of = (name: string) => others.filter(({ project }) => project.name === name);
     const waiting = of('clusters');
     const computing = [...of('seeds'), ...of('quick')];
     const mixed = waiting.flatMap((file, i) => [
       file,
       ...(i % 2 === 1 ? computing.splice(0, 1) : []),
     ]);
-    return [...mixed, ...computing, ...of('alone')];
+    return [...longest, ...mixed, ...computing, ...of('alone')];
   }
 }
 
