@@ -96,6 +96,23 @@ attack(
 );
 
 attack(
+  'a leader that has made room in a full log says that it has to run at once',
+  { 'room-never-due': STUCK },
+  ({ Stage }) => {
+    const stage = new Stage('replicas=3 rings=1024', { timing: RARELY });
+    const [A] = stage.group(0);
+    const stop = stage.flood(0, [0], 'm'.repeat(32));
+    stage.until(() => A.replica.dueUs === Number.NEGATIVE_INFINITY, 20_000);
+    const { endIndex } = A.replica.replication;
+    // Its next step takes what had found no room.
+    stage.until(() => A.replica.replication.endIndex > endIndex, SOON_US);
+    stop();
+    stage.until(() => A.replica.dueUs === Number.POSITIVE_INFINITY);
+    stage.settle();
+  },
+);
+
+attack(
   'what a leader has delivered is decided in its own log',
   { 'own-decided-put-off': /expected/ },
   ({ Stage }) => {

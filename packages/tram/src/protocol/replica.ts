@@ -217,9 +217,13 @@ export class Replica {
     this.role = 'follower';
   }
 
-  /** When it has to run even if no write has arrived: a tick, or what a quick step has left out. Heartbeats do not count. */
+  /**
+   * When it has to run even if no write has arrived: at once if messages have found no room and there is some now; for a tick; or
+   * for what a quick step has left out. Heartbeats do not count.
+   */
   get dueUs(): number {
     if (this.role !== 'leader') return Number.POSITIVE_INFINITY;
+    if (this.leader.hasMadeRoom) return Number.NEGATIVE_INFINITY;
     const { tickDueUs } = this.leader;
     return this.replication.owesDecided ? Math.min(this.fullDueUs, tickDueUs) : tickDueUs;
   }

@@ -51,6 +51,12 @@ export const QUICK_STEPS: Readonly<Record<string, Mutation>> = {
     caughtBy: { script: 'quick-steps' },
     edits: [{ file: REPLICA, find: 'this.replication.owesDecided', replace: 'false' }],
   },
+  'room-never-due': {
+    title:
+      'the host of a leader does not know that messages which found no room in the log have some now',
+    caughtBy: { script: 'quick-steps' },
+    edits: [{ file: REPLICA, find: 'if (this.leader.hasMadeRoom)', replace: 'if (false)' }],
+  },
   'own-decided-put-off': {
     title: 'a quick step does not note in the own log of the leader what is decided',
     caughtBy: { script: 'quick-steps' },

@@ -78,8 +78,9 @@ export class Leader {
   /** When to look again whether sessions have ended, and per client slot, the one whose end this leader has proposed. */
   private sessionsDueUs = 0;
   private readonly endedSessions: Int32Array;
-  /** Did an entry find no room in the log in this round? */
+  /** Did an entry find no room in the log in this round? And has the round made room for it at its end? */
   private logIsFull = false;
+  hasMadeRoom = false;
   /** The index behind the last tick that was proposed. */
   private endOfTick = -1;
   /** When the last mark was proposed, how long the next one waits for it to get complete, and the index behind it. */
@@ -414,7 +415,9 @@ export class Leader {
   finish(nowUs: number): number {
     const wasIdle = this.replication.decided === this.replication.endIndex;
     const work = this.finishQuickly() + this.publish(wasIdle);
+    const { baseIndex } = this.replication;
     this.truncation.run(nowUs, this.logIsFull);
+    this.hasMadeRoom = this.logIsFull && this.replication.baseIndex > baseIndex;
     return work;
   }
 
