@@ -20,7 +20,7 @@ import { type ClientSlot, takeSlot } from './hosting/slot.js';
 import { STALLED_US, type StallMessage } from './hosting/stall.js';
 import { latencyOf, STATISTIC } from './hosting/statistics.js';
 import { ClientTrace } from './hosting/trace.js';
-import { ARENA, ARENA_STATE, PARTICIPANT } from './memory/arena.js';
+import { ARENA, ARENA_STATE, HOST, PARKED, PARTICIPANT } from './memory/arena.js';
 import { type GivenUp, type MulticastOptions, Request } from './multicast-request.js';
 import {
   type Call,
@@ -78,6 +78,7 @@ export class Client implements AsyncDisposable {
   private readonly groupsHigh: number;
   private readonly answeredAt: number;
   private readonly sessionAt: number;
+  private readonly parkedAt: number;
   /** By call slot. */
   private readonly requests: (Request | undefined)[];
   private readonly offeredUs: Float64Array;
@@ -85,6 +86,7 @@ export class Client implements AsyncDisposable {
   private readonly waiting: Request[] = [];
   private state: State = 'open';
   private isPollScheduled = false;
+  private isAwake = false;
   private isFlushScheduled = false;
   private progressUs = 0;
   private readonly stalled: StalledRequests;
@@ -104,6 +106,7 @@ export class Client implements AsyncDisposable {
     const { reachLow, reachHigh, root } = context.overlay;
     this.groupsLow = reachLow[root];
     this.groupsHigh = reachHigh[root];
+    this.parkedAt = context.map.host(context.map.hostOf(slot.participant)) + HOST.parked;
     this.sessionAt = context.map.participant(slot.participant) + PARTICIPANT.session;
     const edges = context.edges(context.memory(slot.participant), NO_OBSERVER);
     const calls: CallListener = {
@@ -341,10 +344,20 @@ export class Client implements AsyncDisposable {
   }
 
   private schedulePoll(): void {
-    if (this.isPollScheduled || this.outstanding === 0) return;
+    if (this.isPollScheduled) return;
+    const isEager = this.outstanding > 0 && nowUs() - this.progressUs < EAGER_US;
+    this.noteAwake(isEager);
+    if (this.outstanding === 0) return;
     this.isPollScheduled = true;
-    if (nowUs() - this.progressUs < EAGER_US) setImmediate(this.poll);
+    if (isEager) setImmediate(this.poll);
     else setTimeout(this.poll, POLL_MS);
+  }
+
+  /** While it polls with every turn, this thread uses a core. The hosts have to know (`hosting/duty.ts`). */
+  private noteAwake(isAwake: boolean): void {
+    if (isAwake === this.isAwake) return;
+    this.isAwake = isAwake;
+    this.context.arena.words[this.parkedAt] = isAwake ? PARKED.awake : PARKED.absent;
   }
 
   private readonly poll = (): void => {
@@ -460,6 +473,7 @@ export class Client implements AsyncDisposable {
     this.trace?.close();
     // The session stays if messages are unanswered: the next client of the slot records a crash, for the judge.
     if (this.client.outstanding === 0) Atomics.store(this.context.arena.words, this.sessionAt, 0);
+    this.noteAwake(false);
     this.slot.release();
     this.onDrained?.();
     this.onClosed();

@@ -2,7 +2,8 @@
 
 import { nowUs } from 'tram-multicast/internal/hosting/clock.js';
 import { Duty } from 'tram-multicast/internal/hosting/duty.js';
-import { HOST } from 'tram-multicast/internal/memory/arena.js';
+import { HOST, PARKED } from 'tram-multicast/internal/memory/arena.js';
+import { wakeParked } from 'tram-multicast/internal/memory/shared.js';
 import { Random } from '../../dist/sim/random.js';
 import { DONE, PLACE, Teller } from './play-common.mjs';
 
@@ -64,12 +65,14 @@ export function sleeper(memory, { wakers, rounds, sleepUs = NEVER_US }, { arena,
     parked: map.host(host) + HOST.parked,
     ready,
     readyLater: map.readyLaterOf(host),
+    allParked: map.allParked,
   };
   const pacing = {
     heartbeatUs: sleepUs,
     quietHeartbeatUs: sleepUs,
     laterUs: sleepUs,
     spinUs: SPIN_US,
+    cores: Number.POSITIVE_INFINITY,
     relax: () => undefined,
   };
   const clock = () => (left === 0 ? Number.POSITIVE_INFINITY : nowUs());
@@ -121,16 +124,16 @@ const DELAY_POLLS = 50_000;
  * was about to sleep does so.
  */
 export function wakesCarelessly(memory, { arena, map }) {
-  const { words, parking } = arena;
+  const { words } = arena;
   return {
     own: memory.own,
     write: (...args) => memory.write(...args),
     wake(peer) {
       const parked = map.host(map.hostOf(peer)) + HOST.parked;
-      const isParked = Atomics.load(words, parked) === 1;
-      for (let i = 0; i < DELAY_POLLS && Atomics.load(words, parked) === 0; i++);
+      const isParked = Atomics.load(words, parked) === PARKED.parked;
+      for (let i = 0; i < DELAY_POLLS && Atomics.load(words, parked) !== PARKED.parked; i++);
       Atomics.store(words, map.ready(peer), 1);
-      if (isParked && Atomics.exchange(words, parked, 0) === 1) parking.wake(parked);
+      if (isParked) wakeParked(arena, parked);
     },
   };
 }

@@ -1,6 +1,6 @@
 /** The hints: `hasEnded` and `wake`. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { HOST } from 'tram-multicast/internal/memory/arena.js';
+import { HOST, PARKED } from 'tram-multicast/internal/memory/arena.js';
 import { OPEN } from 'tram-multicast/internal/memory/contract.js';
 import { describe, expect, test } from 'vitest';
 import type { Backend } from './backends.js';
@@ -82,14 +82,15 @@ export function promiseHints(backend: Backend): void {
         const [host, waker] = await begin(stage);
         const sleeping = host.play('sleeper', { wakers: [WRITER], rounds: 1 });
         const parked = stage.map.host(stage.map.hostOf(OWNER)) + HOST.parked;
-        while (Atomics.load(stage.arena.words, parked) === 0) await wait(1);
+        const isParked = () => Atomics.load(stage.arena.words, parked) === PARKED.parked;
+        while (!isParked()) await wait(1);
         const runs = stage.map.region(OWNER) + PLACE.block;
         const before = stage.arena.words[runs];
         await waker.puppet.write(OWNER, PLACE.told, [1], OPEN, 1);
         await waker.puppet.wake(OWNER, false);
-        expect(Atomics.load(stage.arena.words, parked)).toBe(1);
+        expect(isParked()).toBe(true);
         await wait(50);
-        expect(Atomics.load(stage.arena.words, parked)).toBe(1);
+        expect(isParked()).toBe(true);
         expect(stage.arena.words[runs]).toBe(before);
         await waker.puppet.wake(OWNER, true);
         await sleeping.result();

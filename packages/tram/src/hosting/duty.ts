@@ -4,14 +4,16 @@
  *
  * An agent runs when its ready flag is set, when it did much work the last time, with every heartbeat, when it is due by
  * its own account, and when there is news of other hosts. Flags that are marked *later* are served after a short delay, so that their work comes in
- * batches. After work the host spins for a while, because waking a parked thread costs more than most answers take.
- * Then it parks. A writer that sets an urgent flag of a parked host wakes it. After a long idle time heartbeats become
- * rarer.
+ * batches. A writer that sets an urgent flag of a parked host wakes it. After a long idle time heartbeats become rarer.
+ *
+ * After urgent work the host spins for a while, because waking a parked thread costs more than most answers take. Then it
+ * parks. It parks at once if more hosts are awake than there are cores: then one of them waits for the core on which this one
+ * would spin, and it may be the one that has the next work for it.
  *
  * Invariant: the host clears a flag before it runs the agent, and sets `parked` before it reads the flags for the
  * last time. So no urgent flag is missed.
  */
-import type { Arena, Parking } from '../memory/arena.js';
+import { type Arena, PARKED, type Parking } from '../memory/arena.js';
 
 export interface Agent {
   /** Does a bounded amount of work without waiting, and returns how much. After `MUCH_WORK` it runs again at once. */
@@ -47,6 +49,8 @@ export interface DutyWords {
   readonly parked: number;
   readonly ready: number;
   readonly readyLater: number;
+  /** The words of all hosts that use the same cores, this one included, which say whether they are parked. */
+  readonly allParked: readonly number[];
 }
 
 export interface Pacing {
@@ -56,8 +60,10 @@ export interface Pacing {
   readonly quietHeartbeatUs: number;
   /** How often flags marked *later* are served while there are any. */
   readonly laterUs: number;
-  /** How long the host spins before it parks. */
+  /** How long the host spins after urgent work before it parks, … */
   readonly spinUs: number;
+  /** … unless more hosts are awake than there are cores. */
+  readonly cores: number;
   /** Called between two looks at the flags while the host spins. */
   readonly relax: () => void;
 }
@@ -67,17 +73,26 @@ export const MUCH_WORK = 16;
 /** Reading the clock costs more than reading the flags. Work may take long, so each piece of it counts as a turn. */
 const TURNS_PER_CLOCK = 16;
 const QUIET_AFTER_US = 200_000;
+/** There may be very many client slots. Those in use are the first ones, more or less. */
+const LOOKS_MAX = 64;
+/** Whether an agent has done so much that it runs again at once, and whether its work was urgent. */
+const BUSY = { no: 0, yes: 1, urgently: 2 } as const;
 
 export class Duty {
   private readonly words: Int32Array;
   private readonly parking: Parking;
-  private readonly wasBusy: Uint8Array;
+  private readonly busy: Uint8Array;
   /** When each agent is due, as of its last `doWork`. */
   private readonly dueUs: Float64Array;
   private beatUs = Number.NEGATIVE_INFINITY;
   private laterUs = Number.NEGATIVE_INFINITY;
   private hadLaterUs = Number.NEGATIVE_INFINITY;
   private workedUs: number;
+  private urgentUs: number;
+  /** Was there urgent work since the clock was read? */
+  private hadUrgent = false;
+  /** Empty if there is a core for each of them. */
+  private readonly allParked: readonly number[];
 
   constructor(
     arena: Arena,
@@ -93,9 +108,11 @@ export class Duty {
   ) {
     this.words = arena.words;
     this.parking = watch?.parking ?? arena.parking;
-    this.wasBusy = new Uint8Array(agents.length);
+    this.busy = new Uint8Array(agents.length);
     this.dueUs = new Float64Array(agents.length).fill(Number.POSITIVE_INFINITY);
     this.workedUs = clock();
+    this.urgentUs = this.workedUs;
+    this.allParked = at.allParked.length > pacing.cores ? at.allParked.slice(0, LOOKS_MAX) : [];
   }
 
   /** Works, spins and parks for this long, and at most one park longer. */
@@ -105,11 +122,12 @@ export class Duty {
     const untilUs = nowUs + durationUs;
     let turns = 0;
     let hasWorked = false;
+    Atomics.store(this.words, this.at.parked, PARKED.awake);
     while (nowUs < untilUs) {
       const work = this.turn(nowUs);
       if (work > 0) {
         hasWorked = true;
-      } else if (!hasWorked && nowUs - this.workedUs > this.pacing.spinUs) {
+      } else if (!hasWorked && this.shouldPark(nowUs)) {
         this.park(nowUs, untilUs);
         nowUs = clock();
         continue;
@@ -121,13 +139,30 @@ export class Duty {
       turns = 0;
       nowUs = clock();
       if (hasWorked) this.workedUs = nowUs;
+      if (this.hadUrgent) this.urgentUs = nowUs;
       hasWorked = false;
+      this.hadUrgent = false;
     }
+    Atomics.store(this.words, this.at.parked, PARKED.absent);
   }
 
-  /** Runs each agent that is due, once. Returns the work of agents that ran for another reason than the time. */
+  private shouldPark(nowUs: number): boolean {
+    return nowUs - this.urgentUs > this.pacing.spinUs || this.isCrowded();
+  }
+
+  /** Are more hosts awake than there are cores? */
+  private isCrowded(): boolean {
+    const { words, allParked } = this;
+    let left = this.pacing.cores;
+    for (let i = 0; i < allParked.length; i++) {
+      if (words[allParked[i]] === PARKED.awake && left-- === 0) return true;
+    }
+    return false;
+  }
+
+  /** Runs each agent that is due, once. Returns how much they did. */
   private turn(nowUs: number): number {
-    const { words, at, agents, wasBusy, dueUs, pacing, wire } = this;
+    const { words, at, agents, busy, dueUs, pacing, wire } = this;
     let work = 0;
     wire?.poll(nowUs);
     const hasNews = this.watch?.hasNews?.() === true;
@@ -139,9 +174,11 @@ export class Duty {
     }
     if (takesLater) this.laterUs = nowUs;
     for (let i = 0; i < agents.length; i++) {
-      let isDue = beats || wasBusy[i] === 1 || nowUs >= dueUs[i];
+      let isUrgent = busy[i] === BUSY.urgently;
+      let isDue = beats || busy[i] !== BUSY.no || nowUs >= dueUs[i];
       if (words[at.ready + i] !== 0) {
         Atomics.exchange(words, at.ready + i, 0);
+        isUrgent = true;
         isDue = true;
       }
       if (takesLater && words[at.readyLater + i] !== 0) {
@@ -151,7 +188,8 @@ export class Duty {
       }
       if (!isDue) continue;
       const done = agents[i].doWork(nowUs);
-      wasBusy[i] = done >= MUCH_WORK ? 1 : 0;
+      busy[i] = done < MUCH_WORK ? BUSY.no : isUrgent ? BUSY.urgently : BUSY.yes;
+      if (isUrgent && done > 0) this.hadUrgent = true;
       dueUs[i] = agents[i].dueUs ?? Number.POSITIVE_INFINITY;
       work += done;
     }
@@ -173,9 +211,9 @@ export class Duty {
     const timeoutUs = Math.min(wakesUs, untilUs, ...this.dueUs) - nowUs;
     if (timeoutUs <= 0) return;
     this.wire?.flush(nowUs, 0);
-    Atomics.store(words, at.parked, 1);
-    if (!this.hasUrgent()) this.parking.wait(at.parked, 1, timeoutUs);
-    Atomics.store(words, at.parked, 0);
+    Atomics.store(words, at.parked, PARKED.parked);
+    if (!this.hasUrgent()) this.parking.wait(at.parked, PARKED.parked, timeoutUs);
+    Atomics.store(words, at.parked, PARKED.awake);
   }
 
   private hasUrgent(): boolean {

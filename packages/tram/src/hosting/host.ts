@@ -178,6 +178,7 @@ export class Host {
       parked: line + HOST.parked,
       ready: map.readyOf(settings.host),
       readyLater: map.readyLaterOf(settings.host),
+      allParked: map.allParked,
     };
     const { watch, pacing } = settings;
     const { journal } = this;

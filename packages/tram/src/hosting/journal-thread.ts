@@ -14,6 +14,7 @@ import { JournalRing } from '../journal/ring.js';
 import type { SegmentsStart } from '../journal/segments.js';
 import { type GroupStart, JournalWriter, type WriterOptions } from '../journal/writer.js';
 import { wake } from '../memory/fabric/waiting.js';
+import { endPark } from '../memory/shared.js';
 import { nowUs } from './clock.js';
 import { openArena } from './open-arena.js';
 
@@ -143,7 +144,7 @@ function bytesOnDisk(): number {
 function wakeHost(): void {
   isAdvanced = false;
   const { parked, descriptor } = wakes;
-  if (Atomics.exchange(arena.words, parked, 0) !== 1) return;
+  if (!endPark(arena.words, parked)) return;
   if (descriptor === undefined) arena.parking.wake(parked);
   else wake(descriptor);
 }

@@ -25,12 +25,14 @@ import {
   HOST,
   HOST_STATE,
   hostStateOf,
+  PARKED,
   PARTICIPANT,
   STAYS_DOWN,
   withHostState,
 } from '../memory/arena.js';
 import type { ArenaFile } from '../memory/processes/arena-file.js';
 import { isCut } from '../memory/processes/lifelines.js';
+import { wakeParked } from '../memory/shared.js';
 import { nowUs } from './clock.js';
 import type { ClusterContext } from './cluster-context.js';
 import {
@@ -123,8 +125,7 @@ export function isSupervised({ arena, config }: ClusterContext): boolean {
 
 export function wakeHosts({ map, arena }: ClusterContext): void {
   for (let host = 0; host < map.hosts; host++) {
-    Atomics.store(arena.words, map.host(host) + HOST.parked, 0);
-    arena.parking.wake(map.host(host) + HOST.parked);
+    wakeParked(arena, map.host(host) + HOST.parked);
   }
 }
 
@@ -168,6 +169,7 @@ export function markEnded({ arena, map }: ClusterContext, host: number): boolean
   const state = Atomics.load(words, line + HOST.state);
   if (hostStateOf(state) === HOST_STATE.ended) return false;
   if (!isCut(words, line + HOST.lifeline) && isLocked(arena, host)) return false;
+  Atomics.store(words, line + HOST.parked, PARKED.absent);
   const ended = withHostState(state, HOST_STATE.ended);
   return Atomics.compareExchange(words, line + HOST.state, state, ended) === state;
 }

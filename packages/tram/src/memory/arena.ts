@@ -40,7 +40,7 @@ export interface Arena {
 /** "TRAM" */
 export const ARENA_MAGIC = 0x4d415254;
 /** The memory version: incremented whenever an offset, the meaning of a word or the handshake of machines changes. */
-export const ARENA_VERSION = 11;
+export const ARENA_VERSION = 12;
 
 export const ARENA = {
   magic: 0,
@@ -66,7 +66,7 @@ export const LIFE_WORDS = 4;
 export const ARENA_STATE = { starting: 0, running: 1, closing: 2 } as const;
 
 export const HOST = {
-  /** 1 while the host is parked or about to park. */
+  /** One of `PARKED`. */
   parked: 0,
   pid: 1,
   /** The number of its starts, shifted left by two, and one of `HOST_STATE` in the lowest two bits. */
@@ -103,6 +103,12 @@ export const HOST = {
   lifeline: 48,
   words: 64,
 } as const;
+
+/**
+ * Does a host use a core? One is `parked` also while it is about to park. Whoever wakes it makes it `awake`, although it may still
+ * wait for a core. A host that has not run yet, or runs no more, is `absent`. So is a client that does not poll.
+ */
+export const PARKED = { absent: 0, parked: 1, awake: 2 } as const;
 
 /** What a host with a journal does: it waits for others, coordinates a recovery, or runs its replicas. */
 export const STAGE = { none: 0, waiting: 1, recovering: 2, running: 3 } as const;
@@ -268,6 +274,12 @@ export class ArenaMap {
 
   host(host: number): number {
     return this.hostLines + host * HOST.words;
+  }
+
+  /** The words of all hosts, those of clients last, that say whether they are parked. */
+  get allParked(): number[] {
+    const hosts = this.hosts + this.participants - this.replicas;
+    return Array.from({ length: hosts }, (_, host) => this.host(host) + HOST.parked);
   }
 
   /** The first of a host's ready flags: one for each of its participants, in their order. */

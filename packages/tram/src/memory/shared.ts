@@ -10,7 +10,15 @@
  * Words are stored from right to left. The head of a record, or of a batch of records, is stored last, so a reader
  * that reads from left to right finds whole records.
  */
-import { type Arena, type ArenaMap, HOST, HOST_STATE, hostStateOf, PARTICIPANT } from './arena.js';
+import {
+  type Arena,
+  type ArenaMap,
+  HOST,
+  HOST_STATE,
+  hostStateOf,
+  PARKED,
+  PARTICIPANT,
+} from './arena.js';
 import {
   type Completion,
   type Memory,
@@ -219,15 +227,24 @@ export class SharedMemory implements Memory {
     }
     Atomics.store(words, this.readyFlags[peer], 1);
     const parked = this.hostLines[peer] + HOST.parked;
-    const isParked = (KEEPS_ORDER ? words[parked] : Atomics.load(words, parked)) === 1;
-    if (isParked && Atomics.exchange(words, parked, 0) === 1) {
-      this.arena.parking.wake(parked);
-    }
+    const seen = KEEPS_ORDER ? words[parked] : Atomics.load(words, parked);
+    if (seen === PARKED.parked) wakeParked(this.arena, parked);
   }
 
   hasEnded(peer: ParticipantId): boolean {
     return hostStateOf(this.words[this.hostLines[peer] + HOST.state]) === HOST_STATE.ended;
   }
+}
+
+/** Wakes the host with this word, if it is parked or about to park. */
+export function wakeParked({ words, parking }: Arena, parked: number): void {
+  if (endPark(words, parked)) parking.wake(parked);
+}
+
+/** Must this host, which was parked or about to park, be woken by the caller? */
+export function endPark(words: Int32Array, parked: number): boolean {
+  const { parked: isParked, awake } = PARKED;
+  return Atomics.compareExchange(words, parked, isParked, awake) === isParked;
 }
 
 /** Copies from right to left, four words at a time. */

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { type Agent, Duty, MUCH_WORK } from '../../src/hosting/duty.js';
+import { PARKED } from '../../src/memory/arena.js';
 import { threadsArena } from '../../src/memory/threads.js';
 
-const PARKED = 0;
+const PARKED_AT = 0;
 const READY = 1;
 const READY_LATER = 2;
 const SLOW_US = 1000;
@@ -11,6 +12,7 @@ const PACING = {
   quietHeartbeatUs: 5000,
   laterUs: 300,
   spinUs: 60,
+  cores: 2,
   relax: () => undefined,
 };
 
@@ -31,7 +33,7 @@ class SlowAgent implements Agent {
 
 function run(agent: SlowAgent, durationUs: number): void {
   const arena = threadsArena(new SharedArrayBuffer(1024));
-  const at = { parked: PARKED, ready: READY, readyLater: READY_LATER };
+  const at = { parked: PARKED_AT, ready: READY, readyLater: READY_LATER, allParked: [PARKED_AT] };
   const relax = (): void => {
     agent.clockUs++;
     arena.words[READY] = 1;
@@ -44,4 +46,75 @@ test('an agent that has done much work, which may have taken long, runs next wit
   run(agent, 100 * SLOW_US * MUCH_WORK);
   expect(agent.lateUs.length).toBeGreaterThan(90);
   expect(Math.max(...agent.lateUs)).toBe(0);
+});
+
+/** A host whose agent does a little work each time that it runs. Each turn takes a microsecond, and it can't be woken. */
+class IdleHost {
+  readonly words: Int32Array;
+  clockUs = 0;
+  /** How long before each park the agent last ran. */
+  readonly spunUs: number[] = [];
+  private ranUs = 0;
+  private readonly duty: Duty;
+
+  constructor(others: readonly number[] = []) {
+    const { words } = threadsArena(new SharedArrayBuffer(1024));
+    this.words = words;
+    const wait = (at: number, expected: number, timeoutUs: number): void => {
+      expect(words[at]).toBe(expected);
+      this.spunUs.push(this.clockUs - this.ranUs);
+      this.clockUs += timeoutUs;
+    };
+    const arena = { words, parking: { wait, wake: () => undefined }, close: () => undefined };
+    const at = {
+      ...{ parked: PARKED_AT, ready: READY, readyLater: READY_LATER },
+      allParked: [PARKED_AT, ...others],
+    };
+    const agent = {
+      doWork: (): number => {
+        this.ranUs = this.clockUs;
+        return 1;
+      },
+    };
+    const clock = (): number => ++this.clockUs;
+    this.duty = new Duty(arena, at, [agent], PACING, clock);
+  }
+
+  run(): void {
+    this.duty.run(PACING.heartbeatUs);
+  }
+}
+
+test('after urgent work a host spins, and then parks', () => {
+  const host = new IdleHost();
+  host.words[READY] = 1;
+  host.run();
+  expect(host.spunUs[0]).toBeGreaterThan(PACING.spinUs);
+  expect(host.words[PARKED_AT]).toBe(PARKED.absent);
+});
+
+test('a host does not spin if more hosts are awake than there are cores', () => {
+  const others = [100, 101, 102];
+  const crowded = new IdleHost(others);
+  crowded.words[READY] = 1;
+  for (const other of others) crowded.words[other] = PARKED.parked;
+  crowded.words[others[1]] = PARKED.awake;
+  crowded.words[others[2]] = PARKED.awake;
+  crowded.run();
+  expect(crowded.spunUs[0]).toBeLessThan(5);
+  const spared = new IdleHost(others);
+  spared.words[READY] = 1;
+  for (const other of others) spared.words[other] = PARKED.parked;
+  spared.words[others[2]] = PARKED.awake;
+  spared.run();
+  expect(spared.spunUs[0]).toBeGreaterThan(PACING.spinUs);
+});
+
+test('after work that was not urgent a host parks at once', () => {
+  const host = new IdleHost();
+  host.run();
+  host.spunUs.length = 0;
+  host.words[READY_LATER] = 1;
+  host.run();
+  expect(host.spunUs[0]).toBeLessThan(5);
 });

@@ -12,6 +12,7 @@ import { eraFolder } from '../../src/journal/format.js';
 import { writeIdentity } from '../../src/journal/identity.js';
 import { JournalReader } from '../../src/journal/reader.js';
 import { writeOpening } from '../../src/journal/snapshot-file.js';
+import { PARKED } from '../../src/memory/arena.js';
 import { until } from '../built.js';
 import { bodiesIn, CLUSTER_ID, FIRST_INDEX } from '../journal/bench.js';
 
@@ -23,7 +24,7 @@ const { lockJournal } = (await import(`${dist}journal-lock.js`)) as typeof journ
 const directory = mkdtempSync(join(tmpdir(), 'tram-own-journal-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-const PARKED = 0;
+const PARKED_AT = 0;
 const READY = 16;
 /** Of an entry; what it consists of does not matter here. */
 const ENTRY_WORDS = 40;
@@ -80,7 +81,7 @@ async function open(
       isAwaited,
       snapshotBytes: 2 ** 26,
       entryWordsMax: ENTRY_WORDS,
-      wakes: { arena, parked: PARKED, ready: [[READY]] },
+      wakes: { arena, parked: PARKED_AT, ready: [[READY]] },
     },
     begin,
   );
@@ -100,9 +101,9 @@ describe('entries', () => {
   test('become durable, and the host is woken', async () => {
     const folder = folderNamed('awaited');
     const { journal, words, add } = await open(folder);
-    Atomics.store(words, PARKED, 1);
+    Atomics.store(words, PARKED_AT, PARKED.parked);
     add(3);
-    await until(() => Atomics.load(words, PARKED) === 0);
+    await until(() => Atomics.load(words, PARKED_AT) === PARKED.awake);
     expect(Atomics.load(words, READY)).toBe(1);
     expect(journal.group(0).durable).toBe(FIRST_INDEX + 3);
     expect(bodiesIn(new FileDisk(folder), 0)).toHaveLength(3);

@@ -9,6 +9,8 @@ import type { LoadTarget } from './target.js';
 const MANY_CLIENTS_US = 100;
 /** A client with one message in flight polls for its reply for so long, as the client of the library does. */
 const ALONE_SPIN_US = 2000;
+/** It does so however many hosts are awake. */
+const ENOUGH = Number.POSITIVE_INFINITY;
 
 export function dutyOf(target: LoadTarget, options: LoadOptions, loads: readonly Load[]): Duty {
   const { arena, map, pacing, wire } = target;
@@ -17,6 +19,7 @@ export function dutyOf(target: LoadTarget, options: LoadOptions, loads: readonly
     parked: map.host(host) + HOST.parked,
     ready: map.readyOf(host),
     readyLater: map.readyLaterOf(host),
+    allParked: map.allParked,
   };
   const paced = pacingOf(options, pacing);
   return new Duty(arena, words, [together(loads)], paced, nowUs, undefined, wire);
@@ -25,7 +28,7 @@ export function dutyOf(target: LoadTarget, options: LoadOptions, loads: readonly
 function pacingOf({ clients, outstanding }: LoadOptions, usual: Pacing): Pacing {
   if (clients > 1)
     return { ...usual, heartbeatUs: MANY_CLIENTS_US, quietHeartbeatUs: MANY_CLIENTS_US };
-  return outstanding > 1 ? usual : { ...usual, spinUs: ALONE_SPIN_US };
+  return outstanding > 1 ? usual : { ...usual, spinUs: ALONE_SPIN_US, cores: ENOUGH };
 }
 
 /** All clients as one agent of the thread. */

@@ -67,6 +67,7 @@ class Host {
       parked: map.host(this.host) + HOST.parked,
       ready: map.readyOf(this.host),
       readyLater: map.readyLaterOf(this.host),
+      allParked: map.allParked,
     };
     const duty = new Duty(
       arena,

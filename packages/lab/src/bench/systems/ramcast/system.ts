@@ -15,6 +15,7 @@ import {
   removeArenaFile,
 } from 'tram-multicast/internal/memory/processes/arena-file.js';
 import { NO_SALT } from 'tram-multicast/internal/memory/record.js';
+import { wakeParked } from 'tram-multicast/internal/memory/shared.js';
 import { threadsArena } from 'tram-multicast/internal/memory/threads.js';
 import { runLoad } from '../../load/run.js';
 import type { Load, Measurement, RunningSystem, Setup, System } from '../system.js';
@@ -101,8 +102,7 @@ class RunningRamcast implements RunningSystem {
     const { arena, map, config } = this.context;
     Atomics.store(arena.words, ARENA.state, ARENA_STATE.closing);
     for (let host = 0; host < map.hosts; host++) {
-      Atomics.store(arena.words, map.host(host) + HOST.parked, 0);
-      arena.parking.wake(map.host(host) + HOST.parked);
+      wakeParked(arena, map.host(host) + HOST.parked);
     }
     await Promise.all(this.hosts.map((host) => host.end(END_MS)));
     if (config.trace !== undefined) endTrace(config.trace);
