@@ -9,11 +9,12 @@ import { resolveSizes } from 'tram-multicast/internal/config/sizes.js';
 import { FRAME_WORDS } from 'tram-multicast/internal/memory/record.js';
 import { messageWords, NO_SALT } from 'tram-multicast/internal/protocol/layout.js';
 import { Overlay, parseTree } from 'tram-multicast/internal/protocol/overlay.js';
-import { destinationSets } from '../load/destinations.js';
+import { type DestinationSet, destinationSets } from '../load/destinations.js';
 import { rateOf } from '../load/measure.js';
 import { inRounds } from '../load/rounds.js';
 import type { BenchMemory } from '../load/run.js';
 import { type Spread, spreadOf } from '../load/spread.js';
+import { meanCopies } from '../paper/copies.js';
 import { type CopyOnly, measureCopyOnly } from '../raw/copy-only/measure.js';
 import { measurePingPong } from '../raw/ping-pong.js';
 import { measureRawRing, type RawRing } from '../raw/ring.js';
@@ -71,6 +72,8 @@ export interface Figures {
 export interface ConfigurationResult extends Figures {
   readonly configuration: Configuration;
   readonly runs: readonly OrderRun[];
+  /** Of all threads or processes under load: the time of a core for each copy of a message. */
+  readonly coreNsPerCopy: Spread;
   readonly copyOnly: Figures;
   /** Of each run: TRAM divided by the copy-only loop. */
   readonly perCopyOnly: Figures;
@@ -192,9 +195,9 @@ class Bench {
   }
 
   private load(configuration: Configuration): Load {
-    const { groups, tree, destinations, clients, outstanding, payloadBytes } = configuration;
+    const { clients, outstanding, payloadBytes } = configuration;
     const { seconds } = this.options;
-    const sets = destinationSets(new Overlay(parseTree(tree, groups)), 'rotating', destinations);
+    const sets = setsOf(configuration);
     const warmUpSeconds = Math.min(WARM_UP_SHARE * seconds, WARM_UP_SECONDS_MAX);
     return { sets, clients, outstanding, payloadBytes, seconds, warmUpSeconds };
   }
@@ -203,6 +206,15 @@ class Bench {
     this.signal.throwIfAborted();
     this.progress(step);
   }
+}
+
+function overlayOf({ groups, tree }: Configuration): Overlay {
+  return new Overlay(parseTree(tree, groups));
+}
+
+/** The destinations of the messages; clients cycle through them. */
+function setsOf(configuration: Configuration): DestinationSet[] {
+  return destinationSets(overlayOf(configuration), 'rotating', configuration.destinations);
 }
 
 function setupOf(configuration: Configuration): Setup {
@@ -231,9 +243,18 @@ export function combine(
   const others = runs.flatMap(({ against }) =>
     against === undefined ? [] : [ownFigures(against)],
   );
+  const copies = meanCopies(
+    overlayOf(configuration),
+    configuration.replicas,
+    setsOf(configuration),
+  );
+  const coreNs = runs.map(
+    ({ tram: { loaded } }) => (loaded.coresUsed * 1e9) / (rateOf(loaded) * copies),
+  );
   return {
     configuration,
     runs,
+    coreNsPerCopy: spreadOf(coreNs)!,
     ...spreadsOf(tram),
     copyOnly: spreadsOf(copyOnly),
     perCopyOnly: spreadsOf(quotients(tram, copyOnly)),

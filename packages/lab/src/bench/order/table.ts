@@ -49,7 +49,8 @@ function formatConfiguration(result: ConfigurationResult): string {
     ],
     ['left', ...head.slice(1).map(() => 'right' as const)],
   );
-  return [title, `  cores: ${describeCores(runs)}`, table, ...details(runs)].join('\n');
+  const coreTime = `  core time under load: ${spread(result.coreNsPerCopy, duration)} for each copy of a message`;
+  return [title, `  cores: ${describeCores(runs)}`, table, ...details(runs), coreTime].join('\n');
 }
 
 /** `near (ping-pong 110 ns before, 112 ns after)`; for several runs, one after the other. */

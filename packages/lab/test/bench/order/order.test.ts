@@ -35,6 +35,7 @@ test('measures TRAM, another build and the copy-only loop in turn', async () => 
     messagesPerSecond.median / copyOnly.messagesPerSecond.median,
   );
   expect(perAgainst?.latencyNsP50.median).toBeGreaterThan(0);
+  expect(configurations[0].coreNsPerCopy.median).toBeGreaterThan(0);
 });
 
 test('a checkout without a build is refused before anything is measured', async () => {
@@ -77,6 +78,18 @@ test('figures are medians of the runs, ratios are medians of the ratios of the r
   expect(latencyNsP50.median).toBe(3000);
   expect(perCopyOnly.messagesPerSecond).toMatchObject({ median: 0.6, least: 0.25, greatest: 0.8 });
   expect(perCopyOnly.latencyNsP50).toMatchObject({ median: 3, least: 2, greatest: 4 });
+});
+
+test('core time is divided by the copies of a message', () => {
+  const cores = 2;
+  const runs = RUNS.map((run) => ({
+    ...run,
+    tram: { ...run.tram, loaded: { ...run.tram.loaded, coresUsed: cores } },
+  }));
+  const one = { ...CONFIGURATION, groups: 1, destinations: 1 };
+  // Three inboxes, three logs and one reply.
+  const { coreNsPerCopy } = combine(one, runs);
+  expect(coreNsPerCopy.median).toBeCloseTo((cores * 1e9) / (2e5 * 7));
 });
 
 test('the table has medians and spreads, and tells how far the cores are apart', () => {
