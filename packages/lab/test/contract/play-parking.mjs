@@ -133,7 +133,7 @@ export function wakesCarelessly(memory, { arena, map }) {
       const isParked = Atomics.load(words, parked) === PARKED.parked;
       for (let i = 0; i < DELAY_POLLS && Atomics.load(words, parked) !== PARKED.parked; i++);
       Atomics.store(words, map.ready(peer), 1);
-      if (isParked) wakeParked(arena, parked);
+      if (isParked) wakeParked(arena.words, arena.parking, parked);
     },
   };
 }

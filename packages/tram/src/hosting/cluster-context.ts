@@ -16,6 +16,7 @@ import {
   LIFE_WORDS,
 } from '../memory/arena.js';
 import type { ParticipantId } from '../memory/contract.js';
+import { MachinesMemory } from '../memory/machines/machines-memory.js';
 import type { Network } from '../memory/machines/network.js';
 import { SharedMemory } from '../memory/shared.js';
 import { type Edges, type GroupJournal, type Observer, PACE } from '../protocol/edges.js';
@@ -82,8 +83,12 @@ export class ClusterContext {
   }
 
   memory(participant: ParticipantId): SharedMemory {
-    const { arena, map, network } = this;
-    return network?.memory(participant) ?? new SharedMemory(participant, arena, map);
+    const { arena, map, network, config } = this;
+    if (network !== undefined) return network.memory(participant);
+    if (config.memory !== 'machines') return new SharedMemory(participant, arena, map);
+    // Of the warm-up: all participants are in one arena.
+    const noLinks = new Array<undefined>(map.participants).fill(undefined);
+    return new MachinesMemory(participant, arena, map, noLinks);
   }
 
   /** With a journal: the era in which the hosts run, if this arena tells. */

@@ -72,6 +72,7 @@ export interface Pacing {
 export const MUCH_WORK = 16;
 /** Reading the clock costs more than reading the flags. Work may take long, so each piece of it counts as a turn. */
 const TURNS_PER_CLOCK = 16;
+const IDLE_AFTER_US = 10_000;
 const QUIET_AFTER_US = 200_000;
 /** There may be very many client slots. Those in use are the first ones, more or less. */
 const LOOKS_MAX = 64;
@@ -113,6 +114,11 @@ export class Duty {
     this.workedUs = clock();
     this.urgentUs = this.workedUs;
     this.allParked = at.allParked.length > pacing.cores ? at.allParked.slice(0, LOOKS_MAX) : [];
+  }
+
+  /** Has it had nothing to do for some time? */
+  get isIdle(): boolean {
+    return this.clock() - this.workedUs > IDLE_AFTER_US;
   }
 
   /** Works, spins and parks for this long, and at most one park longer. */

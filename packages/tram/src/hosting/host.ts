@@ -19,7 +19,7 @@ import {
 import { OPEN, type ParticipantId } from '../memory/contract.js';
 import { beginIncarnation } from '../memory/shared.js';
 import { InvariantError } from '../protocol/assert.js';
-import type { Application, Observer } from '../protocol/edges.js';
+import { type Application, NO_OBSERVER, type Observer } from '../protocol/edges.js';
 import { messageId } from '../protocol/layout.js';
 import { describeBallot } from '../protocol/leadership/ballot.js';
 import { keyAfter } from '../protocol/leadership/key.js';
@@ -109,9 +109,10 @@ export interface MachinePast {
 
 /** How long the host keeps the thread before timers and messages get their turn. */
 const SLICE_US = 50_000;
-/** The same while it warms up, and how long it does so in between: the warm-up takes 2 to 3 s. */
+/** The same while it warms up. */
 const WARM_UP_SLICE_US = 20_000;
-const WARM_UP_US = 4000;
+/** How long it does so in between if it only follows, and if it leads but has nothing to do. Under load it plays one turn. */
+const WARM_UP_US = { follower: 4000, idleLeader: 1000, busyLeader: 0 };
 
 export class Host {
   private readonly words: Int32Array;
@@ -157,7 +158,7 @@ export class Host {
     );
     inlineGenerously();
     if (process.env['TRAM_WARM_UP'] !== 'off') {
-      this.warmUp = new WarmUp(context.config.order);
+      this.warmUp = new WarmUp(context);
       this.warmUp.begin();
     }
     Atomics.store(words, line + HOST.pid, process.pid);
@@ -328,7 +329,8 @@ export class Host {
       this.tellFailure(describeFailure({ group, member, in: failing, error: text }));
     };
     return {
-      transition: () => undefined,
+      // The same function as in the warm-up: what the engine has compiled there stays valid.
+      transition: NO_OBSERVER.transition,
       led: (ballot) => {
         words[statistics + STATISTIC.timesLed]++;
         trace?.add({ event: 'leader', group, replica, ballot: describeBallot(ballot) });
@@ -358,7 +360,7 @@ export class Host {
   private async runReplicas(): Promise<void> {
     while (!this.isStopped && !this.isClosing) {
       this.duty.run(this.warmUp === undefined ? SLICE_US : WARM_UP_SLICE_US);
-      if (this.warmUp !== undefined) this.playRounds(this.warmUp);
+      if (this.warmUp !== undefined) this.playTurns(this.warmUp);
       for (const trace of this.traces) trace.flush();
       this.lookout.look();
       if (this.journal !== undefined) this.lookAtJournal(this.journal);
@@ -369,12 +371,14 @@ export class Host {
     for (const trace of this.traces) trace.close();
   }
 
-  /** Not while it leads or campaigns: messages would wait. */
-  private playRounds(warmUp: WarmUp): void {
-    const onlyFollows = this.agents.every(({ replica }) => replica.role === 'follower');
-    if (!onlyFollows) return;
-    const untilUs = nowUs() + WARM_UP_US;
-    while (!warmUp.isComplete && nowUs() < untilUs) warmUp.playRound();
+  /** Messages of the groups that it leads wait meanwhile. A candidate and a member that recovers must not be late. */
+  private playTurns(warmUp: WarmUp): void {
+    const roles = this.agents.map(({ replica }) => replica.role);
+    if (roles.includes('candidate') || roles.includes('recovering')) return;
+    const pauseUs = this.duty.isIdle ? WARM_UP_US.idleLeader : WARM_UP_US.busyLeader;
+    const untilUs = nowUs() + (roles.includes('leader') ? pauseUs : WARM_UP_US.follower);
+    do warmUp.playTurn();
+    while (!warmUp.isComplete && nowUs() < untilUs);
     if (warmUp.isComplete) this.warmUp = undefined;
   }
 

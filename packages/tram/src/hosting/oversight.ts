@@ -125,7 +125,7 @@ export function isSupervised({ arena, config }: ClusterContext): boolean {
 
 export function wakeHosts({ map, arena }: ClusterContext): void {
   for (let host = 0; host < map.hosts; host++) {
-    wakeParked(arena, map.host(host) + HOST.parked);
+    wakeParked(arena.words, arena.parking, map.host(host) + HOST.parked);
   }
 }
 

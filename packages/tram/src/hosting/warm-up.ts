@@ -3,16 +3,20 @@
  * leaders, on request and because a host has died. Only the compiled code remains. Without it, the first takeover would run
  * interpreted code, and the engine would compile on the cores that the survivors need.
  *
- * The engine compiles code after some number of rounds, not after some time. A host plays the first rounds before it starts, and
- * the remaining ones in short pauses while all its replicas follow. A leader never pauses: its messages would wait.
+ * The engine compiles code for the kinds of objects that it has seen, and for the branches that were taken. It drops the code when it
+ * meets others. So the small cluster is made of the same objects as the host, and takes the branches of a real takeover: members that
+ * answer late, hosts that sleep, clients that send again.
+ *
+ * It compiles after some number of rounds, not after some time. A host plays the first rounds before it starts, and the
+ * remaining turns in short pauses: long ones while all its replicas follow, a single turn while it leads and has messages to order.
  */
 import { resolveConfig } from '../config/config.js';
-import { ARENA, HOST, HOST_STATE, PARTICIPANT, withHostState } from '../memory/arena.js';
+import { ARENA, HOST, HOST_STATE, PARKED, PARTICIPANT, withHostState } from '../memory/arena.js';
 import { NO_SALT } from '../memory/record.js';
 import { beginIncarnation } from '../memory/shared.js';
 import { threadsArena } from '../memory/threads.js';
 import { Client } from '../protocol/data-path/client.js';
-import { NO_OBSERVER, type Order } from '../protocol/edges.js';
+import { NO_OBSERVER, type Observer } from '../protocol/edges.js';
 import type { Identity } from '../protocol/member.js';
 import { ClusterContext } from './cluster-context.js';
 import { ReplicaAgent } from './replica-agent.js';
@@ -24,21 +28,27 @@ const GROUPS = 4;
 const REPLICAS = 3;
 const CLIENTS = 4;
 const PAYLOAD = new Uint8Array(64);
+/** Some replicas have another one: the engine must not expect that all call the same function. */
+const OTHER_OBSERVER: Observer = { ...NO_OBSERVER, led: () => undefined };
 /** The sets of groups that messages go to, each as bits. */
 const DESTINATIONS = [0b1111, 0b0001, 0b0010, 0b1110, 0b1000, 0b0011];
 /** Small, so that they fill up. */
 const SIZES = { payloadBytesMax: 64, replyBytesMax: 16, callsMax: 16 };
-const LOG_BYTES = 1 << 13;
-const TURN_US = 100;
-/** In a round, one leader of each group changes on request, and one host is dead for some turns. */
+const RINGS = { logBytes: 1 << 13, feedBytes: 1 << 13, inboxBytes: 1 << 12 };
+/** Not an integer: the times of a real host are not, and other code deals with them. */
+const TURN_US = 100.3;
+/** The clock of the first client is so much faster that it often sends again. */
+const HASTE = 1000;
+/** In a round, one leader of each group changes on request while another host is slow, and one host is dead for some turns. */
 const ROUND_TURNS = 24;
 const REQUEST_TURN = 2;
+const SLOW_TURNS = 3;
 const DEATH_TURN = 12;
 const RETURN_TURN = 18;
-/** About 40 ms: the first leaders of a cluster do not wait longer. */
-const FIRST_ROUNDS = 4;
+/** Few: the first leaders of a cluster wait for them. */
+const FIRST_ROUNDS = 2;
 /** Beyond this, takeovers get no faster. */
-const ROUNDS = 300;
+const ROUNDS = 150;
 
 export class WarmUp {
   private readonly context: ClusterContext;
@@ -47,16 +57,22 @@ export class WarmUp {
   private readonly clients: readonly Client[];
   private turns = 0;
   private dead = -1;
+  /** When the agent that ran last is due: only so that it is asked, as by a host. */
+  dueUs = 0;
 
-  /** @param order  of the cluster: each runs other code */
-  constructor(order: Order) {
+  /** @param host  whose objects it imitates: each order runs other code, and so does each memory */
+  constructor(host: ClusterContext) {
+    const { order, memory } = host.config;
     const options = { order, groups: GROUPS, replicas: REPLICAS, tree: TREE, hosts: REPLICAS };
-    const config = resolveConfig(
-      { ...options, ...SIZES, clients: CLIENTS, logBytes: LOG_BYTES, leaders: 'together' },
-      NO_SALT,
-    );
-    const arena = threadsArena(new SharedArrayBuffer(ClusterContext.wordsOf(config) * 4));
-    this.context = ClusterContext.create(config, arena);
+    const chosen = { ...options, ...SIZES, ...RINGS, clients: CLIENTS };
+    const config = { ...resolveConfig({ ...chosen, leaders: 'together' }, NO_SALT), memory };
+    const own = threadsArena(new SharedArrayBuffer(ClusterContext.wordsOf(config) * 4));
+    // That it wakes sleepers who are not its own is no harm: all expect to be woken for nothing.
+    const hasRoom = own.words.length <= host.arena.words.length;
+    const arena = hasRoom ? { ...own, parking: host.arena.parking } : own;
+    const created = ClusterContext.create(config, arena);
+    // Only hosts on machines do not read their configuration from an arena.
+    this.context = memory === 'machines' ? created : ClusterContext.attach(arena);
     const { map } = this.context;
     this.agents = Array.from({ length: map.hosts }, (_, host) =>
       map.participantsOf(host).map((participant) => this.newAgent(participant)),
@@ -64,40 +80,54 @@ export class WarmUp {
     this.clients = Array.from({ length: CLIENTS }, (_, slot) => this.newClient(slot));
   }
 
-  private get rounds(): number {
-    return Math.floor(this.turns / ROUND_TURNS);
-  }
-
   get isComplete(): boolean {
-    return this.rounds >= ROUNDS;
+    return this.turns >= ROUNDS * ROUND_TURNS;
   }
 
   /** Before the host starts. */
   begin(): void {
-    while (this.rounds < FIRST_ROUNDS) this.playRound();
+    while (this.turns < FIRST_ROUNDS * ROUND_TURNS) this.playTurn();
   }
 
-  playRound(): void {
-    const round = this.rounds;
-    for (let turn = 0; turn < ROUND_TURNS; turn++) {
-      if (turn === REQUEST_TURN) this.requestLead(round % REPLICAS);
-      if (turn === DEATH_TURN) this.die(round % REPLICAS);
-      if (turn === RETURN_TURN) this.comeBack();
-      this.playTurn();
-    }
+  playTurn(): void {
+    const turn = this.turns % ROUND_TURNS;
+    const member = Math.floor(this.turns / ROUND_TURNS) % REPLICAS;
+    if (turn === REQUEST_TURN) this.requestLead(member);
+    if (turn === DEATH_TURN) this.die(member);
+    if (turn === RETURN_TURN) this.comeBack();
+    const isSlow = turn >= REQUEST_TURN && turn < REQUEST_TURN + SLOW_TURNS;
+    this.runAll(isSlow ? (member + 1) % REPLICAS : this.dead);
   }
 
-  private playTurn(): void {
+  /** @param resting  does not run */
+  private runAll(resting: number): void {
     const nowUs = ++this.turns * TURN_US;
-    for (const client of this.clients) {
+    this.fallAsleep();
+    for (const [i, client] of this.clients.entries()) {
       const destinations = DESTINATIONS[this.turns % DESTINATIONS.length];
       while (client.offer(destinations, 0, PAYLOAD) === 'accepted');
-      client.doWork(nowUs);
+      client.doWork(i === 0 ? nowUs * HASTE : nowUs);
     }
     for (let host = 0; host < this.agents.length; host++) {
-      if (host === this.dead) continue;
-      for (const agent of this.agents[host]) agent.doWork(nowUs);
+      if (host !== resting) this.run(this.agents[host], nowUs);
     }
+  }
+
+  /** As a host does that is not slow: a candidate runs again before anyone has answered it. */
+  private run(agents: readonly ReplicaAgent[], nowUs: number): void {
+    for (let run = 0; run < 2; run++) {
+      for (const agent of agents) {
+        agent.doWork(nowUs);
+        this.dueUs = agent.dueUs;
+      }
+    }
+  }
+
+  /** So that whoever writes to a host wakes it. */
+  private fallAsleep(): void {
+    const { arena, map } = this.context;
+    for (let host = 0; host < map.hosts; host++)
+      Atomics.store(arena.words, map.host(host) + HOST.parked, PARKED.parked);
   }
 
   private requestLead(member: number): void {
@@ -131,7 +161,8 @@ export class WarmUp {
     const group = Math.floor(participant / REPLICAS);
     const member = participant % REPLICAS;
     const identity: Identity = { group, member, incarnation, firstKey: 1, past: 'none' };
-    return new ReplicaAgent(context, participant, identity, NO_SERVICE, NO_OBSERVER, 0);
+    const observer = group === 0 ? OTHER_OBSERVER : NO_OBSERVER;
+    return new ReplicaAgent(context, participant, identity, NO_SERVICE, observer, 0);
   }
 
   private newClient(slot: number): Client {

@@ -18,6 +18,7 @@ import {
   hostStateOf,
   PARKED,
   PARTICIPANT,
+  type Parking,
 } from './arena.js';
 import {
   type Completion,
@@ -54,6 +55,7 @@ export class SharedMemory implements Memory {
   readonly own: Int32Array;
   readonly completion: Completion = { peer: 0, tag: 0, guard: OPEN, outcome: 'ok' };
   private readonly words: Int32Array;
+  private readonly parking: Parking;
   /** By participant: start and size of its region, its permission, its ready flags, its host. */
   protected readonly regions: Int32Array;
   private readonly regionWords: Int32Array;
@@ -72,10 +74,11 @@ export class SharedMemory implements Memory {
 
   constructor(
     readonly self: ParticipantId,
-    private readonly arena: Arena,
+    arena: Arena,
     private readonly map: ArenaMap,
   ) {
     this.words = arena.words;
+    this.parking = arena.parking;
     this.scratchAt = map.scratch(self);
     const each = (value: (participant: ParticipantId) => number): Int32Array =>
       Int32Array.from({ length: map.participants }, (_, participant) => value(participant));
@@ -228,7 +231,7 @@ export class SharedMemory implements Memory {
     Atomics.store(words, this.readyFlags[peer], 1);
     const parked = this.hostLines[peer] + HOST.parked;
     const seen = KEEPS_ORDER ? words[parked] : Atomics.load(words, parked);
-    if (seen === PARKED.parked) wakeParked(this.arena, parked);
+    if (seen === PARKED.parked) wakeParked(words, this.parking, parked);
   }
 
   hasEnded(peer: ParticipantId): boolean {
@@ -237,7 +240,7 @@ export class SharedMemory implements Memory {
 }
 
 /** Wakes the host with this word, if it is parked or about to park. */
-export function wakeParked({ words, parking }: Arena, parked: number): void {
+export function wakeParked(words: Int32Array, parking: Parking, parked: number): void {
   if (endPark(words, parked)) parking.wake(parked);
 }
 

@@ -85,9 +85,9 @@ export class Lifelines {
     let haveChanged = false;
     for (let i = 0; i < lifelines.length; i++) {
       const now = words[lifelines[i]] & ~WAITERS;
-      if (now === seen[i]) continue;
+      if (now !== seen[i]) haveChanged = true;
+      // Not only then: the engine would not compile what never happens before a death, and drop all code around it.
       seen[i] = now;
-      haveChanged = true;
     }
     return haveChanged;
   }

@@ -102,7 +102,7 @@ class RunningRamcast implements RunningSystem {
     const { arena, map, config } = this.context;
     Atomics.store(arena.words, ARENA.state, ARENA_STATE.closing);
     for (let host = 0; host < map.hosts; host++) {
-      wakeParked(arena, map.host(host) + HOST.parked);
+      wakeParked(arena.words, arena.parking, map.host(host) + HOST.parked);
     }
     await Promise.all(this.hosts.map((host) => host.end(END_MS)));
     if (config.trace !== undefined) endTrace(config.trace);
