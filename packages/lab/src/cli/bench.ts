@@ -1,5 +1,5 @@
 /** `tram-lab bench`: measures TRAM, and the machine itself for comparison. The larger benchmarks have files of their own. */
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { paint } from 'tram-multicast/internal/cli/colors.js';
 import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
 import { integer } from 'tram-multicast/internal/cli/number-option.js';
@@ -15,19 +15,26 @@ interface FailoverFlags {
   readonly groups: number;
   readonly replicas: number;
   readonly tree: string;
-  readonly clients: number;
+  readonly clients?: number;
   readonly payload: number;
   readonly changes: number;
+  readonly memory: 'processes' | 'machines';
   readonly json?: boolean;
 }
+
+/** Each client of a cluster on machines has connections of its own. */
+const CLIENTS = { processes: 100, machines: 1 };
 
 const FAILOVER_HELP = `
 The last experiment of the paper: all clients send to all groups, and the leaders of all groups change at once. First
 the changes are requested, then the process that runs the leaders is killed. The table shows the delays of the messages
 that were in flight during a change.
 
-Example:
+With --memory machines, the hosts reach each other over the loopback, and one client has 16 messages in flight.
+
+Examples:
   $ tram-lab bench failover --changes 3
+  $ tram-lab bench failover --memory machines
 `;
 
 export function registerBench(program: Command): void {
@@ -42,7 +49,16 @@ export function registerBench(program: Command): void {
     .option('--groups <n>', 'replica groups', integer(1, 64), 8)
     .option('--replicas <n>', 'replicas of each group', integer(3, 7), 3)
     .option('--tree <shape>', 'base, breadth, depth, or parents such as -1,0,0', 'breadth')
-    .option('--clients <n>', 'clients, each with one message in flight', integer(1, 1000), 100)
+    .addOption(
+      new Option('--memory <kind>', 'how hosts reach each other')
+        .choices(['processes', 'machines'])
+        .default('processes'),
+    )
+    .option(
+      '--clients <n>',
+      'clients, each with one message in flight (100; on machines 1, with 16)',
+      integer(1, 1000),
+    )
     .option('--payload <bytes>', 'size of a message', integer(0, 1024), 64)
     .option('--changes <n>', 'leader changes of each kind', integer(1, 100), 3)
     .option('--json', 'print one JSON object')
@@ -59,8 +75,8 @@ export function registerBench(program: Command): void {
 
 async function failover(flags: FailoverFlags): Promise<number> {
   const { benchFailover } = await import('../bench/failover.js');
-  const { payload, json, ...rest } = flags;
-  const result = await benchFailover({ ...rest, payloadBytes: payload }, showStep);
+  const { payload, json, clients = CLIENTS[flags.memory], ...rest } = flags;
+  const result = await benchFailover({ ...rest, clients, payloadBytes: payload }, showStep);
   process.stdout.write(json ? `${JSON.stringify(result, null, 2)}\n` : formatFailover(result));
   return ExitCode.fine;
 }
@@ -70,7 +86,7 @@ function showStep(step: string): void {
 }
 
 function formatFailover({ options, causes }: FailoverResult): string {
-  const { groups, replicas, clients, tree } = options;
+  const { memory = 'processes', groups, replicas, clients, tree } = options;
   const head = ['', 'delayed', 'mean', 'deviation', 'min', 'max'];
   const blocks = causes.map(({ cause, changes, total, usualMsP50 }) => {
     const name = cause === 'kill' ? 'SIGKILL of the leaders' : 'requested change';
@@ -84,6 +100,7 @@ function formatFailover({ options, causes }: FailoverResult): string {
     );
     return `${paint('bold', name)} (ms; the median without changes is ${usualMsP50.toFixed(2)})\n${table.join('\n')}`;
   });
-  const title = `processes: ${groups} groups of ${replicas}, ${tree} tree, ${clients} clients sending to all groups`;
+  const load = clients === 1 ? '1 client' : `${clients} clients`;
+  const title = `${memory}: ${groups} groups of ${replicas}, ${tree} tree, ${load} sending to all groups`;
   return `${title}\n\n${blocks.join('\n\n')}\n`;
 }

@@ -4,7 +4,7 @@
  */
 import { endWithParent } from './end-with-parent.js';
 import { Load, type LoadOptions } from './load.js';
-import { dutyOf } from './loads-duty.js';
+import { sparingDutyOf } from './loads-duty.js';
 import { openTarget, type TargetAddress } from './open-target.js';
 
 export interface ChangesJob extends LoadOptions, TargetAddress {}
@@ -51,7 +51,7 @@ process.once('message', async (job: ChangesJob) => {
     count++;
   };
   const loads = Array.from({ length: job.clients }, (_, i) => new Load(target, job, i, note));
-  const duty = dutyOf(target, job, loads);
+  const duty = sparingDutyOf(target, job, loads);
   let timer: NodeJS.Immediate;
   const slice = (): void => {
     duty.run(SLICE_US);

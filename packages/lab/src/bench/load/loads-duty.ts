@@ -12,8 +12,33 @@ const ALONE_SPIN_US = 2000;
 /** It does so however many hosts are awake. */
 const ENOUGH = Number.POSITIVE_INFINITY;
 
+/** All clients are served this often, whether they have been notified or not: they may have to send again. */
+const ALL_CLIENTS_US = 5000;
+
 export function dutyOf(target: LoadTarget, options: LoadOptions, loads: readonly Load[]): Duty {
-  const { arena, map, pacing, wire } = target;
+  return dutyFor(together(loads), target, options, loads);
+}
+
+/**
+ * The same, but clients are served only once a replica has notified them. That leaves the cores to the replicas while all clients
+ * wait for an answer.
+ */
+export function sparingDutyOf(
+  target: LoadTarget,
+  options: LoadOptions,
+  loads: readonly Load[],
+): Duty {
+  // Across machines each client has an arena of its own.
+  const agent = target.wire === undefined ? notified(target, loads) : together(loads);
+  return dutyFor(agent, target, options, loads);
+}
+
+function dutyFor(
+  agent: Agent,
+  { arena, map, pacing, wire }: LoadTarget,
+  options: LoadOptions,
+  loads: readonly Load[],
+): Duty {
   const host = map.hostOf(loads[0].process);
   const words = {
     parked: map.host(host) + HOST.parked,
@@ -22,7 +47,7 @@ export function dutyOf(target: LoadTarget, options: LoadOptions, loads: readonly
     allParked: map.allParked,
   };
   const paced = pacingOf(options, pacing);
-  return new Duty(arena, words, [together(loads)], paced, nowUs, undefined, wire);
+  return new Duty(arena, words, [agent], paced, nowUs, undefined, wire);
 }
 
 function pacingOf({ clients, outstanding }: LoadOptions, usual: Pacing): Pacing {
@@ -38,6 +63,25 @@ function together(loads: readonly Load[]): Agent {
     doWork: (now) => {
       let work = 0;
       for (const load of loads) work += load.doWork(now);
+      return work;
+    },
+  };
+}
+
+/** The clients that replicas have notified, and now and then all, as one agent of the thread. */
+function notified({ arena: { words }, map }: LoadTarget, loads: readonly Load[]): Agent {
+  const flags = loads.map(({ process }) => map.ready(process));
+  let allUs = Number.NEGATIVE_INFINITY;
+  return {
+    doWork: (now) => {
+      const servesAll = now - allUs >= ALL_CLIENTS_US;
+      if (servesAll) allUs = now;
+      let work = 0;
+      for (let i = 0; i < loads.length; i++) {
+        if (words[flags[i]] === 0 && !servesAll) continue;
+        Atomics.store(words, flags[i], 0);
+        work += loads[i].doWork(now);
+      }
       return work;
     },
   };

@@ -28,6 +28,13 @@ export interface MachinesCluster extends ClusterFile {
   close(): Promise<void>;
 }
 
+/** A cluster whose hosts this process has started. */
+export interface StartedCluster extends MachinesCluster {
+  pidOf(host: number): number;
+  /** Starts a host that has ended. */
+  startAgain(host: number): void;
+}
+
 const TREE = 'base';
 const MAIN = fileURLToPath(new URL('../../../../tram/dist/cli/main.js', import.meta.url));
 const NAMES = ['alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta', 'eta'];
@@ -40,14 +47,14 @@ export async function runningCluster(configFile: string): Promise<MachinesCluste
 }
 
 /** Default: the order of the paper, without durability. */
-export type ChosenOptions = Pick<ClusterOptions, 'order' | 'durability' | 'journal'>;
+export type ChosenOptions = Pick<ClusterOptions, 'tree' | 'order' | 'durability' | 'journal'>;
 
 /** Starts one host for each member of a group; each host runs one member of every group. */
 export async function startCluster(
   setup: Setup,
   signal: AbortSignal,
   options: ChosenOptions = {},
-): Promise<MachinesCluster> {
+): Promise<StartedCluster> {
   const servers = new Servers('hosts', signal);
   try {
     const configFile = join(servers.folder, 'cluster.yaml');
@@ -56,15 +63,21 @@ export async function startCluster(
     writeFileSync(configFile, JSON.stringify(all, undefined, 2));
     makeSecret(join(servers.folder, SECRET));
     const file = await readClusterFile(configFile);
-    for (const { name } of file.config.machines) {
-      servers.alsoRemove(arenaPath(`${all.name}-${name}`));
+    const { machines } = file.config;
+    const start = ({ name }: { readonly name: string }): void =>
       servers.start(name, process.execPath, [MAIN, 'host', name, '--config', configFile]);
+    for (const machine of machines) {
+      servers.alsoRemove(arenaPath(`${all.name}-${machine.name}`));
+      start(machine);
     }
     await servers.ready('until every group has a leader', () => requireLeaders(file));
-    const metrics = file.config.machines.map(
-      ({ http }) => `http://${http?.address}:${http?.port}/metrics`,
-    );
-    return { ...file, configFile, metrics, pids: servers.pids, close: () => servers.close() };
+    const metrics = machines.map(({ http }) => `http://${http?.address}:${http?.port}/metrics`);
+    return {
+      ...{ ...file, configFile, metrics, pids: servers.pids },
+      pidOf: (host) => servers.pids[host],
+      startAgain: (host) => start(machines[host]),
+      close: () => servers.close(),
+    };
   } catch (cause) {
     const log = servers.lastLines();
     await servers.close();

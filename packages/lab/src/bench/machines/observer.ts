@@ -94,6 +94,12 @@ export class Observer {
     }
   }
 
+  /** Asks one member of each group to lead it. @param members  by group */
+  async askToLead(members: readonly number[]): Promise<void> {
+    for (const [group, member] of members.entries()) this.ask(this.participantOf(group, member));
+    await this.turn();
+  }
+
   private ask(participant: ParticipantId): void {
     const { map } = this.context;
     const at = map.participant(participant) + PARTICIPANT.campaignRequests;

@@ -74,7 +74,7 @@ export class Servers {
     this.otherFiles.push(path);
   }
 
-  /** @param label  identifies the server in messages and file names */
+  /** @param label  identifies the server in messages and file names. One that has ended may be started again */
   start(
     label: string,
     program: string,
@@ -92,7 +92,8 @@ export class Servers {
     // `ready` notices a server that failed to start.
     child.on('error', () => {});
     closeSync(output);
-    this.started.push({ label, log, child });
+    const known = this.started.findIndex((earlier) => earlier.label === label);
+    this.started.splice(known < 0 ? this.started.length : known, 1, { label, log, child });
   }
 
   /** Retries until the attempt succeeds. Fails if a server has ended, after the time limit, and if interrupted. */
