@@ -8,7 +8,7 @@ import { threadsArena } from '../../src/memory/threads.js';
 import { ORDERS } from '../../src/protocol/edges.js';
 
 test.each(ORDERS)('it plays all its turns, with the order %s', (order) => {
-  const config = resolveConfig({ order }, NO_SALT);
+  const config = resolveConfig({ order, groups: 8 }, NO_SALT);
   const arena = threadsArena(new SharedArrayBuffer(ClusterContext.wordsOf(config) * 4));
   const warmUp = new WarmUp(ClusterContext.create(config, arena));
   warmUp.begin();
