@@ -1,9 +1,9 @@
 /**
  * What a host that is a process sees of the others: a cut lifeline or a released lock shows that one has ended. It marks the
  * host as ended and wakes the others, so that all take over at once. If the starter of a cluster that is not detached has
- * ended, it ends the cluster.
+ * ended, it ends the cluster. A client that was killed no longer counts as awake.
  */
-import { ARENA, HOST, HOST_STATE, hostStateOf, type Parking } from '../memory/arena.js';
+import { ARENA, HOST, HOST_STATE, hostStateOf, PARKED, type Parking } from '../memory/arena.js';
 import type { ArenaFile } from '../memory/processes/arena-file.js';
 import type { Lifelines } from '../memory/processes/lifelines.js';
 import type { ClusterContext } from './cluster-context.js';
@@ -50,5 +50,18 @@ export class OtherHosts implements Watch {
     }
     // The kernel wakes only one host that sleeps.
     if (hasFound) wakeHosts(context);
+    this.forgetKilledClients();
+  }
+
+  /** It can't say itself that it is not awake any more, and hosts would spare a core for it. */
+  private forgetKilledClients(): void {
+    const { context, arena } = this;
+    const { map, layout } = context;
+    for (let slot = 0; slot < layout.sizes.clients; slot++) {
+      const host = map.hosts + slot;
+      const parked = map.host(host) + HOST.parked;
+      if (arena.words[parked] !== PARKED.awake || arena.isHostLocked(host)) continue;
+      Atomics.store(arena.words, parked, PARKED.absent);
+    }
   }
 }

@@ -1,0 +1,43 @@
+/** Clients say whether they are awake, so that hosts do not spin where cores are needed. */
+import { expect, test } from 'vitest';
+import { ClusterContext } from '../../src/hosting/cluster-context.js';
+import { openArena } from '../../src/hosting/open-arena.js';
+import { HOST, PARKED } from '../../src/memory/arena.js';
+import { Client, Cluster, encode, until } from '../built.js';
+
+const OPTIONS = { groups: 1, hosts: 1, replicas: 1, clients: 2 };
+
+/** The words of both clients, in the order of their slots. */
+function parkedWords(address: ArrayBufferLike | string) {
+  const arena = openArena(address);
+  const { map } = ClusterContext.attach(arena);
+  const wordOf = (slot: number): number => map.host(map.hosts + slot) + HOST.parked;
+  return {
+    of: (slot: number): number => Atomics.load(arena.words, wordOf(slot)),
+    set: (slot: number, value: number): void => {
+      Atomics.store(arena.words, wordOf(slot), value);
+    },
+    close: () => arena.close(),
+  };
+}
+
+test('a client is awake while it polls for a reply, and not after it', async () => {
+  await using cluster = await Cluster.start(OPTIONS);
+  const words = parkedWords(cluster.address);
+  await using client = await Client.connect(cluster.address);
+  expect(words.of(0)).toBe(PARKED.absent);
+  const reply = client.multicast([0], encode('m'));
+  await Promise.resolve();
+  expect(words.of(0)).toBe(PARKED.awake);
+  await reply;
+  await until(() => words.of(0) === PARKED.absent);
+});
+
+test('a client that was killed is not awake for long', async () => {
+  await using cluster = await Cluster.start({ ...OPTIONS, memory: 'processes' });
+  const words = parkedWords(cluster.address);
+  // As a killed client leaves it: nobody holds the lock of the slot.
+  words.set(1, PARKED.awake);
+  await until(() => words.of(1) === PARKED.absent);
+  words.close();
+});
