@@ -48,7 +48,7 @@ const RETURN_TURN = 18;
 /** Few: the first leaders of a cluster wait for them. */
 const FIRST_ROUNDS = 2;
 /** Beyond this, takeovers get no faster. */
-const ROUNDS = 150;
+const ROUNDS = 300;
 
 export class WarmUp {
   private readonly context: ClusterContext;
