@@ -25,7 +25,7 @@ const settings = parentPort !== null ? workerData : JSON.parse(process.argv[2]);
 const { mode, shape, id, resumes } = settings;
 const scratchWords = () => shape.scratchWords;
 const layout = Object.assign(new Layout(shape.sizes), { scratchWords });
-const map = new ArenaMap(layout, shape.hosts, 0, 0, shape.placement);
+const map = new ArenaMap(layout, shape.hosts, 0, 0, shape.placement, 0, shape.parcelWords);
 /** With `memory: 'machines'`, the arenas of all hosts: only planted bugs use those of others. */
 const arenas = mode === 'machines' ? settings.paths.map(openArenaFile) : [];
 const arena = openArena();

@@ -39,12 +39,14 @@ export const SHAPE = {
   hosts: 3,
   placement: [0, 1, 2, 0, 1, 2],
   scratchWords: 64 * 1024,
+  /** So small that many batches do not fit: those go without a parcel. */
+  parcelWords: 256,
 };
 
 export function newMap(): ArenaMap {
   const scratchWords = () => SHAPE.scratchWords;
   const layout = Object.assign(new Layout(SIZES), { scratchWords });
-  return new ArenaMap(layout, SHAPE.hosts, 0, 0, SHAPE.placement);
+  return new ArenaMap(layout, SHAPE.hosts, 0, 0, SHAPE.placement, 0, SHAPE.parcelWords);
 }
 
 interface Message {

@@ -18,6 +18,7 @@ import {
 import type { ParticipantId } from '../memory/contract.js';
 import { MachinesMemory } from '../memory/machines/machines-memory.js';
 import type { Network } from '../memory/machines/network.js';
+import { PARCEL_WORDS } from '../memory/machines/parcels.js';
 import { SharedMemory } from '../memory/shared.js';
 import { type Edges, type GroupJournal, type Observer, PACE } from '../protocol/edges.js';
 import { Layout } from '../protocol/layout.js';
@@ -162,9 +163,16 @@ export class ClusterContext {
 
 function mapOf(config: ClusterConfig, layout: Layout, descriptionBytes: number): ArenaMap {
   const { hosts, placement } = config;
-  const mailboxWords =
-    config.memory === 'machines' && config.durability !== 'none' ? MAILBOX_WORDS : 0;
-  return new ArenaMap(layout, hosts, descriptionBytes, STATISTICS_WORDS, placement, mailboxWords);
+  const isOnMachines = config.memory === 'machines';
+  return new ArenaMap(
+    layout,
+    hosts,
+    descriptionBytes,
+    STATISTICS_WORDS,
+    placement,
+    isOnMachines && config.durability !== 'none' ? MAILBOX_WORDS : 0,
+    isOnMachines ? PARCEL_WORDS : 0,
+  );
 }
 
 /** The configuration as an arena stores it. */

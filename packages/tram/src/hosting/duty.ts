@@ -34,8 +34,12 @@ export interface Watch {
 
 /** Carries words to and from other machines. */
 export interface Wire {
-  /** Receives what has arrived, and sets the ready flags of the agents it is for. */
-  poll(nowUs: number): void;
+  /**
+   * Receives what has arrived, and sets the ready flags of the agents it is for.
+   *
+   * @returns whether another host waited for it, and will probably send more: this counts as work
+   */
+  poll(nowUs: number): boolean;
   /**
    * Sends the posted writes.
    *
@@ -170,7 +174,11 @@ export class Duty {
   private turn(nowUs: number): number {
     const { words, at, agents, busy, dueUs, pacing, wire } = this;
     let work = 0;
-    wire?.poll(nowUs);
+    if (wire?.poll(nowUs) === true) {
+      // Others wait for what we answer.
+      this.hadUrgent = true;
+      work = 1;
+    }
     const hasNews = this.watch?.hasNews?.() === true;
     const beats = hasNews || nowUs - this.beatUs >= this.heartbeatUs(nowUs);
     const takesLater = beats || nowUs - this.laterUs >= pacing.laterUs;

@@ -16,6 +16,7 @@
  *   │ per participant: scratch, its own            │
  *   ├──────────────────────────────────────────────┤
  *   │ per host: its mailbox                        │   on machines with a journal
+ *   │ per host: its parcel and its receipt         │   on machines
  *   └──────────────────────────────────────────────┘
  *
  * A *participant* is a replica or a client. A *host* runs participants: a worker thread, a process, or the one process
@@ -195,6 +196,7 @@ export class ArenaMap {
   /** Where the scratch words of each participant start. */
   private readonly scratches: readonly number[];
   private readonly mailboxes: number;
+  private readonly parcels: number;
 
   constructor(
     readonly layout: Regions,
@@ -207,6 +209,8 @@ export class ArenaMap {
     private readonly placement: readonly number[],
     /** Words for the messages of each host to the owner of the arena (`hosting/machines/mailboxes.ts`). */
     readonly mailboxWords: number = 0,
+    /** The size of a parcel, and of a receipt, from another host or a client (`machines/parcels.ts`). */
+    readonly parcelWords: number = 0,
   ) {
     const { groups, replicas, clients } = layout.sizes;
     this.replicas = groups * replicas;
@@ -232,6 +236,7 @@ export class ArenaMap {
       take(layout.scratchWords(participant)),
     );
     this.mailboxes = take(hosts * mailboxWords);
+    this.parcels = take((hosts + clients) * 2 * parcelWords);
     this.words = at;
   }
 
@@ -246,6 +251,16 @@ export class ArenaMap {
   /** Where a host writes its messages to the owner of the arena. */
   mailbox(from: number): number {
     return this.mailboxes + from * this.mailboxWords;
+  }
+
+  /** Where a host or a client leaves what it packs for the owner of the arena. */
+  parcel(from: number): number {
+    return this.parcels + from * 2 * this.parcelWords;
+  }
+
+  /** Where it answers the parcels of the owner. */
+  receipt(from: number): number {
+    return this.parcel(from) + this.parcelWords;
   }
 
   hostOf(participant: ParticipantId): number {
@@ -263,8 +278,8 @@ export class ArenaMap {
         words: this.scratchEnd(participant) - this.scratch(participant),
       },
     ]);
-    const mailboxes = { from: this.mailboxes, words: this.words - this.mailboxes };
-    return [board, ...own, mailboxes].filter(({ words }) => words > 0);
+    const mail = { from: this.mailboxes, words: this.words - this.mailboxes };
+    return [board, ...own, mail].filter(({ words }) => words > 0);
   }
 
   /** The replicas that a host runs, in the order of their ready flags. */

@@ -57,7 +57,9 @@ function together(networks: readonly Network[]): Wire {
   if (networks.length === 1) return networks[0];
   return {
     poll: (nowUs) => {
-      for (const network of networks) network.poll(nowUs);
+      let wasAwaited = false;
+      for (const network of networks) if (network.poll(nowUs)) wasAwaited = true;
+      return wasAwaited;
     },
     flush: (nowUs, batchUs) => {
       for (const network of networks) network.flush(nowUs, batchUs);

@@ -202,7 +202,7 @@ export class Admission {
         this.knownHosts.learn(host, greeting.hasRun, introduction);
       }
       this.ungreeted.delete(connection);
-      this.links.openLink(host, connection, greeting.region);
+      this.links.openLink(host, connection, greeting.region, this.options.self.number);
       if (hello.caller === CALLER.host) this.onOpen(host);
     }
   }

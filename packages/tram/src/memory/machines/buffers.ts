@@ -20,6 +20,8 @@ export interface LinkBuffers {
   readonly flagWords: number;
   /** Where all reads arrive. */
   readonly in: RegisteredBuffer;
+  /** For a parcel, and behind it a receipt. */
+  readonly parcels: RegisteredBuffer;
   readonly extents: Extents;
 }
 
@@ -31,7 +33,8 @@ export interface BufferWords {
   readonly flags: number;
 }
 
-export function makeBuffers(fabric: Fabric, words: BufferWords): LinkBuffers {
+/** @param parcelWords  the size of a parcel, and of a receipt */
+export function makeBuffers(fabric: Fabric, words: BufferWords, parcelWords: number): LinkBuffers {
   const flagWords = align(words.flags);
   const out = makeBuffer(fabric, flagWords + align(words.out));
   out.words.fill(1, 0, flagWords);
@@ -39,6 +42,7 @@ export function makeBuffers(fabric: Fabric, words: BufferWords): LinkBuffers {
     out,
     flagWords,
     in: makeBuffer(fabric, align(words.in)),
+    parcels: makeBuffer(fabric, align(2 * parcelWords)),
     extents: fabric.createExtents(),
   };
 }

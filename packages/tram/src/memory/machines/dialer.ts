@@ -8,6 +8,7 @@
 import { HOST } from '../arena.js';
 import type { Connection } from '../fabric/connection.js';
 import type { Fabric } from '../fabric/fabric.js';
+import type { RemoteRegion } from '../fabric/registration.js';
 import { Dialing } from './dialing.js';
 import { greetingToken, greetingWords } from './greeting.js';
 import { CALLER, type Handshake, type Hello, REFUSAL, REFUSED, type Welcome } from './handshake.js';
@@ -109,8 +110,11 @@ export class Dialer {
       this.knownHosts.expect(host);
       this.knownHosts.learn(host, welcome.slot, welcome);
     }
-    this.links.openLink(host, connection, welcome);
-    if (caller !== CALLER.observer) this.greet(dialing, connection, welcome);
+    const isObserver = caller === CALLER.observer;
+    const region = isObserver ? undefined : this.links.register();
+    if (region !== undefined) this.links.keep(connection, region);
+    this.links.openLink(host, connection, welcome, this.ownHost);
+    if (region !== undefined) this.greet(dialing, region, welcome);
     if (caller === CALLER.host) this.onOpen(host);
   }
 
@@ -123,9 +127,7 @@ export class Dialer {
   }
 
   /** Tell the host the key to our arena. Nothing goes over the connection before. */
-  private greet({ host, answer }: Dialing, connection: Connection, { session }: Welcome): void {
-    const region = this.links.register();
-    this.links.keep(connection, region);
+  private greet({ host, answer }: Dialing, region: RemoteRegion, { session }: Welcome): void {
     const { era } = this.knownHosts;
     const hasRun = this.knownHosts.bitsFor(host, session);
     const greeting = greetingWords({ region, hasRun, era }, greetingToken(answer));

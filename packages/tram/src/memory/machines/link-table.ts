@@ -13,11 +13,17 @@ import { CALLER } from './handshake.js';
 import { Link, type LinkOwner } from './link.js';
 import { type NetworkOptions, nameOfHost } from './network-options.js';
 
+/** The provider for which parcels are made. */
+const TCP = 'tcp';
+
 export class LinkTable {
   /** By host, those of replicas first, then those of clients: undefined for ourselves. */
   readonly byHost: readonly (Link | undefined)[];
   /** By participant: the link to its host. */
   readonly byParticipant: readonly (Link | undefined)[];
+  /** Those that are open. */
+  readonly opened: Link[] = [];
+  private readonly packs: boolean;
   private readonly byConnection = new Map<Connection, Link>();
   /** Of our arena, for connections that are open or about to be. */
   private readonly registrations = new Map<Connection, Registration>();
@@ -29,11 +35,12 @@ export class LinkTable {
     private readonly fabric: Fabric,
     owner: LinkOwner,
   ) {
-    const { map, self } = options;
+    const { map, self, provider = TCP } = options;
+    this.packs = provider === TCP && map.parcelWords > 0;
     const count = map.hosts + map.layout.sizes.clients;
     const isSelf = (host: number): boolean => self.caller === CALLER.host && host === self.number;
     this.byHost = Array.from({ length: count }, (_, host) =>
-      isSelf(host) ? undefined : new Link(host, map, owner),
+      isSelf(host) ? undefined : new Link(host, map, options.arena, owner),
     );
     this.byParticipant = Array.from(
       { length: map.participants },
@@ -82,14 +89,19 @@ export class LinkTable {
     this.registrations.set(connection, registration);
   }
 
-  /** The host can be posted to from now on. @param remote  its arena */
-  openLink(host: number, connection: Connection, remote: RemoteRegion): void {
+  /** The host can be posted to from now on. @param remote  its arena  @param self  our number there */
+  openLink(host: number, connection: Connection, remote: RemoteRegion, self: number): void {
     const { options } = this;
+    const { parcelWords } = options.map;
     const link = this.byHost[host]!;
-    this.buffers[host] ??= makeBuffers(this.fabric, options.bufferWords(host));
+    this.buffers[host] ??= makeBuffers(this.fabric, options.bufferWords(host), parcelWords);
     this.byConnection.set(connection, link);
     options.arena.words[options.map.host(host) + HOST.farewell] = 0;
-    link.open(connection, remote, this.buffers[host], options.nowUs());
+    const ownKeyLow = this.registrations.get(connection)?.keyLow;
+    // An observer does not tell a key, so it can't get receipts.
+    const route = this.packs && ownKeyLow !== undefined ? { self, ownKeyLow } : undefined;
+    link.open(connection, remote, this.buffers[host], options.nowUs(), route);
+    this.opened.push(link);
     this.setState(host, HOST_STATE.running);
     options.log('info', `connected to ${nameOfHost(options, host)}`);
   }
@@ -100,7 +112,9 @@ export class LinkTable {
     this.registrations.delete(connection);
     const link = this.byConnection.get(connection);
     this.byConnection.delete(connection);
-    link?.lose();
+    if (link === undefined) return;
+    this.opened.splice(this.opened.indexOf(link), 1);
+    link.lose();
   }
 
   /** Has the peer said that it is about to close the connection? */

@@ -5,16 +5,18 @@
  *
  * - Posts are gathered until `flush`. A batch goes as few operations, in one packet if it fits: writes side by side
  *   become one, several writes one operation (`transfers.ts`), and one read behind all of them confirms them (`posts.ts`).
+ * - With the provider `tcp`, a batch of several operations goes as one, a parcel (`parcels.ts`).
  * - Urgent posts go with the next flush. Non-urgent writes are batched for as long as the caller of `flush` allows.
  * - What is gathered or in flight lies in two buffers of a fixed size. A peer so slow that one of them fills up is
  *   disconnected.
  * - The outcome of every post is reported once, in the order of posting; if the connection ends, as lost.
  */
-import type { ArenaMap } from '../arena.js';
+import type { Arena, ArenaMap } from '../arena.js';
 import { OPEN, type ParticipantId, reportsSuccess } from '../contract.js';
 import type { Connection } from '../fabric/connection.js';
 import type { RemoteRegion } from '../fabric/registration.js';
 import type { LinkBuffers } from './buffers.js';
+import { type ParcelRoute, Parcels } from './parcels.js';
 import { isFireAndForget, type Poster, Posts } from './posts.js';
 import { ReadyFlags } from './ready-flags.js';
 import { type Transfer, Transfers } from './transfers.js';
@@ -29,6 +31,7 @@ export interface LinkOwner {
 
 const OUT_FULL = 'it is too slow: what is on its way to it has filled the buffer';
 const IN_FULL = 'it is too slow: what is read from it has filled the buffer';
+const GARBAGE = 'it has sent a parcel that makes no sense';
 /** After so long without an answer a word is read, only to see whether the peer is there. */
 const PROBE_US = 100_000;
 /** A time that is always ahead. (A number like all times: a field that can be undefined would allocate them.) */
@@ -43,6 +46,7 @@ export class Link {
   isOpen = false;
   private readonly posts: Posts;
   private readonly transfers = new Transfers();
+  private readonly parcels: Parcels;
   /** To be set with the next batch, behind everything that is gathered. */
   private readonly flags: ReadyFlags;
 
@@ -59,20 +63,37 @@ export class Link {
   /** Since when we wait for the peer's next answer (the completion of a read), and when its last one came. */
   private waitingSinceUs = 0;
   private answeredUs = 0;
+  /** Has a read over this connection completed? */
+  private hasCompleted = false;
 
   constructor(
     /** The number of the other host. */
     readonly host: number,
     private readonly map: ArenaMap,
+    /** Of our own host. */
+    arena: Pick<Arena, 'words'>,
     private readonly owner: LinkOwner,
   ) {
     this.posts = new Posts(map);
+    this.parcels = new Parcels(arena.words, map, host);
     this.flags = new ReadyFlags(map);
   }
 
-  /** There is a connection, and we know the key to the other host's arena. */
-  open(connection: Connection, remote: RemoteRegion, buffers: LinkBuffers, nowUs: number): void {
+  /**
+   * There is a connection, and we know the key to the other host's arena.
+   *
+   * @param route  if batches go as parcels
+   */
+  open(
+    connection: Connection,
+    remote: RemoteRegion,
+    buffers: LinkBuffers,
+    nowUs: number,
+    route?: ParcelRoute,
+  ): void {
     this.transfers.open(connection, remote, buffers);
+    this.parcels.open(connection, remote, buffers, route);
+    this.hasCompleted = false;
     this.waitingSinceUs = nowUs;
     this.answeredUs = nowUs;
     this.isOpen = true;
@@ -84,6 +105,7 @@ export class Link {
     this.isOpen = false;
     this.posts.reportLost();
     this.transfers.clear();
+    this.parcels.close();
     this.flags.clear();
     this.isUrgent = false;
     this.needsConfirmation = false;
@@ -213,12 +235,17 @@ export class Link {
   }
 
   private send(nowUs: number): void {
-    const { transfers } = this;
+    const { transfers, parcels, isAwaited } = this;
+    // What libfabric itself writes and reads would overtake the parcel.
+    if (parcels.isUnderWay) return;
     if (!this.awaitsPeer) this.waitingSinceUs = nowUs;
     this.flags.moveTo(transfers);
     if (this.needsConfirmation) this.addConfirmation();
     if (!this.isOpen) return;
-    transfers.send();
+    // The first batch goes without a parcel: it may be the greeting, before which the peer unpacks nothing.
+    const packs = parcels.isOpen && this.hasCompleted && transfers.isWorthParcel;
+    if (packs && !transfers.hasUnsentReads) this.addConfirmation();
+    if (!packs || !transfers.pack(parcels, isAwaited)) transfers.send();
     this.hasBackPressure = transfers.hasUnsent;
     this.isUrgent = this.hasBackPressure;
     this.gatheredSinceUs = NEVER;
@@ -252,10 +279,27 @@ export class Link {
 
   // --- completions -----------------------------------------------------------------------------
 
+  /**
+   * Take what parcels have brought: posts of the peer, and the outcome of ours.
+   *
+   * @returns whether there was a parcel that the peer waits for
+   */
+  exchange(nowUs: number): boolean {
+    const { parcels } = this;
+    if (!parcels.isOpen) return false;
+    const arrival = parcels.unpack();
+    if (arrival === 'garbage') this.owner.abandon(this, GARBAGE);
+    if (parcels.hasReceipt && this.transfers.areOthersCompleted) {
+      this.onCompleted(this.transfers.takeReceipt(parcels), nowUs);
+    }
+    return arrival === 'awaited';
+  }
+
   /** The oldest reads in flight, so many, have completed. */
   onCompleted(reads: number, nowUs: number): void {
     this.waitingSinceUs = nowUs;
     this.answeredUs = nowUs;
+    this.hasCompleted = true;
     for (let count = reads; count > 0; count--) this.onRead(this.transfers.completeRead());
     this.posts.reportCompleted();
   }

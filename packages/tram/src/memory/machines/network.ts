@@ -195,12 +195,18 @@ export class Network implements FabricHandler, LinkOwner {
 
   // --- what its thread calls -------------------------------------------------------------------
 
-  /** Let the network make progress, and report outcomes to the memories of our participants. */
-  poll(nowUs: number): void {
+  /**
+   * Let the network make progress, and report outcomes to the memories of our participants.
+   *
+   * @returns whether a peer has got something that it was waiting for: it will probably ask for more
+   */
+  poll(nowUs: number): boolean {
     this.fabric.poll(this);
     this.admission.takeGreetings();
+    const wasAwaited = this.exchangeParcels(nowUs);
     if (this.knownHosts.awaitsRecords) this.disconnectOutdated();
     if (nowUs - this.checkedUs >= CHECK_US) this.check(nowUs);
+    return wasAwaited;
   }
 
   /**
@@ -230,6 +236,16 @@ export class Network implements FabricHandler, LinkOwner {
   close(): void {
     for (const link of this.table.open) link.lose();
     this.fabric.close();
+  }
+
+  private exchangeParcels(nowUs: number): boolean {
+    const { opened } = this.table;
+    let wasAwaited = false;
+    // A link may be abandoned meanwhile.
+    for (let i = opened.length - 1; i >= 0; i--) {
+      if (opened[i].exchange(nowUs)) wasAwaited = true;
+    }
+    return wasAwaited;
   }
 
   /** Everything that has a timeout. */

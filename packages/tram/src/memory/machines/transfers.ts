@@ -12,6 +12,7 @@ import { type Connection, NO_COMPLETION, REPORT_COMPLETION } from '../fabric/con
 import type { RemoteRegion } from '../fabric/registration.js';
 import { copyPart } from '../record.js';
 import type { LinkBuffers } from './buffers.js';
+import type { Parcels } from './parcels.js';
 import { PooledQueue } from './pooled-queue.js';
 import { NO_ROOM, RingAllocator } from './ring-allocator.js';
 
@@ -45,6 +46,8 @@ export class Transfer {
 const NOWHERE = new Int32Array(0);
 /** So many words may go without a read behind them. More would keep their space for too long. */
 const UNCONFIRMED_WORDS_MAX = 2 ** 14;
+/** Writes that need no answer go as a parcel if they take more operations than this. */
+const UNANSWERED_OPERATIONS_MAX = 3;
 
 export class Transfers {
   private connection!: Connection;
@@ -57,6 +60,8 @@ export class Transfers {
   private sentIndex = 0;
   /** How many of the transfers in flight are reads or confirmations. */
   private readsInFlight = 0;
+  /** How many of them are in the last parcel. */
+  private readsPacked = 0;
   /** Words of writes, gathered or in flight, that have no read behind them. */
   private unconfirmedWords = 0;
 
@@ -153,26 +158,56 @@ export class Transfers {
 
   // --- sending ---------------------------------------------------------------------------------
 
+  /** Send all that is gathered as a parcel. @returns false if it does not fit, or under back pressure */
+  pack(parcels: Parcels, isAwaited: boolean): boolean {
+    const { queue, buffers } = this;
+    parcels.begin();
+    let reads = 0;
+    for (let index = this.sentIndex; index < queue.endIndex; index++) {
+      const { kind, local, remote, count } = queue.at(index);
+      const isWrite = kind === 'write';
+      const fits = isWrite
+        ? parcels.addWrite(remote, buffers.out.words, local, count)
+        : parcels.addRead(remote, count);
+      if (!fits) return false;
+      if (!isWrite) reads++;
+    }
+    if (!parcels.send(isAwaited)) return false;
+    this.readsPacked = reads;
+    this.readsInFlight += reads;
+    this.sentIndex = queue.endIndex;
+    return true;
+  }
+
   /** Hand to the connection what is gathered. Under back pressure it takes only some of it: `hasUnsent` tells. */
   send(): void {
     if (!this.hasUnsent) return;
     const { connection } = this;
     // Several operations go in one packet if they fit.
-    const isCorked = this.needsSeveralOperations();
+    const isCorked = this.operations > 1;
     if (isCorked) connection.cork();
     let isTaken = true;
     while (isTaken && this.hasUnsent) isTaken = this.sendOperation();
     if (isCorked) connection.uncork();
   }
 
-  private needsSeveralOperations(): boolean {
-    const { queue, sentIndex } = this;
-    if (queue.endIndex - sentIndex > this.buffers.extents.countMax) return true;
-    const isWrite = queue.at(sentIndex).kind === 'write';
-    for (let index = sentIndex + 1; index < queue.endIndex; index++) {
-      if ((queue.at(index).kind === 'write') !== isWrite) return true;
+  /** How many operations does what is gathered take, unless it goes as a parcel? */
+  private get operations(): number {
+    const { queue, buffers } = this;
+    const { countMax } = buffers.extents;
+    let operations = 0;
+    let filled = countMax;
+    let wasWrite = false;
+    for (let index = this.sentIndex; index < queue.endIndex; index++) {
+      const isWrite = queue.at(index).kind === 'write';
+      if (filled === countMax || isWrite !== wasWrite) {
+        operations++;
+        filled = 0;
+      }
+      wasWrite = isWrite;
+      filled++;
     }
-    return false;
+    return operations;
   }
 
   /** Send as many transfers of one direction as fit into one operation. @returns false under back pressure */
@@ -199,7 +234,39 @@ export class Transfers {
     return true;
   }
 
+  /** Should what is gathered go as a parcel, whose receipt costs the peer an operation? */
+  get isWorthParcel(): boolean {
+    return this.operations > (this.hasUnsentReads ? 1 : UNANSWERED_OPERATIONS_MAX);
+  }
+
+  /** Is something gathered that the peer answers? */
+  get hasUnsentReads(): boolean {
+    const { queue } = this;
+    for (let index = this.sentIndex; index < queue.endIndex; index++) {
+      if (queue.at(index).kind !== 'write') return true;
+    }
+    return false;
+  }
+
   // --- completions -----------------------------------------------------------------------------
+
+  /** Have all reads completed that were sent before the parcel under way? */
+  get areOthersCompleted(): boolean {
+    return this.readsInFlight === this.readsPacked;
+  }
+
+  /** The receipt of our parcel has arrived. @returns how many reads have completed */
+  takeReceipt(parcels: Parcels): number {
+    const { queue, readsPacked, buffers } = this;
+    let from = parcels.takeReceipt();
+    for (let index = queue.firstIndex; index < this.sentIndex; index++) {
+      const { kind, local, count } = queue.at(index);
+      if (kind === 'write') continue;
+      copyPart(parcels.arrived, from, buffers.in.words, local, count);
+      from += count;
+    }
+    return readsPacked;
+  }
 
   /** The oldest read in flight has completed. @returns it, valid until something is added */
   completeRead(): Transfer {

@@ -6,16 +6,20 @@ import { OPEN, type Outcome } from '../../../src/memory/contract.js';
 import type { Connection } from '../../../src/memory/fabric/connection.js';
 import type { Extents } from '../../../src/memory/fabric/extents.js';
 import type { Registration, RemoteRegion } from '../../../src/memory/fabric/registration.js';
-import type { LinkBuffers } from '../../../src/memory/machines/buffers.js';
+import type { LinkBuffers, RegisteredBuffer } from '../../../src/memory/machines/buffers.js';
 import { Link } from '../../../src/memory/machines/link.js';
+import { Parcels } from '../../../src/memory/machines/parcels.js';
 import type { Poster } from '../../../src/memory/machines/posts.js';
 
 const PEER = 1;
+const OWN_HOST = 0;
 const OTHER_HOST = 1;
 const OUT_WORDS = 64;
 const IN_WORDS = 32;
 const FLAG_WORDS = 16;
 const PATIENCE_US = 1000;
+/** Some batches do not fit. */
+const PARCEL_WORDS = 24;
 
 const map = new ArenaMap(
   {
@@ -29,9 +33,12 @@ const map = new ArenaMap(
   0,
   0,
   [0, 1],
+  0,
+  PARCEL_WORDS,
 );
 
 interface Extent {
+  readonly source: Int32Array;
   readonly local: number;
   readonly remote: number;
   readonly count: number;
@@ -50,9 +57,25 @@ class FakeExtents {
     this.list = [];
   }
 
-  add(_: Registration, localAt: number, __: RemoteRegion, remoteAt: number, bytes: number): void {
-    this.list.push({ local: localAt / 4, remote: remoteAt / 4, count: bytes / 4 });
+  add(
+    local: Registration,
+    localAt: number,
+    _: RemoteRegion,
+    remoteAt: number,
+    bytes: number,
+  ): void {
+    const source = (local as Registered).words;
+    this.list.push({ source, local: localAt / 4, remote: remoteAt / 4, count: bytes / 4 });
   }
+}
+
+/** A registration that knows its words. */
+interface Registered extends Registration {
+  readonly words: Int32Array;
+}
+
+function registered(words: Int32Array): RegisteredBuffer {
+  return { words, registration: { words } as Registered };
 }
 
 interface Operation {
@@ -73,6 +96,8 @@ class Wire {
   readonly remote = new Int32Array(map.words);
   readonly out = new Int32Array(FLAG_WORDS + OUT_WORDS).fill(1, 0, FLAG_WORDS);
   readonly in = new Int32Array(IN_WORDS);
+  /** Our own memory. */
+  readonly arena = new Int32Array(map.words);
   readonly reported: Report[] = [];
   readonly operations: Operation[] = [];
   readonly complaints: string[] = [];
@@ -82,7 +107,14 @@ class Wire {
   /** How many operations the connection takes before it pushes back. */
   room = Number.POSITIVE_INFINITY;
   nowUs = 0;
+  /** The connection of the other host pushes back. */
+  holdsReceipts = false;
+  /** The other host does not poll. */
+  isPeerBusy = false;
   readonly link: Link;
+  /** What the other host does. */
+  private readonly peer = new Parcels(this.remote, map, OWN_HOST);
+  private keys = 0;
   private readonly poster: Poster = {
     onOutcome: (_peer, tag, _guard, outcome) => {
       this.reported.push({ tag, outcome });
@@ -90,14 +122,19 @@ class Wire {
     },
   };
 
-  constructor() {
-    this.link = new Link(OTHER_HOST, map, {
-      scheduleFlush: () => undefined,
-      abandon: (link, why) => {
-        this.complaints.push(why);
-        link.lose();
+  constructor(private readonly packs = false) {
+    this.link = new Link(
+      OTHER_HOST,
+      map,
+      { words: this.arena },
+      {
+        scheduleFlush: () => undefined,
+        abandon: (link, why) => {
+          this.complaints.push(why);
+          link.lose();
+        },
       },
-    });
+    );
     this.open();
   }
 
@@ -116,15 +153,45 @@ class Wire {
       cork: () => this.packets.push('cork'),
       uncork: () => this.packets.push('uncork'),
     } as unknown as Connection;
-    const registration = {} as Registration;
     const buffers: LinkBuffers = {
-      out: { words: this.out, registration },
+      out: registered(this.out),
       flagWords: FLAG_WORDS,
-      in: { words: this.in, registration },
+      in: registered(this.in),
+      parcels: registered(new Int32Array(2 * PARCEL_WORDS)),
       extents: extents as unknown as Extents,
     };
     this.operations.length = 0;
-    this.link.open(connection, { base: 0, keyLow: 0, keyHigh: 0 }, buffers, this.nowUs);
+    this.keys += 1000;
+    const remote = { base: 0, keyLow: this.keys, keyHigh: 0 };
+    const ownKeyLow = this.keys + 500;
+    const route = this.packs ? { self: OWN_HOST, ownKeyLow } : undefined;
+    this.link.open(connection, remote, buffers, this.nowUs, route);
+    this.openPeer(buffers, { base: 0, keyLow: ownKeyLow, keyHigh: 0 }, remote.keyLow);
+  }
+
+  /** Its receipts arrive at once. */
+  private openPeer(buffers: LinkBuffers, remote: RemoteRegion, ownKeyLow: number): void {
+    const extents = new FakeExtents();
+    const connection = {
+      write: () => {
+        if (this.holdsReceipts) return false;
+        for (const { source, local, remote: at, count } of extents.list) {
+          this.arena.set(source.subarray(local, local + count), at);
+        }
+        return true;
+      },
+    } as unknown as Connection;
+    const own = {
+      ...buffers,
+      parcels: registered(new Int32Array(2 * PARCEL_WORDS)),
+      extents: extents as unknown as Extents,
+    };
+    this.peer.open(connection, remote, own, { self: OTHER_HOST, ownKeyLow });
+  }
+
+  /** Of the next parcel from the other host. */
+  get expectedNumber(): number {
+    return this.keys + 501;
   }
 
   permit(guard: number): void {
@@ -156,19 +223,27 @@ class Wire {
     const { isRead, extents, context, words } = operation;
     // Nothing else may be put there before it is sent.
     expect(isRead ? [] : extents.map((extent) => this.wordsOf(extent))).toEqual(words);
-    for (const { local, remote, count } of extents) {
+    for (const { source, local, remote, count } of extents) {
       if (isRead) this.in.set(this.remote.subarray(remote, remote + count), local);
-      else this.remote.set(this.out.subarray(local, local + count), remote);
+      else this.remote.set(source.subarray(local, local + count), remote);
     }
     if (isRead) this.link.onCompleted(context, this.nowUs);
+    this.exchange();
     return true;
   }
 
-  private wordsOf({ local, count }: Extent): number[] {
-    return [...this.out.subarray(local, local + count)];
+  exchange(): void {
+    if (!this.isPeerBusy) expect(this.peer.unpack()).not.toBe('garbage');
+    this.link.exchange(this.nowUs);
+  }
+
+  private wordsOf({ source, local, count }: Extent): number[] {
+    return [...source.subarray(local, local + count)];
   }
 
   run(): void {
+    this.isPeerBusy = false;
+    this.exchange();
     do this.flush();
     while (this.step());
   }
@@ -402,10 +477,101 @@ describe('a link', () => {
       { weight: 1, arbitrary: fc.constant('break' as const) },
       { weight: 1, arbitrary: fc.record({ permit: fc.constantFrom(5, 6) }) },
       { weight: 1, arbitrary: fc.record({ room: fc.constantFrom(0, 1, 100) }) },
+      { weight: 1, arbitrary: fc.record({ isPeerBusy: fc.boolean() }) },
     );
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 150 }), (script) => runScript(script)),
-      { numRuns: 500 },
+      fc.property(fc.array(step, { maxLength: 150 }), fc.boolean(), (script, packs) =>
+        runScript(script, packs),
+      ),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('sends several operations as one parcel, once a read has completed', () => {
+    const wire = new Wire(true);
+    wire.permit(5);
+    wire.post(0, [1], 5, 1);
+    wire.flush();
+    expect(wire.operations.length).toBe(2);
+    wire.run();
+    expect(wire.outcomes()).toEqual(['1 ok']);
+
+    const into = new Int32Array(2);
+    wire.post(0, [2, 3], 5, 2);
+    wire.read(0, into, 3);
+    wire.post(0, [4], 6, 4);
+    wire.link.wake(PEER, true);
+    wire.flush();
+    expect(wire.operations.length).toBe(1);
+    wire.run();
+    expect(wire.outcomes()).toEqual(['2 ok', '3 ok', '4 refused']);
+    expect([...into]).toEqual([2, 3]);
+    expect(wire.remote[map.ready(PEER)]).toBe(1);
+  });
+
+  test('sends nothing behind a parcel before its receipt, and is silent meanwhile', () => {
+    const wire = new Wire(true);
+    wire.post(0, [1], OPEN, 1);
+    wire.run();
+    wire.isPeerBusy = true;
+    wire.post(0, [2], OPEN, 2);
+    wire.flush();
+    wire.step();
+    wire.post(0, [3], OPEN, 0);
+    expect(wire.flush()).toBe(true);
+    expect(wire.operations).toEqual([]);
+    wire.nowUs += PATIENCE_US;
+    expect(wire.link.silentUs(wire.nowUs)).toBe(PATIENCE_US);
+    wire.run();
+    expect(wire.remote[wire.at(0)]).toBe(3);
+    expect(wire.outcomes()).toEqual(['1 ok', '2 ok']);
+  });
+
+  test('a parcel is unpacked once, also if its receipt can not be sent at once', () => {
+    const wire = new Wire(true);
+    wire.post(0, [1], OPEN, 1);
+    wire.run();
+    wire.holdsReceipts = true;
+    wire.post(0, [2], OPEN, 2);
+    wire.run();
+    expect(wire.remote[wire.at(0)]).toBe(2);
+    wire.remote[wire.at(0)] = 3;
+    wire.exchange();
+    expect(wire.outcomes()).toEqual(['1 ok']);
+    wire.holdsReceipts = false;
+    wire.exchange();
+    expect(wire.outcomes()).toEqual(['2 ok']);
+    expect(wire.remote[wire.at(0)]).toBe(3);
+  });
+
+  test('a parcel that an earlier connection has left is not unpacked', () => {
+    const wire = new Wire(true);
+    wire.post(0, [1], OPEN, 1);
+    wire.run();
+    wire.isPeerBusy = true;
+    wire.post(0, [2], OPEN, 2);
+    wire.flush();
+    wire.step();
+    wire.link.lose();
+    wire.open();
+    wire.run();
+    expect(wire.outcomes()).toEqual(['1 ok', '2 lost']);
+    expect(wire.remote[wire.at(0)]).toBe(1);
+  });
+
+  test('a parcel that makes no sense harms nothing outside of the arena', () => {
+    const bodies = fc.array(fc.integer({ min: -40, max: 2 * map.words }), { maxLength: 12 });
+    fc.assert(
+      fc.property(fc.integer(), bodies, (length, body) => {
+        const wire = new Wire(true);
+        const at = map.parcel(OTHER_HOST);
+        wire.arena.set([wire.expectedNumber, length, ...body], at);
+        const before = wire.arena.slice();
+        wire.link.exchange(0);
+        // What it writes is within the arena, or it is abandoned.
+        expect(wire.arena.length).toBe(before.length);
+        if (Math.abs(length) > PARCEL_WORDS) expect(wire.complaints.length).toBe(1);
+      }),
     );
   });
 });
@@ -415,6 +581,7 @@ type Step =
   | { read: number }
   | { permit: number }
   | { room: number }
+  | { isPeerBusy: boolean }
   | 'flush'
   | 'step'
   | 'wait'
@@ -428,8 +595,8 @@ interface Expected {
   readonly check: () => void;
 }
 
-function runScript(script: readonly Step[]): void {
-  const wire = new Wire();
+function runScript(script: readonly Step[], packs: boolean): void {
+  const wire = new Wire(packs);
   const expected: Expected[] = [];
   const permission = () => wire.remote[map.participant(PEER) + PARTICIPANT.permission];
   let number = 0;
@@ -459,6 +626,7 @@ function runScript(script: readonly Step[]): void {
     else if (step === 'break') breakOff();
     else if ('permit' in step) wire.permit(step.permit);
     else if ('room' in step) wire.room = step.room;
+    else if ('isPeerBusy' in step) wire.isPeerBusy = step.isPeerBusy;
     else if ('read' in step) {
       const into = new Int32Array(3).fill(-1);
       const tag = ++number;

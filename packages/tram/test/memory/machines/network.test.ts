@@ -33,7 +33,7 @@ function newMap(hosts = 3): ArenaMap {
     row: 0,
     scratchWords: () => 0,
   };
-  return new ArenaMap(regions, hosts, 0, 0, [...Array(hosts).keys()]);
+  return new ArenaMap(regions, hosts, 0, 0, [...Array(hosts).keys()], 0, 256);
 }
 
 interface Host {
