@@ -129,9 +129,9 @@ export class Loopback {
   }
 
   /** Asks a host, without the checks of the commands. */
-  async ask(name: Name, request: HostRequest): Promise<void> {
+  async ask(who: Name | number, request: HostRequest): Promise<void> {
     const mirror = await Mirror.open(this.far);
-    const host = NAMES.indexOf(name);
+    const host = typeof who === 'number' ? who : NAMES.indexOf(who);
     const at = mirror.context.map.host(host) + HOST.request;
     const hasLanded = await mirror.change(host, at, (word) => requestWord(word, request));
     await mirror.close();

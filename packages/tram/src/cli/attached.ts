@@ -61,7 +61,10 @@ export async function withSeen<Result>(
 /** The command that starts the host of a replica again. */
 export function restartCommand(cluster: Seen, replica: string, host: number): string {
   const machine = cluster.context.config.machines?.[host];
-  return commandFor(cluster, machine === undefined ? `restart ${replica}` : `host ${machine.name}`);
+  return commandFor(
+    cluster,
+    machine === undefined ? `restart ${replica}` : `host ${machine.machine}`,
+  );
 }
 
 /** Runs `use` on a cluster of processes. @throws TRAM_NOT_FOUND */

@@ -154,18 +154,19 @@ type MachineFlags = DownFlags & { readonly config: string };
 /** Only the hosts of this machine: to end a whole cluster, one has to say so. */
 async function downHere(flags: MachineFlags): Promise<number> {
   const { hostsHere, isOwnAddress } = await import('../hosting/local-host.js');
-  const { endLocal } = await import('../hosting/take-down.js');
+  const { endLocal, oncePerMachine } = await import('../hosting/take-down.js');
   const { here, absent, name } = await hostsHere(flags.config);
   const elsewhere = absent.filter(({ address }) => !isOwnAddress(address));
   if (here.length === 0) throw noneHere(name, absent, elsewhere.length > 0, flags);
   const ended: EndedHost[] = [];
   try {
-    for (const local of here) ended.push(await endLocal(local, flags.force ?? false));
+    // All at once: those of one machine end together.
+    ended.push(...(await Promise.all(here.map((local) => endLocal(local, flags.force ?? false)))));
   } finally {
     for (const { arena } of here) arena.close();
   }
-  const names = elsewhere.map((machine) => machine.name);
-  tellHosts(name, ended, names, flags);
+  const names = [...new Set(elsewhere.map(({ machine }) => machine))];
+  tellHosts(name, oncePerMachine(ended), names, flags);
   if (names.length > 0 && !flags.json) {
     process.stderr.write(
       `not on this machine: ${placesOf(elsewhere)}. ${howToEnd(flags, 'them')}\n`,
@@ -210,7 +211,8 @@ function noneHere(
 }
 
 function placesOf(machines: readonly AbsentHost[]): string {
-  return machines.map(({ name, address }) => `${name} (${address})`).join(', ');
+  const places = machines.map(({ machine, address }) => `${machine} (${address})`);
+  return [...new Set(places)].join(', ');
 }
 
 function howToEnd(flags: MachineFlags, whom: string): string {

@@ -1,10 +1,12 @@
 /** `tram host`: runs one host of a cluster across machines, until a signal ends it. */
 import type { Server } from 'node:http';
+import { availableParallelism } from 'node:os';
 import { type Command, Option } from 'commander';
 import type { Logger } from 'pino';
+import type { Endpoint } from '../config/addresses.js';
 import { TramError } from '../errors.js';
 import type { HostReport } from '../hosting/host.js';
-import type { Machine, MachineSettings } from '../hosting/machines/machine.js';
+import type { MachineHosts } from '../hosting/machines/machine-hosts.js';
 import type { HostRequest } from '../hosting/machines/requests.js';
 import { ExitCode } from './exit-codes.js';
 
@@ -34,6 +36,9 @@ then wait for each other, log for which ones, and recover the cluster from their
 The host logs one JSON object per line to stdout (pino). If another host can't be reached, or has
 another secret or configuration, it logs that and keeps trying. If the configuration has an "http"
 port for the host, it serves /healthz, /readyz and /metrics there.
+
+With "threads" in the configuration, the host runs its groups on so many threads. If one of them
+fails, the whole process ends.
 
 Commands on other machines can ask the host to end (tram kill, tram down --all) or to restart (tram
 restart). To restart, it ends with exit code 5, so that its service manager starts it again (systemd:
@@ -85,18 +90,26 @@ async function runHost(name: string, flags: HostFlags): Promise<number> {
   const { signal, release } = catchInterruption();
   const { config, credentials } = await readClusterFile(path);
   const logger = pino({ level: logLevel, base: { host: name } });
-  const settings: MachineSettings = {
-    config,
-    credentials,
-    name,
-    log: (level, text) => logger[level](text),
-    report: reporter(logger),
-  };
+  const { machines, threads } = config;
+  const loggerOf = (host: number): Logger =>
+    threads === 1 ? logger : logger.child({ thread: host % threads });
+  const { openHosts } = await import('../hosting/machines/machine-hosts.js');
   let request: HostRequest | undefined;
   try {
-    // A host that has given up its memory begins anew.
-    do request = await runMachine(settings, logger, signal);
-    while (request === 'recover' && !signal.aborted);
+    const hosts = await openHosts({
+      config,
+      credentials,
+      machine: name,
+      logOf: (host) => (level, text) => loggerOf(host)[level](text),
+      reportOf: (host) => reporter(loggerOf(host)),
+    });
+    if (threads < availableParallelism()) {
+      logger.info(
+        `runs on ${threads} of ${availableParallelism()} cores: the option "threads" changes that`,
+      );
+    }
+    const http = machines.find(({ machine }) => machine === name)?.http;
+    request = await runHosts(hosts, http, logger, signal);
   } catch (error) {
     // A bug: its stack helps to find it.
     if (!(error instanceof TramError)) logger.fatal(error);
@@ -113,30 +126,31 @@ async function runHost(name: string, flags: HostFlags): Promise<number> {
   return ExitCode.fine;
 }
 
-/** @returns what another machine has asked for, if that is why the host has ended */
-async function runMachine(
-  settings: MachineSettings,
+/** @returns what another machine has asked for, if that is why the hosts have ended */
+async function runHosts(
+  hosts: MachineHosts,
+  http: Endpoint | undefined,
   logger: Logger,
   signal: AbortSignal,
 ): Promise<HostRequest | undefined> {
-  const { Machine } = await import('../hosting/machines/machine.js');
-  const machine = Machine.open(settings);
-  const stop = (): void => machine.stop();
+  const stop = (): void => hosts.stop();
   signal.addEventListener('abort', stop);
-  if (signal.aborted) machine.stop();
+  if (signal.aborted) stop();
   let health: Server | undefined;
   try {
-    logger.info(`listens at ${machine.address}`);
-    health = await serve(machine, logger);
-    await machine.start();
-    await machine.run();
+    health = http && (await serve(hosts, http, logger));
+  } catch (error) {
+    stop();
+    await hosts.run();
+    throw error;
+  }
+  try {
+    return await hosts.run();
   } finally {
     signal.removeEventListener('abort', stop);
     health?.close();
     health?.closeAllConnections();
-    machine.close();
   }
-  return machine.request;
 }
 
 /** Runs the same command again, in a session of its own. */
@@ -166,13 +180,9 @@ function reporter(logger: Logger): (report: HostReport) => void {
   };
 }
 
-async function serve(machine: Machine, logger: Logger): Promise<Server | undefined> {
-  const { http, context, host } = machine;
-  if (http === undefined) return undefined;
+async function serve(hosts: MachineHosts, http: Endpoint, logger: Logger): Promise<Server> {
   const { serveHealth } = await import('../hosting/machines/health.js');
-  const lostGroups = (): readonly number[] => machine.lostGroups;
-  const waitsFor = (): string | undefined => machine.waitsFor;
-  const server = await serveHealth({ context, host, lostGroups, waitsFor, ...http });
+  const server = await serveHealth(http, () => hosts.look());
   logger.info(`serves /metrics, /healthz and /readyz at http://${http.address}:${http.port}`);
   return server;
 }

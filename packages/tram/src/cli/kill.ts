@@ -136,7 +136,7 @@ async function warnOfCost({ context, host, title, machine }: ReplicaHost): Promi
   if (machine !== undefined) return;
   const { costOfEnd } = await import('../hosting/rejoin.js');
   const { statusOf } = await import('../hosting/status.js');
-  const cost = costOfEnd(statusOf(context).groups, host);
+  const cost = costOfEnd(statusOf(context).groups, [host]);
   if (cost !== undefined) process.stderr.write(`warning: the end of host ${title} ${cost}\n`);
 }
 

@@ -74,7 +74,7 @@ type NotHere = (why: string, cause?: unknown) => TramError;
 
 function errorFor(
   which: Which,
-  { name: machine, address }: Machine,
+  { machine, address }: Machine,
   replica: string,
   words: string,
 ): NotHere {

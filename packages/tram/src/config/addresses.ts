@@ -15,7 +15,8 @@ const LABEL = '[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?';
 /** The last label is not a number: `10.0.0` is a mistyped address. */
 const DNS_NAME = new RegExp(`^(?:${LABEL}\\.)*(?!\\d+$)${LABEL}$`, 'i');
 
-export const PORT = integer(1, 65_535);
+export const PORT_MAX = 65_535;
+export const PORT = integer(1, PORT_MAX);
 
 /** Where other hosts reach a machine. */
 export const ADDRESS = text(

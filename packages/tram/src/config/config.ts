@@ -10,12 +10,19 @@ import { join, resolve } from 'node:path';
 import type { Durability, Order, Timing } from '../protocol/edges.js';
 import type { Salt, Sizes } from '../protocol/layout.js';
 import { Overlay, OverlayError, parseTree } from '../protocol/overlay.js';
-import { isForMachines, type Machines, resolveMachines, resolveMembers } from './machines.js';
+import {
+  isForMachines,
+  type Machines,
+  machineNames,
+  resolveMachines,
+  resolveMembers,
+} from './machines.js';
 import { ConfigError } from './mistakes.js';
 import { type ClusterOptions, type MemoryKind, OPTIONS } from './options.js';
 import { placementOf } from './placement.js';
 import { serviceUrl } from './service-url.js';
 import { resolveSizes } from './sizes.js';
+import { placeOnThreads } from './threads.js';
 import { resolveTiming } from './timing.js';
 import { validOptions } from './validate.js';
 
@@ -135,13 +142,20 @@ function resolvePlacement(
   machines: Machines | undefined,
 ): number[] {
   const { groups, replicas = OPTIONS.replicas.default, leaders, members } = options;
-  if (machines === undefined || members === undefined) {
+  if (machines === undefined) {
     // With a core for each host and one for clients. Otherwise messages would wait for hosts that wait for a core.
-    const isFast = machines !== undefined || (hosts >= replicas && hosts < cores);
+    const isFast = hosts >= replicas && hosts < cores;
     return placementOf({ groups, replicas, hosts }, leaders ?? (isFast ? 'spread' : 'together'));
   }
-  if (leaders === undefined)
-    return resolveMembers(members, machines.machines, { groups, replicas });
+  const { threads } = machines;
+  const names = machineNames(machines);
+  const place = (placement: readonly number[]): number[] =>
+    placeOnThreads(placement, names, { replicas, threads });
+  if (members === undefined) {
+    const shape = { groups, replicas, hosts: names.length };
+    return place(placementOf(shape, leaders ?? 'spread'));
+  }
+  if (leaders === undefined) return place(resolveMembers(members, names, { groups, replicas }));
   throw new ConfigError(['leaders'], 'leaders and members both say which hosts lead', {
     hint: 'Leave leaders out: the first host in the list of each group leads it.',
   });

@@ -2,23 +2,33 @@
  * The configuration of `memory: 'machines'`: which machines a cluster runs on, which of them runs which member of each
  * group, and which file holds their secret. Called by `resolveConfig` with valid options.
  *
+ * A machine runs one host; or several, one on each of its `threads` (`threads.ts`), which start and end together.
+ *
  * Invariant: no machine runs two members of one group, so the loss of a machine costs no group two members.
  */
 import { resolve } from 'node:path';
-import { ANY_ADDRESS, type Endpoint, parseEndpoint } from './addresses.js';
+import { ANY_ADDRESS, type Endpoint, PORT_MAX, parseEndpoint } from './addresses.js';
 import { ConfigError, describePath, type Path, quote } from './mistakes.js';
 import { nearestName } from './nearest-name.js';
 import { type ClusterOptions, type MachineOptions, OPTIONS } from './options.js';
+import { threadsOf } from './threads.js';
 
-/** Identified by its place in the list. */
+/** A host: a machine, or one thread of it. Identified by its place in the list. */
 export interface Machine extends Endpoint {
+  /** `alpha`; those of its other threads are `alpha#1`, `alpha#2` and so on. */
   readonly name: string;
+  /** The name of its machine, which `tram host` starts. */
+  readonly machine: string;
+  /** Where its machine serves HTTP: the first host of a machine has it. */
   readonly http?: Endpoint;
 }
 
 /** The part of a configuration that only `memory: 'machines'` has. */
 export interface Machines {
+  /** The hosts: those of one machine are beside each other. */
   readonly machines: readonly Machine[];
+  /** How many hosts each machine runs. */
+  readonly threads: number;
   /** An absolute path. */
   readonly secretFile: string;
   /** Grows with every change of an address. */
@@ -38,6 +48,18 @@ interface Shape {
   readonly replicas: number;
 }
 
+/** The names of the machines, in the order of the configuration. */
+export function machineNames({ machines }: Machines): string[] {
+  return [...new Set(machines.map(({ machine }) => machine))];
+}
+
+/** The hosts that start and end with this one: those of its machine. On threads and processes, each host is alone. */
+export function hostsWith(threads: number | undefined, host: number): number[] {
+  if (threads === undefined) return [host];
+  const first = host - (host % threads);
+  return Array.from({ length: threads }, (_, thread) => first + thread);
+}
+
 /** @param options  valid ones: with this memory they have a list of hosts and a secret */
 export function isForMachines(options: ClusterOptions): options is MachinesOptions {
   return options.memory === 'machines';
@@ -48,12 +70,14 @@ export function resolveMachines(options: MachinesOptions, directory: string): Ma
   const shape = { groups, replicas };
   // Copies, because the validator ignores properties that an object inherits.
   const machines = hosts.map((machine) => resolveMachine({ ...machine }));
+  const { threads = OPTIONS.threads.default } = options;
   requireDifferentNames(machines);
-  requireDifferentPorts(machines);
+  requireDifferentPorts(machines, threads);
   requireEnough(machines.length, shape);
   if (members === undefined) requireMultiple(machines.length, shape);
   return {
-    machines,
+    machines: threadsOf(machines, threads),
+    threads,
     secretFile: resolve(directory, secret),
     revision: options.revision ?? OPTIONS.revision.default,
     provider: provider ?? OPTIONS.provider.default,
@@ -61,7 +85,8 @@ export function resolveMachines(options: MachinesOptions, directory: string): Ma
 }
 
 function resolveMachine({ name, address, port, http }: MachineOptions): Machine {
-  return { name, address, port, ...(http !== undefined && { http: parseEndpoint(http) }) };
+  const endpoint = http === undefined ? undefined : parseEndpoint(http);
+  return { name, machine: name, address, port, ...(endpoint && { http: endpoint }) };
 }
 
 function requireDifferentNames(machines: readonly Machine[]): void {
@@ -78,8 +103,11 @@ function requireDifferentNames(machines: readonly Machine[]): void {
   });
 }
 
-/** Several hosts may be on one machine, for experiments: then all their ports differ. */
-function requireDifferentPorts(machines: readonly Machine[]): void {
+/**
+ * Several of these machines may be one machine, for experiments: then all their ports differ. A machine has a port for each
+ * of its threads.
+ */
+function requireDifferentPorts(machines: readonly Machine[], threads: number): void {
   const owners = new Map<string, string>();
   const claim = (address: string, port: number, path: Path): void => {
     const endpoint = `${address.toLowerCase()}:${port}`;
@@ -88,14 +116,27 @@ function requireDifferentPorts(machines: readonly Machine[]): void {
       throw new ConfigError(
         path,
         `${describePath(path)} is ${port}, but ${owner} already uses that port of ${address}`,
+        threads === 1 ? {} : { hint: portsHint(threads) },
       );
     }
     owners.set(endpoint, describePath(path));
   };
   machines.forEach(({ address, port, http }, host) => {
-    claim(address, port, ['hosts', host, 'port']);
+    const path = ['hosts', host, 'port'];
+    if (port + threads - 1 > PORT_MAX) {
+      throw new ConfigError(
+        path,
+        `${describePath(path)} is ${port}, but with ${threads} threads it is at most ${PORT_MAX - threads + 1}`,
+        { hint: portsHint(threads) },
+      );
+    }
+    for (let thread = 0; thread < threads; thread++) claim(address, port + thread, path);
     if (http !== undefined) claim(machineOf(http, address), http.port, ['hosts', host, 'http']);
   });
+}
+
+function portsHint(threads: number): string {
+  return `With threads: ${threads}, a machine uses ${threads} ports: \`port\` and those that follow it.`;
 }
 
 /** The address of the machine on which a host listens. @param own  the address of the host itself */
@@ -130,10 +171,10 @@ function requireMultiple(machines: number, { groups, replicas }: Shape): void {
   );
 }
 
-/** The host of each replica, at group * replicas + member. */
+/** The machine of each replica, at group * replicas + member. @param machines  their names */
 export function resolveMembers(
   members: readonly (readonly string[])[],
-  machines: readonly Machine[],
+  machines: readonly string[],
   shape: Shape,
 ): number[] {
   if (members.length !== shape.groups) {
@@ -151,7 +192,7 @@ export function resolveMembers(
 function hostsOf(
   names: readonly string[],
   group: number,
-  machines: readonly Machine[],
+  machines: readonly string[],
   { replicas }: Shape,
 ): number[] {
   const path = ['members', group];
@@ -177,8 +218,7 @@ function hostsOf(
   return hosts;
 }
 
-function hostNamed(name: string, path: Path, machines: readonly Machine[]): number {
-  const names = machines.map((machine) => machine.name);
+function hostNamed(name: string, path: Path, names: readonly string[]): number {
   const host = names.indexOf(name);
   if (host >= 0) return host;
   const nearest = nearestName(name, names);
@@ -190,10 +230,10 @@ function hostNamed(name: string, path: Path, machines: readonly Machine[]): numb
   );
 }
 
-function requireUse(placement: readonly number[], machines: readonly Machine[]): void {
+function requireUse(placement: readonly number[], machines: readonly string[]): void {
   const idle = machines.findIndex((_, host) => !placement.includes(host));
   if (idle < 0) return;
-  const { name } = machines[idle];
+  const name = machines[idle];
   throw new ConfigError(['hosts', idle], `hosts[${idle}], ${name}, runs no member of any group`, {
     hint: `Name ${name} in members, or leave it out of hosts.`,
   });

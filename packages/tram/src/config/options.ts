@@ -54,6 +54,11 @@ export interface ClusterOptions {
    * otherwise messages wait for hosts that wait for a core.
    */
   leaders?: Leaders | undefined;
+  /**
+   * How many threads each machine runs its replicas on, at most as many as it has groups. Each thread has a port: `port` and
+   * those that follow it. With `memory: 'machines'` only. Default 1.
+   */
+  threads?: number | undefined;
   /** For each group, the names of its members' hosts. With `memory: 'machines'` only. Default: spread evenly. */
   members?: readonly (readonly string[])[] | undefined;
   /** The file with the secret that hosts and clients share. With `memory: 'machines'`, which requires it. */
@@ -91,7 +96,7 @@ export interface MachineOptions {
   name: string;
   /** An IPv4 address, or a name that resolves to one. */
   address: string;
-  /** The port at which other hosts and clients reach its memory. */
+  /** The port at which other hosts and clients reach its memory; with several `threads`, the first of them. */
   port: number;
   /** Where it serves /metrics, /healthz and /readyz: a port of loopback, or `'10.0.0.1:7412'`. Default: nowhere. */
   http?: number | string | undefined;
@@ -167,6 +172,7 @@ export const OPTIONS = {
     hint: 'hosts is a number of threads or processes, or with "memory: machines" a list of machines.',
   },
   leaders: { kind: choice(LEADERS), computed: '`spread`; with few cores: `together`' },
+  threads: { onMachines: integer(1, GROUPS_MAX), default: 1 },
   members: { onMachines: MEMBERS, computed: 'spread evenly' },
   secret: {
     onMachines: PATH,

@@ -6,6 +6,7 @@
  * across machines that runs may belong to a service manager, so it is asked to restart, wherever it is.
  */
 import { basename } from 'node:path';
+import { hostsWith } from '../config/machines.js';
 import type { MachinesAttachment, ProcessesAttachment } from './attachment.js';
 import { endHost, killHost, type LocalHost, openHere } from './local-host.js';
 import { readClusterFile } from './machines/cluster-file.js';
@@ -34,7 +35,7 @@ export class AttachedHosts {
   /** Kills a host. It stays down until `restart`. */
   async crash(host: number): Promise<void> {
     const { context } = this.attachment;
-    const cost = costOfEnd(statusOf(context).groups, host);
+    const cost = costOfEnd(statusOf(context).groups, hostsWith(context.config.threads, host));
     if (cost !== undefined) {
       this.logger.warn(`the crash of host ${titleOf(context, host)} ${cost}`);
     }
@@ -47,11 +48,12 @@ export class AttachedHosts {
    *   tells.
    */
   async stop(host: number): Promise<void> {
-    await handOver(this.attachment.context, host);
+    const { context } = this.attachment;
+    await handOver(context, hostsWith(context.config.threads, host));
     await this.end(
       host,
       async (local) => {
-        const requireSaved = savedStateCheck(local.context, host, local.title);
+        const requireSaved = savedStateCheck(local.context, [host], local.title);
         await endHost(local, END_MS);
         requireSaved();
       },

@@ -6,7 +6,7 @@
  * whose memory is in /dev/shm.
  */
 import { networkInterfaces } from 'node:os';
-import type { Machine } from '../config/machines.js';
+import { hostsWith, type Machine } from '../config/machines.js';
 import { TramError } from '../errors.js';
 import { HOST, HOST_STATE, hostStateOf } from '../memory/arena.js';
 import { type ArenaFile, openArenaFile } from '../memory/processes/arena-file.js';
@@ -32,6 +32,8 @@ export interface LocalHost {
   readonly context: ClusterContext;
   /** The name of its machine, if the cluster is on machines. */
   readonly machine?: string;
+  /** The other hosts of its machine that have memory here, to be closed by the caller. */
+  readonly besides?: () => LocalHost[];
 }
 
 /** A host that has just taken its lock may not have written its process number yet. */
@@ -75,21 +77,33 @@ export async function hostsHere(
  * `undefined` if the host has no memory on this machine.
  * @param path  the path of the configuration file
  */
-export function openHere(
-  { config, credentials: { digest } }: ClusterFile,
-  path: string,
-  host: number,
-): LocalHost | undefined {
-  const { name: machine } = config.machines[host];
-  const arena = openIfThere(machineArenaPath(config, machine));
+export function openHere(file: ClusterFile, path: string, host: number): LocalHost | undefined {
+  const { config, credentials } = file;
+  const { digest } = credentials;
+  const { machine } = config.machines[host];
+  const arena = openIfThere(machineArenaPath(config, host));
   if (arena === undefined) return undefined;
   const context = ClusterContext.onMachines(config, digest, (map) => {
     requireSame(arena, digest, map);
     return { arena };
   });
   const { name = 'cluster' } = config;
-  const common = { host, title: machine, path: arena.path, arena, context, machine };
+  const besides = (): LocalHost[] =>
+    hostsWith(config.threads, host)
+      .filter((other) => other !== host)
+      .flatMap((other) => openHere(file, path, other) ?? []);
+  const common = { host, title: machine, path: arena.path, arena, context, machine, besides };
   return { name, config: path, ...common };
+}
+
+/** What `read` finds for each host of the machine of this one, in their order. */
+export function ofMachine<Found>(local: LocalHost, read: (host: LocalHost) => Found): Found[] {
+  const besides = local.besides?.() ?? [];
+  try {
+    return [local, ...besides].sort((one, other) => one.host - other.host).map(read);
+  } finally {
+    for (const { arena } of besides) arena.close();
+  }
 }
 
 function openIfThere(path: string): ArenaFile | undefined {
@@ -135,8 +149,19 @@ export async function participantOf(local: LocalHost): Promise<HostProcess | und
   return undefined;
 }
 
-/** The names of its replicas, and of those among them that lead. */
-export function replicasOf({ context, host, machine }: LocalHost): {
+/** The names of the replicas that end with it, and of those among them that lead. */
+export function replicasOf(local: LocalHost): {
+  readonly replicas: string[];
+  readonly led: string[];
+} {
+  const found = ofMachine(local, ownReplicasOf);
+  return {
+    replicas: found.flatMap(({ replicas }) => replicas),
+    led: found.flatMap(({ led }) => led),
+  };
+}
+
+function ownReplicasOf({ context, host, machine }: LocalHost): {
   readonly replicas: string[];
   readonly led: string[];
 } {

@@ -227,7 +227,7 @@ export class OwnHosts {
 
   /** Kills a host. It stays down until `restart`. */
   async crash(host: number): Promise<void> {
-    const cost = costOfEnd(this.groups(), host);
+    const cost = costOfEnd(this.groups(), [host]);
     if (cost !== undefined) this.logger.warn(`the crash of host ${host} ${cost}`);
     keepDown(this.context, host);
     const handle = this.handles[host];
@@ -240,13 +240,13 @@ export class OwnHosts {
    * @throws TRAM_SNAPSHOT_FAILED
    */
   async stop(host: number, beforeEnd?: BeforeEnd): Promise<void> {
-    const requireSaved = savedStateCheck(this.context, host);
+    const requireSaved = savedStateCheck(this.context, [host], String(host));
     await this.end(host, beforeEnd);
     if (!this.isClosed) requireSaved(this.unsavedBy[host]);
   }
 
   private async end(host: number, beforeEnd?: BeforeEnd): Promise<void> {
-    await handOver(this.context, host);
+    await handOver(this.context, [host]);
     await beforeEnd?.();
     this.requireOpen();
     keepDown(this.context, host);
@@ -279,7 +279,7 @@ export class OwnHosts {
     const { fresh = false, timeoutMs = START_TIMEOUT_MS } = options;
     this.requireStartable(host);
     const before = this.groups();
-    if (fresh) requireOtherCopies(before, host);
+    if (fresh) requireOtherCopies(before, [host], String(host));
     const release = fresh ? claimFreshRestart(this.context) : undefined;
     this.supervisor?.leave(host);
     this.starting.add(host);
@@ -288,11 +288,11 @@ export class OwnHosts {
       if (this.isRunning(host)) {
         await (fresh ? this.end(host, beforeEnd) : this.stop(host, beforeEnd));
       }
-      const refusal = fresh ? refusalAfterEnd(this.groups(), host) : undefined;
+      const refusal = fresh ? refusalAfterEnd(this.groups(), [host], String(host)) : undefined;
       const deadlineMs = Date.now() + timeoutMs;
       await this.untilReady(host, !fresh || refusal !== undefined, deadlineMs);
       const started = {
-        host,
+        hosts: [host],
         title: String(host),
         groups: () => this.groups(),
         ended: () => (this.handles[host] === undefined ? this.exits[host] : undefined),

@@ -24,17 +24,17 @@ function hasCopy(replica: ReplicaStatus): boolean {
   return takesPart(replica) && !replica.lacksState;
 }
 
-function others({ replicas }: GroupStatus, host: number): ReplicaStatus[] {
-  return replicas.filter((replica) => replica.host !== host);
+function others({ replicas }: GroupStatus, hosts: readonly number[]): ReplicaStatus[] {
+  return replicas.filter(({ host }) => !hosts.includes(host));
 }
 
 function majorityOf({ replicas }: GroupStatus): number {
   return (replicas.length + 1) / 2;
 }
 
-/** The groups that have a replica on this host. */
-export function groupsOn(groups: readonly GroupStatus[], host: number): GroupStatus[] {
-  return groups.filter(({ replicas }) => replicas.some((replica) => replica.host === host));
+/** The groups that have a replica on these hosts. */
+export function groupsOn(groups: readonly GroupStatus[], hosts: readonly number[]): GroupStatus[] {
+  return groups.filter(({ replicas }) => replicas.some(({ host }) => hosts.includes(host)));
 }
 
 /** By group: how many log entries its replicas have delivered, also those that have ended. */
@@ -42,24 +42,24 @@ export function deliveredByGroup(groups: readonly GroupStatus[]): number[] {
   return groups.map(({ replicas }) => Math.max(...replicas.map(({ delivered }) => delivered)));
 }
 
-/** @throws TRAM_LAST_COPY if the host can't recover from empty memory */
+/** @param hosts  those that end together @throws TRAM_LAST_COPY if they can't recover from empty memory */
 export function requireOtherCopies(
   groups: readonly GroupStatus[],
-  host: number,
-  title = String(host),
+  hosts: readonly number[],
+  title: string,
 ): void {
-  const error = lackOfCopies(groups, host, title);
+  const error = lackOfCopies(groups, hosts, title);
   if (error !== undefined) throw error;
 }
 
 /** TRAM_LAST_COPY if the host can't recover from empty memory */
 function lackOfCopies(
   groups: readonly GroupStatus[],
-  host: number,
+  hosts: readonly number[],
   title: string,
 ): TramError | undefined {
-  for (const group of groupsOn(groups, host)) {
-    const members = others(group, host);
+  for (const group of groupsOn(groups, hosts)) {
+    const members = others(group, hosts);
     const copies = members.filter(hasCopy).length;
     const needed = majorityOf(group);
     if (copies >= needed) continue;
@@ -85,10 +85,10 @@ function lackOfCopies(
  */
 export function refusalAfterEnd(
   groups: readonly GroupStatus[],
-  host: number,
-  title = String(host),
+  hosts: readonly number[],
+  title: string,
 ): TramError | undefined {
-  const error = lackOfCopies(groups, host, title);
+  const error = lackOfCopies(groups, hosts, title);
   return error && keptItsMemory(title, error.message);
 }
 
@@ -101,13 +101,16 @@ export function keptItsMemory(title: string, why: string): TramError {
   );
 }
 
-/** What it costs to end this host without a chance to leave its state, in words; `undefined` if others can go on. */
-export function costOfEnd(groups: readonly GroupStatus[], host: number): string | undefined {
-  const last = groupsOn(groups, host).filter(
-    (group) => group.replicas.some(hasCopy) && !others(group, host).some(hasCopy),
+/** What it costs to end these hosts without a chance to leave their state, in words; `undefined` if others can go on. */
+export function costOfEnd(
+  groups: readonly GroupStatus[],
+  hosts: readonly number[],
+): string | undefined {
+  const last = groupsOn(groups, hosts).filter(
+    (group) => group.replicas.some(hasCopy) && !others(group, hosts).some(hasCopy),
   );
-  const stopping = groupsOn(groups, host).filter((group) => {
-    const remaining = others(group, host).filter(takesPart).length;
+  const stopping = groupsOn(groups, hosts).filter((group) => {
+    const remaining = others(group, hosts).filter(takesPart).length;
     const before = group.replicas.filter(takesPart).length;
     const loses = remaining < majorityOf(group) && before >= majorityOf(group);
     return loses && !last.includes(group);
@@ -129,16 +132,16 @@ function namesOf(groups: readonly GroupStatus[]): string {
 }
 
 /**
- * For a host that is about to end in order.
+ * For hosts that are about to end in order.
  * @returns throws TRAM_SNAPSHOT_FAILED, after its end, if a replica could not leave its state. `why` is what it threw
  */
 export function savedStateCheck(
   context: ClusterContext,
-  host: number,
-  title = String(host),
+  hosts: readonly number[],
+  title: string,
 ): (why?: string) => void {
   const { map, arena } = context;
-  const replicas = map.participantsOf(host);
+  const replicas = hosts.flatMap((host) => map.participantsOf(host));
   const unsavedEnds = (replica: ParticipantId): number =>
     arena.words[map.statisticsOf(replica) + STATISTIC.unsavedEnds];
   const before = replicas.map(unsavedEnds);
@@ -159,9 +162,9 @@ export function savedStateCheck(
   };
 }
 
-/** A host that has been started. */
+/** A host that has been started, or all hosts of a machine. */
 export interface StartedHost {
-  readonly host: number;
+  readonly hosts: readonly number[];
   /** As users know it: its number, or the name of its machine. */
   readonly title: string;
   /** Where it prints, if that is a file. */
@@ -184,13 +187,13 @@ export async function untilRejoined(
   targets: readonly number[],
   deadlineMs: number,
 ): Promise<ReplicaStatus[]> {
-  const { host, title } = started;
+  const { hosts, title } = started;
   for (;;) {
     const groups = await started.groups();
-    requireState(groupsOn(groups, host));
+    requireState(groupsOn(groups, hosts));
     const ours = groups
       .flatMap(({ replicas }) => replicas)
-      .filter((replica) => replica.host === host);
+      .filter(({ host }) => hosts.includes(host));
     const missing = ours.filter((replica) => {
       const { group, delivered } = replica;
       const { health, replicas } = groups[group];
@@ -213,7 +216,7 @@ export async function untilRejoined(
         `host ${title} runs, but ${names} did not rejoin in time`,
         {
           hint:
-            failingSnapshots(groupsOn(groups, host)) ??
+            failingSnapshots(groupsOn(groups, hosts)) ??
             'See the status of the cluster. A group goes on once a majority of it is up.',
         },
       );

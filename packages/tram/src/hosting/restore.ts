@@ -50,8 +50,10 @@ function requireComplete(directory: string, { ends }: Manifest, reader: JournalR
 
 function hostsToRestore({ folders }: Manifest, host: string | undefined): number[] {
   if (host === undefined) return [...folders.keys()];
-  const number = folders.indexOf(host);
-  if (number >= 0) return [number];
+  // Of a machine with several threads, all.
+  const isOf = (folder: string): boolean => folder === host || folder.startsWith(`${host}#`);
+  const found = [...folders.keys()].filter((number) => isOf(folders[number]));
+  if (found.length > 0) return found;
   throw new TramError('TRAM_UNKNOWN_REPLICA', `the backup has no host "${host}"`, {
     hint: `It has ${folders.join(', ')}.`,
   });

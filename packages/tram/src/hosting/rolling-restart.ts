@@ -1,5 +1,6 @@
 /**
- * Restarts all hosts of a cluster, one after the other, while it serves its clients. It begins, and goes on with the next
+ * Restarts all hosts of a cluster, one after the other, while it serves its clients. (Across machines: one machine after the
+ * other, with all its threads.) It begins, and goes on with the next
  * host, only if every group has a leader and all replicas take part. For each host: hand its leaderships to other members,
  * end it in order, start it with the memory that it left, and wait until its replicas take part and
  * have caught up. Each start loads the module of the service again, so this also upgrades the service.
@@ -23,7 +24,8 @@ const TAKE_PART_MS = 5000;
 export interface HostControl {
   readonly context: ClusterContext;
   /**
-   * Hands its leaderships over, ends it in order, starts it again, and waits until its replicas have rejoined.
+   * Hands its leaderships over, ends it in order, starts it again, and waits until its replicas have rejoined. All hosts of
+   * its machine restart with it.
    * @param beforeEnd  if it rejects, the host runs on, and so does the rejection
    */
   restart(host: number, beforeEnd: BeforeEnd): Promise<readonly ReplicaStatus[]>;
@@ -50,7 +52,7 @@ export interface TurnOptions {
 
 /** What users call a host: its number, or the name of its machine. */
 export function titleOf({ config }: ClusterContext, host: number): string {
-  return config.machines?.[host].name ?? String(host);
+  return config.machines?.[host].machine ?? String(host);
 }
 
 /** @throws what has stopped it, with the hosts that were restarted and those that were not */
@@ -59,9 +61,11 @@ export async function restartInTurn(
   { signal, onRestarted = () => undefined }: TurnOptions,
 ): Promise<void> {
   const { context } = control;
-  const hosts = Array.from({ length: context.map.hosts }, (_, host) => host);
+  const { threads = 1 } = context.config;
+  // Of each machine, one host.
+  const hosts = Array.from({ length: context.map.hosts / threads }, (_, i) => i * threads);
   await untilWhole(context, 'a rolling restart');
-  for (const host of hosts) {
+  for (const [turn, host] of hosts.entries()) {
     const title = titleOf(context, host);
     const startedMs = performance.now();
     let replicas: readonly ReplicaStatus[];
@@ -75,7 +79,7 @@ export async function restartInTurn(
       replicas = await control.restart(host, untilReady);
     } catch (error) {
       const titles = hosts.map((one) => titleOf(context, one));
-      throw withProgress(error, titles, host);
+      throw withProgress(error, titles, turn);
     }
     onRestarted({ host, title, replicas, tookMs: performance.now() - startedMs });
   }
@@ -150,22 +154,22 @@ function requireNoneHangs(
   );
 }
 
-/** Asks members on other hosts to lead the groups that this host leads, and waits a bounded time for them. */
-export async function handOver(context: ClusterContext, host: number): Promise<void> {
+/** Asks members on other hosts to lead the groups that these hosts lead, and waits a bounded time for them. */
+export async function handOver(context: ClusterContext, hosts: readonly number[]): Promise<void> {
   const deadlineMs = Date.now() + HAND_OVER_MS;
   while (Date.now() < deadlineMs) {
-    const successors = statusOf(context).groups.flatMap((group) => successorOf(group, host));
+    const successors = statusOf(context).groups.flatMap((group) => successorOf(group, hosts));
     if (successors.length === 0) return;
     for (const { group, member } of successors) requestLead(context, group, member, 'handover');
     await pause(ASK_AGAIN_MS);
   }
 }
 
-/** The member that is furthest, of a group that the host leads. None if the host does not lead it, or no other can. */
-function successorOf({ leader, replicas }: GroupStatus, host: number): ReplicaStatus[] {
-  if (leader === undefined || replicas[leader].host !== host) return [];
+/** The member that is furthest, of a group that the hosts lead. None if they do not lead it, or no other can. */
+function successorOf({ leader, replicas }: GroupStatus, hosts: readonly number[]): ReplicaStatus[] {
+  if (leader === undefined || !hosts.includes(replicas[leader].host)) return [];
   return replicas
-    .filter((replica) => replica.host !== host && takesPart(replica))
+    .filter((replica) => !hosts.includes(replica.host) && takesPart(replica))
     .sort((one, other) => other.delivered - one.delivered)
     .slice(0, 1);
 }

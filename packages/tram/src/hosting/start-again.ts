@@ -5,10 +5,11 @@
 import { spawn } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { hostsWith } from '../config/machines.js';
 import { PARTICIPANT } from '../memory/arena.js';
 import { removeUnlocked } from '../memory/processes/arena-file.js';
 import type { ClusterContext } from './cluster-context.js';
-import { endHost, type LocalHost, reopened } from './local-host.js';
+import { endHost, type LocalHost, ofMachine, reopened } from './local-host.js';
 import { claimFreshRestart, keepDownUntilStarted } from './oversight.js';
 import {
   deliveredByGroup,
@@ -47,16 +48,16 @@ export async function restartHost(
 ): Promise<ReplicaStatus[]> {
   const { host, title, machine } = target;
   const { groups } = statusOf(seen);
-  if (fresh) requireOtherCopies(groups, host, title);
+  if (fresh) requireOtherCopies(groups, hostsWith(seen.config.threads, host), title);
   if (machine !== undefined) return startHost(target, { fresh, timeoutMs }, seen, groups);
   const release = fresh ? claimFreshRestart(seen) : undefined;
   try {
-    await handOver(seen, host);
+    await handOver(seen, [host]);
     await beforeEnd?.();
-    const requireSaved = savedStateCheck(seen, host, title);
+    const requireSaved = savedStateCheck(seen, [host], title);
     await endHost(target, END_MS);
     if (!fresh) requireSaved();
-    const refusal = fresh ? refusalAfterEnd(statusOf(seen).groups, host, title) : undefined;
+    const refusal = fresh ? refusalAfterEnd(statusOf(seen).groups, [host], title) : undefined;
     const isFresh = fresh && refusal === undefined;
     const replicas = await startHost(target, { fresh: isFresh, timeoutMs }, seen, groups);
     if (refusal !== undefined) throw refusal;
@@ -81,7 +82,12 @@ export async function startHost(
   const starting = await startAgain(target, fresh, deadlineMs);
   const targets = deliveredByGroup(before);
   try {
-    const replicas = await untilRejoined(starting, targets, deadlineMs);
+    const replicas: ReplicaStatus[] = [];
+    // The memory of a machine tells of each of its hosts apart.
+    for (const host of starting.hosts) {
+      const one = { ...starting, hosts: [host], groups: () => starting.groupsOf(host) };
+      replicas.push(...(await untilRejoined(one, targets, deadlineMs)));
+    }
     if (seen === target.context) return replicas;
     // Across machines it is a copy, which shows this later.
     const copied = { ...starting, groups: () => statusOf(seen).groups };
@@ -91,9 +97,10 @@ export async function startHost(
   }
 }
 
-/** A host that has been started, to be closed by the caller. */
-interface Starting extends StartedHost {
-  groups(): Promise<readonly GroupStatus[]>;
+/** A host that has been started, with all hosts of its machine; to be closed by the caller. */
+interface Starting extends Omit<StartedHost, 'groups'> {
+  /** As the memory of one of the hosts shows them. */
+  groupsOf(host: number): Promise<readonly GroupStatus[]>;
   close(): void;
 }
 
@@ -101,7 +108,7 @@ interface Starting extends StartedHost {
 interface Started {
   readonly log: string;
   /** The host as it is now, if its memory can be read. */
-  look(): Promise<LocalHost | undefined>;
+  look(host: number): Promise<LocalHost | undefined>;
   ended(): string | undefined;
   close(): void;
 }
@@ -112,19 +119,20 @@ async function startAgain(
   fresh: boolean,
   deadlineMs: number,
 ): Promise<Starting> {
-  const { host, title, machine } = target;
-  const before = incarnationOf(target);
+  const { host, title, machine, context } = target;
+  const hosts = hostsWith(context.config.threads, host);
+  const before = new Map(ofMachine(target, (one) => [one.host, incarnationOf(one)]));
   const { look, ...started } =
     machine === undefined
       ? await startProcess(target, fresh, deadlineMs)
       : startMachine(target, machine, fresh);
-  const groups = async (): Promise<readonly GroupStatus[]> => {
-    const local = await look();
+  const groupsOf = async (one: number): Promise<readonly GroupStatus[]> => {
+    const local = await look(one);
     // Until it begins its next incarnation, its memory shows the one that has ended.
-    if (local === undefined || incarnationOf(local) === before) return [];
+    if (local === undefined || incarnationOf(local) === before.get(one)) return [];
     return statusOf(local.context).groups;
   };
-  return { host, title, groups, ...started };
+  return { hosts, title, groupsOf, ...started };
 }
 
 /** Of its first replica: it changes with every start. */
@@ -164,11 +172,11 @@ async function startProcess(
   };
 }
 
-/** Starts `tram host` in a session of its own. If it is asked to restart, it starts its successor itself. */
+/** Starts `tram host` in a session of its own, with all hosts of the machine. If it is asked to restart, it starts its successor itself. */
 function startMachine(target: LocalHost, machine: string, fresh: boolean): Started {
-  const { name, config, path, host } = target;
+  const { name, config } = target;
   // Without memory, the host learns from the others that it had some, and recovers from them.
-  if (fresh) removeUnlocked(path, host);
+  if (fresh) ofMachine(target, ({ path, host }) => removeUnlocked(path, host));
   const log = logFile(makeStateDirectory(`${name}-${machine}`), machine);
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
   const descriptor = openSync(log, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600);
@@ -191,11 +199,11 @@ function startMachine(target: LocalHost, machine: string, fresh: boolean): Start
   };
   return {
     log,
-    look: async () => {
+    look: async (host) => {
       // Until the host has locked it, the file may be replaced.
-      if (current?.arena.isHostLocked(current.host)) return current;
+      if (current?.host === host && current.arena.isHostLocked(host)) return current;
       close();
-      current = await reopened(target);
+      current = await reopened({ ...target, host });
       return current;
     },
     ended: () => exit,

@@ -101,6 +101,13 @@ export async function endLocal(local: LocalHost, force: boolean): Promise<EndedH
   return { name: title, pid: running?.pid ?? null, wasKilled: running !== undefined };
 }
 
+/** The hosts of one machine, which all have its name, as one. */
+export function oncePerMachine<Host extends { readonly name: string }>(
+  hosts: readonly Host[],
+): Host[] {
+  return [...new Map(hosts.map((host) => [host.name, host])).values()];
+}
+
 /** Asks a host on another machine to end. @param force  also to remove its memory */
 export async function endRemote(remote: RemoteHost, force: boolean): Promise<EndedHost> {
   const { pid } = remote.status.hosts[remote.host];
@@ -142,12 +149,9 @@ export async function takeDownMachines(
     else ended.push(here);
   };
   try {
-    await Promise.all([
-      ...here.map(end),
-      ...absent.map(({ host, name: title }) => ask(host, title)),
-    ]);
+    await Promise.all([...here.map(end), ...absent.map(({ host, machine }) => ask(host, machine))]);
   } finally {
     for (const { arena } of here) arena.close();
   }
-  return { name, ended, missed };
+  return { name, ended: oncePerMachine(ended), missed: oncePerMachine(missed) };
 }

@@ -66,7 +66,7 @@ test('every option can stand in a file', async () => {
        hosts: [{ name: a, address: a.example, port: 1, http: 2 },
                { name: b, address: b.example, port: 1, http: "b.example:2" },
                { name: c, address: 10.0.0.3, port: 1, http: 10.0.0.3:2 }],
-       members: [[c, b, a]], secret: s.secret, revision: 3, provider: tcp, clients: 1,
+       members: [[c, b, a]], secret: s.secret, revision: 3, threads: 1, provider: tcp, clients: 1,
        payloadBytesMax: 1, replyBytesMax: 1, callsMax: 1, logBytes: 4096, inboxBytes: 4096,
        feedBytes: 4096, heartbeatMs: 1, suspectAfterMs: 9, resendAfterMs: 9, trace: t.jsonl,
        durability: always, journal: j, snapshotBytes: 8192 }`,

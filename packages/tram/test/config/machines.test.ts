@@ -72,7 +72,7 @@ test('a status port is on loopback unless an address is given', () => {
 test('a machine has only what its object has itself', () => {
   const heir = Object.assign(Object.create({ http: 'anything' }), ALPHA);
   const { machines: resolved } = resolveAnything(withMachines(heir));
-  expect(resolved?.[0]).toStrictEqual(ALPHA);
+  expect(resolved?.[0]).toStrictEqual({ ...ALPHA, machine: 'alpha' });
 });
 
 test('several hosts may be on one machine, with different ports', () => {

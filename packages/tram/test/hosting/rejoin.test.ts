@@ -48,12 +48,12 @@ test('a replica that lacks entries which it needs from others is no copy of the 
     lacksState: member === 2,
   }));
   const groups = [{ group: 0, replicas }] as unknown as GroupStatus[];
-  expect(() => requireOtherCopies(groups, 2)).not.toThrow();
-  expect(() => requireOtherCopies(groups, 0)).toThrow('1 of 2 take part and have the state');
-  expect(costOfEnd(groups, 0)).toBeUndefined();
+  expect(() => requireOtherCopies(groups, [2], '2')).not.toThrow();
+  expect(() => requireOtherCopies(groups, [0], '0')).toThrow('1 of 2 take part and have the state');
+  expect(costOfEnd(groups, [0])).toBeUndefined();
   const [group] = groups;
   const oneLeft = [{ ...group, replicas: [...group.replicas.slice(1)] }];
-  expect(costOfEnd(oneLeft, 1)).toMatch(/^costs g0 the last running copy/);
+  expect(costOfEnd(oneLeft, [1])).toMatch(/^costs g0 the last running copy/);
 });
 
 describe.each(['threads', 'processes'] as const)('on %s', (memory) => {

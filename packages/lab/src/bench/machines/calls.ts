@@ -32,7 +32,7 @@ export async function hostCalls(metrics: readonly string[]): Promise<HostCalls> 
 }
 
 export function callsIn(metrics: string): Calls {
-  return mapOf((kind) => valuesOf(metrics, `${CALLS}{call="${kind}"}`));
+  return mapOf((kind) => valuesOf(metrics, `${CALLS}{call="${kind}"`));
 }
 
 /** The sum of all values of a metric, whatever its labels. */

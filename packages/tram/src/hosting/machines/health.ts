@@ -1,46 +1,63 @@
 /**
- * A host's HTTP endpoints: `/healthz` (it runs), `/readyz` (its replicas take part), `/metrics` (Prometheus text).
+ * The HTTP endpoints of a machine: `/healthz` (it runs), `/readyz` (its replicas take part), `/metrics` (Prometheus text).
  * Answers come from shared memory; the replicas do no work for them.
  */
 import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { Endpoint } from '../../config/addresses.js';
 import { TramError } from '../../errors.js';
 import { type JournalStatus, readStatus } from '../../journal/status.js';
 import { HOST } from '../../memory/arena.js';
 import type { ClusterContext } from '../cluster-context.js';
 import { describeStateLoss, type ReplicaStatus, statusOf } from '../status.js';
 
-export interface HealthSettings {
+/** What a host says of itself. Plain data, since each host of a machine has a thread of its own. */
+export interface HostHealth {
+  /** Why its replicas do not all take part, in lines; empty if they do. */
+  readonly unready: string;
+  readonly metrics: readonly MetricFamily[];
+}
+
+interface MetricFamily {
+  readonly name: string;
+  readonly kind: 'counter' | 'gauge';
+  readonly help: string;
+  readonly samples: readonly Sample[];
+}
+
+interface Sample {
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+}
+
+/** What is looked at. */
+export interface HealthSource {
   readonly context: ClusterContext;
   readonly host: number;
   /** The groups of its replicas that have lost their state for good. */
-  readonly lostGroups: () => readonly number[];
+  readonly lostGroups: readonly number[];
   /** What the host waits for before its replicas run, in words; undefined if it does not wait. */
-  readonly waitsFor: () => string | undefined;
-  /** `7412`: on loopback; `10.0.0.1:7412`: there. */
-  readonly address: string;
-  readonly port: number;
+  readonly waitsFor: string | undefined;
 }
 
 const METHODS = new Set(['GET', 'HEAD']);
 
-export async function serveHealth({
-  context,
-  host,
-  lostGroups,
-  waitsFor,
-  address,
-  port,
-}: HealthSettings): Promise<Server> {
-  const server = createServer((request, response) => {
+/**
+ * @param endpoint  `7412`: on loopback; `10.0.0.1:7412`: there
+ * @param look  at all hosts of the machine
+ */
+export async function serveHealth(
+  { address, port }: Endpoint,
+  look: () => Promise<readonly HostHealth[]>,
+): Promise<Server> {
+  const server = createServer(async (request, response) => {
     if (!METHODS.has(request.method ?? '')) {
       respond(response, 405, 'only GET\n');
       return;
     }
     const [path] = (request.url ?? '').split('?');
     if (path === '/healthz') respond(response, 200, 'ok\n');
-    else if (path === '/readyz') {
-      respondReadiness(response, context, host, lostGroups(), waitsFor());
-    } else if (path === '/metrics') respond(response, 200, metricsOf(context, host));
+    else if (path === '/readyz') respondReadiness(response, await look());
+    else if (path === '/metrics') respond(response, 200, metricsText(await look()));
     else respond(response, 404, 'there are /healthz, /readyz and /metrics\n');
   });
   server.requestTimeout = 5000;
@@ -66,32 +83,49 @@ function respond(response: ServerResponse, status: number, text: string): void {
   response.end(text);
 }
 
+function respondReadiness(response: ServerResponse, hosts: readonly HostHealth[]): void {
+  // Several hosts may wait for the same.
+  const reasons = new Set(hosts.map(({ unready }) => unready));
+  reasons.delete('');
+  if (reasons.size === 0) respond(response, 200, 'ready\n');
+  else respond(response, 503, [...reasons].join(''));
+}
+
+/** Prometheus wants each metric once, with what all hosts of the machine have of it. */
+function metricsText(hosts: readonly HostHealth[]): string {
+  const families = new Map<string, string[]>();
+  for (const { name, kind, help, samples } of hosts.flatMap(({ metrics }) => metrics)) {
+    const lines = families.get(name) ?? [`# HELP ${name} ${help}`, `# TYPE ${name} ${kind}`];
+    lines.push(...samples.map(sampleText(name)));
+    families.set(name, lines);
+  }
+  return `${[...families.values()].flat().join('\n')}\n`;
+}
+
+function sampleText(name: string): (sample: Sample) => string {
+  return ({ labels, value }) => {
+    const texts = Object.entries(labels).map(([label, text]) => `${label}="${text}"`);
+    return `${name}${texts.length === 0 ? '' : `{${texts.join()}}`} ${value}`;
+  };
+}
+
+export function healthOf(source: HealthSource): HostHealth {
+  return { unready: unreadyText(source), metrics: metricsOf(source.context, source.host) };
+}
+
 function replicasOf(context: ClusterContext, host: number): ReplicaStatus[] {
   const { groups } = statusOf(context);
   return groups.flatMap(({ replicas }) => replicas).filter((replica) => replica.host === host);
 }
 
 /** A recovering replica or a candidate does not serve yet. */
-function respondReadiness(
-  response: ServerResponse,
-  context: ClusterContext,
-  host: number,
-  lostGroups: readonly number[],
-  waitsFor: string | undefined,
-): void {
-  if (waitsFor !== undefined) {
-    respond(response, 503, `${waitsFor}\n`);
-    return;
-  }
-  if (lostGroups.length > 0) {
-    respond(response, 503, `${describeStateLoss(lostGroups)}\n`);
-    return;
-  }
+function unreadyText({ context, host, lostGroups, waitsFor }: HealthSource): string {
+  if (waitsFor !== undefined) return `${waitsFor}\n`;
+  if (lostGroups.length > 0) return `${describeStateLoss(lostGroups)}\n`;
   const unready = replicasOf(context, host).filter(
     ({ state, role }) => state !== 'up' || (role !== 'leader' && role !== 'follower'),
   );
-  if (unready.length === 0) respond(response, 200, 'ready\n');
-  else respond(response, 503, unready.map(reasonOf).join(''));
+  return unready.map(reasonOf).join('');
 }
 
 function reasonOf({ name, state, role }: ReplicaStatus): string {
@@ -221,39 +255,40 @@ const JOURNAL_METRICS: readonly Metric<JournalStatus>[] = [
   },
 ];
 
-function metricsOf(context: ClusterContext, host: number): string {
-  const { durability, order } = context.config;
+function metricsOf(context: ClusterContext, host: number): MetricFamily[] {
+  const { durability, order, threads } = context.config;
   const replicas = replicasOf(context, host);
-  const labels = ({ group, member }: ReplicaStatus): string =>
-    `{group="${group}",member="${member}"}`;
+  const labels = ({ group, member }: ReplicaStatus): Sample['labels'] => ({ group, member });
+  // What concerns the host itself, and not one of its replicas.
+  const ofHost = threads === 1 ? {} : { thread: host % threads! };
   const isDurable = durability !== 'none';
   const ofReplicas = [
     ...METRICS,
     ...(isDurable ? DURABLE_METRICS : []),
     ...(order === 'strict' ? STRICT_METRICS : []),
   ];
-  const lines = [
-    ...ofReplicas.flatMap((metric) => metricLines(metric, replicas, labels)),
-    ...(isDurable ? journalMetrics(context, host) : []),
-    ...linkMetrics(context, host),
-    ...callMetrics(context),
+  return [
+    ...ofReplicas.map((metric) => familyOf(metric, replicas, labels)),
+    ...(isDurable ? journalMetrics(context, host, ofHost) : []),
+    linkMetrics(context, host, ofHost),
+    callMetrics(context, ofHost),
   ];
-  return `${lines.join('\n')}\n`;
 }
 
-function metricLines<Item>(
+function familyOf<Item>(
   { name, kind, help, value }: Metric<Item>,
   items: readonly Item[],
-  labels: (item: Item) => string,
-): string[] {
-  return [
-    `# HELP ${name} ${help}`,
-    `# TYPE ${name} ${kind}`,
-    ...items.map((item) => `${name}${labels(item)} ${value(item)}`),
-  ];
+  labels: (item: Item) => Sample['labels'],
+): MetricFamily {
+  const samples = items.map((item) => ({ labels: labels(item), value: value(item) }));
+  return { name, kind, help, samples };
 }
 
-function journalMetrics({ arena, map }: ClusterContext, host: number): string[] {
+function journalMetrics(
+  { arena, map }: ClusterContext,
+  host: number,
+  ofHost: Sample['labels'],
+): MetricFamily[] {
   const line = map.host(host);
   const journal = readStatus(arena.words, line + HOST.journal);
   const era: Metric<JournalStatus> = {
@@ -262,30 +297,35 @@ function journalMetrics({ arena, map }: ClusterContext, host: number): string[] 
     help: 'The era in which the host runs, or has run last; 0 if it never has.',
     value: () => arena.words[line + HOST.era],
   };
-  return [era, ...JOURNAL_METRICS].flatMap((metric) => metricLines(metric, [journal], () => ''));
+  return [era, ...JOURNAL_METRICS].map((metric) => familyOf(metric, [journal], () => ofHost));
 }
 
-function callMetrics({ network }: ClusterContext): string[] {
-  const metric = 'tram_network_calls_total';
-  return [
-    `# HELP ${metric} What the host has asked of the network: operations, corked batches, sleeps, polls.`,
-    `# TYPE ${metric} counter`,
-    ...Object.entries(network?.calls ?? {}).map(
-      ([call, count]) => `${metric}{call="${call}"} ${count}`,
-    ),
-  ];
+function callMetrics({ network }: ClusterContext, ofHost: Sample['labels']): MetricFamily {
+  return {
+    name: 'tram_network_calls_total',
+    kind: 'counter',
+    help: 'What the host has asked of the network: operations, corked batches, sleeps, polls.',
+    samples: Object.entries(network?.calls ?? {}).map(([call, value]) => ({
+      labels: { call, ...ofHost },
+      value,
+    })),
+  };
 }
 
-function linkMetrics({ network, config }: ClusterContext, self: number): string[] {
-  const metric = 'tram_connected';
-  const lines = [
-    `# HELP ${metric} 1 if the host is connected to that one.`,
-    `# TYPE ${metric} gauge`,
-  ];
-  config.machines?.forEach(({ name }, host) => {
-    if (host === self) return;
-    const value = network?.isConnected(host) === true ? 1 : 0;
-    lines.push(`${metric}{host="${name}"} ${value}`);
-  });
-  return lines;
+function linkMetrics(
+  { network, config }: ClusterContext,
+  self: number,
+  ofHost: Sample['labels'],
+): MetricFamily {
+  const samples = (config.machines ?? []).map(({ name }, host) => ({
+    labels: { host: name, ...ofHost },
+    value: network?.isConnected(host) === true ? 1 : 0,
+  }));
+  samples.splice(self, 1);
+  return {
+    name: 'tram_connected',
+    kind: 'gauge',
+    help: '1 if the host is connected to that one.',
+    samples,
+  };
 }

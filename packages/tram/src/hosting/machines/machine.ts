@@ -1,6 +1,6 @@
 /**
- * One machine's share of a cluster: `tram host NAME`. It has an arena of its own, in a file, and a network to the
- * other machines.
+ * A host of a cluster across machines. It has an arena of its own, in a file, and a network to the other hosts. A machine
+ * runs one host, or one on each of several threads (`machine-hosts.ts`).
  *
  * A starting host must know its past, because a member that has forgotten its promises must not vote:
  *
@@ -25,10 +25,7 @@
  * A host may also find memory that is not its latest. Each memory has a birth, and the other hosts refuse an older one
  * than they have seen run (`memory/machines/known-hosts.ts`).
  */
-import type { Endpoint } from '../../config/addresses.js';
 import type { MachinesConfig } from '../../config/config.js';
-import { nearestName } from '../../config/nearest-name.js';
-import { TramError } from '../../errors.js';
 import {
   ARENA,
   ARENA_STATE,
@@ -69,8 +66,8 @@ export type Log = (level: 'info' | 'warn' | 'error', text: string) => void;
 export interface MachineSettings {
   readonly config: MachinesConfig;
   readonly credentials: Credentials;
-  /** One of the hosts of the configuration. */
-  readonly name: string;
+  /** The number of the host. */
+  readonly host: number;
   readonly log: Log;
   readonly report: (report: HostReport) => void;
 }
@@ -120,11 +117,6 @@ export class Machine {
     return `${address}:${port}`;
   }
 
-  /** The address of its HTTP endpoints, if it has any. */
-  get http(): Endpoint | undefined {
-    return this.settings.config.machines[this.host].http;
-  }
-
   /** Groups of its replicas that have lost their state for good. */
   get lostGroups(): number[] {
     return this.running?.lostGroups ?? [];
@@ -136,17 +128,15 @@ export class Machine {
   }
 
   static open(settings: MachineSettings): Machine {
-    const { config, credentials, name, log } = settings;
+    const { config, credentials, host, log } = settings;
     const { machines, provider } = config;
-    const host = machines.findIndex((machine) => machine.name === name);
-    if (host < 0) throw unknownHost(name, config);
     const { address, port } = machines[host];
     let file!: ArenaFile;
     let slots!: HomeSlots;
     let network!: Network;
     const complain = rateLimited((text) => log('error', text));
     const context = ClusterContext.onMachines(config, credentials.digest, (map) => {
-      file = openOwn(config, credentials.digest, name, host, map);
+      file = openOwn(config, credentials.digest, host, map);
       slots = new HomeSlots(file.words, map, host, config.durability !== 'none');
       const arena = {
         words: file.words,
@@ -275,6 +265,11 @@ export class Machine {
     if (request === 'recover' && this.running === undefined) return;
     this.settings.log('info', `was asked by another machine: ${request}`);
     if (request === 'kill') process.kill(process.pid, 'SIGKILL');
+    this.endFor(request);
+  }
+
+  /** Ends, and `close` does what the request says. */
+  endFor(request: HostRequest): void {
     this.request = request;
     this.stop();
   }
@@ -464,16 +459,6 @@ export class Machine {
     if (different.length === 0) return;
     log('info', `waits until ${namesOf(different)} and this host have the same revision`);
   }
-}
-
-function unknownHost(name: string, { machines }: MachinesConfig): TramError {
-  const names = machines.map((machine) => machine.name);
-  const nearest = nearestName(name, names);
-  return new TramError(
-    'TRAM_UNKNOWN_REPLICA',
-    `there is no host ${name}: there are ${names.join(', ')}`,
-    { hint: nearest === undefined ? 'Choose one of these names.' : `Did you mean ${nearest}?` },
-  );
 }
 
 function newerMemory(other: string, path: string): string {

@@ -1,5 +1,5 @@
 /**
- * The arena file of a host on its machine, `/dev/shm/tram-NAME-HOST`: opened if the host has left one, created otherwise,
+ * The arena file of a host on its machine, `/dev/shm/tram-NAME-HOST` (of other threads `…-HOST#1` and so on): opened if the host has left one, created otherwise,
  * and removed at the end if the host never ran its replicas.
  */
 import type { MachinesConfig } from '../../config/config.js';
@@ -22,19 +22,22 @@ export const SINCE_MS: number = Date.UTC(2026, 0);
 const BIRTH_MS = 250;
 
 /** The path of a host's arena file on its machine. */
-export function machineArenaPath({ name = 'cluster' }: MachinesConfig, host: string): string {
-  return arenaPath(`${name}-${host}`);
+export function machineArenaPath(config: MachinesConfig, host: number): string {
+  const { name: hostName, machine } = config.machines[host];
+  // What tells the threads of a machine apart is not part of any name.
+  const thread = hostName.slice(machine.length);
+  return `${arenaPath(`${config.name ?? 'cluster'}-${machine}`)}${thread}`;
 }
 
 /** The arena file of this host: the existing one, or a new one. */
 export function openOwn(
   config: MachinesConfig,
   digest: Uint8Array,
-  name: string,
   host: number,
   map: ArenaMap,
 ): ArenaFile {
-  const path = machineArenaPath(config, name);
+  const { name } = config.machines[host];
+  const path = machineArenaPath(config, host);
   const left = openLeft(path, host);
   const file = left ?? createArenaFile(path, map.words, map.partsOf(host));
   try {

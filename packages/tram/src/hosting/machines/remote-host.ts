@@ -1,8 +1,8 @@
 /**
- * A host on another machine, which can be asked to end or to restart (`requests.ts`). What it does then is seen in the
- * mirror. A host that hangs can't obey, and a host that has ended can't be started from here.
+ * A host on another machine, which can be asked to end or to restart (`requests.ts`). All hosts of its machine do that with
+ * it. What it does then is seen in the mirror. A host that hangs can't obey, and a host that has ended can't be started from here.
  */
-import type { Machine } from '../../config/machines.js';
+import { hostsWith, type Machine } from '../../config/machines.js';
 import { TramError } from '../../errors.js';
 import { HOST, hostStartsOf, PARTICIPANT } from '../../memory/arena.js';
 import { pause } from '../oversight.js';
@@ -23,6 +23,8 @@ const LOOK_MS = 5;
 
 export class RemoteHost {
   private readonly machine: Machine;
+  /** All hosts of its machine. */
+  private readonly hosts: readonly number[];
 
   constructor(
     private readonly mirror: Mirror,
@@ -30,12 +32,14 @@ export class RemoteHost {
     /** The path of the configuration file, for hints. */
     private readonly config: string,
   ) {
-    this.machine = mirror.context.config.machines![host];
+    const { machines, threads } = mirror.context.config;
+    this.machine = machines![host];
+    this.hosts = hostsWith(threads, host);
   }
 
   /** The name of its machine. */
   get title(): string {
-    return this.machine.name;
+    return this.machine.machine;
   }
 
   get status(): ClusterStatus {
@@ -59,7 +63,7 @@ export class RemoteHost {
 
   /** Ends by what `end` does. Returns when that is seen in the mirror. */
   async endBy(end: () => Promise<unknown>, timeoutMs: number): Promise<void> {
-    const before = await this.latestIncarnation();
+    const before = await this.latestIncarnations();
     await end();
     await this.untilGone(before, Date.now() + timeoutMs);
   }
@@ -75,20 +79,20 @@ export class RemoteHost {
     timeoutMs: number,
     beforeEnd?: BeforeEnd,
   ): Promise<ReplicaStatus[]> {
-    const { host, title } = this;
+    const { hosts, title } = this;
     const { groups } = this.status;
-    if (fresh) requireOtherCopies(groups, host, title);
+    if (fresh) requireOtherCopies(groups, hosts, title);
     this.requireReachable();
-    await handOver(this.mirror.context, host);
+    await handOver(this.mirror.context, hosts);
     await beforeEnd?.();
     const deadlineMs = Date.now() + timeoutMs;
-    const before = await this.latestIncarnation();
+    const before = await this.latestIncarnations();
     const { starts } = this;
-    const requireSaved = savedStateCheck(this.mirror.context, host, title);
+    const requireSaved = savedStateCheck(this.mirror.context, hosts, title);
     await this.ask(fresh ? 'restart-fresh' : 'restart');
     await this.untilGone(before, deadlineMs);
     await this.untilStarted(before, deadlineMs);
-    const started = { host, title, groups: () => this.status.groups, ended: () => undefined };
+    const started = { hosts, title, groups: () => this.status.groups, ended: () => undefined };
     const replicas = await untilRejoined(started, deliveredByGroup(groups), deadlineMs);
     if (!fresh) requireSaved();
     else if (this.starts > starts) {
@@ -99,10 +103,10 @@ export class RemoteHost {
 
   /** What its sudden end costs, in words. */
   get costOfEnd(): string | undefined {
-    return costOfEnd(this.status.groups, this.host);
+    return costOfEnd(this.status.groups, this.hosts);
   }
 
-  /** The names of its replicas, and of those among them that lead. */
+  /** The names of the replicas of its machine, and of those among them that lead. */
   get roles(): { readonly replicas: string[]; readonly led: string[] } {
     const { groups } = this.status;
     const isLeader = ({ group, member }: ReplicaStatus): boolean => groups[group].leader === member;
@@ -113,14 +117,16 @@ export class RemoteHost {
 
   private get replicas(): readonly ReplicaStatus[] {
     const replicas = this.status.groups.flatMap((group) => group.replicas);
-    return replicas.filter(({ host }) => host === this.host);
+    return replicas.filter(({ host }) => this.hosts.includes(host));
   }
 
-  /** Of its first replica: it changes with every start. */
-  private get incarnation(): number {
+  /** Of each host of its machine, that of its first replica: it changes with every start. */
+  private get incarnations(): number[] {
     const { map, arena } = this.mirror.context;
-    const [first] = map.participantsOf(this.host);
-    return arena.words[map.participant(first) + PARTICIPANT.incarnation];
+    return this.hosts.map((host) => {
+      const [first] = map.participantsOf(host);
+      return arena.words[map.participant(first) + PARTICIPANT.incarnation];
+    });
   }
 
   /** How often it has started with the memory that it has. */
@@ -129,9 +135,9 @@ export class RemoteHost {
     return hostStartsOf(arena.words[map.host(this.host) + HOST.state]);
   }
 
-  private async latestIncarnation(): Promise<number> {
+  private async latestIncarnations(): Promise<number[]> {
     await this.mirror.update();
-    return this.incarnation;
+    return this.incarnations;
   }
 
   private async ask(request: HostRequest): Promise<void> {
@@ -146,10 +152,10 @@ export class RemoteHost {
     if (complaint !== undefined) throw this.unreachable(complaint);
   }
 
-  private async untilGone(incarnation: number, deadlineMs: number): Promise<void> {
-    const isThere = (): boolean =>
-      this.mirror.complaintOf(this.host) === undefined && this.incarnation === incarnation;
-    while (isThere()) {
+  private async untilGone(before: readonly number[], deadlineMs: number): Promise<void> {
+    const isOneThere = (): boolean =>
+      this.incarnations.some((now, i) => this.isReachable(i) && now === before[i]);
+    while (isOneThere()) {
       if (Date.now() > deadlineMs) {
         throw new TramError('TRAM_TIMEOUT', `host ${this.title} was asked to end, and still runs`, {
           hint: `Look at its log ${this.place}.`,
@@ -159,8 +165,10 @@ export class RemoteHost {
     }
   }
 
-  private async untilStarted(before: number, deadlineMs: number): Promise<void> {
-    while (this.mirror.complaintOf(this.host) !== undefined || this.incarnation === before) {
+  private async untilStarted(before: readonly number[], deadlineMs: number): Promise<void> {
+    const areAllUp = (): boolean =>
+      this.incarnations.every((now, i) => this.isReachable(i) && now !== before[i]);
+    while (!areAllUp()) {
       if (Date.now() > deadlineMs) {
         const { title, place } = this;
         throw new TramError('TRAM_TIMEOUT', `host ${title} has ended, but is not up again`, {
@@ -171,6 +179,11 @@ export class RemoteHost {
       }
       await pause(LOOK_MS);
     }
+  }
+
+  /** @param index  of a host of its machine */
+  private isReachable(index: number): boolean {
+    return this.mirror.complaintOf(this.hosts[index]) === undefined;
   }
 
   private get place(): string {
