@@ -18,8 +18,9 @@ const SMALL_WORDS = 2 ** 16;
 const CLIENT_WORDS = 2 ** 19;
 
 /**
- * Between hosts: every leader may write its whole log and its whole feed twice, and read as much; and there are mailboxes. To a client: all
- * its replies from all groups. From a client: all its inboxes. An observer reads log entries.
+ * Between hosts: every leader may write its whole log and its whole feed twice, and read as much of a log; and there are
+ * mailboxes. Logs go to hosts that have members of the same groups, feeds to hosts that have members of a child. (Each group
+ * has one parent. Its leader may be here.) To a client: all its replies from all groups. From a client: all its inboxes. An observer reads log entries.
  */
 export function bufferWordsOf(
   layout: Layout,
@@ -27,14 +28,19 @@ export function bufferWordsOf(
   self: number,
   other: number,
 ): BufferWords {
-  const { groups, callsMax } = layout.sizes;
+  const { groups, replicas, callsMax } = layout.sizes;
   const flags = align(Math.max(map.participantsOf(other).length, 1));
   const { logWords, feedWords, inboxWords, replySlotWords, entryWordsMax } = layout;
   const isBetweenHosts = self < map.hosts && other < map.hosts;
   if (isBetweenHosts) {
     const mailboxes = map.mailboxWords > 0 ? MAILBOX_FLIGHT_WORDS : 0;
-    const words = groups * (2 * logWords + 2 * feedWords) + mailboxes;
-    return { out: words + SMALL_WORDS, in: groups * logWords + SMALL_WORDS, flags };
+    const groupsOn = (host: number): number[] =>
+      map.participantsOf(host).map((replica) => Math.floor(replica / replicas));
+    const own = new Set(groupsOn(self));
+    const theirs = [...new Set(groupsOn(other))];
+    const shared = theirs.filter((group) => own.has(group)).length;
+    const words = 2 * shared * logWords + 2 * theirs.length * feedWords + mailboxes;
+    return { out: words + SMALL_WORDS, in: shared * logWords + SMALL_WORDS, flags };
   }
   const out =
     self < map.hosts
