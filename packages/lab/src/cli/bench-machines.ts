@@ -1,6 +1,7 @@
 /** `tram-lab bench machines`: measures TRAM across machines, and the network itself for comparison. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { integer, seconds } from 'tram-multicast/internal/cli/number-option.js';
+import { TramError } from 'tram-multicast/internal/errors.js';
 import { runLongBench } from './long-bench.js';
 
 interface MachinesFlags {
@@ -8,6 +9,7 @@ interface MachinesFlags {
   readonly destinations?: readonly number[];
   readonly seconds: number;
   readonly rounds: number;
+  readonly threads?: number;
   readonly json?: boolean;
 }
 
@@ -26,6 +28,10 @@ time without an answer for the client.
 With --config it measures a running cluster. The service of that cluster gets the messages. Its leaders change, and
 are restored at the end. Bare writes and ping-pong are still measured on the loopback interface of this machine.
 
+With --threads it compares clusters whose machines have one thread, and as many as that, and measures only their
+throughput. Clusters of one machine (groups of one replica) have the cores of this machine to themselves and the client.
+Clusters of three machines show what more threads cost if no core is free.
+
 On one machine all hosts and the client share its cores, and no packet leaves it: compare the ratios, and run it
 twice. It takes one to two minutes, and needs libfabric (apt-get install libfabric1).
 
@@ -33,6 +39,7 @@ Examples:
   $ tram-lab bench machines
   $ tram-lab bench machines --destinations 1,2,4,8 --seconds 2
   $ tram-lab bench machines --config cluster.yaml --json | jq .figures
+  $ tram-lab bench machines --threads 2
 `;
 
 export function registerBenchMachines(bench: Command): void {
@@ -44,6 +51,7 @@ export function registerBenchMachines(bench: Command): void {
     .option('--destinations <list>', 'numbers of destination groups (default: 1 and all)', counts)
     .option('--seconds <s>', 'duration of each measurement', seconds, 1)
     .option('--rounds <n>', 'how many times to measure everything', integer(1, 100), 3)
+    .option('--threads <n>', 'compare this many threads of a machine with one', integer(2, 8))
     .option('--json', 'print one JSON object')
     .addHelpText('after', HELP)
     .action(async (flags: MachinesFlags) => {
@@ -51,12 +59,31 @@ export function registerBenchMachines(bench: Command): void {
     });
 }
 
-async function machines({ json, ...options }: MachinesFlags): Promise<number> {
+async function machines(flags: MachinesFlags): Promise<number> {
+  const { json, threads, ...options } = flags;
+  if (threads !== undefined) return compareThreads(threads, flags);
   const { benchMachines } = await import('../bench/machines/machines.js');
   const { formatMachines } = await import('../bench/machines/table.js');
   return runLongBench({
     measure: (progress, signal) => benchMachines(options, progress, signal),
     format: formatMachines,
+    json,
+  });
+}
+
+async function compareThreads(threads: number, flags: MachinesFlags): Promise<number> {
+  const { seconds, rounds, config, destinations, json } = flags;
+  if (config !== undefined || destinations !== undefined) {
+    throw new TramError(
+      'TRAM_INVALID_ARGUMENT',
+      '--threads goes with neither --config nor --destinations',
+    );
+  }
+  const { benchThreads } = await import('../bench/machines/threads.js');
+  const { formatThreads } = await import('../bench/machines/threads-table.js');
+  return runLongBench({
+    measure: (progress, signal) => benchThreads({ threads, seconds, rounds }, progress, signal),
+    format: formatThreads,
     json,
   });
 }

@@ -5,14 +5,15 @@
 import { writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { machineNames } from 'tram-multicast/internal/config/machines.js';
 import type { ClusterOptions } from 'tram-multicast/internal/config/options.js';
 import { TramError } from 'tram-multicast/internal/errors.js';
 import {
   type ClusterFile,
   readClusterFile,
 } from 'tram-multicast/internal/hosting/machines/cluster-file.js';
+import { machineArenaPath } from 'tram-multicast/internal/hosting/machines/own-arena.js';
 import { makeSecret } from 'tram-multicast/internal/hosting/machines/secret.js';
-import { arenaPath } from 'tram-multicast/internal/memory/processes/arena-file.js';
 import { freePorts, LOOPBACK } from '../systems/ports.js';
 import { Servers } from '../systems/servers.js';
 import type { Setup } from '../systems/system.js';
@@ -47,7 +48,10 @@ export async function runningCluster(configFile: string): Promise<MachinesCluste
 }
 
 /** Default: the order of the paper, without durability. */
-export type ChosenOptions = Pick<ClusterOptions, 'tree' | 'order' | 'durability' | 'journal'>;
+export type ChosenOptions = Pick<
+  ClusterOptions,
+  'tree' | 'order' | 'durability' | 'journal' | 'threads' | 'service'
+>;
 
 /** Starts one host for each member of a group; each host runs one member of every group. */
 export async function startCluster(
@@ -64,18 +68,19 @@ export async function startCluster(
     makeSecret(join(servers.folder, SECRET));
     const file = await readClusterFile(configFile);
     const { machines } = file.config;
-    const start = ({ name }: { readonly name: string }): void =>
+    const start = (name: string): void =>
       servers.start(name, process.execPath, [MAIN, 'host', name, '--config', configFile]);
-    for (const machine of machines) {
-      servers.alsoRemove(arenaPath(`${all.name}-${machine.name}`));
-      start(machine);
-    }
+    for (const host of machines.keys()) servers.alsoRemove(machineArenaPath(file.config, host));
+    for (const name of machineNames(file.config)) start(name);
     await servers.ready('until every group has a leader', () => requireLeaders(file));
-    const metrics = machines.map(({ http }) => `http://${http?.address}:${http?.port}/metrics`);
+    const metrics = machines.flatMap(({ http }) =>
+      http === undefined ? [] : `http://${http.address}:${http.port}/metrics`,
+    );
+    const names = machineNames(file.config);
     return {
       ...{ ...file, configFile, metrics, pids: servers.pids },
-      pidOf: (host) => servers.pids[host],
-      startAgain: (host) => start(machines[host]),
+      pidOf: (host) => servers.pids[names.indexOf(machines[host].machine)],
+      startAgain: (host) => start(machines[host].machine),
       close: () => servers.close(),
     };
   } catch (cause) {
@@ -92,7 +97,8 @@ async function optionsOf(
   name: string,
 ): Promise<ClusterOptions & { name: string }> {
   const { groups, replicas, clientsMax, outstandingMax, payloadBytesMax } = setup;
-  const ports = await freePorts(2 * replicas);
+  const { threads = 1 } = chosen;
+  const ports = await freePorts(2 * replicas, threads - 1);
   return {
     memory: 'machines',
     name,
@@ -107,7 +113,7 @@ async function optionsOf(
     // All hosts share the cores of this machine.
     leaders: 'together',
     // Each host grants its share of the slots, and a client that has vanished keeps its slot for a while.
-    clients: replicas * (clientsMax + 1),
+    clients: replicas * threads * (clientsMax + 1),
     callsMax: outstandingMax,
     payloadBytesMax,
     replyBytesMax: REPLY_BYTES_MAX,

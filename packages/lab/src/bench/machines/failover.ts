@@ -1,7 +1,8 @@
 /** A cluster across machines, all on the loopback of this machine, for the benchmark of leader changes (`../failover.ts`). */
 import { ClusterContext } from 'tram-multicast/internal/hosting/cluster-context.js';
+import { machineArenaPath } from 'tram-multicast/internal/hosting/machines/own-arena.js';
 import type { Arena } from 'tram-multicast/internal/memory/arena.js';
-import { arenaPath, openArenaFile } from 'tram-multicast/internal/memory/processes/arena-file.js';
+import { openArenaFile } from 'tram-multicast/internal/memory/processes/arena-file.js';
 import { type FailoverOptions, Leaders, type Subject } from '../failover.js';
 import { LOOPBACK } from '../systems/ports.js';
 import { startCluster } from './cluster.js';
@@ -19,8 +20,7 @@ export async function startMachines(options: FailoverOptions): Promise<Subject> 
   const cluster = await startCluster(setup, new AbortController().signal, { tree, order });
   const { config, credentials, configFile } = cluster;
   const observer = Observer.open(cluster, LOOPBACK);
-  const openArenaOf = (host: number): Arena =>
-    openArenaFile(arenaPath(`${config.name}-${config.machines[host].name}`));
+  const openArenaOf = (host: number): Arena => openArenaFile(machineArenaPath(config, host));
   const arenas = config.machines.map((_, host) => openArenaOf(host));
   const map = ClusterContext.mapOnMachines(config, credentials.digest);
   const members = Array.from({ length: replicas }, (_, member) => member);

@@ -7,17 +7,17 @@ export const LOOPBACK = '127.0.0.1';
 const FIRST_PORT = 15_000;
 const LAST_PORT = 32_000;
 
-export async function freePorts(count: number): Promise<number[]> {
+/** @param following  how many ports after each of these are free too */
+export async function freePorts(count: number, following = 0): Promise<number[]> {
   const held: Server[] = [];
   const ports: number[] = [];
   try {
     while (ports.length < count) {
       const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
-      const server = createServer();
-      if (await canListen(server, port)) {
-        held.push(server);
-        ports.push(port);
-      }
+      const servers = Array.from({ length: 1 + following }, () => createServer());
+      const areFree = await Promise.all(servers.map((server, i) => canListen(server, port + i)));
+      held.push(...servers.filter((_, i) => areFree[i]));
+      if (areFree.every((isFree) => isFree)) ports.push(port);
     }
     return ports;
   } finally {
