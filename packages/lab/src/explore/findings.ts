@@ -10,6 +10,7 @@ import { MARKS } from '../sim/mutations/marks.js';
 import { POWER_CUTS } from '../sim/mutations/power-cuts.js';
 import { QUICK_STEPS } from '../sim/mutations/quick-steps.js';
 import { DURABILITY } from '../sim/mutations/recoverable.js';
+import { SHARED_MEMORY } from '../sim/mutations/shared-memory.js';
 import { TICKS } from '../sim/mutations/ticks.js';
 
 export interface Finding {
@@ -178,8 +179,7 @@ export const NOT_SEARCHED: Readonly<Record<string, string>> = {
   'feed-taken-twice': FEEDS_IN_FULL,
   'feed-forgets-returned': FEEDS_IN_FULL,
   'feed-drop-uncounted': FEEDS_IN_FULL,
-  'permission-ignored': SHARED,
-  'permission-read-first': SHARED,
+  ...Object.fromEntries(Object.keys(SHARED_MEMORY).map((name) => [name, SHARED])),
   'lacks-state-unnoticed': JOURNALS,
   'campaigns-without-state': JOURNALS,
   'trusted-without-state': JOURNALS,

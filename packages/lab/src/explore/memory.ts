@@ -142,6 +142,20 @@ export class ExploredMemory implements Memory, Part {
     this.post(peer, false, to + done, rest.length, guard, tag, rest, 0);
   }
 
+  /** Outcomes come later, as over a network. */
+  writeAtOnce(
+    peer: ParticipantId,
+    to: number,
+    source: Int32Array,
+    from: number,
+    count: number,
+    guard: number,
+    tag: number,
+  ): boolean {
+    this.write(peer, to, source, from, count, guard, tag);
+    return false;
+  }
+
   writeWord(peer: ParticipantId, to: number, value: number, guard: number, tag: number): void {
     this.post(peer, false, to, 1, guard, tag, Int32Array.of(value), 0);
   }

@@ -69,6 +69,22 @@ class ArenaMemory extends SimulatedMemory {
       );
   }
 
+  override writeAtOnce(
+    peer: ParticipantId,
+    to: number,
+    source: Int32Array,
+    from: number,
+    count: number,
+    guard: number,
+    tag: number,
+  ): boolean {
+    if (this.mayPost(peer, false))
+      return this.shared.writeAtOnce(peer, to, source, from, count, guard, tag);
+    const copied = source.slice(from, from + count);
+    this.wait(peer, newOperation(false, to, copied, 0, count, guard, tag));
+    return false;
+  }
+
   override writeWord(
     peer: ParticipantId,
     to: number,

@@ -119,6 +119,20 @@ export class SimulatedMemory implements Memory {
     this.post(peer, newOperation(false, to, store.block, at, count, guard, tag));
   }
 
+  /** Outcomes come later, as over a network. `shared-fabric.ts` runs the memory in which they do not. */
+  writeAtOnce(
+    peer: ParticipantId,
+    to: number,
+    source: Int32Array,
+    from: number,
+    count: number,
+    guard: number,
+    tag: number,
+  ): boolean {
+    this.write(peer, to, source, from, count, guard, tag);
+    return false;
+  }
+
   writeWord(peer: ParticipantId, to: number, value: number, guard: number, tag: number): void {
     this.oneWord[0] = value;
     this.write(peer, to, this.oneWord, 0, 1, guard, tag);

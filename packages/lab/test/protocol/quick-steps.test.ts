@@ -113,6 +113,26 @@ attack(
 );
 
 attack(
+  'a leader that does not know at once that a quorum holds an entry sends it to all in the same step',
+  { 'quorum-waited-for': STUCK },
+  ({ Stage }) => {
+    const stage = new Stage('replicas=3', { timing: RARELY });
+    const [A, B, C] = stage.group(0);
+    const { replica } = A;
+    stage.until(() => replica.rows.dueUs > stage.world.nowUs + 4 * SOON_US);
+    stage.runFor(SOON_US);
+    stage.hold(A, B);
+    const { endIndex } = replica.replication;
+    const doWork = replica.doWork.bind(replica);
+    replica.doWork = (nowUs) => (replica.replication.endIndex > endIndex ? 0 : doWork(nowUs));
+    stage.send(0, [0], 'm');
+    stage.until(() => C.replica.member.sealLog().endIndex > endIndex, SOON_US);
+    replica.doWork = doWork;
+    stage.settle();
+  },
+);
+
+attack(
   'what a leader has delivered is decided in its own log',
   { 'own-decided-put-off': /expected/ },
   ({ Stage }) => {

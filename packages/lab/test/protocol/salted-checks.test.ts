@@ -34,9 +34,9 @@ for (const fate of ['deposed', 'killed', 'killed half-way'] as const) {
           isStruck = true;
           throw new Error('interrupted');
         };
-        leader.order = (nowUs) => {
+        leader.order = (nowUs, isQuick) => {
           try {
-            return order(nowUs);
+            return order(nowUs, isQuick);
           } catch (error) {
             if (!isStruck) throw error;
             return 0;

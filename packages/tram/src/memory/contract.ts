@@ -99,6 +99,23 @@ export interface Memory {
     tag: number,
   ): void;
 
+  /**
+   * Posts like `write`. True if it is known at once that this write, and every one that was posted to the peer with this
+   * guard before, is `ok`. Then no completion of this one is reported. Otherwise it must be polled, as usual.
+   *
+   * @param guard  not `OPEN`
+   * @param tag  one for which `reportsSuccess` holds
+   */
+  writeAtOnce(
+    peer: ParticipantId,
+    to: number,
+    source: Int32Array,
+    from: number,
+    count: number,
+    guard: number,
+    tag: number,
+  ): boolean;
+
   /** Posts a single word. */
   writeWord(peer: ParticipantId, to: number, value: number, guard: number, tag: number): void;
 

@@ -329,6 +329,27 @@ export function postRange(
   if (first < count) memory.write(peer, to, words, at, count - first, guard, tag);
 }
 
+/** The same by `writeAtOnce`, unless the range wraps. True if it is known at once that all of it is `ok`. */
+export function postRangeAtOnce(
+  memory: Memory,
+  peer: ParticipantId,
+  to: number,
+  ring: Window,
+  start: number,
+  end: number,
+  guard: number,
+  tagBefore: number,
+  tag: number,
+): boolean {
+  const count = distance(end, start);
+  if (count > untilWrap(ring, start)) {
+    postRange(memory, peer, to, ring, start, end, guard, tagBefore, tag);
+    return false;
+  }
+  const place = start & ring.mask;
+  return memory.writeAtOnce(peer, to + place, ring.words, ring.at + place, count, guard, tag);
+}
+
 /** Post a read of what a peer's ring at `from` holds between two positions, to the same places of `ring`. */
 export function readRange(
   memory: Memory,

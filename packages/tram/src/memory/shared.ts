@@ -129,6 +129,39 @@ export class SharedMemory implements Memory {
     guard: number,
     tag: number,
   ): void {
+    this.store(peer, to, source, from, count);
+    this.add(peer, guard, tag);
+  }
+
+  /**
+   * Its words become visible before the permission is read, as those of other posts do in `poll`. No guard is permitted again
+   * after it was revoked. So if it is permitted now, earlier posts to this peer are `ok` as well; and if it is not, `poll`
+   * will find the same.
+   */
+  writeAtOnce(
+    peer: ParticipantId,
+    to: number,
+    source: Int32Array,
+    from: number,
+    count: number,
+    guard: number,
+    tag: number,
+  ): boolean {
+    this.store(peer, to, source, from, count);
+    fence();
+    if (this.words[this.permissions[peer]] === guard) return true;
+    this.add(peer, guard, tag);
+    return false;
+  }
+
+  /** Stores the words of a write, the first one last. */
+  private store(
+    peer: ParticipantId,
+    to: number,
+    source: Int32Array,
+    from: number,
+    count: number,
+  ): void {
     this.check(peer, to, count);
     const { words } = this;
     const at = this.regions[peer] + to;
@@ -138,22 +171,17 @@ export class SharedMemory implements Memory {
       this.copyIn(source, from + left, at + left, count - left);
     }
     copyFew(source, from + 1, words, at + 1, left - 1);
-    this.publish(peer, at, source[from], guard, tag);
+    this.publish(at, source[from]);
   }
 
   writeWord(peer: ParticipantId, to: number, value: number, guard: number, tag: number): void {
     this.check(peer, to, 1);
-    this.publish(peer, this.regions[peer] + to, value, guard, tag);
+    this.publish(this.regions[peer] + to, value);
+    this.add(peer, guard, tag);
   }
 
   /** Stores the last word of a write. A reader that sees it sees all earlier words. */
-  private publish(
-    peer: ParticipantId,
-    at: number,
-    value: number,
-    guard: number,
-    tag: number,
-  ): void {
+  private publish(at: number, value: number): void {
     if (KEEPS_ORDER) {
       // A compiler might move an earlier store behind this one. V8 does not, and tests look at its code.
       this.words[at] = value;
@@ -162,6 +190,10 @@ export class SharedMemory implements Memory {
       // Later stores must not become visible before this one.
       Atomics.load(this.words, at);
     }
+  }
+
+  /** A write was posted: note it, if its outcome matters. */
+  private add(peer: ParticipantId, guard: number, tag: number): void {
     if (guard !== OPEN || reportsSuccess(tag)) this.posted.add(peer, tag, guard);
   }
 

@@ -175,7 +175,7 @@ export class Replica {
   }
 
   private leadQuickly(nowUs: number): number {
-    const work = this.leader.order(nowUs);
+    const work = this.leader.order(nowUs, true);
     this.pollCompletions(nowUs);
     return work + this.leader.finishQuickly();
   }
@@ -291,7 +291,7 @@ export class Replica {
       return 1;
     }
     let work = this.takeover.installLate(nowUs, isNotified);
-    work += this.leader.order(nowUs);
+    work += this.leader.order(nowUs, false);
     // Where memory is shared, the writes have completed already.
     this.pollCompletions(nowUs);
     return work + this.leader.finish(nowUs);

@@ -53,6 +53,24 @@ test('completions come in the order of posting; of failures, also those nobody w
   expect([...owner.own.subarray(0, 5)]).toEqual([1, 2, 3, 4, 5]);
 });
 
+test('a write that is permitted is known to be ok at once, one that is not is reported as refused', () => {
+  const [writer, owner] = twoProcesses();
+  const words = Int32Array.from({ length: 60 }, (_, i) => i + 1);
+  for (const count of [1, 2, 8, 24, 25, 60]) {
+    owner.own.fill(0, 0, 64);
+    owner.permit(7);
+    expect(writer.writeAtOnce(1, 2, words, 0, count, 7, 1)).toBe(true);
+    expect(writer.poll()).toBe(false);
+    expect([...owner.own.subarray(2, 2 + count)]).toEqual([...words.subarray(0, count)]);
+    expect([owner.own[1], owner.own[2 + count]]).toEqual([0, 0]);
+    owner.permit(8);
+    expect(writer.writeAtOnce(1, 2, words, 0, count, 7, 1)).toBe(false);
+    expect(writer.poll()).toBe(true);
+    expect(writer.completion).toEqual({ peer: 1, tag: 1, guard: 7, outcome: 'refused' });
+    expect(writer.poll()).toBe(false);
+  }
+});
+
 test('the last key that was permitted is known to all later incarnations', () => {
   const context = newContext();
   const { arena, map } = context;

@@ -50,7 +50,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H2: {
     title: 'a follower delivers an entry once its log has the next one',
-    caughtBy: { seed: 8, as: 'divergence' },
+    caughtBy: { seed: 1, as: 'liveness' },
     edits: [
       {
         file: FOLLOWER,
@@ -154,12 +154,12 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H11: {
     title: 'a grant does not revoke the permission that an earlier grant gave',
-    caughtBy: { seed: 41, as: 'divergence' },
+    caughtBy: { seed: 145, as: 'divergence' },
     edits: [{ file: REPLICATION, find: 'copy.guard = key;', replace: 'copy.guard = OPEN;' }],
   },
   H12: {
     title: 'a leader that has promised another candidate still counts its own copy',
-    caughtBy: { seed: 10, as: 'assertion' },
+    caughtBy: { seed: 10, as: 'liveness' },
     edits: [
       {
         file: REPLICA,
@@ -246,8 +246,8 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H20: {
     title: 'the longest log is adopted, whatever its ballot',
     caughtBy: {
-      seed: 316,
-      as: 'divergence',
+      seed: 463,
+      as: 'assertion',
       options: {
         faults: ['slow-link', 'restart', 'pause', 'suspicion', 'bursts'],
         groups: 1,
@@ -383,7 +383,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H26: {
     title: 'a child reports entries that its leader has taken, even if they are not decided',
-    caughtBy: { seed: 265, as: 'liveness' },
+    caughtBy: { seed: 247, as: 'liveness' },
     edits: [
       {
         file: LEADER,

@@ -1,5 +1,5 @@
 /** Mutations that break the rules of quick steps: what they may leave out, for how long, and when a step must be full. */
-import { FOLLOWER, LEADER, REPLICA } from './files.js';
+import { FOLLOWER, LEADER, REPLICA, REPLICATION } from './files.js';
 import type { Mutation } from './mutation.js';
 
 export const QUICK_STEPS: Readonly<Record<string, Mutation>> = {
@@ -56,6 +56,23 @@ export const QUICK_STEPS: Readonly<Record<string, Mutation>> = {
       'the host of a leader does not know that messages which found no room in the log have some now',
     caughtBy: { script: 'quick-steps' },
     edits: [{ file: REPLICA, find: 'if (this.leader.hasMadeRoom)', replace: 'if (false)' }],
+  },
+  'quorum-waited-for': {
+    title:
+      'in a quick step, a leader that does not know at once that a quorum holds its entries waits for those members alone',
+    caughtBy: { script: 'quick-steps' },
+    edits: [{ file: REPLICATION, find: 'return this.sendAll();', replace: 'return 1;' }],
+  },
+  'late-copies-forgotten': {
+    title: 'a full step does not send the entries that quick steps have not sent to all members',
+    caughtBy: { seed: 4, as: 'assertion', options: { memory: 'shared' } },
+    edits: [
+      {
+        file: LEADER,
+        find: 'isQuick ? replication.sendToQuorum() : replication.sendAll()',
+        replace: 'replication.sendToQuorum()',
+      },
+    ],
   },
   'own-decided-put-off': {
     title: 'a quick step does not note in the own log of the leader what is decided',

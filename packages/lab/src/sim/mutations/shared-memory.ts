@@ -28,15 +28,17 @@ export const SHARED_MEMORY: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: SHARED,
-        find: 'let left = count;',
-        replace: `let left = count;
-          this.isPermitted = words[this.permissions[peer]] === guard;`,
+        find: `this.store(peer, to, source, from, count);
+        this.add(peer, guard, tag);`,
+        replace: `this.isPermitted = this.words[this.permissions[peer]] === guard;
+          this.store(peer, to, source, from, count);
+          this.add(peer, guard, tag);`,
       },
       {
         file: SHARED,
-        find: 'this.publish(peer, this.regions[peer] + to, value, guard, tag);',
+        find: 'this.publish(this.regions[peer] + to, value);',
         replace: `this.isPermitted = this.words[this.permissions[peer]] === guard;
-          this.publish(peer, this.regions[peer] + to, value, guard, tag);`,
+          this.publish(this.regions[peer] + to, value);`,
       },
       {
         file: SHARED,
@@ -50,6 +52,36 @@ export const SHARED_MEMORY: Readonly<Record<string, Mutation>> = {
         file: SHARED,
         find: 'oks[place] = guard === OPEN || words[permissions[peers[place]]] === guard ? 1 : 0;',
         replace: 'if (guard === OPEN) oks[place] = 1;',
+      },
+    ],
+  },
+  'at-once-unpermitted': {
+    title: 'a write to shared memory that succeeds at once does so whatever its target permits',
+    caughtBy: { seed: 52, as: 'divergence', options: { memory: 'shared' } },
+    edits: [
+      { file: SHARED, find: 'if (this.words[this.permissions[peer]] === guard)', replace: '' },
+    ],
+  },
+  'at-once-permission-first': {
+    title: 'the permission of a write that succeeds at once is read before its words are stored',
+    caughtBy: {
+      seed: 242,
+      as: 'assertion',
+      options: {
+        memory: 'shared',
+        groups: 1,
+        faults: ['suspicion', 'rivals', 'pause', 'interruptions'],
+      },
+    },
+    edits: [
+      {
+        file: SHARED,
+        find: `this.store(peer, to, source, from, count);
+        fence();
+        if (this.words[this.permissions[peer]] === guard)`,
+        replace: `const isPermitted = this.words[this.permissions[peer]] === guard;
+        this.store(peer, to, source, from, count);
+        if (isPermitted)`,
       },
     ],
   },

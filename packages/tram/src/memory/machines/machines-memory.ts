@@ -50,6 +50,22 @@ export class MachinesMemory extends SharedMemory implements Poster {
     }
   }
 
+  /** Over a link, outcomes come later. */
+  override writeAtOnce(
+    peer: ParticipantId,
+    to: number,
+    source: Int32Array,
+    from: number,
+    count: number,
+    guard: number,
+    tag: number,
+  ): boolean {
+    if (this.links[peer] === undefined)
+      return super.writeAtOnce(peer, to, source, from, count, guard, tag);
+    this.write(peer, to, source, from, count, guard, tag);
+    return false;
+  }
+
   override writeWord(
     peer: ParticipantId,
     to: number,

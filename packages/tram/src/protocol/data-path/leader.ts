@@ -157,8 +157,11 @@ export class Leader {
     for (const inbox of this.clients) inbox.mayHaveMessages = true;
   }
 
-  /** The first half of a round: find messages and write them into the logs. Returns how much was done. */
-  order(nowUs: number): number {
+  /**
+   * The first half of a round: find messages and write them into the logs. Returns how much was done.
+   * @param isQuick  are the logs of a quorum enough, for now?
+   */
+  order(nowUs: number, isQuick: boolean): number {
     this.logIsFull = false;
     // A tick is small and often due: after one, those that wait for room in the log come first.
     const endsWithTick = this.endOfTick === this.replication.endIndex;
@@ -167,7 +170,7 @@ export class Leader {
     if (this.awaitsMark()) this.proposeMark(nowUs);
     const work = this.pollInboxes();
     if (endsWithTick && !this.logIsFull) this.proposeTick(nowUs);
-    return work + this.replicate();
+    return work + this.replicate(isQuick);
   }
 
   /** Advance ordered time, if that is due. One tick at a time is undecided: if none gets decided, they do not pile up. */
@@ -406,9 +409,10 @@ export class Leader {
     this.proposed.note(ring, endPosition, this.member.layout.sizes.firstIndex);
   }
 
-  /** Write the new entries into every member's log (2.3): one write for each member, without waiting for any. */
-  private replicate(): number {
-    return this.replication.sendAll();
+  /** Write the new entries into the members' logs (2.3): one write for each member, without waiting for any. */
+  private replicate(isQuick: boolean): number {
+    const { replication } = this;
+    return isQuick ? replication.sendToQuorum() : replication.sendAll();
   }
 
   /** The second half: what follows from the writes that have completed. Returns how much was done. */

@@ -15,6 +15,7 @@ import {
   FRAME_WORDS,
   HEAD_WORDS,
   postRange,
+  postRangeAtOnce,
   seal,
   sealHashed,
   word,
@@ -182,6 +183,19 @@ export class Replication {
     copy.sentPosition = endPosition;
   }
 
+  /** The same at once, if the memory can. False if it must be polled whether the member has them. */
+  private sendAtOnce(copy: Copy): boolean {
+    const { memory, ring, endPosition, endIndex } = this;
+    const { participant: to, ringAt, sentPosition: from, guard } = copy;
+    const tag = copyTag(KIND.entries, copy, endIndex);
+    const { none } = KIND;
+    const isHeld = postRangeAtOnce(memory, to, ringAt, ring, from, endPosition, guard, none, tag);
+    copy.sentIndex = endIndex;
+    copy.sentPosition = endPosition;
+    if (isHeld) copy.heldIndex = endIndex;
+    return isHeld;
+  }
+
   /** How many members, ourselves included, have installed our log. */
   countInstalled(): number {
     let count = 1;
@@ -226,6 +240,22 @@ export class Replication {
     const words = sealHashed(ring, endPosition, bodyWords, ballot, endIndex, hash);
     this.endPosition = (this.endPosition + words) | 0;
     this.endIndex++;
+  }
+
+  /**
+   * In a quick step: send the new entries to no more members than make a quorum with us, if these hold them at once. The
+   * others get them in the next full step. If any of these does not, all members get them now: we wait for none (H16).
+   */
+  sendToQuorum(): number {
+    const { copies, endIndex } = this;
+    if (this.decided === endIndex) return 0;
+    let missing = this.member.quorum - 1;
+    for (const copy of copies) {
+      if (copy.phase !== 'installed' || copy.sentIndex === endIndex) continue;
+      if (!this.sendAtOnce(copy)) break;
+      if (--missing === 0) return 1;
+    }
+    return this.sendAll();
   }
 
   /** Send to each member what it does not have yet. Returns to how many. */
@@ -307,6 +337,8 @@ export class Replication {
     this.owesDecided = false;
     for (const copy of this.copies) {
       if (copy.phase === 'absent' || copy.toldDecided === decided) continue;
+      // A quick step may have left the member out. It delivers what is decided without a look at the checks.
+      assert(copy.sentIndex >= decided, 'entries are posted before they are told to be decided');
       copy.toldDecided = decided;
       this.writeControl(copy, LOG_CONTROL.decided, decided | 0);
       memory.wake(copy.participant, isUrgent);

@@ -43,6 +43,7 @@ function memoryOf(layout: Layout): Memory {
     scratch: (words) => new Int32Array(words),
     permit: () => undefined,
     permitted: () => OPEN,
+    writeAtOnce: refuse,
     write: refuse,
     writeWord: refuse,
     read: refuse,
