@@ -1,25 +1,34 @@
 /**
  * The end of a simulated run: after all faults have ended, every message of a running client must be answered, and all
- * running members must have delivered everything. Called by `world.ts`.
+ * running members must have delivered everything. Called by `course.ts`.
  */
 import type { ReplicaHost } from './hosts.js';
 import type { World } from './world.js';
 
-const DRAIN_LIMIT_US = 200_000;
+export class Drain {
+  private readonly quietUs: number;
+  private readonly healedUs: number;
+  /** By group: the furthest that a member had delivered when the faults ended. */
+  private readonly delivered: readonly number[];
+  /** By group: its end when the last client was done. Undefined until then, and again with every later delivery. */
+  private ends: readonly number[] | undefined;
 
-/** Run until everything is done; or, until another era is open. */
-export function drain(world: World): void {
-  const { observation, ledger, plan, clients, power } = world;
-  const quietUs = plan.timing.suspectAfterUs * 4 + plan.timing.resendAfterUs;
-  // Quiet time counts from here: operations that faults delayed must have time to arrive.
-  const healedUs = world.nowUs;
-  observation.lastDeliveryUs = healedUs;
-  const delivered = plan.parents.map((_, group) => deliveredBy(world, group));
-  let ends: readonly number[] | undefined;
-  world.runUntil(() => {
+  constructor(private readonly world: World) {
+    const { observation, plan } = world;
+    this.quietUs = plan.timing.suspectAfterUs * 4 + plan.timing.resendAfterUs;
+    // Quiet time counts from here: operations that faults delayed must have time to arrive.
+    this.healedUs = world.nowUs;
+    observation.lastDeliveryUs = this.healedUs;
+    this.delivered = plan.parents.map((_, group) => deliveredBy(world, group));
+  }
+
+  /** Is everything done, or is another era open? Clients give up what will not be answered. */
+  isDone(): boolean {
+    const { world, quietUs, healedUs, delivered } = this;
+    const { observation, ledger, plan, clients, power } = world;
     if (world.isOver) return true;
     if (world.nowUs - observation.lastDeliveryUs < quietUs || power?.isBusy) {
-      ends = undefined;
+      this.ends = undefined;
       return false;
     }
     // No later message comes that would make the service reply.
@@ -29,10 +38,10 @@ export function drain(world: World): void {
     if (!clients.every((host) => host.state === 'down' || host.workload.isDone)) return false;
     // Ticks go on. With journals, members whose disks are slow wait for them again and again, so that all groups are hardly
     // ever level at once. Such members have to get past the end that their group had when the last client was done.
-    if (ends === undefined || power === undefined) {
-      ends = plan.parents.map((_, group) => endOf(world, group));
+    if (this.ends === undefined || power === undefined) {
+      this.ends = plan.parents.map((_, group) => endOf(world, group));
     }
-    const areLevel = ends.every(
+    const areLevel = this.ends.every(
       (end, group) =>
         isLevel(world, group, end) &&
         isRecoverable(world, group, delivered[group]) &&
@@ -40,13 +49,19 @@ export function drain(world: World): void {
     );
     // A message of a client that has crashed may still be on its way down the tree.
     return areLevel && ledger.isComplete;
-  }, DRAIN_LIMIT_US);
-  if (world.isOver) return;
-  for (const host of world.replicas) {
-    // Those that are not at the end have compared theirs with each delivery.
-    if (host.state !== 'down' && isAtEnd(world, host)) observation.compareState(host);
   }
-  ledger.record({ event: 'end', quiescent: true });
+
+  /** Compare the states of all members, and judge the history. */
+  end(): void {
+    const { world } = this;
+    const { observation, ledger, replicas } = world;
+    for (const host of replicas) {
+      // Those that are not at the end have compared theirs with each delivery.
+      if (host.state !== 'down' && isAtEnd(world, host)) observation.compareState(host);
+    }
+    ledger.record({ event: 'end', quiescent: true });
+    observation.judge();
+  }
 }
 
 /** The index after everything that a group has decided, as far as anyone knows. */

@@ -130,9 +130,9 @@ export class Narrator {
       case 'leader':
         return `${event.replica} leads with ballot ${event.ballot}`;
       case 'deliver':
-        return `${event.replica} delivers ${this.textOf.get(event.id)}`;
+        return `${event.replica} delivers ${this.nameOf(event.id)}`;
       case 'touch':
-        return `group ${event.group} relays ${this.textOf.get(event.id)}`;
+        return `group ${event.group} relays ${this.nameOf(event.id)}`;
       case 'answered':
         return this.deedOfReply(event.id, event.group);
       case 'restore':
@@ -170,12 +170,17 @@ export class Narrator {
   }
 
   textOfSent(sent: Sent | undefined): string {
-    return (sent && this.textOf.get(sent.id)) ?? '?';
+    return sent === undefined ? '?' : this.nameOf(sent.id);
+  }
+
+  /** The text of a message; its id if the workload has drawn the message. */
+  nameOf(id: string): string {
+    return this.textOf.get(id) ?? id;
   }
 
   /** Replace the ids of messages by their texts. */
   inTexts(words: string): string {
-    return words.replace(/\bc\d+:\d+\.\d+\b/g, (id) => this.textOf.get(id) ?? id);
+    return words.replace(/\bc\d+:\d+\.\d+\b/g, (id) => this.nameOf(id));
   }
 
   /** The texts of the complete entries in a replica's log. */

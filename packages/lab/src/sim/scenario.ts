@@ -8,11 +8,11 @@
 import { judge } from 'tram-multicast/internal/check/judge.js';
 import { InvariantError } from 'tram-multicast/internal/protocol/assert.js';
 import { describeBallot } from 'tram-multicast/internal/protocol/leadership/ballot.js';
-import { highMask, lowMask, OverlayError } from 'tram-multicast/internal/protocol/overlay.js';
-import type { ClientHost, Host, ReplicaHost } from './hosts.js';
+import { OverlayError } from 'tram-multicast/internal/protocol/overlay.js';
+import { type CommandShape, Commands, runShape } from './commands.js';
 import { SimulationFailure } from './ledger.js';
 import { Narrator } from './narrator.js';
-import { Complaint, makePlan, readOptions, toNumber } from './scenario-plan.js';
+import { Complaint, makePlan } from './scenario-plan.js';
 import { World } from './world.js';
 
 /** The scenario is wrong, or its run failed. The message starts with file and line. */
@@ -61,63 +61,21 @@ function runCommand(scenario: Scenario, command: string, where: string): string[
   }
 }
 
-/** A fault that interrupts a step of a participant before a certain write. */
-interface ArmedFault {
-  readonly host: Host;
-  readonly verb: 'crash' | 'kill' | 'pause';
-  readonly before: string;
-}
-
-type Command = (args: RegExpExecArray) => void;
-
 class Scenario {
   private readonly narrator = new Narrator();
-  private built: World | undefined;
-  private armed: ArmedFault[] = [];
+  private built: Commands | undefined;
   private isJudged = false;
 
-  /** Every command: an example, its syntax, and its action. */
-  private readonly commands: readonly (readonly [string, RegExp, Command])[] = [
+  /** Those of scenarios alone. */
+  private readonly shapes: readonly CommandShape[] = [
     [
       'cluster groups=2 tree=-1,0 replicas=3 clients=1',
       /^cluster(.*)$/,
       ([, given]) => this.build(given),
     ],
-    ['weather torn=100 late=50 jitter=5', /^weather (.+)$/, ([, given]) => this.setWeather(given)],
-    [
-      'multicast c0 to 0,1 "text"',
-      /^multicast (c\d+) to ([\d,]+)((?: "[^"]*")+)$/,
-      ([, client, to, texts]) => this.multicast(client, to, texts),
-    ],
     ['run 500us', /^run (\d+)us$/, ([, us]) => this.runFor(Number(us))],
     ['run until quiet', /^run until quiet$/, () => this.runUntilQuiet()],
     ['run until 0/1 leads', /^run until (.+)$/, ([, deed]) => this.runUntilTold(deed)],
-    ['crash 0/0', /^crash (\S+)$/, ([, who]) => this.end('crash', this.host(who))],
-    ['kill 0/0', /^kill (\S+)$/, ([, who]) => this.end('kill', this.host(who))],
-    ['pause 0/0', /^pause (\S+)$/, ([, who]) => this.pause(this.upHost(who))],
-    [
-      'pause 0/0 before a write to 0/2',
-      /^(crash|kill|pause) (\S+) before a write to (.+)$/,
-      ([, verb, who, place]) => this.arm(verb as ArmedFault['verb'], this.upHost(who), place),
-    ],
-    ['resume 0/0', /^resume (\S+)$/, ([, who]) => this.resume(this.host(who))],
-    ['restart 0/0', /^restart (\S+)$/, ([, who]) => this.restart(this.host(who))],
-    [
-      'hold 0/0 -> 0/1, 0/2',
-      /^hold (.+) -> (.+)$/,
-      ([, from, to]) => this.onLinks(from, to, (a, b) => this.world.fabric.hold(a, b)),
-    ],
-    [
-      'release 0/0 -> 0/1, 0/2',
-      /^release (.+) -> (.+)$/,
-      ([, from, to]) => this.onLinks(from, to, (a, b) => this.world.fabric.release(a, b)),
-    ],
-    [
-      'lose 0/0 -> c0',
-      /^lose (.+) -> (.+)$/,
-      ([, from, to]) => this.onLinks(from, to, (a, b) => this.world.fabric.breakLink(a, b)),
-    ],
-    ['campaign 0/1', /^campaign (\S+)$/, ([, who]) => this.campaign(this.upHost(who))],
     ['state', /^state$/, () => this.describeState()],
     ['delivered', /^delivered$/, () => this.describeDelivered()],
     ['check', /^check$/, () => this.check()],
@@ -126,32 +84,34 @@ class Scenario {
   /** Run one command. Returns its output. */
   run(line: string): string[] {
     if (this.isJudged) throw new Complaint('nothing may follow a check');
-    for (const [, shape, command] of this.commands) {
-      const args = shape.exec(line);
-      if (args === null) continue;
-      command(args);
-      return this.narrator.take();
-    }
-    const known = this.commands.map(([example]) => `  ${example}`).join('\n');
+    if (runShape(this.shapes, line)) return this.narrator.take();
+    const shared = this.commands.shapes;
+    if (runShape(shared, line)) return this.narrator.take();
+    const known = [...this.shapes, ...shared].map(([example]) => `  ${example}`).join('\n');
     throw new Complaint(`unknown command: ${line}\nthe commands are:\n${known}`);
   }
 
   // --- the cluster ---------------------------------------------------------------------------
 
-  private get world(): World {
+  private get commands(): Commands {
     if (this.built === undefined) throw new Complaint('a scenario starts with a cluster');
     return this.built;
+  }
+
+  private get world(): World {
+    return this.commands.world;
   }
 
   /** Build a cluster and run it until every group has its leader. */
   private build(given: string): void {
     if (this.built !== undefined) throw new Complaint('there is a cluster already');
     const { onTransition } = this.narrator;
-    this.built = new World(makePlan(given), { keepsTrace: true, onTransition });
-    this.narrator.attach(this.built);
+    const world = new World(makePlan(given), { keepsTrace: true, onTransition });
+    this.narrator.attach(world);
+    this.built = new Commands(world, this.narrator);
     this.runUntilQuiet();
     this.narrator.take();
-    this.built.plan.parents.forEach((parent, group) => {
+    world.plan.parents.forEach((parent, group) => {
       this.narrator.print(this.describeGroup(group, parent));
     });
   }
@@ -163,39 +123,6 @@ class Scenario {
     return `group ${group}${place}: ${this.narrator.name(leader)} leads with ballot ${ballot}`;
   }
 
-  private setWeather(given: string): void {
-    const { weather } = this.world.fabric;
-    const options = readOptions(given, ['torn', 'late', 'jitter', 'delay']);
-    weather.tornPercent = toNumber(options, 'torn', weather.tornPercent);
-    weather.lateCompletionPercent = toNumber(options, 'late', weather.lateCompletionPercent);
-    weather.jitterUs = toNumber(options, 'jitter', weather.jitterUs);
-    weather.delayUs = toNumber(options, 'delay', weather.delayUs);
-  }
-
-  private multicast(who: string, to: string, texts: string): void {
-    const host = this.upHost(who) as ClientHost;
-    const { groups, payloadBytesMax } = this.world.layout.sizes;
-    let low = 0;
-    let high = 0;
-    for (const group of to.split(',').map(Number)) {
-      if (group >= groups)
-        throw new Complaint(
-          `unknown destination group ${group}: there are groups 0 to ${groups - 1}`,
-        );
-      low |= lowMask(group);
-      high |= highMask(group);
-    }
-    for (const [, text] of texts.matchAll(/"([^"]*)"/g)) {
-      const payload = new TextEncoder().encode(text);
-      if (payload.length > payloadBytesMax)
-        throw new Complaint(`"${text}" exceeds the payload limit of ${payloadBytesMax} bytes`);
-      const sent = host.workload.multicast(host.client, low, high, payload);
-      if (sent === undefined)
-        throw new Complaint(`${who} is back-pressured: it can't take "${text}" now`);
-      this.narrator.sent(host, sent);
-    }
-  }
-
   // --- time ----------------------------------------------------------------------------------
 
   private advance(): void {
@@ -204,13 +131,7 @@ class Scenario {
       throw new Complaint('every participant is down or paused: nothing can happen');
     }
     this.world.advance();
-    this.narrator.catchUp();
-    for (const fault of this.armed) {
-      if (!fault.host.memory.isStalled) continue;
-      this.armed = this.armed.filter((other) => other !== fault);
-      if (fault.verb === 'pause') this.pause(fault.host, fault.before);
-      else this.end(fault.verb, fault.host, fault.before);
-    }
+    this.commands.afterEvent();
   }
 
   private runFor(us: number): void {
@@ -261,86 +182,6 @@ class Scenario {
   private fail(what: string): never {
     const told = this.narrator.take().slice(-20);
     throw new Complaint([`${what} within ${RUN_LIMIT_US} µs; the last lines:`, ...told].join('\n'));
-  }
-
-  // --- faults --------------------------------------------------------------------------------
-
-  private arm(verb: ArmedFault['verb'], host: Host, place: string): void {
-    host.memory.stallBeforeWriteTo(this.participants(place));
-    this.armed.push({ host, verb, before: ` before its write to ${place}` });
-  }
-
-  private end(verb: 'crash' | 'kill', host: Host, before = ''): void {
-    if (host.state === 'down') throw new Complaint(`${this.narrator.name(host)} is down already`);
-    this.armed = this.armed.filter((fault) => fault.host !== host);
-    this.world[verb](host);
-    this.narrator.forget(host);
-    const deed = verb === 'crash' ? 'crashes' : 'is killed';
-    this.narrator.tell(`${this.narrator.name(host)} ${deed}${before}`);
-  }
-
-  private pause(host: Host, before = ''): void {
-    this.world.pause(host);
-    this.narrator.tell(`${this.narrator.name(host)} pauses${before}`);
-  }
-
-  private resume(host: Host): void {
-    const name = this.narrator.name(host);
-    if (host.state === 'paused') {
-      this.narrator.tell(`${name} resumes`);
-      this.world.resume(host);
-    } else if (host.leftMemory && 'member' in host) {
-      this.narrator.tell(`${name} comes back to its memory`);
-      this.world.resumeReplica(host as ReplicaHost);
-    } else {
-      throw new Complaint(`${name} is not paused`);
-    }
-  }
-
-  private restart(host: Host): void {
-    if (host.state !== 'down') throw new Complaint(`${this.narrator.name(host)} is not down`);
-    this.narrator.tell(`${this.narrator.name(host)} restarts with empty memory`);
-    if ('member' in host) this.world.startReplica(host as ReplicaHost);
-    else this.world.startClient(host as ClientHost, 0);
-  }
-
-  private campaign(host: Host): void {
-    if (!('member' in host)) throw new Complaint('only a replica can lead');
-    this.world.campaign(host as ReplicaHost);
-  }
-
-  private onLinks(from: string, to: string, act: (from: number, to: number) => void): void {
-    for (const one of this.participants(from)) {
-      for (const other of this.participants(to)) if (one !== other) act(one, other);
-    }
-  }
-
-  // --- names ---------------------------------------------------------------------------------
-
-  /** `0/1`, `c0`, `group 2`, or several of them. */
-  private participants(places: string): number[] {
-    return places.split(/, */).flatMap((place) => {
-      const group = /^group (\d+)$/.exec(place);
-      if (group === null) return [this.host(place).participant];
-      const members = this.world.members(Number(group[1]));
-      if (members.length === 0) throw new Complaint(`there is no ${place}`);
-      return members.map(({ participant }) => participant);
-    });
-  }
-
-  private host(name: string): Host {
-    const { replicas, clients } = this.world;
-    const host = [...replicas, ...clients].find(
-      (candidate) => this.narrator.name(candidate) === name,
-    );
-    if (host === undefined) throw new Complaint(`there is no ${name}`);
-    return host;
-  }
-
-  private upHost(name: string): Host {
-    const host = this.host(name);
-    if (host.state !== 'up') throw new Complaint(`${name} is ${host.state}`);
-    return host;
   }
 
   // --- output --------------------------------------------------------------------------------

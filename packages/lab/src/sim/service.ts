@@ -177,13 +177,18 @@ export class Service implements Application {
   }
 
   snapshot(): Uint8Array {
-    return Buffer.concat([this.state, Buffer.from(JSON.stringify(this.waiting))]);
+    const waiting = new TextEncoder().encode(JSON.stringify(this.waiting));
+    const { length } = this.state;
+    const snapshot = new Uint8Array(length + waiting.length);
+    snapshot.set(this.state);
+    snapshot.set(waiting, length);
+    return snapshot;
   }
 
   restore(snapshot: Uint8Array, orderedUs: number): void {
     const { length } = this.state;
     this.state.set(snapshot.subarray(0, length));
-    this.waiting = JSON.parse(Buffer.from(snapshot.subarray(length)).toString());
+    this.waiting = JSON.parse(new TextDecoder().decode(snapshot.subarray(length)));
     this.orderedUs = orderedUs;
   }
 }

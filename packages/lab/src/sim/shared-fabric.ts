@@ -132,7 +132,8 @@ export class SharedFabric extends SimulatedFabric {
     super(hosts + clients, { ...CALM }, chance);
     this.map = new ArenaMap(layout, hosts, 0, 0, [...Array(hosts).keys()]);
     this.arena = {
-      words: new Int32Array(new SharedArrayBuffer(this.map.words * 4)),
+      // There is one thread, and pages that are opened from disk may not share memory.
+      words: new Int32Array(this.map.words),
       // Nobody parks: the world schedules all steps.
       parking: { wait: () => undefined, wake: () => undefined },
       close: () => undefined,

@@ -210,10 +210,10 @@ export class Workload implements CallListener {
     const { replyBytesMax } = this.layout.sizes;
     let expected = '';
     for (const character of failureText(group, call.number)) {
-      if (Buffer.byteLength(expected + character) > replyBytesMax) break;
+      if (new TextEncoder().encode(expected + character).length > replyBytesMax) break;
       expected += character;
     }
-    const text = Buffer.from(reply).toString();
+    const text = new TextDecoder().decode(reply);
     if (text === expected) return;
     throw new SimulationFailure('reply', `group ${group} failed with "${text}", not "${expected}"`);
   }

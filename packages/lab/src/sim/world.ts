@@ -21,13 +21,13 @@ import { Layout } from 'tram-multicast/internal/protocol/layout.js';
 import type { Past, Start, Stretch } from 'tram-multicast/internal/protocol/member.js';
 import { Overlay } from 'tram-multicast/internal/protocol/overlay.js';
 import { Replica } from 'tram-multicast/internal/protocol/replica.js';
+import { Course, RUN_LIMIT_US, requireEnd } from './course.js';
 import { Deferrals } from './deferrals.js';
-import { describe, drain } from './drain.js';
 import { firstKeyOf } from './first-key.js';
 import type { ClientHost, Host, ReplicaHost } from './hosts.js';
 import { Incidents } from './incidents.js';
 import { Interruptions } from './interruptions.js';
-import { guarded, type Ledger, newLedger, type Sent, SimulationFailure } from './ledger.js';
+import { guarded, type Ledger, newLedger, type Sent } from './ledger.js';
 import { Losses } from './losses.js';
 import { Observation } from './observation.js';
 import { TimeKeeper } from './ordered-time.js';
@@ -143,24 +143,29 @@ export class World {
   run(): void {
     this.interruptions.prepare();
     guarded(() => {
-      if (this.power !== undefined) this.beginEra(this.power);
-      this.interruptions.begin();
-      const isDone = () =>
-        this.isOver ||
-        (this.clients.every((host) => this.hasSentAll(host)) && this.incidents.isOver());
-      // Where interrupted steps take longer than the suspicion time-out, nothing may get done. They end here at the latest.
-      const untilUs = this.nowUs + RUN_LIMIT_US;
-      while (this.plan.interruptions !== undefined && !isDone() && this.nowUs < untilUs) {
-        this.advance();
-      }
-      this.interruptions.end();
-      this.runUntil(isDone);
-      if (this.isOver) return;
-      this.incidents.heal();
-      this.power?.heal();
-      drain(this);
-      if (!this.isOver) this.observation.judge();
+      const course = new Course(this);
+      while (course.advance());
     });
+  }
+
+  /** Called once, before the first event. */
+  begin(): void {
+    if (this.power !== undefined) this.beginEra(this.power);
+    this.interruptions.begin();
+  }
+
+  /** Has the workload been sent, and has every incident begun? */
+  isPlanDone(): boolean {
+    return (
+      this.isOver ||
+      (this.clients.every((host) => this.hasSentAll(host)) && this.incidents.isOver())
+    );
+  }
+
+  /** All faults end. */
+  heal(): void {
+    this.incidents.heal();
+    this.power?.heal();
   }
 
   /** Has a recovery opened the next era? */
@@ -441,12 +446,7 @@ export class World {
   runUntil(isDone: () => boolean, limitUs = RUN_LIMIT_US): void {
     const untilUs = this.nowUs + limitUs;
     while (!isDone()) {
-      if (this.nowUs > untilUs) {
-        throw new SimulationFailure(
-          'liveness',
-          `nothing more happens after ${limitUs} µs\n${describe(this)}`,
-        );
-      }
+      if (this.nowUs > untilUs) requireEnd(this, limitUs);
       this.advance();
     }
   }
@@ -535,4 +535,3 @@ export class World {
 }
 
 const IDLE_FACTOR = 3;
-const RUN_LIMIT_US = 400_000;
