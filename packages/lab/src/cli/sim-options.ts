@@ -13,6 +13,7 @@ import {
   parseTree,
   SHAPES,
 } from 'tram-multicast/internal/protocol/overlay.js';
+import { HOLES } from '../sim/mutations/holes.js';
 import { MUTATIONS } from '../sim/mutations/table.js';
 import { FAULTS, type Fault, MEMORIES, type MemoryKind, type Options } from '../sim/plan.js';
 
@@ -34,6 +35,7 @@ export interface SimFlags {
   readonly faults?: readonly Fault[];
   readonly mutation?: readonly string[];
   readonly trace?: string;
+  readonly link?: boolean;
   readonly jobs?: number;
   readonly json?: boolean;
   readonly throughput?: boolean;
@@ -96,6 +98,10 @@ export function addOptions(command: Command): Command {
   for (const [flags, description, parse] of choices) command.option(flags, description, parse);
   return command
     .option('--trace <file>', 'write the history as JSON Lines; needs --seed')
+    .option(
+      '--link',
+      'print a link that shows the run on the page, and do not run it; needs --seed',
+    )
     .option('--jobs <n>', 'threads (default: one per core)', integer(1, 256))
     .option('--json', 'print the report as one JSON object')
     .addOption(
@@ -105,6 +111,7 @@ export function addOptions(command: Command): Command {
         'seeds',
         'from',
         'trace',
+        'link',
         'jobs',
       ]),
     );
@@ -165,6 +172,7 @@ export function planOptions(flags: SimFlags, command: Command): Options {
   if (flags.trace !== undefined && flags.seed === undefined) {
     command.error('error: --trace writes the history of one run: choose it with --seed');
   }
+  if (flags.link) requireShowable(flags, command);
   return {
     ...Object.assign({}, ...(flags.mutation ?? []).map(optionsOf)),
     ...(groups !== undefined && { groups }),
@@ -179,6 +187,16 @@ export function planOptions(flags: SimFlags, command: Command): Options {
     ...(durability !== undefined && { durability }),
     ...(faults && { faults }),
   };
+}
+
+/** The page shows one run, with at most one hole. */
+function requireShowable({ seed, mutation = [] }: SimFlags, command: Command): void {
+  if (seed === undefined) command.error('error: --link shows one run: choose it with --seed');
+  if (mutation.length > 1 || mutation.some((name) => !Object.hasOwn(HOLES, name))) {
+    command.error(
+      'error: the page shows runs with one of the holes H1 to H31, or with no mutation',
+    );
+  }
 }
 
 /** The options of runs that show a mutation. */

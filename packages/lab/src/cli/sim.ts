@@ -4,6 +4,7 @@ import { performance } from 'node:perf_hooks';
 import type { Command } from 'commander';
 import { formatVerdict } from 'tram-multicast/internal/cli/check.js';
 import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
+import { formatLink } from '../sim/link.js';
 import { MutationError } from '../sim/mutations/mutation.js';
 import { MUTATIONS } from '../sim/mutations/table.js';
 import type { SeedOutcome, Totals } from '../sim/outcome.js';
@@ -96,6 +97,9 @@ Examples:
   Put an error of the paper into the protocol, and see that it is found:
     $ tram-lab sim --seeds 500 --mutation H4
 
+  See the run that fails, step by step, in a browser:
+    $ xdg-open "$(tram-lab sim --seed 8 --mutation H2 --link)"
+
   Your own tree (group 0 is the root), without faults:
     $ tram-lab sim --tree -1,0,0,1 --faults none
 
@@ -129,6 +133,7 @@ export function registerSim(program: Command): void {
 
 async function sim(flags: SimFlags, options: Options): Promise<number> {
   if (flags.throughput) return measureThroughput(flags);
+  if (flags.link) return printLink(flags, options);
   const { Totals } = await import('../sim/outcome.js');
   const totals = new Totals();
   const startedMs = performance.now();
@@ -144,6 +149,15 @@ async function sim(flags: SimFlags, options: Options): Promise<number> {
   if (isInterrupted) return ExitCode.interrupted;
   if (isFailed(summary)) return ExitCode.verificationFailed;
   return isWritten ? ExitCode.fine : ExitCode.failure;
+}
+
+/** The built page of this checkout, from `src` and from `dist`. */
+const PAGE = new URL('../../../page/dist/sim/index.html', import.meta.url);
+
+function printLink({ seed, mutation }: SimFlags, options: Options): number {
+  const link = { seed: seed!, mutation: mutation?.[0], options, deeds: [], events: 0 };
+  process.stdout.write(`${PAGE.href}#${formatLink(link)}\n`);
+  return ExitCode.fine;
 }
 
 interface Run {

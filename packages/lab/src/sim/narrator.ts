@@ -127,6 +127,10 @@ export class Narrator {
 
   private deedOf(event: TraceEvent): string | undefined {
     switch (event.event) {
+      case 'multicast':
+        // What a command sends needs no line of its own.
+        if (this.textOf.has(event.id)) return undefined;
+        return `${event.client} multicasts ${event.id} to ${event.destinations.join(', ')}`;
       case 'leader':
         return `${event.replica} leads with ballot ${event.ballot}`;
       case 'deliver':

@@ -33,7 +33,7 @@ export function simulate(seed: number, options: Options, settings: Settings = {}
 }
 
 /** With durability: what all eras of the run have in common. */
-function lastingOf(plan: Plan, settings: Settings): Lasting {
+export function lastingOf(plan: Plan, settings: Settings): Lasting {
   const random = new Random(plan.seed * 2 + 1);
   const tally = new Tally(plan);
   const ledger = newLedger(plan, settings, () => power.nowUs);

@@ -399,6 +399,11 @@ export class SimulatedFabric {
     return link;
   }
 
+  /** Those that have been used. */
+  get usedLinks(): Link[] {
+    return this.links.filter((link) => link !== undefined);
+  }
+
   /** To be called after arrival times of this link have changed. */
   reschedule(link: Link): void {
     this.agenda.update(link);

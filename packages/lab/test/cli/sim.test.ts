@@ -7,6 +7,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TRANSITIONS } from 'tram-multicast/internal/protocol/edges.js';
 import { afterAll, describe, expect, test } from 'vitest';
+import { parseLink } from '../../src/sim/link.js';
+import { HOLES } from '../../src/sim/mutations/holes.js';
+import type { BySeed } from '../../src/sim/mutations/mutation.js';
 import { FAULTS } from '../../src/sim/plan.js';
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
@@ -41,12 +44,24 @@ describe('2 for an option that is wrong, with its name, its value and what is ex
     [['--tree', '-1,0,0', '--groups', '4'], 'contradicts --tree -1,0,0, which has 3 groups'],
     [['--seed', '1', '--seeds', '2'], "'--seed <n>' cannot be used with option '--seeds <n>'"],
     [['--trace', 'trace.jsonl'], 'choose it with --seed'],
+    [['--link'], 'choose it with --seed'],
+    [['--link', '--seed', '1', '--mutation', 'feed-end-first'], 'one of the holes H1 to H31'],
     [['--throughput', '--groups', '3'], "cannot be used with option '--groups <n>'"],
   ])('%j', (args, expected) => {
     const { status, stdout, stderr } = tramLab('sim', ...args);
     expect(stderr).toContain(expected);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
   });
+});
+
+test('a link has all that determines the run', () => {
+  const { status, stdout } = tramLab('sim', '--seed', '25', '--mutation', 'H25', '--link');
+  const { pathname, hash } = new URL(stdout.trim());
+  expect(status).toBe(0);
+  expect(pathname).toMatch(/packages\/page\/dist\/sim\/index\.html$/);
+  const { options } = HOLES['H25'].caughtBy as BySeed;
+  const run = { seed: 25, mutation: 'H25', options, deeds: [], events: 0 };
+  expect(parseLink(hash.slice(1))).toEqual(run);
 });
 
 test('the same seed gives the same trace, and the judge agrees with it', () => {

@@ -21,8 +21,8 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join, posix } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { ASSERT } from './files.js';
 import { instrument, isToBeInstrumented } from './instrument.js';
+import { WITHOUT_ASSERTIONS } from './judged.js';
 import { applyEdit, type Edit } from './mutation.js';
 import { MUTATIONS } from './table.js';
 
@@ -48,9 +48,6 @@ const LAB_FOLDERS = ['sim', 'explore'];
 export function builtText(file: string): string {
   return readFileSync(join(LIBRARY, 'dist', file), 'utf8');
 }
-
-/** Assertions that never fire, so that a run goes on to the harm that they prevent. */
-const WITHOUT_ASSERTIONS: Edit = { file: ASSERT, find: 'if (!condition)', replace: 'if (false)' };
 
 /** The simulator around a mutant. Its modules stay in this process; its files do not stay on disk. */
 export function loadMutant(...names: readonly string[]): Promise<Subject> {
