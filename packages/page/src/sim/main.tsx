@@ -1,12 +1,29 @@
 /** The simulator in the browser. */
+import { effect } from '@preact/signals';
 import { render } from 'preact';
 import '../shared/theme.css';
-import { ThemeButton } from '../shared/theme.js';
+import './sim.css';
+import { App } from './app.js';
+import { handleKeys } from './keys.js';
+import { openFragment, player } from './state.js';
 
-render(
-  <main>
-    <h1>TRAM: the simulator</h1>
-    <ThemeButton />
-  </main>,
-  document.getElementById('page')!,
-);
+render(<App />, document.getElementById('page')!);
+handleKeys();
+openFragment(location.hash.slice(1));
+
+/** What this page has put into the address itself. */
+let written = location.hash.slice(1);
+
+addEventListener('hashchange', () => {
+  const text = location.hash.slice(1);
+  if (text === written) return;
+  written = text;
+  openFragment(text);
+});
+
+effect(() => {
+  const text = player.fragment.value;
+  if (text === '') return;
+  written = text;
+  history.replaceState(null, '', `#${text}`);
+});
