@@ -3,6 +3,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { describe } from 'vitest';
 
 const CHROMIUM = '/usr/bin/chromium';
 
@@ -12,10 +13,17 @@ const PICTURES = fileURLToPath(new URL('../dist/pictures/', import.meta.url));
 export const WIDE = { width: 1280, height: 800 };
 export const NARROW = { width: 390, height: 844 };
 
+const missing = existsSync(CHROMIUM)
+  ? undefined
+  : `${CHROMIUM} is missing; install it with: apt-get install chromium`;
+
+if (missing !== undefined) console.warn(missing);
+
+/** Tests that need the browser. On a build machine it must be there; elsewhere the tests are skipped without it. */
+export const describeInBrowser = describe.skipIf(missing !== undefined && !process.env['CI']);
+
 export function launchBrowser(): Promise<Browser> {
-  if (!existsSync(CHROMIUM)) {
-    throw new Error(`${CHROMIUM} is missing; install it with: apt-get install chromium`);
-  }
+  if (missing !== undefined) throw new Error(missing);
   return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
 }
 

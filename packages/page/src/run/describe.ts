@@ -62,6 +62,10 @@ function describeReplica(
     incarnation,
     promised: ballotText(shared.promised),
     permits: permissionText(host),
+    holds: world
+      .members(group)
+      .filter((peer) => permitsTo(peer) === member)
+      .map((peer) => narrator.name(peer)),
     next: Math.max(0, reader.shown(shared.nextToDeliver)),
     deliveries: shared.deliveries,
     log: reader.logOf(shared, role === 'leader' ? replication.decided : undefined),
@@ -78,6 +82,7 @@ const LOST = {
   phase: undefined,
   promised: 'none',
   permits: 'nothing: its memory is lost',
+  holds: [],
   next: 0,
   deliveries: 0,
   log: undefined,
@@ -90,11 +95,23 @@ function ballotText(ballot: number): string {
   return ballot === NO_BALLOT ? 'none' : describeBallot(ballot);
 }
 
-function permissionText({ memory, group, replica }: ReplicaHost): string {
-  const key = memory.permitted();
+function permissionText(host: ReplicaHost): string {
+  const key = host.memory.permitted();
   if (key === OPEN) return 'no key yet';
-  if (key === RETIRED) return 'no log write';
-  return `log writes with key ${key}, given to ${group}/${replica.member.promisedMember}`;
+  const member = permitsTo(host);
+  return member < 0
+    ? 'no log write'
+    : `log writes with key ${key}, given to ${host.group}/${member}`;
+}
+
+/** The member that has the key which the memory of this one permits; -1 if nobody has. */
+function permitsTo({ state, leftMemory, memory, replica }: ReplicaHost): number {
+  if (replica === undefined || (state === 'down' && !leftMemory)) return -1;
+  const key = memory.permitted();
+  const { member } = replica;
+  // A member that has resumed permits a key of its own until it promises again.
+  if (key === OPEN || key === RETIRED || !member.hasPromisedAnew) return -1;
+  return member.promisedMember;
 }
 
 /** The row that the replica has published, as others read it. */

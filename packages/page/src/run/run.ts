@@ -242,9 +242,22 @@ const DEEDS: Readonly<Record<string, string>> = {
 function planOf({ seed, cluster, options }: RunStart): Plan {
   if (cluster === undefined) return drawPlan(seed, options);
   try {
-    return { ...makePlan(cluster), seed };
+    const plan = { ...makePlan(cluster), seed };
+    requireModest(plan);
+    return plan;
   } catch (error) {
     if (error instanceof OverlayError) throw new Complaint(error.message);
     throw error;
   }
+}
+
+/** A link may ask for anything. @throws {Complaint} if the cluster would not fit into a browser */
+function requireModest({ sizes }: Plan): void {
+  const { groups, replicas, clients, payloadBytesMax, logBytes } = sizes;
+  if (groups > 64 || ![1, 3, 5, 7].includes(replicas) || clients < 1 || clients > 16)
+    throw new Complaint(
+      'a cluster has up to 64 groups of 1, 3, 5 or 7 members, and up to 16 clients',
+    );
+  if (payloadBytesMax > 65_536 || logBytes > 1 << 20)
+    throw new Complaint('payloads have up to 64 KiB, and rings up to 1 MiB');
 }

@@ -41,6 +41,8 @@ export interface ReplicaView {
   readonly promised: string;
   /** What its memory permits, in words. */
   readonly permits: string;
+  /** The members whose logs it may write, because they permit a key that they have given to it. */
+  readonly holds: readonly string[];
   /** The next index to deliver, and how many messages it has delivered. */
   readonly next: number;
   readonly deliveries: number;

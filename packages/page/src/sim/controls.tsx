@@ -5,6 +5,8 @@ import {
   destinations,
   isPlaying,
   other,
+  otherEnd,
+  PACES,
   player,
   selected,
   selectedReplica,
@@ -60,7 +62,7 @@ export function Transport() {
             stepsPerSecond.value = Number(currentTarget.value);
           }}
         >
-          {[1, 2, 4, 10, 30].map((pace) => (
+          {PACES.map((pace) => (
             <option key={pace} value={pace}>
               {pace} per second
             </option>
@@ -151,14 +153,12 @@ export function LinkBar() {
   if (view === undefined || player.isOver.value) return null;
   const names = [...view.replicas, ...view.clients].map(({ name }) => name);
   const others = names.filter((name) => name !== selected.value);
-  const otherEnd = others.includes(other.value) ? other.value : others[0];
-  if (otherEnd !== other.value) other.value = otherEnd;
   return (
     <section class="bar" aria-label="Links">
       <label>
         Link {selected.value} ↔{' '}
         <select
-          value={otherEnd}
+          value={otherEnd.value}
           onChange={({ currentTarget }) => {
             other.value = currentTarget.value;
           }}

@@ -57,9 +57,13 @@ function HolePanel() {
         <strong>Correction.</strong> <Inline text={correction} />
       </p>
       <p>
-        {mutation === undefined
-          ? `Seed ${seed}, without the hole: nothing is wrong with this run.`
-          : `Seed ${seed}, with the hole. Press End to see what goes wrong.`}
+        {mutation === undefined ? (
+          `Seed ${seed}, without the hole: nothing is wrong with this run.`
+        ) : (
+          <>
+            Seed {seed}, with the hole. Press <kbd>End</kbd> to see what goes wrong.
+          </>
+        )}
         {judged === undefined &&
           ' This hole breaks no property that a history shows: something never happens.'}
       </p>

@@ -46,3 +46,12 @@ export function findHole(mutation: string | undefined): Hole | undefined {
   const name = mutation?.replace(UNASSERTED, '');
   return HOLES.find((hole) => hole.name === name);
 }
+
+/** Is there a script for this mutation? What a link says must not name any other file. */
+export function isKnown(mutation: string | undefined): boolean {
+  const runs = HOLES.filter(({ run }) => run !== null).flatMap((hole) => [
+    caughtRun(hole),
+    judgedRun(hole),
+  ]);
+  return mutation === undefined || runs.some((run) => run?.mutation === mutation);
+}

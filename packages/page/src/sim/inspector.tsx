@@ -37,11 +37,12 @@ export function Inspector() {
 }
 
 function Facts({ replica }: { replica: ReplicaView }) {
-  const { incarnation, promised, permits, next, deliveries } = replica;
+  const { incarnation, promised, permits, holds, next, deliveries } = replica;
   const facts = [
     ['Role', roleText(replica)],
     ['Promised', promised],
     ['Permits', permits],
+    ['May write', holds.length > 0 ? `the logs of ${holds.join(', ')}` : 'no log'],
     ['Delivers next', `index ${next}`],
     ['Delivered', `${deliveries} messages`],
     ['Incarnation', String(incarnation)],

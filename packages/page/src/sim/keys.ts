@@ -2,7 +2,10 @@
 import { changeTheme } from '../shared/theme.js';
 import {
   askJudge,
+  changePace,
   dialog,
+  nextClient,
+  nextOther,
   nextStop,
   onLink,
   player,
@@ -66,6 +69,8 @@ export const ACTIONS = {
     time(() => player.move(-1)),
   ),
   play: a('Time', ' ', 'Play or stop', togglePlaying),
+  faster: a('Time', '+', 'Play faster', () => changePace(1)),
+  slower: a('Time', '-', 'Play slower', () => changePace(-1)),
   start: a(
     'Time',
     'Home',
@@ -88,6 +93,8 @@ export const ACTIONS = {
   previousStop: a('Time', 'b', 'Stop before', previousStop),
   nextReplica: a('Choose', 'j', 'Inspect the next replica', () => selectNext(1)),
   previousReplica: a('Choose', 'k', 'Inspect the replica before', () => selectNext(-1)),
+  nextClient: a('Choose', 'i', 'The next client sends', nextClient),
+  nextOther: a('Choose', 'o', 'The next other end of links', nextOther),
   send: a('Do', 'm', 'Multicast to the chosen groups', send),
   campaign: a('Do', 'g', 'The replica campaigns', () => strike('campaign')),
   rivals: a('Do', 'G', 'Two candidates: it and the next member', rivals),
@@ -139,7 +146,7 @@ export function handleKeys(): void {
     const { key, target } = event;
     if (event.ctrlKey || event.altKey || event.metaKey || !(target instanceof Element)) return;
     if (target.closest(TAKES_KEYS) !== null) return;
-    if (PRESSES_BUTTONS.includes(key) && target.closest('button') !== null) return;
+    if (PRESSES_BUTTONS.includes(key) && target.closest('button, summary') !== null) return;
     if (/^\d$/.test(key)) toggleDestination(Number(key));
     else {
       const action = Object.values(ACTIONS).find((each) => each.key === key);

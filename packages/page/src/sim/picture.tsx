@@ -23,16 +23,22 @@ const BESIDE_CELLS = 136;
 const LETTER_WIDTH = 6.6;
 const CELL_PADDING = 13;
 
-const room = signal(0);
+const room = signal({ width: 0, height: 0 });
 
 const geometry = computed(() => {
   const view = player.view.value;
-  return view && layOut(view, room.value);
+  return view && layOut(view, room.value.width);
 });
 
+/** Where the page scrolls as a whole, the picture may be as high as it needs. */
+const IS_WIDE = matchMedia('(min-width: 60rem)');
+
 const scale = computed(() => {
-  if (geometry.value === undefined || room.value === 0) return 1;
-  return Math.min(1, Math.max(SCALE_MIN, room.value / geometry.value.width));
+  const { width, height } = room.value;
+  if (geometry.value === undefined || width === 0) return 1;
+  const across = width / geometry.value.width;
+  const down = IS_WIDE.matches ? height / geometry.value.height : 1;
+  return Math.min(1, Math.max(SCALE_MIN, Math.min(across, down)));
 });
 
 export function Picture() {
@@ -40,7 +46,8 @@ export function Picture() {
   const box = useRef<HTMLElement>(null);
   useEffect(() => {
     const observer = new ResizeObserver(([{ contentRect }]) => {
-      room.value = contentRect.width;
+      const { width, height } = contentRect;
+      room.value = { width, height };
     });
     observer.observe(box.current!);
     return () => observer.disconnect();
@@ -207,7 +214,9 @@ function Cells({ replica, width }: { replica: ReplicaView; width: number }) {
   const before = log.truncated + first;
   return (
     <span class="cells">
-      {before > 0 && <span class="before">{before} …</span>}
+      {before > 0 && (
+        <span class="before">{first === 0 ? `${before} dropped` : `${before} …`}</span>
+      )}
       {log.cells.slice(first, end).map((cell) => (
         <span
           key={cell.index}

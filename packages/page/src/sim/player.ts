@@ -37,6 +37,8 @@ export class Player {
   private deeds: Deed[] = [];
   private nextDeed = 0;
   private ways = 0;
+  /** The visible changes between two events, as far as they are known. */
+  private changes: { from: number; to: number; events: readonly number[] } = NO_CHANGES;
 
   /** Begin another run, and go to where its link says. Returns false if that is not possible. */
   async open(link: RunLink): Promise<boolean> {
@@ -53,6 +55,7 @@ export class Player {
     }
     this.link.value = link;
     this.deeds = [...link.deeds];
+    this.changes = NO_CHANGES;
     this.rewind();
     await this.goTo(link.events);
     return true;
@@ -94,20 +97,31 @@ export class Player {
   async stepBack(): Promise<void> {
     const { events } = this;
     if (events === 0) return;
-    const from = Math.max(0, events - LOOK_BACK_EVENTS);
-    let last = from;
+    const { from, to } = this.changes;
+    if (events <= from || events > to) {
+      if (!(await this.lookBack(events))) return;
+    }
+    const last = this.changes.events.findLast((change) => change < events);
+    await this.goTo(last ?? this.changes.from);
+  }
+
+  /** Find the visible changes in the last events before this one. Returns false if the user did something else meanwhile. */
+  private lookBack(to: number): Promise<boolean> {
+    const from = Math.max(0, to - LOOK_BACK_EVENTS);
+    const events: number[] = [];
     let digest = '';
     let lines = 0;
-    const isDone = await this.go((run) => {
+    this.changes = { from, to, events };
+    return this.go((run) => {
       if (run.events < from) return false;
-      if (run.events >= events) return true;
-      const now = digestOf(run.view());
-      if (now !== digest || run.story.length !== lines) last = run.events;
+      const now = run.events < to ? digestOf(run.view()) : digest;
+      if (run.events > from && (now !== digest || run.story.length !== lines)) {
+        events.push(run.events);
+      }
       digest = now;
       lines = run.story.length;
-      return false;
+      return run.events >= to;
     }, true);
-    if (isDone) await this.goTo(last);
   }
 
   /** Go on, or back, by one event. */
@@ -203,6 +217,7 @@ export class Player {
     const { run } = this;
     if (run === undefined) return false;
     this.ways++;
+    this.changes = NO_CHANGES;
     this.deeds = this.deeds.filter(({ afterEvents }) => afterEvents <= run.events);
     let complaint: string | undefined;
     for (const command of commands) {
@@ -221,6 +236,7 @@ export class Player {
     const last = this.deeds.at(-1);
     if (last === undefined) return;
     this.deeds.pop();
+    this.changes = NO_CHANGES;
     this.rewind();
     await this.goTo(last.afterEvents);
   }
@@ -240,5 +256,6 @@ export class Player {
   }
 }
 
+const NO_CHANGES = { from: 0, to: 0, events: [] };
 const QUIET_US = 600;
 const UNTIL_US_MAX = 50_000;

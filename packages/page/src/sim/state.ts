@@ -2,7 +2,7 @@
 import { computed, effect, signal } from '@preact/signals';
 import { LinkError, parseLink, type RunLink } from 'tram-lab/dist/sim/link.js';
 import type { ReplicaView } from '../run/view.js';
-import { findHole, type Hole, type HoleRun } from './holes.js';
+import { findHole, type Hole, type HoleRun, isKnown } from './holes.js';
 import { Player } from './player.js';
 import { findTour, type Move, type Tour } from './tours.js';
 
@@ -10,7 +10,7 @@ export const player = new Player();
 
 /** The replica that is inspected, and that faults hit. */
 export const selected = signal('0/0');
-/** The other end of links that are cut or slowed down. */
+/** The other end of links that are cut or slowed down, as it was chosen last. */
 export const other = signal('0/1');
 export const destinations = signal<ReadonlySet<number>>(new Set([0]));
 export const client = signal(0);
@@ -37,6 +37,17 @@ export const askedAt = signal('');
 export function askJudge(): void {
   askedAt.value = player.fragment.value;
 }
+
+/** All that the selected replica has links to. */
+const otherEnds = computed(() => {
+  const { replicas, clients } = player.view.value ?? { replicas: [], clients: [] };
+  const names = [...replicas, ...clients].map(({ name }) => name);
+  return names.filter((name) => name !== selected.value);
+});
+
+export const otherEnd = computed(() =>
+  otherEnds.value.includes(other.value) ? other.value : otherEnds.value[0],
+);
 
 // --- runs ---------------------------------------------------------------------------------------
 
@@ -91,6 +102,7 @@ export async function openFragment(text: string): Promise<void> {
   }
   try {
     const link = parseLink(text);
+    if (!isKnown(link.mutation)) throw new LinkError(`there is no hole ${link.mutation}`);
     hole.value = findHole(link.mutation);
     selectFirst();
     await player.open(link);
@@ -205,7 +217,7 @@ export type LinkDeed = 'cut' | 'slow' | 'mend';
 
 /** Both directions of the link between the selected replica and the other end. */
 export function onLink(deed: LinkDeed): void {
-  const [a, b] = [selected.value, other.value];
+  const [a, b] = [selected.value, otherEnd.value];
   const suffix = deed === 'slow' ? ' by 200us' : '';
   player.act(`${deed} ${a} -> ${b}${suffix}`, `${deed} ${b} -> ${a}${suffix}`);
 }
@@ -225,7 +237,25 @@ export function selectNext(by: number): void {
   if (next !== undefined) selected.value = next.name;
 }
 
+export function nextOther(): void {
+  const at = otherEnds.value.indexOf(otherEnd.value);
+  other.value = otherEnds.value[(at + 1) % otherEnds.value.length];
+}
+
+export function nextClient(): void {
+  const count = player.view.value?.clients.length ?? 1;
+  client.value = (client.value + 1) % count;
+}
+
 // --- time ---------------------------------------------------------------------------------------
+
+/** Steps per second. */
+export const PACES = [1, 2, 4, 10, 30];
+
+export function changePace(by: number): void {
+  const at = PACES.indexOf(stepsPerSecond.value) + by;
+  stepsPerSecond.value = PACES[Math.max(0, Math.min(PACES.length - 1, at))];
+}
 
 export function togglePlaying(): void {
   isPlaying.value = !isPlaying.value;
